@@ -1,4 +1,4 @@
-//! Links lead nowhere but to where a person may follow them.
+//! Sanitizer for links: removes URIs by which a host would run a script or start a program.
 
 use crate::{PerServer, words};
 use std::{collections::HashMap, sync::Arc};
@@ -8,18 +8,18 @@ use toolgate_core::{
 };
 use toolgate_wire::{json::ArrayWriter, placeholder};
 
-/// Removes links by which a program or a script runs.
+/// Withholds links that run a program or a script.
 ///
-/// A `resource_link` in a result is a link: a host may show it and open it in a browser. The URI of a resource, a template or
-/// an embedded resource is a name that only `resources/read` uses, so servers may choose any scheme for it; only schemes of
-/// scripts are withheld there, since a host that renders a list of resources as links would run them. An icon is at
-/// `https:` or `http:`, or an image in `data:` that is not SVG.
+/// A `resource_link` in a result is a link: a host may show it and open it in a browser. The URI of a resource, a
+/// template or an embedded resource is a name that only `resources/read` uses, so servers may choose any scheme for
+/// it. Only script schemes are withheld there, since a host that renders a list of resources as links would run them.
+/// The source of an icon is an `https:` or `http:` URL, or a `data:` image that is not SVG.
 #[derive(Clone, Debug)]
 pub struct Links {
-    /// Whether it looks, by server.
+    /// Whether to check links, by server. Default: all servers.
     pub check: PerServer<bool>,
-    /// The only schemes that the links of a server may have, in lower case, by its configured id. Where it has none
-    /// here, all but those by which something runs.
+    /// Allowlist of link schemes in lower case, by configured server id. Without one, a server may use all schemes
+    /// except the dangerous ones.
     pub only: HashMap<String, Vec<String>>,
 }
 
@@ -45,16 +45,16 @@ const LAUNCHERS: [&str; 6] = [
     "mhtml",
 ];
 
-/// Where a URI stands.
+/// The use of a URI.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Use {
-    /// In a `resource_link`, which a host may open.
+    /// The target of a `resource_link`, which a host may open.
     Link,
-    /// As the name of a resource, for `resources/read`.
+    /// The name of a resource, for `resources/read`.
     Name,
 }
 
-/// The scheme of a link as a browser reads it: blanks, tabs and line ends do not count.
+/// Returns the scheme of a link as a browser parses it: spaces, tabs and line endings are ignored.
 pub(crate) fn scheme(link: &str) -> Option<String> {
     let mut scheme = String::new();
     for c in link.chars().filter(|c| *c > ' ' && *c != '\u{7f}') {
@@ -69,7 +69,7 @@ pub(crate) fn scheme(link: &str) -> Option<String> {
     None
 }
 
-/// The scheme of a URI that must not be passed on.
+/// Returns the scheme of a URI that must not be forwarded.
 fn dangerous(uri: &str, used: Use) -> Option<String> {
     let scheme = scheme(uri)?;
     let script = SCRIPTS.contains(&scheme.as_str());
@@ -94,7 +94,7 @@ fn has_payload(uri: &str) -> bool {
     !rest.starts_with("//") && rest.contains(',')
 }
 
-/// Whether an icon may stay.
+/// Returns whether the source of an icon is allowed.
 fn icon(link: &str) -> bool {
     match scheme(link).as_deref() {
         Some("https" | "http") => true,
@@ -135,7 +135,7 @@ impl Scrub for Links {
     }
 }
 
-/// Schemes that the record has of one result.
+/// Maximum number of schemes in the audit record of one result.
 const MOST: usize = 8;
 
 impl Links {
@@ -163,7 +163,7 @@ impl Links {
                 taken.extend(result.contents.iter().filter_map(bad));
                 result.contents.retain(|part| bad(part).is_none());
             }
-            // Pages that a question opens are looked at where questions are.
+            // URLs of URL-mode elicitation are checked by the input request policy.
             Returned::Output(Output::Complete(_))
             | Returned::About(_)
             | Returned::Error(_)
@@ -175,13 +175,13 @@ impl Links {
     }
 }
 
-/// The scheme of a link, where it is none of these.
+/// Returns the scheme of a link that is not in the allowlist.
 fn outside(link: &str, only: &[String]) -> Option<String> {
     let scheme = scheme(link).unwrap_or_default();
     (!only.contains(&scheme)).then_some(scheme)
 }
 
-/// Judges a URI by its place: the scheme that must not be passed on.
+/// A check of a URI and its use. It returns the scheme if the URI must not be forwarded.
 type Judge<'a> = &'a dyn Fn(&str, Use) -> Option<String>;
 
 fn block(block: &mut Content, bad: Judge<'_>) -> Option<String> {
@@ -221,7 +221,7 @@ fn definition(item: &mut Arc<Item>, bad: Judge<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The object without the icons that may not stay; `None` where all may.
+/// Returns the object without icons that are not allowed; `None` if all are.
 fn without_bad_icons(json: &Json) -> Option<Json> {
     let icons = json.get("icons")?;
     let good = |one: &Json| {

@@ -1,23 +1,23 @@
-//! The names by which rules speak of a use: of a resource that a template has, also those of its URI.
+//! Names of an item that rules match, with all spellings of a resource's URI.
 
 use crate::{Pattern, whatwg};
 use std::cell::OnceCell;
 use toolgate_core::{Item, ItemKind};
 
-/// All names of a thing, or of the resource at a URI that fits a template or is of a skill.
+/// All names of an item, or of the resource at a URI that matches a template or belongs to a skill.
 pub(crate) struct Names {
-    /// That of the template or the skill.
+    /// The full name of the template or skill.
     of: Option<String>,
-    /// Those of the thing: of a resource the URI's as it came, and the one of the same URI without escapes and detours, so
-    /// that no rule is got round by them.
+    /// The full names of the item itself. For a resource: with the URI unchanged and with the normalized URI, without
+    /// escapes and redundant segments, so that these cannot bypass a rule.
     own: Vec<String>,
-    /// What stands before the URI in a full name.
+    /// The part of a full name before the URI.
     prefix: String,
     /// The URI, or the text of a template.
     uri: Option<String>,
-    /// Whether the URI also counts without query, fragment and a step at the end that says nothing.
+    /// Whether to match the URI also without query, fragment and empty segments at the end.
     cut: bool,
-    /// More for what holds back, made when the first such rule is asked: what URL parsers make of the URI, and the cut ones.
+    /// Further spellings for restrictive rules, computed lazily: the results of URL parsers, and the shortened ones.
     others: OnceCell<Vec<Vec<String>>>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> Names {
         None => vec![full],
     };
     own.dedup();
-    // A template is listed under its own text, which has other spellings as a URI has.
+    // A template is listed under its own text, which has other spellings just as a URI has.
     let listed = (item.kind() == ItemKind::Template).then_some(item.local.as_str());
     Names {
         of,
@@ -52,8 +52,8 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> Names {
     }
 }
 
-/// What URL parsers make of a URI, and with `cut` also the URI and each of these without what many servers leave away:
-/// the texts of each.
+/// Returns the spellings that URL parsers make of a URI. With `cut`, also the URI and each of these without the parts
+/// that many servers ignore.
 fn other_spellings(uri: &str, cut: bool) -> Vec<Vec<String>> {
     let mut all = whatwg::readings(uri);
     if cut {
@@ -66,16 +66,16 @@ fn other_spellings(uri: &str, cut: bool) -> Vec<Vec<String>> {
 }
 
 impl Names {
-    /// Whether a rule speaks that allows: some name fits one of these, and none fits one of those, however the URI is spelt.
-    /// What is allowed is allowed as it stands.
+    /// Returns whether an allow rule matches: some name matches one of these patterns, and no spelling of the URI
+    /// matches one of those. Only the unchanged and the normalized spelling can be allowed.
     pub(crate) fn fit(&self, these: &[Pattern], those: &[Pattern]) -> bool {
         let mut names = self.of.iter().chain(&self.own);
         names.any(|name| any(these, name)) && !self.all().any(|name| any(those, name))
     }
 
-    /// Whether a rule speaks that holds back: some one spelling fits one of these and none of those. What is left out by one
-    /// spelling of a URI is not left out by another; a template is left out where it is named itself, and not because the end
-    /// of its text fits.
+    /// Returns whether a restrictive rule matches: some spelling matches one of these patterns and none of those. An
+    /// exception for one spelling of a URI does not except another. A template is excepted only if a pattern is its
+    /// own name, not because the end of its text matches.
     pub(crate) fn hold(&self, these: &[Pattern], those: &[Pattern]) -> bool {
         let of = |globs| self.of.as_ref().is_some_and(|name| any(globs, name));
         let named = |name: &String| those.iter().any(|glob| glob.as_str() == name);
@@ -123,8 +123,8 @@ fn any(globs: &[Pattern], name: &str) -> bool {
     globs.iter().any(|glob| glob.matches(name))
 }
 
-/// Other spellings of a URI that a condition is judged on as well: the plain one, those that URL parsers make of it, and
-/// each without query, fragment and steps at the end that say nothing.
+/// Returns other spellings of a URI that conditions are evaluated on too: the normalized one, those of URL parsers,
+/// and each without query, fragment and empty segments at the end.
 pub(crate) fn spellings(uri: &str) -> Vec<String> {
     let mut all = other_spellings(uri, true).concat();
     all.push(plain(uri));
@@ -142,7 +142,8 @@ fn shortened(uri: &str) -> String {
     uri
 }
 
-/// The same URI with a small scheme and host, without escapes, empty steps and `.`; `file` is on this machine.
+/// Normalizes a URI: scheme and host in lower case, no escapes, no empty or `.` segments, and no `localhost` for
+/// `file`.
 pub(crate) fn plain(uri: &str) -> String {
     let uri = unescaped(uri);
     let Some((scheme, rest)) = uri.split_once(':') else {
@@ -162,14 +163,14 @@ pub(crate) fn plain(uri: &str) -> String {
     let mut steps: Vec<&str> = path.split('/').skip(1).collect();
     let last = steps.pop();
     steps.retain(|step| !matches!(*step, "" | "."));
-    // A dot at the end is the folder itself (RFC 3986, section 5.2.4).
+    // A dot at the end denotes the directory itself (RFC 3986, section 5.2.4).
     steps.extend(last.map(|step| if step == "." { "" } else { step }));
     let root = if path.is_empty() { "" } else { "/" };
     format!("{scheme}://{host}{root}{}", steps.join("/"))
 }
 
-/// The text without escapes, however often it was escaped, in one pass: what a byte completes is taken at once. Bytes
-/// that are no text stay escaped, and hide nothing of the rest.
+/// Removes all levels of percent-escapes in one pass: an escape that a decoded byte completes is decoded at once.
+/// Bytes that are not UTF-8 stay escaped.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     for byte in text.bytes() {
@@ -188,7 +189,7 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// What stands before an escape at the end, and the byte that it means.
+/// Returns the length of the text before an escape at the end, and the byte that it encodes.
 fn escape_at_end(bytes: &[u8]) -> Option<(usize, u8)> {
     let (rest, last) = bytes.split_last_chunk::<3>()?;
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -230,7 +231,7 @@ mod tests {
         }
     }
 
-    /// An escape in an escape, a million times: were each pass a new one, this would not end.
+    /// A million nested escapes: with one pass for each level, this would not terminate in time.
     #[test]
     fn the_work_grows_with_the_uri_and_not_faster() {
         let uri = format!("file:///%{}41", "25".repeat(1_000_000));

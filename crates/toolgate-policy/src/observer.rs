@@ -1,48 +1,48 @@
-//! Who watches calls as they happen.
+//! Observation of calls as they happen.
 
 use std::{sync::Arc, time::Duration};
 use toolgate_core::{Call, Caller, Item, Json, Op, OperatorDetail, Progress, Seen, Trail};
 
-/// Sees every round of every call from its start to its end. Must not block.
+/// Observer of every round of every call, from start to end. Must not block.
 ///
-/// What it is shown is for the operator: nothing is masked yet.
+/// What it receives is for the operator: nothing is redacted yet.
 pub trait Observer: Send + Sync + 'static {
-    /// Whether anybody watches. Where nobody does, it is told of neither beginnings nor progress.
+    /// Returns whether anyone observes. If not, [`Observer::began`] and [`Observer::progress`] are not called.
     fn watches(&self) -> bool {
         true
     }
 
-    /// A call came in.
+    /// Called when a call arrives.
     fn began(&self, call: &CallView);
 
-    /// It got further.
+    /// Called when a call reaches another stage.
     fn changed(&self, id: &str, stage: &Stage);
 
-    /// It told how far it is.
+    /// Called for each progress notification of a call.
     fn progress(&self, id: &str, progress: &Progress);
 
-    /// It ended: each call that began ends once, also if its caller went away.
+    /// Called when a call ends: once for each call that began, also if its caller disconnected.
     fn ended(&self, id: &str, end: &End);
 }
 
-/// A call as it came in.
+/// A call as it arrived.
 #[derive(Clone, Debug)]
 pub struct CallView {
-    /// The id of the call; the same in every round.
+    /// The call id; the same in every round.
     pub id: Arc<str>,
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
-    /// What is done.
+    /// The operation.
     pub op: Op,
-    /// The name as the caller wrote it.
+    /// The item name as the caller wrote it.
     pub name: String,
     /// The exact arguments.
     pub arguments: Json,
-    /// How the edge saw it.
+    /// Information about the request from the edge.
     pub seen: Arc<Seen>,
-    /// How often it came before.
+    /// Number of earlier rounds of this call.
     pub round: u32,
-    /// What is decided about it, as it is decided.
+    /// The decision log of the call, filled while it is processed.
     pub trail: Trail,
 }
 
@@ -61,33 +61,33 @@ impl CallView {
     }
 }
 
-/// How far a call is.
+/// The progress of a call through the pipeline.
 #[derive(Clone, Debug)]
 pub enum Stage {
-    /// It was let through and runs; this is what it uses.
+    /// The rules allowed it and it runs; with the item that it uses.
     Running(Arc<Item>),
 }
 
-/// How a round of a call ended.
+/// The end of a round of a call.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// The word of the record: `ok`, `tool_error`, `refused`, `timeout`, `waiting` and the like.
+    /// The outcome as in the audit log: `ok`, `tool_error`, `refused`, `timeout`, `waiting` and others.
     pub out: &'static str,
-    /// The kind of its error in the audit log (`code`), where it failed: `invalid`, `refused_person`, `busy` and the like.
+    /// The error class as in the audit log (`code`), if it failed: `invalid`, `refused_person`, `busy` and others.
     pub code: Option<&'static str>,
-    /// What the caller was told, where it failed.
+    /// The error message for the caller, if it failed.
     pub public: Option<String>,
-    /// What only the operator may read of the failure.
+    /// Details of the failure for the operator only.
     pub detail: Option<OperatorDetail>,
-    /// The approvals it waits for; then the same call comes again.
+    /// The ids of pending approvals; after them, the same call starts another round.
     pub approvals: Vec<Arc<str>>,
-    /// How long the round took.
+    /// The duration of the round.
     pub took: Duration,
-    /// Bytes of the result.
+    /// The size of the result in bytes.
     pub size: usize,
 }
 
-/// Watches nothing.
+/// An observer that observes nothing.
 pub struct Unobserved;
 
 impl Observer for Unobserved {

@@ -1,4 +1,4 @@
-//! Results keep what the tool promised in its `outputSchema`.
+//! Validation of structured results against the tool's `outputSchema`.
 
 use crate::{
     PerServer,
@@ -8,22 +8,22 @@ use crate::{
 use std::sync::Arc;
 use toolgate_core::{BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Refusal};
 
-/// What becomes of a result that breaks its `outputSchema`.
+/// Policy for a result that violates its `outputSchema`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Broken {
-    /// The caller gets an error instead.
+    /// Returns an error to the caller instead.
     #[default]
     Block,
-    /// It passes, and the record says so.
+    /// Lets it pass, and logs it in the audit log.
     Warn,
-    /// Nobody looks.
+    /// Does not validate.
     Pass,
 }
 
-/// Checks structured results. A tool's own error is no result and passes.
+/// Layer that validates structured results. Errors of the tool (`isError`) have no structured content and pass.
 #[derive(Clone, Debug, Default)]
 pub struct OutputSchema {
-    /// What becomes of a broken result.
+    /// The policy for invalid results, by server.
     pub broken: PerServer<Broken>,
 }
 
@@ -37,13 +37,14 @@ impl Promised {
     }
 }
 
-/// The same, made once.
+/// Returns the compiled schema of an item from its memo.
 fn promised(item: &Item) -> Arc<Promised> {
     item.memo(|item| Promised::of(item, &Bounds::default()))
 }
 
 impl OutputSchema {
-    /// Whether it promised something, and somebody looks.
+    /// Returns whether results of the item are validated: it has an `outputSchema`, and the policy is not
+    /// [`Broken::Pass`].
     fn looks_at(&self, item: &Item) -> bool {
         self.broken.of(&item.origin.server) != Broken::Pass && promised(item).0.is_some()
     }

@@ -1,25 +1,26 @@
-//! Globs over names: `*` for any run of characters, `?` for one.
+//! Glob patterns over names: `*` matches any run of characters, `?` one character.
 
 use std::fmt;
 
-/// A glob over `server.tool` or the name of a caller; case counts.
+/// A case-sensitive glob over `server.tool` or over the name of a caller.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// A pattern of that text. Every text is one.
+    /// Creates a pattern from its text. Every text is valid.
     pub fn new(text: impl Into<String>) -> Pattern {
         Pattern(text.into())
     }
 
-    /// The text it was made of.
+    /// Returns the text of the pattern.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the whole of `name` fits.
+    /// Returns whether the pattern matches the whole of `name`.
     ///
-    /// After a mismatch only the last `*` is tried again, so the work is at most pattern times name, without a stack.
+    /// After a mismatch only the last `*` is retried, so the cost is at most pattern length times name length,
+    /// without recursion.
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
         let (mut p, mut n) = (0, 0);
@@ -45,7 +46,8 @@ impl Pattern {
     }
 }
 
-/// Bytes of the character that begins here; 1 inside of one, where only a retry after `*` can stand.
+/// Returns the length of the character that begins with this byte; 1 inside of one, where only a retry after `*` can
+/// be.
 fn width(first: u8) -> usize {
     match first {
         0xC0..=0xDF => 2,

@@ -1,8 +1,8 @@
-//! A setting that each server may have its own way.
+//! Settings with a value for each server.
 
 use std::collections::HashMap;
 
-/// A setting with a value for all servers and others for some.
+/// A setting with a default for all servers and overrides for some.
 #[derive(Clone, Debug, Default)]
 pub struct PerServer<T> {
     default: T,
@@ -10,7 +10,7 @@ pub struct PerServer<T> {
 }
 
 impl<T: Copy> PerServer<T> {
-    /// The same value for all.
+    /// Creates a setting with the same value for all servers.
     pub fn all(default: T) -> PerServer<T> {
         PerServer {
             default,
@@ -18,13 +18,13 @@ impl<T: Copy> PerServer<T> {
         }
     }
 
-    /// Another value for the server of that configured id.
+    /// Overrides the value for the server with this configured id.
     pub fn with(mut self, server: impl Into<String>, value: T) -> PerServer<T> {
         self.own.insert(server.into(), value);
         self
     }
 
-    /// The value for a server.
+    /// Returns the value for a server.
     pub fn of(&self, server: &str) -> T {
         self.own.get(server).copied().unwrap_or(self.default)
     }

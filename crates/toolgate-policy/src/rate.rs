@@ -1,4 +1,4 @@
-//! How often a caller may use a tool.
+//! Rate limits by caller and tool, and by server: token buckets.
 
 use crate::{
     Pattern,
@@ -14,17 +14,17 @@ use std::{
 use tokio::time::Instant;
 use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, LimitSubject, Rule, Verdict};
 
-/// So many uses in so long a time; all of them at once are fine.
+/// A rate limit with its burst: `count` calls in each period, also all at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Quota {
-    /// How many; 0 is taken as 1.
+    /// Maximum number of calls; 0 means 1.
     pub count: u32,
-    /// In which time.
+    /// The period.
     pub per: Duration,
 }
 
 impl Quota {
-    /// So many a minute.
+    /// Creates a quota per minute.
     pub fn per_minute(count: u32) -> Quota {
         Quota {
             count,
@@ -36,7 +36,7 @@ impl Quota {
         f64::from(self.count.max(1))
     }
 
-    /// Tokens a second.
+    /// Returns the refill rate, in tokens per second.
     fn speed(&self) -> f64 {
         self.count() / self.per.as_secs_f64().max(0.001)
     }
@@ -54,33 +54,33 @@ impl Quota {
 /// A quota for some tools and callers.
 #[derive(Clone, Debug)]
 pub struct RateRule {
-    /// Which things, by their full names.
+    /// Patterns of full item names.
     pub tools: Vec<Pattern>,
-    /// Which callers; empty for all.
+    /// Patterns of caller names; empty for all.
     pub callers: Vec<Pattern>,
-    /// Which of these tools are left out.
+    /// Exceptions from `tools`.
     pub except: Vec<Pattern>,
-    /// How many for each caller and tool.
+    /// The quota of each caller and tool.
     pub quota: Quota,
 }
 
-/// A bucket of tokens for each caller and tool. Clones share the buckets.
+/// Rate limiter with a token bucket for each caller and tool. Clones share the buckets.
 #[derive(Clone)]
 pub struct Rate {
     rules: Arc<[RateRule]>,
     default: Quota,
-    /// For all callers of a server together.
+    /// Quotas by server id, for all callers of the server together.
     servers: Arc<HashMap<String, Quota>>,
     table: Arc<Mutex<Buckets>>,
     most: usize,
-    /// Whether what is left is known.
+    /// Whether the bucket levels are known.
     counted: bool,
 }
 
-/// Subject, tool, and whether it is a later round of a call.
+/// Limit subject, tool, and whether it is a later round of a call.
 type Key = (LimitSubject, Arc<str>, bool);
 
-/// It is asked for each call, and by nobody outside: the hash is a short one, with a seed.
+/// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
 type Buckets = AHashMap<Key, Bucket>;
 
 struct Bucket {
@@ -96,7 +96,7 @@ impl Bucket {
         self.at = now;
     }
 
-    /// Takes a token, or says how long to wait for one.
+    /// Takes a token, or returns the time until one is available.
     fn take(&mut self, now: Instant) -> Result<(), Duration> {
         self.refill(now);
         if self.tokens >= 1.0 {
@@ -115,12 +115,12 @@ impl Bucket {
 }
 
 impl Rate {
-    /// The buckets that are remembered at most.
+    /// Maximum number of buckets.
     const MOST: usize = 10_000;
-    /// Later rounds answer questions, which the first round paid for; they have this much more room.
+    /// Factor of the quota for later rounds: they answer input requests of a first round that was already counted.
     const ROUNDS: u32 = 10;
 
-    /// The first rule that speaks of a caller and tool counts, else the default.
+    /// Creates a limiter. The first rule that matches caller and tool applies, else the default.
     pub fn new(rules: Vec<RateRule>, default: Quota) -> Rate {
         Rate {
             rules: rules.into(),
@@ -132,7 +132,7 @@ impl Rate {
         }
     }
 
-    /// Other rules over the same buckets: what was used stays used.
+    /// Returns a limiter with other rules over the same buckets: used tokens stay used.
     pub fn reloaded(&self, rules: Vec<RateRule>, default: Quota) -> Rate {
         Rate {
             rules: rules.into(),
@@ -144,7 +144,7 @@ impl Rate {
         }
     }
 
-    /// How often servers may be used by all callers together, by their configured ids.
+    /// Sets quotas for servers, by configured id, for all callers together.
     pub fn per_server(mut self, servers: impl IntoIterator<Item = (String, Quota)>) -> Rate {
         self.servers = Arc::new(servers.into_iter().collect());
         self
@@ -169,14 +169,14 @@ impl Rate {
         }
     }
 
-    /// The same, where nobody counts: for whoever has the settings and not the buckets.
+    /// Returns a limiter without bucket levels, for processes that have the settings but not the buckets.
     pub fn uncounted(mut self) -> Rate {
         self.counted = false;
         self
     }
 
-    /// How often this call may be made, and how many are left now; nothing is used up by asking. Of a server with a quota
-    /// of its own, that is told as well.
+    /// Returns the quota of this call and the tokens left, without taking one; also those of its server if it has a
+    /// quota.
     fn told(&self, call: &Call, item: &Item) -> Vec<String> {
         let quota = self.quota_of(call, item);
         let tool = item.shared_name();
@@ -200,7 +200,8 @@ impl Rate {
         told
     }
 
-    /// One bucket for all that a template has, and one for the server where that has a quota of its own.
+    /// Takes a token from the bucket of the tool, shared by all resources of a template, and from that of the server
+    /// if it has a quota.
     fn take(
         &self,
         call: &Call,
@@ -216,19 +217,19 @@ impl Rate {
         let Some(all) = self.servers.get(server) else {
             return Ok(());
         };
-        // No full name is without a dot, so no bucket of a tool is this one.
+        // Full names contain a dot, so no bucket of a tool has this key.
         let whole = (Caller::new("").limit_subject(), server.into(), later);
         let of = format!("the server {server}, for all callers");
         self.take_one(&mut table, &whole, *all, &of, now)
             .inspect_err(|_| {
-                // It was not used after all.
+                // Gives the token back: the call does not take place.
                 if let Some(bucket) = table.get_mut(&own) {
                     bucket.tokens += 1.0;
                 }
             })
     }
 
-    /// Uses something once that is no tool: a name with a blank in it, which no full name has.
+    /// Takes a token for an action that is not a tool call. Its name has a space, which no full name has.
     pub(crate) fn take_for(&self, caller: &Caller, what: &str, quota: Quota) -> Result<(), Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (caller.limit_subject(), what.into(), false);
@@ -272,7 +273,7 @@ impl Rate {
         })
     }
 
-    /// For one more bucket: those that are full say nothing and are forgotten.
+    /// Makes room for one more bucket: full buckets carry no state and are evicted.
     fn make_room(&self, table: &mut Buckets, now: Instant) -> Result<(), Error> {
         if table.len() >= self.most {
             table.retain(|_, bucket| !bucket.idle(now));
@@ -309,7 +310,7 @@ impl Rule for Rate {
         )
     }
 
-    /// Asking uses nothing up: it is told how often, and how much is left.
+    /// Reports the quota and the tokens left, without taking a token.
     fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
         for told in self.told(call, item) {
             call.trail.add("rate", "told", told);
@@ -358,7 +359,7 @@ mod tests {
             "rate limit of the server s, for all callers: 3 per minute; again in 20 s"
         );
         assert!(take("a", "other").is_ok(), "each server by itself");
-        // What the server refused was not used: after the wait there is one for it, and its own as well.
+        // The rejected call took no token: after the wait, both buckets have one.
         let later = now + Duration::from_secs(20);
         let again = rate.take(&call("a", 0), "s", "s.t".into(), rate.default, later);
         assert!(again.is_ok());
@@ -393,7 +394,7 @@ mod tests {
         assert!(take("a", now) && take("b", now));
         assert!(!take("c", now), "one over");
         assert!(take("a", now), "known callers go on");
-        // A second later b has all its tokens again, and a has not.
+        // A second later the bucket of b is full again, and that of a is not.
         let later = now + Duration::from_secs(1);
         assert!(take("c", later));
         let table = rate.table.lock().unwrap();

@@ -1,4 +1,4 @@
-//! The way to the record: what must not be lost is kept until the journal has room.
+//! Audit recorder: writes to the journal and buffers entries that must not be lost while its queue is full.
 
 use crate::Secrets;
 use futures_util::FutureExt;
@@ -12,10 +12,10 @@ use std::{
 use toolgate_core::{AskKind, BoxFuture, Call, Error, Item, Kind, Refusal, unsteered};
 use toolgate_journal::{Entry, Error as Failed, Event, Journal};
 
-/// Ends when a record is on the disk.
+/// A future that resolves when an audit record is on disk.
 pub(crate) type Written = BoxFuture<'static, Result<(), Error>>;
 
-/// Where calls are recorded: the journal, with the ends of calls that found its queue full, or the program's log.
+/// Destination of audit records: the journal, or the program's log.
 ///
 /// A call that is dropped cannot wait for room. Its end waits here, in memory, and goes before whatever is recorded
 /// next; meanwhile no call begins. Should the program die before that, recovery closes the call as unknown. Refusals
@@ -31,7 +31,7 @@ enum Sink {
     Log,
 }
 
-/// What found no room.
+/// Records that found the queue full.
 #[derive(Default)]
 struct Late {
     entries: VecDeque<Entry>,
@@ -45,7 +45,7 @@ impl Recorder {
     /// next start.
     const MOST: usize = 8192;
 
-    /// A recorder over a journal.
+    /// Creates a recorder over a journal.
     pub fn new(journal: Arc<Journal>) -> Recorder {
         Recorder {
             sink: Sink::Journal(journal),
@@ -53,8 +53,8 @@ impl Recorder {
         }
     }
 
-    /// A recorder that writes events of `tracing` at level INFO under the target `toolgate::audit`, without contents.
-    /// Nothing of it stands as evidence: for a program of your own, until it has a journal.
+    /// Creates a recorder that writes `tracing` events at level INFO with the target `toolgate::audit`, without
+    /// contents. They are not evidence: use it in your own program until it has a journal.
     pub fn log() -> Recorder {
         Recorder {
             sink: Sink::Log,
@@ -62,17 +62,17 @@ impl Recorder {
         }
     }
 
-    /// A recorder over a journal of its own in that folder, which is made if it is not there. Each process has its own
+    /// Creates a recorder over its own journal in a folder, which is created if missing. Each process has its own
     /// chain in it; `toolgate audit verify` checks them.
     ///
     /// # Errors
-    /// The folder or its files cannot be written, or a record in them was changed.
+    /// Fails if the folder or its files cannot be written, or if a record in them was changed.
     pub fn in_folder(folder: impl Into<std::path::PathBuf>) -> Result<Recorder, Failed> {
         let journal = Journal::open(toolgate_journal::Options::new(folder.into()))?;
         Ok(Recorder::new(Arc::new(journal)))
     }
 
-    /// The journal, where there is one.
+    /// Returns the journal, if there is one.
     pub fn journal(&self) -> Option<&Arc<Journal>> {
         match &self.sink {
             Sink::Journal(journal) => Some(journal),
@@ -80,7 +80,7 @@ impl Recorder {
         }
     }
 
-    /// Whether somebody reads what is recorded. Where nobody does, no record has to be made.
+    /// Returns whether records are consumed. If not, none need to be built.
     pub(crate) fn listens(&self) -> bool {
         match &self.sink {
             Sink::Journal(_) => true,
@@ -92,15 +92,15 @@ impl Recorder {
         }
     }
 
-    /// By what contents are known again later: a keyed digest; `None` without a journal, which holds the key.
+    /// Returns a keyed digest that identifies contents later; `None` without a journal, which holds the key.
     pub(crate) fn mac(&self, bytes: &[u8]) -> Option<String> {
         self.journal().map(|journal| journal.mac(bytes))
     }
 
-    /// Queues an entry now; the future ends when it is on the disk. Dropping the future does not drop the entry.
+    /// Queues an entry. The returned future resolves when it is on disk; dropping the future does not drop the entry.
     ///
     /// # Errors
-    /// Nothing was queued: there is no room, or the journal failed.
+    /// Nothing was queued: the queue is full, or the journal failed.
     pub(crate) fn append(&self, entry: Entry) -> Result<Written, Error> {
         let entry = for_record(entry);
         let Sink::Journal(journal) = &self.sink else {
@@ -120,12 +120,12 @@ impl Recorder {
         }
     }
 
-    /// As [`Recorder::append`], but keeps the entry if there is no room now.
+    /// Like [`Recorder::append`], but buffers the entry if it cannot be queued now.
     pub(crate) fn append_surely(&self, entry: Entry) -> Result<Written, Error> {
         self.append(entry.clone()).inspect_err(|_| self.keep(entry))
     }
 
-    /// Queues an entry without waiting; keeps it if there is no room now.
+    /// Queues an entry without waiting; buffers it if the queue is full.
     pub(crate) fn note(&self, entry: Entry) {
         let entry = for_record(entry);
         let Sink::Journal(journal) = &self.sink else {
@@ -139,7 +139,7 @@ impl Recorder {
         }
     }
 
-    /// Notes that a server asked outside of any call, and whether it was let through.
+    /// Records an input request that a server sends outside of any call, and whether it was allowed.
     pub fn question(&self, server: &str, what: &AskKind, refused: Option<&Error>) {
         let what = match what {
             AskKind::Approve(_) => "approval",
@@ -168,7 +168,7 @@ impl Recorder {
         }
     }
 
-    /// Queues what waits, in its order.
+    /// Queues the buffered entries, in order.
     fn flush(&self, journal: &Journal) -> Result<(), Failed> {
         let mut late = self.late();
         while let Some(entry) = late.entries.front() {
@@ -200,8 +200,8 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// The entry as it may stand in a record, whatever name, reason or client it came with: without secrets, and without
-/// what would steer the terminal of its reader. A [`Recorder`] does it itself.
+/// Returns the entry with names, reasons and client data made safe for an audit log: without secrets, and without
+/// bidirectional and other control characters that would affect a terminal. A [`Recorder`] does this itself.
 pub fn for_record(mut entry: Entry) -> Entry {
     entry.fields.values_mut().for_each(clean);
     entry
@@ -244,7 +244,7 @@ fn log(entry: &Entry) {
     );
 }
 
-/// What the caller is told when a record cannot be written.
+/// Returns the error for the caller if a record cannot be written.
 fn unrecorded(error: Failed) -> Error {
     let text = match error {
         Failed::Overloaded => {
@@ -257,7 +257,7 @@ fn unrecorded(error: Failed) -> Error {
     Error::new(Kind::Refused(Refusal::Record), text).because(error)
 }
 
-/// An entry with who, what and from where; no contents.
+/// Returns an entry with the caller, the operation and the source of a call; without contents.
 pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
     let entry = Entry::new(event)
         .with("call", id(&call.id))
@@ -278,14 +278,14 @@ pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
         })
 }
 
-/// What is used, by the name of rules.
+/// Adds the server and the full name of the item, as rules see it.
 pub(crate) fn named(entry: Entry, item: &Item) -> Entry {
     entry
         .with("srv", item.origin.server.as_ref())
         .with("tool", item.full_name())
 }
 
-/// What is used: by the name of rules, by that of its server where it is another one, and which arguments were set for it.
+/// Adds the full name of the item, its name at the server if that differs, and the names of fixed arguments.
 pub(crate) fn of_item(entry: Entry, item: &Item) -> Entry {
     let entry = named(entry, item);
     let entry = match item.given() == item.local {
@@ -301,7 +301,7 @@ pub(crate) fn of_item(entry: Entry, item: &Item) -> Entry {
     }
 }
 
-/// The journal takes ids of 1 to 256 bytes; edges make shorter ones.
+/// Truncates a call id. The journal accepts ids of 1 to 256 bytes; those of edges are shorter.
 fn id(id: &str) -> String {
     match id {
         "" => "unnamed".to_owned(),

@@ -1,4 +1,4 @@
-//! Scopes: what the token of a caller has to be good for. Callers without such a token are not bound by any.
+//! OAuth scopes required for items. Callers without a token with scopes are not restricted.
 
 use crate::{Pattern, names};
 use std::{collections::BTreeMap, sync::Arc};
@@ -7,21 +7,21 @@ use toolgate_core::{
     Next, Op, Outcome,
 };
 
-/// For these things a token has to be good for all of these scopes.
+/// Scopes that a token needs for some items.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ScopeRule {
-    /// Which things, by their full names.
+    /// Patterns of full item names.
     pub tools: Vec<Pattern>,
-    /// Which of them not.
+    /// Exceptions from `tools`.
     pub except: Vec<Pattern>,
-    /// What their use needs, all of it.
+    /// The required scopes; the token needs all of them.
     pub needs: Vec<String>,
 }
 
-/// What the token of a caller has to be good for.
+/// Layer that enforces the scopes of the caller's token.
 ///
-/// What it is not good for is not listed. A use of it is answered with the scopes that are needed, all at once, so that
-/// the client can ask for them. Several rules that speak of a thing add up.
+/// Items that the token does not authorize are not listed. A call of one fails with all required scopes at once, so
+/// that the client can request them. The scopes of all rules that match an item add up.
 #[derive(Clone, Debug, Default)]
 pub struct Scopes {
     rules: Arc<[ScopeRule]>,
@@ -29,7 +29,7 @@ pub struct Scopes {
 }
 
 impl Scopes {
-    /// These rules.
+    /// Creates the layer with these rules.
     pub fn new(rules: Vec<ScopeRule>) -> Scopes {
         Scopes {
             rules: rules.into(),
@@ -37,7 +37,7 @@ impl Scopes {
         }
     }
 
-    /// A token that has a scope has those too which it implies here, and what they imply.
+    /// Sets implied scopes: a token with a scope also has the scopes that it implies here, transitively.
     #[must_use]
     pub fn implying(self, implied: BTreeMap<String, Vec<String>>) -> Scopes {
         Scopes {
@@ -46,7 +46,7 @@ impl Scopes {
         }
     }
 
-    /// Every scope that something needs, sorted.
+    /// Returns all scopes that any rule requires, sorted.
     pub fn all(&self) -> Vec<String> {
         let mut all: Vec<String> = self.rules.iter().flat_map(|r| r.needs.clone()).collect();
         all.sort();
@@ -54,7 +54,7 @@ impl Scopes {
         all
     }
 
-    /// What a use needs, sorted.
+    /// Returns the scopes required to use an item, sorted.
     pub fn needs(&self, item: &Item, uri: Option<&str>) -> Vec<String> {
         if self.rules.is_empty() {
             return Vec::new();
@@ -68,7 +68,7 @@ impl Scopes {
         needs
     }
 
-    /// What a use needs that the token of the caller lacks: all that it needs, or nothing where nothing is lacking.
+    /// Returns all scopes required for an item if the caller's token lacks one of them, else `None`.
     pub fn lacking(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<Vec<String>> {
         let principal = caller.principal()?;
         let needs = self.needs(item, uri);
@@ -76,7 +76,7 @@ impl Scopes {
         (!needs.iter().all(has)).then_some(needs)
     }
 
-    /// Whether one of the scopes is the needed one, or implies it.
+    /// Returns whether one of the scopes is the required one or implies it.
     fn holds(&self, scopes: &[String], need: &str) -> bool {
         let mut seen: Vec<&str> = Vec::new();
         let mut open: Vec<&str> = scopes.iter().map(String::as_str).collect();
@@ -101,7 +101,7 @@ impl Layer for Scopes {
     }
 
     fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
-        // One thing is looked up to be used: then it is told what its use needs.
+        // A lookup of one item for a call stays: the call then fails with the required scopes.
         if ask.only.is_some() || ask.caller.principal().is_none() || self.rules.is_empty() {
             return next.list(ask);
         }
@@ -111,7 +111,7 @@ impl Layer for Scopes {
             let items = catalog.items().iter();
             let may = |item: &&Arc<Item>| self.lacking(&caller, item, None).is_none();
             let items: Vec<_> = items.filter(may).cloned().collect();
-            // Another token may see more or less: this list is nobody else's.
+            // Another token may see more or less, so a shared cache must not store the list.
             let hint = CacheHint {
                 public: false,
                 ..catalog.hint()
@@ -120,7 +120,7 @@ impl Layer for Scopes {
         })
     }
 
-    /// Nobody hears of changes of a resource that his token may not read.
+    /// Drops subscriptions to resources that the token may not read.
     fn changes<'a>(
         &'a self,
         mut want: Interest,
@@ -132,7 +132,7 @@ impl Layer for Scopes {
         Box::pin(async move {
             let mut may = Vec::new();
             for uri in std::mem::take(&mut want.uris) {
-                // Of what cannot be looked up, it is not known who may read it.
+                // If the lookup fails, it is unknown who may read the resource.
                 let Ok(item) = found(&next, &want.caller, &uri).await else {
                     continue;
                 };
@@ -142,7 +142,7 @@ impl Layer for Scopes {
                 }
             }
             want.uris = may;
-            // Below, all who listen may share one source.
+            // Below this layer all subscribers may share one source.
             Ok(next.changes(want.clone()).await?.only(&want))
         })
     }
@@ -160,7 +160,7 @@ impl Layer for Scopes {
     }
 }
 
-/// What stands behind a URI.
+/// Looks up the item for a resource URI.
 async fn found(next: &Next<'_>, caller: &Caller, uri: &str) -> Result<Option<Arc<Item>>, Error> {
     for kind in Op::Resource.kinds() {
         let catalog = next.look(List::one(caller.clone(), *kind, uri)).await?;
@@ -194,7 +194,7 @@ mod tests {
         };
         let implied = BTreeMap::from([
             ("admin".to_owned(), vec!["write".to_owned()]),
-            // A ring ends.
+            // A cycle terminates.
             (
                 "write".to_owned(),
                 vec!["read".to_owned(), "admin".to_owned()],

@@ -1,4 +1,4 @@
-//! Nothing that comes back is larger than a caller can take.
+//! Size limits for content from servers.
 
 use crate::words;
 use std::sync::Arc;
@@ -7,32 +7,32 @@ use toolgate_core::{
     Returned, Scrub,
 };
 
-/// How large things may be, in bytes where nothing else is said.
+/// Size limits, in bytes unless noted.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// A result.
+    /// Maximum size of a result. Default: 16 MiB.
     pub result: usize,
-    /// The blocks of a result.
+    /// Maximum number of blocks in a result. Default: 1000.
     pub blocks: usize,
-    /// The definition of a tool; the entry of a skill may be four times as long.
+    /// Maximum size of a definition; the entry of a skill may be four times as long. Default: 64 KiB.
     pub definition: usize,
-    /// The description of a tool.
+    /// Maximum size of a description. Default: 8 KiB.
     pub description: usize,
-    /// What a server says of how to use it, an error text, a message of progress; for [`Cut`].
+    /// Maximum size of server instructions, error texts and progress messages; for [`Cut`]. Default: 8 KiB.
     pub text: usize,
-    /// The data of a log message; larger ones are dropped.
+    /// Maximum size of the data of a log message; larger messages are dropped. Default: 64 KiB.
     pub log: usize,
-    /// All questions of one round.
+    /// Maximum size of all input requests of one round. Default: 64 KiB.
     pub questions: usize,
 }
 
 impl Size {
-    /// How many times as long the entry of a skill may be as a definition.
+    /// Factor of the definition limit for the entry of a skill.
     const OF_SKILL: usize = 4;
 }
 
 impl Default for Size {
-    /// 16 MiB, 1,000, 64 KiB, 8 KiB, 8 KiB, 64 KiB, 64 KiB.
+    /// Returns the default limits, as listed at the fields.
     fn default() -> Size {
         const KIB: usize = 1024;
         Size {
@@ -62,7 +62,7 @@ impl Scrub for Size {
             Returned::Event(Event::Log(log)) => {
                 limit(log.data.as_str().len(), self.log, "a log message")
             }
-            // Texts are cut by `Cut`.
+            // [`Cut`] truncates these texts.
             Returned::About(_) | Returned::Error(_) | Returned::Event(Event::Progress(_)) => Ok(()),
             Returned::Item(item) => self.definition(item),
             Returned::Output(output) => self.output(item, output),
@@ -71,11 +71,11 @@ impl Scrub for Size {
     }
 }
 
-/// Cuts texts that are too long. After the secrets: half of one looks like none.
+/// Truncates long texts. It runs after secrets are redacted: half a secret would not be detected.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// What a server says of how to use it, an error text, a message of progress, the level and the logger of a log
-    /// message: longer ones are cut; in bytes.
+    /// Maximum size in bytes of server instructions, error texts, progress messages, and the level and logger of log
+    /// messages.
     pub text: usize,
 }
 
@@ -126,7 +126,7 @@ impl Scrub for Cut {
 }
 
 impl Size {
-    /// What cuts texts to its limit.
+    /// Returns the sanitizer that truncates texts to these limits.
     pub fn cut(&self) -> Cut {
         Cut { text: self.text }
     }

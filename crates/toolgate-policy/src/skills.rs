@@ -1,4 +1,4 @@
-//! Skills steer a model: what is read of one is what its entry states, or it is not handed on.
+//! Integrity of skills: files must match the manifest in their skill's entry, since skills steer a model.
 //!
 //! Source: the extension `io.modelcontextprotocol/skills`, "Integrity and Verification".
 
@@ -13,11 +13,11 @@ use toolgate_wire::{
     method::skills::{head, same},
 };
 
-/// Holds the files of skills against the digest, the size and the head that their entry states, and withholds skills that
-/// state none. The entry itself is pinned, so a file that changed is a skill that changed.
+/// Checks the files of skills against the digest, the size and the frontmatter in their entry, and withholds skills
+/// without digests. The entry itself is pinned, so a changed file means a changed skill.
 ///
-/// As a layer it stands outside of all that cleans: where something was taken out of a file, the file is not what was
-/// stated, and is refused. As a scrub it is the first to see an entry.
+/// As a layer it is outside of all sanitizers: a file that a sanitizer changed no longer matches and is rejected. As
+/// a sanitizer it is the first to see an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Skills;
 
@@ -79,10 +79,10 @@ impl Layer for Skills {
     }
 }
 
-/// Whether what was read of a file of a skill is what the entry of the skill states.
+/// Checks that a file of a skill matches the entry of the skill.
 ///
 /// # Errors
-/// Says what it is not.
+/// Returns the reason if it does not.
 pub fn is_stated(item: &Item, uri: &str, read: &ReadResult) -> Result<(), &'static str> {
     let files = item.manifest();
     let stated = files.as_ref().and_then(|files| files.file(uri));

@@ -1,4 +1,4 @@
-//! The policy of a route, on one page.
+//! Construction of the complete pipeline: the order of all layers, rules and sanitizers.
 
 use crate::{
     Access, Arguments, AskOnce, Asking, AtOnce, Caps, CircuitBreaker, Cleaning, Confirm, Contain,
@@ -9,58 +9,59 @@ use crate::{
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
 
-/// What the duties of one route share. Cheap to clone; a new config makes a new route over the same desk and record.
+/// Configuration of the gateway's pipeline. Cheap to clone; a new config makes a new route that shares the approvals
+/// and the audit log.
 #[derive(Clone)]
 pub struct Route {
-    /// Where calls are recorded.
+    /// The audit recorder.
     pub recorder: Arc<Recorder>,
-    /// Who watches them.
+    /// The observer of calls.
     pub observer: Arc<dyn Observer>,
-    /// Where approvals lie.
+    /// The service for pending approvals.
     pub desk: Arc<Desk>,
-    /// What outlives them: grants, pins.
+    /// The store of grants and pins.
     pub store: Arc<dyn Store>,
-    /// By what the operator stops them.
+    /// Lets the operator stop running calls.
     pub stop: Stop,
-    /// Names the policy in force, for example a digest of the config.
+    /// Identifier of the active policy, for example a digest of the config.
     pub policy: Arc<str>,
-    /// Which definitions.
+    /// Pins of definitions.
     pub pins: Pins,
-    /// Who may use what.
+    /// Access rules.
     pub access: Access,
-    /// For what tokens have to be good.
+    /// Scopes that tokens need.
     pub scopes: Scopes,
-    /// How many at the same time.
+    /// Limits on concurrent calls.
     pub at_once: AtOnce,
-    /// How often.
+    /// Rate limits.
     pub rate: Rate,
-    /// Which arguments.
+    /// Validation of arguments.
     pub arguments: Arguments,
-    /// What servers may ask in the middle of a call.
+    /// Policy for input requests of servers during a call.
     pub asking: Asking,
-    /// Whether a caller's own client may be asked.
+    /// Whether the caller's own client may be asked for approval.
     pub via_client: ViaClient,
-    /// How many persons have to say yes.
+    /// Number of approvers that a call needs.
     pub persons: Persons,
     /// Circuit breaker of each server.
     pub circuit_breaker: CircuitBreaker,
-    /// How long.
+    /// Timeouts of calls.
     pub deadline: Deadline,
-    /// What becomes of results that break their schema.
+    /// Policy for results that violate their output schema.
     pub output_schema: OutputSchema,
-    /// Which schemas.
+    /// Checks of tool schemas.
     pub schemas: Schemas,
-    /// How what comes back is cleaned, and what may not go out.
+    /// Settings of the sanitizers, and rules for outbound arguments.
     pub cleaning: Cleaning,
-    /// How much.
+    /// Size limits.
     pub size: Size,
-    /// Whether calls wait for the record before they leave, or before their answer does.
+    /// Whether calls wait for the audit log before they leave, or before their result does.
     pub waits: PerServer<Waits>,
-    /// What the record holds of arguments and results.
+    /// Contents of arguments and results in the audit log.
     pub contents: Contents,
 }
 
-/// All duties in their order, from the caller to the service.
+/// Builds the pipeline in order, from the caller to the service.
 pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
     let Route {
         recorder,
@@ -73,46 +74,47 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
             .by_persons(route.persons.clone())
     };
     Pipeline::new()
-        // Every call leaves a trace: refused, late and abandoned ones too.
+        // Every call is recorded, also if it is rejected, timed out or abandoned.
         .wrap(
             Entry::new(recorder.clone(), observer.clone())
                 .under(policy.clone())
                 .holding(route.contents.clone()),
         )
-        // The operator may stop it; that is recorded as well.
+        // The operator may stop a call; the stop is recorded as well.
         .wrap(route.stop.clone())
-        // A panic is an error of one call.
+        // A panic becomes an error of one call.
         .wrap(Contain)
-        // Only so many that run or wait.
+        // Bounds the running and waiting calls together.
         .wrap(route.at_once.in_hand())
-        // From here on the item behind the name is known.
+        // From here on, the item that the call names is known.
         .resolve()
-        // What the token of a caller is not good for is not listed, and not used.
+        // Hides and rejects items for which the caller's token lacks a scope.
         .wrap(route.scopes.clone())
-        // Each in its turn; what waited is judged after it waited.
+        // Queues calls fairly; rules see them after the wait.
         .wrap(route.at_once.clone())
-        // What the operator froze stands still.
+        // Rejects calls of frozen items.
         .guard(Freeze(route.desk.freezes().clone()))
-        // A server that keeps failing gets no calls for a while, and no person is asked about them.
+        // A server that keeps failing gets no calls for a while, and nobody is asked to approve them.
         .guard(route.circuit_breaker.clone())
         // A changed definition is hidden until someone accepts it.
         .guard(Pinned)
-        // May hide, refuse or ask.
+        // May hide, deny or require approval.
         .guard(route.access.clone())
         .guard(route.rate.clone())
-        // The schema, before anyone is asked.
+        // Validates the arguments before anyone is asked.
         .guard(route.arguments.clone())
-        // Secrets on their way out.
+        // Secrets in outbound arguments.
         .guard(route.cleaning.leaks.clone())
-        // Placeholders that would replace what they stand for.
+        // Redaction marks that would overwrite the original text.
         .guard(route.cleaning.placeholders.clone())
-        // All that asked, as one question; never waits itself.
+        // Combines all required approvals into one; does not wait itself.
         .confirm(confirm())
-        // What was frozen while a person thought does not leave; what runs of it stops.
+        // A call that was frozen while its approval was pending does not leave; a running one is stopped.
         .wrap(Freeze(route.desk.freezes().clone()))
-        // What a server asks in the middle of a call: cleaned, and looked at before anybody is asked.
+        // Input requests of the server: sanitized and checked before anyone is asked.
         .wrap(route.asking.clone().by_person(Arc::new(confirm())))
-        // `call.begin`, with rule and approval, durable before it leaves, or where it only reads before its answer does.
+        // Writes `call.begin`, with rule and approval: durable before the call leaves, or before the result if it
+        // only reads.
         .wrap(
             Intent::new(recorder.clone(), observer.clone(), policy.clone())
                 .waiting(route.waits.clone())
@@ -120,71 +122,74 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         )
         .wrap(route.deadline.clone())
         .wrap(route.output_schema.clone())
-        // Files of skills are what their entries state.
+        // Files of skills must match their entries.
         .wrap(Skills)
-        // A tool that cannot be checked is withheld.
+        // A tool with schemas that cannot be checked is withheld.
         .clean(route.schemas)
-        // What callers are told of whose words these are, and of errors.
+        // Marks untrusted content and rewrites errors for callers.
         .clean(route.cleaning.foreign.clone())
         .clean(route.cleaning.errors.clone())
-        // Texts that are too long; half a secret would look like none.
+        // Truncates long texts after the redaction: half a secret would not be detected.
         .clean(route.size.cut())
-        // Pictures and sounds that are something else, links to what runs.
+        // Media that do not match their type, and links that run something.
         .clean(route.cleaning.media.clone())
         .clean(route.cleaning.links.clone())
-        // Secrets, once nothing invisible parts their letters.
+        // Secrets, once no invisible characters separate their letters.
         .clean(route.cleaning.secrets.clone())
         // Control and invisible characters.
         .clean(Text)
         .clean(route.size)
-        // A skill that states no digests is withheld.
+        // A skill without digests is withheld.
         .clean(Skills)
-        // First to see what comes back: definitions are pinned as they came.
+        // First to see content from servers: definitions are pinned before they are sanitized.
         .wrap(Look::new(route.pins.clone(), true))
-        // Counts what the server fails, late answers too.
+        // Counts failures of the server, including late responses.
         .wrap(route.circuit_breaker.clone())
         .over(end)
 }
 
-/// What the duties of a program share that has no operator of its own: a server or a client. All have safe defaults.
+/// Configuration of the pipeline of a program without an operator: a server or a client. All defaults are safe.
 #[derive(Clone)]
 pub struct Standard {
-    /// Where calls are recorded; the log of the program.
+    /// The audit recorder. Default: the log of the program.
     pub recorder: Arc<Recorder>,
-    /// Who watches them; nobody.
+    /// The observer of calls. Default: none.
     pub observer: Arc<dyn Observer>,
-    /// How many at the same time, and how many wait; as [`Caps`] has it.
+    /// Limits on running and waiting calls. Default: those of [`Caps`].
     pub at_once: AtOnce,
-    /// For what tokens have to be good; for nothing. Full names are those of the record.
+    /// Scopes that tokens need, by full names as in the audit log. Default: none.
     pub scopes: Scopes,
-    /// Who may use what; everybody all that there is.
+    /// Access rules. Default: every caller may use every item.
     pub access: Access,
-    /// Which definitions; all that come. A server may change its own as it likes; a client has pins unless it says
-    /// otherwise.
+    /// Pins of definitions. Default: none. A server may change its own definitions; a client has pins unless
+    /// configured otherwise.
     pub pins: Option<Pins>,
-    /// More rules, asked after `access`.
+    /// Additional rules, evaluated after `access`.
     pub rules: Vec<Arc<dyn Rule>>,
-    /// How often; 6,000 a minute of each caller and tool.
+    /// Rate limits. Default: 6000 calls per minute for each caller and tool.
     pub rate: Rate,
-    /// Which arguments.
+    /// Validation of arguments.
     pub arguments: Arguments,
-    /// What is asked in the middle of a call: nothing that asks for a secret by a form. For a client, the server asks.
+    /// Policy for input requests during a call, which in a client come from the server. Default: no form may ask for
+    /// a secret.
     pub asking: Asking,
-    /// Whether somebody in this very process settles what rules leave open; else that is refused.
+    /// Whether someone in this process approves calls for which rules require it; otherwise these are rejected.
+    /// Default: `false`.
     pub ask: bool,
-    /// How long.
+    /// Timeouts of calls.
     pub deadline: Deadline,
-    /// What becomes of results that break their schema.
+    /// Policy for results that violate their output schema.
     pub output_schema: OutputSchema,
-    /// Which schemas.
+    /// Checks of tool schemas.
     pub schemas: Schemas,
-    /// How what comes back is cleaned, and what may not go out.
+    /// Settings of the sanitizers, and rules for outbound arguments.
     pub cleaning: Cleaning,
-    /// How much.
+    /// Size limits.
     pub size: Size,
-    /// Whether calls wait for the record before they leave, or before their answer does; as the tools are.
+    /// Whether calls wait for the audit log before they leave, or before their result does. Default: depends on the
+    /// tool, see [`Waits::Auto`].
     pub waits: PerServer<Waits>,
-    /// What the record holds of arguments and results; digests.
+    /// Contents of arguments and results in the audit log. Default: digests.
     pub contents: Contents,
 }
 
@@ -214,7 +219,7 @@ impl Default for Standard {
 }
 
 impl Standard {
-    /// All duties in their order, from the caller to the service. What each does is told at [`pipeline`].
+    /// Builds the pipeline in order, from the caller to the service. [`pipeline`] explains each part.
     pub fn over(&self, end: Arc<dyn Service>) -> Pipeline {
         let (recorder, observer) = (&self.recorder, &self.observer);
         let mut resolved = Pipeline::new()
@@ -270,8 +275,8 @@ impl Standard {
     }
 }
 
-/// Only what cleans lists: for the operator's view, in which withheld and hidden tools stand with the reason. It pins
-/// nothing: what was not seen yet stands as new.
+/// Builds a pipeline that only lists and sanitizes: for the operator's view, which shows withheld and hidden tools
+/// with the reason. It stores no pins: unseen definitions appear as new.
 pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
         .wrap(Contain)
@@ -287,7 +292,7 @@ pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         .over(end)
 }
 
-/// A service whose definitions are kept as soon as they are listed: for whoever looks in advance.
+/// Builds a pipeline that pins definitions as soon as they are listed: for listings before the first call.
 pub fn keeping(route: &Route, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
         .resolve()

@@ -1,4 +1,4 @@
-//! The operator's hand on what runs.
+//! Cancellation of running calls by the operator.
 
 use std::{
     collections::HashMap,
@@ -7,15 +7,15 @@ use std::{
 use tokio::sync::Notify;
 use toolgate_core::{BoxFuture, Call, Error, GivenUp, Kind, Layer, Next, Outcome};
 
-/// Lets the operator stop calls that run below it. Clones share the list.
+/// Layer that lets the operator cancel the calls below it. Clones share the list of running calls.
 #[derive(Clone, Default)]
 pub struct Stop(Arc<Mutex<Running>>);
 
-/// The rounds that run, by the id of their call. A client may send one round twice.
+/// The running rounds by call id. A client may send the same round twice.
 type Running = HashMap<Arc<str>, Vec<Arc<Notify>>>;
 
 impl Stop {
-    /// Stops a call in all that runs of it. `false` where nothing does.
+    /// Cancels all running rounds of a call. Returns `false` if there are none.
     pub fn stop(&self, id: &str) -> bool {
         let running = self.running();
         let rounds = running.get(id);
@@ -26,7 +26,7 @@ impl Stop {
         rounds.is_some()
     }
 
-    /// Whether something of a call runs.
+    /// Returns whether a round of a call is running.
     pub fn runs(&self, id: &str) -> bool {
         self.running().contains_key(id)
     }
@@ -36,7 +36,7 @@ impl Stop {
     }
 }
 
-/// Takes one round off the list when it ends, in whatever way.
+/// Removes a round from the list when it is dropped.
 struct Listed<'a>(&'a Stop, Arc<str>, Arc<Notify>);
 
 impl Drop for Listed<'_> {
@@ -65,7 +65,7 @@ impl Layer for Stop {
                 .push(stop.clone());
             let _listed = Listed(self, call.id.clone(), stop.clone());
             let trail = call.trail.clone();
-            // In one step with what was waited for: the call is dropped before anything else is done.
+            // The reason is logged in the same poll that drops the call, before anything else happens.
             let stopped = async {
                 stop.notified().await;
                 trail.give_up(GivenUp::Operator);

@@ -1,4 +1,4 @@
-//! What must outlive a call: approvals, grants, pins, freezes.
+//! Storage of state that outlives a call: approvals, grants, pins, freezes.
 
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,30 +7,30 @@ use toolgate_core::{BoxFuture, Error, Kind, OperatorDetail, Refusal};
 use toolgate_journal::state::State;
 pub use toolgate_journal::state::{Clock, Expect, Row, Written};
 
-/// State that outlives a call: one table per subject, JSON values by key.
+/// Key-value store for state that outlives a call: tables of JSON values by key.
 ///
-/// The gateway keeps it in its data directory, where all its processes share it; a program of your own has [`Memory`]
-/// unless it says otherwise.
+/// The gateway's store is in its data directory, shared by all its processes. A program of your own uses [`Memory`]
+/// by default.
 pub trait Store: Send + Sync + 'static {
-    /// All entries of a table, by key. What other processes wrote is among them within about a second.
+    /// Returns all entries of a table, by key. Entries of other processes appear within about a second.
     fn entries(&self, table: &str) -> Vec<Row>;
 
-    /// The keys of a table and the versions of their entries: what changed can be told without reading the values.
+    /// Returns the keys of a table with their versions, so that changes can be detected without reading the values.
     fn versions(&self, table: &str) -> Vec<(String, u64)> {
         let rows = self.entries(table).into_iter();
         rows.map(|row| (row.key, row.version)).collect()
     }
 
-    /// One entry of a table.
+    /// Returns one entry of a table.
     fn row(&self, table: &str, key: &str) -> Option<Row> {
         self.entries(table).into_iter().find(|row| row.key == key)
     }
 
-    /// Writes an entry, or removes it, and resolves once it will outlive this process. It happens even if the future
-    /// is dropped. [`Expect`] makes it happen at most once.
+    /// Writes or removes an entry, and resolves when the change outlives this process. It takes effect even if the
+    /// future is dropped. [`Expect`] makes it conditional, so that it happens at most once.
     ///
     /// # Errors
-    /// It is not kept; whatever depends on it must not happen.
+    /// The change is not stored; anything that depends on it must not happen.
     fn write(
         &self,
         table: &str,
@@ -39,10 +39,10 @@ pub trait Store: Send + Sync + 'static {
         expect: Expect,
     ) -> BoxFuture<'static, Result<Written, Error>>;
 
-    /// Counts the changes, those of other processes too.
+    /// Returns a counter of changes, including those of other processes.
     fn changed(&self) -> watch::Receiver<u64>;
 
-    /// The clock by which all entries expire: it never goes back, also where the system clock is set back.
+    /// Returns the clock by which all entries expire. It is monotonic even if the system clock is set back.
     fn clock(&self) -> &Arc<Clock>;
 }
 
@@ -87,7 +87,7 @@ impl Store for State {
     }
 }
 
-/// A store that ends with the process: for programs without an operator, and for tests.
+/// An in-memory store that ends with the process: for programs without an operator, and for tests.
 #[derive(Debug, Default)]
 pub struct Memory {
     rows: Mutex<Rows>,
@@ -135,7 +135,7 @@ impl Rows {
 }
 
 impl Memory {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Memory {
         Memory::default()
     }

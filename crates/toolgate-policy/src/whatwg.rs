@@ -1,17 +1,17 @@
-//! URIs as the URL Standard of the WHATWG reads them.
+//! URI spellings as parsed by the URL Standard of the WHATWG.
 //!
-//! Node, browsers and pydantic parse URIs by that algorithm, so it decides which resource most servers read. It takes a
-//! backslash for a slash, maps full-width letters of a host, and drops default ports. A rule that only compares texts
+//! Node, browsers and pydantic use that algorithm, so it decides which resource most servers read. It treats a
+//! backslash as a slash, maps full-width letters of a host, and drops default ports. A rule that only compares texts
 //! would miss all of these. Source: <https://url.spec.whatwg.org/#url-parsing>.
 
 use crate::names::plain;
 use url::Url;
 
-/// Each way in which a server that parses the URI may understand it, with the texts that name it: the serialization, and
-/// that without user information and the dot at the end of the host; each as it is, without escapes, and with the host in
-/// Unicode. Empty for a text that is not a URL.
+/// Returns the readings of a URI by servers that parse it, each as a list of spellings. The readings are the
+/// serialization, and the serialization without user information and the dot at the end of the host. The spellings of
+/// each are: unchanged, without escapes, and with the host in Unicode. Empty if the text is not a URL.
 pub(crate) fn readings(uri: &str) -> Vec<Vec<String>> {
-    // Some servers resolve escapes before they parse.
+    // Some servers decode escapes before they parse.
     let urls = [uri, &plain(uri)].map(parse);
     let mut all: Vec<Vec<String>> = Vec::new();
     for url in urls.iter().flatten() {
@@ -28,10 +28,10 @@ pub(crate) fn readings(uri: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// The URL that a text is, if it is one.
+/// Parses a text as a URL.
 fn parse(text: &str) -> Option<Url> {
     let mut url = Url::parse(text).ok()?;
-    // The standard reads `/C|/` at the start of a file's path as `/C:/`; the crate keeps it.
+    // The standard reads `/C|/` at the start of a file path as `/C:/`; the `url` crate keeps it.
     if url.scheme() == "file"
         && let [b'/', drive, b'|', rest @ ..] = url.path().as_bytes()
         && drive.is_ascii_alphabetic()
@@ -43,7 +43,7 @@ fn parse(text: &str) -> Option<Url> {
     Some(url)
 }
 
-/// The texts that name one URL.
+/// Returns the spellings of one URL.
 fn texts(url: &Url) -> Vec<String> {
     let mut texts = Vec::new();
     for form in [Some(url.to_string()), with_unicode_host(url)]
@@ -60,7 +60,7 @@ fn texts(url: &Url) -> Vec<String> {
     texts
 }
 
-/// The URL without user information and the dot of a fully qualified host: both lead to the same host.
+/// Returns the URL without user information and without the dot of a fully qualified host: all lead to the same host.
 fn without_decoration(url: &Url) -> Option<Url> {
     let host = url.host_str()?;
     let short = host.trim_end_matches('.');
@@ -72,7 +72,7 @@ fn without_decoration(url: &Url) -> Option<Url> {
     if qualified {
         bare.set_host(Some(short)).ok()?;
     }
-    // A URL without a host has neither; the check above saw one.
+    // A URL without a host has neither; the check above found one.
     let _ = bare.set_username("");
     let _ = bare.set_password(None);
     Some(bare)
@@ -85,22 +85,24 @@ fn with_unicode_host(url: &Url) -> Option<String> {
     Some(url.as_str().replacen(host, &unicode, 1))
 }
 
-/// How a URI is spelled.
+/// The result of comparing a URI with its serialization.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum UriForm {
-    /// Every reader takes it for the same resource.
+    /// All parsers read the same resource.
     Canonical,
-    /// URL parsers make this of it.
+    /// URL parsers change it to this.
     Rewritten(String),
-    /// URL parsers refuse it, though its scheme is theirs.
+    /// URL parsers reject it, although the URL Standard defines its scheme.
     Unparsable,
 }
 
-/// Compares a URI with its serialization. Only escapes, the case of scheme and host, a default port, the slash of an empty path, the
-/// ASCII form of a host, and `file:/a` for `file:///a` may differ: each reader takes these for the same.
+/// Compares a URI with its serialization. These differences are harmless, since all parsers read the same: escapes,
+/// the case of scheme and host, a default port, the slash of an empty path, the ASCII form of a host, and `file:/a`
+/// for `file:///a`.
 pub(crate) fn form(uri: &str) -> UriForm {
     let Some(url) = parse(uri) else {
-        // The URL Standard knows the structure of these schemes only. Others, such as `urn:`, have rules of their own.
+        // The URL Standard defines the structure of these schemes only. Others, such as `urn:`, have rules of their
+        // own.
         return match uri
             .split_once(':')
             .is_some_and(|(scheme, _)| is_special(scheme))
@@ -119,7 +121,7 @@ pub(crate) fn form(uri: &str) -> UriForm {
     }
 }
 
-/// Whether the URL Standard has rules for the scheme.
+/// Returns whether the URL Standard has special rules for the scheme.
 fn is_special(scheme: &str) -> bool {
     let schemes = ["http", "https", "ws", "wss", "ftp", "file"];
     schemes
@@ -127,11 +129,11 @@ fn is_special(scheme: &str) -> bool {
         .any(|special| scheme.eq_ignore_ascii_case(special))
 }
 
-/// The URI with its harmless differences from `url` removed; `None` where its structure differs.
+/// Returns the URI with harmless differences from `url` removed; `None` if its structure differs.
 fn canonical(uri: &str, url: &Url) -> Option<String> {
     let (_, rest) = uri.split_once(':')?;
     let scheme = url.scheme();
-    // RFC 8089 allows a local file without the empty authority.
+    // RFC 8089 allows a local file URI without the empty authority.
     if scheme == "file" && rest.starts_with('/') && !rest.starts_with("//") {
         return Some(format!("file://{rest}"));
     }
@@ -153,7 +155,7 @@ fn canonical(uri: &str, url: &Url) -> Option<String> {
     Some(format!("{scheme}://{user}{host}{slash}{rest}"))
 }
 
-/// The ASCII form of a host that is written in Unicode, where nothing but the case was mapped.
+/// Returns the ASCII form of a Unicode host if only its case was mapped.
 fn ascii_host(host: &str, url: &Url) -> Option<String> {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) => (name, format!(":{port}")),

@@ -1,8 +1,8 @@
-//! Sizes and times in words that a person and a model can read.
+//! Human-readable sizes and durations, for messages to people and models.
 
 use std::time::Duration;
 
-/// `12 s`, `15 min`, `2 h`; seconds are rounded up, so that nobody comes back too early.
+/// Formats a duration: `12 s`, `15 min`, `2 h`. Seconds are rounded up, so that no client retries too early.
 pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
     match seconds {
@@ -13,7 +13,7 @@ pub(crate) fn span(time: Duration) -> String {
     }
 }
 
-/// `812 bytes`, `64 KiB`, `16.5 MiB`.
+/// Formats a size: `812 bytes`, `64 KiB`, `16.5 MiB`.
 pub(crate) fn size(bytes: usize) -> String {
     const KIB: usize = 1024;
     match bytes {
@@ -23,7 +23,7 @@ pub(crate) fn size(bytes: usize) -> String {
     }
 }
 
-/// Rounded up, so that one byte over a limit never reads as the limit.
+/// Formats one decimal, rounded up, so that one byte over a limit never reads as the limit.
 fn tenths(bytes: usize, unit: usize, name: &str) -> String {
     let tenths = (bytes * 10).div_ceil(unit);
     match tenths % 10 {
@@ -32,7 +32,7 @@ fn tenths(bytes: usize, unit: usize, name: &str) -> String {
     }
 }
 
-/// A foreign word in a sentence of ours: short, and of plain characters only.
+/// Makes an untrusted word safe for a message: at most 60 characters, all printable ASCII.
 pub(crate) fn shown(word: &str) -> String {
     let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
     word.chars().take(60).map(plain).collect()
