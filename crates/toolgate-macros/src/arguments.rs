@@ -1,4 +1,4 @@
-//! The parameters of a function as the fields of a struct.
+//! Conversion of function parameters to the fields of an arguments struct.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -7,10 +7,10 @@ use syn::{
     spanned::Spanned,
 };
 
-/// What is behind the parameters of a function.
+/// The parameters of a tool or prompt function.
 pub(crate) struct Arguments {
     fields: Vec<Field>,
-    /// The parameters in their order; `None` is the context.
+    /// For each parameter in order, its index in `fields`; `None` for the context.
     order: Vec<Option<usize>>,
     has_self: bool,
 }
@@ -22,7 +22,7 @@ struct Field {
 }
 
 impl Arguments {
-    /// Takes the attributes off the parameters, where the compiler refuses them, and keeps them for the fields.
+    /// Moves the attributes from the parameters, where the compiler rejects them, to the fields.
     pub(crate) fn take(signature: &mut Signature) -> Result<Arguments> {
         plain(signature)?;
         let mut arguments = Arguments {
@@ -70,7 +70,7 @@ impl Arguments {
         self.has_self
     }
 
-    /// The names in their order.
+    /// Returns the argument names in order.
     pub(crate) fn names(&self) -> Vec<String> {
         let name = |field: &Field| {
             let name = field.name.to_string();
@@ -79,7 +79,7 @@ impl Arguments {
         self.fields.iter().map(name).collect()
     }
 
-    /// `struct Arguments`, to be read from the arguments of a call. `of` stands in errors about it.
+    /// Generates `struct Arguments`, deserialized from the arguments of a call. Error messages name it `of`.
     pub(crate) fn definition(&self, private: &TokenStream, of: &str) -> TokenStream {
         let fields = self.fields.iter().map(|field| {
             let Field {
@@ -99,7 +99,7 @@ impl Arguments {
         }
     }
 
-    /// What the function is called with, from `arguments` and `context`.
+    /// Generates the parameters of the function call, from `__arguments` and `__context`.
     pub(crate) fn passed(&self) -> TokenStream {
         let one = |place: &Option<usize>| match place {
             None => quote!(__context),
@@ -113,7 +113,7 @@ impl Arguments {
     }
 }
 
-/// Whether a function returns a `Result`, as far as its signature says.
+/// Returns whether a function returns a `Result`, as far as its signature shows.
 pub(crate) fn may_fail(signature: &Signature) -> bool {
     match &signature.output {
         ReturnType::Type(_, ty) => last_word(ty).is_some_and(|word| word == "Result"),
@@ -130,7 +130,7 @@ fn last_word(ty: &Type) -> Option<&Ident> {
     }
 }
 
-/// Nothing that cannot be called with values out of JSON.
+/// Rejects signatures that cannot be called with values from JSON.
 fn plain(signature: &Signature) -> Result<()> {
     let generics = &signature.generics;
     if !generics.params.is_empty() {

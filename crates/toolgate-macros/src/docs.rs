@@ -1,8 +1,8 @@
-//! Doc comments as text.
+//! Extraction of doc comments as text.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// The text of the doc comments among attributes.
+/// Returns the text of the doc comments among attributes.
 pub(crate) fn text(attributes: &[Attribute]) -> Option<String> {
     let lines: Vec<String> = attributes.iter().filter_map(line).collect();
     let text = lines.join("\n");

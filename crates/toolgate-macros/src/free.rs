@@ -1,4 +1,4 @@
-//! `#[tool]` and `#[prompt]` on a function.
+//! Expansion of `#[tool]` and `#[prompt]` on a function.
 
 use crate::{
     arguments::{self, Arguments},
@@ -9,7 +9,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Attribute, Error, FnArg, ItemFn, Result};
 
-/// What is made of a function.
+/// The item that is generated from a function.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Kind {
     Tool,
@@ -25,12 +25,12 @@ impl Kind {
     }
 }
 
-/// A tool of a function.
+/// Expands `#[tool]` on a function.
 pub(crate) fn tool(options: &Options, function: ItemFn) -> Result<TokenStream> {
     made(options, function, Kind::Tool)
 }
 
-/// A prompt of a function.
+/// Expands `#[prompt]` on a function.
 pub(crate) fn prompt(options: &Options, function: ItemFn) -> Result<TokenStream> {
     made(options, function, Kind::Prompt)
 }
@@ -49,7 +49,7 @@ fn made(options: &Options, mut function: ItemFn, kind: Kind) -> Result<TokenStre
     let visibility = function.vis.clone();
     let making = making(options, &function, &arguments, &told, kind);
     function.sig.ident = format_ident!("call", span = name.span());
-    // The name of a function may be that of a variable; the name of a unit struct may not.
+    // A parameter may have the same name as a function, but not as a unit struct; hence an enum.
     let behind = format!("The function behind the {} `{name}`.", kind.word());
     Ok(quote! {
         #(#cfgs)*
@@ -78,13 +78,13 @@ fn made(options: &Options, mut function: ItemFn, kind: Kind) -> Result<TokenStre
     })
 }
 
-/// Attributes that decide whether there is anything at all.
+/// Returns the `cfg` attributes, which the generated items share.
 pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<&Attribute> {
     let is = |a: &&Attribute| a.path().is_ident("cfg");
     attributes.iter().filter(is).collect()
 }
 
-/// The function that makes the definition, under the name of the one that is behind it.
+/// Generates the function that builds the definition and has the name of the annotated function.
 fn making(
     options: &Options,
     function: &ItemFn,
@@ -114,7 +114,7 @@ fn making(
     }
 }
 
-/// A function of which a definition is made.
+/// A function for which a definition is generated.
 pub(crate) struct Target<'a> {
     pub(crate) options: &'a Options,
     pub(crate) signature: &'a syn::Signature,
@@ -129,7 +129,7 @@ impl Target<'_> {
         self.options.name.as_ref().map_or(own, syn::LitStr::value)
     }
 
-    /// An expression that is a tool. `before` stands in the closure, ahead of the future.
+    /// Generates an expression of type `Tool`. `before` runs in the closure, ahead of the future.
     pub(crate) fn tool(&self, call: &TokenStream, before: &TokenStream) -> TokenStream {
         let (private, name) = (self.options.private(), self.name());
         let definition = self.arguments.definition(&private, &name);
@@ -167,7 +167,7 @@ impl Target<'_> {
         }}
     }
 
-    /// The call, waited for, and its error passed on.
+    /// Generates the call, awaited if the function is async, with errors propagated.
     fn result(&self, call: &TokenStream) -> TokenStream {
         let waits = self.signature.asyncness.map(|_| quote!(.await));
         let fails = arguments::may_fail(self.signature).then(|| quote!(?));

@@ -1,6 +1,6 @@
-//! The attributes of Toolgate: functions as tools and prompts.
+//! Attribute macros of Toolgate: functions as tools and prompts.
 //!
-//! They are exported by `toolgate`, and what they make refers to it; use them from there.
+//! The crate `toolgate` exports them and the generated code refers to it, so use them from there.
 
 mod arguments;
 mod docs;
@@ -15,38 +15,38 @@ use proc_macro::TokenStream;
 
 /// Makes a tool of a function: its parameters are the arguments, its doc comment is the description.
 ///
-/// The name is then that of a function without parameters, which makes the `Tool`: `server.tool(forecast)`, or
-/// `server.tool(forecast().icons(…))`. The function that was written is `forecast::call`.
+/// The name then denotes a function without parameters that returns the `Tool`: `server.tool(forecast)`, or
+/// `server.tool(forecast().icons(…))`. The annotated function itself is `forecast::call`.
 ///
-/// - A parameter of type `Cx` is the context of the call. It may stand anywhere, or be left out.
+/// - A parameter of type `Cx` is the context of the call. It may be at any position, or be omitted.
 /// - Doc comments on parameters are descriptions of arguments. `#[serde(…)]` and `#[schemars(…)]` on a parameter work
-///   as on a field: `#[serde(default)]` for one that may be left out. So may one of type `Option`.
-/// - Arguments that are no parameters are refused.
-/// - It returns what implements `IntoOutput`, or a `Result` of that with any error that turns into `Stop`.
+///   as on a field. `#[serde(default)]` makes an argument optional, and so does the type `Option`.
+/// - Unknown arguments are rejected.
+/// - It returns a type that implements `IntoOutput`, or a `Result` of that with any error that converts into `Stop`.
 /// - It may be `async` or not.
 ///
-/// | option | what it says |
+/// | option | meaning |
 /// | --- | --- |
 /// | `name = "…"` | another name than that of the function |
-/// | `title = "…"` | what people call it |
+/// | `title = "…"` | display name |
 /// | `description = "…"` | another description than the doc comment |
 /// | `read_only` | it changes nothing |
 /// | `destructive = false` | it changes things, but destroys nothing |
 /// | `idempotent` | a second call with the same arguments changes nothing more |
-/// | `open_world = false` | it does not reach out of the server's own world |
-/// | `task = "optional"`, `"required"` | it can, or must, be called as a task, for which its caller does not wait |
-/// | `output = false` | no schema of the result |
-/// | `crate = "…"` | the path of `toolgate`, where it has another name |
+/// | `open_world = false` | it does not interact with anything outside of the server |
+/// | `task = "optional"`, `"required"` | it can, or must, be called as a task, without waiting for the result |
+/// | `output = false` | no output schema |
+/// | `crate = "…"` | the path of `toolgate`, if it has another name |
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = Options::of(options.into(), options::TOOL);
     code(options.and_then(|options| free::tool(&options, syn::parse(item)?)))
 }
 
-/// Makes a set of tools of a type: the methods that carry `#[tool]`.
+/// Makes a set of tools of a type: the methods with `#[tool]`.
 ///
-/// The methods stay as they are. They take `&self`, because calls run side by side: what changes is behind a lock. The
-/// one option here is `crate = "…"`; those of `#[tool]` are as on a function.
+/// The methods stay unchanged. They take `&self`, because calls run concurrently: put mutable state behind a lock.
+/// The only option here is `crate = "…"`; the options of `#[tool]` are the same as on a function.
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = Options::of(options.into(), options::TOOLS);
@@ -55,16 +55,17 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a prompt of a function: its parameters are the arguments, its doc comment is the description.
 ///
-/// The name is then that of a function without parameters, which makes the `Prompt`: `server.prompt(review)`. The
-/// function that was written is `review::call`. Clients send texts, so a parameter is a `String`, an `Option<String>`, or
-/// an enum of words. It returns what implements `IntoMessages`, or a `Result` of that. Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
+/// The name then denotes a function without parameters that returns the `Prompt`: `server.prompt(review)`. The
+/// annotated function itself is `review::call`. Clients send strings, so a parameter is a `String`, an
+/// `Option<String>`, or an enum of strings. The function returns a type that implements `IntoMessages`, or a `Result`
+/// of that. Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = Options::of(options.into(), options::PROMPT);
     code(options.and_then(|options| free::prompt(&options, syn::parse(item)?)))
 }
 
-/// The code, or the error at its place.
+/// Returns the generated code, or a compile error at its source location.
 fn code(made: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
     made.unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -1,4 +1,4 @@
-//! What stands in the brackets of an attribute.
+//! Options in the parentheses of an attribute.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -22,7 +22,7 @@ pub(crate) const TOOLS: &[&str] = &["crate"];
 /// The options of `#[prompt]`.
 pub(crate) const PROMPT: &[&str] = &["name", "title", "description", "crate"];
 
-/// What stands in the brackets of an attribute.
+/// Parsed options of an attribute.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
@@ -39,14 +39,14 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The options in the brackets; only those in `known` may stand there.
+    /// Parses the options; only those in `known` are allowed.
     pub(crate) fn of(tokens: TokenStream, known: &[&str]) -> Result<Options> {
         let mut options = Options::default();
         syn::meta::parser(|meta| options.read(&meta, known)).parse2(tokens)?;
         Ok(options)
     }
 
-    /// One option.
+    /// Parses one option.
     pub(crate) fn read(&mut self, meta: &ParseNestedMeta<'_>, known: &[&str]) -> Result<()> {
         let name = meta.path.get_ident().map(ToString::to_string);
         let name = name.filter(|name| known.contains(&name.as_str()));
@@ -73,7 +73,7 @@ impl Options {
         Ok(())
     }
 
-    /// Where the things are that the code refers to.
+    /// Returns the path of the items that the generated code refers to.
     pub(crate) fn private(&self) -> TokenStream {
         match &self.krate {
             Some(path) => quote!(#path::__private),
@@ -81,12 +81,12 @@ impl Options {
         }
     }
 
-    /// Whether the schema of the result is told.
+    /// Returns whether the tool declares an output schema.
     pub(crate) fn tells_output(&self) -> bool {
         self.output.as_ref().is_none_or(LitBool::value)
     }
 
-    /// What is added to a definition that has the name already.
+    /// Generates the builder calls for a definition that already has its name.
     pub(crate) fn chain(&self, docs: Option<&str>) -> TokenStream {
         let mut chain = TokenStream::new();
         if let Some(title) = &self.title {
@@ -122,7 +122,7 @@ impl Options {
     }
 }
 
-/// `optional` or `required`.
+/// Validates the value of `task`: `optional` or `required`.
 fn support(word: LitStr) -> Result<LitStr> {
     match word.value().as_str() {
         "optional" | "required" => Ok(word),
@@ -133,7 +133,7 @@ fn support(word: LitStr) -> Result<LitStr> {
     }
 }
 
-/// `read_only`, or `read_only = true`.
+/// Parses `read_only`, or `read_only = true`.
 fn flag(meta: &ParseNestedMeta<'_>) -> Result<LitBool> {
     if meta.input.peek(syn::Token![=]) {
         return meta.value()?.parse();

@@ -1,4 +1,4 @@
-//! `#[tools]` on an `impl` block.
+//! Expansion of `#[tools]` on an `impl` block.
 
 use crate::{
     arguments::Arguments,
@@ -10,7 +10,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, Meta, Result};
 
-/// The block as it is, and the set of the tools in it.
+/// Generates the unchanged block and a `ToolSet` of the tools in it.
 pub(crate) fn tools(options: &Options, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         let text = "`#[tools]` stands on an `impl` block of the type itself, not of a trait";
@@ -47,7 +47,7 @@ pub(crate) fn tools(options: &Options, mut block: ItemImpl) -> Result<TokenStrea
     })
 }
 
-/// Takes `#[tool]` off a method.
+/// Removes `#[tool]` from a method and returns it.
 fn take_tool(attributes: &mut Vec<Attribute>) -> Option<Attribute> {
     let is = |a: &Attribute| a.path().segments.last().is_some_and(|s| s.ident == "tool");
     let at = attributes.iter().position(is)?;

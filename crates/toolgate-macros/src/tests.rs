@@ -1,4 +1,4 @@
-//! What is refused: the sentence, and the text that it stands on.
+//! Tests of rejected input: the error message, and the source text that it points to.
 
 use crate::{
     free,
@@ -15,7 +15,7 @@ fn refused(made: Result<TokenStream>, place: &str, sentence: &str) {
     assert_eq!(error.span().source_text().as_deref(), Some(place));
 }
 
-/// `#[tool]` on this function is refused, at `place`.
+/// Asserts that `#[tool]` on this function is rejected, at `place`.
 #[track_caller]
 fn tool(function: &str, place: &str, sentence: &str) {
     refused(
@@ -25,7 +25,7 @@ fn tool(function: &str, place: &str, sentence: &str) {
     );
 }
 
-/// `#[tools]` on this block is refused, at `place`.
+/// Asserts that `#[tools]` on this block is rejected, at `place`.
 #[track_caller]
 fn tools(block: &str, place: &str, sentence: &str) {
     refused(
@@ -35,7 +35,7 @@ fn tools(block: &str, place: &str, sentence: &str) {
     );
 }
 
-/// `#[tool(…)]` with these options is refused, at `place`.
+/// Asserts that `#[tool(…)]` with these options is rejected, at `place`.
 #[track_caller]
 fn option(options: &str, place: &str, sentence: &str) {
     let read = Options::of(options.parse().unwrap(), options::TOOL);
@@ -135,7 +135,7 @@ fn blocks() {
     );
 }
 
-/// Attributes that the compiler refuses on parameters do not stay there.
+/// Attributes that the compiler rejects on parameters are moved.
 #[test]
 fn attributes_move_to_the_fields() {
     let function = "/// F.\n#[inline] fn f(/** A. */ #[serde(default)] a: u8) -> String { g(a) }";

@@ -16,7 +16,7 @@ use toolgate_wire::{json::ArrayWriter, placeholder};
 /// The source of an icon is an `https:` or `http:` URL, or a `data:` image that is not SVG.
 #[derive(Clone, Debug)]
 pub struct Links {
-    /// Whether to check links, by server. Default: all servers.
+    /// Enables the check, by server. Default: all servers.
     pub check: PerServer<bool>,
     /// Allowlist of link schemes in lower case, by configured server id. Without one, a server may use all schemes
     /// except the dangerous ones.

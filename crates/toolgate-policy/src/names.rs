@@ -15,7 +15,7 @@ pub(crate) struct Names {
     prefix: String,
     /// The URI, or the text of a template.
     uri: Option<String>,
-    /// Whether to match the URI also without query, fragment and empty segments at the end.
+    /// True if the URI is also matched without query, fragment and empty segments at the end.
     cut: bool,
     /// Further spellings for restrictive rules, computed lazily: the results of URL parsers, and the shortened ones.
     others: OnceCell<Vec<Vec<String>>>,

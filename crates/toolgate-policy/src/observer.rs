@@ -5,7 +5,7 @@ use toolgate_core::{Call, Caller, Item, Json, Op, OperatorDetail, Progress, Seen
 
 /// Observer of every round of every call, from start to end. Must not block.
 ///
-/// What it receives is for the operator: nothing is redacted yet.
+/// The data it receives is for the operator: nothing is redacted yet.
 pub trait Observer: Send + Sync + 'static {
     /// Returns whether anyone observes. If not, [`Observer::began`] and [`Observer::progress`] are not called.
     fn watches(&self) -> bool {

@@ -73,7 +73,7 @@ pub struct Rate {
     servers: Arc<HashMap<String, Quota>>,
     table: Arc<Mutex<Buckets>>,
     most: usize,
-    /// Whether the bucket levels are known.
+    /// True if the bucket levels are known.
     counted: bool,
 }
 

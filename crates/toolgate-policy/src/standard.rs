@@ -39,7 +39,7 @@ pub struct Route {
     pub arguments: Arguments,
     /// Policy for input requests of servers during a call.
     pub asking: Asking,
-    /// Whether the caller's own client may be asked for approval.
+    /// Permission to ask the caller's own client for approval.
     pub via_client: ViaClient,
     /// Number of approvers that a call needs.
     pub persons: Persons,
@@ -55,7 +55,7 @@ pub struct Route {
     pub cleaning: Cleaning,
     /// Size limits.
     pub size: Size,
-    /// Whether calls wait for the audit log before they leave, or before their result does.
+    /// The point at which calls wait for the audit log: before they leave, or before their result does.
     pub waits: PerServer<Waits>,
     /// Contents of arguments and results in the audit log.
     pub contents: Contents,
@@ -173,7 +173,7 @@ pub struct Standard {
     /// Policy for input requests during a call, which in a client come from the server. Default: no form may ask for
     /// a secret.
     pub asking: Asking,
-    /// Whether someone in this process approves calls for which rules require it; otherwise these are rejected.
+    /// True if someone in this process approves calls for which rules require it; otherwise these are rejected.
     /// Default: `false`.
     pub ask: bool,
     /// Timeouts of calls.
@@ -186,8 +186,8 @@ pub struct Standard {
     pub cleaning: Cleaning,
     /// Size limits.
     pub size: Size,
-    /// Whether calls wait for the audit log before they leave, or before their result does. Default: depends on the
-    /// tool, see [`Waits::Auto`].
+    /// The point at which calls wait for the audit log: before they leave, or before their result does.
+    /// Default: depends on the tool, see [`Waits::Auto`].
     pub waits: PerServer<Waits>,
     /// Contents of arguments and results in the audit log. Default: digests.
     pub contents: Contents,

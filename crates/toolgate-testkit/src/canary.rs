@@ -1,13 +1,13 @@
-//! Secrets that a test plants, and that must be found nowhere.
+//! Canary secrets that a test plants, and that must not appear anywhere.
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use std::{collections::HashMap, fmt::Write};
 
-/// The letters by which a spelling is recognised; a shorter one is looked for as a whole.
+/// Length of the prefix by which a spelling is indexed, in bytes; a shorter spelling is compared as a whole.
 const HEAD: usize = 16;
 
-/// A secret in the spellings in which a program may write it: as it is, in hexadecimal, as a part of a URL, and in Base64
-/// behind any other bytes.
+/// Returns the spellings of a secret that a program may write: unchanged, in hexadecimal, URL-encoded, and in Base64
+/// after any other bytes.
 pub fn spellings(secret: &str) -> Vec<String> {
     let hex = secret.bytes().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
@@ -17,21 +17,21 @@ pub fn spellings(secret: &str) -> Vec<String> {
     let mut all = vec![secret.to_owned(), hex.to_uppercase(), hex, url];
     for before in 0..3 {
         let text = STANDARD_NO_PAD.encode(format!("{}{secret}", "x".repeat(before)));
-        // The letters at its ends depend on what stands beside it.
+        // The characters at both ends depend on the bytes beside the secret.
         let inner = text.get(4..text.len().saturating_sub(4));
         all.extend(inner.filter(|inner| !inner.is_empty()).map(str::to_owned));
     }
     all
 }
 
-/// Many secrets in all their spellings, to be looked for in one pass.
+/// A set of secrets in all their spellings, found in one pass.
 pub struct Canaries {
     by_head: HashMap<Vec<u8>, Vec<String>>,
     short: Vec<String>,
 }
 
 impl Canaries {
-    /// These secrets.
+    /// Creates a set of secrets.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Canaries {
         let mut canaries = Canaries {
             by_head: HashMap::new(),
@@ -49,7 +49,7 @@ impl Canaries {
         canaries
     }
 
-    /// One of them that stands in these bytes.
+    /// Returns a spelling that these bytes contain.
     pub fn in_bytes(&self, bytes: &[u8]) -> Option<&str> {
         let at = |at: usize| {
             let of = self.by_head.get(bytes.get(at..at + HEAD)?)?;

@@ -1,6 +1,6 @@
-//! Numbers that look random, and are the same in every run.
+//! Deterministic pseudo-random numbers.
 
-/// A die that rolls the same numbers in every run, so that what a test found is found again.
+/// Pseudo-random number generator with the same sequence in every run, so that failures are reproducible.
 ///
 /// ```
 /// use toolgate_testkit::Dice;
@@ -16,16 +16,16 @@
 pub struct Dice(u64);
 
 impl Dice {
-    /// Starts the series that belongs to a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number below `sides`.
+    /// Returns the next number below `sides`.
     ///
     /// # Panics
     ///
-    /// Without any sides.
+    /// Panics if `sides` is 0.
     pub fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0

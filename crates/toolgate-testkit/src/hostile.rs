@@ -1,21 +1,21 @@
-//! Servers that misbehave, each in one way.
+//! Hostile servers, each with one misbehavior.
 //!
-//! A client survives one when each of its requests ends with a result or an error, in bounded time and memory, and the
-//! requests after it work if the stream still does.
+//! A client survives one if each of its requests ends with a result or an error, in bounded time and memory. Later
+//! requests must work if the stream is still usable.
 
 use crate::ScriptedServer;
 use serde_json::{Value, json};
 
-/// One way to misbehave instead of answering a request.
+/// One misbehavior in place of the response to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Misdeed {
-    /// What it does, in a few words.
+    /// A short description of the misbehavior.
     pub name: &'static str,
     lines: fn(&Value) -> Vec<String>,
 }
 
 impl Misdeed {
-    /// Does it, in the place of the answer to a request.
+    /// Performs the misbehavior in place of the response to a request.
     pub async fn instead_of_answering(&self, server: &mut ScriptedServer, request: &Value) {
         for line in (self.lines)(request) {
             server.send(&line).await;
@@ -23,8 +23,8 @@ impl Misdeed {
     }
 }
 
-/// All of them. The last message of each is a reply to the request, good or bad, so that the client need not wait for
-/// its deadline.
+/// All misbehaviors. The last message of each is a valid or invalid response to the request, so that the client need
+/// not wait for its timeout.
 pub const ALL: [Misdeed; 16] = [
     misdeed("garbage on the stream", |r| {
         vec![
@@ -121,7 +121,7 @@ fn reply(request: &Value, more: Value) -> String {
     message.to_string()
 }
 
-/// An answer that fits a call and a list of every kind.
+/// Returns a response that is valid for a call and for a list of every kind.
 fn good(request: &Value) -> String {
     let result = json!({"resultType": "complete", "content": [], "tools": [], "resources": [],
         "resourceTemplates": [], "prompts": [], "ttlMs": 0, "cacheScope": "private"});

@@ -1,14 +1,15 @@
-//! What tests of MCP servers and clients need: the other side, in memory, in any revision.
+//! Test kit for MCP servers and clients: the other side, in memory, in any revision.
 //!
-//! - [`Peer`] is a client of plain JSON: it opens a server, asks, answers questions, and hears what comes.
-//! - [`ScriptedServer`] is a server that says what the test says, to test clients.
-//! - [`Transcript`] is a text file of what is sent and what must come back.
-//! - [`canary`] is for secrets that must be found nowhere.
-//! - [`hostile`] are servers that misbehave, each in one way.
-//! - [`Dice`] are numbers that look random, the same in every run.
+//! - [`Peer`] is a client of plain JSON: it opens a server, sends requests, responds to those of the server, and
+//!   receives messages.
+//! - [`ScriptedServer`] is a server that a test controls message by message, to test clients.
+//! - [`Transcript`] is a text file with the messages that are sent and those that must come back.
+//! - [`canary`] detects secrets that must not appear anywhere.
+//! - [`hostile`] has servers that misbehave, each in one way.
+//! - [`Dice`] generates pseudo-random numbers, the same in every run.
 //!
-//! All of them panic where a test should fail, with what was said. Nothing waits longer than [`HANG`]; with tokio's
-//! clock paused (`#[tokio::test(start_paused = true)]`) waiting costs no time at all.
+//! All of them panic if a test should fail, with the message received. Nothing waits longer than [`HANG`]; with
+//! tokio's clock paused (`#[tokio::test(start_paused = true)]`) waiting costs no time at all.
 //!
 //! ```
 //! use serde_json::json;
@@ -48,13 +49,13 @@ pub use wire::{Side, Watch};
 
 use std::time::Duration;
 
-/// How long anything is waited for: a bound on a hang, not a measurement.
+/// Maximum time of any wait: 60 s. It bounds a hang and measures nothing.
 pub const HANG: Duration = Duration::from_secs(60);
 
 /// The newest revision, the one without a handshake.
 pub const MODERN: &str = "2026-07-28";
 
-/// All revisions, the oldest first.
+/// All protocol revisions, oldest first.
 pub const REVISIONS: [&str; 5] = [
     "2024-11-05",
     "2025-03-26",

@@ -1,4 +1,4 @@
-//! A client of plain JSON, in any revision.
+//! MCP client of plain JSON, in any revision.
 
 use crate::{
     MODERN,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{Caller, edge};
 
-/// A client of plain JSON over a stream in memory, in any revision.
+/// MCP client of plain JSON over an in-memory stream, in any revision.
 pub struct Peer {
     wire: Wire,
     revision: &'static str,
@@ -18,12 +18,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Opens a server with these abilities: with a handshake, or without one where the revision has none.
+    /// Connects to a server with these client capabilities, with a handshake if the revision has one.
     pub async fn open(server: &Arc<edge::Front>, revision: &'static str, abilities: Value) -> Peer {
         Peer::watched(server, revision, abilities, None).await
     }
 
-    /// The same, with somebody who sees every line.
+    /// Connects like [`Peer::open`], and passes every line to `watch`.
     pub async fn watched(
         server: &Arc<edge::Front>,
         revision: &'static str,
@@ -61,32 +61,32 @@ impl Peer {
             .await;
     }
 
-    /// What the server said when the session was opened; `null` where the revision has no session.
+    /// Returns the server's `initialize` result; `null` if the revision has no handshake.
     pub fn opened(&self) -> &Value {
         &self.opened
     }
 
-    /// Declares other abilities with the requests that follow (2026-07-28).
+    /// Declares other client capabilities with the requests that follow (2026-07-28).
     pub fn declare(&mut self, abilities: Value) {
         self.abilities = abilities;
     }
 
-    /// Sends a message as it is.
+    /// Sends a message unchanged.
     pub async fn say(&mut self, message: Value) {
         self.wire.send(&message.to_string()).await;
     }
 
-    /// Sends text as it is, whatever it is, without an end of line.
+    /// Sends text unchanged, even if invalid, without a line ending.
     pub async fn raw(&mut self, text: &str) {
         self.wire.raw(text).await;
     }
 
-    /// The next message of the server.
+    /// Receives the next message of the server.
     pub async fn hear(&mut self) -> Value {
         self.wire.message().await
     }
 
-    /// Sends a request, with what the revision wants in it; its id.
+    /// Sends a request with the `_meta` members that the revision requires. Returns its id.
     pub async fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         let id = self.next;
@@ -99,7 +99,7 @@ impl Peer {
         id
     }
 
-    /// Sends a request and waits for its reply. Only notifications may come before.
+    /// Sends a request and waits for its response. Only notifications may come before it.
     pub async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
         loop {
@@ -111,22 +111,22 @@ impl Peer {
         }
     }
 
-    /// The result of a request; an error fails the test.
+    /// Sends a request and returns its result; an error fails the test.
     pub async fn result(&mut self, method: &str, params: Value) -> Value {
         let mut reply = self.ask(method, params).await;
         assert!(reply.get("error").is_none(), "{method}: {reply}");
         reply["result"].take()
     }
 
-    /// The error of a request; a result fails the test.
+    /// Sends a request and returns its error; a result fails the test.
     pub async fn error(&mut self, method: &str, params: Value) -> Value {
         let mut reply = self.ask(method, params).await;
         assert!(reply.get("result").is_none(), "{method}: {reply}");
         reply["error"].take()
     }
 
-    /// Calls a tool and answers its questions in the way of the revision: `answer` makes a result for a method and its
-    /// parameters. The result of the call.
+    /// Calls a tool and answers its input requests as the revision requires. `answer` returns the result for a method
+    /// and its parameters. Returns the result of the call.
     pub async fn call(
         &mut self,
         name: &str,
@@ -151,7 +151,7 @@ impl Peer {
         }
     }
 
-    /// The result of a request, with what the server asks meanwhile answered.
+    /// Returns the result of a request, and answers requests that the server sends meanwhile.
     async fn answered(&mut self, id: u64, answer: impl Fn(&str, &Value) -> Value) -> Value {
         loop {
             let mut message = self.hear().await;

@@ -1,11 +1,11 @@
-//! A server that says what the test says.
+//! Scripted MCP server.
 
 use crate::wire::{Watch, Wire};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::DuplexStream;
 
-/// A server that says what the test says, to test clients.
+/// MCP server that a test controls message by message, to test clients.
 ///
 /// ```
 /// # use serde_json::json;
@@ -23,40 +23,40 @@ use tokio::io::DuplexStream;
 pub struct ScriptedServer(Wire);
 
 impl ScriptedServer {
-    /// A server, and the stream for the client.
+    /// Creates a server, and the stream for the client.
     pub fn pair() -> (ScriptedServer, DuplexStream) {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         (ScriptedServer::over(ours, None), theirs)
     }
 
-    /// A server on a stream, with somebody who sees every line.
+    /// Creates a server on a stream, and passes every line to `watch`.
     pub fn over(stream: DuplexStream, watch: Option<Watch>) -> ScriptedServer {
         ScriptedServer(Wire::new(stream, watch))
     }
 
-    /// The next line of the client; `None` when it closed its end.
+    /// Receives the next line of the client; `None` if it closed the stream.
     pub async fn line(&mut self) -> Option<String> {
         self.0.next().await
     }
 
-    /// The next message of the client.
+    /// Receives the next message of the client.
     pub async fn read(&mut self) -> Value {
         self.0.message().await
     }
 
-    /// The next message of the client, which must be a request of this method.
+    /// Receives the next message of the client, which must be a request of this method.
     pub async fn expect(&mut self, method: &str) -> Value {
         let message = self.read().await;
         assert_eq!(message["method"], method, "{message}");
         message
     }
 
-    /// Whether the client says nothing for that long.
+    /// Returns whether the client sends nothing for this long.
     pub async fn is_left_alone(&mut self, time: Duration) -> bool {
         self.0.is_silent(time).await
     }
 
-    /// Sends a line as it is, whatever it is.
+    /// Sends a line unchanged, even if invalid.
     pub async fn send(&mut self, line: &str) {
         self.0.send(line).await;
     }
@@ -67,20 +67,20 @@ impl ScriptedServer {
         self.send(&told.to_string()).await;
     }
 
-    /// Answers a request.
+    /// Sends the result of a request.
     pub async fn reply(&mut self, to: &Value, result: Value) {
         let reply = json!({"jsonrpc": "2.0", "id": to["id"], "result": result});
         self.send(&reply.to_string()).await;
     }
 
-    /// Answers a request with an error.
+    /// Sends an error in response to a request.
     pub async fn refuse(&mut self, to: &Value, code: i64, message: &str, data: Value) {
         let error = json!({"code": code, "message": message, "data": data});
         let reply = json!({"jsonrpc": "2.0", "id": to["id"], "error": error});
         self.send(&reply.to_string()).await;
     }
 
-    /// Answers `server/discover`: a server of 2026-07-28 with these capabilities.
+    /// Answers `server/discover` as a server of revision 2026-07-28 with these capabilities.
     pub async fn answers_discover(&mut self, capabilities: Value) {
         let probe = self.expect("server/discover").await;
         let about = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
@@ -88,7 +88,7 @@ impl ScriptedServer {
         self.reply(&probe, about).await;
     }
 
-    /// Answers `initialize` with a revision and capabilities, and takes `notifications/initialized`.
+    /// Answers `initialize` with a revision and capabilities, and receives `notifications/initialized`.
     pub async fn answers_initialize(&mut self, revision: &str, capabilities: Value) {
         let hello = self.expect("initialize").await;
         let welcome = json!({"protocolVersion": revision, "capabilities": capabilities,

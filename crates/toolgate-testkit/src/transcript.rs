@@ -1,4 +1,4 @@
-//! Text files of what goes over a stream.
+//! Transcripts: text files with the messages of a stream.
 
 use crate::wire::{Watch, Wire};
 use std::{
@@ -8,17 +8,17 @@ use std::{
 };
 use toolgate::{Caller, edge};
 
-/// A text file of what goes over a stream: `> ` is sent, `< ` must come back, in this order; `! ` is something that
-/// the test does then; `# ` is a comment.
+/// A text file with the messages of a stream, in order: `> ` marks a message to send, `< ` one that must come back,
+/// `! ` an action of the test, and `# ` a comment.
 ///
-/// Sealed state is never the same twice; it stands in the file as `…`. With `UPDATE=1` in the environment what came is
-/// written into the file.
+/// Sealed state differs in each run; the file has `…` in its place. With `UPDATE=1` in the environment, the messages
+/// that came back are written to the file.
 pub struct Transcript {
     path: PathBuf,
     text: String,
 }
 
-/// Plays the file against a server; what came must be what stands in it.
+/// Plays the file against a server and asserts that its responses match the file.
 pub async fn play(path: impl AsRef<Path>, server: &Arc<edge::Front>) {
     Transcript::read(path).play_with(server, None, |_| {}).await;
 }
@@ -31,7 +31,7 @@ impl Transcript {
         Transcript { path, text }
     }
 
-    /// Plays it against a server, with somebody who sees every line; `act` is told what stands behind each `! `.
+    /// Plays the file against a server and passes every line to `watch`; `act` receives the text after each `! `.
     pub async fn play_with(
         &self,
         server: &Arc<edge::Front>,
@@ -49,7 +49,7 @@ impl Transcript {
         assert_eq!(got, self.text, "{}", self.path.display());
     }
 
-    /// The file as it went.
+    /// Plays the file and returns it with the actual responses.
     async fn said(&self, mut wire: Wire, act: impl Fn(&str)) -> String {
         let mut got = String::new();
         for line in self.text.lines() {
@@ -70,7 +70,7 @@ impl Transcript {
     }
 }
 
-/// What is never the same twice, as a sign.
+/// Replaces state that differs in each run by `…`.
 fn masked(line: &str) -> String {
     let Some((before, after)) = line.split_once("\"requestState\":\"") else {
         return line.to_owned();

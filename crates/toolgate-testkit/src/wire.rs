@@ -1,19 +1,19 @@
-//! Lines over a stream in memory, and somebody who watches them.
+//! Lines over an in-memory stream, with an observer.
 
 use crate::HANG;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
-/// Which side says a line.
+/// The sender of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Side {
-    /// The one that is tested.
+    /// The side under test.
     Tested,
-    /// The one that tests.
+    /// The test itself.
     Testing,
 }
 
-/// Sees every line of a stream, for example to check it against a schema.
+/// Observer of every line of a stream, for example to validate it against a schema.
 pub type Watch = Box<dyn FnMut(Side, &str) + Send>;
 
 /// One end of a stream of lines.
@@ -39,20 +39,20 @@ impl Wire {
         }
     }
 
-    /// Sends a line as it is.
+    /// Sends a line unchanged.
     pub(crate) async fn send(&mut self, line: &str) {
         self.tell(Side::Testing, line);
         let sent = self.to.write_all(format!("{line}\n").as_bytes()).await;
         sent.expect("the other side reads");
     }
 
-    /// Sends text as it is, without an end of line, and tells nobody.
+    /// Sends text unchanged, without a line ending and without calling the observer.
     pub(crate) async fn raw(&mut self, text: &str) {
         let sent = self.to.write_all(text.as_bytes()).await;
         sent.expect("the other side reads");
     }
 
-    /// The next line; `None` at the end of the stream.
+    /// Receives the next line; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<String> {
         let mut line = String::new();
         let read = tokio::time::timeout(HANG, self.from.read_line(&mut line)).await;
@@ -65,13 +65,13 @@ impl Wire {
         Some(line)
     }
 
-    /// The next message.
+    /// Receives the next message.
     pub(crate) async fn message(&mut self) -> Value {
         let line = self.next().await.expect("the stream ended");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// Whether nothing comes for that long.
+    /// Returns whether nothing arrives for this long.
     pub(crate) async fn is_silent(&mut self, time: std::time::Duration) -> bool {
         let filled = tokio::time::timeout(time, self.from.fill_buf()).await;
         filled.is_err()

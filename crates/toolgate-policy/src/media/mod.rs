@@ -19,7 +19,7 @@ use toolgate_wire::{json::ObjectWriter, placeholder};
 /// check to be turned off for its server.
 #[derive(Clone, Debug)]
 pub struct Media {
-    /// Whether to check media, by server. Default: all servers.
+    /// Enables the check, by server. Default: all servers.
     pub check: PerServer<bool>,
     /// Maximum Base64 length of one block, in bytes. Default: 8 MiB.
     pub bytes: usize,

@@ -44,7 +44,7 @@ const PATTERNS: usize = 4 * 1024 * 1024;
 pub(crate) struct Schema {
     /// The schema as compiled: rewritten to its dialect's draft, without the keywords that are not checked.
     pub(crate) tree: Value,
-    /// Whether the schema rejects members that it does not name.
+    /// True if the schema rejects members that it does not name.
     pub(crate) closed: bool,
     /// The fast path for plain schemas. With it, the validator is compiled only when a value does not fit.
     plain: Option<plain::Plain>,
@@ -60,7 +60,7 @@ pub(crate) struct Schema {
     pub(crate) time: Duration,
     /// Keywords that are not checked, each with the reason.
     pub(crate) skipped: Vec<String>,
-    /// Whether it has a pattern that is matched by backtracking.
+    /// True if it has a pattern that is matched by backtracking.
     pub(crate) backtracks: bool,
     backtracking_names: bool,
     /// The schema without required members that have a default, if that differs.

@@ -21,7 +21,7 @@ pub(super) struct Repaired {
     pub(super) tree: Value,
     /// Each keyword that is not checked, with the reason.
     pub(super) skipped: Vec<String>,
-    /// Whether a name in `patternProperties` needs backtracking.
+    /// True if a name in `patternProperties` needs backtracking.
     pub(super) backtracking_names: bool,
 }
 
@@ -56,7 +56,7 @@ struct Repair {
     skipped: Vec<String>,
     /// Paths of weakened schemas: they accept more values than written.
     changed: BTreeSet<Path>,
-    /// Whether a removed keyword decides which members or items are known.
+    /// True if a removed keyword decides which members or items are known.
     applicators: bool,
     backtracking_names: bool,
 }

@@ -38,7 +38,7 @@ const COLLIDE: u64 = 2;
 /// Nanoseconds to look up a member name, or to skip a value that no subschema examines.
 const PASS: u64 = 20;
 
-/// How often each subschema examines a location, by the rank of the subschema.
+/// Number of times that each subschema examines a location, by the rank of the subschema.
 type Looks = BTreeMap<usize, u64>;
 
 /// The bounds on checking a value.
@@ -69,7 +69,7 @@ struct Site {
     names: u64,
     /// Cost for each member or item, to track which subschemas evaluated it.
     seen: u64,
-    /// How often all items are compared with each other.
+    /// Number of times that all items are compared with each other.
     unique: u64,
     members: HashMap<String, usize>,
     other: usize,

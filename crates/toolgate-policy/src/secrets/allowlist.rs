@@ -11,7 +11,7 @@ pub(super) struct Allowlist {
     target: Target,
     /// Lowercase substrings of secrets.
     stopwords: Vec<String>,
-    /// Whether a regex and a stopword must both match.
+    /// True if a regex and a stopword must both match.
     both: bool,
     /// Ids of the rules it applies to; empty for all rules of its file.
     rules: HashSet<String>,

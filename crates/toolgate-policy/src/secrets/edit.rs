@@ -73,7 +73,7 @@ impl Redaction {
     }
 }
 
-/// Which members of a value are searched, and whether their names count.
+/// The members of a value that are searched, and whether their names count.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Members {
     /// All members; their names indicate secrets.

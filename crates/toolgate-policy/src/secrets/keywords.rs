@@ -18,7 +18,7 @@ pub(super) struct Keywords {
 struct Keyword {
     text: String,
     rule: usize,
-    /// Whether the comparison is case-sensitive.
+    /// True if the comparison is case-sensitive.
     is_exact: bool,
 }
 

@@ -58,7 +58,7 @@ pub(super) const fn of_content(c: char) -> Class {
     }
 }
 
-/// Whether all two-byte characters with a given lead byte are kept, by the lower five bits of the byte.
+/// Lead bytes of two-byte characters that are all kept, by the lower five bits of the byte.
 pub(super) const KEPT: [bool; 32] = {
     let mut kept = [false; 32];
     let mut lead = 2;

@@ -81,7 +81,7 @@ pub(super) fn is_clean(raw: &str, kind: Kind) -> bool {
 #[derive(Clone, Copy)]
 struct Scan {
     kind: Kind,
-    /// Whether the text has JSON escapes.
+    /// True if the text has JSON escapes.
     escapes: bool,
 }
 
@@ -279,7 +279,7 @@ fn without_controls(text: &str, kind: Kind, removed: &mut u64) -> String {
 /// Finds the ends of terminal sequences.
 #[derive(Default)]
 struct Escapes {
-    /// Whether no string terminator follows: remembered, so that a text full of string openers is read once.
+    /// True if no string terminator follows: remembered, so that a text full of string openers is read once.
     unclosed: bool,
 }
 
