@@ -123,8 +123,10 @@ fn any(globs: &[Pattern], name: &str) -> bool {
     globs.iter().any(|glob| glob.matches(name))
 }
 
-/// Returns other spellings of a URI that conditions are evaluated on too: the normalized one, those of URL parsers,
-/// and each without query, fragment and empty segments at the end.
+/// Returns other spellings of a URI, on which conditions are evaluated too.
+///
+/// These are the normalized URI, the results of URL parsers, and each without query, fragment and empty segments at
+/// the end.
 pub(crate) fn spellings(uri: &str) -> Vec<String> {
     let mut all = other_spellings(uri, true).concat();
     all.push(plain(uri));

@@ -200,8 +200,8 @@ impl Rate {
         told
     }
 
-    /// Takes a token from the bucket of the tool, shared by all resources of a template, and from that of the server
-    /// if it has a quota.
+    /// Takes a token from the bucket of the tool, and one from the bucket of the server if it has a quota. All
+    /// resources of a template share a bucket.
     fn take(
         &self,
         call: &Call,

@@ -200,8 +200,10 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// Returns the entry with names, reasons and client data made safe for an audit log: without secrets, and without
-/// bidirectional and other control characters that would affect a terminal. A [`Recorder`] does this itself.
+/// Returns the entry made safe for an audit log and for the terminal of its reader.
+///
+/// In names, reasons and client data, secrets are redacted and characters that would affect a terminal are escaped. A
+/// [`Recorder`] does this itself.
 pub fn for_record(mut entry: Entry) -> Entry {
     entry.fields.values_mut().for_each(clean);
     entry

@@ -96,9 +96,10 @@ pub(crate) enum UriForm {
     Unparsable,
 }
 
-/// Compares a URI with its serialization. These differences are harmless, since all parsers read the same: escapes,
-/// the case of scheme and host, a default port, the slash of an empty path, the ASCII form of a host, and `file:/a`
-/// for `file:///a`.
+/// Compares a URI with its serialization, except for differences that all parsers read alike.
+///
+/// These are escapes, the case of scheme and host, a default port, the slash of an empty path, the ASCII form of a
+/// host, and `file:/a` for `file:///a`.
 pub(crate) fn form(uri: &str) -> UriForm {
     let Some(url) = parse(uri) else {
         // The URL Standard defines the structure of these schemes only. Others, such as `urn:`, have rules of their

@@ -8,9 +8,9 @@ use std::{
 };
 use toolgate::{Caller, edge};
 
-/// A text file with the messages of a stream, in order: `> ` marks a message to send, `< ` one that must come back,
-/// `! ` an action of the test, and `# ` a comment.
+/// A text file with the messages of a stream, in order.
 ///
+/// A line with `> ` is sent, and one with `< ` must come back. `! ` marks an action of the test, and `# ` a comment.
 /// Sealed state differs in each run; the file has `…` in its place. With `UPDATE=1` in the environment, the messages
 /// that came back are written to the file.
 pub struct Transcript {

@@ -47,10 +47,11 @@ pub(super) const fn of(c: char) -> Class {
     }
 }
 
-/// Classifies a character of result content, which an agent may write back to a file. Characters of ordinary files
-/// that hide and steer nothing stay: the form feed, and private use characters as icon fonts use them (Font Awesome
-/// in the first range, Nerd Fonts also in plane 15). Each of those shows as a glyph or a box. Plane 16 has no such
-/// use.
+/// Classifies a character of result content, which an agent may write back to a file.
+///
+/// Characters of ordinary files that hide and steer nothing stay: the form feed, and the private use characters of
+/// icon fonts. Font Awesome uses the first range, Nerd Fonts also use plane 15. Each of those shows as a glyph or a
+/// box. Plane 16 has no such use.
 pub(super) const fn of_content(c: char) -> Class {
     match c as u32 {
         0x0C | 0xE000..=0xF8FF | 0xF0000..=0xFFFFD => Class::Keep,

@@ -15,8 +15,8 @@ use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
 /// Removes control characters, terminal sequences and invisible characters from everything a server sends.
 ///
 /// Joiners, direction marks and variation selectors stay where a script or an emoji needs them. The content of
-/// results also keeps Windows line endings, form feeds, a byte order mark at the start and private use characters: an
-/// agent that reads a file and writes it back must not change it.
+/// results also keeps Windows line endings, form feeds, a byte order mark at the start and private use characters.
+/// An agent that reads a file and writes it back must not change it.
 pub struct Text;
 
 /// The counter of a call for the characters that were removed from its result.
