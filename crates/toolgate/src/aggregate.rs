@@ -1,6 +1,9 @@
-//! Many services as one. A tool or prompt is called `prefix_name` here, so that equal names do not meet; a resource
-//! keeps its URI, and of two with one URI the first member has it; but a page of a tool, `ui://app`, is `ui://prefix/app`,
-//! and a file of a skill, `skill://x/SKILL.md`, is `skill://prefix/x/SKILL.md`.
+//! Many services joined into one.
+//!
+//! - A tool or prompt is named `prefix_name`, so that equal names cannot collide.
+//! - A resource keeps its URI. If two members list the same URI, the first member owns it.
+//! - A `ui://app` resource of a tool (MCP Apps) becomes `ui://prefix/app`.
+//! - A file of a skill, `skill://x/SKILL.md`, becomes `skill://prefix/x/SKILL.md`.
 
 mod apps;
 mod changes;
@@ -27,11 +30,11 @@ use toolgate_core::{
     Kind, List, Op, Origin, Outcome, Service, StartWait,
 };
 
-/// How long a list, or a call, waits for a member at most.
+/// Default time-out of a member's list, also during a call.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Drops the instructions that came with lists from before this program started: a list of the server itself brings those
-/// that hold now.
+/// Removes instructions that came with lists seeded from before this start: a list from the running server brings the
+/// current ones.
 fn forget_seeded_instructions(state: &mut [Known], at: usize) {
     let parts = state
         .iter_mut()
@@ -41,39 +44,40 @@ fn forget_seeded_instructions(state: &mut [Known], at: usize) {
     }
 }
 
-/// One of the services that are joined.
+/// One of the joined services.
 pub struct Member {
-    /// The configured id; where its items come from.
+    /// Server id from the configuration, and origin of the member's items.
     pub id: Arc<str>,
-    /// What stands before the names of its tools; empty for none, which only a single member may have.
+    /// Prefix of its tool and prompt names. Only a single member may have an empty one.
     pub prefix: String,
     /// The service.
     pub service: Arc<dyn Service>,
 }
 
-/// Many services as one. Members that cannot be listed are named in [`Catalog::missing`]; they sink nobody else.
+/// Many services joined into one. [`Catalog::missing`] names the members that cannot be listed; the others are not
+/// affected.
 pub struct Aggregate {
     members: Vec<Member>,
-    /// Whether the names of the first member stay as they are.
+    /// Whether the first member's names stay unchanged.
     around: bool,
-    /// Which names of tools and prompts clients can use.
+    /// Rules for names of tools and prompts.
     rules: NameRules,
-    /// What is shown of the tools of each member instead of what it says.
+    /// Overrides of each member's tools.
     overrides: Vec<Overrides>,
-    /// How long a list waits for a member at most.
+    /// Maximum time that a list waits for a member.
     wait: Duration,
-    /// How long a call does.
+    /// Maximum time that a call waits for a member's list.
     call_wait: Duration,
     state: Mutex<[Known; ItemKind::ALL.len()]>,
     joint: Joint,
     links: Links,
 }
 
-/// What is known of the lists of one kind.
+/// Cached lists of one item kind.
 struct Known {
-    /// The last list of each member, under the names used here; kept while the member is down.
+    /// Last list of each member, under the joined names. It stays while the member is down.
     parts: Vec<Option<Arc<Part>>>,
-    /// The last snapshot, and what it was made of.
+    /// Last joined snapshot, and the parts it was built from.
     joined: Option<(Vec<Option<Arc<Part>>>, Catalog)>,
 }
 
@@ -81,8 +85,8 @@ impl Aggregate {
     /// Joins services, in this order.
     ///
     /// # Errors
-    /// [`BadPrefix`] where two names could meet: a prefix that stands twice or has other characters than
-    /// `[A-Za-z0-9-]`, or an empty one beside others.
+    /// [`BadPrefix`] where two names could collide: a duplicate prefix, a prefix with characters other than
+    /// `[A-Za-z0-9-]`, one longer than 32 characters, or an empty one among several.
     pub fn new(members: Vec<Member>) -> Result<Aggregate, BadPrefix> {
         names::check(members.iter().map(|member| member.prefix.as_str()))?;
         let unknown = |_| Known {
@@ -103,11 +107,11 @@ impl Aggregate {
         })
     }
 
-    /// Joins services with one that they are put into: its names stay as they are. Names of it that begin with the prefix
-    /// of another lead there.
+    /// Mounts services in a service of your own, whose item names stay unchanged. A name that begins with the prefix of
+    /// a mounted service goes to that service.
     ///
     /// # Errors
-    /// As of [`Aggregate::new`]; those that are put in need a prefix.
+    /// As [`Aggregate::new`]. Every mounted service needs a prefix.
     pub fn around(own: Member, inner: Vec<Member>) -> Result<Aggregate, BadPrefix> {
         names::check_inner(inner.iter().map(|member| member.prefix.as_str()))?;
         let mut whole = Aggregate::new(vec![Member {
@@ -129,27 +133,27 @@ impl Aggregate {
         Ok(whole)
     }
 
-    /// Another bound on how long a list or a call waits for a member to list what it has; 10 s.
+    /// Sets the maximum time that a list or a call waits for a member's list. Default: 10 s.
     pub fn wait(mut self, wait: Duration) -> Aggregate {
         self.wait = wait;
         self.call_wait = wait;
         self
     }
 
-    /// Other rules for names of tools and prompts; those of the specification.
+    /// Sets the rules for names of tools and prompts. Default: [`NameRules::Specification`].
     pub fn names(mut self, rules: NameRules) -> Aggregate {
         self.rules = rules;
         self
     }
 
-    /// Another bound on how long a call waits for the member that it goes to: one that starts may need longer than a list
-    /// waits.
+    /// Sets the maximum time that a call waits for the list of its target member. A member that is still starting may
+    /// need longer than a list waits. Default: the value of [`Aggregate::wait`].
     pub fn call_wait(mut self, wait: Duration) -> Aggregate {
         self.call_wait = wait;
         self
     }
 
-    /// Takes for known what a member listed before this program started, as long as it has not listed anything here.
+    /// Seeds a member's list from before this start. It is used until the member lists its items itself.
     pub fn seed(&self, id: &str, kind: ItemKind, listed: Catalog) {
         let Some(at) = self.members.iter().position(|member| *member.id == *id) else {
             return;
@@ -161,7 +165,7 @@ impl Aggregate {
         }
     }
 
-    /// What is shown of the tools of the member of that id instead of what it says.
+    /// Sets the overrides of the tools of the member with that id.
     pub fn overriding(mut self, id: &str, overrides: Overrides) -> Aggregate {
         if let Some(at) = self.members.iter().position(|member| *member.id == *id) {
             self.overrides[at] = overrides;
@@ -169,14 +173,14 @@ impl Aggregate {
         self
     }
 
-    /// Other bounds on the links to resources that callers were given and may read.
+    /// Sets the limits on remembered resource links.
     pub fn links(mut self, limits: LinkLimits) -> Aggregate {
         self.links.limits = limits;
         self
     }
 
-    /// Takes over what another one knew of the members that both have: same id, same prefix, same service. What callers
-    /// were given of them can still be read.
+    /// Takes over the cached lists of members that both aggregates have: same id, prefix and service. Callers can still
+    /// read the resource links they were given.
     pub fn after(mut self, old: &Aggregate) -> Aggregate {
         let same = |one: &Member, two: &Member| {
             let service = Arc::ptr_eq(&one.service, &two.service);
@@ -216,12 +220,12 @@ impl Aggregate {
         }
     }
 
-    /// All members are asked at once.
+    /// Lists all members concurrently.
     async fn list_all(&self, ask: List) -> Catalog {
         self.ask_all(ask).await.0
     }
 
-    /// All members are asked at once. Those that are still starting and have not listed anything are named.
+    /// Lists all members concurrently. Also returns the ids of members that are still starting and have no list yet.
     async fn ask_all(&self, ask: List) -> (Catalog, Vec<Arc<str>>) {
         let kind = ask.kind;
         let lists = self
@@ -242,8 +246,9 @@ impl Aggregate {
         (self.join(kind, parts), starting)
     }
 
-    /// Only the owner of the name is asked, so that a call to a good server never waits for a bad one. While the
-    /// owner is down its last list answers for it: what cannot be seen stays unknown, and a call says why it fails.
+    /// Lists only the member that owns the name, so that a call to a healthy server never waits for a failing one.
+    /// While the owner is down, its last list is used: hidden items stay unknown, and the call itself reports the
+    /// failure.
     async fn list_for(&self, name: &str, ask: List) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let Some(at) = self.owner(kind, name) else {
@@ -260,13 +265,15 @@ impl Aggregate {
                 let starting = error.starting().to_vec();
                 return Err(Error::not_known_yet(kind, name, starting));
             }
-            // Nobody knows yet who may see it: it is unknown, and the cause is for the operator.
+            // Without a list it is unknown who may see the item. The caller gets "unknown"; the cause goes to the
+            // decision log.
             trail.add("aggregate", "unknown", error.public());
         }
         Ok(self.known(kind))
     }
 
-    /// The name begins with no member's prefix. Members that have not listed anything are asked; nobody is waited for.
+    /// Handles a name without a known prefix: lists the members that have no list yet, without waiting for servers that
+    /// start.
     async fn list_unowned(&self, name: &str, ask: List) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let unlisted = (0..self.members.len()).filter(|at| self.part(kind, *at).is_none());
@@ -284,8 +291,8 @@ impl Aggregate {
         }
     }
 
-    /// Nobody is known to have a skill with that file. Most resources are of none, so only those are asked who may have it:
-    /// the member in whose name it is, or the one that lists it as a resource.
+    /// Handles a file that belongs to no known skill. Most resources belong to none, so only likely owners are listed:
+    /// the members whose prefix the URI has, or the member that lists it as a resource.
     async fn list_skills(&self, uri: &str, ask: List) -> Catalog {
         let kind = ask.kind;
         let of = |at: &usize| apps::inward(&self.members[*at].prefix, uri).is_some();
@@ -307,8 +314,8 @@ impl Aggregate {
         self.known(kind)
     }
 
-    /// Nobody is known to list that URI: it may be new, unless a template has it. A link that the caller was given
-    /// counts last, so that nobody takes the place of a server that lists it.
+    /// Handles a URI that no cached list contains: it may be new, unless a template matches it. A resource link of the
+    /// caller is used last, so that it cannot shadow a server that lists the URI.
     async fn list_new(&self, uri: &str, ask: List) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let template = || self.owner(ItemKind::Template, uri).is_some();
@@ -323,7 +330,7 @@ impl Aggregate {
                 ..ask
             };
             let (listed, starting) = self.ask_all(ask).await;
-            // Templates are what is looked for last.
+            // Templates are looked up last.
             let is_last = kind == ItemKind::Template && link.is_none();
             if is_last && !starting.is_empty() && listed.find(uri).is_none() {
                 return Err(Error::not_known_yet(ItemKind::Resource, uri, starting));
@@ -337,15 +344,15 @@ impl Aggregate {
         })
     }
 
-    /// A page that a tool names, and the member that has it: lists need not show it. Tools that nobody asked for yet are
-    /// not looked at: who reads a page has seen the tool.
+    /// Returns the UI resource that a tool refers to, with its member: the member need not list it. Only cached tool
+    /// lists are searched, because a caller that reads the resource has seen the tool.
     fn page(&self, uri: &str) -> Option<(usize, Arc<Item>)> {
         let tools = self.state()[ItemKind::Tool as usize].parts.clone();
         let mut tools = tools.iter().enumerate();
         tools.find_map(|(at, part)| Some((at, apps::page(part.as_ref()?, uri)?)))
     }
 
-    /// Whether all members have listed that kind.
+    /// Returns whether all members have a cached list of that kind.
     fn is_known(&self, kind: ItemKind) -> bool {
         self.state()[kind as usize]
             .parts
@@ -353,7 +360,7 @@ impl Aggregate {
             .all(Option::is_some)
     }
 
-    /// What is known without asking anybody; servers that never answered are named as missing.
+    /// Returns the cached lists without contacting any member. Members without one are named in [`Catalog::missing`].
     pub fn known(&self, kind: ItemKind) -> Catalog {
         let parts = self.state()[kind as usize].parts.clone();
         self.join(kind, parts)
@@ -392,7 +399,7 @@ impl Aggregate {
         Ok(part)
     }
 
-    /// The same parts make the same snapshot.
+    /// Joins the parts. Identical parts give the same cached snapshot.
     fn join(&self, kind: ItemKind, parts: Vec<Option<Arc<Part>>>) -> Catalog {
         let mut state = self.state();
         let known = &mut state[kind as usize];
@@ -406,8 +413,8 @@ impl Aggregate {
         joined
     }
 
-    /// The member that a name belongs to. Prefixes have no `_`, so there is one at most; a URI belongs to the first
-    /// that is known to list it, or else to the first with a template that it fits.
+    /// Returns the index of the member that owns a name. Prefixes contain no `_`, so at most one matches. A URI belongs
+    /// to the first member that lists it, or else to the first with a matching template.
     fn owner(&self, kind: ItemKind, name: &str) -> Option<usize> {
         if !named(kind) {
             let state = self.state();
@@ -427,7 +434,7 @@ impl Aggregate {
         by_prefix.or_else(|| self.members.iter().position(|m| m.prefix.is_empty()))
     }
 
-    /// A link that this caller was given, and the member that gave it, where that is still one of ours.
+    /// Returns a resource link that this caller was given, with the member that gave it, if that is still a member.
     fn linked(&self, caller: &Caller, uri: &str) -> Option<(usize, Link)> {
         let link = self.links.find(caller, uri)?;
         let at = self.members.iter().position(|m| link.is_of(&m.service))?;
@@ -438,7 +445,7 @@ impl Aggregate {
         self.state()[kind as usize].parts[at].clone()
     }
 
-    /// The member's own word for a name, as far as it is known.
+    /// Returns the member's own name for an item, or `name` if it is not cached.
     fn inner_name(&self, kind: ItemKind, at: usize, name: &str) -> String {
         if !named(kind) {
             return self.inner_uri(at, name);
@@ -448,14 +455,14 @@ impl Aggregate {
         known.map_or_else(|| name.to_owned(), |route| route.name)
     }
 
-    /// The member's own URI of what is known here by that one.
+    /// Returns the member's own URI for a joined one.
     fn inner_uri(&self, at: usize, uri: &str) -> String {
         let own = apps::inward(&self.members[at].prefix, uri);
         own.map_or_else(|| uri.to_owned(), Cow::into_owned)
     }
 
-    /// The member that has a resource: where it was looked up, the one that was judged; else one that lists it, or
-    /// one with a template that it fits.
+    /// Returns the member that owns a resource: the server that the rules decided on, if the item was looked up; else a
+    /// member that lists it or has a matching template. Lists all members if no cached list answers.
     async fn holder(
         &self,
         caller: &Caller,
@@ -478,7 +485,7 @@ impl Aggregate {
         known()
     }
 
-    /// Where a call goes, and under which name.
+    /// Returns the target member of a call, and its route there.
     async fn route(&self, call: &Call) -> Result<Option<(usize, Route)>, Error> {
         let kinds = call.op.kinds();
         if !kinds.iter().any(|kind| named(*kind)) {
@@ -530,7 +537,7 @@ impl Aggregate {
         Ok(outcome)
     }
 
-    /// Hears of lists of all members, and of each resource from the one member that has it.
+    /// Subscribes to the list changes of all members, and to each resource at the one member that owns it.
     async fn hear(&self, want: Interest) -> Changes {
         let lists = Interest {
             lists: want.lists.clone(),
@@ -560,7 +567,7 @@ impl Aggregate {
     }
 }
 
-/// What one member tells of its own resources, where any are wanted, by the URIs that are used here.
+/// Subscribes to a member's own resources, if any are wanted, and renames them to the joined URIs.
 async fn hear_one(member: &Member, uris: Vec<String>, want: &Interest) -> Option<Changes> {
     if uris.is_empty() {
         return None;
@@ -579,7 +586,7 @@ async fn hear_one(member: &Member, uris: Vec<String>, want: &Interest) -> Option
     Some(theirs.only(&want).renamed(&names))
 }
 
-/// Whether things of that kind have names that are changed here, and not URIs.
+/// Returns whether items of that kind have prefixed names rather than URIs.
 fn named(kind: ItemKind) -> bool {
     matches!(kind, ItemKind::Tool | ItemKind::Prompt)
 }

@@ -1,4 +1,4 @@
-//! Short names for calls, long ones for secrets.
+//! Random identifiers: short ids of calls and other items, and long unguessable ids.
 
 use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::{
@@ -6,13 +6,13 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// 32 signs that are not mistaken for each other.
+/// Alphabet of 32 characters without look-alikes.
 const SIGNS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 
-/// Signs of a short name.
+/// Number of random characters in a short id.
 const SHORT: usize = 8;
 
-/// `prefix-xxxxxxxx`: 40 random bits, for people to type. Not a secret.
+/// Returns a short id, `prefix-xxxxxxxx`, with 40 random bits, for people to type. Not a secret.
 pub fn short(prefix: &str) -> String {
     let mut name = String::with_capacity(prefix.len() + 1 + SHORT);
     name.push_str(prefix);
@@ -21,7 +21,7 @@ pub fn short(prefix: &str) -> String {
     name
 }
 
-/// The same for a call, `c-xxxxxxxx`, made once and shared.
+/// Returns a call id, `c-xxxxxxxx`, with 40 random bits.
 pub(crate) fn call() -> Arc<str> {
     let mut name = *b"c-xxxxxxxx";
     if let Some(signs) = name.last_chunk_mut::<SHORT>() {
@@ -41,15 +41,14 @@ fn drawn() -> [u8; SHORT] {
     drawn.take()
 }
 
-/// 160 random bits, for session ids and tokens.
+/// Returns an unguessable id with 160 random bits, for session ids and tokens.
 pub fn secret() -> String {
     let mut bytes = [0; 32];
     draw(&mut bytes);
     bytes.map(|byte| char::from(sign(byte))).iter().collect()
 }
 
-/// Random bytes for short names, drawn together: each call has a name, and the system is asked for 128 at once. No secret
-/// is made of what lies here.
+/// Buffer of random bytes for short ids: one system call serves 128 ids. Secrets never use it.
 struct Drawn {
     bytes: [u8; 128 * SHORT],
     used: usize,
@@ -61,7 +60,7 @@ static DRAWN: Mutex<Drawn> = Mutex::new(Drawn {
 });
 
 impl Drawn {
-    /// The signs of one name. No byte is used twice.
+    /// Returns the characters of one id. Each byte is used once.
     fn take(&mut self) -> [u8; SHORT] {
         if self.used + SHORT > self.bytes.len() {
             draw(&mut self.bytes);
@@ -77,7 +76,7 @@ impl Drawn {
 }
 
 fn draw(bytes: &mut [u8]) {
-    // Without random bytes nothing here is safe; the operating systems we run on give them or do not start.
+    // No id is safe without random bytes. The supported operating systems provide them or do not boot.
     if SystemRandom::new().fill(bytes).is_err() {
         panic!("the operating system gives no random bytes");
     }
@@ -97,7 +96,7 @@ mod tests {
     #[test]
     fn short_names_do_not_repeat_what_was_drawn() {
         let names: HashSet<String> = (0..1000).map(|_| short("c")).collect();
-        // Two of a thousand meet in one run of two million.
+        // A collision among 1,000 ids is expected once in two million runs.
         assert_eq!(names.len(), 1000);
         assert!(names.iter().all(|name| name.len() == 2 + SHORT));
         let calls: HashSet<Arc<str>> = (0..1000).map(|_| call()).collect();
@@ -106,7 +105,7 @@ mod tests {
         assert!(calls.iter().all(fits));
     }
 
-    /// T25: no session id comes twice, and each sign of it is as likely as any other.
+    /// T25: no session id repeats, and each character is equally likely.
     ///
     /// Holds: SEC-02, SEC-08, XTASK-13
     #[test]
@@ -124,7 +123,7 @@ mod tests {
             }
             assert!(seen.insert(id), "an id came twice");
         }
-        // Chi-square with 31 degrees of freedom: 31 is expected, and 120 comes less than once in 10^11.
+        // Chi-square with 31 degrees of freedom: 31 is expected, and 120 occurs less than once in 10^11 runs.
         let expected = COUNT as f64 / 32.0;
         let chi = |signs: &[u32; 32]| -> f64 {
             signs

@@ -1,13 +1,13 @@
-//! Toolgate for people who write MCP servers, clients and gateways.
+//! MCP servers, clients and gateways on one governed call pipeline.
 //!
-//! - [`Service`], [`Call`], [`Pipeline`] and their kin are the spine; see [`toolgate_core`].
+//! - [`Service`], [`Call`] and [`Pipeline`] are the core types; see [`toolgate_core`].
 //! - [`edge`] serves a [`Service`] over stdio and HTTP.
-//! - [`client`] makes a server somewhere else a [`Service`]; [`Client`] is the one for applications.
-//! - [`handlers`] makes a server of plain functions.
-//! - [`aggregate`] makes many services one.
-//! - [`duties`] are on by default; what is set about them is named there.
+//! - [`client`] makes a remote server a [`Service`]; [`Client`] is the client for applications.
+//! - [`handlers`] makes a server from plain functions.
+//! - [`aggregate`] joins many services into one.
+//! - [`duties`] is the policy around each call. It is on by default, and its settings are described there.
 //!
-//! The [`guide`] shows how to use it all. The examples in the repository are whole programs.
+//! The [`guide`] shows how to use the crate. The examples in the repository are complete programs.
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -27,7 +27,7 @@ pub use handlers::{
     Cx, IntoOutput, Prompt, Resource, Server, Skill, Stop, Structured, Template, Tool,
 };
 pub use serve::{Http, ServeError, http, stdio};
-/// Authorization, on both sides: signing in at servers that want to know who calls, over HTTP, and [taking
+/// OAuth authorization over HTTP for both sides: a client signs in to protected servers, and a server [accepts access
 /// tokens](Http::protected).
 ///
 /// ```no_run
@@ -37,7 +37,7 @@ pub use serve::{Http, ServeError, http, stdio};
 /// let url = "https://tools.example/mcp";
 /// let browser = Browser::new(|page| eprintln!("sign in here: {}", page.as_str()));
 /// let login = Login::builder(Url::parse(url)?).name("my-app").sign_in(browser).build();
-/// login.sign_in().await?; // before connecting, where a person may take his time
+/// login.sign_in().await?; // before connecting, so that no time-out applies
 /// let client = Client::builder().credentials(login).connect(url).await?;
 /// # drop(client);
 /// # Ok(())
@@ -73,7 +73,7 @@ pub use toolgate_core::*;
 /// }
 /// ```
 pub use toolgate_macros::tool;
-/// The duties and their settings: rules, rates, sizes, time-outs, the record.
+/// Policies and their settings: access rules, rate limits, size limits, time-outs, sanitizers and the audit log.
 pub use toolgate_policy as duties;
 
 /// ```
@@ -117,7 +117,7 @@ pub use toolgate_macros::tools;
 /// ```
 pub use toolgate_macros::prompt;
 
-/// The examples of the front page compile.
+/// Doctests of the examples in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,4 +1,5 @@
-//! Sealed state: what leaves us and comes back is bound to caller, tool, arguments and time.
+//! Authenticated encryption of `requestState` (AES-256-GCM), bound to the server, caller, method, item name and
+//! arguments, with an expiry time.
 
 use ring::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
@@ -12,23 +13,23 @@ use std::{
 use toolgate_core::{Call, Error, Kind, Slots};
 use toolgate_wire::json::{Json, Limits, ObjectWriter};
 
-/// Seals and opens the state of a call that waits for answers.
+/// Encrypts and authenticates the state of a call that waits for input.
 pub(crate) struct Seal {
-    /// The first one seals; each of them opens what it sealed.
+    /// The first key encrypts; every key decrypts what it encrypted.
     keys: RwLock<Arc<[Key]>>,
     random: SystemRandom,
     life: Duration,
-    /// The name of the server: servers that share keys do not open each other's state.
+    /// Name of the server. Servers that share keys cannot open each other's state.
     of: String,
 }
 
 struct Key {
-    /// Stands before what the key sealed.
+    /// Prefix of the sealed text: the first bytes of a SHA-256 of the key.
     id: [u8; ID],
     key: LessSafeKey,
 }
 
-/// Bytes of the id of a key.
+/// Length of a key id, in bytes.
 const ID: usize = 4;
 
 impl Key {
@@ -44,25 +45,25 @@ impl Key {
     }
 }
 
-/// What the edge finds again when the call comes back.
+/// State of a call, as the edge restores it when the client retries the call.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Kept {
-    /// The call's own id.
+    /// Call id, the same in all rounds.
     pub(crate) call: String,
-    /// How often it came.
+    /// Number of the round.
     pub(crate) round: u32,
-    /// What the layers left.
+    /// State of the layers, by layer.
     pub(crate) slots: Slots,
 }
 
-/// Longest state that is opened, in bytes.
+/// Maximum size of a state that is opened, in bytes.
 const LIMIT: usize = 256 * 1024;
 
 impl Seal {
-    /// A seal with a key of its own, good for `life`. What another process sealed does not open.
+    /// Returns a seal with a random key whose states are valid for `life`. No other process can open them.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// [`Kind::Bug`] if the system provides no random bytes.
     pub(crate) fn random(of: &str, life: Duration) -> Result<Seal, Error> {
         let random = SystemRandom::new();
         let mut key = [0; 32];
@@ -70,10 +71,10 @@ impl Seal {
         Seal::with_keys(of, &[key], life)
     }
 
-    /// A seal with keys that replicas share, or that outlive the process.
+    /// Returns a seal with the given keys: replicas can share them, and they can outlive the process.
     ///
     /// # Errors
-    /// There are none.
+    /// [`Kind::Bug`] if `keys` is empty.
     pub(crate) fn with_keys(of: &str, keys: &[[u8; 32]], life: Duration) -> Result<Seal, Error> {
         Ok(Seal {
             keys: RwLock::new(read(keys)?),
@@ -83,10 +84,10 @@ impl Seal {
         })
     }
 
-    /// Takes other keys from now on. What a key sealed that is not among them does not open any more.
+    /// Replaces the keys. State that a removed key sealed can no longer be opened.
     ///
     /// # Errors
-    /// There are none; then nothing changed.
+    /// [`Kind::Bug`] if `keys` is empty; the old keys then remain in use.
     pub(crate) fn set_keys(&self, keys: &[[u8; 32]]) -> Result<(), Error> {
         let keys = read(keys)?;
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
@@ -98,10 +99,10 @@ impl Seal {
         keys.clone()
     }
 
-    /// Seals state for this very call.
+    /// Seals the state of this call.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// [`Kind::Bug`] if the system provides no random bytes.
     pub(crate) fn close(
         &self,
         call: &Call,
@@ -112,15 +113,16 @@ impl Seal {
         self.shut(self.binding(call), text.as_str().as_bytes().to_vec())
     }
 
-    /// Seals what is kept here under a name; it is good for as long as the key is.
+    /// Seals text that this process stores under a name. It does not expire; it can be opened as long as the key is
+    /// configured.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// [`Kind::Bug`] if the system provides no random bytes.
     pub(crate) fn keep(&self, name: &[&str], text: &Json) -> Result<String, Error> {
         self.shut(self.bound(name), text.as_str().as_bytes().to_vec())
     }
 
-    /// Opens what was kept under that name; nothing where it was changed, or the key is gone.
+    /// Opens text that was sealed under the same name. Returns `None` if it was changed or its key was removed.
     pub(crate) fn kept(&self, name: &[&str], sealed: &str) -> Option<Vec<u8>> {
         self.opened(self.bound(name), sealed)
     }
@@ -138,7 +140,8 @@ impl Seal {
         Ok(encode(&first.id) + &encode(&nonce) + &encode(&text))
     }
 
-    /// Server, caller, method, name and arguments, so that state cannot be carried from one to another.
+    /// Returns a digest of server, caller, method, item name and arguments. As associated data it prevents moving a
+    /// state from one call to another.
     fn binding(&self, call: &Call) -> Vec<u8> {
         self.bound(&[
             call.caller.name(),
@@ -157,10 +160,11 @@ impl Seal {
         context.finish().as_ref().to_vec()
     }
 
-    /// Opens state that came with this call.
+    /// Opens the state that the client returned with this call.
     ///
     /// # Errors
-    /// It was changed, belongs to another caller, tool or arguments, or is too old. Which, is not told.
+    /// [`Kind::NotFound`] if the state was changed, belongs to another caller, item or arguments, or has expired. The
+    /// error does not say which, because a forger could use it.
     pub(crate) fn open(&self, call: &Call, sealed: &str, now: SystemTime) -> Result<Kept, Error> {
         let open = self.opened(self.binding(call), sealed);
         let json = Json::read(
@@ -250,7 +254,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     let bytes = text.as_bytes();
     let good = bytes.len() <= LIMIT * 2
         && bytes.len().is_multiple_of(2)
-        // One spelling only, so that a state has no second form.
+        // Lower-case digits only, so that a state has exactly one spelling.
         && bytes.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8);
     let pair = |p: &[u8]| Some(digit(*p.first()?)? << 4 | digit(*p.get(1)?)?);
@@ -286,7 +290,7 @@ mod tests {
         )
     }
 
-    /// T38: what was sealed for one call opens for no other, at no other server, and not for ever.
+    /// T38: state sealed for one call does not open for another call or another server, nor after it expires.
     ///
     /// Holds: ELIC-14, MRTR-07, SEC-02
     #[test]
@@ -324,7 +328,7 @@ mod tests {
         println!("T38: {} swaps, none opened", others.len() + 2);
     }
 
-    /// T38: no changed bit, no cut and nothing added opens.
+    /// T38: state with a changed bit, a cut or an addition does not open.
     ///
     /// Holds: MRTR-06
     #[test]
@@ -359,7 +363,7 @@ mod tests {
         println!("T38: {tried} changed states, none opened");
     }
 
-    /// T39: a key that is not the newest any more opens until it is taken away, and not after.
+    /// T39: state sealed by an older key opens until that key is removed.
     #[test]
     fn keys_change_while_states_are_open() {
         let (life, old, new) = (Duration::from_secs(60), [1; 32], [2; 32]);

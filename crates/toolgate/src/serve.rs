@@ -1,4 +1,4 @@
-//! A server in one line: on standard input and output, or as an HTTP service to mount.
+//! Short forms for serving a [`Server`] over stdio, or as an HTTP service that a router mounts.
 
 use crate::{
     edge::{
@@ -12,12 +12,12 @@ use std::{convert::Infallible, fmt, future::Future, io, pin::Pin, sync::Arc, tas
 use toolgate_auth::resource::ResourceServer;
 use toolgate_core::Caller;
 
-/// Why serving ended with an error.
+/// Error that ended serving.
 #[derive(Debug)]
 pub enum ServeError {
     /// The server cannot be built.
     Build(BuildError),
-    /// A stream broke.
+    /// An input or output stream failed.
     Stream(io::Error),
 }
 
@@ -39,8 +39,8 @@ impl std::error::Error for ServeError {
     }
 }
 
-/// Serves on standard input and output until the input ends, in every revision. Nothing else may be written to standard
-/// output meanwhile. The caller is called `stdio`.
+/// Serves over stdio until standard input ends, in every protocol revision. Nothing else may write to standard output
+/// meanwhile. The caller's name is `stdio`.
 ///
 /// ```no_run
 /// # use toolgate::handlers::Server;
@@ -50,7 +50,7 @@ impl std::error::Error for ServeError {
 /// ```
 ///
 /// # Errors
-/// [`ServeError`].
+/// [`ServeError::Build`] if the server cannot be built; [`ServeError::Stream`] if reading or writing fails.
 pub async fn stdio(server: Server) -> Result<(), ServeError> {
     let server = server.build().map_err(ServeError::Build)?;
     let (input, output) = edge::standard::streams();
@@ -58,10 +58,10 @@ pub async fn stdio(server: Server) -> Result<(), ServeError> {
     served.await.map_err(ServeError::Stream)
 }
 
-/// An HTTP service for one path, to mount in axum or in whatever takes a `tower` service.
+/// Returns an HTTP service for one path, to mount in axum or any other framework that accepts `tower` services.
 ///
-/// It answers requests whose Host is loopback, and pages of the same origin only; more are allowed with
-/// [`Http::allow_hosts`] and [`Http::allow_origins`].
+/// It accepts only requests with a loopback `Host` header, and browser requests only from the same origin.
+/// [`Http::allow_hosts`] and [`Http::allow_origins`] allow more.
 ///
 /// ```
 /// # use toolgate::handlers::Server;
@@ -74,13 +74,14 @@ pub async fn stdio(server: Server) -> Result<(), ServeError> {
 /// ```
 ///
 /// # Errors
-/// The server cannot be built.
+/// [`BuildError`] if the server cannot be built.
 pub fn http(server: Server) -> Result<Http, BuildError> {
     Ok(Http::new(server.build()?, HttpLimits::default()))
 }
 
-/// A server as a `tower` service. The caller is whom a token names where it is [`protected`](Http::protected), else the
-/// [`Caller`] that an authentication layer put into the extensions of the request, or `anonymous@http`.
+/// HTTP server as a `tower` service. The caller is taken from the access token where the service is
+/// [`protected`](Http::protected). Otherwise it is the [`Caller`] that an authentication layer put into the request
+/// extensions, or `anonymous@http`.
 #[derive(Clone)]
 pub struct Http {
     endpoint: Endpoint,
@@ -89,7 +90,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// Serves what `server` serves.
+    /// Returns a service for an already built `server`, with a guard that allows loopback hosts on any port.
     pub fn new(server: Arc<edge::Front>, limits: HttpLimits) -> Http {
         Http {
             endpoint: Endpoint::new(server, limits),
@@ -98,26 +99,26 @@ impl Http {
         }
     }
 
-    /// Another guard, for example one that knows the port of the listener.
+    /// Replaces the host and origin guard, for example with one that knows the listener's port.
     pub fn guard(mut self, guard: HostGuard) -> Http {
         self.guard = Arc::new(guard);
         self
     }
 
-    /// Allows more names under which the service may be reached: `name` on any port, or `name:port`.
+    /// Allows additional `Host` values: `name` on any port, or `name:port`.
     pub fn allow_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> Http {
         self.guard = Arc::new(HostGuard::clone(&self.guard).allow_hosts(hosts));
         self
     }
 
-    /// Allows pages of other origins: `scheme://host` or `scheme://host:port`.
+    /// Allows additional browser origins: `scheme://host` or `scheme://host:port`.
     pub fn allow_origins<'a>(mut self, origins: impl IntoIterator<Item = &'a str>) -> Http {
         self.guard = Arc::new(HostGuard::clone(&self.guard).allow_origins(origins));
         self
     }
 
-    /// Lets in only callers with a token that an authorization server gave out for this resource. The service then answers
-    /// at the well-known path of its metadata as well: mount it there too.
+    /// Requires an access token that one of the resource's authorization servers issued for it. The service then also
+    /// serves its protected resource metadata (RFC 9728): mount it at the well-known path as well.
     ///
     /// ```
     /// use toolgate::auth::{Url, resource::{Issuer, ResourceServer}};
@@ -142,12 +143,12 @@ impl Http {
         self
     }
 
-    /// The endpoint behind the guard, for example to end its sessions.
+    /// Returns the endpoint behind the guard, for example to end its sessions.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Answers one request.
+    /// Answers one request. A request that the guard rejects gets 403 Forbidden.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send,
@@ -162,7 +163,7 @@ impl Http {
         let preflight = page.as_ref().and_then(|page| page.preflight(&request));
         let mut response = match (preflight, &self.resource) {
             (Some(response), _) => response,
-            // In a box, so that the future of a request without a token is small.
+            // Boxed, so that the future of a request without a token stays small.
             (None, Some(resource)) => {
                 Box::pin(protected::handle(&self.endpoint, resource, request)).await
             }

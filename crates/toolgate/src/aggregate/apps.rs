@@ -1,5 +1,5 @@
-//! Pages of tools (the extension MCP Apps) and skills: their `ui://` and `skill://` URIs get the prefix of their member, so
-//! that two members may have one of the same name, and tools and results name them so.
+//! Prefixed URIs of UI resources (MCP Apps) and skills. A member's `ui://` and `skill://` URIs get its prefix, so that
+//! two members may use the same URI. Tools and results refer to the prefixed URI.
 //!
 //! Source: the extension `io.modelcontextprotocol/ui`, SEP-1865.
 
@@ -11,16 +11,16 @@ use toolgate_core::{
 use toolgate_wire::json::ObjectWriter;
 
 const SCHEME: &str = "ui://";
-/// The schemes of which each member names its own: pages, and files of skills.
+/// Schemes whose URIs each member assigns on its own: UI resources and files of skills.
 const OWN: [&str; 2] = [SCHEME, "skill://"];
-/// The member of `_meta` that names the page of a tool, and its name of before.
+/// Member of `_meta` that names the UI resource of a tool, and its deprecated name.
 const UI: &str = "ui";
 const OLD: &str = "ui/resourceUri";
 const URI: &str = "resourceUri";
-/// What a page is.
+/// MIME type of a UI resource.
 const PAGE: &str = "text/html;profile=mcp-app";
 
-/// The URI under which a page or a file of a skill of a member is known here; as it is where it is none.
+/// Returns the prefixed URI of a member's UI resource or skill file; any other URI unchanged.
 pub(super) fn outward<'u>(prefix: &str, uri: &'u str) -> Cow<'u, str> {
     match split(uri) {
         Some((scheme, rest)) if !prefix.is_empty() => format!("{scheme}{prefix}/{rest}").into(),
@@ -28,18 +28,19 @@ pub(super) fn outward<'u>(prefix: &str, uri: &'u str) -> Cow<'u, str> {
     }
 }
 
-/// Whether a URI is one that each member gives for itself.
+/// Returns whether a URI has one of the schemes whose URIs each member assigns on its own.
 pub(super) fn is_own(uri: &str) -> bool {
     split(uri).is_some()
 }
 
-/// The scheme of such a URI, and the rest.
+/// Splits a URI with one of these schemes into scheme and rest.
 fn split(uri: &str) -> Option<(&'static str, &str)> {
     let of = |scheme: &'static str| Some((scheme, uri.strip_prefix(scheme)?));
     OWN.into_iter().find_map(of)
 }
 
-/// The member's own URI of a page or of a file of a skill; `None` where it is one of another member.
+/// Returns the member's own URI for a prefixed one; `None` if the prefix is another member's. Any other URI is returned
+/// unchanged.
 pub(super) fn inward<'u>(prefix: &str, uri: &'u str) -> Option<Cow<'u, str>> {
     match split(uri) {
         Some((scheme, rest)) if !prefix.is_empty() => {
@@ -50,13 +51,13 @@ pub(super) fn inward<'u>(prefix: &str, uri: &'u str) -> Option<Cow<'u, str>> {
     }
 }
 
-/// The definition of a tool with the URI of its page as it is known here; `None` where it stays.
+/// Returns the definition of a tool with the prefixed URI of its UI resource; `None` if nothing changes.
 pub(super) fn tool(prefix: &str, def: &Definition) -> Option<Definition> {
     let meta = meta(prefix, &def.json().get("_meta")?)?;
     Definition::read(def.kind(), def.json().with("_meta", &meta)).ok()
 }
 
-/// The pages that a tool names, as they are known here.
+/// Returns the prefixed URIs of the UI resources that a tool refers to.
 pub(super) fn pages(prefix: &str, def: &Definition) -> Vec<String> {
     let Some(meta) = def.json().get("_meta") else {
         return Vec::new();
@@ -81,7 +82,7 @@ fn meta(prefix: &str, meta: &Json) -> Option<Json> {
     renamed(prefix, so_far, OLD).or(new)
 }
 
-/// An object with a URI in it as it is known here; `None` where it stays.
+/// Returns the object with the URI in `key` prefixed; `None` if nothing changes.
 fn renamed(prefix: &str, json: &Json, key: &str) -> Option<Json> {
     let uri = json.get(key)?.string()?;
     match outward(prefix, &uri) {
@@ -90,7 +91,7 @@ fn renamed(prefix: &str, json: &Json, key: &str) -> Option<Json> {
     }
 }
 
-/// Names pages in what comes back as they are known here.
+/// Prefixes the URIs of UI resources and skill files in an outcome.
 pub(super) fn outcome(prefix: &str, outcome: &mut Outcome) {
     let Outcome::Done(output) = outcome else {
         return;
@@ -135,7 +136,7 @@ fn replace(json: &mut Json, by: impl FnOnce(&Json) -> Option<Json>) {
     }
 }
 
-/// The page that a tool of a member names and that no list has to show.
+/// Returns the UI resource that one of a member's tools refers to, as an unlisted item.
 pub(super) fn page(tools: &Part, uri: &str) -> Option<Arc<Item>> {
     let tool = tools.naming(uri)?;
     let mut o = ObjectWriter::new();

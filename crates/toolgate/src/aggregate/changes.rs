@@ -1,5 +1,5 @@
-//! The changes of the lists of many members as those of one. What is heard of single resources is not joined: a URI
-//! belongs to one member, and no other may say that it changed.
+//! Joined list changes of many members. Updates of single resources are not joined: a URI belongs to one member, and no
+//! other member may report a change of it.
 
 use super::Member;
 use futures_util::{
@@ -14,7 +14,7 @@ use tokio::{
 };
 use toolgate_core::{Changed, Changes, Interest, Stale};
 
-/// The changes of the lists of many members as those of one; listens to them once somebody listens to it.
+/// Joined list changes of all members. It subscribes to the members when the first listener arrives.
 #[derive(Default)]
 pub(super) struct Joint(Mutex<Option<Running>>);
 
@@ -30,7 +30,7 @@ impl Drop for Running {
 }
 
 impl Joint {
-    /// The changes of the lists of all members.
+    /// Returns the list changes of all members.
     pub(super) async fn listen(&self, members: &[Member], want: &Interest) -> Changes {
         let mut running = self.0.lock().await;
         if running.is_none() {
@@ -38,7 +38,7 @@ impl Joint {
                 let lists = Interest::lists(want.caller.clone());
                 member.service.changes(lists)
             });
-            // A member that tells nothing takes nothing from the others.
+            // A member that cannot report changes does not affect the others.
             let all = join_all(heard).await.into_iter().flatten().collect();
             let stale = Arc::new(watch::Sender::new(Stale::default()));
             #[allow(

@@ -1,7 +1,7 @@
-//! Links to resources that callers were given in results: no list shows them, and they may be read.
+//! Resource links that callers were given in results. No list contains these resources, but the caller may read them.
 //!
-//! Source: page server/tools, "Resource Links". A memory of limited size, a part of it for each caller, with the member
-//! that gave the link.
+//! Source: page server/tools, "Resource Links". A bounded memory, divided by caller, that stores the member that gave
+//! each link.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,14 +13,14 @@ use toolgate_core::{
 };
 use toolgate_wire::json::ObjectWriter;
 
-/// How many links are remembered. What was given longest ago is forgotten first.
+/// Limits on remembered resource links. The oldest links are evicted first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LinkLimits {
-    /// Of each caller; 256. With 0 none can be read.
+    /// Maximum number of links per caller. Default: 256. With 0, no unlisted link can be read.
     pub per_caller: usize,
-    /// Callers; 1,024.
+    /// Maximum number of callers. Default: 1,024.
     pub callers: usize,
-    /// The longest URI, in bytes; 8 KiB.
+    /// Maximum length of a URI, in bytes. Default: 8 KiB.
     pub uri: usize,
 }
 
@@ -34,7 +34,7 @@ impl Default for LinkLimits {
     }
 }
 
-/// The links that callers were given.
+/// Resource links that callers were given.
 #[derive(Default)]
 pub(super) struct Links {
     pub(super) limits: LinkLimits,
@@ -43,31 +43,31 @@ pub(super) struct Links {
 
 #[derive(Default)]
 struct Given {
-    /// The newest last.
+    /// Links of each caller, newest last.
     links: HashMap<Caller, VecDeque<Known>>,
-    /// Who was given a link; the last one last.
+    /// Callers that were given a link, the most recent last.
     callers: VecDeque<Caller>,
 }
 
-/// A link that is remembered. Its URI may be long and is not needed: who reads it sends it again.
+/// Remembered link. It stores only a SHA-256 of the URI, which may be long: the caller sends it again to read.
 struct Known {
     uri: [u8; 32],
     of: Weak<dyn Service>,
     origin: Origin,
 }
 
-/// A link that a caller was given.
+/// Resource link that a caller was given.
 #[derive(Clone)]
 pub(super) struct Link {
     uri: String,
-    /// The member that gave it. What took its place under the same name did not.
+    /// The member that gave the link. A replacement under the same id does not match.
     of: Weak<dyn Service>,
-    /// What the member said of itself when it gave it.
+    /// Origin of the member at the time it gave the link.
     origin: Origin,
 }
 
 impl Links {
-    /// Remembers the links of a result.
+    /// Remembers the links in an outcome.
     pub(super) fn note(
         &self,
         caller: &Caller,
@@ -91,12 +91,12 @@ impl Links {
         }
     }
 
-    /// Has the memory of another one.
+    /// Shares the memory of `old`.
     pub(super) fn share(&mut self, old: &Links) {
         self.given = old.given.clone();
     }
 
-    /// A link that this caller was given.
+    /// Returns the link of this caller to that URI.
     pub(super) fn find(&self, caller: &Caller, uri: &str) -> Option<Link> {
         self.given().find(caller, uri)
     }
@@ -107,12 +107,12 @@ impl Links {
 }
 
 impl Link {
-    /// Whether that service gave it.
+    /// Returns whether that service gave the link.
     pub(super) fn is_of(&self, service: &Arc<dyn Service>) -> bool {
         std::ptr::addr_eq(self.of.as_ptr(), Arc::as_ptr(service))
     }
 
-    /// The resource behind it.
+    /// Returns the linked resource as an unlisted item.
     pub(super) fn item(&self) -> Option<Arc<Item>> {
         let mut o = ObjectWriter::new();
         o.str("uri", &self.uri);
@@ -160,7 +160,7 @@ fn digest(uri: &str) -> [u8; 32] {
     bytes
 }
 
-/// The URIs of the links in a result.
+/// Returns the URIs of the resource links in a result.
 fn uris(output: &Output) -> impl Iterator<Item = String> {
     let blocks: Vec<&Content> = match output {
         Output::Tool(result) => result.content.iter().collect(),

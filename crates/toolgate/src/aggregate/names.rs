@@ -1,8 +1,8 @@
-//! Names on the wire: valid for the clients, no two tools under one, and the server's own wherever that is possible.
+//! Names of tools and prompts on the wire: valid for clients, unique, and the server's own name wherever possible.
 //!
-//! A valid name stays as it is behind the prefix. In any other name each character that is not allowed becomes `-`. A
+//! A valid name stays unchanged after the prefix. In any other name, each character that is not allowed becomes `-`. A
 //! hash of the original is appended only if the name would be too long, or if another tool of the server has or gets
-//! that name. The result depends on the set of names of a server, and not on their order.
+//! that name. The result depends on the set of names of a server, not on their order.
 
 use ring::digest::{SHA256, digest};
 use std::{
@@ -10,18 +10,18 @@ use std::{
     fmt,
 };
 
-/// Longest prefix; leaves room for the tool.
+/// Maximum length of a prefix, in characters; leaves room for the tool name.
 const MAX_PREFIX_CHARS: usize = 32;
-/// What stands before the hash of a name that had to be changed.
+/// Separator before the hash of a changed name.
 const MARK: &str = "-x";
-/// Characters of the hash, five bits each.
+/// Number of characters of the hash, five bits each.
 const HASH: usize = 12;
 const LETTERS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
-/// A prefix by which two names could meet.
+/// Error for a prefix with which two names could collide.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BadPrefix {
-    /// The prefix.
+    /// The rejected prefix.
     pub prefix: String,
     reason: &'static str,
 }
@@ -38,7 +38,7 @@ impl fmt::Display for BadPrefix {
 
 impl std::error::Error for BadPrefix {}
 
-/// Checks the prefixes of members that stand side by side.
+/// Validates the prefixes of joined members.
 pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), BadPrefix> {
     let prefixes: Vec<&str> = prefixes.collect();
     let mut seen = HashSet::new();
@@ -62,7 +62,7 @@ pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), B
     Ok(())
 }
 
-/// Checks the prefixes of what is put into another one.
+/// Validates the prefixes of mounted services, which must not be empty.
 pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), BadPrefix> {
     let prefixes: Vec<&str> = prefixes.collect();
     match prefixes.contains(&"") {
@@ -74,18 +74,18 @@ pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result
     }
 }
 
-/// Which names of tools and prompts clients can use.
+/// Rules for names of tools and prompts: allowed characters and length.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NameRules {
-    /// As the specification has them: `[A-Za-z0-9_.-]`, 1 to 128 characters.
+    /// The specification's rule: `[A-Za-z0-9_.-]`, 1 to 128 characters.
     #[default]
     Specification,
-    /// As every model API takes them: `[A-Za-z0-9_-]`, 1 to 64 characters.
+    /// The rule that every model API accepts: `[A-Za-z0-9_-]`, 1 to 64 characters.
     Portable,
 }
 
 impl NameRules {
-    /// Longest name, in characters.
+    /// Maximum length of a name, in characters.
     fn max_chars(self) -> usize {
         match self {
             NameRules::Specification => 128,
@@ -98,27 +98,27 @@ impl NameRules {
         c.is_ascii_alphanumeric() || c == '_' || c == '-' || dot
     }
 
-    /// Whether a name stays as it is behind a prefix.
+    /// Returns whether a name stays unchanged after a prefix.
     pub fn keeps(self, prefix: &str, name: &str) -> bool {
         let fits = head(prefix).len() + name.len() <= self.max_chars();
         !name.is_empty() && fits && name.chars().all(|c| self.allows(c))
     }
 }
 
-/// The names on the wire of one server.
+/// Assignment of wire names for one server.
 pub(super) struct WireNames {
     head: String,
     rules: NameRules,
     taken: HashSet<String>,
 }
 
-/// What a name becomes unless another one has that name.
+/// Wire name of an item, unless another item has it.
 enum Candidate {
-    /// The name itself.
+    /// The name itself, with the prefix.
     Own(String),
-    /// The name with other characters.
+    /// The name with the disallowed characters replaced.
     Changed(String),
-    /// It is too long without a hash.
+    /// No candidate: the name is empty or too long without a hash.
     Hashed,
 }
 
@@ -131,7 +131,7 @@ impl WireNames {
         }
     }
 
-    /// Names on the wire for these, in their order. Those that were assigned before keep theirs.
+    /// Assigns wire names in the given order. Names from earlier calls stay assigned.
     pub(super) fn assign(&mut self, names: &[&str]) -> Vec<String> {
         let candidates: Vec<Candidate> = names.iter().map(|name| self.candidate(name)).collect();
         let mut counts = HashMap::<&str, usize>::new();
@@ -140,7 +140,7 @@ impl WireNames {
                 *counts.entry(name).or_default() += 1;
             }
         }
-        // Names that stay come first: no other may get one of them.
+        // Unchanged names come first: no other name may get one of them.
         let mut wire: Vec<Option<String>> = Vec::new();
         for candidate in &candidates {
             let stays = match candidate {
@@ -162,7 +162,7 @@ impl WireNames {
             .collect()
     }
 
-    /// The names as they are; one that is taken gets a hash.
+    /// Returns the names unchanged, except that a name already in use gets a hash.
     pub(super) fn keep(&mut self, names: &[&str]) -> Vec<String> {
         let keep = |name: &&str| match self.taken.insert((*name).to_owned()) {
             true => (*name).to_owned(),
@@ -187,7 +187,7 @@ impl WireNames {
         name.chars().map(allowed).collect()
     }
 
-    /// A name with a hash, which no other tool has. That two hashes are equal would be a server's own doing.
+    /// Returns an unused name with a hash. A collision of two hashes is retried with another salt.
     fn hashed(&mut self, name: &str) -> String {
         let used = self.head.len() + MARK.len() + HASH;
         let keep = self.rules.max_chars().saturating_sub(used);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two tools never meet, whatever their servers and names, and each name can be used.
+        /// Two tools never share a wire name, whatever their servers and names, and each name is valid.
         ///
         /// Holds: TOOL-28
         #[test]
@@ -280,7 +280,7 @@ mod tests {
             }
         }
 
-        /// The order in which a server lists its tools does not matter.
+        /// The order in which a server lists its tools does not affect their names.
         #[test]
         fn names_do_not_depend_on_the_order(tools in prop::collection::btree_set(pieces(), 1..8), turn in 0usize..8) {
             let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
@@ -335,7 +335,7 @@ mod tests {
             met.iter().all(|name| name.starts_with("s_log-show-x")),
             "neither is first: {met:?}"
         );
-        // A server that offers the name that another tool of it would get changes nothing for either.
+        // A tool whose name is the one that another tool would get changes neither.
         let theirs = names("s", spec, &["a/b", "a b"]).remove(0);
         let theirs = theirs.strip_prefix("s_").unwrap();
         let all = names("s", spec, &["a/b", "a b", theirs]);

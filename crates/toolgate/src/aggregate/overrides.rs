@@ -1,4 +1,4 @@
-//! What callers are shown of a tool instead of what its server says.
+//! Overrides of tool definitions: name, title, description, visibility and fixed arguments.
 
 use super::{Member, apps};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use toolgate_core::{Definition, HIDDEN_BY_CONFIG, Item, ItemKind, Json, Own};
 use toolgate_policy::is_closed;
 use toolgate_wire::{json::ObjectWriter, method::skills};
 
-/// What callers are shown of one tool instead of what its server says. What is not set stays.
+/// Override of one tool's definition, set by the operator. Values that are not set stay as the server states them.
 ///
 /// ```
 /// use toolgate::Override;
@@ -32,37 +32,37 @@ pub struct Override {
 }
 
 impl Override {
-    /// Nothing is set.
+    /// Returns an override that changes nothing.
     pub fn new() -> Override {
         Override::default()
     }
 
-    /// Another name. Rules, approvals and records use it.
+    /// Renames the tool. Rules, approvals and the audit log use the new name.
     pub fn name(mut self, name: impl Into<String>) -> Override {
         self.name = Some(name.into());
         self
     }
 
-    /// Nobody sees it, and nobody can call it.
+    /// Hides the tool: callers cannot see or call it.
     pub fn hide(mut self) -> Override {
         self.hide = true;
         self
     }
 
-    /// Another title, for people.
+    /// Replaces the title, which hosts show to people.
     pub fn title(mut self, title: impl Into<String>) -> Override {
         self.title = Some(title.into());
         self
     }
 
-    /// Another description.
+    /// Replaces the description.
     pub fn description(mut self, text: impl Into<String>) -> Override {
         self.description = Some(text.into());
         self
     }
 
-    /// An argument that is put into every call. Callers do not see it, and a call that has it is refused. It may be
-    /// secret: neither rules nor persons nor records get its value.
+    /// Fixes an argument: the value is added to every call. Callers do not see the argument, and a call that passes it
+    /// is rejected. The value may be a secret: rules, approvers and the audit log never get it.
     pub fn argument(mut self, name: impl Into<String>, value: impl Into<Value>) -> Override {
         let name = name.into();
         self.fixed.retain(|(other, _)| *other != name);
@@ -78,7 +78,7 @@ impl Override {
         (!self.fixed.is_empty()).then(|| o.finish())
     }
 
-    /// What callers are shown.
+    /// Returns the definition as callers see it.
     fn shown(&self, def: &Definition) -> Definition {
         let text = |json: Json, key, text: &Option<String>| match text {
             Some(text) => json.with(key, &Json::from_value(&text.as_str().into())),
@@ -89,11 +89,11 @@ impl Override {
         if !self.fixed.is_empty() {
             json = json.with("inputSchema", &self.rest(&def.input_schema()));
         }
-        // Only texts and parts of a schema were taken or replaced: it is a definition as before.
+        // Only text and parts of the schema changed, so the definition stays valid.
         Definition::read(ItemKind::Tool, json).unwrap_or_else(|_| def.clone())
     }
 
-    /// A schema without the arguments that are set.
+    /// Returns the input schema without the fixed arguments.
     fn rest(&self, schema: &Json) -> Json {
         let mut rest = schema.clone();
         if let Some(known) = schema.get("properties") {
@@ -115,7 +115,7 @@ impl Override {
         rest
     }
 
-    /// An argument that is set and that the tool does not take.
+    /// Returns a fixed argument that the tool does not accept.
     fn stranger(&self, schema: &Json) -> Option<&str> {
         if self.fixed.is_empty() {
             return None;
@@ -130,7 +130,7 @@ impl Override {
 }
 
 impl fmt::Debug for Override {
-    /// Without the values of arguments, which may be secret.
+    /// Omits the values of fixed arguments, which may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fixed: Vec<&String> = self.fixed.iter().map(|(name, _)| name).collect();
         f.debug_struct("Override")
@@ -143,7 +143,7 @@ impl fmt::Debug for Override {
     }
 }
 
-/// What callers are shown of the tools of one server instead of what it says, by its own names of them.
+/// Overrides of one server's tools, by the server's own tool names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides(BTreeMap<String, Override>);
 
@@ -153,30 +153,30 @@ impl FromIterator<(String, Override)> for Overrides {
     }
 }
 
-/// How one item is shown.
+/// Presentation of one item after its override.
 pub(super) struct Face<'a> {
     over: Option<&'a Override>,
-    /// Its name within its server.
+    /// Name within its server.
     pub(super) local: String,
-    /// Why nobody may see it.
+    /// Reason why the item is withheld.
     withheld: Option<String>,
 }
 
 impl Overrides {
-    /// Sets one.
+    /// Adds the override of a tool.
     pub(crate) fn set(&mut self, tool: &str, over: Override) {
         self.0.insert(tool.to_owned(), over);
     }
 
-    /// Whether nothing is set.
+    /// Returns whether no override is set.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The definitions as they are shown, of a list of which nothing can be withheld but what is meant to be.
+    /// Returns the overridden definitions. No item may be withheld except those that are hidden on purpose.
     ///
     /// # Errors
-    /// The tool, and what is wrong with what is set for it.
+    /// The tool and what is wrong with its override.
     pub(crate) fn check(&self, items: &[Arc<Item>]) -> Result<Vec<Definition>, (String, String)> {
         let is = |tool: &&String| items.iter().any(|item| item.def.name() == **tool);
         if let Some(strange) = self.0.keys().find(|tool| !is(tool)) {
@@ -195,14 +195,14 @@ impl Overrides {
         Ok(shown)
     }
 
-    /// How each of these is shown. Of tools that would have one name, all are withheld.
+    /// Applies the overrides to each item. All tools that would share one name are withheld.
     pub(super) fn faces(&self, items: &[Arc<Item>]) -> Vec<Face<'_>> {
         let mut faces: Vec<Face<'_>> = items.iter().map(|item| self.face(item)).collect();
         while let Some(clash) = clash(items, &faces) {
             for (at, why) in clash {
                 let face = &mut faces[at];
                 face.withheld.get_or_insert(why);
-                // Under its own name it is in the way of no other but one that was given this name.
+                // Under its own name it can only collide with a tool that was given this name.
                 face.local = items[at].def.name().to_owned();
             }
         }
@@ -230,7 +230,7 @@ impl Overrides {
     }
 }
 
-/// Those that would have one name and were not told apart yet, with the reason.
+/// Returns the items that share a name because of an override, with the reason.
 fn clash(items: &[Arc<Item>], faces: &[Face<'_>]) -> Option<Vec<(usize, String)>> {
     if faces.iter().all(|face| face.over.is_none()) {
         return None;
@@ -245,7 +245,7 @@ fn clash(items: &[Arc<Item>], faces: &[Face<'_>]) -> Option<Vec<(usize, String)>
     }
     let mut clash = Vec::new();
     for (name, of) in by_name {
-        // Where all have their own names, none can be given another.
+        // If all have their own names, no override caused the collision.
         if of.len() < 2 || of.iter().all(|at| items[*at].def.name() == name) {
             continue;
         }
@@ -263,7 +263,7 @@ fn clash(items: &[Arc<Item>], faces: &[Face<'_>]) -> Option<Vec<(usize, String)>
 }
 
 impl Face<'_> {
-    /// The item as callers are shown it, under a name of the whole.
+    /// Returns the item as callers see it, under the given joined name.
     pub(super) fn show(&self, item: &Arc<Item>, name: &str, member: &Member) -> Item {
         let page = match item.kind() {
             ItemKind::Tool => apps::tool(&member.prefix, &item.def),
@@ -301,7 +301,7 @@ impl Face<'_> {
         shown
     }
 
-    /// The definition under its name within its server.
+    /// Returns the definition under its name within its server.
     fn renamed(&self, item: &Item) -> Definition {
         let def = match self.over {
             Some(over) => over.shown(&item.def),
@@ -310,12 +310,12 @@ impl Face<'_> {
         def.renamed(&self.local)
     }
 
-    /// Whether the configuration hides it, so that its name is free.
+    /// Returns whether the configuration hides the item, which frees its name.
     pub(super) fn is_hidden(&self) -> bool {
         self.over.is_some_and(|over| over.hide)
     }
 
-    /// Whether an item is shown just so.
+    /// Returns whether `shown` already equals this presentation under that name.
     pub(super) fn is(&self, shown: &Item, name: &str) -> bool {
         let withheld = self.withheld.is_none() || shown.withheld == self.withheld;
         let local =
@@ -323,7 +323,7 @@ impl Face<'_> {
         shown.def.name() == name && local && withheld
     }
 
-    /// The arguments that are put into every call.
+    /// Returns the fixed arguments that are added to every call.
     pub(super) fn fixed(&self) -> Option<Json> {
         self.over.and_then(Override::fixed)
     }

@@ -1,47 +1,47 @@
-//! The list of one member under the names of the whole, and how the lists are joined.
+//! List of one member under the joined names, and the joining of these lists.
 
 use super::{Member, NameRules, Overrides, apps, names::WireNames, overrides::Face};
 use std::{collections::HashMap, sync::Arc};
 use toolgate_core::{About, CacheHint, Catalog, DefinitionNote, Item, ItemKind, Json};
 
-/// How the things of one member are named.
+/// Settings for naming the items of one member.
 pub(super) struct Naming<'a> {
     pub(super) member: &'a Member,
     pub(super) over: &'a Overrides,
-    /// Whether names stay as they are.
+    /// Whether names stay unchanged.
     pub(super) plain: bool,
-    /// Which names clients can use.
+    /// Rules for names of tools and prompts.
     pub(super) rules: NameRules,
 }
 
-/// The list of one member under the names of the whole.
+/// List of one member under the joined names.
 #[derive(Clone)]
 pub(super) struct Part {
-    /// As the member gave it.
+    /// The member's list, unchanged.
     theirs: Catalog,
-    /// Its items, renamed; in the same order.
+    /// The items under the joined names, in the same order.
     items: Vec<Arc<Item>>,
-    /// From a name to the member's own.
+    /// Routes by joined name.
     routes: HashMap<String, Route>,
-    /// What stands before its names.
+    /// Prefix of the member's names.
     prefix: String,
-    /// The pages that its tools name, with the tool.
+    /// UI resources that its tools refer to, with the index of the tool.
     pages: HashMap<String, usize>,
-    /// Whether it was listed before this program started.
+    /// Whether the list was stored before this start and not yet refreshed.
     pub(super) seeded: bool,
 }
 
-/// Where a name leads.
+/// Route of a joined name to the member's item.
 #[derive(Clone)]
 pub(super) struct Route {
-    /// The member's own name.
+    /// The member's own name or URI.
     pub(super) name: String,
-    /// The arguments that are put into every call.
+    /// Fixed arguments that are added to every call.
     pub(super) fixed: Option<Json>,
 }
 
 impl Part {
-    /// Renames a member's list. The same list makes the same part, and an item that stays is the same object.
+    /// Renames a member's list. An identical list returns the same part, and an unchanged item remains the same object.
     pub(super) fn of(naming: &Naming<'_>, theirs: Catalog, old: Option<&Arc<Part>>) -> Arc<Part> {
         if let Some(old) = old.filter(|old| old.theirs.same(&theirs)) {
             return old.clone();
@@ -56,7 +56,7 @@ impl Part {
             seeded: false,
         };
         let faces = naming.over.faces(theirs.items());
-        // What nobody may see gives way to what has its name now.
+        // A visible item takes precedence over a hidden one with the same name.
         let (seen, hidden): (Vec<_>, Vec<_>) = theirs
             .items()
             .iter()
@@ -69,7 +69,8 @@ impl Part {
             let assigned = wire.next().unwrap_or_default();
             let name = match item.kind() {
                 ItemKind::Tool | ItemKind::Prompt => assigned,
-                // Where a URI leads is in the URI, but for pages of tools and skills, which each member names for itself.
+                // A URI is its own route, except for UI resources and skills, whose URIs each member assigns on its
+                // own.
                 ItemKind::Resource | ItemKind::Template | ItemKind::Skill => {
                     apps::outward(&part.prefix, item.def.name()).into_owned()
                 }
@@ -97,7 +98,7 @@ impl Part {
         Arc::new(part)
     }
 
-    /// The same list under other names.
+    /// Returns the same list under other naming settings.
     pub(super) fn again(&self, naming: &Naming<'_>) -> Arc<Part> {
         let part = Part::of(naming, self.theirs.clone(), None);
         match self.seeded {
@@ -106,7 +107,7 @@ impl Part {
         }
     }
 
-    /// The same list, marked as listed before this program started.
+    /// Returns the same list, marked as stored before this start.
     pub(super) fn seeded(&self) -> Arc<Part> {
         Arc::new(Part {
             seeded: true,
@@ -118,7 +119,7 @@ impl Part {
         !self.theirs.about().is_empty()
     }
 
-    /// The same list without the instructions of the server.
+    /// Returns the same list without the server's instructions.
     pub(super) fn without_instructions(&self) -> Arc<Part> {
         Arc::new(Part {
             theirs: self.theirs.clone().with_about(Vec::new()),
@@ -126,27 +127,27 @@ impl Part {
         })
     }
 
-    /// Whether it is the URI of a resource or of a template.
+    /// Returns whether the list contains this URI, of a resource or as the text of a template.
     pub(super) fn lists(&self, uri: &str) -> bool {
         self.routes.contains_key(uri)
     }
 
-    /// Whether a URI is listed, or fits a template.
+    /// Returns whether the list contains a URI or a template that matches it.
     pub(super) fn fits(&self, uri: &str) -> bool {
         apps::inward(&self.prefix, uri).is_some_and(|own| self.theirs.find(&own).is_some())
     }
 
-    /// The tool that names a page, as it is shown.
+    /// Returns the visible tool that refers to a UI resource.
     pub(super) fn naming(&self, page: &str) -> Option<&Arc<Item>> {
         self.items.get(*self.pages.get(page)?)
     }
 
-    /// The member's own name of a tool or prompt.
+    /// Returns the route of a joined name.
     pub(super) fn route(&self, name: &str) -> Option<Route> {
         self.routes.get(name).cloned()
     }
 
-    /// The renamed items by the member's own, which live as long as `theirs`.
+    /// Returns the renamed items by the address of the member's own item, which lives as long as `theirs`.
     fn by_origin(&self) -> HashMap<*const Item, &Arc<Item>> {
         self.theirs
             .items()
@@ -157,11 +158,11 @@ impl Part {
     }
 }
 
-/// An item of a member by its place in the list, and how it is shown.
+/// Item of a member with its index in the list and its overrides.
 type Shown<'a> = (usize, (&'a Arc<Item>, Face<'a>));
 
-/// The names of the items of a member on the wire: first of those that are seen, then of those that the configuration
-/// hides, which take no name from the others.
+/// Returns the wire names of a member's items. Visible items are named before those that the configuration hides, so
+/// that a hidden item takes no name from a visible one.
 fn wire_names(naming: &Naming<'_>, groups: [&Vec<Shown<'_>>; 2]) -> Vec<String> {
     let mut names = WireNames::new(&naming.member.prefix, naming.rules);
     let mut all = Vec::new();
@@ -178,7 +179,7 @@ fn wire_names(naming: &Naming<'_>, groups: [&Vec<Shown<'_>>; 2]) -> Vec<String> 
     all
 }
 
-/// Whether two lists of parts are the same objects.
+/// Returns whether two lists consist of the same part objects.
 pub(super) fn same(one: &[Option<Arc<Part>>], two: &[Option<Arc<Part>>]) -> bool {
     let same = |pair: (&Option<Arc<Part>>, &Option<Arc<Part>>)| match pair {
         (Some(one), Some(two)) => Arc::ptr_eq(one, two),
@@ -187,7 +188,7 @@ pub(super) fn same(one: &[Option<Arc<Part>>], two: &[Option<Arc<Part>>]) -> bool
     one.len() == two.len() && one.iter().zip(two).all(same)
 }
 
-/// One snapshot of all parts. Members without one are missing.
+/// Joins all parts into one snapshot. Members without a part are listed as missing.
 pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
     let (mut items, mut missing, mut about) = (Vec::new(), Vec::new(), Vec::new());
     let mut notes = Vec::new();
@@ -216,10 +217,10 @@ pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
             text: about.to_string(),
         }));
     }
-    // Absence of a server that is down must not be kept.
+    // Clients must not cache the absence of a server that is down.
     let hint = hint.filter(|_| missing.is_empty()).unwrap_or_default();
     let hint = CacheHint {
-        // What one caller may see is not what another may.
+        // Callers may see different items, so a shared cache must not store the list.
         public: false,
         ..hint
     };

@@ -1,4 +1,4 @@
-//! How to write servers and clients, one page each. All code on them is compiled.
+//! Guides to writing servers and clients, one page each. Every code example is compiled.
 
 #[doc = include_str!("server.md")]
 pub mod server {}
