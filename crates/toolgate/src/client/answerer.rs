@@ -1,4 +1,4 @@
-//! Whoever answers what a server asks of one application, and hears what belongs to no call.
+//! Answering of a legacy server's requests by the one application that uses it.
 
 use super::{link::Link, logs, status::Trouble};
 use std::{fmt, sync::Arc};
@@ -10,24 +10,24 @@ use toolgate_wire::{
     method::{elicitation, notifications},
 };
 
-/// Answers what a server of the legacy era asks in the middle of a call, and hears its log messages.
+/// Answers input requests that a legacy server sends during a call, and receives its log messages.
 ///
-/// Only for a server that one application uses alone: such a question carries no mark of the call it belongs to.
+/// Only for a server that one application has to itself: such a request does not name its call.
 pub trait Answerer: fmt::Debug + Send + Sync + 'static {
-    /// Answers a question; never [`AskKind::Approve`]. Dropped where the server takes its question back.
+    /// Answers an input request; never [`AskKind::Approve`]. The future is dropped if the server cancels the request.
     fn answer(&self, ask: AskKind) -> BoxFuture<'static, Result<Json, RpcError>>;
 
-    /// Hears a log message. Must not block.
+    /// Receives a log message. Must not block.
     fn log(&self, message: LogMessage);
 
-    /// Hears that a page that was opened for the user is done with. Must not block.
+    /// Receives the id of a URL elicitation that completed. Must not block.
     fn done(&self, elicitation: &str);
 }
 
-/// Questions of one server that are answered at once.
+/// Maximum number of a server's input requests that are answered concurrently.
 pub(super) const AT_ONCE: usize = 16;
 
-/// What a request of the server asks; `None` where it is no question.
+/// Returns the input request in a request of the server; `None` for any other method.
 pub(super) fn question(method: &str, params: Option<&Json>) -> Option<AskKind> {
     let params = || {
         params
@@ -43,7 +43,8 @@ pub(super) fn question(method: &str, params: Option<&Json>) -> Option<AskKind> {
 }
 
 impl Link {
-    /// Lets the application answer a question, beside all else that goes on; false where it answers none such.
+    /// Lets the application answer an input request in a task of its own. Returns false if no application answers, or
+    /// for any other method.
     pub(super) fn put(&self, id: &Id, method: &str, params: Option<&Json>) -> bool {
         let Some((answerer, me)) = self.answerer.clone().zip(self.me.upgrade()) else {
             return false;
@@ -53,7 +54,7 @@ impl Link {
         };
         let answer = answerer.answer(ask);
         let own = id.clone();
-        // The table learns of the question before its answer can be there.
+        // The session must know the request before its answer can arrive.
         let (go, ready) = tokio::sync::oneshot::channel::<()>();
         #[allow(
             clippy::disallowed_methods,
@@ -86,13 +87,13 @@ impl Link {
     }
 
     fn answered(&self, id: &Id, answer: Result<Json, RpcError>) {
-        // Taken back meanwhile: the server wants to hear nothing.
+        // A cancelled request gets no answer.
         if self.table().session.finish(id).is_some() {
             self.hurry(message::reply(Some(id), &answer));
         }
     }
 
-    /// The server takes a question back. One that is not there is ignored.
+    /// Cancels an input request at the server's wish. An unknown id is ignored.
     pub(super) fn taken_back(&self, params: Option<&Json>) {
         let id = notifications::cancelled_id(params);
         let task = id.and_then(|id| self.table().session.cancel(&id));
@@ -101,7 +102,7 @@ impl Link {
         }
     }
 
-    /// A log message for the one application that uses the server.
+    /// Passes a log message to the application.
     pub(super) fn told_app(&self, params: Option<&Json>) {
         match self.answerer.as_ref().zip(params.and_then(logs::read)) {
             Some((answerer, message)) => answerer.log(message),
@@ -109,7 +110,7 @@ impl Link {
         }
     }
 
-    /// The user is done with a page.
+    /// Passes the completion of a URL elicitation to the application.
     pub(super) fn done(&self, params: Option<&Json>) {
         let id = params
             .and_then(|p| p.get("elicitationId"))
@@ -120,7 +121,7 @@ impl Link {
         }
     }
 
-    /// A notification that nobody here waits for.
+    /// Counts a notification that belongs to no call.
     pub(super) fn stray(&self) {
         self.notes.count(
             Trouble::StrayNotification,
@@ -129,5 +130,5 @@ impl Link {
     }
 }
 
-/// What stands in for an answerer where questions have nobody to go to.
+/// Application that answers input requests, if there is one.
 pub(super) type Answers = Option<Arc<dyn Answerer>>;

@@ -1,4 +1,4 @@
-//! The words of a tool call, and what its answer means.
+//! Parameters of a call, and reading of its result.
 
 use super::{open::Peer, options::RemoteOptions, status::harmless};
 use toolgate_core::{Abilities, Ask, AskKind, Call, Error, Kind, Need, Outcome, Questions, Slots};
@@ -16,12 +16,12 @@ use toolgate_wire::{
     normalize,
 };
 
-/// The slot in which the server's own state waits for the next round.
+/// Slot that stores the server's `requestState` for the next round.
 pub(super) const SLOT: &str = "upstream";
-/// The answer that is for us and never for a server.
+/// Key of the answer to an approval request, which is never sent to a server.
 const APPROVAL: &str = "approval";
 
-/// What the server may ask the caller for.
+/// Returns the client capabilities that the server may use in this call.
 pub(super) fn granted(call: &Call, peer: &Peer, options: &RemoteOptions) -> Abilities {
     let (caller, most) = (&call.abilities, &options.abilities);
     Abilities {
@@ -31,7 +31,7 @@ pub(super) fn granted(call: &Call, peer: &Peer, options: &RemoteOptions) -> Abil
         sampling_tools: caller.sampling_tools && most.sampling_tools,
         sampling_context: caller.sampling_context && most.sampling_context,
         roots: caller.roots && most.roots,
-        // What an extension means between us and the server is not the caller's to say.
+        // Extensions are agreed between this client and the server; the caller has no say.
         extensions: match follows(call, peer, options) {
             true => Some(with_tasks(most.extensions.as_ref())),
             false => most.extensions.clone(),
@@ -39,19 +39,19 @@ pub(super) fn granted(call: &Call, peer: &Peer, options: &RemoteOptions) -> Abil
     }
 }
 
-/// Whether a task may come of the call.
+/// Returns whether the server may answer the call with a task.
 pub(super) fn follows(call: &Call, peer: &Peer, options: &RemoteOptions) -> bool {
     let wanted = options.tasks || call.background.is_possible();
     call.op == Op::Tool && wanted && peer.tasks == tasks::Words::Extension
 }
 
-/// The extensions, and that of tasks, which this client follows to their end.
+/// Returns the extensions plus the tasks extension, which this client supports.
 fn with_tasks(extensions: Option<&Json>) -> Json {
     let empty = ObjectWriter::new().finish();
     extensions.unwrap_or(&empty).with(tasks::EXTENSION, &empty)
 }
 
-/// The parameters. The arguments are the very bytes that came.
+/// Returns the parameters of the call. The arguments are the caller's unchanged bytes.
 pub(super) fn params(
     call: &Call,
     id: &Id,
@@ -85,7 +85,7 @@ pub(super) fn params(
     o.finish().holding(call.arguments().raw().claim())
 }
 
-/// The answers that are for the server.
+/// Returns the input responses for the server, without the approval.
 pub(super) fn for_server(call: &Call) -> impl Iterator<Item = &(String, Json)> {
     let answers = call.round.answers.iter();
     answers.filter(|(key, _)| key != APPROVAL)
@@ -103,17 +103,17 @@ fn answers(o: &mut ObjectWriter, call: &Call) {
     }
 }
 
-/// Whether a result in a session is a question, which only a revision without sessions has.
+/// Returns whether a result in a session is `input_required`, which only the stateless revision has.
 pub(super) fn is_misplaced_question(result: &Json, peer: &Peer) -> bool {
     let kind = result.get("resultType").filter(|_| !peer.dialect.stateless);
     kind.and_then(|kind| kind.string())
         .is_some_and(|kind| kind == "input_required")
 }
 
-/// What a result means.
+/// Returns the outcome that a result means.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of the fault.
 pub(super) fn outcome(
     call: &Call,
     result: &Json,
@@ -137,12 +137,12 @@ pub(super) fn outcome(
     }
 }
 
-/// Reads a complete result, which is made valid first. The decision log has what was repaired.
+/// Reads a complete result after repairing it. Repairs are recorded in the decision log.
 ///
 /// # Errors
-/// What is missing or wrong.
+/// A description of the missing or invalid part.
 pub(super) fn read_output(call: &Call, result: &Json) -> Result<Output, &'static str> {
-    // An empty answer would hide that the server sent something else.
+    // An empty result would hide that the server sent something else.
     if result.kind() != json::Kind::Object {
         return Err("the result is not an object");
     }
@@ -165,10 +165,10 @@ fn questions(required: InputRequired, granted: &Abilities) -> Result<Questions, 
     })
 }
 
-/// The questions of a server, as ours.
+/// Converts a server's input requests.
 ///
 /// # Errors
-/// What is wrong with one of them.
+/// A description of the invalid request.
 pub(super) fn asked(requests: Vec<Request>, granted: &Abilities) -> Result<Questions, String> {
     let asks = requests.into_iter().map(|request| ask(request, granted));
     Ok(Questions {
@@ -214,7 +214,8 @@ fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
     Ok(Ask { key, kind })
 }
 
-/// The error of a server, in words for the caller. The server's own words are foreign text: scrubs redact and cut them.
+/// Returns the caller's error for a server's JSON-RPC error. The server's message is untrusted: sanitizers redact and
+/// cut it.
 pub(super) fn refused(error: &RpcError) -> Error {
     let kind = match error.code {
         code::MISSING_CAPABILITY => Kind::Unsupported(need(error.data.as_ref())),

@@ -1,7 +1,8 @@
-//! Servers that offer both eras: sessions (up to 2025-11-25) and requests without a session (2026-07-28).
+//! Servers that support both eras: legacy revisions with sessions (up to 2025-11-25), and the stateless revision
+//! (2026-07-28).
 //!
-//! A question in mid-call is a request of the server in a session, and a result since 2026-07-28. Many SDKs offer both
-//! eras, and let a tool ask in one of them only.
+//! Input during a call is a request of the server in a session, and a result since 2026-07-28. Many SDKs support both
+//! eras, but let a tool request input in only one of them.
 
 use super::options::RemoteOptions;
 use std::fmt;
@@ -13,24 +14,24 @@ use toolgate_wire::{
     method::{skills, tasks},
 };
 
-/// Which revision is chosen of a server that offers several.
+/// Preference among the revisions that a server supports.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum EraPreference {
-    /// The newest that both sides know.
+    /// The newest revision that both sides support.
     #[default]
     Newest,
-    /// The newest revision with a session, where the server keeps one; else the newest. Tools that ask in mid-call by
-    /// `elicit()` and the like of most SDKs do so in a session only.
+    /// The newest revision with a session, if the server keeps one; else the newest. With most SDKs, tools that request
+    /// input during a call (`elicit()` and similar) work only in a session.
     Session,
 }
 
-/// The source of an error: in a session, the server put a question into a result, which only the newest revision has.
+/// Source of an error: in a session, the server requested input by a result, which only the newest revision supports.
 /// Open the server with [`EraPreference::Newest`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct AsksByResult {
-    /// Whether the call is known to have stopped at the question. A server must bear that it is sent again, because
-    /// each answer to such a question sends the whole call again.
+    /// Whether the call is known to have stopped at the input request. A retry is then safe, because each answer to
+    /// such a request resends the whole call anyway.
     pub at_question: bool,
 }
 
@@ -42,36 +43,36 @@ impl fmt::Display for AsksByResult {
 
 impl std::error::Error for AsksByResult {}
 
-/// How the setting for the revision of a server is written; by the id of the server and the revision.
+/// Formatter of the setting for a server's revision, given the server id and the revision.
 pub type RevisionSetting = fn(&str, &str) -> String;
 
-/// The setting of [`ClientBuilder`](super::ClientBuilder).
+/// Formats the setting of [`ClientBuilder`](super::ClientBuilder).
 pub(super) fn builder_setting(_: &str, revision: &str) -> String {
     format!("use ClientBuilder::revision({revision:?})")
 }
 
-/// Whether a server with this answer to `initialize` is used in the session.
+/// Returns whether a session suits a server with these capabilities.
 pub(super) fn suits_session(keeps_session: bool, capabilities: &Json) -> bool {
     let extensions = capabilities.get("extensions");
     let has = |id| extensions.as_ref().is_some_and(|all| all.get(id).is_some());
     keeps_session && ![skills::EXTENSION, tasks::EXTENSION].into_iter().any(has)
 }
 
-/// What a failed call says about the connection that it was made over.
+/// Reason why a call failed that depends on the era of the connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum EraRefusal {
-    /// In a session: the question was a result.
+    /// In a session: the server requested input by a result.
     AsksByResult { at_question: bool },
-    /// Without a session: the question would be a request.
+    /// Without a session: the server wanted to send a request.
     AsksByRequest,
 }
 
-/// The error text of the Python SDK for any result that the revision of the session does not have.
+/// Error text of the Python SDK for any result that the session's revision does not define.
 const INVALID_RESULT: &str = "Handler returned an invalid result";
 
 impl EraRefusal {
-    /// Reads the error that a server answered. SDKs have no code for it, so their texts are recognized; these choose
-    /// a connection, and decide nothing about what is allowed.
+    /// Recognizes the error of a server. SDKs have no code for it, so their texts are matched. The result only selects
+    /// a connection; it has no effect on what is allowed.
     pub(super) fn of_error(dialect: &Dialect, error: &RpcError) -> Option<EraRefusal> {
         if dialect.stateless {
             return EraRefusal::of_text(&error.message);
@@ -89,7 +90,7 @@ impl EraRefusal {
         unsure.then_some(EraRefusal::AsksByResult { at_question: false })
     }
 
-    /// Reads the text of a failed tool, where there is no session.
+    /// Recognizes the text of a failed tool on a stateless connection.
     pub(super) fn of_text(text: &str) -> Option<EraRefusal> {
         let text = text.to_ascii_lowercase();
         let says = [
@@ -101,7 +102,7 @@ impl EraRefusal {
         found.then_some(EraRefusal::AsksByRequest)
     }
 
-    /// What to do about it.
+    /// Returns the advice for the caller.
     pub(super) fn advice(self, options: &RemoteOptions) -> String {
         let server = &options.origin.server;
         let (cause, stateless) = match self {
@@ -114,7 +115,7 @@ impl EraRefusal {
         format!("{cause}; {setting}")
     }
 
-    /// The error, with what to do about it.
+    /// Adds the advice to the error.
     pub(super) fn explain(self, mut error: Error, options: &RemoteOptions) -> Error {
         error.set_public(format!("{}; {}", error.public(), self.advice(options)));
         match self {
@@ -124,7 +125,7 @@ impl EraRefusal {
     }
 }
 
-/// Whether the server may ask anything of the caller.
+/// Returns whether the server may request any input from the caller.
 pub(super) fn asks_anything(granted: &Abilities) -> bool {
     granted.elicitation || granted.elicitation_url || granted.sampling || granted.roots
 }

@@ -1,4 +1,4 @@
-//! Hearing of changes of single resources: a stream of its own since 2026-07-28, a word to the session before.
+//! Subscriptions to single resources: a notification stream since 2026-07-28, `resources/subscribe` before.
 
 use super::{
     link::{Failure, Link, Purpose},
@@ -17,17 +17,17 @@ use toolgate_wire::{
     method::resources_read::{SUBSCRIBE, UNSUBSCRIBE},
 };
 
-/// How many subscriptions are asked for at once.
+/// Maximum number of concurrent subscribe requests.
 const AT_ONCE: usize = 32;
 
-/// Who listens to which resource of a session.
+/// Reference counts of the resource subscriptions of a session.
 #[derive(Clone, Default)]
 pub(super) struct Heard(Arc<Mutex<HashMap<String, Listeners>>>);
 
 #[derive(Default)]
 struct Listeners {
     count: usize,
-    /// Whether the server was asked to tell, and did not refuse.
+    /// Whether the server was asked to subscribe, and did not refuse.
     asked: bool,
 }
 
@@ -36,7 +36,7 @@ impl Heard {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more listens; whether the server has to be asked.
+    /// Adds a listener. Returns whether a subscribe request must be sent.
     fn enter(&self, uri: &str) -> bool {
         let mut all = self.all();
         let listeners = all.entry(uri.to_owned()).or_default();
@@ -44,7 +44,7 @@ impl Heard {
         !std::mem::replace(&mut listeners.asked, true)
     }
 
-    /// One listens no longer; whether the server has to be told that it is enough.
+    /// Removes a listener. Returns whether an unsubscribe request must be sent.
     fn leave(&self, uri: &str) -> bool {
         let mut all = self.all();
         let Some(listeners) = all.get_mut(uri) else {
@@ -59,22 +59,22 @@ impl Heard {
         told
     }
 
-    /// The server does not tell: whoever listens next asks again.
+    /// Records that the server refused: the next listener asks again.
     fn refused(&self, uri: &str) {
         if let Some(listeners) = self.all().get_mut(uri) {
             listeners.asked = false;
         }
     }
 
-    /// All that somebody listens to; the server has to be asked for each.
+    /// Returns all URIs with listeners and marks them as subscribed, for a new session.
     fn renew(&self) -> Vec<String> {
         let mut all = self.all();
         all.values_mut().for_each(|l| l.asked = true);
         all.keys().cloned().collect()
     }
 
-    /// Asks the server to tell of these, many at once. One that it refuses, or does not answer within that time in all,
-    /// is asked for again by the next who listens.
+    /// Sends subscribe requests concurrently, within `limit` in total. The next listener repeats those that fail or get
+    /// no answer.
     async fn ask(&self, link: &Link, uris: Vec<String>, limit: Duration) {
         let mut open: HashSet<String> = uris.iter().cloned().collect();
         let asked = stream::iter(uris).map(|uri| async {
@@ -87,13 +87,13 @@ impl Heard {
             while let Some((uri, answer)) = asked.next().await {
                 match answer {
                     Ok(_) => drop(open.remove(&uri)),
-                    // Nobody is there who could answer for the others.
+                    // The connection is lost, so no other request can succeed.
                     Err(Failure::Lost { .. }) => return,
                     Err(_) => {}
                 }
             }
         };
-        // A server that never answers must not hold up whoever listens to others as well.
+        // A server that never answers must not block listeners to other resources.
         let _ = timeout(limit, answers).await;
         if !open.is_empty() {
             let words = "it refused to tell changes of a resource, or did not answer";
@@ -103,7 +103,7 @@ impl Heard {
     }
 }
 
-/// Asks the next session for what was asked of the one before; dropping it ends that.
+/// Task that renews the subscriptions in each new session; aborted on drop.
 pub(super) struct Renewal(JoinHandle<()>);
 
 impl Drop for Renewal {
@@ -119,7 +119,7 @@ impl Renewal {
             while renewed.changed().await.is_ok() {
                 let uris = heard.renew();
                 heard.ask(&link, uris.clone(), limit).await;
-                // What was told between the sessions was not heard.
+                // Changes between the two sessions were not reported.
                 uris.iter().for_each(|uri| link.updated(uri));
             }
         };
@@ -131,7 +131,7 @@ impl Renewal {
     }
 }
 
-/// Somebody listens; dropping it ends that.
+/// Listener to resources; dropping it ends its subscriptions.
 pub(super) struct Hearing {
     link: Arc<Link>,
     heard: Heard,
@@ -150,7 +150,7 @@ impl Drop for Hearing {
 }
 
 impl Remote {
-    /// Listens to these resources. One that the server refuses is never told of.
+    /// Subscribes to resources. No change is reported for a resource that the server refuses.
     pub(super) async fn hear_of(&self, uris: Vec<String>) -> Hearing {
         let mut hearing = Hearing {
             link: self.link.clone(),

@@ -1,4 +1,5 @@
-//! What a line of the server means. A bad one ends what it answers and never closes the stream.
+//! Handling of the server's messages. An invalid message fails the request that it answers, and never closes the
+//! stream.
 
 use super::{
     link::{Failure, Link, Listening, Purpose},
@@ -23,24 +24,24 @@ use toolgate_wire::{
     unread::Unread,
 };
 
-/// What a message came on. Where it names no request, this says which one it can answer.
+/// Source of a message. It identifies the request that an answer without an id belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Carrier<'a> {
-    /// The one stream of a server: all requests are answered on it.
+    /// The server's only stream: it carries the answers to all requests.
     Stream,
-    /// The response to this request.
+    /// The HTTP response to this request.
     Response(&'a Id),
-    /// A stream on which the server speaks unasked.
+    /// A stream for unsolicited messages of the server.
     Unasked,
 }
 
-/// Longest URI of a resource that a server says has changed, in bytes, as it is written.
+/// Maximum length of a resource URI in a change notification, in bytes as written.
 const MAX_URI_BYTES: usize = 16 << 10;
-/// The byte order mark in UTF-8.
+/// Byte order mark in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Link {
-    /// Takes one line.
+    /// Handles one line of a byte stream.
     pub(super) fn take(&self, mut line: Vec<u8>, claim: Claim) {
         if !self.begun.swap(true, Relaxed) && line.starts_with(BYTE_ORDER_MARK) {
             line.drain(..BYTE_ORDER_MARK.len());
@@ -49,8 +50,8 @@ impl Link {
         self.take_in(line, claim, self.is_stateless(), Carrier::Stream);
     }
 
-    /// Takes one line, where the era is that of the stream it came on: the answer to a probe may come on a modern
-    /// stream before the era of the server is known.
+    /// Handles one message by the era of the stream it came on: the answer to a probe may come on a stateless stream
+    /// before the server's revision is known.
     pub(super) fn take_in(
         &self,
         line: Vec<u8>,
@@ -84,9 +85,9 @@ impl Link {
         }
     }
 
-    /// A message as JSON. Where it is a list, what no object may have within is left to who reads the items.
+    /// Parses a message. If it answers a list request, faults within single items are left to the reader of the items.
     pub(super) fn read(&self, bytes: Vec<u8>, claim: Claim) -> Result<Json, (ReadError, Vec<u8>)> {
-        // What it says it answers, not what it is the response to: by that it will be taken.
+        // The id in the message decides, not the HTTP response it came on: the message is matched by that id.
         let lists = self.is_listing() && Unread::of(&bytes).replies.iter().any(|id| self.lists(id));
         let read = Json::read_server_for(bytes, &self.limits, claim, lists)?;
         if read.apart {
@@ -108,7 +109,7 @@ impl Link {
     ) {
         match message {
             Ok(Message::Reply { id, answer }) => {
-                // An error without an id says that the server could not read one.
+                // An error without an id means that the server could not read the id.
                 let id = id.or_else(|| self.meant_on(carrier));
                 let answer = answer.map_err(|mut error| {
                     cut(&mut error.message, MAX_MESSAGE_BYTES);
@@ -124,7 +125,7 @@ impl Link {
         }
     }
 
-    /// A reply that is none ends the call it names at once, instead of leaving it to its deadline.
+    /// Fails the call that a malformed reply names, instead of leaving it to its time-out.
     fn malformed(&self, json: &Json, malformed: Malformed, carrier: Carrier<'_>) {
         self.notes.count(
             Trouble::Malformed,
@@ -141,8 +142,8 @@ impl Link {
         }
     }
 
-    /// The server asks something of us. Legacy servers may: one application answers for itself, and where several callers
-    /// share the server a question goes to the call in whose middle it comes.
+    /// Handles a request of the server, which legacy revisions allow. An application that has the server to itself
+    /// answers; otherwise the request goes to the call during which it came.
     fn asked(
         &self,
         id: &Id,
@@ -194,7 +195,7 @@ impl Link {
                     None => self.stray(),
                 }
             }
-            // What changed before the stream was open was not told.
+            // Changes before the stream was open were not reported.
             ACKNOWLEDGED if self.listened(params) => {
                 self.generation.fetch_add(1, Relaxed);
                 if let Some(listening) = self.stream_of(params) {
@@ -228,7 +229,7 @@ impl Link {
         }
     }
 
-    /// Whether a change notification was asked for: always up to 2025-11-25, by a subscription since.
+    /// Returns whether a change notification was subscribed to. Legacy revisions need no subscription.
     fn listened(&self, params: Option<&Json>) -> bool {
         if !self.is_stateless() {
             return true;
@@ -236,7 +237,7 @@ impl Link {
         self.stream_of(params).is_some()
     }
 
-    /// The stream that a notification belongs to, where there is one: who waits for its acknowledgement.
+    /// Returns the notification stream that a notification belongs to.
     fn stream_of(&self, params: Option<&Json>) -> Option<Arc<Listening>> {
         let id = meta::get(params, meta::SUBSCRIPTION)
             .as_ref()

@@ -1,4 +1,4 @@
-//! Lines under a cap: one that is too long is skipped while it comes, never kept.
+//! Line codec with a length limit: a line that is too long is skipped as it arrives and never stored.
 
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -7,25 +7,25 @@ use toolgate_wire::{
     unread::{Unread, UnreadScanner},
 };
 
-/// What came up to a line end.
+/// Line of the stream, or the reason why it was dropped.
 #[derive(Debug)]
 pub(super) enum Line {
-    /// A line without its end, and the room that it takes up.
+    /// Line without its terminator, and the memory permit for it.
     Text(Vec<u8>, Claim),
-    /// A line whose bytes are gone; why, and what it was meant to be.
+    /// Dropped line: the reason, and the ids that it answers.
     Dropped(Dropped, Unread),
 }
 
-/// Why a line is not kept.
+/// Reason why a line was dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Dropped {
-    /// There was no room for it.
+    /// The memory budget is exhausted.
     NoRoom,
-    /// It is over the cap.
+    /// The line exceeds the limit.
     TooLong,
 }
 
-/// A stream cut into lines.
+/// Stream split into lines.
 pub(super) struct Lines<R> {
     from: BufReader<R>,
     limit: usize,
@@ -33,7 +33,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Lines of at most `limit` bytes, on this account.
+    /// Returns the lines of a stream, at most `limit` bytes each, charged to this account.
     pub(super) fn new(from: R, limit: usize, account: Account) -> Lines<R> {
         Lines {
             from: BufReader::with_capacity(64 << 10, from),
@@ -42,7 +42,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; `None` at the end of the stream. A last line without its end is a line.
+    /// Returns the next line; `None` at the end of the stream. A last line without a terminator counts.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         let mut line = Growing::new(self.limit, self.account.claim());
         loop {
@@ -62,13 +62,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// A line that comes.
+/// Line that is still being read.
 struct Growing {
     limit: usize,
     claim: Claim,
     seen: usize,
     bytes: Vec<u8>,
-    /// Once it is not kept: why, and what reads on to find out what it answers.
+    /// Set once the line is dropped: the reason, and the scanner for the ids it answers.
     dropped: Option<(Dropped, UnreadScanner)>,
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use toolgate_wire::room::Room;
 
-    /// The lines; a word in the place of those that are not there.
+    /// Reads all lines; a placeholder stands for each dropped one.
     async fn read(bytes: &[u8], limit: usize, account: Account) -> Vec<String> {
         let mut lines = Lines::new(bytes, limit, account);
         let mut seen = Vec::new();

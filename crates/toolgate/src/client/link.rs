@@ -1,4 +1,4 @@
-//! The requests in flight with one server, whatever carries them.
+//! Requests in flight with one server, over any transport.
 
 use super::{
     answerer::{self, Answers},
@@ -26,31 +26,31 @@ use toolgate_wire::{
     session::Session,
 };
 
-/// What the transport and all calls share.
+/// Connection state that the transport and all calls share.
 pub(super) struct Link {
     table: Mutex<Table>,
-    /// How many requests for lists are in flight.
+    /// Number of list requests in flight.
     listing: AtomicUsize,
     transport: Arc<dyn Transport>,
     pub(super) limits: Limits,
     lost: watch::Sender<Option<String>>,
     pub(super) notes: Notes,
     pub(super) dialect: OnceLock<&'static Dialect>,
-    /// Raised with each sign that a list is stale.
+    /// Incremented with each sign that a list is stale.
     pub(super) generation: AtomicU64,
     pub(super) changes: watch::Sender<Stale>,
-    /// Counts the sessions after the first: what was asked of the one before is asked again.
+    /// Number of sessions after the first: subscriptions are renewed when it changes.
     pub(super) renewed: watch::Sender<u64>,
     pub(super) gave_up: GaveUp,
-    /// Whether the answer to a list had a key that no object may have: its items are read once more, one by one.
+    /// Whether an answer to a list had a duplicate key or U+0000: the items are then parsed again one by one.
     pub(super) apart: AtomicBool,
-    /// Whether a line came already.
+    /// Whether a line was received already.
     pub(super) begun: AtomicBool,
-    /// Whether no stream is open on which a server with a handshake could tell changes.
+    /// Whether no stream is open on which a legacy server could report changes.
     pub(super) deaf: AtomicBool,
-    /// Who answers the server, where one application uses it alone.
+    /// Application that answers input requests, if one has the server to itself.
     pub(super) answerer: Answers,
-    /// For what outlives the reading of a line.
+    /// Reference for tasks that outlive the handling of a message.
     pub(super) me: Weak<Link>,
 }
 
@@ -59,28 +59,28 @@ pub(super) struct Table {
     open: bool,
 }
 
-/// What waits for a reply.
+/// Request in flight.
 pub(super) struct Waiting {
     reply: oneshot::Sender<Result<Json, Failure>>,
     pub(super) purpose: Purpose,
-    /// Whether any byte of the request may have left.
+    /// Whether any byte of the request may have been sent.
     sent: AtomicBool,
 }
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Clone)]
 pub(super) enum Purpose {
-    /// To open the server. Never cancelled: an old server takes no notification before the handshake.
+    /// Opening the server. Never cancelled: an old server accepts no notification before the handshake.
     Open,
-    /// A list.
+    /// A list, or another small request.
     List,
-    /// A call, with a way back for its events, whose it is, where questions in its middle go, and what says why it ends.
+    /// A call: its reporter, caller, channel for input requests, and decision log with the cancel reason.
     Call(Reporter, Caller, Option<Asking>, Trail),
-    /// A stream of change notifications; told once the server acknowledges it.
+    /// A notification stream, and its acknowledgement.
     Listen(Arc<Listening>),
 }
 
-/// What a stream of change notifications waits for.
+/// Acknowledgement of a notification stream.
 #[derive(Default)]
 pub(super) struct Listening {
     acknowledged: Notify,
@@ -88,13 +88,13 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// The server acknowledges the stream: of these things it will tell.
+    /// Records the acknowledgement, with the filter that the server accepted.
     pub(super) fn acknowledge(&self, filter: Option<Json>) {
         *self.filter.lock().unwrap_or_else(PoisonError::into_inner) = filter;
         self.acknowledged.notify_one();
     }
 
-    /// Ends once the server acknowledged it; of what it will tell.
+    /// Waits for the acknowledgement. Returns the filter that the server accepted.
     pub(super) async fn acknowledged(&self) -> Option<Json> {
         self.acknowledged.notified().await;
         let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,47 +102,47 @@ impl Listening {
     }
 }
 
-/// Why a request has no result.
+/// Reason why a request has no result.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server says so.
+    /// The server answered with a JSON-RPC error.
     Rpc(RpcError),
-    /// It was refused here, before anything was sent; why.
+    /// It was rejected here before it was sent.
     Unsent(Error),
-    /// There was no room for the reply.
+    /// The memory budget has no room for the reply.
     NoRoom,
-    /// The reply exceeds a limit or cannot be read; why, with the answer as its subject.
+    /// The reply exceeds a limit or cannot be parsed; a predicate whose subject is the answer.
     Unusable(String),
-    /// The reply is no reply.
+    /// The reply is malformed.
     Malformed(&'static str),
-    /// The server is gone; whether it can have seen the request.
+    /// The connection was lost.
     Lost {
-        /// Whether any byte of the request may have left.
+        /// Whether any byte of the request may have been sent.
         sent: bool,
     },
-    /// HTTP says no, or there is no HTTP server.
+    /// The HTTP request failed or was rejected.
     Http {
-        /// What happened, with the server as its subject.
+        /// A predicate whose subject is the server.
         words: String,
-        /// The status, where there is one.
+        /// The status code, if there was a response.
         status: Option<u16>,
         /// Whether the server may have acted on the request.
         sent: bool,
-        /// Why there was no token to send, where that is it.
+        /// The reason why there was no access token to send.
         no_token: Option<AuthError>,
     },
 }
 
-/// What works for a link; dropping it ends the work.
+/// Tasks of a connection; they end when the value is dropped.
 pub(super) enum Tasks {
-    /// Ended at once.
+    /// Aborted at once.
     Aborted([JoinHandle<()>; 2]),
-    /// It ends by itself once the link is lost: it has a goodbye to say.
+    /// Ends by itself once the connection is lost, because it still has to end the HTTP session.
     Told(Arc<Link>, watch::Receiver<()>),
 }
 
 impl Tasks {
-    /// Waits until goodbye is said, where there is one to say.
+    /// Waits until the HTTP session is ended, if there is one.
     pub(super) async fn over(&self) {
         if let Tasks::Told(_, working) = self {
             let _ = working.clone().changed().await;
@@ -160,7 +160,7 @@ impl Drop for Tasks {
 }
 
 impl Link {
-    /// A link over a transport.
+    /// Returns the connection over a transport.
     pub(super) fn over(transport: Arc<dyn Transport>, options: &RemoteOptions) -> Arc<Link> {
         Arc::new_cyclic(|me| Link {
             table: Mutex::new(Table {
@@ -185,8 +185,8 @@ impl Link {
         })
     }
 
-    /// Sends a request and waits for its reply. Dropping the future forgets the request, and cancels it
-    /// at the server where it has left already.
+    /// Sends a request and waits for its reply. Dropping the future discards the request, and cancels it at the server
+    /// if it was sent.
     pub(super) async fn request(
         &self,
         method: &str,
@@ -197,7 +197,7 @@ impl Link {
             .await
     }
 
-    /// The same, with headers for a transport that has them.
+    /// As [`Link::request`], with headers for a transport that has them.
     pub(super) async fn request_with(
         &self,
         method: &str,
@@ -221,7 +221,7 @@ impl Link {
             biased;
             answer = &mut answer => return answer.unwrap_or(Err(Failure::Lost { sent: true })),
             carried = self.transport.carry(self, &request) => if let Err(failure) = carried {
-                // It is over for the server too, so there is nothing to cancel.
+                // The request is over for the server as well, so nothing needs to be cancelled.
                 self.table().session.settle(&guard.id);
                 return answer.try_recv().unwrap_or(Err(failure));
             }
@@ -229,34 +229,35 @@ impl Link {
         answer.await.unwrap_or(Err(Failure::Lost { sent: true }))
     }
 
-    /// The handshake is over: says so to the server, before any request that follows.
+    /// Sends the notification that ends the handshake, before any request that follows.
     pub(super) async fn ready(&self, method: &str) {
         self.transport
             .ready(self, message::notification(method, None))
             .await;
     }
 
-    /// Whether the rules on HTTP headers hold.
+    /// Returns whether the transport is HTTP, so that the rules on headers apply.
     pub(super) fn is_http(&self) -> bool {
         self.transport.is_http()
     }
 
-    /// Whether the handshake opened a session in which the server can send requests.
+    /// Returns whether the handshake opened a session in which the server can send requests.
     pub(super) fn keeps_session(&self) -> bool {
         self.transport.keeps_session()
     }
 
-    /// Whether it is known that the revision has no handshake.
+    /// Returns whether the revision is known and stateless.
     pub(super) fn is_stateless(&self) -> bool {
         self.dialect.get().is_some_and(|dialect| dialect.stateless)
     }
 
-    /// Sends a notification, before all requests that wait.
+    /// Sends a notification with priority over queued requests.
     pub(super) fn notify(&self, method: &str, params: Option<&Json>) {
         self.hurry(message::notification(method, params));
     }
 
-    /// Sends a line before all requests that wait. Never waits: where even this queue is full, the line is lost.
+    /// Sends a line with priority over queued requests. Never waits: if the priority queue is full, the line is
+    /// dropped.
     pub(super) fn hurry(&self, line: String) {
         if !self.transport.hurry(line) {
             self.notes.count(
@@ -266,7 +267,7 @@ impl Link {
         }
     }
 
-    /// Sends a request whose answer nobody waits for.
+    /// Sends a request without waiting for its answer.
     pub(super) fn ask_no_more(&self, method: &str, params: &Json) {
         let (reply, _) = oneshot::channel();
         let waiting = Waiting {
@@ -275,16 +276,16 @@ impl Link {
             sent: AtomicBool::new(true),
         };
         let id = self.table().session.open(waiting);
-        // Not every server answers, and over HTTP nobody reads the answer: what waits for nobody is not kept.
+        // Not every server answers, and over HTTP nothing reads the answer: the request is not stored.
         self.table().session.settle(&id);
         self.hurry(message::request(&id, method, Some(params)));
     }
 
-    /// A reply came.
+    /// Completes the request that a reply answers.
     pub(super) fn settle(&self, id: Option<&Id>, answer: Result<Json, Failure>) {
         let waiting = id.and_then(|id| self.table().session.settle(id));
         match waiting {
-            // Nobody there any more: the call was dropped a moment ago.
+            // The receiver may be gone: the call was just dropped.
             Some(waiting) => drop(waiting.reply.send(answer)),
             None => self.notes.count(
                 Trouble::StrayReply,
@@ -293,7 +294,7 @@ impl Link {
         }
     }
 
-    /// What a request in flight is for.
+    /// Returns the purpose of a request in flight.
     pub(super) fn purpose(&self, id: &Id) -> Option<Purpose> {
         self.table()
             .session
@@ -301,23 +302,23 @@ impl Link {
             .map(|waiting| waiting.purpose.clone())
     }
 
-    /// Whether any list is asked for. While none is, nothing is looked up.
+    /// Returns whether any list request is in flight. It saves the lookup of ids otherwise.
     pub(super) fn is_listing(&self) -> bool {
         self.listing.load(Relaxed) > 0
     }
 
-    /// Whether that request asks for a list.
+    /// Returns whether that request is a list request.
     pub(super) fn lists(&self, id: &Id) -> bool {
         let is_list = |waiting: &Waiting| matches!(waiting.purpose, Purpose::List);
         self.table().session.waiting(id).is_some_and(is_list)
     }
 
-    /// The one request in flight; `None` where there are more.
+    /// Returns the only request in flight; `None` if there are none or several.
     pub(super) fn only_waiting(&self) -> Option<Id> {
         self.table().session.only_waiting()
     }
 
-    /// What is found in just one purpose of all requests in flight.
+    /// Returns the match of `find` if exactly one request in flight has one.
     pub(super) fn only<T>(&self, find: impl Fn(&Purpose) -> Option<T>) -> Option<T> {
         let table = self.table();
         let waiting = table.session.all_waiting();
@@ -326,23 +327,23 @@ impl Link {
         first.filter(|_| found.next().is_none())
     }
 
-    /// Whether the server has something to answer.
+    /// Returns whether any request is in flight.
     pub(super) fn is_asked(&self) -> bool {
         self.table().session.all_waiting().next().is_some()
     }
 
-    /// A list went stale.
+    /// Marks a list as stale.
     pub(super) fn stale(&self, kind: ItemKind) {
         self.generation.fetch_add(1, Relaxed);
         self.changes.send_modify(|stale| stale.list(kind));
     }
 
-    /// A resource went stale.
+    /// Marks a resource as changed.
     pub(super) fn updated(&self, uri: &str) {
         self.changes.send_modify(|stale| stale.update(uri));
     }
 
-    /// The server is gone. All that waits ends.
+    /// Marks the connection as lost. All requests in flight fail.
     pub(super) fn lose(&self, reason: &str) {
         let (waiting, answering) = {
             let mut table = self.table();
@@ -361,12 +362,12 @@ impl Link {
         }
     }
 
-    /// Why the server is gone, where it is.
+    /// Returns the reason why the connection was lost, once it is.
     pub(super) fn lost(&self) -> watch::Receiver<Option<String>> {
         self.lost.subscribe()
     }
 
-    /// Whether the server is gone.
+    /// Returns whether the connection is lost.
     pub(super) fn is_lost(&self) -> bool {
         self.lost.borrow().is_some()
     }
@@ -388,7 +389,7 @@ impl Link {
         })
     }
 
-    /// Marks a request as sent; false where it was dropped before it left.
+    /// Marks a request as sent. Returns false if it was dropped before that.
     pub(super) fn leaves(&self, id: &Id) -> bool {
         let table = self.table();
         let waiting = table.session.waiting(id);
@@ -402,7 +403,7 @@ impl Link {
     }
 }
 
-/// The reason of a cancellation.
+/// Returns the reason of a cancellation.
 fn why(purpose: &Purpose) -> &'static str {
     let why = match purpose {
         Purpose::Call(.., trail) => trail.given_up(),
@@ -411,7 +412,7 @@ fn why(purpose: &Purpose) -> &'static str {
     why.map_or("no longer wanted", |why| why.words())
 }
 
-/// A request in flight. Dropped before the reply, it tells the server.
+/// Request in flight. Dropping it before the reply cancels the request at the server.
 struct Guard<'a> {
     link: &'a Link,
     id: Id,
@@ -426,7 +427,7 @@ impl Drop for Guard<'_> {
         let Some(waiting) = self.link.table().session.settle(&self.id) else {
             return;
         };
-        // Over HTTP the end of its stream ends its messages, too.
+        // Over HTTP, the end of the request's stream also ends its messages.
         if !self.link.is_http() {
             self.link.gave_up.note(&waiting.purpose);
         }

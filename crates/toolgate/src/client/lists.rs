@@ -1,4 +1,4 @@
-//! The lists of a server: pages joined under a cap, and kept until they are stale.
+//! Lists of a server: pages joined within limits, and cached until they are stale.
 
 use super::{
     http::Marks,
@@ -22,16 +22,16 @@ use toolgate_wire::{
     normalize::{self, Normalized},
 };
 
-/// How long a list holds where the server tells nothing of changes.
+/// Cache time of a list if the server does not report changes.
 const UNTOLD: Duration = Duration::from_secs(60);
-/// How long a list holds once more after it could not be read again.
+/// Extra cache time of an old list after a refresh failed.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The lists of all kinds.
+/// Cached lists of all kinds.
 #[derive(Default)]
 pub(super) struct Lists {
     kinds: [OneList; ItemKind::ALL.len()],
-    /// Skills that no list shows and that were asked for.
+    /// Unlisted skills that were fetched by URI.
     got: Mutex<VecDeque<Arc<Item>>>,
 }
 
@@ -42,7 +42,7 @@ impl Lists {
 }
 
 impl Lists {
-    /// So many skills that no list shows are kept; one more takes the place of the oldest.
+    /// Maximum number of unlisted skills that are cached; the oldest is evicted first.
     const GOT: usize = 64;
 
     fn got(&self) -> Vec<Arc<Item>> {
@@ -58,39 +58,39 @@ impl Lists {
     }
 }
 
-/// The last list of one kind.
+/// Cached list of one kind.
 #[derive(Default)]
 pub(super) struct OneList {
     kept: Mutex<Option<Kept>>,
-    /// Why the last attempt to read it failed, until one succeeds.
+    /// Error of the last refresh; cleared by the next success.
     failure: Mutex<Option<String>>,
-    /// One reads, all others wait for what it read.
+    /// Single-flight lock: one task reads the list, the others wait for its result.
     reading: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
 struct Kept {
     catalog: Catalog,
-    /// Which signs of change it has seen.
+    /// Change counter of the connection at which the list was read.
     generation: u64,
-    /// Until when it may be shown as the list.
+    /// Time until which the list may be returned.
     shown_until: Instant,
-    /// Until when a name may be looked up in it.
+    /// Time until which names may be looked up in it.
     used_until: Instant,
 }
 
 impl OneList {
-    /// How many items the last list had.
+    /// Returns the number of items of the last list.
     pub(super) fn count(&self) -> Option<usize> {
         self.kept().as_ref().map(|kept| kept.catalog.items().len())
     }
 
-    /// The item of that name in the last list.
+    /// Returns the item with that name in the last list.
     pub(super) fn known(&self, name: &str) -> Option<Arc<Item>> {
         self.kept().as_ref()?.catalog.find(name).cloned()
     }
 
-    /// The notes on the last list and on its items.
+    /// Returns the notes on the last list and on its items.
     fn notes(&self) -> Vec<DefinitionNote> {
         let kept = self.kept();
         kept.iter()
@@ -98,7 +98,7 @@ impl OneList {
             .collect()
     }
 
-    /// Why the last attempt to read the list failed.
+    /// Returns the error of the last refresh.
     fn failure(&self) -> MutexGuard<'_, Option<String>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,7 +108,7 @@ impl OneList {
     }
 }
 
-/// All pages of a list.
+/// Items of all pages of a list.
 #[derive(Default)]
 struct Joined {
     items: Vec<Json>,
@@ -117,7 +117,7 @@ struct Joined {
 }
 
 impl Remote {
-    /// Notes on all lists that were read, and on those that failed the last time.
+    /// Returns the notes on all lists that were read, and on those whose last refresh failed.
     pub(super) fn definition_notes(&self) -> Vec<DefinitionNote> {
         let lists = ItemKind::ALL.map(|kind| (kind, self.lists.of(kind)));
         let mut notes = Vec::new();
@@ -133,7 +133,7 @@ impl Remote {
         DefinitionNote::new(self.options.origin.server.clone(), kind, name, action, why)
     }
 
-    /// A whole list, with the skills that were asked for by their URIs.
+    /// Returns a complete list, with the unlisted skills that were fetched by URI.
     pub(super) async fn list_for(&self, ask: List) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let catalog = self.listed_for(ask).await?;
@@ -149,7 +149,7 @@ impl Remote {
         Ok(catalog.with_items(catalog.items().iter().cloned().chain(more).collect()))
     }
 
-    /// Asks for the entry of a skill that no list may show; it is listed from now on, here.
+    /// Fetches an unlisted skill by URI. From now on it is part of the list here.
     pub(super) async fn get_skill(&self, uri: &str) -> Result<(), Error> {
         if !self.peer.has(ItemKind::Skill) {
             return Err(self.upstream("serves no skills"));
@@ -180,7 +180,7 @@ impl Remote {
         Ok(())
     }
 
-    /// A whole list, kept as long as it is good. While nothing changes it is the same object.
+    /// Returns a complete list from the cache or the server. An unchanged list is the same object.
     async fn listed_for(&self, ask: List) -> Result<Catalog, Error> {
         let (kind, shown) = (ask.kind, ask.only.is_none());
         if let Some(kept) = self.good(kind, shown) {
@@ -226,7 +226,7 @@ impl Remote {
         (unchanged && Instant::now() < until).then(|| kept.catalog.clone())
     }
 
-    /// The list could not be read again: the old one holds a little longer, as long as the server runs.
+    /// Extends the cache time of the old list after a failed refresh, as long as the server runs.
     fn old_list(&self, kind: ItemKind, error: Error) -> Result<Catalog, Error> {
         let mut kept = self.lists.of(kind).kept();
         let Some(kept) = kept.as_mut().filter(|_| !self.link.is_lost()) else {
@@ -245,7 +245,7 @@ impl Remote {
 
     async fn read_list(&self, kind: ItemKind) -> Result<Joined, Error> {
         let mut joined = Joined::default();
-        // Servers without tools may say so by declaring none; all else is asked for only where it is declared.
+        // A server without tools may omit the capability; other lists are requested only if declared.
         if kind != ItemKind::Tool && !self.peer.has(kind) {
             return Ok(joined);
         }
@@ -278,7 +278,7 @@ impl Remote {
             joined.cut = joined.items.len() > self.options.tools;
             match page.next {
                 None => return Ok(joined),
-                // Servers of older revisions write it at the end; 2026-07-28 says that it is a cursor as any other.
+                // Legacy servers end a list with an empty cursor; in 2026-07-28 an empty cursor is an ordinary cursor.
                 Some(next) if is_empty(&next) && !self.peer.dialect.stateless => {
                     return Ok(joined);
                 }
@@ -324,7 +324,7 @@ impl Remote {
         Page::read(kind, &result).ok_or(Failure::Malformed("the list has no items"))
     }
 
-    /// What a request of the modern era carries, where nobody is asked anything.
+    /// Writes the `_meta` of a stateless request on behalf of no caller.
     pub(super) fn stamp(&self, o: &mut ObjectWriter) {
         if self.peer.dialect.stateless {
             let (dialect, options) = (self.peer.dialect, &self.options);
@@ -334,7 +334,8 @@ impl Remote {
         }
     }
 
-    /// A server may know the one list of a capability and not the other, or declare nothing and know no list.
+    /// Returns whether an error means an empty list: a server may support only one list of a capability, or declare
+    /// none and support none.
     fn has_none(&self, kind: ItemKind, error: &RpcError) -> bool {
         error.code == code::METHOD_NOT_FOUND && (kind == ItemKind::Template || !self.peer.has(kind))
     }
@@ -389,11 +390,11 @@ impl Remote {
                 .with_hint(hint)
                 .with_notes(notes),
         };
-        // A change that nobody told is told now.
+        // Reports a change that the server did not report.
         if old.is_some_and(|old| old.generation == generation && !old.catalog.same(&catalog)) {
             self.link.changes.send_modify(|stale| stale.list(kind));
         }
-        // Looking a name up before each call must not double the traffic where a list is stale at once.
+        // Where a list is stale immediately, the lookup before each call must not double the traffic.
         let (now, used) = (Instant::now(), shown.max(UNTOLD));
         let made = Kept {
             catalog: catalog.clone(),
@@ -405,7 +406,7 @@ impl Remote {
         catalog
     }
 
-    /// The items that can be read, and notes on the others; an unchanged item stays the same object.
+    /// Returns the readable items and the notes on the others. An unchanged item remains the same object.
     fn items(&self, kind: ItemKind, joined: Joined) -> (Vec<Arc<Item>>, Vec<DefinitionNote>) {
         let old = self.lists.of(kind).kept();
         let old = old.as_ref().map(|kept| kept.catalog.clone());
@@ -414,7 +415,7 @@ impl Remote {
             (Vec::<Arc<Item>>::new(), Vec::new(), HashSet::new());
         let most = self.options.tools;
         for (at, json) in joined.items.into_iter().take(most).enumerate() {
-            // A text that was read before was found good, and is the same thing: it is not read again.
+            // Text that was read before was valid and gives the same item, so it is not read again.
             let same = old
                 .items()
                 .get(items.len())
@@ -444,14 +445,14 @@ impl Remote {
                 "the server lists more than {most} {}; all after these are dropped; raise tools_per_server",
                 many(kind)
             );
-            // First: it must not fall to the limit on notes.
+            // First, so that the limit on notes cannot drop it.
             notes.insert(0, self.note(kind, "", NoteAction::Dropped, &why));
         }
         (items, notes)
     }
 
-    /// An item with a valid definition; with notes on what was repaired in it, or withheld. What a server wants repeated as
-    /// headers is bound by rules.
+    /// Returns the item with a valid definition: with notes on repairs, or withheld. Arguments that a server wants
+    /// repeated as headers must follow the rules on `x-mcp-header`.
     fn readable(
         &self,
         kind: ItemKind,
@@ -459,7 +460,7 @@ impl Remote {
         names: &mut HashSet<String>,
     ) -> Result<Item, &'static str> {
         if self.link.apart.load(Relaxed) {
-            // One that no strict reader would take hides itself, and none of the others.
+            // Strictly, so that an item that a strict reader rejects hides only itself.
             let text = json.as_str().as_bytes().to_vec();
             Json::read(text, &self.link.limits)
                 .map_err(|_| "a key stands twice in it, or has a U+0000")?;
@@ -495,10 +496,10 @@ impl Remote {
     }
 }
 
-/// Longest reason of a note that is kept, in characters.
+/// Maximum length of a note's reason, in characters.
 const MAX_REASON_CHARS: usize = 300;
 
-/// Whether an item is the same as one before.
+/// Returns whether two items have the same definition, notes and withholding.
 fn is_same(old: &Item, new: &Item) -> bool {
     old.def == new.def && old.notes == new.notes && old.withheld == new.withheld
 }
@@ -507,7 +508,7 @@ fn is_empty(cursor: &Json) -> bool {
     cursor.str_cow().is_some_and(|text| text.is_empty())
 }
 
-/// The word for many of them.
+/// Returns the plural noun of a kind.
 fn many(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "tools",

@@ -1,9 +1,9 @@
-//! Log messages of a server, which carry no mark of the call they belong to.
+//! Attribution of a server's log messages, which do not name their call.
 //!
-//! Since 2026-07-28 a server may send none for a call that did not ask for them. So where just one call in flight
-//! asked, a message is that one's. A call that was given up may be talked of for a while yet: only its own caller may
-//! hear such words. Everything else is dropped, because a guess would tell one caller what another does. One application
-//! that uses a server alone hears all of it; see `answerer`.
+//! Since 2026-07-28 a server may send log messages only for calls that requested them. If exactly one call in flight
+//! did, the message belongs to it. A server may still log for a while about a cancelled call: only that call's caller
+//! may receive such messages. All other messages are dropped, because a wrong guess would leak data between callers. An
+//! application that has a server to itself receives all of them; see `answerer`.
 
 use super::{
     link::{Link, Purpose},
@@ -16,12 +16,12 @@ use std::{
 use toolgate_core::{Caller, LogMessage, Reporter};
 use toolgate_wire::{json::Json, method::notifications::LEVELS};
 
-/// The callers that gave up a call which had asked for log messages. Two are enough to trust nobody any more.
+/// Callers that cancelled a call with log messages. Two are enough to stop all attribution, so no more are stored.
 #[derive(Default)]
 pub(super) struct GaveUp(Mutex<HashSet<Caller>>);
 
 impl GaveUp {
-    /// A call was given up before its reply.
+    /// Records a call that was cancelled before its reply.
     pub(super) fn note(&self, purpose: &Purpose) {
         let Purpose::Call(reporter, caller, ..) = purpose else {
             return;
@@ -32,7 +32,7 @@ impl GaveUp {
         }
     }
 
-    /// Whether nobody but this caller gave up such a call.
+    /// Returns whether no other caller cancelled such a call.
     fn none_but(&self, caller: &Caller) -> bool {
         let callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         callers.iter().all(|other| other == caller)
@@ -40,7 +40,7 @@ impl GaveUp {
 }
 
 impl Link {
-    /// Hands a log message to the call it belongs to; false where that is not known.
+    /// Passes a log message to its call. Returns false if the call is not known.
     pub(super) fn log(&self, params: Option<&Json>) -> bool {
         let Some(log) = params.and_then(read) else {
             return false;
@@ -54,7 +54,7 @@ impl Link {
         }
     }
 
-    /// The one call in flight that asked for log messages.
+    /// Returns the only call in flight that requested log messages.
     fn logged(&self) -> Option<(Reporter, Caller)> {
         let asked = |purpose: &Purpose| match purpose {
             Purpose::Call(reporter, caller, ..) if reporter.logs().is_some() => {
@@ -66,7 +66,7 @@ impl Link {
     }
 }
 
-/// A log message, where it is one.
+/// Returns the log message in the parameters, if they are valid.
 pub(super) fn read(params: &Json) -> Option<LogMessage> {
     let level = params.get("level")?.string()?;
     LEVELS.contains(&level.as_str()).then_some(())?;

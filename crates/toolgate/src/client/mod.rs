@@ -1,18 +1,19 @@
-//! One server as a service: both eras, a byte stream or HTTP, one way to call.
+//! MCP client: one server as a [`Service`](toolgate_core::Service), in every revision, over a byte stream or HTTP.
 //!
-//! - [`Remote`]: the service. [`Remote::open`] and [`Remote::connect`] find out what the server speaks and shake hands.
+//! - [`Remote`]: the service. [`Remote::open`] and [`Remote::connect`] negotiate the revision and perform the
+//!   handshake.
 //! - `link`: the requests in flight.
-//! - `transport`: what carries them: `stream` is a stream of bytes, `http` is HTTP.
-//! - `incoming`: what a line of the server means.
-//! - `open`: the probe and the handshake. `era`: servers that offer both eras.
-//! - `sending`: a call on its way out.
-//! - `lists`: the lists, joined and cached.
-//! - `logs`: whose a log message is.
-//! - `call`: the words of a call and what its answer means.
-//! - `parked`: calls whose server waits for an answer.
-//! - `pinging`: whether it is there while nobody asks.
-//! - `answerer`, `session`: what belongs to no call.
-//! - `app`: [`Client`], for an application that uses a server alone.
+//! - `transport`: the transport trait; `stream` implements it for byte streams, `http` for HTTP.
+//! - `incoming`: handling of the server's messages.
+//! - `open`: the probe and the handshake. `era`: servers that support legacy and stateless revisions.
+//! - `sending`: sending of calls.
+//! - `lists`: the lists, joined from pages and cached.
+//! - `logs`: attribution of log messages to calls.
+//! - `call`: parameters of a call, and reading of its result.
+//! - `parked`: calls whose server waits for input.
+//! - `pinging`: keepalive pings.
+//! - `answerer`, `session`: messages outside of calls.
+//! - `app`: [`Client`], for an application that has a server to itself.
 
 mod answerer;
 mod app;

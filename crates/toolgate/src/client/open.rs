@@ -1,4 +1,4 @@
-//! Finds out what a server speaks, and shakes hands where it is of the legacy era.
+//! Revision negotiation with a server: the probe, and the handshake of a legacy revision.
 //!
 //! Source: the pages on versioning and stdio of 2026-07-28.
 
@@ -26,34 +26,34 @@ use toolgate_wire::{
     },
 };
 
-/// How long a slow answer to the probe may come in after the handshake was refused.
+/// Time for a slow answer to the probe after the server rejected the handshake.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 
-/// Why a server could not be opened.
+/// Error of opening a server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It ended after the first request. Old servers do so on any request before `initialize`: start it again and open
-    /// it with [`RemoteOptions::probe`] off. After a handshake that went first ([`EraPreference::Session`]), open it
-    /// with [`EraPreference::Newest`].
+    /// The connection closed after the first request. Old servers exit on any request before `initialize`: restart the
+    /// server and open it with [`RemoteOptions::probe`] off. If the handshake went first ([`EraPreference::Session`]),
+    /// open it with [`EraPreference::Newest`].
     ClosedDuringProbe,
-    /// It ended before the handshake was over.
+    /// The connection closed before the handshake completed; the reason.
     Closed(String),
-    /// It did not answer in time.
+    /// The server did not answer within this time.
     Late(Duration),
-    /// It answered the handshake with an error.
+    /// The server answered the handshake with an error; its message.
     Refused(String),
-    /// Nobody answers at its address, or not in HTTP; what happened, with the server as its subject.
+    /// The server cannot be reached, does not speak HTTP, or denies access. The text has the server as its subject.
     Unreachable(String),
-    /// Its address cannot be used; why.
+    /// The URL cannot be used; the reason.
     Unusable(String),
-    /// It speaks no revision that we may speak; what it offered.
+    /// No revision that the server supports is allowed here; the revisions it offered.
     NoRevision(Vec<String>),
     /// It offers no revision that we may speak, and we may not speak one with a handshake.
     NoHandshake,
     /// Its answer to the handshake is malformed, or cannot be read.
     Malformed(Cow<'static, str>),
-    /// It answered no handshake, and wrote something else than messages; what was expected, and a quotation.
+    /// The server did not answer the handshake, and its output was not JSON-RPC; the expected format and a quotation.
     NotJson(String),
 }
 
@@ -88,32 +88,32 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// What is known of a server once it is open.
+/// Server as negotiated: revision, capabilities and description.
 pub(super) struct Peer {
     pub(super) dialect: &'static Dialect,
     pub(super) capabilities: Json,
-    /// Whether it may answer calls of tools with tasks, and in which words.
+    /// Protocol of tasks with which the server may answer tool calls.
     pub(super) tasks: Words,
     pub(super) server: Option<Implementation>,
     pub(super) instructions: Option<String>,
-    /// What our requests say of us, where there is no handshake.
+    /// `_meta` of our requests in the stateless revision, which has no handshake.
     pub(super) stamp: Stamp,
-    /// Whether it is known to have no revision without sessions.
+    /// Whether the server is known not to support a stateless revision.
     pub(super) sessions_only: bool,
 }
 
-/// Longest capabilities of a server, in bytes.
+/// Maximum size of a server's capabilities, in bytes.
 const MAX_CAPABILITIES_BYTES: usize = 256 << 10;
-/// Longest text in which a server says who it is, in bytes; more of it is cut.
+/// Maximum length of each text of a server's `serverInfo`, in bytes; longer text is cut.
 const MAX_INFO_BYTES: usize = 4 << 10;
-/// Longest icons of a server, in bytes; longer ones are left out.
+/// Maximum size of a server's icons, in bytes; larger ones are dropped.
 const MAX_ICONS_BYTES: usize = 64 << 10;
 
-/// What a server says of itself: its capabilities, who it is, and how to use it.
+/// A server's description of itself: capabilities, `serverInfo` and instructions.
 type PeerDescription = (Json, Option<Implementation>, Option<String>);
 
 impl Peer {
-    /// What is kept of a server for as long as it is open: copies of their own, so that its answer is freed.
+    /// Returns the peer with copies of its own, so that the memory of the server's answer is freed.
     fn of(
         dialect: &'static Dialect,
         (capabilities, server, instructions): PeerDescription,
@@ -135,7 +135,7 @@ impl Peer {
         })
     }
 
-    /// Whether it tells when a list changes.
+    /// Returns whether the server declares `listChanged` for that kind.
     pub(super) fn tells_changes(&self, kind: ItemKind) -> bool {
         let capability = self.capabilities.get(kind.capability());
         capability
@@ -144,7 +144,7 @@ impl Peer {
             .unwrap_or(false)
     }
 
-    /// Whether it tells when a resource changes, to those who asked.
+    /// Returns whether the server declares resource subscriptions.
     pub(super) fn tells_updates(&self) -> bool {
         let resources = self.capabilities.get("resources");
         resources
@@ -153,12 +153,12 @@ impl Peer {
             .unwrap_or(false)
     }
 
-    /// Whether it completes arguments. The first revision has no word for it.
+    /// Returns whether the server supports completion. 2024-11-05 has no capability for it.
     pub(super) fn completes(&self) -> bool {
         !self.dialect.completions || self.capabilities.get("completions").is_some()
     }
 
-    /// Whether it says that it has such things.
+    /// Returns whether the server declares the capability for that kind.
     pub(super) fn has(&self, kind: ItemKind) -> bool {
         match kind {
             ItemKind::Skill => self.dialect.stateless && self.skills().is_some(),
@@ -187,7 +187,7 @@ fn within_limits(mut info: Implementation) -> Implementation {
     info
 }
 
-/// Opens a server within the start time.
+/// Negotiates the revision within [`RemoteOptions::start`].
 pub(super) async fn open(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> {
     let peer = timeout(options.start, shake(link, options)).await;
     let peer = peer.unwrap_or(Err(OpenError::Late(options.start)));
@@ -233,7 +233,7 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
         Ok(peer) => return Ok(peer),
         Err(failure) => failed(link, failure, true),
     };
-    // A server that only speaks the modern era and is slow to start refuses the handshake and then answers the probe.
+    // A stateless server that is slow to start rejects the handshake and then answers the probe.
     if slow && matches!(error, OpenError::Refused(_)) {
         let late = timeout(SECOND_LOOK, probe).await;
         if let Ok(Era::Modern(peer)) = late.map(|answer| era(answer, options)) {
@@ -243,16 +243,16 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
     Err(error)
 }
 
-/// Opens a session, and falls back to the newest revision where the server refuses or keeps none.
+/// Opens a session. Falls back to the newest revision if the server refuses or keeps no session.
 ///
-/// The handshake goes first because servers over stdio serve the era of the first request until they end: after the
-/// probe they would refuse it.
+/// The handshake goes first because a server over stdio keeps the era of the first request until it exits: after the
+/// probe it would reject the handshake.
 async fn session_first(
     link: &Link,
     options: &RemoteOptions,
     newest: &'static Dialect,
 ) -> Result<Peer, OpenError> {
-    // A server that is slow to start answers late; one of 2026-07-28 that ignores the handshake is rare.
+    // A server that is slow to start answers late; a 2026-07-28 server that ignores the handshake is rare.
     let wait = options.start.saturating_sub(options.probe_wait);
     let shaking = initialize(link, options, Some(newest));
     tokio::pin!(shaking);
@@ -297,7 +297,7 @@ fn names_newest(failure: &Handshake, options: &RemoteOptions) -> bool {
     supported(error).is_some_and(|versions| versions.iter().any(newer))
 }
 
-/// Whether another request to the server has no chance either.
+/// Returns whether another request would fail as well.
 fn is_over(failure: &Handshake) -> bool {
     matches!(
         failure,
@@ -312,7 +312,7 @@ fn is_over(failure: &Handshake) -> bool {
     )
 }
 
-/// The server as the newest revision knows it, where it has that.
+/// Returns the server in the newest revision, if it supports that.
 async fn newest_of(link: &Link, options: &RemoteOptions, newest: &'static Dialect) -> Option<Peer> {
     let answer = timeout(options.probe_wait, probe(link, newest, options)).await;
     let answer = answer.ok()?;
@@ -376,7 +376,7 @@ async fn retried(link: &Link, options: &RemoteOptions, named: Peer) -> Peer {
     }
 }
 
-/// What the answer to the probe says.
+/// Result of the probe.
 enum Era {
     Modern(Box<Peer>),
     Legacy,
@@ -399,7 +399,7 @@ fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
             }
             None => Era::Legacy,
         },
-        // What nobody answers, or only to others, a handshake does not reach either.
+        // If the server cannot be reached or denies access, a handshake would fail as well.
         Err(Failure::Http {
             words,
             status: None | Some(401 | 403 | 407 | 429),
@@ -416,7 +416,7 @@ fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
     }
 }
 
-/// The revisions named by a refusal of the one that was tried.
+/// Returns the revisions that an "unsupported version" error lists.
 fn supported(error: &RpcError) -> Option<Vec<String>> {
     let data = error
         .data
@@ -428,7 +428,7 @@ fn supported(error: &RpcError) -> Option<Vec<String>> {
     Some(list.items().filter_map(|v| v.string()).collect())
 }
 
-/// A server of which only the revisions are known.
+/// Returns an answer with only the revisions known.
 fn bare(versions: Vec<String>) -> discover::Answer {
     discover::Answer {
         versions,
@@ -438,7 +438,7 @@ fn bare(versions: Vec<String>) -> discover::Answer {
     }
 }
 
-/// The best revision that both sides speak. A server that lists only legacy ones gets the handshake.
+/// Chooses the best common revision. A server that supports only legacy revisions gets the handshake.
 fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
     let spoken = |d: &&&'static Dialect| answer.versions.iter().any(|v| v == d.revision);
     match options.revisions.iter().find(spoken) {
@@ -454,7 +454,7 @@ fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
     }
 }
 
-/// Shakes hands once more, after the server ended a session.
+/// Repeats the handshake after the server ended a session.
 pub(super) async fn again(link: &Link, options: &RemoteOptions) -> Result<(), OpenError> {
     timeout(options.start, initialize(link, options, None))
         .await
@@ -463,14 +463,14 @@ pub(super) async fn again(link: &Link, options: &RemoteOptions) -> Result<(), Op
     Ok(())
 }
 
-/// Why the handshake failed.
+/// Failure of the handshake.
 enum Handshake {
     Failed(Failure),
     Wrong(OpenError),
 }
 
-/// Shakes hands. With `instead`, a server that answers but does not suit a session is opened in that revision, if it
-/// has it.
+/// Performs the handshake. With `instead`, a server that answers but does not suit a session is opened in that
+/// revision, if it supports it.
 async fn initialize(
     link: &Link,
     options: &RemoteOptions,
@@ -499,7 +499,7 @@ async fn initialize(
         .revisions
         .iter()
         .find(|d| !d.stateless && d.revision == answer.version);
-    // A second handshake must bring the revision of the first: all that is known of the server is read by it.
+    // A second handshake must agree on the revision of the first: the cached data was read by its rules.
     let same = |d: &&&'static Dialect| {
         let spoken = link.dialect.get();
         spoken.is_none_or(|spoken| spoken.revision == d.revision)
@@ -514,7 +514,7 @@ async fn initialize(
     {
         return Ok(peer);
     }
-    // The message that ends the handshake names the revision already, where there is a header for it.
+    // `notifications/initialized` already carries the revision in the `MCP-Protocol-Version` header over HTTP.
     let _ = link.dialect.set(dialect);
     link.ready(initialize::DONE).await;
     let about = (
@@ -570,7 +570,7 @@ fn tame_all(versions: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// What every modern request carries.
+/// Writes the `_meta` that every stateless request carries.
 pub(super) fn stamp(
     m: &mut ObjectWriter,
     dialect: &Dialect,
@@ -582,7 +582,7 @@ pub(super) fn stamp(
     m.raw(meta::CAPABILITIES, &capabilities(abilities));
 }
 
-/// What is declared with a handshake.
+/// Returns the capabilities that the handshake declares.
 fn declared(dialect: &Dialect, options: &RemoteOptions) -> Json {
     let mut abilities = options.declared();
     abilities.elicitation &= dialect.elicitation;

@@ -1,4 +1,4 @@
-//! How a server is opened, and what it may send.
+//! Options for opening a server, and limits on its messages.
 
 use super::{
     Answerer,
@@ -13,67 +13,70 @@ use toolgate_wire::{
     room::Account,
 };
 
-/// How a server is opened, and what it may send.
+/// Options for opening a server, and limits on its messages.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RemoteOptions {
-    /// Where its tools come from, in the operator's words.
+    /// Origin of its items: configured server id and trust.
     pub origin: Origin,
-    /// Who we say we are.
+    /// Client name and version sent to the server.
     pub client: Implementation,
-    /// Longest time until the handshake is over; 30 s.
+    /// Time-out of opening, handshake included. Default: 30 s.
     pub start: Duration,
-    /// Longest time that the probe waits for an answer before the handshake is tried; 5 s, within [`RemoteOptions::start`].
+    /// Time that the probe waits for an answer before the handshake is tried, within [`RemoteOptions::start`]. Default:
+    /// 5 s.
     pub probe_wait: Duration,
-    /// Whether to ask for the modern era first. Some old servers exit on any request before `initialize`.
+    /// Whether to probe for the stateless revision first. Some old servers exit on any request before `initialize`.
+    /// Default: true.
     pub probe: bool,
-    /// The revisions that may be spoken, the best first; all.
+    /// Allowed revisions, in order of preference. Default: all.
     pub revisions: Vec<&'static Dialect>,
-    /// Which revision is chosen where the server offers both eras; the newest.
+    /// Preference for servers that support legacy and stateless revisions. Default: the newest.
     pub era: EraPreference,
-    /// How errors write the setting for the revision; that of [`ClientBuilder`](super::ClientBuilder).
+    /// Formatter that error messages use to name the setting for the revision. Default: that of
+    /// [`ClientBuilder`](super::ClientBuilder).
     pub revision_setting: RevisionSetting,
-    /// What a caller's own abilities are cut down to before the server hears of them; all pass.
+    /// Client capabilities that the server may use; a caller's own capabilities are cut down to these. Default: all.
     pub abilities: Abilities,
-    /// Who answers what a server of the legacy era asks in the middle of a call, where one application uses it alone.
-    /// Then [`RemoteOptions::abilities`] are declared with the handshake and with every request. Nobody.
+    /// Application that answers a legacy server's input requests, if one application has the server to itself. Then
+    /// [`RemoteOptions::abilities`] are declared with the handshake and with every request. Default: none.
     pub answerer: Option<Arc<dyn Answerer>>,
-    /// Whether calls may become tasks at the server, where their callers know none and just wait (2026-07-28). They may.
-    /// Progress is not told of tasks.
+    /// Whether the server may answer calls with tasks although the callers do not support tasks and just wait
+    /// (2026-07-28). The server sends no progress notifications for tasks. Default: true.
     pub tasks: bool,
-    /// Calls that may wait for an answer to a question of a legacy server, which several callers share; 64. With none, such
-    /// a server is told that nobody can be asked.
+    /// Maximum number of parked calls of a legacy server that several callers share. With 0, the server's input
+    /// requests are rejected. Default: 64.
     pub parked: usize,
-    /// The same, of one caller; 16.
+    /// Maximum number of parked calls per caller. Default: 16.
     pub parked_per_caller: usize,
-    /// How long such a call waits before it is cancelled; 10 minutes.
+    /// Time after which a parked call is cancelled. Default: 10 minutes.
     pub parked_for: Duration,
-    /// After which time without a request a server with a handshake is asked whether it is there; never. One that answered
-    /// such pings and leaves two in a row without an answer is gone.
+    /// Idle time after which a legacy server is pinged. The connection counts as lost if the server answered pings
+    /// before and misses two in a row. Default: no pings.
     pub ping: Option<Duration>,
-    /// Longest time for one whole list; 30 s.
+    /// Time-out of one complete list. Default: 30 s.
     pub list: Duration,
-    /// Longest line that is read, in bytes; 16 MiB. A longer one is dropped.
+    /// Maximum length of a line, in bytes; a longer one is dropped. Default: 16 MiB.
     pub line: usize,
-    /// What JSON may be.
+    /// Limits on JSON messages.
     pub json: Limits,
-    /// What counts the bytes of its messages; nobody.
+    /// Memory account that the server's messages are charged to. Default: none.
     pub account: Account,
-    /// Longest instructions that are kept, in bytes; 32 KiB. Twice as many are read, so that a secret that their end would
-    /// cut is found whole.
+    /// Maximum length of the instructions that are stored, in bytes. Twice as many are read, so that a secret across
+    /// the cut is still recognized. Default: 32 KiB.
     pub instructions: usize,
-    /// Most items of one kind that are accepted; 10,000.
+    /// Maximum number of items of one kind. Default: 10,000.
     pub tools: usize,
-    /// Most pages that a list may have; 100.
+    /// Maximum number of pages of a list. Default: 100.
     pub pages: usize,
-    /// Most bytes that all things of one kind may have together; 16 MiB.
+    /// Maximum size of all items of one kind, in bytes. Default: 16 MiB.
     pub list_bytes: usize,
-    /// How long a list is kept at most, whatever the server says; 24 h.
+    /// Maximum time that a list is cached, whatever the server allows. Default: 24 h.
     pub keep: Duration,
 }
 
 impl RemoteOptions {
-    /// The defaults, for a server of that origin.
+    /// Returns the defaults for a server of that origin.
     pub fn new(origin: Origin) -> RemoteOptions {
         RemoteOptions {
             origin,
@@ -103,13 +106,13 @@ impl RemoteOptions {
         }
     }
 
-    /// Whether questions of a legacy server go to the callers that share it.
+    /// Returns whether a legacy server's input requests go to the callers that share it.
     pub(super) fn passes_questions(&self) -> bool {
         self.answerer.is_none() && self.parked > 0 && self.parked_per_caller > 0
     }
 
-    /// What is declared to a legacy server for its whole session. Where callers share it, each answers within its calls, so
-    /// roots, which are asked for outside of them, are not declared.
+    /// Returns the capabilities declared to a legacy server for the session. If callers share the server, each answers
+    /// only within its own calls, so roots, which are requested outside of calls, are not declared.
     pub(super) fn declared(&self) -> Abilities {
         match self.passes_questions() {
             true => Abilities {
@@ -120,7 +123,7 @@ impl RemoteOptions {
         }
     }
 
-    /// What is declared with requests that are no calls.
+    /// Returns the capabilities declared with requests outside of calls.
     pub(super) fn standing(&self) -> Abilities {
         match &self.answerer {
             Some(_) => self.abilities.clone(),

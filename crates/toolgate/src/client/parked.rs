@@ -1,8 +1,8 @@
-//! Calls whose server waits for an answer.
+//! Parked calls: calls whose server waits for input.
 //!
-//! A server with a handshake asks in the middle of a call, by a request of its own. Here that is a round like any other:
-//! the call ends with the question, its exchange with the server is parked, and the same call, when it comes again with
-//! the answer, goes on from there. The server sees one call.
+//! A legacy server requests input during a call, by a request of its own. Here that becomes an ordinary round: the call
+//! returns the input request, its exchange with the server is parked, and the retry of the call with the answer resumes
+//! the exchange. The server sees one call.
 
 use super::{
     answerer::question,
@@ -26,45 +26,45 @@ use toolgate_wire::{
     message::{self, Id, RpcError, code},
 };
 
-/// The key of the one question of a round.
+/// Key of the single input request of a round.
 const KEY: &str = "question";
-/// Questions of one call that may wait behind the first.
+/// Maximum number of input requests of one call that may queue behind the first.
 const BEHIND: usize = 4;
 
-/// A request of the server in the middle of a call.
+/// Input request of a legacy server during a call.
 pub(super) struct Question {
     id: Id,
     kind: AskKind,
 }
 
-/// Where the questions in the middle of a call go.
+/// Channel for the input requests of one call.
 pub(super) type Asking = mpsc::Sender<Question>;
 
-/// A call at the server, from its first byte to its reply.
+/// Exchange of one call with the server, from its first byte to its reply.
 struct Exchange {
     link: Arc<Link>,
     answer: BoxFuture<'static, Result<Json, Failure>>,
     questions: mpsc::Receiver<Question>,
-    /// The id of the request, once it has one.
+    /// Id of the request, once it has one.
     id: Arc<OnceLock<Id>>,
-    /// The question that the caller has been given.
+    /// Input request that the caller is answering.
     open: Option<Question>,
 }
 
-/// The exchanges of one server that wait.
+/// Parked exchanges of one server, by a random key.
 #[derive(Default)]
 pub(super) struct Parked(Mutex<HashMap<String, Waiting>>);
 
 struct Waiting {
     exchange: Exchange,
-    /// Whose it is, and the call in all its rounds.
+    /// Owner: the caller, and the call id in all its rounds.
     caller: Caller,
     call: Arc<str>,
-    /// Forgets it when its time is over.
+    /// Task that drops the exchange after its time-out.
     end: Option<End>,
 }
 
-/// What runs until a call that waits is forgotten; ends with the waiting.
+/// Time-out task of a parked call; aborted on drop.
 struct End(AbortHandle);
 
 impl Drop for End {
@@ -74,8 +74,8 @@ impl Drop for End {
 }
 
 impl Link {
-    /// Passes a question on to the call in whose middle it comes: the one on whose stream it came, or the only one that
-    /// runs. False where it is no question.
+    /// Passes an input request on to its call: the one on whose response stream it came, or the only call in flight.
+    /// Returns false for any other request.
     pub(super) fn passes_on(
         &self,
         id: &Id,
@@ -83,7 +83,7 @@ impl Link {
         params: Option<&Json>,
         of: Option<&Id>,
     ) -> bool {
-        // Roots are asked for outside of calls, too, where nobody could answer: they are not declared.
+        // Roots may be requested outside of calls, where no caller can answer: they are not declared.
         let Some(kind) = question(method, params).filter(|kind| !matches!(kind, AskKind::Roots))
         else {
             return false;
@@ -118,18 +118,18 @@ impl Link {
 }
 
 impl Remote {
-    /// Whether the server may ask in the middle of this call.
+    /// Returns whether the server may request input during this call.
     pub(super) fn may_ask(&self, granted: &Abilities) -> bool {
         let asks = granted.elicitation || granted.elicitation_url || granted.sampling;
         asks && self.passes_questions()
     }
 
-    /// Whether questions of the server are passed on to the callers that share it.
+    /// Returns whether the server's input requests are passed on to the callers that share it.
     pub(super) fn passes_questions(&self) -> bool {
         !self.peer.dialect.stateless && self.options.passes_questions()
     }
 
-    /// A call in whose middle the server may ask.
+    /// Runs a call during which the server may request input.
     pub(super) async fn asked_in(
         &self,
         call: &Call,
@@ -197,7 +197,7 @@ impl Remote {
         }
     }
 
-    /// Ends the round with the question, and keeps the exchange for the next one.
+    /// Ends the round with the input request, and parks the exchange for the next round.
     fn park(
         &self,
         mut exchange: Exchange,
@@ -226,7 +226,7 @@ impl Remote {
         }
         self.forget_later(&key);
         let (parked, refused) = (Arc::downgrade(&self.parked), key.clone());
-        // Where a layer does not let the question pass, or the caller leaves while it is asked.
+        // Drops the exchange if a layer blocks the input request, or if the caller gives up.
         let open = Open::until(move || {
             drop(parked.upgrade().and_then(|all| all.all().remove(&refused)));
         });
@@ -237,7 +237,7 @@ impl Remote {
         }))
     }
 
-    /// Forgets what waits under that key when its time is over.
+    /// Drops the parked exchange under that key after its time-out.
     fn forget_later(&self, key: &str) {
         let (parked, life) = (Arc::downgrade(&self.parked), self.options.parked_for);
         let late = key.to_owned();
@@ -257,7 +257,7 @@ impl Remote {
         }
     }
 
-    /// What a result means for its call.
+    /// Returns the outcome that a result means for its call.
     pub(super) fn outcome(
         &self,
         call: &Call,
@@ -280,7 +280,7 @@ impl Remote {
     }
 }
 
-/// Whether the caller can be asked that.
+/// Returns whether the caller supports an input request of that kind.
 fn may(granted: &Abilities, kind: &AskKind) -> bool {
     match kind {
         AskKind::Elicit(params) => match params.get("mode").and_then(|mode| mode.string()) {
@@ -296,7 +296,7 @@ fn may(granted: &Abilities, kind: &AskKind) -> bool {
 }
 
 impl Parked {
-    /// False where there are too many.
+    /// Parks an exchange. Returns false if a limit is reached.
     fn keep(&self, key: &str, waiting: Waiting, most: usize, most_of_caller: usize) -> bool {
         let mut all = self.all();
         let own = all.values().filter(|w| w.caller == waiting.caller).count();
@@ -307,7 +307,7 @@ impl Parked {
         fits
     }
 
-    /// The exchange of that call.
+    /// Removes and returns the exchange of that call.
     fn take(&self, key: &str, call: &Call) -> Option<Exchange> {
         let mut all = self.all();
         let waiting = all.get(key)?;
@@ -316,7 +316,7 @@ impl Parked {
         waiting.map(|waiting| waiting.exchange)
     }
 
-    /// How many wait.
+    /// Returns the number of parked calls.
     pub(super) fn count(&self) -> usize {
         self.all().len()
     }
@@ -327,7 +327,7 @@ impl Parked {
 }
 
 impl Exchange {
-    /// What the server tells from now on is for this round.
+    /// Redirects the server's progress and log messages to this round.
     fn report_to(&self, call: &Call) {
         let mut table = self.link.table();
         let waiting = self.id.get().and_then(|id| table.session.waiting_mut(id));
@@ -339,7 +339,8 @@ impl Exchange {
     }
 }
 
-/// Nobody came back: the server is told, and then its call is cancelled.
+/// Answers the open input request with a cancellation if the caller never retried; the request itself is then
+/// cancelled.
 impl Drop for Exchange {
     fn drop(&mut self) {
         let Some(question) = self.open.take() else {

@@ -1,4 +1,4 @@
-//! Pings to a server with a handshake, so that one that is gone without a word is noticed before a call finds out.
+//! Keepalive pings to legacy servers, so that a lost connection is noticed before a call fails.
 
 use super::{
     link::{Failure, Link, Purpose},
@@ -11,12 +11,12 @@ use tokio::{
 };
 use toolgate_wire::{json::ObjectWriter, method::PING};
 
-/// How long a server may take over a ping.
+/// Time-out of a ping.
 const WAIT: Duration = Duration::from_secs(30);
-/// How many pings in a row may come to nothing; then the connection has failed.
+/// Number of consecutive failed pings after which the connection counts as lost.
 const MISSED: u32 = 2;
 
-/// Pings that are sent; dropping it ends them.
+/// Ping task; aborted on drop.
 pub(super) struct Pinging(JoinHandle<()>);
 
 impl Drop for Pinging {
@@ -26,7 +26,7 @@ impl Drop for Pinging {
 }
 
 impl Pinging {
-    /// Sends one each time nothing was asked of the server for so long.
+    /// Starts to ping whenever no request was sent for `every`.
     pub(super) fn start(link: Arc<Link>, every: Duration) -> Pinging {
         #[allow(
             clippy::disallowed_methods,
@@ -40,13 +40,13 @@ async fn ping(link: Arc<Link>, every: Duration) {
     let (mut answers, mut missed) = (false, 0);
     loop {
         sleep(every).await;
-        // Who works on something may answer nothing meanwhile, and what it works on has a deadline.
+        // A busy server may answer no pings, and its pending request has a time-out.
         if link.is_asked() {
             continue;
         }
         let asked = link.request(PING, Purpose::List, |_| ObjectWriter::new().finish());
         let words = match timeout(WAIT, asked).await {
-            // That it knows no ping is an answer as well.
+            // An error answer to a ping also shows that the server is alive.
             Ok(
                 Ok(_)
                 | Err(
@@ -70,7 +70,7 @@ async fn ping(link: Arc<Link>, every: Duration) {
         }
         match answers {
             true => link.lose(&format!("{words}, {MISSED} times in a row")),
-            // It may be well, and not know what a ping is.
+            // The server may be healthy and not support pings.
             false => link.notes.say("it answers no pings, so it gets no more"),
         }
         return;

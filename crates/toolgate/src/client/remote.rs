@@ -1,4 +1,4 @@
-//! One server as a service.
+//! Remote server as a service.
 
 use super::{
     call,
@@ -25,12 +25,12 @@ use toolgate_wire::{
     method::{content::Content, definition::ItemKind, output::Output},
 };
 
-/// One server. Dropping it closes the stream, or ends the session.
+/// Remote server. Dropping it closes the stream, or ends the HTTP session.
 pub struct Remote {
     pub(super) link: Arc<Link>,
     pub(super) peer: Arc<Peer>,
     pub(super) options: Arc<RemoteOptions>,
-    /// Calls that wait for an answer to a question of the server.
+    /// Calls whose server waits for input.
     pub(super) parked: Arc<Parked>,
     pub(super) lists: Lists,
     pub(super) heard: Heard,
@@ -41,11 +41,10 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Opens a server: finds out what it speaks, and shakes hands where that is needed.
+    /// Opens a server on a pair of byte streams: negotiates the revision and performs the handshake if needed.
     ///
     /// # Errors
-    /// [`OpenError`]. After [`OpenError::ClosedDuringProbe`] it is worth to start the server once more and to
-    /// open it without a probe.
+    /// [`OpenError`]. After [`OpenError::ClosedDuringProbe`], restart the server and open it without a probe.
     pub async fn open(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -55,21 +54,22 @@ impl Remote {
         Remote::over(link, tasks, options).await
     }
 
-    /// Opens a server over HTTP: Streamable HTTP in all revisions, or HTTP with SSE where it speaks nothing newer.
+    /// Opens a server over HTTP: Streamable HTTP in all revisions, or the deprecated HTTP+SSE transport if it supports
+    /// nothing newer.
     ///
-    /// No single connection is the server: where one fails, its requests fail, and later ones may succeed. Only the
-    /// end of the one stream of 2024-11-05 is the end of the server. Dropping it, or [`Remote::close`], ends the
-    /// session, as long as the runtime lives.
+    /// The server does not depend on a single connection: if one fails, its requests fail, and later ones may succeed.
+    /// Only the end of the SSE stream of 2024-11-05 is the end of the server. Dropping the value, or [`Remote::close`],
+    /// ends the session, as long as the runtime lives.
     ///
     /// # Errors
-    /// [`OpenError`]. [`OpenError::Unusable`] says that the address is at fault.
+    /// [`OpenError`]. [`OpenError::Unusable`] means that the URL is at fault.
     pub async fn connect(
         url: &str,
         mut options: RemoteOptions,
         http: HttpOptions,
     ) -> Result<Remote, OpenError> {
         if http.may_wait() {
-            // That the first request is slow then says nothing of what the server speaks.
+            // A slow first request then says nothing about the server's revisions.
             options.probe_wait = options.start;
         }
         let (link, tasks) = http::start(url, &options, http)?;
@@ -106,12 +106,12 @@ impl Remote {
         })
     }
 
-    /// The revision that is spoken with it.
+    /// Returns the negotiated revision.
     pub fn revision(&self) -> &'static str {
         self.peer.dialect.revision
     }
 
-    /// What is known of the server.
+    /// Returns the state of the server, with counters.
     pub fn status(&self) -> Status {
         Status {
             revision: self.revision(),
@@ -126,7 +126,7 @@ impl Remote {
         }
     }
 
-    /// Waits until the server is gone, and says why.
+    /// Waits until the connection is lost, and returns the reason.
     pub async fn closed(&self) -> String {
         let mut lost = self.link.lost();
         let lost = lost.wait_for(Option::is_some).await;
@@ -135,23 +135,23 @@ impl Remote {
             .unwrap_or_else(|| "it is gone".to_owned())
     }
 
-    /// Closes the stream: the server sees the end of its input, and all calls in flight end.
+    /// Closes the connection: the server sees the end of its input, and all calls in flight fail.
     pub fn close(&self) {
         self.link.lose("it was closed here");
     }
 
-    /// Closes it, and waits until the session is ended too, where there is one: 3 s at most.
+    /// Closes the connection and waits until the HTTP session is ended, at most 3 s.
     pub async fn end(&self) {
         self.close();
         self.tasks.over().await;
     }
 
-    /// The configured id.
+    /// Returns the configured server id.
     pub(super) fn name(&self) -> &str {
         &self.options.origin.server
     }
 
-    /// An error of the server.
+    /// Returns an error of the server, as [`Kind::Upstream`].
     pub(super) fn upstream(&self, words: impl std::fmt::Display) -> Error {
         Error::new(
             Kind::Upstream,
@@ -159,7 +159,7 @@ impl Remote {
         )
     }
 
-    /// An error for an answer of the server that cannot be used.
+    /// Returns an error for an unusable answer, as [`Kind::BadAnswer`].
     fn bad_answer(&self, words: impl std::fmt::Display) -> Error {
         Error::new(
             Kind::BadAnswer,
@@ -167,7 +167,7 @@ impl Remote {
         )
     }
 
-    /// Why a call has no result, in words for the caller.
+    /// Returns the caller's error for a failed request.
     pub(super) fn failed(&self, failure: Failure) -> Error {
         match failure {
             Failure::Rpc(error) => call::refused(&error),
@@ -216,7 +216,7 @@ impl Remote {
         }
     }
 
-    /// The same of a call, with what to do where the server cannot do it over this connection.
+    /// As [`Remote::failed`], with advice if the server needs another kind of connection for this call.
     pub(super) fn call_failed(&self, op: Op, failure: Failure) -> Error {
         let refusal = match &failure {
             Failure::Rpc(error) if !self.peer.sessions_only => {
@@ -237,7 +237,7 @@ impl Remote {
         }
     }
 
-    /// Adds what to do to a result in which a tool says that it cannot ask over this connection.
+    /// Adds advice to a tool error that says that the tool cannot request input over this connection.
     pub(super) fn advise(&self, outcome: &mut Outcome, granted: &Abilities) {
         if !self.peer.dialect.stateless || !era::asks_anything(granted) {
             return;
@@ -277,7 +277,7 @@ impl Remote {
         self.outcome(&call, &result, &granted)
     }
 
-    /// The error for a result that cannot be read.
+    /// Returns the error for a result that cannot be read.
     pub(super) fn invalid(&self, reason: &str) -> Error {
         self.bad_answer(format_args!(
             "sent an invalid result: {}",

@@ -1,4 +1,4 @@
-//! A call on its way out, with the headers that repeat its arguments where the transport has headers.
+//! Sending of calls, with the HTTP headers that repeat their arguments.
 
 use super::{
     call,
@@ -23,7 +23,7 @@ impl Remote {
         }
     }
 
-    /// Whether arguments may have to be repeated as headers.
+    /// Returns whether arguments may have to be repeated as headers.
     pub(super) fn mirrors(&self) -> bool {
         self.link.is_http() && self.peer.dialect.stateless
     }
@@ -39,8 +39,8 @@ impl Remote {
             .await
     }
 
-    /// The server may have changed which arguments it wants repeated. It refused the call unread, so the call may go
-    /// out once more, by a new list. The arguments stay those that were judged.
+    /// Resends a call that the server rejected unread because its header rules changed, after refreshing the tool list.
+    /// The arguments stay those that the rules allowed.
     async fn send_again(&self, call: &Call, first: Failure) -> Result<Json, Failure> {
         self.link.stale(ItemKind::Tool);
         match self
@@ -55,10 +55,10 @@ impl Remote {
         }
     }
 
-    /// What headers repeat of a call.
+    /// Returns the headers that repeat parts of a call.
     ///
     /// # Errors
-    /// An argument that must not be repeated.
+    /// An argument that cannot be repeated.
     fn mirrored(&self, call: &Call) -> Result<Mirrored, Error> {
         if !self.mirrors() {
             return Ok(Mirrored::default());
@@ -79,7 +79,7 @@ impl Remote {
         })
     }
 
-    /// The arguments that the server wants repeated, by the last list, or by the item that was looked up.
+    /// Returns the arguments that the server wants repeated, by the last list or by the item that was looked up.
     fn marked(&self, call: &Call) -> Result<Headers, Problem> {
         if call.op != Op::Tool {
             return Ok(Headers::new());

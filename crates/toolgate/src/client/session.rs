@@ -1,4 +1,4 @@
-//! What belongs to no call: whether the server is there, its log, our roots.
+//! Requests outside of calls: ping, log level, roots.
 
 use super::{
     link::{Failure, Purpose},
@@ -12,20 +12,20 @@ use toolgate_wire::{
 };
 
 impl Remote {
-    /// What the server said that it can do.
+    /// Returns the capabilities that the server declared.
     pub fn capabilities(&self) -> &Json {
         &self.peer.capabilities
     }
 
-    /// How a model should use the server, in the server's own words.
+    /// Returns the server's instructions for the model, not sanitized.
     pub fn instructions(&self) -> Option<&str> {
         self.peer.instructions.as_deref()
     }
 
-    /// Whether the server answers: `ping`, or `server/discover` since 2026-07-28, which has no `ping`.
+    /// Checks that the server answers: `ping`, or `server/discover` since 2026-07-28, which has no `ping`.
     ///
     /// # Errors
-    /// It does not, within the time of a list.
+    /// The server does not answer within [`RemoteOptions::list`](super::RemoteOptions::list), or the request fails.
     pub async fn ping(&self) -> Result<(), Error> {
         let method = match self.peer.dialect.stateless {
             true => discover::NAME,
@@ -34,11 +34,11 @@ impl Remote {
         self.small(method, |_| {}).await
     }
 
-    /// Asks for log messages from this level on, in the words of the protocol. Since 2026-07-28 each call asks for its own,
-    /// by its [`Reporter`](toolgate_core::Reporter). A server that has no log is not asked.
+    /// Sets the minimum log level of the session, a level of the protocol. Since 2026-07-28 each call sets its own,
+    /// with its [`Reporter`](toolgate_core::Reporter). A server without the logging capability gets no request.
     ///
     /// # Errors
-    /// The server refuses, or does not answer.
+    /// The server rejects the request, or does not answer.
     pub async fn set_log_level(&self, level: &str) -> Result<(), Error> {
         if self.peer.dialect.stateless || self.peer.capabilities.get("logging").is_none() {
             return Ok(());
@@ -46,7 +46,8 @@ impl Remote {
         self.small(SET_LEVEL, |o| o.str("level", level)).await
     }
 
-    /// Says that the roots changed. Since 2026-07-28 nobody is told: a server asks when it needs them.
+    /// Notifies the server that the roots changed. Since 2026-07-28 there is no such notification: a server requests
+    /// roots when it needs them.
     pub fn roots_changed(&self) {
         if !self.peer.dialect.stateless {
             self.link.notify(notifications::ROOTS_CHANGED, None);
@@ -63,7 +64,7 @@ impl Remote {
         let asked = self.link.request(method, Purpose::List, params);
         match timeout(self.options.list, asked).await {
             Ok(Ok(_)) => Ok(()),
-            // A server that does not know the method is there all the same.
+            // An error for an unknown method also shows that the server is alive.
             Ok(Err(Failure::Rpc(_))) if method == PING => Ok(()),
             Ok(Err(failure)) => Err(self.failed(failure)),
             Err(_) => Err(Error::new(

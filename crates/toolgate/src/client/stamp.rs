@@ -1,4 +1,4 @@
-//! What every request without a handshake says of us.
+//! Client `_meta` of stateless requests.
 
 use super::open::capabilities;
 use std::sync::{Mutex, PoisonError};
@@ -9,14 +9,15 @@ use toolgate_wire::{
     method::{initialize::Implementation, meta},
 };
 
-/// What every request without a handshake says of us. Most requests say the same, so the last words are kept.
+/// Client `_meta` of stateless requests. Most requests declare the same capabilities, so the last ones are cached as
+/// JSON.
 pub(super) struct Stamp {
     client: Json,
     last: Mutex<Option<(Abilities, Json)>>,
 }
 
 impl Stamp {
-    /// Who we say we are.
+    /// Returns the stamp of this client.
     pub(super) fn of(client: &Implementation) -> Stamp {
         Stamp {
             client: client.json(),
@@ -24,7 +25,7 @@ impl Stamp {
         }
     }
 
-    /// Writes it, with what may be asked of whom the request is for.
+    /// Writes the `_meta`, with the capabilities of the caller that the request is for.
     pub(super) fn write(&self, m: &mut ObjectWriter, dialect: &Dialect, abilities: &Abilities) {
         m.str(meta::VERSION, dialect.revision);
         m.raw(meta::CLIENT, &self.client);

@@ -1,4 +1,4 @@
-//! What an operator wants to know of a server. Holds no payload of any call.
+//! Status of a server for operators. Holds no payload of any call.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -8,53 +8,53 @@ use toolgate_core::DefinitionNote;
 use toolgate_policy::{Secrets, clean};
 use toolgate_wire::method::initialize::Implementation;
 
-/// What is known of an open server.
+/// Status of an open server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Status {
-    /// The revision that is spoken with it.
+    /// Negotiated revision.
     pub revision: &'static str,
-    /// Who it says it is; not verified.
+    /// Name and version that the server claims; not verified.
     pub server: Option<Implementation>,
-    /// How many tools it has, where it was asked already.
+    /// Number of tools, if the list was read already.
     pub tools: Option<usize>,
-    /// What was repaired, withheld or dropped of its lists, and which list failed.
+    /// Notes on repaired, withheld and dropped items, and on failed lists.
     pub definition_notes: Vec<DefinitionNote>,
-    /// What went wrong on the stream so far.
+    /// Counters of protocol errors.
     pub counters: Counters,
-    /// The last thing that went wrong, in words.
+    /// Most recent problem, as text.
     pub note: Option<String>,
-    /// The last message that could not be used, in words, and how many there were.
+    /// Number of alerts, and the text of the last one: an unusable answer, or output that is not JSON.
     pub unusable: Option<(u64, String)>,
-    /// Calls that wait for an answer to a question of the server.
+    /// Number of parked calls: their server waits for input.
     pub parked: usize,
-    /// Why it is gone, where it is.
+    /// Reason why the connection was lost.
     pub lost: Option<String>,
 }
 
-/// How often something went wrong on the stream.
+/// Counters of protocol errors on a connection.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Lines that were no strict JSON.
+    /// Lines that were not strict JSON.
     pub bad_lines: u64,
-    /// Lines over the cap.
+    /// Messages that exceeded a limit or the memory budget.
     pub long_lines: u64,
-    /// JSON that was no message.
+    /// JSON that was not a JSON-RPC message.
     pub malformed: u64,
-    /// Replies to nothing that waits: unknown ids, late ones.
+    /// Replies with an unknown id, or that came too late.
     pub stray_replies: u64,
-    /// Requests that the server may not make in this revision.
+    /// Requests that the server may not send in this revision, or for a capability that was not declared.
     pub stray_requests: u64,
-    /// Notifications that belong to nothing we know.
+    /// Notifications that belong to no call or subscription.
     pub stray_notifications: u64,
-    /// Messages of ours that found the way to the server full.
+    /// Messages of ours that were dropped because the queue to the server was full.
     pub unsent: u64,
-    /// Pings that came to nothing.
+    /// Pings without an answer.
     pub unanswered: u64,
 }
 
-/// Which counter to raise.
+/// Kind of protocol error: selects a counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Trouble {
     BadLine,
@@ -67,30 +67,30 @@ pub(super) enum Trouble {
     Unanswered,
 }
 
-/// The counters, and the last thing that went wrong.
+/// Counters and the most recent problem.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     counts: [AtomicU64; 8],
     last: Mutex<Option<String>>,
-    /// The last thing that an operator should see, and how many there were.
+    /// Number of alerts, and the text of the last one.
     alert: Mutex<Option<(u64, String)>>,
-    /// The first text that was no message.
+    /// Text on the first output that was not a message.
     noise: Mutex<Option<String>>,
 }
 
 impl Notes {
-    /// Counts a trouble and keeps its words; they must hold no payload.
+    /// Counts a protocol error and stores its text, which must hold no payload.
     pub(super) fn count(&self, trouble: Trouble, words: impl Into<String>) {
         self.counts[trouble as usize].fetch_add(1, Relaxed);
         self.say(words);
     }
 
-    /// Keeps the words only.
+    /// Stores the text only.
     pub(super) fn say(&self, words: impl Into<String>) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.into());
     }
 
-    /// Keeps words that are also for the standard error of the program; they must hold no payload.
+    /// Stores a text that is also for the operator; it must hold no payload.
     pub(super) fn alert(&self, words: String) {
         self.say(words.clone());
         let mut alert = self.alert.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +98,7 @@ impl Notes {
         *alert = Some((count + 1, words));
     }
 
-    /// Keeps the words on a text that was no message. The first such text is the one that tells most.
+    /// Stores the text on output that was not a message. Only the first is stored: it explains most.
     pub(super) fn noise(&self, words: String) {
         let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
         if noise.is_none() {
@@ -108,19 +108,19 @@ impl Notes {
         }
     }
 
-    /// The last thing that an operator should see, and how many there were.
+    /// Returns the number of alerts, and the text of the last one.
     pub(super) fn alerted(&self) -> Option<(u64, String)> {
         let alert = self.alert.lock().unwrap_or_else(PoisonError::into_inner);
         alert.clone()
     }
 
-    /// The words on the first text that was no message.
+    /// Returns the text on the first output that was not a message.
     pub(super) fn first_noise(&self) -> Option<String> {
         let noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
         noise.clone()
     }
 
-    /// The last words.
+    /// Returns the most recent text.
     pub(super) fn last(&self) -> Option<String> {
         self.last
             .lock()
@@ -128,7 +128,7 @@ impl Notes {
             .clone()
     }
 
-    /// All counters.
+    /// Returns all counters.
     pub(super) fn counters(&self) -> Counters {
         let n = |trouble: Trouble| self.counts[trouble as usize].load(Relaxed);
         Counters {
@@ -144,11 +144,11 @@ impl Notes {
     }
 }
 
-/// Longest message of an error or of progress that is kept, in bytes: more than callers are given, so that a secret that the
-/// end would cut is found whole.
+/// Maximum length of an error or progress message that is stored, in bytes. It exceeds the limit for callers, so that a
+/// secret across the cut is still recognized.
 pub(super) const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-/// Cuts a text to so many bytes, in whole characters, and frees the rest.
+/// Truncates a text to at most `max_bytes`, at a character boundary, and frees the rest.
 pub(super) fn cut(text: &mut String, max_bytes: usize) {
     if text.len() > max_bytes {
         let end = (0..=max_bytes).rev().find(|at| text.is_char_boundary(*at));
@@ -157,11 +157,12 @@ pub(super) fn cut(text: &mut String, max_bytes: usize) {
     }
 }
 
-/// Foreign words on one line: control and invisible characters taken out, then what looks like a secret, at most `limit`
-/// characters. For what no pipeline cleans: the words of a failed opening or list, the standard error of a child.
+/// Returns untrusted text on one line: control and invisible characters are removed, secrets redacted, and the rest cut
+/// to `limit` characters. For text that no pipeline sanitizes: errors of opening and listing, and the standard error of
+/// a process.
 pub fn harmless(words: &str, limit: usize) -> String {
     let clean = clean(words);
-    // Before it is cut: half a secret looks like none.
+    // Before cutting: half a secret is not recognized.
     let safe = Secrets::redact_text(&clean);
     let mut chars = safe.chars();
     let line = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };

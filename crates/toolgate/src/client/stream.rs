@@ -1,4 +1,4 @@
-//! A server on a stream of bytes: one task reads its lines, one writes ours.
+//! Byte stream transport (stdio): one task reads the server's lines, one writes ours.
 
 use super::{
     incoming::Carrier,
@@ -16,29 +16,29 @@ use tokio::{
 use toolgate_core::BoxFuture;
 use toolgate_wire::{message::Id, room::Claim};
 
-/// Messages that wait for the server to read. A caller waits with its request where the queue is full.
+/// Capacity of the request queue, in messages. A caller waits while it is full.
 const QUEUE: usize = 32;
-/// Cancellations and answers that wait; they may overtake requests.
+/// Capacity of the priority queue for cancellations and answers, in messages.
 const URGENT: usize = 1024;
-/// Requests that wait together are written together, up to so many bytes, so that what is urgent need not wait for long.
+/// Maximum size of a write that combines queued requests, in bytes; bounded so that priority messages do not wait long.
 const TOGETHER: usize = 64 << 10;
-/// How long answers that are still in the pipe may come in after the server stopped reading.
+/// Time for buffered answers to arrive after the server stopped reading.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// A request that waits to be written, and what it takes up meanwhile.
+/// Queued request, with the memory permit of its parameters.
 struct Request {
     id: Id,
     line: String,
     claim: Option<Arc<Claim>>,
 }
 
-/// The two queues to the task that writes.
+/// Queues to the writer task.
 struct Stream {
     out: mpsc::Sender<Request>,
     urgent: mpsc::Sender<String>,
 }
 
-/// Starts to read and write.
+/// Starts the reader and the writer task.
 pub(super) fn start(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -151,17 +151,17 @@ async fn write(
         _ = lost.wait_for(Option::is_some) => Ok(()),
         failed = work => failed,
     };
-    // Not all writers end with their drop: one half of a stream does not.
+    // Dropping is not enough for all writers: one half of a split stream does not close it.
     let _ = to.shutdown().await;
     if let Err(error) = failed {
-        // What the server wrote before it stopped reading is still worth having.
+        // Answers that the server wrote before it stopped reading are still useful.
         let mut lost = link.lost();
         let _ = tokio::time::timeout(LAST_WORDS, lost.wait_for(Option::is_some)).await;
         link.lose(&format!("its input cannot be written: {error}"));
     }
 }
 
-/// Requests that leave together, and what they take up meanwhile.
+/// Requests combined in one write, with their memory permits.
 #[derive(Default)]
 struct Together {
     text: String,
@@ -169,7 +169,7 @@ struct Together {
 }
 
 impl Together {
-    /// Adds a request that somebody still waits for.
+    /// Adds a request unless its caller gave up.
     fn add(&mut self, link: &Link, request: Request) {
         if !link.leaves(&request.id) {
             return;

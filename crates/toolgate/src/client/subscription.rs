@@ -1,4 +1,4 @@
-//! The streams by which a modern server tells what changed.
+//! Notification streams of a stateless server (`subscriptions/listen`).
 
 use super::{
     link::{Failure, Link, Listening, Purpose},
@@ -18,10 +18,10 @@ use toolgate_wire::{
     method::{LISTEN, definition::ItemKind, initialize::Implementation},
 };
 
-/// Shortest and longest wait before a stream that ended is opened again.
+/// Minimum and maximum backoff before a closed stream is reopened.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// A running subscription; dropping it ends the stream.
+/// Running subscription; dropping it closes the stream.
 pub(super) struct Subscription {
     task: JoinHandle<()>,
     answered: watch::Receiver<bool>,
@@ -34,7 +34,7 @@ impl Drop for Subscription {
 }
 
 impl Subscription {
-    /// Listens as long as the server lives. The caller makes sure that it says it tells changes.
+    /// Subscribes for as long as the connection lives. The caller checks that the server declares these notifications.
     pub(super) fn start(
         link: Arc<Link>,
         dialect: &'static Dialect,
@@ -57,14 +57,14 @@ impl Subscription {
         Subscription { task, answered }
     }
 
-    /// Waits until the server said that it tells, or refused, or that long: what changes from here on is heard.
+    /// Waits until the server acknowledged or refused, at most `limit`. Later changes are reported.
     pub(super) async fn answered(&self, limit: Duration) {
         let mut answered = self.answered.clone();
         let _ = timeout(limit, answered.wait_for(|answered| *answered)).await;
     }
 }
 
-/// What is listened to, and who listens.
+/// Requested notifications, and the `_meta` of the request.
 struct Wanted {
     client: Implementation,
     abilities: Abilities,
@@ -128,7 +128,7 @@ impl Wanted {
     }
 }
 
-/// The member of the filter that stands for a list.
+/// Returns the filter member for the list of that kind.
 fn filter(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "toolsListChanged",
@@ -147,12 +147,12 @@ async fn listen(
     loop {
         let began = Instant::now();
         let ended = hear(&link, dialect, &wanted, &answer, first).await;
-        // Whoever waits for the stream waits for the first answer only.
+        // Callers wait for the first answer only.
         answer.send_replace(true);
         first = false;
         match ended {
             Ok(_) => {}
-            // Then its lists are asked for again from time to time, as with all servers that tell nothing.
+            // The lists are then refreshed periodically, as with all servers that report no changes.
             Err(
                 Failure::Rpc(_) | Failure::Malformed(_) | Failure::Unsent(_) | Failure::Unusable(_),
             ) => {
@@ -165,7 +165,7 @@ async fn listen(
             Err(Failure::Lost { .. } | Failure::Http { .. }) if link.is_lost() => {
                 return;
             }
-            // Over HTTP a stream may end by itself.
+            // Over HTTP a stream may close at any time.
             Err(Failure::Lost { .. } | Failure::Http { .. } | Failure::NoRoom) => {}
         }
         wait = if began.elapsed() > AGAIN.1 {
@@ -177,7 +177,7 @@ async fn listen(
     }
 }
 
-/// One stream, until it ends.
+/// Runs one stream until it ends.
 async fn hear(
     link: &Link,
     dialect: &'static Dialect,
@@ -200,7 +200,7 @@ async fn hear(
     }
     answer.send_replace(true);
     if !first {
-        // What changed while no stream was open was not told.
+        // Changes while no stream was open were not reported.
         wanted.uris.iter().for_each(|uri| link.updated(uri));
     }
     ended.await

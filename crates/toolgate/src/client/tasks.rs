@@ -1,7 +1,9 @@
-//! A call that its server answers with a task: it is followed to its end, so that whoever called waits for a call.
+//! Tasks of a server: a call that the server answers with a task is followed to its end, so that the caller sees an
+//! ordinary call.
 //!
-//! The id of the task stays here: in this future, and while its questions are answered, in a slot of the call. Where the
-//! call is a task itself, the edge keeps that slot, so that a later process finds the task of the server again.
+//! The task id stays in this process: in the future of the call, and in a slot of the call while its input requests are
+//! answered. If the call itself is a task, the edge stores that slot, so that a later process finds the server's task
+//! again.
 
 use super::{
     call,
@@ -25,19 +27,19 @@ use toolgate_wire::{
     },
 };
 
-/// The slot in which the task waits while somebody answers its questions.
+/// Slot that stores the task while its input requests are answered.
 const SLOT: &str = "upstream_task";
-/// How often a server looks where it does not say.
+/// Poll interval if the server suggests none.
 const POLL: Duration = Duration::from_secs(1);
-/// The shortest and the longest wait between two looks, whatever the server says.
+/// Minimum and maximum of the poll interval, whatever the server suggests.
 const BOUNDS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
 
-/// How long a server may take over one look.
+/// Time-out of one poll.
 const LOOK: Duration = Duration::from_secs(30);
-/// How many looks in a row may come to nothing before the call fails.
+/// Number of consecutive failed polls after which the call fails.
 const FAILED: u32 = 8;
 
-/// Whether a look that failed so says nothing of the task, and may succeed later.
+/// Returns whether a failed poll says nothing about the task and may succeed later.
 fn passes(failure: &Failure) -> bool {
     match failure {
         Failure::Http { status, .. } => {
@@ -52,12 +54,12 @@ fn passes(failure: &Failure) -> bool {
     }
 }
 
-/// The wait before the next look, after so many in a row that came to nothing.
+/// Returns the backoff before the next poll, after `missed` failed ones in a row.
 fn after(poll: Duration, missed: u32) -> Duration {
     poll.saturating_mul(1 << missed.min(8)).min(BOUNDS.1)
 }
 
-/// Whether a server may answer calls of tools with tasks, and in which words.
+/// Returns the protocol of tasks with which a server may answer tool calls.
 pub(super) fn spoken(dialect: &Dialect, capabilities: &Json) -> Words {
     let has = |path: &[&str]| {
         let mut at = Some(capabilities.clone());
@@ -73,19 +75,19 @@ pub(super) fn spoken(dialect: &Dialect, capabilities: &Json) -> Words {
     }
 }
 
-/// A task of a server that is followed.
+/// Task of a server that is being followed.
 struct Followed {
     link: Arc<Link>,
     id: String,
-    /// The keys of questions that were answered.
+    /// Keys of the input requests that were answered.
     done: Vec<String>,
-    /// How long to wait before it is looked at again, as its server said.
+    /// Interval until the next poll.
     poll: Duration,
-    /// Progress so far: what its caller is told grows.
+    /// Progress reported to the caller, which must increase.
     looks: f64,
-    /// Whose it is, in the operator's words.
+    /// Configured id of the server.
     server: String,
-    /// What ends it, where nobody follows it any more.
+    /// Parameters of the cancellation, sent when the value is dropped before the task ended.
     cancel: Option<Json>,
     background: Background,
 }
@@ -107,7 +109,7 @@ impl Followed {
         (SLOT.to_owned(), kept.to_string())
     }
 
-    /// Says how the task is found again.
+    /// Stores the state that finds the task again.
     fn tell(&self, call: &Call) {
         let mut slots = call.round.slots.clone();
         slots.extend([self.slot()]);
@@ -136,7 +138,7 @@ impl Followed {
 }
 
 impl Remote {
-    /// Whether this call has to be asked for as a task (2025-11-25).
+    /// Returns whether the tool requires task execution (2025-11-25).
     pub(super) fn asks_for_task(&self, call: &Call) -> bool {
         if call.op != Op::Tool || self.peer.tasks != Words::Core {
             return false;
@@ -146,7 +148,7 @@ impl Remote {
         item.is_some_and(|item| Support::of(&item.def) == Support::Required)
     }
 
-    /// The task that a call is answered with, where it is.
+    /// Returns the task in the answer to a call, if there is one.
     pub(super) fn task_of(&self, call: &Call, result: &Json) -> Result<Option<Task>, Error> {
         let words = self.peer.tasks;
         let is = match words {
@@ -165,18 +167,18 @@ impl Remote {
             .map_err(|reason| self.upstream(format_args!("sent an invalid task: {reason}")))
     }
 
-    /// Follows a new task until it ends or asks.
+    /// Follows a new task until it ends or requires input.
     pub(super) async fn follow(&self, call: Call, task: Task) -> Result<Outcome, Error> {
         let mut followed = self.followed(&call, task.id.clone(), Vec::new());
         followed.paced(task.poll_ms);
-        // Before its caller has a task of it, so that whoever keeps that keeps this.
+        // Before the caller gets its own task, so that a store of that task includes this state.
         followed.tell(&call);
-        // Where its caller knows tasks, it has one at once; else it waits.
+        // A caller that supports tasks gets one now; others wait.
         let _known = call.background.start();
         if self.peer.tasks == Words::Core {
             return self.result_of(&call, followed).await;
         }
-        // The answer to the call never has what goes with the state.
+        // The answer to the call itself has neither a result nor input requests.
         let task = match task.status {
             Status::Working => task,
             _ => self.looked(&call, &mut followed).await?,
@@ -184,7 +186,7 @@ impl Remote {
         self.look(call, followed, task).await
     }
 
-    /// Goes on with a task whose questions were answered; none where this call has no task.
+    /// Resumes a task after its input requests were answered; `None` if this call has no task.
     pub(super) async fn resume(&self, call: &Call) -> Option<Result<Outcome, Error>> {
         let kept = call.round.slots.get(SLOT)?;
         let kept = Json::read(kept.clone().into_bytes(), &Limits::default()).ok()?;
@@ -205,9 +207,9 @@ impl Remote {
         })
     }
 
-    /// Goes on with a task that another process began and looked at last.
+    /// Resumes a task that another process started and polled last.
     async fn taken_up(&self, call: Call, mut followed: Followed) -> Result<Outcome, Error> {
-        // That one may have looked just now.
+        // The other process may have polled just now.
         tokio::time::sleep(followed.poll).await;
         let words = self.peer.tasks;
         if words == Words::None {
@@ -228,7 +230,7 @@ impl Remote {
         self.polled(call, followed, task).await
     }
 
-    /// Looks at a task of 2025-11-25 until its result can be fetched, or it asks while somebody waits for that.
+    /// Polls a task of 2025-11-25 until its result can be fetched, or until it requires input.
     async fn polled(
         &self,
         call: Call,
@@ -247,7 +249,7 @@ impl Remote {
         self.result_of(&call, followed).await
     }
 
-    /// The error for a task of which its server knows nothing any more.
+    /// Returns the error for a task that its server no longer knows.
     fn forgot(&self, call: &Call, error: &Error) -> Error {
         let text = format!(
             "{} ran as a task at the server {} while this gateway was started anew, and the server does not know that \
@@ -278,7 +280,7 @@ impl Remote {
         }
     }
 
-    /// The parameters of a request about a task.
+    /// Returns the parameters of a request about a task.
     fn about(&self, call: &Call, id: &str, more: impl FnOnce(&mut ObjectWriter)) -> Json {
         let mut o = ObjectWriter::new();
         let granted = call::granted(call, &self.peer, &self.options);
@@ -301,7 +303,7 @@ impl Remote {
             .await
     }
 
-    /// Sends the answers to its questions, then looks on.
+    /// Sends the answers to its input requests, then continues to poll.
     async fn answered(&self, call: Call, mut followed: Followed) -> Result<Outcome, Error> {
         let answers = call::for_server(&call);
         let params = self.about(&call, &followed.id, |o| {
@@ -355,12 +357,12 @@ impl Remote {
         task.map_err(|reason| self.upstream(format_args!("sent an invalid task: {reason}")))
     }
 
-    /// The error of a look that is not answered.
+    /// Returns the error of a poll that timed out.
     fn silent(&self) -> Error {
         self.upstream(format_args!("did not answer within {} s", LOOK.as_secs()))
     }
 
-    /// The error after too many looks that came to nothing.
+    /// Returns the error after too many failed polls.
     fn unseen(&self, last: &Error) -> Error {
         let text = format!(
             "the server {} runs this call as a task and did not say how it is, {FAILED} times in a row; it is not known \
@@ -371,7 +373,7 @@ impl Remote {
         Error::new(Kind::Upstream, text)
     }
 
-    /// Looks until it is over or asks something new.
+    /// Polls until the task ends or requires new input.
     async fn look(
         &self,
         call: Call,
@@ -417,7 +419,7 @@ impl Remote {
         }
     }
 
-    /// Waits for the result of a task of 2025-11-25. What it asks meanwhile comes as with any call.
+    /// Waits for the result of a task of 2025-11-25. Input requests meanwhile come as with any call.
     async fn result_of(&self, call: &Call, mut followed: Followed) -> Result<Outcome, Error> {
         let params = self.about(call, &followed.id, |_| {});
         let result = self.asked(call, tasks::RESULT, params).await;

@@ -1,4 +1,4 @@
-//! How messages reach a server: a stream of bytes, or HTTP. Nothing above it knows which.
+//! Transport trait: byte stream or HTTP, transparent to the rest of the client.
 
 use super::link::{Failure, Link};
 use http::{HeaderName, HeaderValue};
@@ -11,16 +11,16 @@ use toolgate_wire::{
 /// Headers that repeat arguments of a call.
 pub(super) type Headers = Vec<(HeaderName, HeaderValue)>;
 
-/// What headers repeat of a request, for those who route by them.
+/// Parts of a request that headers repeat, for intermediaries that route by them.
 #[derive(Default)]
 pub(super) struct Mirrored {
-    /// The revision, and the name of what is used, as they will stand in the body; absent, they are read from there.
+    /// Revision and item name as in the body; if absent, they are read from the body.
     pub(super) said: Option<(&'static str, String)>,
-    /// Those of its arguments.
+    /// Headers that repeat arguments.
     pub(super) arguments: Headers,
 }
 
-/// A request on its way out.
+/// Request to be sent.
 pub(super) struct Outgoing<'a> {
     pub(super) id: &'a Id,
     pub(super) method: &'a str,
@@ -29,16 +29,16 @@ pub(super) struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
-    /// The message.
+    /// Returns the JSON-RPC message.
     pub(super) fn line(&self) -> String {
         message::request(self.id, self.method, Some(&self.params))
     }
 }
 
-/// The way to a server. What comes back goes through [`Link::take`].
+/// Transport to a server. Incoming messages go to [`Link::take`].
 pub(super) trait Transport: Send + Sync {
-    /// Carries a request. It ends well once nothing but the reply is to be waited for. Dropping the future closes
-    /// what it opened.
+    /// Sends a request. Completes once only the reply is outstanding. Dropping the future closes the connection that it
+    /// opened.
     ///
     /// # Errors
     /// No reply will come.
@@ -48,19 +48,20 @@ pub(super) trait Transport: Send + Sync {
         request: &'a Outgoing<'a>,
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Sends a notification or an answer ahead of all requests that wait. Never waits; false where it is lost.
+    /// Sends a notification or an answer with priority over queued requests. Never waits; returns false if it is
+    /// dropped.
     fn hurry(&self, line: String) -> bool;
 
-    /// Sends the line that ends a handshake, before any request that follows.
+    /// Sends the message that ends a handshake, before any request that follows.
     fn ready<'a>(&'a self, link: &'a Link, line: String) -> BoxFuture<'a, ()>;
 
-    /// Whether a dropped request is cancelled by a notification. Else the end of its stream says so.
+    /// Returns whether a dropped request is cancelled by a notification. Otherwise, closing its stream cancels it.
     fn tells_cancel(&self, stateless: bool) -> bool;
 
-    /// Whether it is HTTP, so that the rules on headers hold.
+    /// Returns whether the transport is HTTP, so that the rules on headers apply.
     fn is_http(&self) -> bool;
 
-    /// Whether the server can send a request in a session that was opened by a handshake: a server without sessions
+    /// Returns whether the server can send requests in a session that the handshake opened. A server without sessions
     /// cannot match our answer to its request.
     fn keeps_session(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Why an answer cannot be used, and whom it belonged to.
+//! Answers that cannot be used, and the requests they belong to.
 
 use super::{
     incoming::Carrier,
@@ -12,27 +12,27 @@ use toolgate_wire::{
     unread::Unread,
 };
 
-/// Characters of a text that is no message that are quoted.
+/// Maximum length of a quotation of non-JSON output, in characters.
 const MAX_QUOTED_CHARS: usize = 120;
 
-/// Why an answer cannot be used. Quotes nothing of it.
+/// Reason why an answer cannot be used. It quotes nothing of the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Unusable {
-    /// There is no room for it.
+    /// The memory budget is exhausted.
     NoRoom,
-    /// It exceeds a limit: the name of the setting, and the limit.
+    /// It exceeds a limit: the name of the setting, and its value.
     Over(&'static str, usize),
-    /// It cannot be read; the words of the reader.
+    /// It cannot be parsed; the parser's error.
     Unreadable(ReadError),
 }
 
 impl Unusable {
-    /// It exceeds the limit of that name.
+    /// Returns the reason for an exceeded limit.
     pub(super) fn over(setting: &'static str, limit: usize) -> Unusable {
         Unusable::Over(setting, limit)
     }
 
-    /// What the reader says.
+    /// Returns the reason for a parser error.
     pub(super) fn read(error: ReadError, limits: &Limits) -> Unusable {
         match (error.kind(), error.exceeded(limits)) {
             (ReadErrorKind::NoRoom, _) => Unusable::NoRoom,
@@ -41,7 +41,7 @@ impl Unusable {
         }
     }
 
-    /// Why the request that it answers has no result.
+    /// Returns the failure of the request that it answers.
     pub(super) fn failure(&self) -> Failure {
         match self {
             Unusable::NoRoom => Failure::NoRoom,
@@ -51,7 +51,7 @@ impl Unusable {
 }
 
 impl fmt::Display for Unusable {
-    /// With the answer as its subject.
+    /// Writes a predicate whose subject is the answer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unusable::NoRoom => f.write_str("finds no room: too many bytes are in flight"),
@@ -62,7 +62,8 @@ impl fmt::Display for Unusable {
 }
 
 impl Link {
-    /// A message that cannot be used: what it answers ends at once with the reason, instead of leaving it to its deadline.
+    /// Handles an unusable message: fails the requests that it answers at once, instead of leaving them to their
+    /// time-outs.
     pub(super) fn unread(&self, why: Unusable, unread: Unread, carrier: Carrier<'_>) {
         let trouble = match why {
             Unusable::NoRoom | Unusable::Over(..) => Trouble::LongLine,
@@ -86,7 +87,7 @@ impl Link {
         }
     }
 
-    /// The request that an answer without an id belongs to, where only one can be meant.
+    /// Returns the request that an answer without an id belongs to, if only one is possible.
     pub(super) fn meant_on(&self, carrier: Carrier<'_>) -> Option<Id> {
         match carrier {
             Carrier::Stream => self.only_waiting(),
@@ -95,7 +96,8 @@ impl Link {
         }
     }
 
-    /// A text that is no message and no piece of one, such as a line of a log: it is quoted, and nothing ends for it.
+    /// Records output that is neither a message nor a part of one, for example a log line. It is quoted, and no request
+    /// fails.
     pub(super) fn noise(&self, text: &[u8], carrier: Carrier<'_>) {
         let cut = text.get(..4 * MAX_QUOTED_CHARS).unwrap_or(text);
         let quoted = harmless(String::from_utf8_lossy(cut).trim(), MAX_QUOTED_CHARS);
@@ -110,7 +112,7 @@ impl Link {
 }
 
 impl Purpose {
-    /// What the request asks for.
+    /// Returns a noun for the purpose of the request.
     fn words(&self) -> &'static str {
         match self {
             Purpose::Open => "the handshake",
