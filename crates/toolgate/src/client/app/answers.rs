@@ -1,4 +1,4 @@
-//! The application's functions answer the server.
+//! Answers to a server's input requests, by the application's functions.
 
 use super::{
     Asked, Confirming, Form, Page, Sampled, Sampling, Told, confirming, form, roots, sampling,
@@ -24,12 +24,12 @@ use toolgate_wire::{
     message::{RpcError, code},
 };
 
-/// Pages whose end is waited for, at most.
+/// Maximum number of URL elicitations whose completion is awaited.
 const PAGES: usize = 64;
-/// The code by which a client says that its user refused.
+/// Error code for an input request that the user refused.
 const USER_REFUSED: i64 = -1;
 
-/// The functions of the application. What has none is not declared.
+/// Functions of the application. A capability without a function is not declared.
 #[derive(Clone, Default)]
 pub(super) struct Functions {
     pub(super) form: Option<Asked<Form, Reply<Value>>>,
@@ -42,7 +42,7 @@ pub(super) struct Functions {
     pub(super) log: Option<Told<LogMessage>>,
 }
 
-/// Answers the questions of one server.
+/// Answers the input requests of one server.
 #[derive(Clone)]
 pub(super) struct Answers(Arc<Inner>);
 
@@ -54,9 +54,9 @@ struct Inner {
     size: Size,
     asking: Asking,
     secrets: Secrets,
-    /// Where questions outside of calls are recorded, once that is known.
+    /// Audit recorder for input requests outside of calls, once it is known.
     recorder: OnceLock<Arc<Recorder>>,
-    /// How many questions a person thinks about: meanwhile no time is counted.
+    /// Number of open input requests: while it is above 0, the time-outs of calls are paused.
     open: watch::Sender<usize>,
 }
 
@@ -75,12 +75,12 @@ impl Answers {
         }))
     }
 
-    /// Where questions outside of calls are recorded.
+    /// Sets the recorder for input requests outside of calls.
     pub(super) fn record(&self, recorder: Arc<Recorder>) {
         let _ = self.0.recorder.set(recorder);
     }
 
-    /// What is declared.
+    /// Returns the client capabilities to declare.
     pub(super) fn abilities(&self, extensions: Option<Json>) -> Abilities {
         let has = &self.0.functions;
         Abilities {
@@ -94,7 +94,7 @@ impl Answers {
         }
     }
 
-    /// How many questions are open.
+    /// Returns a receiver of the number of open input requests.
     pub(super) fn open(&self) -> watch::Receiver<usize> {
         self.0.open.subscribe()
     }
@@ -111,10 +111,11 @@ impl Answers {
         self.0.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a question, as its result in the protocol.
+    /// Answers an input request with the result that the protocol defines.
     ///
     /// # Errors
-    /// There is no function for it, it breaks the rules, or the application's answer does not fit.
+    /// The application has no function for it, the request is invalid, or the application's answer does not match the
+    /// form.
     pub(super) async fn to(&self, ask: &AskKind) -> Result<Json, Error> {
         let _open = Open::new(&self.0.open);
         match ask {
@@ -189,7 +190,7 @@ impl Answers {
             .map_err(|reason| Error::new(Kind::Bug, reason))
     }
 
-    /// A question that came on no pipeline, cleaned as one that did.
+    /// Sanitizes and checks an input request that came outside of a pipeline, by the same rules.
     fn clean(&self, ask: AskKind) -> Result<AskKind, Error> {
         let mut questions = Questions {
             asks: vec![Ask {
@@ -259,7 +260,7 @@ impl fmt::Debug for Answers {
     }
 }
 
-/// A question that a person thinks about.
+/// Open input request; counted until it is dropped.
 struct Open<'a>(&'a watch::Sender<usize>);
 
 impl Open<'_> {
@@ -293,7 +294,7 @@ fn against(reason: &'static str) -> Error {
     )
 }
 
-/// What the server is told.
+/// Returns the JSON-RPC error for the server.
 fn refused(error: &Error) -> RpcError {
     let code = match error.kind() {
         Kind::Unsupported(_) => code::METHOD_NOT_FOUND,

@@ -1,4 +1,4 @@
-//! What an application brings along, and which duties it sets otherwise.
+//! Builder of a client: settings and functions of the application.
 
 use super::{
     CallEvent, Confirming, Form, Page, Sampled, Sampling, Told, answers::Functions,
@@ -25,7 +25,8 @@ use toolgate_wire::{
     method::initialize::Implementation,
 };
 
-/// A client in the making. Every duty of a client is on; what the application does not answer is not declared.
+/// Builder of a [`Client`](super::Client). All client policies are on by default. A capability without a function of
+/// the application is not declared.
 ///
 /// ```
 /// # use toolgate::{Client, Server, handlers::ask::Reply};
@@ -76,7 +77,7 @@ pub struct ClientBuilder {
     wrong: Option<String>,
 }
 
-/// Pins that last as long as the client.
+/// Returns pins that last as long as the client.
 fn in_memory() -> Pins {
     Pins::new(Arc::new(Memory::new()), Arc::new(Recorder::log()))
 }
@@ -107,25 +108,26 @@ impl ClientBuilder {
         }
     }
 
-    /// Who the application says it is: name and version.
+    /// Sets the name and version that the client sends to the server.
     pub fn name(self, name: &str, version: &str) -> ClientBuilder {
         self.info(Implementation::new(name, version))
     }
 
-    /// Who the application says it is, with title, icons and the like.
+    /// Sets the client's name and version, with title, icons and other members of `clientInfo`.
     pub fn info(mut self, info: Implementation) -> ClientBuilder {
         self.client = Some(info);
         self
     }
 
-    /// How the server is called in questions, rules and records; else the name of its program, its host, or its own.
+    /// Sets the server id for input requests, rules and the audit log. Default: the name of its program, its host, or
+    /// its own name.
     pub fn id(mut self, id: &str) -> ClientBuilder {
         self.id = Some(id.to_owned());
         self
     }
 
-    /// Speaks only this revision of the protocol, or those of several calls, the first before the others. All, where
-    /// nothing is said.
+    /// Restricts the protocol to this revision. Several calls allow several revisions, in order of preference. Default:
+    /// all.
     pub fn revision(mut self, revision: &str) -> ClientBuilder {
         match dialect::find(revision) {
             Some(dialect) => self.revisions.push(dialect),
@@ -134,9 +136,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Uses a session (2025-11-25 or older) with a server that offers one beside the newest revision; the newest is
-    /// the default. Tools of many SDKs can ask their user in a session only. Over HTTP a server that keeps no session
-    /// is used in the newest revision all the same.
+    /// Sets the preference for servers that support legacy and stateless revisions. With [`EraPreference::Session`] the
+    /// client uses a session (2025-11-25 or older) if the server keeps one. Tools of many SDKs can request user input
+    /// only in a session. Default: the newest revision.
     ///
     /// ```no_run
     /// # async fn open() -> Result<(), toolgate::Error> {
@@ -155,13 +157,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Longest time until the server is open; 30 s.
+    /// Sets the time-out of opening the server. Default: 30 s.
     pub fn start(mut self, limit: Duration) -> ClientBuilder {
         self.start = limit;
         self
     }
 
-    /// Declares an extension by its identifier, with its settings: an object.
+    /// Declares an extension by its identifier, with its settings, which must be an object.
     pub fn extension(mut self, id: &str, settings: Value) -> ClientBuilder {
         if !settings.is_object() || !id.contains('/') {
             self.fault(format!("the extension {id:?} needs an identifier with a prefix, as in com.example/thing, and an object of settings"));
@@ -171,8 +173,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Answers a form. Members that an answer leaves out are filled in with the defaults of the form, and an answer
-    /// that does not fit it is not sent: the call fails.
+    /// Sets the function that answers form elicitations. Omitted fields are filled with the form's defaults. An answer
+    /// that does not match the form is not sent, and the call fails.
     pub fn on_elicit<F, A>(mut self, fill: F) -> ClientBuilder
     where
         F: Fn(Form) -> A + Send + Sync + 'static,
@@ -182,8 +184,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Opens a page for the user; `Reply::Accepted(())` says that the user agreed to go there. See [`Page`] for what
-    /// has to be shown first.
+    /// Sets the function that answers URL elicitations, by opening a page for the user. `Reply::Accepted(())` means
+    /// that the user agreed to open it. See [`Page`] for what must be shown first.
     pub fn on_elicit_url<F, A>(mut self, open: F) -> ClientBuilder
     where
         F: Fn(Page) -> A + Send + Sync + 'static,
@@ -193,13 +195,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Hears that the user is done with a page, by its id (2025-11-25). Ids that were not asked for are ignored.
+    /// Sets the function that receives the id of a completed URL elicitation (2025-11-25). Unknown ids are ignored.
     pub fn on_page_done(mut self, done: impl Fn(String) + Send + Sync + 'static) -> ClientBuilder {
         self.functions.page_done = Some(Arc::new(done));
         self
     }
 
-    /// Asks the application's model. `Err` says why a person did not let the question pass.
+    /// Sets the function that answers sampling requests with the application's model. `Err` is the reason why a person
+    /// rejected the request.
     pub fn on_sample<F, A>(mut self, sample: F) -> ClientBuilder
     where
         F: Fn(Sampling) -> A + Send + Sync + 'static,
@@ -209,20 +212,21 @@ impl ClientBuilder {
         self
     }
 
-    /// Says that the function of [`ClientBuilder::on_sample`] takes tools along. Without it a question that brings
-    /// tools is refused.
+    /// Declares that the function of [`ClientBuilder::on_sample`] supports tools. Otherwise sampling requests with
+    /// tools are rejected.
     pub fn sample_with_tools(mut self) -> ClientBuilder {
         self.functions.sample_tools = true;
         self
     }
 
-    /// Names the folders and files that the server may work on, as `file://` addresses.
+    /// Sets the roots: the directories and files that the server may use, as `file://` URIs.
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> ClientBuilder {
         self.functions.roots = Some(roots.into_iter().collect());
         self
     }
 
-    /// Hears log messages of the server from this level on. The protocol is about to drop them.
+    /// Sets the function that receives log messages of the server, and their minimum level. The specification
+    /// deprecates log messages.
     pub fn on_log(
         mut self,
         level: Level,
@@ -233,8 +237,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Is asked about every call of a tool before it is sent, with exactly what would be sent. `Err` says why not; the
-    /// model may read it.
+    /// Sets the function that confirms every tool call before it is sent, with exactly what would be sent. `Err` is the
+    /// reason of the refusal; the model may see it.
     pub fn confirm<F, A>(mut self, confirm: F) -> ClientBuilder
     where
         F: Fn(Confirming) -> A + Send + Sync + 'static,
@@ -244,15 +248,15 @@ impl ClientBuilder {
         self
     }
 
-    /// Is told of every call as it begins and ends. The function must not block.
+    /// Sets the function that receives every call as it begins and ends. It must not block.
     pub fn observe(mut self, told: impl Fn(CallEvent) + Send + Sync + 'static) -> ClientBuilder {
         self.observe = Some(Arc::new(told));
         self
     }
 
-    /// Allows only tools whose names fit one of these patterns, in which `*` is any run of characters and `?` is one.
-    /// The others are not listed and cannot be called. `resource:` and `prompt:` before a pattern speak of resources,
-    /// by their URIs, and of prompts; as long as no such pattern is given, all of those are allowed.
+    /// Allows only tools whose names match one of these patterns, in which `*` matches any run of characters and `?`
+    /// one character. Other tools are not listed and cannot be called. Patterns with the prefix `resource:` or
+    /// `prompt:` apply to resources, by URI, and to prompts. Without any such pattern, all of those are allowed.
     pub fn allow<S: Into<String>>(
         mut self,
         patterns: impl IntoIterator<Item = S>,
@@ -261,129 +265,132 @@ impl ClientBuilder {
         self
     }
 
-    /// Hides and refuses what fits one of these patterns, whatever else is allowed.
+    /// Hides and denies items that match one of these patterns, even if another pattern allows them.
     pub fn deny<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> ClientBuilder {
         self.deny.extend(patterns.into_iter().map(Into::into));
         self
     }
 
-    /// Hears of definitions that changed since they were first seen, and are hidden now. The function must not block.
+    /// Sets the function that receives definitions that changed since they were pinned and are now hidden. It must not
+    /// block.
     pub fn on_pin(mut self, told: impl Fn(PinEvent) + Send + Sync + 'static) -> ClientBuilder {
         self.on_pin = Some(Arc::new(told));
         self
     }
 
-    /// Pins definitions otherwise than in memory and at first sight: in a store that outlives the program, say, or such
-    /// that a person accepts each. What the server is has to be said there, or its id alone is.
+    /// Replaces the pins, for example with ones that outlive the process, or that require a person to accept each
+    /// definition. Set the server's identity there; otherwise only its id identifies it. Default: in memory, pinned on
+    /// first use.
     pub fn pins(mut self, pins: Pins) -> ClientBuilder {
         self.pins = Some(pins);
         self
     }
 
-    /// Takes definitions as they come, also when they change.
+    /// Disables pins: definitions are accepted even when they change.
     pub fn no_pins(mut self) -> ClientBuilder {
         self.pins = None;
         self
     }
 
-    /// Adds a rule about what may be used.
+    /// Adds a rule that decides calls.
     pub fn guard(mut self, rule: impl Rule) -> ClientBuilder {
         self.duties.rules.push(Arc::new(rule));
         self
     }
 
-    /// Believes what the server says of its tools; see [`Listed::hints`](super::Listed::hints).
+    /// Trusts the server's annotations; see [`Listed::hints`](super::Listed::hints).
     pub fn trust_annotations(mut self) -> ClientBuilder {
         self.trusted = true;
         self
     }
 
-    /// How long a call may take without an answer or progress; 60 s.
+    /// Sets the time that a call may take without an answer or progress. Default: 60 s.
     pub fn timeout(mut self, silence: Duration) -> ClientBuilder {
         self.duties.deadline.silence = PerServer::all(silence);
         self
     }
 
-    /// How long a call may take at most, whatever its progress; 15 minutes. The time in which the application answers
-    /// questions does not count.
+    /// Sets the maximum time of a call, whatever its progress. Time during which the application answers input requests
+    /// does not count. Default: 15 minutes.
     pub fn longest(mut self, hard: Duration) -> ClientBuilder {
         self.duties.deadline.hard = hard;
         self
     }
 
-    /// How often each tool may be called; 6,000 a minute.
+    /// Sets the rate limit of each tool. Default: 6,000 calls a minute.
     pub fn rate(mut self, quota: Quota) -> ClientBuilder {
         self.duties.rate = Rate::new(Vec::new(), quota);
         self
     }
 
-    /// How large things may be.
+    /// Sets the size limits.
     pub fn size(mut self, size: Size) -> ClientBuilder {
         self.duties.size = size;
         self
     }
 
-    /// What becomes of results that break their schema; they are held back.
+    /// Sets the policy for results that do not match their output schema. Default: they are blocked.
     pub fn output_schema(mut self, duty: OutputSchema) -> ClientBuilder {
         self.duties.output_schema = duty;
         self
     }
 
-    /// What becomes of secrets in results; they are redacted.
+    /// Sets the policy for secrets in results. Default: they are redacted.
     pub fn secrets(mut self, found: OnSecret) -> ClientBuilder {
         self.duties.cleaning.secrets.found = PerServer::all(found);
         self
     }
 
-    /// What becomes of calls with secrets in their arguments; the application is asked, or they are refused where
-    /// nothing was set to answer.
+    /// Sets the policy for secrets in arguments. Default: the application must confirm the call; it is denied if
+    /// [`ClientBuilder::confirm`] is not set.
     pub fn leaks(mut self, found: OnLeak) -> ClientBuilder {
         self.duties.cleaning.leaks.found = PerServer::all(found);
         self
     }
 
-    /// What becomes of calls with placeholders such as `[redacted:RULE]` in their arguments, which would replace the
-    /// original; the application is asked, or they are refused if nothing was set to answer.
+    /// Sets the policy for placeholders in arguments, for example `[redacted:RULE]`, which would overwrite the original
+    /// value. Default: the application must confirm the call; it is denied if [`ClientBuilder::confirm`] is not set.
     pub fn placeholders(mut self, found: OnPlaceholder) -> ClientBuilder {
         self.duties.cleaning.placeholders.found = PerServer::all(found);
         self
     }
 
-    /// What the server may ask in the middle of a call. Forms that ask for a secret and pages that are not at `https` are
-    /// refused; the model may be asked as often as the server likes, where [`ClientBuilder::on_sample`] answers.
+    /// Sets the policy for input requests. By default, forms that ask for a secret and pages without `https` are
+    /// rejected. Sampling is not limited if [`ClientBuilder::on_sample`] is set.
     pub fn asking(mut self, asking: Asking) -> ClientBuilder {
         self.duties.asking = asking;
         self
     }
 
-    /// How often one call may come back with questions; 10.
+    /// Sets the maximum number of rounds of input requests per call. Default: 10.
     pub fn rounds(mut self, rounds: u32) -> ClientBuilder {
         self.rounds = rounds;
         self
     }
 
-    /// Where calls are recorded; as events of `tracing` under `toolgate::audit`, without contents.
+    /// Sets the audit recorder. Default: events of `tracing` with the target `toolgate::audit`, without contents.
     pub fn record(mut self, recorder: Arc<Recorder>) -> ClientBuilder {
         self.audit = None;
         self.duties.recorder = recorder;
         self
     }
 
-    /// Records calls in a hash-chained log in that folder: on the disk before a call is sent and before its answer is
-    /// given out. Where it cannot be written, nothing is called. `toolgate audit verify` checks it.
+    /// Records calls in a hash-chained audit log in that directory. Records are on disk before the call is sent and
+    /// before its result is returned. If the log cannot be written, calls fail. `toolgate audit verify` verifies the
+    /// log.
     pub fn audit_in(mut self, folder: impl Into<PathBuf>) -> ClientBuilder {
         self.audit = Some(folder.into());
         self
     }
 
-    /// Sets a name in the environment of the server that [`ClientBuilder::spawn`] starts. Of our own it gets `PATH`,
-    /// `HOME`, the locale and the like, and nothing else.
+    /// Sets an environment variable of the server that [`ClientBuilder::spawn`] starts. Of our own environment the
+    /// server gets only an allowlist: `PATH`, `HOME`, the locale and similar.
     pub fn env(mut self, name: &str, value: &str) -> ClientBuilder {
         self.process.set.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Passes names of our own environment on to the server that [`ClientBuilder::spawn`] starts.
+    /// Passes variables of our own environment to the server that [`ClientBuilder::spawn`] starts.
     pub fn pass_env<S: Into<String>>(
         mut self,
         names: impl IntoIterator<Item = S>,
@@ -392,38 +399,38 @@ impl ClientBuilder {
         self
     }
 
-    /// The folder in which the server runs that [`ClientBuilder::spawn`] starts; our own.
+    /// Sets the working directory of the server that [`ClientBuilder::spawn`] starts. Default: our own.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> ClientBuilder {
         self.process.folder = Some(folder.into());
         self
     }
 
-    /// Hears what the server writes to its standard error, line by line, in place of our own standard error. It is no
-    /// sign of a failure. The function must not block.
+    /// Sets the function that receives the server's standard error, line by line; otherwise it goes to our standard
+    /// error. Output there does not mean a failure. The function must not block.
     pub fn on_stderr(mut self, line: impl Fn(String) + Send + Sync + 'static) -> ClientBuilder {
         self.process.stderr = Some(Arc::new(line));
         self
     }
 
-    /// How long the server may take to end after its input was closed, and once more after it was asked to end; 2 s.
+    /// Sets the time that the server may take to exit after its input is closed, and again after SIGTERM. Default: 2 s.
     pub fn grace(mut self, grace: Duration) -> ClientBuilder {
         self.process.grace = grace;
         self
     }
 
-    /// How a server is reached over HTTP.
+    /// Sets the options for HTTP connections.
     pub fn http(mut self, http: HttpOptions) -> ClientBuilder {
         self.http = http;
         self
     }
 
-    /// Who has tokens for a server over HTTP; see [`HttpOptions::credentials`].
+    /// Sets the source of access tokens for a server over HTTP; see [`HttpOptions::credentials`].
     pub fn credentials(mut self, credentials: impl Credentials) -> ClientBuilder {
         self.http = self.http.credentials(credentials);
         self
     }
 
-    /// Sends a header with every request over HTTP, for example `Authorization`.
+    /// Sends a header with every HTTP request, for example `Authorization`.
     pub fn header(mut self, name: &str, value: &str) -> ClientBuilder {
         match std::mem::take(&mut self.http).header(name, value) {
             Ok(http) => self.http = http,
@@ -432,7 +439,7 @@ impl ClientBuilder {
         self
     }
 
-    /// The first fault is told when the client is made.
+    /// Records a fault. The first one is returned when the client is opened.
     fn fault(&mut self, what: String) {
         self.wrong.get_or_insert(what);
     }
@@ -465,7 +472,7 @@ impl ClientBuilder {
         Ok(Arc::new(recorder))
     }
 
-    /// The pins, for the server of that id.
+    /// Returns the pins for the server of that id.
     pub(super) fn pins_of(&self, server: &str, recorder: &Arc<Recorder>) -> Option<Pins> {
         let pins = self.pins.clone()?.recorded(recorder.clone()).only(server);
         Some(match self.on_pin.clone() {
@@ -474,7 +481,7 @@ impl ClientBuilder {
         })
     }
 
-    /// The patterns as rules. They speak of full names, `server.tool`.
+    /// Returns the patterns as access rules, for full names of the form `server.tool`.
     pub(super) fn access(&self, server: &str) -> Access {
         let full = |pattern: &String| Pattern::new(format!("{server}.{pattern}"));
         let rule = |patterns: &[String], then, label: &str| AccessRule {

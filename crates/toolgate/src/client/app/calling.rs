@@ -1,4 +1,4 @@
-//! A call of a tool that is about to be made.
+//! Tool calls with options.
 
 use super::{CallResult, Client, errors::invalid, rounds::Wishes};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use std::{
 use toolgate_core::{Error, Json, Op, Progress};
 use toolgate_wire::json::{Kind, ObjectWriter};
 
-/// A call of a tool that is about to be made: `.await` makes it. Dropping it then cancels the call, also at the server.
+/// Tool call with options: `.await` sends it. Dropping the future then cancels the call, also at the server.
 #[must_use = "a call is made by .await"]
 pub struct Calling<'a> {
     client: &'a Client,
@@ -30,20 +30,20 @@ impl<'a> Calling<'a> {
         }
     }
 
-    /// Is told how far the call is. The function must not block.
+    /// Sets the function that receives progress. It must not block.
     pub fn progress(mut self, told: impl Fn(Progress) + Send + Sync + 'static) -> Calling<'a> {
         self.wishes.progress = Some(Arc::new(told));
         self
     }
 
-    /// Waits so long without an answer or progress, in place of [`ClientBuilder::timeout`](super::ClientBuilder::timeout).
-    /// The hard limit of the client stays.
+    /// Sets the time that the call may take without an answer or progress, instead of
+    /// [`ClientBuilder::timeout`](super::ClientBuilder::timeout). The client's maximum time still applies.
     pub fn timeout(mut self, timeout: Duration) -> Calling<'a> {
         self.wishes.timeout = Some(timeout);
         self
     }
 
-    /// Sends exactly these arguments, to the byte: numbers of any size, the order of members.
+    /// Sends exactly these arguments, byte for byte: numbers of any size, and the order of members.
     pub fn exact(mut self, arguments: Json) -> Calling<'a> {
         self.arguments = match arguments.kind() {
             Kind::Object => Ok(arguments),
@@ -71,7 +71,7 @@ impl<'a> IntoFuture for Calling<'a> {
     }
 }
 
-/// Arguments as JSON: an object, or nothing for none.
+/// Converts arguments to JSON: an object, or `()` for none.
 pub(super) fn object(arguments: impl Serialize) -> Result<Json, Error> {
     let value = serde_json::to_value(arguments)
         .map_err(|error| invalid("what JSON can say", error.to_string()))?;

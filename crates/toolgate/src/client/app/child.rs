@@ -1,4 +1,4 @@
-//! The process of a server that was started here, and its end.
+//! Process of a spawned server, and its termination.
 
 use super::{Told, errors::unusable};
 use crate::client::lines::{Line, Lines};
@@ -20,14 +20,14 @@ use toolgate_core::{Error, Kind};
 use toolgate_guardian::{DEFAULT_ALLOW, environment};
 use toolgate_wire::room::Account;
 
-/// The longest line of standard error that is handed on, in bytes.
+/// Maximum length of a line of standard error, in bytes.
 const LINE: usize = 64 << 10;
-/// How long the last lines of standard error may take to come.
+/// Time for the last lines of standard error to arrive.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How often a process is looked at, should a signal get lost.
+/// Interval at which a process is polled in case a signal is lost.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How a server is started.
+/// Settings for starting a server process.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) set: Vec<(String, String)>,
@@ -49,23 +49,23 @@ impl Default for Settings {
     }
 }
 
-/// A process that somebody uses; dropping it begins its end.
+/// Running process; dropping it starts its termination.
 pub(super) struct Process {
     closing: watch::Sender<bool>,
     gone: watch::Receiver<bool>,
 }
 
 impl Process {
-    /// Ends it, and waits until it is gone.
+    /// Terminates the process, and waits until it has exited.
     pub(super) async fn close(&self) {
         self.closing.send_replace(true);
         let mut gone = self.gone.clone();
-        // An error says that whoever kept it is gone, and it with him.
+        // An error means that the supervising task is gone, and the process with it.
         let _ = gone.wait_for(|gone| *gone).await;
     }
 }
 
-/// The name of a program without its folders.
+/// Returns the file name of a program, without directories and extension.
 pub(super) fn name(command: &[OsString]) -> String {
     let program = command.first().and_then(|p| Path::new(p).file_stem());
     program.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
@@ -74,7 +74,7 @@ pub(super) fn name(command: &[OsString]) -> String {
 /// Starts a process.
 ///
 /// # Errors
-/// There is no command, or it cannot be run.
+/// The command is empty or cannot be run.
 pub(super) fn start(
     command: &[OsString],
     settings: &Settings,
@@ -121,7 +121,7 @@ pub(super) fn start(
     Ok((process, stdout, stdin))
 }
 
-/// Hands on what a server writes to its standard error.
+/// Passes on the server's standard error, line by line.
 fn hear((stderr, told): (ChildStderr, Told<String>)) -> JoinHandle<()> {
     #[allow(
         clippy::disallowed_methods,
@@ -137,7 +137,7 @@ fn hear((stderr, told): (ChildStderr, Told<String>)) -> JoinHandle<()> {
     })
 }
 
-/// Keeps a process until it is gone, one way or another.
+/// Supervises a process until it has exited.
 fn keep(child: Child, group: Pid, grace: Duration, stderr: Option<JoinHandle<()>>) -> Process {
     let (closing, closed) = watch::channel(false);
     let (ended, gone) = watch::channel(false);
@@ -163,30 +163,30 @@ async fn reap(mut child: Child) {
     let _ = child.wait().await;
 }
 
-/// A process group; dropping it ends all that is in it at once.
+/// Process group; dropping it kills all its processes at once.
 struct Group(Option<Pid>);
 
 impl Group {
-    /// Waits until the process ends or nobody wants it any more; ends it in steps, and all others in its group.
+    /// Waits until the process exits or is closed; then terminates it in steps, and the rest of its group.
     async fn end(&mut self, mut closed: watch::Receiver<bool>, grace: Duration) {
         let Some(group) = self.0 else { return };
         tokio::select! {
             () = exited(group) => {}
             () = unwanted(&mut closed) => {
-                // Its input is closed by now.
+                // The process's input is already closed.
                 if timeout(grace, exited(group)).await.is_err() {
                     let _ = kill_process_group(group, Signal::TERM);
                     let _ = timeout(grace, exited(group)).await;
                 }
             }
         }
-        // The leader is not reaped yet, so the number means no other group.
+        // The leader is not reaped yet, so the id still belongs to this group.
         self.0 = None;
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
-/// Ends when the process is closed, or nobody has it any more.
+/// Waits until the process is closed or dropped.
 async fn unwanted(closed: &mut watch::Receiver<bool>) {
     let _ = closed.wait_for(|closed| *closed).await;
 }
@@ -199,7 +199,7 @@ impl Drop for Group {
     }
 }
 
-/// Ends when a process of ours has ended, and leaves it to be reaped.
+/// Waits until one of our processes has exited, without reaping it.
 async fn exited(process: Pid) {
     let mut children = signal(SignalKind::child()).ok();
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;

@@ -1,4 +1,4 @@
-//! What an application does with a server.
+//! MCP client for applications.
 
 use super::{
     CallEvent, CallResult, Calling, ClientBuilder, IntoServer, Listed, Told, answers::Answers,
@@ -21,10 +21,11 @@ use toolgate_core::{
 use toolgate_policy::Pins;
 use toolgate_wire::{dialect, json::ObjectWriter, method::initialize::Implementation};
 
-/// One server for one application, in every revision of the protocol, with the duties of a client on: arguments and
-/// results are checked against their schemas, text is cleaned, sizes, time and rate are limited, and calls are recorded.
+/// MCP client of one server, for applications, in every protocol revision. All client policies are on: arguments and
+/// results are checked against their schemas, text is sanitized, size, time and rate are limited, and calls are
+/// recorded.
 ///
-/// Cheap to clone. The server is closed with the last clone, or by [`Client::close`].
+/// Cheap to clone. The connection is closed with the last clone, or by [`Client::close`].
 ///
 /// ```no_run
 /// # use serde_json::json;
@@ -44,21 +45,21 @@ use toolgate_wire::{dialect, json::ObjectWriter, method::initialize::Implementat
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
-/// What all clones share. The server is let go before whatever keeps its process.
+/// State that all clones share. The connection is dropped before the owner of its process.
 pub(super) struct Inner {
     pub(super) service: Arc<dyn Service>,
     pub(super) remote: Arc<Remote>,
-    /// How the server is called.
+    /// Server id.
     pub(super) id: Arc<str>,
     pub(super) pins: Option<Pins>,
     pub(super) answers: Answers,
     pub(super) abilities: Abilities,
     pub(super) caller: Caller,
-    /// How all of its calls are seen.
+    /// Request information that all calls share.
     pub(super) seen: Arc<Seen>,
     pub(super) rounds: u32,
     pub(super) observe: Option<Told<CallEvent>>,
-    /// From which level on log messages are wanted.
+    /// Minimum log level, if log messages are wanted.
     pub(super) logs: Mutex<Option<Level>>,
     pub(super) ending: Ending,
 }
@@ -72,7 +73,7 @@ impl Client {
         &self.0
     }
 
-    /// A client with more than the defaults.
+    /// Returns a builder, to set more than the defaults.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::new()
     }
@@ -80,7 +81,7 @@ impl Client {
     /// Starts a server as a process and opens it; see [`ClientBuilder::spawn`].
     ///
     /// # Errors
-    /// It cannot be started or opened.
+    /// The server cannot be started or opened.
     pub async fn spawn<S: Into<OsString>>(
         command: impl IntoIterator<Item = S>,
     ) -> Result<Client, Error> {
@@ -90,52 +91,52 @@ impl Client {
     /// Opens a server over HTTP; see [`ClientBuilder::connect`].
     ///
     /// # Errors
-    /// It cannot be reached or opened.
+    /// The server cannot be reached or opened.
     pub async fn connect(url: &str) -> Result<Client, Error> {
         Client::builder().connect(url).await
     }
 
-    /// Opens a server of this very program; see [`ClientBuilder::in_process`].
+    /// Opens a server in the same process; see [`ClientBuilder::in_process`].
     ///
     /// # Errors
-    /// It cannot be built or opened.
+    /// The server cannot be built or opened.
     pub async fn in_process(server: impl IntoServer) -> Result<Client, Error> {
         Client::builder().in_process(server).await
     }
 
-    /// The tools, as far as the application allows them.
+    /// Lists the tools that the application allows.
     ///
     /// # Errors
-    /// The server does not list them.
+    /// The list cannot be read.
     pub async fn tools(&self) -> Result<Vec<Listed>, Error> {
         self.list(ItemKind::Tool).await
     }
 
-    /// The resources.
+    /// Lists the resources.
     ///
     /// # Errors
-    /// The server does not list them.
+    /// The list cannot be read.
     pub async fn resources(&self) -> Result<Vec<Listed>, Error> {
         self.list(ItemKind::Resource).await
     }
 
-    /// The templates of resources.
+    /// Lists the resource templates.
     ///
     /// # Errors
-    /// The server does not list them.
+    /// The list cannot be read.
     pub async fn templates(&self) -> Result<Vec<Listed>, Error> {
         self.list(ItemKind::Template).await
     }
 
-    /// The prompts.
+    /// Lists the prompts.
     ///
     /// # Errors
-    /// The server does not list them.
+    /// The list cannot be read.
     pub async fn prompts(&self) -> Result<Vec<Listed>, Error> {
         self.list(ItemKind::Prompt).await
     }
 
-    /// A whole list: pages are joined, and it is kept as long as the server says that it is good.
+    /// Returns a complete list, from all pages. It is cached as long as the server allows.
     pub(super) async fn list(&self, kind: ItemKind) -> Result<Vec<Listed>, Error> {
         let ask = List::all(self.0.caller.clone(), kind);
         let catalog = self.0.service.list(ask).await?;
@@ -143,18 +144,22 @@ impl Client {
         Ok(good.cloned().map(Listed).collect())
     }
 
-    /// Calls a tool. `arguments` is what becomes a JSON object; `()` for none.
+    /// Calls a tool. `arguments` must serialize to a JSON object; use `()` for none.
+    ///
+    /// A failure of the tool itself is a result, not an error; see [`CallResult::is_error`].
     ///
     /// # Errors
-    /// Above all [`Kind::Invalid`](crate::Kind::Invalid): the arguments do not fit the tool, and nothing was sent;
-    /// [`Kind::Refused`](crate::Kind::Refused): the application or its user said no, or the result was held back;
-    /// [`Kind::Late`](crate::Kind::Late); [`Kind::Answered`](crate::Kind::Answered): an error of the protocol, with its
-    /// code. A failure of the tool itself is a result.
+    /// - [`Kind::Invalid`](crate::Kind::Invalid): the arguments do not match the tool's schema; nothing was sent.
+    /// - [`Kind::Refused`](crate::Kind::Refused): the application or its user denied the call, or the result was
+    ///   blocked.
+    /// - [`Kind::Late`](crate::Kind::Late): the call timed out.
+    /// - [`Kind::Answered`](crate::Kind::Answered): the server answered with a JSON-RPC error, of this code.
+    /// - Other kinds if the server fails.
     pub async fn call(&self, tool: &str, arguments: impl Serialize) -> Result<CallResult, Error> {
         self.call_with(tool, arguments).await
     }
 
-    /// A call of a tool with more than its arguments.
+    /// Returns a tool call with options; `.await` sends it.
     ///
     /// ```no_run
     /// # use serde_json::json;
@@ -174,7 +179,7 @@ impl Client {
         Calling::new(self, tool, arguments)
     }
 
-    /// Reads a resource, also one that no list shows.
+    /// Reads a resource, listed or not.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -188,7 +193,7 @@ impl Client {
         }
     }
 
-    /// Fetches a prompt. Its arguments are texts.
+    /// Fetches a prompt. The values of its arguments are strings.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -204,8 +209,8 @@ impl Client {
         }
     }
 
-    /// What an argument of a prompt may be, of which `value` is typed already; `known` are arguments that are settled.
-    /// Nothing, where the server completes nothing.
+    /// Completes an argument of a prompt, of which `value` is typed so far. `known` holds the arguments that are
+    /// already set. The result is empty if the server does not support completion.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -220,7 +225,7 @@ impl Client {
         self.complete(op, prompt, (argument, value), known).await
     }
 
-    /// What a variable of a template of resources may be; the rest is as in [`Client::complete_prompt`].
+    /// Completes a variable of a resource template; otherwise as [`Client::complete_prompt`].
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -264,10 +269,10 @@ impl Client {
         }
     }
 
-    /// Tells when a list goes stale, or one of these resources. The next list or read brings the new content.
+    /// Subscribes to changes of the lists and of these resources. The next list or read returns the new content.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server cannot be reached.
     pub async fn changes<S: Into<String>>(
         &self,
         resources: impl IntoIterator<Item = S>,
@@ -279,28 +284,28 @@ impl Client {
         self.0.service.changes(want).await
     }
 
-    /// Whether the server answers.
+    /// Checks that the server answers.
     ///
     /// # Errors
-    /// It does not.
+    /// The server does not answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.0.remote.ping().await
     }
 
-    /// From which level on log messages are wanted. They go to [`ClientBuilder::on_log`].
+    /// Sets the minimum level of log messages, which go to [`ClientBuilder::on_log`].
     ///
     /// # Errors
-    /// The server refuses, or does not answer.
+    /// The server rejects the request, or does not answer.
     pub async fn log_level(&self, level: Level) -> Result<(), Error> {
         self.0.remote.set_log_level(level.word()).await?;
         *self.0.logs.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
         Ok(())
     }
 
-    /// Puts other roots in the place of those of [`ClientBuilder::roots`], and tells the server where it wants to know.
+    /// Replaces the roots of [`ClientBuilder::roots`], and notifies the server if they were declared.
     ///
     /// # Errors
-    /// One is no `file://` address; then nothing changed.
+    /// A URI is not a `file://` URI; then nothing changes.
     pub fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
         roots::check(&roots)?;
         self.0.answers.set_roots(roots);
@@ -310,28 +315,27 @@ impl Client {
         Ok(())
     }
 
-    /// The revision of the protocol that is spoken.
+    /// Returns the negotiated protocol revision.
     pub fn revision(&self) -> &'static str {
         self.0.remote.revision()
     }
 
-    /// Who the server says it is; not verified.
+    /// Returns the name and version that the server claims; not verified.
     pub fn server(&self) -> Option<Implementation> {
         self.0.remote.status().server
     }
 
-    /// What the server said that it can do.
+    /// Returns the capabilities that the server declared.
     pub fn capabilities(&self) -> &Json {
         self.0.remote.capabilities()
     }
 
-    /// The settings of an extension that the server declared.
+    /// Returns the settings of an extension that the server declared.
     pub fn extension(&self, id: &str) -> Option<Json> {
         self.capabilities().get("extensions")?.get(id)
     }
 
-    /// How a model should use the server, in the server's own words, cleaned. Words that changed since the server was
-    /// opened first are held back.
+    /// Returns the server's instructions for the model, sanitized. `None` if they changed since they were pinned.
     pub fn instructions(&self) -> Option<String> {
         let words = self.0.remote.instructions()?;
         let about = About {
@@ -343,18 +347,18 @@ impl Client {
         known.then(|| toolgate_policy::clean(words).into_owned())
     }
 
-    /// What is known of the server, and what went wrong on the way to it.
+    /// Returns the state of the connection, with counters of protocol errors.
     pub fn status(&self) -> Status {
         self.0.remote.status()
     }
 
-    /// Waits until the server is gone, and says why.
+    /// Waits until the connection is lost, and returns the reason.
     pub async fn closed(&self) -> String {
         self.0.remote.closed().await
     }
 
-    /// Closes the server, for all clones: ends its session; where it is a process, closes its input, waits, asks it to
-    /// end, and ends it with all that it started. Returns when it is gone.
+    /// Closes the server for all clones, and waits until it is gone. An HTTP session is ended. A process gets its input
+    /// closed, then SIGTERM, then SIGKILL, together with its process group.
     pub async fn close(&self) {
         self.0.remote.close();
         self.0.ending.close().await;

@@ -1,18 +1,18 @@
-//! A call that waits for the application to let it pass.
+//! Confirmation of tool calls by the application.
 
 use super::Listed;
 use toolgate_core::{Approval, Call, Decision, Item, Json, Op, Rule, Verdict};
 use toolgate_wire::json::ObjectWriter;
 
-/// A call of a tool that waits for the application to let it pass: exactly what would be sent.
+/// Tool call that the application must confirm: exactly what would be sent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Confirming {
-    /// The server, as this client calls it.
+    /// Server id, as set on this client.
     pub server: String,
-    /// The tool. What it says of itself is a claim; see [`Listed::hints`].
+    /// Tool definition. Its annotations are only claims; see [`Listed::hints`].
     pub tool: Listed,
-    /// The exact arguments.
+    /// Exact arguments.
     pub arguments: Json,
 }
 
@@ -26,7 +26,7 @@ impl Confirming {
     }
 }
 
-/// Asks about every call of a tool.
+/// Rule that requires a confirmation for every tool call.
 pub(super) struct EveryTool;
 
 impl Rule for EveryTool {
@@ -46,7 +46,7 @@ impl Rule for EveryTool {
     }
 }
 
-/// The answer to the question of the pipeline.
+/// Returns the answer to the pipeline's approval request.
 pub(super) fn answer(said: &Result<(), String>) -> Json {
     let mut o = ObjectWriter::new();
     o.str("action", "accept");

@@ -1,9 +1,9 @@
-//! The errors that more than one part makes.
+//! Errors that several modules construct.
 
 use crate::client::OpenError;
 use toolgate_core::{Error, Kind, Problem};
 
-/// Arguments that cannot be sent.
+/// Returns the error for arguments that cannot be sent.
 pub(super) fn invalid(expected: &str, got: impl Into<String>) -> Error {
     let got = got.into();
     let text = format!("invalid arguments: expected {expected}, got {got}");
@@ -15,12 +15,12 @@ pub(super) fn invalid(expected: &str, got: impl Into<String>) -> Error {
     Error::new(Kind::Invalid(vec![problem]), text)
 }
 
-/// Something that the application set and that cannot be used.
+/// Returns the error for an invalid setting of the application.
 pub(super) fn unusable(text: impl Into<String>) -> Error {
     Error::new(Kind::Invalid(Vec::new()), text.into())
 }
 
-/// A server that could not be opened.
+/// Returns the error for a server that cannot be opened.
 pub(super) fn unopened(server: &str, error: OpenError) -> Error {
     let kind = match error {
         OpenError::Late(_) => Kind::Late,

@@ -1,20 +1,20 @@
-//! A form that a server wants filled in.
+//! Form elicitation.
 
 use serde_json::{Map, Value};
 use toolgate_core::Json;
 use toolgate_wire::json::ObjectWriter;
 
-/// A form that a server wants its user to fill in.
+/// Form that a server asks the user to fill in (form elicitation).
 ///
-/// Show who asks, and offer to decline and to close it. A form is never the place for a secret.
+/// Show which server asks, and let the user decline or cancel. Never collect secrets with a form.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Form {
-    /// The server that asks, as this client calls it.
+    /// Server id, as set on this client.
     pub server: String,
-    /// What it wants to know. Foreign text: cleaned, not checked.
+    /// Message to the user. Untrusted text: sanitized, not verified.
     pub message: String,
-    /// The fields: a flat object schema of texts, numbers, booleans and choices.
+    /// Fields: a flat object schema of strings, numbers, booleans and enumerations.
     pub schema: Value,
 }
 
@@ -29,23 +29,23 @@ impl Form {
         })
     }
 
-    /// What the server suggests: the fields that have a default, filled in with it.
+    /// Returns the default values of the fields.
     ///
-    /// Members that an answer leaves out are taken from here.
+    /// An answer that omits fields gets these values.
     pub fn defaults(&self) -> Value {
         Value::Object(self.fill(Map::new()))
     }
 
-    /// Whether an answer, with the defaults of the form, fits the form. Answers are checked before they are sent; with
-    /// this they can be checked while the form is still open.
+    /// Returns whether an answer, completed with the defaults, matches the form. Answers are checked before they are
+    /// sent; this allows a check while the form is still open.
     pub fn fits(&self, answer: &Value) -> bool {
         self.complete(answer.clone()).is_ok()
     }
 
-    /// The answer with the defaults of the fields that it left out.
+    /// Completes the answer with the defaults of the omitted fields.
     ///
     /// # Errors
-    /// Why it does not fit. A field that the form does not name does not.
+    /// The reason why it does not match. Fields that the form does not define are rejected.
     pub(super) fn complete(&self, answer: Value) -> Result<Value, String> {
         let given = match answer {
             Value::Object(given) => given,
@@ -68,7 +68,7 @@ impl Form {
     }
 }
 
-/// An `ElicitResult`.
+/// Returns an `ElicitResult`.
 pub(super) fn result(action: &str, content: Option<&Value>) -> Json {
     let mut o = ObjectWriter::new();
     o.str("action", action);

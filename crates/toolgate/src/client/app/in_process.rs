@@ -1,4 +1,4 @@
-//! A server of this very program: everything is written and read as over a wire.
+//! In-process server: all messages are serialized and parsed as on a wire.
 
 use super::errors::unusable;
 use crate::{edge, handlers::Server};
@@ -9,15 +9,15 @@ use tokio::{
 };
 use toolgate_core::{Caller, Error};
 
-/// Bytes that may be under way in each direction.
+/// Buffer size in each direction, in bytes.
 const BUFFER: usize = 256 << 10;
 
-/// What can be served in this very program.
+/// Server that a client can run in the same process.
 pub trait IntoServer {
-    /// What an edge serves.
+    /// Returns the built server.
     ///
     /// # Errors
-    /// It cannot be built.
+    /// The server cannot be built.
     fn into_server(self) -> Result<Arc<edge::Front>, Error>;
 }
 
@@ -34,7 +34,7 @@ impl IntoServer for Server {
     }
 }
 
-/// Serves a server; our ends of its streams.
+/// Serves a server in a task. Returns our ends of its streams.
 pub(super) fn serve(
     server: Arc<edge::Front>,
 ) -> (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>, AbortHandle) {
@@ -46,7 +46,7 @@ pub(super) fn serve(
     )]
     let task = tokio::spawn(async move {
         let caller = Caller::new("in-process");
-        // A stream in memory has no other end than its plain one.
+        // A stream in memory ends only when it is closed.
         let _ = edge::stdio::serve(server, caller, reader, writer).await;
     });
     let (reader, writer) = tokio::io::split(ours);

@@ -1,28 +1,29 @@
-//! One thing of a list.
+//! Listed items.
 
 use std::{fmt, ops::Deref, sync::Arc};
 use toolgate_core::{Definition, Hints, Item};
 
-/// One thing that the server offers: its [`Definition`], with how far its claims may be believed.
+/// Listed item of a server: its [`Definition`], and how far its annotations are trusted.
 ///
-/// It reads as the definition: `name()`, `title()`, `description()`, `input_schema()`, `output_schema()`, and `json()`
-/// for all members as they came, `_meta` and icons among them.
+/// It dereferences to the definition: `name()`, `title()`, `description()`, `input_schema()`, `output_schema()`, and
+/// `json()` for all members unchanged, including `_meta` and icons.
 #[derive(Clone)]
 pub struct Listed(pub(super) Arc<Item>);
 
 impl Listed {
-    /// What it does: its claims where [`ClientBuilder::trust_annotations`](super::ClientBuilder::trust_annotations)
-    /// says so, else the most careful reading.
+    /// Returns the effective annotations: the claimed ones if
+    /// [`ClientBuilder::trust_annotations`](super::ClientBuilder::trust_annotations) is set, else the most cautious
+    /// ones.
     pub fn hints(&self) -> Hints {
         self.0.hints()
     }
 
-    /// What it claims to do. Only a claim.
+    /// Returns the annotations that the server claims.
     pub fn claims(&self) -> Hints {
         self.0.def.hints()
     }
 
-    /// The definition.
+    /// Returns the definition.
     pub fn definition(&self) -> &Definition {
         &self.0.def
     }

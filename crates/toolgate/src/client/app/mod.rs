@@ -1,11 +1,11 @@
-//! [`Client`]: one server for one application, in every revision, with the duties of a client on.
+//! [`Client`]: the MCP client for applications, in every revision, with all client policies on.
 //!
-//! - `builder`: what the application brings along. `opening`: the three ways to a server.
-//! - `client`, `calling`, `result`: what is done with a server.
-//! - `skills`: instructions that are loaded when they are wanted.
-//! - `rounds`: a call until it has an outcome. `answers`: the application's functions answer the server.
-//! - `form`, `page`, `sampling`: what a server asks.
-//! - `child`: the process of a server that was started here.
+//! - `builder`: settings and functions of the application. `opening`: the transports.
+//! - `client`, `calling`, `result`: calls and lists.
+//! - `skills`: skills and their files.
+//! - `rounds`: retries of a call until it has an outcome. `answers`: answers to the server's input requests.
+//! - `form`, `page`, `sampling`: the kinds of input requests.
+//! - `child`: the process of a spawned server.
 
 mod answers;
 mod builder;
@@ -42,7 +42,7 @@ pub use sampling::{Sampled, Sampling};
 use std::sync::Arc;
 use toolgate_core::BoxFuture;
 
-/// A function of the application that takes its time.
+/// Asynchronous function of the application.
 type Asked<I, O> = Arc<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
-/// A function of the application that is told something.
+/// Function of the application that receives a notification.
 type Told<I> = Arc<dyn Fn(I) + Send + Sync>;

@@ -1,4 +1,4 @@
-//! What an application sees of its calls.
+//! Observation of calls by the application.
 
 use super::Told;
 use std::{
@@ -8,47 +8,47 @@ use std::{
 };
 use toolgate_core::{Call, Error, Json, Op, Output};
 
-/// A call as it begins or ends, for the application's own display.
+/// Event at the begin or end of a call, for the application's own display.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallEvent {
-    /// Names the call in the record; the same at its end.
+    /// Call id, as in the audit log; the same in both events.
     pub id: Arc<str>,
-    /// What is done.
+    /// Operation.
     pub op: Op,
-    /// What is used: its name or URI.
+    /// Name or URI of the item.
     pub name: String,
-    /// The exact arguments. They may hold secrets.
+    /// Exact arguments. They may contain secrets.
     pub arguments: Json,
-    /// Whether it begins or ends.
+    /// Begin or end of the call.
     pub state: CallState,
 }
 
-/// Whether a call begins, or how it ended.
+/// State of a call: its begin, or how it ended.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CallState {
-    /// It begins.
+    /// The call begins.
     Begins,
-    /// It is done.
+    /// The call has a result.
     Done {
-        /// Whether the tool itself failed.
+        /// Whether the tool reported an error.
         is_error: bool,
-        /// How long it took, with the time that people took.
+        /// Duration, including the time that people took.
         took: Duration,
     },
-    /// It failed, or was refused.
+    /// The call failed or was denied.
     Failed {
-        /// Why.
+        /// Reason.
         why: String,
-        /// How long it took.
+        /// Duration.
         took: Duration,
     },
-    /// The application dropped it.
+    /// The application dropped the call.
     Dropped,
 }
 
-/// A call that began and did not end yet. Dropped before its end, it says so.
+/// Call that has begun and not ended. Dropping it before its end reports [`CallState::Dropped`].
 pub(super) struct Watching {
     to: Told<CallEvent>,
     event: CallEvent,

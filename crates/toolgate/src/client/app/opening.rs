@@ -1,4 +1,4 @@
-//! The ways to a server.
+//! Opening of a server: process, HTTP, in process, or byte streams.
 
 use super::{
     Client, ClientBuilder, IntoServer,
@@ -21,13 +21,13 @@ use tokio::{
 };
 use toolgate_core::{Abilities, About, Caller, Error, Origin, Rule, Seen};
 
-/// What has to end with a client.
+/// Owner of what must end with the client.
 pub(super) enum Ending {
     /// Nothing: the connection ends by itself.
     Nothing,
-    /// The task that serves it.
+    /// The task that serves an in-process server.
     Task(AbortHandle),
-    /// Its process.
+    /// The server process.
     Process(Process),
 }
 
@@ -49,7 +49,7 @@ impl Drop for Ending {
     }
 }
 
-/// What a server is opened with.
+/// Prepared options for opening a server.
 struct Plan {
     options: RemoteOptions,
     answers: Answers,
@@ -57,11 +57,11 @@ struct Plan {
 }
 
 impl ClientBuilder {
-    /// Starts a server as a process and opens it on its standard input and output.
+    /// Starts a server as a process and opens it over stdio.
     ///
-    /// The process leads a process group of its own, which ends with the client: its input is closed, then the group is
-    /// asked to end, then it is ended. Its environment starts empty with an allow list; see [`ClientBuilder::env`]. No
-    /// shell reads the command.
+    /// The process leads its own process group, which ends with the client: its input is closed, then the group gets
+    /// SIGTERM, then SIGKILL. Its environment contains only an allowlist; see [`ClientBuilder::env`]. The command is
+    /// not run in a shell.
     ///
     /// # Errors
     /// The process cannot be started, or the server cannot be opened.
@@ -76,7 +76,7 @@ impl ClientBuilder {
         let (mut process, reader, writer) = start()?;
         let first = Remote::open(reader, writer, plan.options.clone()).await;
         let remote = match first {
-            // Some servers end on a first request of the era that they do not speak.
+            // Some servers exit if the first request is of an era that they do not support.
             Err(OpenError::ClosedDuringProbe) => {
                 let (again, reader, writer) = start()?;
                 process = again;
@@ -94,10 +94,11 @@ impl ClientBuilder {
             .await
     }
 
-    /// Opens a server over HTTP: Streamable HTTP in all revisions, or HTTP with SSE where it speaks nothing newer.
+    /// Opens a server over HTTP: Streamable HTTP in all revisions, or the deprecated HTTP+SSE transport if it supports
+    /// nothing newer.
     ///
     /// # Errors
-    /// The address is none, or the server cannot be reached or opened.
+    /// The URL is invalid, or the server cannot be reached or opened.
     pub async fn connect(mut self, url: &str) -> Result<Client, Error> {
         let host = || {
             let uri = url.parse::<http::Uri>().ok();
@@ -113,8 +114,8 @@ impl ClientBuilder {
         self.client(remote, plan, "http", Ending::Nothing).await
     }
 
-    /// Opens a server of this very program. All messages are written and read as over a wire, so a test of it shows
-    /// what a client elsewhere would see.
+    /// Opens a server in the same process. All messages are serialized and parsed as on a wire, so a test sees what a
+    /// remote client would see.
     ///
     /// ```
     /// # use toolgate::{Client, Cx, Server, Stop, Tool};
@@ -144,7 +145,7 @@ impl ClientBuilder {
         self.client(remote, plan, "in-process", ending).await
     }
 
-    /// Opens a server on a pair of byte streams, one message a line.
+    /// Opens a server on a pair of byte streams, one message per line.
     ///
     /// # Errors
     /// The server cannot be opened.
@@ -161,8 +162,8 @@ impl ClientBuilder {
         self.client(remote, plan, "stream", Ending::Nothing).await
     }
 
-    /// The name of the server for rules and records: letters, digits, `-`, `_` and `.` only, so that no pattern can
-    /// mistake it.
+    /// Returns the server id for rules and the audit log. Other characters than letters, digits, `-`, `_` and `.` are
+    /// replaced, so that no pattern can mistake it.
     fn id_or(&self, other: impl FnOnce() -> String) -> String {
         let id = self.id.clone().unwrap_or_else(other);
         let plain = |c: char| match c {

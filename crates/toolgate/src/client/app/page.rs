@@ -1,28 +1,27 @@
-//! A page that a server wants its user to open.
+//! URL elicitation.
 
 use toolgate_core::Json;
 
-/// A page that a server wants its user to open, for what must not pass through the application.
+/// Page that a server asks the user to open (URL elicitation), for data that must not pass through the application.
 ///
-/// Show the whole address with [`Page::host`] highlighted, say who asks, and open it only after the user said yes, in a
-/// browser into which neither the application nor the model can look. Never fetch it beforehand. Warn where
-/// [`Page::has_lookalike_host`] says that the host can look like another one.
+/// Show the complete URL with [`Page::host`] highlighted, say which server asks, and open the page only after the user
+/// agreed. Use a browser that neither the application nor the model can observe. Never prefetch the page. Warn the user
+/// if [`Page::has_lookalike_host`] says that the host can resemble another one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Page {
-    /// The server that asks, as this client calls it.
+    /// Server id, as set on this client.
     pub server: String,
-    /// What it is for. Foreign text: cleaned, not checked.
+    /// Message to the user. Untrusted text: sanitized, not verified.
     pub message: String,
-    /// Where it is: an `https` address, or `http` on a loopback address. Which others pass, [`Asking`](toolgate_policy::Asking)
-    /// says.
+    /// URL: `https`, or `http` on a loopback address. [`Asking`](toolgate_policy::Asking) can allow others.
     pub url: String,
-    /// What the server will call it when the user is done (2025-11-25).
+    /// Elicitation id, with which the server reports the completion (2025-11-25).
     pub id: Option<String>,
 }
 
 impl Page {
-    /// Reads the parameters of `elicitation/create`; `None` for what no browser should be pointed at.
+    /// Reads the parameters of `elicitation/create`; `None` for a URL that no browser should open.
     pub(super) fn read(server: &str, params: &Json) -> Option<Page> {
         let text = |key: &str| params.get(key).and_then(|v| v.string());
         let page = Page {
@@ -37,7 +36,7 @@ impl Page {
         (web && plain && !page.host().is_empty()).then_some(page)
     }
 
-    /// The host of the address.
+    /// Returns the host of the URL.
     pub fn host(&self) -> String {
         let uri = self.url.parse::<http::Uri>().ok();
         uri.and_then(|uri| uri.host().map(str::to_owned))

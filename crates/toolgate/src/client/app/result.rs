@@ -1,19 +1,19 @@
-//! What a tool gave back.
+//! Tool results.
 
 use serde::de::DeserializeOwned;
 use toolgate_core::{Content, ContentKind, Error, Json, Kind, ToolResult};
 
-/// What a tool gave back. A failure of the tool itself is a result too: [`CallResult::is_error`]; give it to the model.
+/// Tool result. A failure of the tool itself is also a result: see [`CallResult::is_error`], and give it to the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResult(pub(super) ToolResult);
 
 impl CallResult {
-    /// The blocks that a model reads.
+    /// Returns the content blocks for the model.
     pub fn content(&self) -> &[Content] {
         &self.0.content
     }
 
-    /// All blocks of text, one under the other.
+    /// Returns all text blocks, joined with newlines.
     pub fn text(&self) -> String {
         let texts = self.0.content.iter().filter_map(|block| match block.kind {
             ContentKind::Text => block.json.get("text")?.string(),
@@ -22,18 +22,18 @@ impl CallResult {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether the tool itself failed.
+    /// Returns whether the tool reported an error.
     pub fn is_error(&self) -> bool {
         self.0.is_error
     }
 
-    /// What a program reads, to the byte as it came.
+    /// Returns the structured content, byte for byte.
     pub fn value(&self) -> Option<&Json> {
         self.0.structured.as_ref()
     }
 
-    /// What a program reads, as a type. Where the revision has no structured results, the text is read instead, in
-    /// which servers repeat them.
+    /// Deserializes the structured content. If there is none, as in older revisions, the text is parsed instead, in
+    /// which servers repeat it.
     ///
     /// ```
     /// # async fn f(weather: toolgate::Client) -> Result<(), toolgate::Error> {
@@ -49,7 +49,7 @@ impl CallResult {
     /// ```
     ///
     /// # Errors
-    /// The tool failed, has no such result, or its result is of another type.
+    /// The tool failed, the result has no JSON, or it does not match the type.
     pub fn structured<T: DeserializeOwned>(&self) -> Result<T, Error> {
         if self.0.is_error {
             return Err(Error::new(
@@ -67,12 +67,12 @@ impl CallResult {
         })
     }
 
-    /// The `_meta` of the result.
+    /// Returns the `_meta` of the result.
     pub fn meta(&self) -> Option<&Json> {
         self.0.meta.as_ref()
     }
 
-    /// The result as the rest of the crate knows it.
+    /// Returns the result as [`ToolResult`].
     pub fn into_inner(self) -> ToolResult {
         self.0
     }

@@ -1,14 +1,14 @@
-//! The folders that a server may work on.
+//! Roots: directories and files that a server may use.
 
 use super::errors::unusable;
 use crate::handlers::ask::Root;
 use toolgate_core::{Error, Json};
 use toolgate_wire::json::ObjectWriter;
 
-/// Checks roots: they are `file://` addresses.
+/// Checks that all roots are `file://` URIs.
 ///
 /// # Errors
-/// Names the one that is none.
+/// Names the first root that is not.
 pub(super) fn check(roots: &[Root]) -> Result<(), Error> {
     match roots.iter().find(|root| !root.uri.starts_with("file://")) {
         Some(root) => Err(unusable(format!(
@@ -19,7 +19,7 @@ pub(super) fn check(roots: &[Root]) -> Result<(), Error> {
     }
 }
 
-/// The result of `roots/list`.
+/// Returns the result of `roots/list`.
 pub(super) fn result(roots: &[Root]) -> Json {
     let mut o = ObjectWriter::new();
     o.array("roots", |a| {

@@ -1,4 +1,4 @@
-//! A call until it has an outcome: the server's questions are answered, and the call comes again.
+//! Rounds of a call: the server's input requests are answered, and the call is retried until it has an outcome.
 
 use super::{Client, observing::Watching};
 use std::{
@@ -9,14 +9,14 @@ use toolgate_core::{
     Call, Error, Event, Json, Kind, Op, Open, Outcome, Output, Progress, Report, Reporter, Round,
 };
 
-/// What goes with a call besides its arguments.
+/// Options of a call besides its arguments.
 #[derive(Clone, Default)]
 pub(super) struct Wishes {
     pub(super) progress: Option<super::Told<Progress>>,
     pub(super) timeout: Option<Duration>,
 }
 
-/// Hands progress to a function.
+/// Passes progress to a function of the application.
 struct Telling(super::Told<Progress>);
 
 impl Report for Telling {
@@ -28,7 +28,7 @@ impl Report for Telling {
 }
 
 impl Client {
-    /// Uses something until there is an output.
+    /// Runs an operation until it has an output.
     pub(super) async fn used(
         &self,
         op: Op,

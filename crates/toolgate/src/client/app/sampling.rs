@@ -1,19 +1,19 @@
-//! A question of a server to the application's model.
+//! Sampling: requests of a server to the application's model.
 
 use serde_json::{Value, json};
 use toolgate_core::Json;
 
-/// A question of a server to the application's model: the parameters of `sampling/createMessage`.
+/// Sampling request of a server to the application's model: the parameters of `sampling/createMessage`.
 ///
-/// Let a person see it, and its answer, before either goes on.
+/// Let a person review the request before the model sees it, and the answer before it is sent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Sampling {
-    /// The server that asks, as this client calls it.
+    /// Server id, as set on this client.
     pub server: String,
-    /// All that it says: `messages`, `systemPrompt`, `modelPreferences`, `temperature` and so on.
+    /// All parameters: `messages`, `systemPrompt`, `modelPreferences`, `temperature` and so on.
     pub params: Value,
-    /// The most tokens that the answer may have.
+    /// Maximum length of the answer, in tokens.
     pub max_tokens: u64,
 }
 
@@ -21,7 +21,7 @@ impl Sampling {
     /// Reads the parameters of `sampling/createMessage`.
     ///
     /// # Errors
-    /// Says what is missing or against the rules.
+    /// A description of the missing or invalid part.
     pub(super) fn read(server: &str, params: &Json, tools: bool) -> Result<Sampling, &'static str> {
         let params = params.to_value();
         let messages = params.get("messages").and_then(Value::as_array);
@@ -40,7 +40,7 @@ impl Sampling {
         })
     }
 
-    /// The messages of the user and of the model so far, as the protocol writes them.
+    /// Returns the messages so far, of the user and the model, in the protocol's format.
     pub fn messages(&self) -> &[Value] {
         let messages = self.params.get("messages").and_then(Value::as_array);
         messages.map_or(&[], Vec::as_slice)
@@ -54,7 +54,7 @@ fn whole(n: &Value) -> Option<u64> {
         .filter(|n| *n > 0)
 }
 
-/// The blocks of a message; one block may stand alone.
+/// Returns the content blocks of a message; a single block needs no array.
 fn blocks(message: &Value) -> Vec<&Value> {
     match message.get("content") {
         Some(Value::Array(blocks)) => blocks.iter().collect(),
@@ -63,7 +63,8 @@ fn blocks(message: &Value) -> Vec<&Value> {
     }
 }
 
-/// A message with results of tools holds nothing else, and answers every use of a tool in the message before.
+/// Checks that a message with tool results contains nothing else, and that it answers every tool use of the previous
+/// message.
 fn orderly(messages: &[Value]) -> Result<(), &'static str> {
     let mut open: Vec<&Value> = Vec::new();
     for message in messages {
@@ -88,12 +89,12 @@ fn orderly(messages: &[Value]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The answer of the application's model: the result of `sampling/createMessage`.
+/// Answer of the application's model: the result of `sampling/createMessage`.
 #[derive(Clone, Debug)]
 pub struct Sampled(Value);
 
 impl Sampled {
-    /// An answer of plain text.
+    /// Returns an answer of plain text.
     pub fn text(model: &str, text: &str) -> Sampled {
         let content = json!({"type": "text", "text": text});
         Sampled(
@@ -101,13 +102,13 @@ impl Sampled {
         )
     }
 
-    /// Another answer, as the protocol writes it: an object with `role`, `model`, `content` and `stopReason`.
+    /// Returns an answer in the protocol's format: an object with `role`, `model`, `content` and `stopReason`.
     pub fn new(result: Value) -> Sampled {
         Sampled(result)
     }
 
-    /// The answer, at most as long as was asked for: each word is one token at least, so more words than tokens are too
-    /// much, and are cut.
+    /// Returns the answer, cut to `max_tokens` words. A word is at least one token, so more words than tokens exceed
+    /// the limit.
     pub(super) fn within(mut self, max_tokens: u64) -> Result<Json, &'static str> {
         if self.0.get("role").is_none() || self.0.get("content").is_none() {
             return Err("an answer of a model needs \"role\" and \"content\"");
@@ -124,7 +125,7 @@ impl Sampled {
     }
 }
 
-/// Where the text ends that has so many words; `None` where it has no more.
+/// Returns the end of the n-th word; `None` if the text has no more words.
 fn end_of_word(text: &str, words: usize) -> Option<usize> {
     let mut inside = false;
     let (mut seen, mut end) = (0, 0);

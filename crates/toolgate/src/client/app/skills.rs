@@ -1,29 +1,29 @@
-//! Skills: listed, and loaded when they are wanted.
+//! Skills: listing, and loading on demand.
 //!
-//! Source: the extension `io.modelcontextprotocol/skills`. What is loaded is what the entry states, to the byte. Nothing is
-//! loaded ahead.
+//! Source: the extension `io.modelcontextprotocol/skills`. The loaded files match the digests in the entry byte for
+//! byte. Nothing is loaded in advance.
 
 use super::{Client, Listed};
 use toolgate_core::{Error, ItemKind, Kind, List, ReadResult, Refusal};
 use toolgate_policy::is_stated;
 
 impl Client {
-    /// The skills that the server lists: instructions for a model, in folders. An empty list does not say that there are
-    /// none; [`Client::skill`] asks for one.
+    /// Lists the server's skills: folders of instructions for a model. A server may have skills that the list does not
+    /// contain; [`Client::skill`] fetches one.
     ///
-    /// Skills come from the server: ask your user before a model is given one, say whose it is, and never let its head
-    /// (`allowed-tools`, hooks) grant anything. A skill that states no digests of its files is not shown.
+    /// Skills are untrusted: ask your user before a model gets one, name the server, and never let the frontmatter
+    /// (`allowed-tools`, hooks) grant anything. A skill that states no digests of its files is not listed.
     ///
     /// # Errors
-    /// The server does not list them.
+    /// The list cannot be read.
     pub async fn skills(&self) -> Result<Vec<Listed>, Error> {
         self.list(ItemKind::Skill).await
     }
 
-    /// One skill by the URI of its `SKILL.md`, also one that no list shows, as its server states it now.
+    /// Returns a skill, listed or not, by the URI of its `SKILL.md`, as the server states it now.
     ///
     /// # Errors
-    /// There is none, or it cannot be used.
+    /// The skill does not exist or cannot be used.
     pub async fn skill(&self, uri: &str) -> Result<Listed, Error> {
         let ask = || List::one(self.inner().caller.clone(), ItemKind::Skill, uri);
         let found = |catalog: toolgate_core::Catalog| {
@@ -39,12 +39,11 @@ impl Client {
             .ok_or_else(|| Error::new(Kind::NotFound, format!("the skill {uri} cannot be used")))
     }
 
-    /// The text of a skill, its `SKILL.md`. It is what `skill` states, or an error: its digest, its size and its head are
-    /// compared.
+    /// Loads the `SKILL.md` of a skill. Its digest, size and frontmatter must match `skill`.
     ///
     /// # Errors
-    /// Above all [`Kind::Refused`](crate::Kind::Refused): what came is not what the skill states. Ask for the skill anew,
-    /// and ask your user again.
+    /// [`Kind::Refused`](crate::Kind::Refused): the file does not match the entry. Fetch the skill again, and ask your
+    /// user again.
     pub async fn load_skill(&self, skill: &Listed) -> Result<String, Error> {
         let read = self.skill_file(skill, skill.name()).await?;
         let text = read
@@ -54,7 +53,7 @@ impl Client {
         text.ok_or_else(|| refused("it is no text"))
     }
 
-    /// A file of a skill, by its URI or by its path within the skill. Only files that `skill` states are read.
+    /// Reads a file of a skill, by its URI or by its path within the skill. Only files that `skill` states are read.
     ///
     /// # Errors
     /// As [`Client::load_skill`].
@@ -69,7 +68,7 @@ impl Client {
             return Err(refused("the entry of the skill does not state it"));
         }
         let read = self.read(&uri).await?;
-        // Once more: the list may have changed since this entry came.
+        // Checked again: the cached list may have changed since this entry was returned.
         is_stated(&skill.0, &uri, &read).map_err(refused)?;
         Ok(read)
     }

@@ -1,4 +1,4 @@
-//! Resources that no list shows: a result may link to one, and the protocol lets it be read.
+//! Unlisted resources: a result may link to one, and the protocol allows reading it.
 
 use std::sync::Arc;
 use toolgate_core::{
@@ -7,11 +7,11 @@ use toolgate_core::{
 };
 use toolgate_wire::json::ObjectWriter;
 
-/// A template that every URI fits.
+/// URI template that matches every URI.
 const ANY: &str = "{+uri}";
 
-/// A server of which any resource may be read. The rules of the application still see its URI: such a resource counts as
-/// one of a template, so that no other spelling of the URI is a way round them.
+/// Service wrapper that allows reading any resource. The rules of the application still apply to its URI: it counts as
+/// a resource of a template, so that no other spelling of the URI bypasses them.
 pub(super) struct Unlisted {
     pub(super) server: Arc<dyn Service>,
     pub(super) origin: Origin,

@@ -1,12 +1,12 @@
-//! Addresses: what may be configured, and what a server may send us on to.
+//! URLs: validation of the configured URL, and of redirects and references from a server.
 
 use http::Uri;
 use toolgate_auth::Url;
 
-/// Reads an address as it was configured.
+/// Parses a configured URL.
 ///
 /// # Errors
-/// What is wrong with it. Says nothing of its text, which may hold a secret.
+/// A description of the fault, without the URL, which may hold a secret.
 pub(super) fn read(text: &str) -> Result<Uri, &'static str> {
     let uri: Uri = text.parse().map_err(|_| "it is no address")?;
     let scheme = uri.scheme_str().unwrap_or_default();
@@ -22,8 +22,8 @@ pub(super) fn read(text: &str) -> Result<Uri, &'static str> {
     Ok(uri)
 }
 
-/// Where a reference of the server leads, if it stays on the same origin. References are read where those of authorization
-/// servers are.
+/// Resolves a reference of the server if it stays on the same origin. It uses the URL parser of the authorization
+/// client.
 pub(super) fn follow(base: &Uri, reference: &str) -> Option<Uri> {
     let base = Url::parse(&base.to_string()).ok()?;
     let target = base.follow(reference.trim()).ok()?;

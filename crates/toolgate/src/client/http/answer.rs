@@ -1,4 +1,4 @@
-//! What a response means.
+//! Reading of HTTP responses.
 
 use super::{
     super::{
@@ -22,19 +22,19 @@ use toolgate_wire::{
 
 /// Most bytes that are read of a refusal.
 const REFUSAL: usize = 256 << 10;
-/// Most characters of a server's words that are repeated.
+/// Maximum length of quoted server text, in characters.
 const WORDS: usize = 300;
 
-/// Of which era the request was that is answered.
+/// Era of the request that is answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Era {
-    /// It carried all it needs.
+    /// A stateless request.
     Modern,
-    /// It came after a handshake, or was one.
+    /// A request within a session, or a handshake.
     Legacy,
 }
 
-/// Whether a refused handshake may mean the transport of 2024-11-05.
+/// Returns whether a rejected handshake may mean that the server supports only the transport of 2024-11-05.
 pub(super) fn may_be_old(status: StatusCode, refused: &Failure) -> bool {
     let modern = matches!(
         refused,
@@ -46,19 +46,19 @@ pub(super) fn may_be_old(status: StatusCode, refused: &Failure) -> bool {
     !modern && matches!(status.as_u16(), 400 | 404 | 405)
 }
 
-/// What a refusal says of the session.
+/// State of the session that an error response indicates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Ended {
-    /// Nothing.
+    /// No change.
     No,
-    /// It may have ended: servers made after a well-known example say 400 and some words. Nobody says that the request
-    /// did not run.
+    /// It may have ended: servers derived from a well-known example answer 400 with a text about the session. The
+    /// request may have run.
     Perhaps,
-    /// It has ended, in the way of the protocol, and the request did not run in it.
+    /// It has ended, as the specification defines, and the request did not run.
     Yes,
 }
 
-/// Whether a refusal says that the session has ended.
+/// Returns the state of the session that an error response indicates.
 pub(super) fn ended(status: StatusCode, refused: &Failure) -> Ended {
     let words = match refused {
         Failure::Rpc(error) => &error.message,
@@ -95,7 +95,7 @@ pub(super) fn may_be_legacy(status: StatusCode, refused: &Failure) -> bool {
     status == StatusCode::BAD_REQUEST && answered && !modern
 }
 
-/// Whether a response has that type.
+/// Returns whether the headers state that content type.
 pub(super) fn is_type(headers: &HeaderMap, wanted: &str) -> bool {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value.and_then(|value| value.to_str().ok());
@@ -104,7 +104,7 @@ pub(super) fn is_type(headers: &HeaderMap, wanted: &str) -> bool {
 }
 
 impl Http {
-    /// Reads the response to a request until its reply is there.
+    /// Reads the response to a request until its reply arrives.
     pub(super) async fn answered(
         &self,
         link: &Link,
@@ -132,7 +132,7 @@ impl Http {
         self.whole(link, request, response.into_body(), era).await
     }
 
-    /// A reply in one piece.
+    /// Reads a JSON reply.
     async fn whole(
         &self,
         link: &Link,
@@ -140,7 +140,7 @@ impl Http {
         body: Incoming,
         era: Era,
     ) -> Result<(), Failure> {
-        // Whatever is wrong with it: it is the response to this request.
+        // Even an unusable body is the answer to this request.
         let unusable = |why: Unusable, trouble| {
             let words = format!("its answer to {} {why}", request.method);
             link.notes.count(trouble, words.clone());
@@ -164,11 +164,11 @@ impl Http {
             read.map_err(|(bad, _)| unusable(Unusable::read(bad, &link.limits), Trouble::BadLine))?;
         let carrier = Carrier::Response(request.id);
         link.one(&json, Message::read(&json), era == Era::Modern, carrier);
-        // Where it was the reply, nobody waits for this any more.
+        // If it was the reply, the caller has it by now, and this error is ignored.
         Err(Failure::Malformed("it is no reply to this request"))
     }
 
-    /// A status that says no.
+    /// Returns the failure that an error response means.
     pub(super) async fn refused(&self, response: Response<Incoming>) -> Failure {
         let status = response.status();
         let sent = response.extensions().get::<Sent>().cloned();
@@ -202,7 +202,7 @@ impl Http {
     }
 }
 
-/// A body as clients of the web read it: without the byte order mark that some servers write.
+/// Removes the byte order mark that some servers write, as browsers do.
 fn without_byte_order_mark(mut body: Vec<u8>) -> Vec<u8> {
     if body.starts_with(b"\xef\xbb\xbf") {
         body.drain(..3);
@@ -210,13 +210,13 @@ fn without_byte_order_mark(mut body: Vec<u8>) -> Vec<u8> {
     body
 }
 
-/// Why there is no whole body.
+/// Reason why a body is incomplete.
 enum Broken {
     NoRoom,
     Off(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// All bytes of a body, on a claim.
+/// Reads a complete body, charged to the permit.
 async fn collected(body: Limited<Incoming>, claim: &mut Claim) -> Result<Vec<u8>, Broken> {
     let mut body = std::pin::pin!(body);
     let mut bytes = Vec::new();
@@ -231,7 +231,7 @@ async fn collected(body: Limited<Incoming>, claim: &mut Claim) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// The words of a body of JSON: of JSON-RPC, of OAuth, or of nobody's.
+/// Returns the message of an error body: of JSON-RPC, of OAuth, or of another format.
 fn words(json: &Json) -> Option<String> {
     let inner = json
         .get("error")

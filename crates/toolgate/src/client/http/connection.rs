@@ -1,4 +1,4 @@
-//! Connections: pooled, limited in time, TLS by rustls, redirects within one origin.
+//! HTTP connections: pooled, with a connect time-out, TLS by rustls, and redirects within one origin.
 
 use super::{super::link::Failure, super::status::harmless, address, options::HttpOptions};
 use bytes::Bytes;
@@ -20,45 +20,45 @@ use std::{
 use toolgate_auth::client::{Again, AuthError, Credentials, Leaving, Refusal};
 use tower_service::Service;
 
-/// How long an unused connection is kept. Shorter than the five seconds after which many servers close it: a request
-/// that meets such a close would be lost without anybody knowing whether it ran.
+/// Time that an idle connection is kept. It is below the five seconds after which many servers close it: a request that
+/// meets such a close would fail without anyone knowing whether it ran.
 const IDLE: Duration = Duration::from_secs(4);
-/// Unused connections that are kept.
+/// Maximum number of idle connections.
 const SPARE: usize = 8;
-/// After which time of silence the system asks the other side whether it still lives.
+/// Idle time before the operating system sends TCP keepalive probes.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
-/// Most redirects of one request.
+/// Maximum number of redirects per request.
 const REDIRECTS: usize = 3;
-/// Most bytes that the head of a response may have.
+/// Maximum size of a response head, in bytes.
 const HEAD: usize = 64 << 10;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// All connections to one server.
+/// Connection pool of one server.
 pub(super) struct Connections {
     client: Client<InTime<HttpsConnector<HttpConnector>>, Full<Bytes>>,
     who: Option<Arc<dyn Credentials>>,
 }
 
-/// A request on its way out, the same each time that it is sent.
+/// Request to be sent; identical in each attempt.
 pub(super) struct Leaves<'a> {
     pub(super) method: Method,
     pub(super) uri: &'a Uri,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: Bytes,
-    /// What it is for, where somebody waits for it.
+    /// Purpose of the request for authorization, if a caller waits for it.
     pub(super) operation: Option<&'a str>,
 }
 
-/// What was sent along for a response by whoever has tokens.
+/// Credential headers that were sent with the request of a response.
 #[derive(Clone)]
 pub(super) struct Sent(pub(super) HeaderMap);
 
 impl Connections {
-    /// None are open yet.
+    /// Returns an empty connection pool.
     ///
     /// # Errors
-    /// TLS is wanted and the system has no certificates to trust.
+    /// TLS is required, and the system has no root certificates.
     pub(super) fn new(uri: &Uri, options: &HttpOptions) -> Result<Connections, String> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -71,7 +71,7 @@ impl Connections {
                 .with_provider_and_native_roots(provider)
                 .map_err(|error| format!("the system has no certificates to trust: {error}"))?
         } else {
-            // Nothing to trust: the origin never changes, so no connection of this client is ever encrypted.
+            // No certificates are needed: the origin never changes, so this client makes no encrypted connection.
             let config = rustls::ClientConfig::builder_with_provider(provider)
                 .with_safe_default_protocol_versions()
                 .map_err(|error| error.to_string())?
@@ -95,11 +95,11 @@ impl Connections {
         })
     }
 
-    /// Sends a request and waits for the head of its response. Where somebody has tokens for the server, they go along,
-    /// and a refusal is shown to him: it may be sent again with others.
+    /// Sends a request and waits for the response head. With credentials, adds their headers, and lets them handle a
+    /// 401 or 403, after which the request may be resent.
     ///
     /// # Errors
-    /// [`Failure::Http`]: the server cannot be reached, or leads elsewhere; or there is no token.
+    /// [`Failure::Http`]: the server cannot be reached or redirects to another origin, or no token can be obtained.
     pub(super) async fn send(&self, leaves: Leaves<'_>) -> Result<Response<Incoming>, Failure> {
         let Some(who) = &self.who else {
             return self.once(&leaves, leaves.headers).await;
@@ -171,7 +171,7 @@ fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, Failure> {
         .ok_or_else(|| elsewhere("redirected to another origin, which is not followed".to_owned()))
 }
 
-/// Nothing that could run has left: a refused request did not.
+/// Returns the failure for a missing token. Nothing that could run was sent: a request that got 401 did not run.
 fn no_token(error: AuthError) -> Failure {
     Failure::Http {
         words: format!("asks for credentials: {error}"),
@@ -214,7 +214,7 @@ fn lost(error: &legacy::Error) -> Failure {
     }
 }
 
-/// A connector with a limit of time over all its steps.
+/// Connector with one time-out for all its steps.
 #[derive(Clone)]
 struct InTime<C> {
     inner: C,

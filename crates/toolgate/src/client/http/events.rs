@@ -1,4 +1,4 @@
-//! The events of one response.
+//! Events of one response.
 
 use super::sse::{Event, Parser};
 use bytes::{Buf, Bytes};
@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use std::time::Duration;
 use toolgate_wire::room::{Account, Claim};
 
-/// A response that is a stream of events.
+/// Event stream of one response.
 pub(super) struct Events {
     body: Incoming,
     left: Bytes,
@@ -17,30 +17,30 @@ pub(super) struct Events {
     claim: Claim,
 }
 
-/// Why there are no more events.
+/// Reason why there are no more events.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum End {
     /// The server ended the stream.
     Closed,
     /// The connection broke.
     Broken,
-    /// An event is over the cap.
+    /// An event exceeds the limit.
     TooBig,
-    /// There was no room for an event.
+    /// The memory budget has no room for an event.
     NoRoom,
 }
 
-/// Where a stream that ended can be taken up.
+/// Position from which a stream can be resumed.
 #[derive(Clone, Default)]
 pub(super) struct Place {
-    /// The last event.
+    /// Id of the last event.
     pub(super) id: Option<HeaderValue>,
-    /// How long to wait, where the server said so.
+    /// Wait that the server suggested.
     pub(super) retry: Option<Duration>,
 }
 
 impl Events {
-    /// Reads a response, events of at most `limit` bytes, on this account.
+    /// Returns the events of a response, at most `limit` bytes each, charged to this account.
     pub(super) fn new(body: Incoming, limit: usize, account: Account) -> Events {
         Events {
             body,
@@ -51,7 +51,7 @@ impl Events {
         }
     }
 
-    /// The next event with data, and the room that it takes up.
+    /// Returns the next event with data, and the memory permit for it.
     pub(super) async fn next(&mut self) -> Result<(Event, Claim), End> {
         loop {
             while !self.left.is_empty() {
@@ -72,7 +72,7 @@ impl Events {
         }
     }
 
-    /// Where this stream, which began at that place, can be taken up.
+    /// Returns the position from which this stream can be resumed, given the position at which it began.
     pub(super) fn place(&self, began: &Place) -> Place {
         let id = self.parser.last_id.as_deref();
         Place {
@@ -85,7 +85,7 @@ impl Events {
 }
 
 impl Event {
-    /// Whether it is a message of the protocol.
+    /// Returns whether the event is a protocol message.
     pub(super) fn is_message(&self) -> bool {
         self.kind.is_empty() || self.kind == b"message"
     }

@@ -1,4 +1,4 @@
-//! A response that is a stream of events, and its resumption where the server closes it before the reply.
+//! SSE responses, and their resumption if the server closes the stream before the reply.
 
 use super::{
     super::{
@@ -20,36 +20,36 @@ use hyper::body::Incoming;
 use std::time::Duration;
 use toolgate_wire::message::Id;
 
-/// Shortest wait before a stream is asked for again, whatever the server says.
+/// Minimum wait before a stream is resumed, whatever the server suggests.
 const SHORTEST: Duration = Duration::from_millis(50);
-/// Longest wait.
+/// Maximum wait that the server can suggest.
 pub(super) const LONGEST: Duration = Duration::from_secs(60 * 60);
-/// The wait where the server says nothing, and the longest that it grows to.
+/// Initial and maximum backoff if the server suggests no wait.
 pub(super) const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// How often in a row a stream is asked for in vain.
+/// Number of consecutive failed attempts to resume a stream before it is given up.
 const TRIES: u32 = 5;
 
-/// Why reading stopped.
+/// Reason why reading stopped.
 pub(super) enum Stop {
-    /// The reply that was waited for is there.
+    /// The expected reply arrived.
     Settled,
-    /// There are no more events.
+    /// The stream ended.
     End(End),
 }
 
-/// The wait after the n-th failure in a row.
+/// Returns the backoff after the n-th failure in a row.
 pub(super) fn backoff(failures: u32) -> Duration {
     let factor = 1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX);
     AGAIN.0.saturating_mul(factor).min(AGAIN.1)
 }
 
-/// The wait before a stream that ended is asked for again.
+/// Returns the wait before a stream that ended is resumed.
 pub(super) fn pause(place: &Place) -> Duration {
     place.retry.unwrap_or(AGAIN.0).clamp(SHORTEST, LONGEST)
 }
 
 impl Http {
-    /// Hands over events until the reply to the request is there.
+    /// Handles events until the reply to the request arrives.
     pub(super) async fn follow(
         &self,
         link: &Link,
@@ -62,7 +62,7 @@ impl Http {
         loop {
             let end = match hear(link, &mut events, Carrier::Response(id), era).await {
                 Stop::Settled => {
-                    // Its last bytes are read, so that the connection can be used again.
+                    // The rest of the body is read, so that the connection can be reused.
                     let _ = self.jobs.try_send(Job::Drain(events));
                     return Err(Failure::Lost { sent: true });
                 }
@@ -88,7 +88,7 @@ impl Http {
         }
     }
 
-    /// Takes a stream up where it ended.
+    /// Resumes a stream after the last event.
     async fn resume(&self, link: &Link, place: &Place) -> Result<Events, Failure> {
         tokio::time::sleep(pause(place)).await;
         for failures in 0..TRIES {
@@ -107,7 +107,7 @@ impl Http {
         Err(Failure::Lost { sent: true })
     }
 
-    /// Asks for a stream: a new one, or one that ended at that place.
+    /// Requests a stream: a new one, or the continuation after the last event.
     pub(super) async fn stream(
         &self,
         link: &Link,
@@ -130,18 +130,18 @@ impl Http {
     }
 }
 
-/// Whether there is a stream.
+/// Returns whether a response is an event stream.
 pub(super) fn is_stream(response: &Response<Incoming>) -> bool {
     response.status() == StatusCode::OK && is_type(response.headers(), "text/event-stream")
 }
 
-/// Whether asking again would bring the same answer.
+/// Returns whether a retry would get the same answer.
 pub(super) fn is_final(status: StatusCode) -> bool {
     let may_pass = matches!(status.as_u16(), 408 | 425 | 429) || status.is_server_error();
     !may_pass
 }
 
-/// Hands over events as long as they come, or until the reply to a request is there.
+/// Handles events until the stream ends, or until the reply to a request arrives.
 pub(super) async fn hear(link: &Link, events: &mut Events, carrier: Carrier<'_>, era: Era) -> Stop {
     loop {
         match events.next().await {

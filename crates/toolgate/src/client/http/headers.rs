@@ -1,4 +1,4 @@
-//! The headers of a message: what they repeat of its body.
+//! HTTP headers of a message, which repeat parts of its body.
 
 use super::super::transport::{Mirrored, Outgoing};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -9,19 +9,19 @@ use toolgate_wire::{
     method::{meta, tasks},
 };
 
-/// The revision.
+/// Protocol revision.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// The session.
+/// Session id.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The last event that was seen.
+/// Id of the last event received.
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// What stands around a value in Base64.
+/// Prefix and suffix of a Base64 value.
 const MARKS: (&str, &str) = ("=?base64?", "?=");
 
-/// Adds what every POST has.
+/// Adds the headers of every POST.
 pub(super) fn of_post(headers: &mut HeaderMap) {
     let both = HeaderValue::from_static("application/json, text/event-stream");
     headers.insert(header::ACCEPT, both);
@@ -29,14 +29,14 @@ pub(super) fn of_post(headers: &mut HeaderMap) {
     headers.insert(header::CONTENT_TYPE, json);
 }
 
-/// Adds what every GET of a stream has.
+/// Adds the headers of every GET for a stream.
 pub(super) fn of_stream(headers: &mut HeaderMap) {
     let events = HeaderValue::from_static("text/event-stream");
     headers.insert(header::ACCEPT, events);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 
-/// Adds what a request without a handshake has; false for one of the older era.
+/// Adds the headers of a stateless request. Returns false for a request of a legacy revision.
 pub(super) fn of_modern(headers: &mut HeaderMap, request: &Outgoing<'_>) -> bool {
     let named = named_by(request.method);
     if let Some((version, name)) = &request.mirrored.said {
@@ -60,7 +60,7 @@ pub(super) fn of_modern(headers: &mut HeaderMap, request: &Outgoing<'_>) -> bool
     true
 }
 
-/// Adds the same for a request that is written already.
+/// Adds the same headers for a serialized request.
 pub(super) fn of_line(headers: &mut HeaderMap, line: &str) {
     let read = Json::read(line.as_bytes().to_vec(), &Limits::default());
     let message = read.ok().and_then(|json| Message::read(&json).ok());
@@ -75,7 +75,7 @@ pub(super) fn of_line(headers: &mut HeaderMap, line: &str) {
     }
 }
 
-/// What a request is for: its method, and what it names.
+/// Returns the method and the item name of a request.
 pub(super) fn purpose(request: &Outgoing<'_>) -> String {
     let name = named_by(request.method).and_then(|key| request.params.get(key)?.string());
     match name {
@@ -84,7 +84,7 @@ pub(super) fn purpose(request: &Outgoing<'_>) -> String {
     }
 }
 
-/// Which parameter the header `Mcp-Name` repeats.
+/// Returns the parameter that the `Mcp-Name` header repeats.
 fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
@@ -94,7 +94,7 @@ fn named_by(method: &str) -> Option<&'static str> {
     }
 }
 
-/// A text as the value of a header: as it is where that is safe, else in Base64 between marks.
+/// Encodes a text as a header value: unchanged where that is safe, else as marked Base64.
 pub(in super::super) fn value(text: &str) -> HeaderValue {
     let plain = Some(text).filter(|text| is_plain(text));
     let plain = plain.and_then(|text| HeaderValue::from_str(text).ok());
@@ -106,7 +106,7 @@ pub(in super::super) fn value(text: &str) -> HeaderValue {
 
 fn is_plain(text: &str) -> bool {
     let printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    // A reader that takes the marks in any case would decode what only looks like them.
+    // A reader that ignores the case of the markers would decode a value that only resembles them.
     let marked = text
         .get(..MARKS.0.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(MARKS.0));

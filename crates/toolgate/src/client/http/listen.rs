@@ -1,4 +1,4 @@
-//! The stream on which a server with a handshake speaks unasked.
+//! GET stream on which a legacy server sends unsolicited messages.
 
 use super::{
     super::{incoming::Carrier, link::Link},
@@ -10,25 +10,25 @@ use super::{
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep};
 
-/// Why a stream is over.
+/// Reason why a stream is not open.
 enum Over {
-    /// There is none, and asking again brings none.
+    /// The server has no stream, and a retry would not change that.
     Never,
-    /// It cannot be had now.
+    /// It is unavailable at the moment.
     Later,
-    /// It ended after a time.
+    /// It was open and ended.
     Ended(Place),
-    /// Its session has ended.
+    /// Its session ended.
     Gone,
 }
 
 impl Http {
-    /// Listens for as long as the server has such a stream, in one session after the other.
+    /// Keeps the stream open in one session after the other, as long as the server has one.
     pub(super) async fn listen(&self, link: &Link) {
         let (mut watch, mut failures, mut had) = (self.sessions.watch(), 0_u32, false);
         loop {
             link.deaf.store(true, Relaxed);
-            // A session that ended while nobody asked anything is opened anew here, else changes go unheard.
+            // A session that ended while idle is renewed here; otherwise its changes would be missed.
             let Ok(session) = self.sessions.usable(link, &self.options).await else {
                 sleep(backoff(failures)).await;
                 failures = failures.saturating_add(1);
@@ -40,7 +40,7 @@ impl Http {
                 over = self.listen_in_session(link, number, &mut had) => over,
                 _ = watch.wait_for(|session| session.number != number) => Over::Gone,
             };
-            // What is told between two sessions is not heard.
+            // Changes between two sessions are not reported.
             link.generation.fetch_add(1, Relaxed);
             if matches!(over, Over::Never) {
                 link.deaf.store(true, Relaxed);
@@ -56,7 +56,8 @@ impl Http {
         }
     }
 
-    /// Listens until the session ends, or the server turns out to have no such stream. `had` says that there was one.
+    /// Keeps the stream open until the session ends, or until the server turns out to have none. `had` is set once a
+    /// stream was open.
     async fn listen_in_session(&self, link: &Link, number: u64, had: &mut bool) -> Over {
         let (mut place, mut failures) = (Place::default(), 0_u32);
         loop {
@@ -66,7 +67,7 @@ impl Http {
                     self.sessions.ended(number);
                     return Over::Gone;
                 }
-                // A server without such a stream may say 404 too, and its session lives on.
+                // A server without this stream may also answer 404; its session goes on.
                 Over::Gone | Over::Never => return Over::Never,
                 Over::Later => {
                     sleep(backoff(failures)).await;
@@ -74,7 +75,7 @@ impl Http {
                 }
                 Over::Ended(end) => {
                     *had = true;
-                    // A server that says when to come again closes its streams on purpose.
+                    // A server that sends `retry` closes its streams on purpose.
                     let lasted = began.elapsed() > AGAIN.1 || end.retry.is_some();
                     let grown = if lasted {
                         Duration::ZERO
@@ -113,7 +114,7 @@ impl Http {
                 Over::Never
             };
         }
-        // What was told while nobody listened is not known, unless it is told again.
+        // Changes while no stream was open are unknown, unless the server resends them.
         if place.id.is_none() {
             link.generation.fetch_add(1, Relaxed);
         }

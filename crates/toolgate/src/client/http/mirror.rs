@@ -1,4 +1,4 @@
-//! Arguments that a tool wants repeated as headers: `x-mcp-header`.
+//! Tool arguments that are repeated as headers: `x-mcp-header`.
 //!
 //! Source: the pages on tools and on the transports of 2026-07-28.
 
@@ -12,13 +12,13 @@ use super::super::transport::Headers;
 
 const MARK: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
-/// The largest integer that is repeated: 2^53 - 1, up to which every double is exact.
+/// Largest integer that is repeated: 2^53 - 1, the limit for exact doubles.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
-/// What is expected of a number that is repeated.
+/// Expected range of a repeated number, for error messages.
 pub(crate) const SAFE_RANGE: &str = "an integer of at most 2^53-1 in size, because \"x-mcp-header\" repeats the argument as a header";
-/// Members of a schema that hold data, not schemas: what looks like a mark there is none.
+/// Schema keywords that hold data, not schemas: `x-mcp-header` within them has no meaning.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
-/// Members of a schema whose members are schemas under names of the author.
+/// Schema keywords that hold schemas under names of the author.
 const NAMED: [&str; 5] = [
     "$defs",
     "definitions",
@@ -27,7 +27,7 @@ const NAMED: [&str; 5] = [
     "dependencies",
 ];
 
-/// One argument that is repeated.
+/// Argument that is repeated as a header.
 #[derive(Debug, PartialEq)]
 struct Mark {
     path: Vec<String>,
@@ -45,15 +45,15 @@ impl Mark {
     }
 }
 
-/// What a tool wants repeated.
+/// Arguments of a tool that are repeated as headers.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Marks(Vec<Mark>);
 
 impl Marks {
-    /// Reads a schema.
+    /// Reads the `x-mcp-header` marks of an input schema.
     ///
     /// # Errors
-    /// Which rule it breaks; such a tool must not be used over HTTP.
+    /// The rule that the schema breaks; the tool must not be used over HTTP.
     pub(crate) fn read(schema: &Json) -> Result<Marks, &'static str> {
         let mut marks = Marks::default();
         if schema.as_str().contains("mcp-header") || schema.as_str().contains('\\') {
@@ -70,8 +70,8 @@ impl Marks {
     /// Returns the headers that repeat these arguments. An argument that is absent or `null` has none.
     ///
     /// # Errors
-    /// The [`Problem`] of the first number outside ±([`MAX_SAFE_INTEGER`]), which must not be sent: whoever compares header and
-    /// body by way of a double would take another number for the same.
+    /// The [`Problem`] of the first number outside ±([`MAX_SAFE_INTEGER`]), which must not be sent: an intermediary
+    /// that compares header and body as doubles would confuse it with another number.
     pub(in super::super) fn of(&self, arguments: &Json) -> Result<Headers, Problem> {
         let header = |mark: &Mark| {
             let found = mark
@@ -87,7 +87,7 @@ impl Marks {
         self.0.iter().filter_map(header).collect()
     }
 
-    /// `plain` says that `properties` alone led here.
+    /// Walks the schema. `plain` is true while only `properties` led here.
     fn walk(
         &mut self,
         schema: &Json,
@@ -150,7 +150,7 @@ impl Marks {
     }
 }
 
-/// Whether a value may be repeated as a header: a number only within ±[`MAX_SAFE_INTEGER`].
+/// Returns whether a value may be repeated as a header: a number only within ±[`MAX_SAFE_INTEGER`].
 pub(crate) fn is_safe(value: &Json) -> bool {
     let rounded = || {
         value
@@ -165,7 +165,7 @@ pub(crate) fn is_safe(value: &Json) -> bool {
     }
 }
 
-/// The words of a value; never by way of a float.
+/// Returns the text of a value, without conversion to a float.
 fn text(value: &Json) -> Option<String> {
     match value.kind() {
         Kind::String => value.string(),

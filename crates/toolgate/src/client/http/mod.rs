@@ -1,10 +1,10 @@
-//! A server over HTTP: every message a POST of its own, answered by JSON or by a stream of events.
+//! HTTP transport: every message is a POST, answered with JSON or an SSE stream.
 //!
-//! - `post`: what goes out. `answer`: what a response means. `follow`: a response that is a stream.
-//! - `session`: the session of a server that shakes hands. `listen`: the stream on which it speaks unasked.
-//! - `old`: the transport of 2024-11-05, with one stream for all answers.
-//! - `headers`, `mirror`: what headers repeat of a body.
-//! - `connection`, `address`, `events`, `sse`: below the protocol.
+//! - `post`: sending. `answer`: reading of responses. `follow`: SSE responses.
+//! - `session`: the session of a legacy server. `listen`: the stream for its unsolicited messages.
+//! - `old`: HTTP+SSE, the transport of 2024-11-05.
+//! - `headers`, `mirror`: headers that repeat parts of a body.
+//! - `connection`, `address`, `events`, `sse`: the HTTP layer.
 //!
 //! Source: the pages on transports of all revisions.
 
@@ -43,39 +43,39 @@ use tokio::sync::{mpsc, watch};
 use toolgate_core::BoxFuture;
 use work::Job;
 
-/// Notifications and answers that wait.
+/// Capacity of the queue for notifications and answers, in messages.
 const URGENT: usize = 1024;
 
-/// How long the first call waits for the stream on which the server asks.
+/// Maximum time that the first call waits for the stream for unsolicited messages.
 const STREAM: Duration = Duration::from_secs(2);
 
-/// The way to one server.
+/// HTTP transport to one server.
 pub(super) struct Http {
     uri: Uri,
     connections: Connections,
     options: RemoteOptions,
     http: HttpOptions,
     sessions: Sessions,
-    /// Where messages go in the transport of 2024-11-05.
+    /// Endpoint of the 2024-11-05 transport.
     endpoint: OnceLock<Uri>,
     listening: OnceLock<()>,
-    /// Whether the server said yes or no to the stream on which it speaks unasked.
+    /// Whether the server answered the request for the stream for unsolicited messages.
     heard: watch::Sender<bool>,
     jobs: mpsc::Sender<Job>,
 }
 
-/// Whether a URL can be the address of a server, without asking anybody.
+/// Validates a server URL, without any network access.
 ///
 /// # Errors
-/// What is wrong with it, without its text, which may hold a secret.
+/// A description of the fault, without the URL, which may hold a secret.
 pub fn check_url(url: &str) -> Result<(), &'static str> {
     address::read(url).map(drop)
 }
 
-/// Starts to work for a server. Nothing is sent yet.
+/// Starts the HTTP connection to a server. Nothing is sent yet.
 ///
 /// # Errors
-/// [`OpenError::Unusable`]: the address is none, or the system cannot do TLS.
+/// [`OpenError::Unusable`]: the URL is invalid, or TLS is unavailable.
 pub(super) fn start(
     url: &str,
     options: &RemoteOptions,
@@ -105,9 +105,9 @@ pub(super) fn start(
 }
 
 impl Http {
-    /// Waits for the stream on which a server speaks unasked, where somebody answers what it asks: servers lose a
-    /// question for which there is no stream yet, and the call that asked it waits for ever. Not for long, because some
-    /// servers answer only once they have something to say.
+    /// Waits for the stream for unsolicited messages if an application answers input requests. Servers lose an input
+    /// request that has no stream yet, and its call would hang. The wait is short, because some servers answer only
+    /// once they have a message to send.
     async fn can_hear_questions(&self) {
         if self.options.answerer.is_some() {
             let mut heard = self.heard.subscribe();
@@ -134,7 +134,7 @@ impl Transport for Http {
         Box::pin(async move {
             self.tell(link, line).await;
             self.sessions.ready();
-            // In the old transport the one stream is open already.
+            // The 2024-11-05 transport already has its stream.
             if self.endpoint.get().is_none() && self.listening.set(()).is_ok() {
                 let _ = self.jobs.try_send(Job::Listen);
                 self.can_hear_questions().await;

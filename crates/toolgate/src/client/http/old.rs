@@ -1,4 +1,5 @@
-//! HTTP with SSE, the transport of 2024-11-05: one stream for all that the server says, one address for all that we say.
+//! HTTP+SSE, the deprecated transport of 2024-11-05: one SSE stream for all messages of the server, and one endpoint
+//! for ours.
 
 use super::{
     super::{
@@ -18,16 +19,16 @@ use http::Method;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest time until the server has said where messages go.
+/// Time-out of the `endpoint` event.
 const ENDPOINT: Duration = Duration::from_secs(10);
-/// Longest such address, in bytes.
+/// Maximum length of the endpoint URL, in bytes.
 const LIMIT: usize = 8 << 10;
 
 impl Http {
-    /// Looks whether the server speaks this transport, and opens its stream.
+    /// Probes for this transport and opens its stream.
     ///
     /// # Errors
-    /// It does not; the words are for nobody.
+    /// The server does not support it. The error is only a marker.
     pub(super) async fn find_old(&self) -> Result<(), Failure> {
         let found = timeout(ENDPOINT, self.old_stream()).await;
         let (endpoint, events) = found.map_err(|_| no())??;
@@ -65,7 +66,7 @@ impl Http {
         Ok((endpoint, events))
     }
 
-    /// Hands over all that the server says. The end of the stream is the end of the server.
+    /// Handles all messages of the server. The end of the stream is the end of the connection.
     pub(super) async fn hear_old(&self, link: &Link, mut events: Events) {
         hear(link, &mut events, Carrier::Stream, Era::Legacy).await;
         link.lose("it ended its stream of events");

@@ -1,10 +1,10 @@
-//! How a server is reached over HTTP.
+//! Options for HTTP connections.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::{fmt, sync::Arc, time::Duration};
 use toolgate_auth::client::Credentials;
 
-/// Names that are ours to set, or that would change what a message is.
+/// Headers that the protocol sets, or that would change the meaning of a message.
 const OURS: [HeaderName; 9] = [
     header::ACCEPT,
     header::CONNECTION,
@@ -17,21 +17,22 @@ const OURS: [HeaderName; 9] = [
     HeaderName::from_static("last-event-id"),
 ];
 
-/// The shortest part of a value that is kept from callers, in bytes; shorter ones stand in any text.
+/// Minimum length of a header value, or of a word in it, that is redacted from server text, in bytes. Shorter ones
+/// occur in ordinary text.
 const SECRET: usize = 7;
 
-/// How a server is reached over HTTP. Its `Debug` form has no values of headers.
+/// Options for HTTP connections. The `Debug` output contains no header values.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// Longest time until a connection stands, TLS included; 10 s.
+    /// Time-out of connecting, TLS included. Default: 10 s.
     pub connect: Duration,
-    /// Sent with every request, and only to the origin of the address.
+    /// Headers that are sent with every request, and only to the origin of the URL.
     headers: HeaderMap,
     credentials: Who,
 }
 
-/// Who asks for tokens. Its `Debug` form says only whether somebody does.
+/// Source of access tokens. The `Debug` output says only whether it is set.
 #[derive(Clone, Default)]
 struct Who(Option<Arc<dyn Credentials>>);
 
@@ -41,15 +42,15 @@ impl fmt::Debug for Who {
     }
 }
 
-/// A header that cannot be sent along.
+/// Error for a header that cannot be added.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum BadHeader {
-    /// The name has signs that no header name has.
+    /// The name has invalid characters.
     Name,
-    /// The value has signs that no header value has.
+    /// The value has invalid characters.
     Value,
-    /// The name is one that the protocol sets.
+    /// The protocol itself sets this header.
     Ours,
 }
 
@@ -76,11 +77,10 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// The same with one more header; a second one of the same name replaces the first. The value is a secret:
-    /// nothing prints it.
+    /// Adds a header; it replaces an earlier one of the same name. The value is treated as a secret and never printed.
     ///
     /// # Errors
-    /// [`BadHeader`]
+    /// [`BadHeader`] if the name or value is invalid, or if the protocol sets the header.
     pub fn header(mut self, name: &str, value: &str) -> Result<HttpOptions, BadHeader> {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadHeader::Name)?;
         if OURS.contains(&name) || name.as_str().starts_with("mcp-") {
@@ -92,15 +92,15 @@ impl HttpOptions {
         Ok(self)
     }
 
-    /// The same with somebody who has tokens for the server, and is asked before each request and after each refusal:
-    /// most often a [`Login`](toolgate_auth::client::Login).
+    /// Sets the source of access tokens, which is asked before each request and after each 401 or 403; usually a
+    /// [`Login`](toolgate_auth::client::Login).
     #[must_use]
     pub fn credentials(mut self, credentials: impl Credentials) -> HttpOptions {
         self.credentials = Who(Some(Arc::new(credentials)));
         self
     }
 
-    /// Whether the first request may wait for a person.
+    /// Returns whether the first request may wait for a person to sign in.
     pub(in super::super) fn may_wait(&self) -> bool {
         self.who().is_some_and(|who| who.may_wait())
     }
@@ -109,15 +109,15 @@ impl HttpOptions {
         self.credentials.0.as_ref()
     }
 
-    /// Words of a server without the values that were sent to it, these and `more`: some repeat them, and callers read
-    /// these words.
+    /// Redacts the header values that were sent, our own and `more`, from server text: some servers repeat them, and
+    /// callers see the text.
     pub(super) fn without_secrets(&self, words: &str, more: Option<&HeaderMap>) -> String {
         let values = self
             .headers
             .values()
             .chain(more.into_iter().flat_map(HeaderMap::values))
             .filter_map(|value| value.to_str().ok());
-        // Of `Bearer abc` the second word is as much of a secret as the whole.
+        // In `Bearer abc`, the second word alone is a secret as well.
         let parts = values.flat_map(|value| std::iter::once(value).chain(value.split(' ')));
         let secrets = parts.filter(|part| part.len() >= SECRET);
         secrets.fold(words.to_owned(), |words, secret| words.replace(secret, "…"))

@@ -1,4 +1,4 @@
-//! What goes out: each message its own POST.
+//! Sending of messages: one POST per message.
 
 use super::{
     super::{
@@ -20,15 +20,15 @@ use std::time::Duration;
 use tokio::time::timeout;
 use toolgate_wire::method::{discover, initialize, usage};
 
-/// Longest time that a notification may take.
+/// Time-out of a notification.
 const NOTICE: Duration = Duration::from_secs(10);
-/// Most characters of a server's words that are repeated.
+/// Maximum length of quoted server text, in characters.
 const WORDS: usize = 300;
-/// Longest time that the end of a session may take.
+/// Time-out of the DELETE that ends a session.
 const GOODBYE: Duration = Duration::from_secs(3);
 
 impl Http {
-    /// Sends a request, and reads its response until the reply is there.
+    /// Sends a request and reads its response until the reply arrives.
     pub(super) async fn exchange(
         &self,
         link: &Link,
@@ -111,8 +111,8 @@ impl Http {
         Err(refused)
     }
 
-    /// A request within a session. One that the server no longer knows is opened anew, once, and the request goes out
-    /// again where it cannot have run: a use does so only after the answer that the protocol has for it.
+    /// Sends a request within a session. If the server no longer knows the session, opens a new one, once. Resends the
+    /// request only where it cannot have run: a call only after the status that the specification defines for this.
     async fn within(
         &self,
         link: &Link,
@@ -187,11 +187,11 @@ impl Http {
             body: Bytes::new(),
             operation: None,
         });
-        // A server may well not let a client end a session.
+        // A server may refuse to let a client end the session.
         drop(timeout(GOODBYE, sent).await);
     }
 
-    /// Adds what every request after a handshake has.
+    /// Adds the headers of every request after a handshake.
     pub(super) fn in_session(
         &self,
         link: &Link,
@@ -207,7 +207,7 @@ impl Http {
         headers
     }
 
-    /// What a request is for, in one word and a name; only for those who count step-ups.
+    /// Returns the purpose of a request for authorization: its method and item name; `None` without credentials.
     fn purpose(&self, request: &Outgoing<'_>) -> Option<String> {
         self.http.who()?;
         Some(headers::purpose(request))
@@ -230,7 +230,7 @@ impl Http {
         self.connections.send(leaves).await
     }
 
-    /// Sends a message the way of 2024-11-05: its reply comes on the one stream.
+    /// Sends a message by the HTTP+SSE transport of 2024-11-05: the reply arrives on the SSE stream.
     async fn post_old(
         &self,
         line: String,
@@ -253,7 +253,8 @@ impl Http {
     }
 }
 
-/// A use was refused with words of a session: the next one opens another, and this one is not sent twice.
+/// Returns the failure of a call that the server rejected because of its session: the next call opens a new session,
+/// and this one is not resent.
 fn perhaps_ended(status: StatusCode, refused: Failure) -> Failure {
     let said = match refused {
         Failure::Rpc(error) => harmless(&error.message, WORDS),

@@ -1,4 +1,4 @@
-//! The session with a server that shakes hands. Its id is a secret; nothing prints it.
+//! HTTP session of a legacy server. The session id is a secret and never printed.
 
 use super::super::{
     link::{Failure, Link},
@@ -9,21 +9,21 @@ use http::HeaderValue;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::{Mutex, watch};
 
-/// Longest id that is taken, in bytes.
+/// Maximum length of a session id, in bytes.
 const LIMIT: usize = 1024;
 
-/// One session.
+/// HTTP session.
 #[derive(Clone, Default)]
 pub(super) struct Session {
-    /// Absent where the server keeps none.
+    /// Session id; absent if the server keeps no sessions.
     pub(super) id: Option<HeaderValue>,
-    /// Counts the handshakes.
+    /// Number of the handshake.
     pub(super) number: u64,
-    /// Whether the handshake is over and the session has not ended since.
+    /// Whether the handshake is complete and the session has not ended since.
     pub(super) ready: bool,
 }
 
-/// The one session that is in use, and the way to the next.
+/// Current session, and its renewal.
 #[derive(Default)]
 pub(super) struct Sessions {
     now: watch::Sender<Session>,
@@ -31,20 +31,20 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// The session in use.
+    /// Returns the current session.
     pub(super) fn now(&self) -> Session {
         self.now.borrow().clone()
     }
 
-    /// Tells of each change.
+    /// Returns a receiver of session changes.
     pub(super) fn watch(&self) -> watch::Receiver<Session> {
         self.now.subscribe()
     }
 
-    /// The server answered a handshake.
+    /// Records the answer to a handshake.
     ///
     /// # Errors
-    /// The id is none.
+    /// The session id is invalid.
     pub(super) fn begin(&self, id: Option<&HeaderValue>) -> Result<(), Failure> {
         let good = |id: &HeaderValue| {
             id.len() <= LIMIT && id.as_bytes().iter().all(|byte| matches!(byte, 0x21..=0x7e))
@@ -67,15 +67,15 @@ impl Sessions {
         Ok(())
     }
 
-    /// The handshake is over.
+    /// Marks the handshake as complete.
     pub(super) fn ready(&self) {
         self.now.send_modify(|session| session.ready = true);
     }
 
-    /// A session that can be used.
+    /// Returns a usable session. Renews it if it ended; concurrent callers share one handshake.
     ///
     /// # Errors
-    /// There was none, and the new handshake failed.
+    /// The new handshake failed.
     pub(super) async fn usable(
         &self,
         link: &Link,
@@ -98,13 +98,13 @@ impl Sessions {
                     sent: false,
                     no_token: None,
                 })?;
-            // What it told between the sessions was not heard.
+            // Changes between the sessions were not reported.
             link.generation.fetch_add(1, Relaxed);
             link.renewed.send_modify(|count| *count += 1);
         }
     }
 
-    /// The server says that this session has ended.
+    /// Marks that session as ended.
     pub(super) fn ended(&self, number: u64) {
         self.now.send_if_modified(|session| {
             let ours = session.number == number && session.ready;

@@ -1,45 +1,45 @@
-//! Server-sent events, read strictly and under a cap.
+//! Server-sent events (SSE): a strict parser with a size limit.
 //!
 //! Source: the chapter on server-sent events of the HTML standard.
 
 use std::{mem, time::Duration};
 
-/// Longest id of an event that is kept, in bytes: it goes into a header.
+/// Maximum length of an event id, in bytes: it is sent in a header.
 const ID: usize = 1024;
-/// Longest kind of an event that is kept, in bytes.
+/// Maximum length of an event type, in bytes; longer ones are cut.
 const KIND: usize = 64;
 
-/// One event with data.
+/// Event with data.
 #[derive(Debug, PartialEq)]
 pub(super) struct Event {
-    /// Its kind; empty means `message`.
+    /// Event type; empty means `message`.
     pub(super) kind: Vec<u8>,
     pub(super) data: Vec<u8>,
 }
 
-/// An event, or a line of one, is over the cap. Nothing after it is read.
+/// Error for an event, or a line, that exceeds the limit. Nothing after it is read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TooBig;
 
-/// Turns bytes into events.
+/// Incremental SSE parser.
 pub(super) struct Parser {
     limit: usize,
     line: Vec<u8>,
-    /// The byte before was CR, so that LF belongs to it.
+    /// Set if the last byte was CR, so that an LF belongs to it.
     after_cr: bool,
     first: bool,
     data: Vec<u8>,
     has_data: bool,
     kind: Vec<u8>,
     id: Option<Vec<u8>>,
-    /// The id of the last whole event that had one.
+    /// Id of the last complete event that had one.
     pub(super) last_id: Option<Vec<u8>>,
-    /// How long to wait before the stream is asked for again, where the server said so.
+    /// Reconnection time that the server suggested.
     pub(super) retry: Option<Duration>,
 }
 
 impl Parser {
-    /// Takes events of at most `limit` bytes.
+    /// Returns a parser for events of at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Parser {
         Parser {
             limit,
@@ -55,7 +55,7 @@ impl Parser {
         }
     }
 
-    /// Takes the next bytes up to the end of the first event with data; says how many it took.
+    /// Parses bytes up to the end of the first event with data. Returns the number of bytes used.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<Event>), TooBig> {
         let mut at = 0;
         while at < bytes.len() {
@@ -83,7 +83,7 @@ impl Parser {
         Ok((at, None))
     }
 
-    /// The bytes of the event that comes.
+    /// Returns the size of the incomplete event, in bytes.
     pub(super) fn holds(&self) -> usize {
         self.line.len() + self.data.len()
     }
@@ -107,7 +107,7 @@ impl Parser {
         None
     }
 
-    /// A name that is none of these is ignored; so is a comment, whose name is empty.
+    /// Handles one field. Unknown names and comments, whose name is empty, are ignored.
     fn field(&mut self, name: &[u8], value: &[u8]) {
         match name {
             b"data" => {
@@ -116,12 +116,12 @@ impl Parser {
                 }
                 self.data.extend_from_slice(value);
             }
-            // What is cut is no kind that anybody knows.
+            // A type that was cut matches none that is known.
             b"event" => self.kind = value.get(..KIND).unwrap_or(value).to_vec(),
             b"id" if value.len() <= ID && !value.contains(&0) => self.id = Some(value.to_vec()),
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 let millis = std::str::from_utf8(value).ok().map(str::parse);
-                // More digits than fit are a long time too.
+                // Too many digits also mean a long time.
                 let millis = millis.map_or(u64::MAX, |millis| millis.unwrap_or(u64::MAX));
                 self.retry = Some(Duration::from_millis(millis));
             }
@@ -229,7 +229,7 @@ mod tests {
     }
 
     proptest! {
-        /// Where the pieces of a stream are cut changes nothing.
+        /// The chunk boundaries of a stream have no effect.
         #[test]
         fn cuts_do_not_matter(text in "(data|id|event|retry|:|: |\r|\n|\r\n|x|é){0,60}", cut in 0..200_usize) {
             let bytes = text.as_bytes();

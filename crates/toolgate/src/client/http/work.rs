@@ -1,4 +1,4 @@
-//! The work that no caller waits for: one task a server.
+//! Background work of an HTTP connection: one task per server.
 
 use super::{super::link::Link, Http, events::Events};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -9,24 +9,24 @@ use tokio::{
 };
 use toolgate_core::BoxFuture;
 
-/// What is done at once; what comes in above that waits.
+/// Maximum number of concurrent jobs; further jobs wait in the queue.
 const AT_ONCE: usize = 32;
-/// How long the last bytes of a stream are waited for after its reply.
+/// Maximum time to read the rest of a stream after its reply.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// One piece of work.
+/// Background job.
 pub(super) enum Job {
     /// Sends a notification or an answer.
     Post(String),
-    /// Listens to what the server says unasked.
+    /// Reads the stream for unsolicited messages.
     Listen,
-    /// Hands over the one stream of the transport of 2024-11-05.
+    /// Reads the SSE stream of the 2024-11-05 transport.
     Hear(Events),
-    /// Reads the end of a stream whose reply is there.
+    /// Reads the rest of a stream whose reply arrived.
     Drain(Events),
 }
 
-/// Works until the link is lost, and says goodbye. Then `working` is dropped.
+/// Runs the jobs until the connection is lost, and then ends the session. `working` is dropped at the end.
 pub(super) async fn work(
     http: Arc<Http>,
     link: Arc<Link>,
