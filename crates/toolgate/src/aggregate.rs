@@ -58,7 +58,7 @@ pub struct Member {
 /// affected.
 pub struct Aggregate {
     members: Vec<Member>,
-    /// Whether the first member's names stay unchanged.
+    /// True if the first member's names stay unchanged.
     around: bool,
     /// Rules for names of tools and prompts.
     rules: NameRules,

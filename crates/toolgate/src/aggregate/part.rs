@@ -8,7 +8,7 @@ use toolgate_core::{About, CacheHint, Catalog, DefinitionNote, Item, ItemKind, J
 pub(super) struct Naming<'a> {
     pub(super) member: &'a Member,
     pub(super) over: &'a Overrides,
-    /// Whether names stay unchanged.
+    /// True if names stay unchanged.
     pub(super) plain: bool,
     /// Rules for names of tools and prompts.
     pub(super) rules: NameRules,
@@ -27,7 +27,7 @@ pub(super) struct Part {
     prefix: String,
     /// UI resources that its tools refer to, with the index of the tool.
     pages: HashMap<String, usize>,
-    /// Whether the list was stored before this start and not yet refreshed.
+    /// True if the list was stored before this start and not yet refreshed.
     pub(super) seeded: bool,
 }
 

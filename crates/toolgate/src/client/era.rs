@@ -30,7 +30,7 @@ pub enum EraPreference {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct AsksByResult {
-    /// Whether the call is known to have stopped at the input request. A retry is then safe, because each answer to
+    /// True if the call is known to have stopped at the input request. A retry is then safe, because each answer to
     /// such a request resends the whole call anyway.
     pub at_question: bool,
 }

@@ -27,7 +27,7 @@ pub(super) struct Heard(Arc<Mutex<HashMap<String, Listeners>>>);
 #[derive(Default)]
 struct Listeners {
     count: usize,
-    /// Whether the server was asked to subscribe, and did not refuse.
+    /// True if the server was asked to subscribe, and did not refuse.
     asked: bool,
 }
 

@@ -42,11 +42,11 @@ pub(super) struct Link {
     /// Number of sessions after the first: subscriptions are renewed when it changes.
     pub(super) renewed: watch::Sender<u64>,
     pub(super) gave_up: GaveUp,
-    /// Whether an answer to a list had a duplicate key or U+0000: the items are then parsed again one by one.
+    /// True if an answer to a list had a duplicate key or U+0000: the items are then parsed again one by one.
     pub(super) apart: AtomicBool,
-    /// Whether a line was received already.
+    /// True if a line was received already.
     pub(super) begun: AtomicBool,
-    /// Whether no stream is open on which a legacy server could report changes.
+    /// True if no stream is open on which a legacy server could report changes.
     pub(super) deaf: AtomicBool,
     /// Application that answers input requests, if one has the server to itself.
     pub(super) answerer: Answers,
@@ -63,7 +63,7 @@ pub(super) struct Table {
 pub(super) struct Waiting {
     reply: oneshot::Sender<Result<Json, Failure>>,
     pub(super) purpose: Purpose,
-    /// Whether any byte of the request may have been sent.
+    /// True if any byte of the request may have been sent.
     sent: AtomicBool,
 }
 
@@ -117,7 +117,7 @@ pub(super) enum Failure {
     Malformed(&'static str),
     /// The connection was lost.
     Lost {
-        /// Whether any byte of the request may have been sent.
+        /// True if any byte of the request may have been sent.
         sent: bool,
     },
     /// The HTTP request failed or was rejected.
@@ -126,7 +126,7 @@ pub(super) enum Failure {
         words: String,
         /// The status code, if there was a response.
         status: Option<u16>,
-        /// Whether the server may have acted on the request.
+        /// True if the server may have acted on the request.
         sent: bool,
         /// The reason why there was no access token to send.
         no_token: Option<AuthError>,

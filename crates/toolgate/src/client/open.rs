@@ -98,7 +98,7 @@ pub(super) struct Peer {
     pub(super) instructions: Option<String>,
     /// `_meta` of our requests in the stateless revision, which has no handshake.
     pub(super) stamp: Stamp,
-    /// Whether the server is known not to support a stateless revision.
+    /// True if the server is known not to support a stateless revision.
     pub(super) sessions_only: bool,
 }
 

@@ -26,7 +26,7 @@ pub struct RemoteOptions {
     /// Time that the probe waits for an answer before the handshake is tried, within [`RemoteOptions::start`]. Default:
     /// 5 s.
     pub probe_wait: Duration,
-    /// Whether to probe for the stateless revision first. Some old servers exit on any request before `initialize`.
+    /// True to probe for the stateless revision first. Some old servers exit on any request before `initialize`.
     /// Default: true.
     pub probe: bool,
     /// Allowed revisions, in order of preference. Default: all.
@@ -41,7 +41,7 @@ pub struct RemoteOptions {
     /// Application that answers a legacy server's input requests, if one application has the server to itself. Then
     /// [`RemoteOptions::abilities`] are declared with the handshake and with every request. Default: none.
     pub answerer: Option<Arc<dyn Answerer>>,
-    /// Whether the server may answer calls with tasks although the callers do not support tasks and just wait
+    /// True if the server may answer calls with tasks although the callers do not support tasks and just wait
     /// (2026-07-28). The server sends no progress notifications for tasks. Default: true.
     pub tasks: bool,
     /// Maximum number of parked calls of a legacy server that several callers share. With 0, the server's input

@@ -1,18 +1,18 @@
-//! The answers that a call has got in all its rounds.
+//! Input responses that a call received in all its rounds.
 
 use toolgate_core::{Call, Json};
 use toolgate_wire::json::{Limits, ObjectWriter};
 
-/// The slot in which earlier answers wait for the next round. The edge seals it when it leaves.
+/// Slot that stores earlier responses for the next round. The edge seals it.
 const SLOT: &str = "handlers";
 
-/// The answers so far, by the keys of their questions.
+/// Responses so far, by the keys of their input requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answered(Vec<(String, Json)>);
 
 impl Answered {
-    /// Those of earlier rounds and of this one. A question is answered once; what comes later under its key is another
-    /// answer to the same question, after the first one was of no use.
+    /// Returns the responses of earlier rounds and of this one. A newer response replaces the one with the same key:
+    /// the request was repeated because the earlier response was unusable.
     pub(super) fn of(call: &Call) -> Answered {
         let kept = call.round.slots.get(SLOT);
         let kept =
@@ -30,7 +30,7 @@ impl Answered {
         self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v)
     }
 
-    /// What has to be found again in the next round: the answers that were of use.
+    /// Returns the slot for the next round, with the responses that were used.
     pub(super) fn keep(&self, used: &[String]) -> Option<(String, String)> {
         let mut o = ObjectWriter::new();
         let mut any = false;

@@ -1,4 +1,4 @@
-//! The questions that a function may put: to the user, to the model, to the client.
+//! Input requests of a handler: to the user, the model, or the client.
 //!
 //! ```
 //! # use toolgate::handlers::{Cx, Stop, ask};
@@ -15,31 +15,31 @@ use serde_json::{Value, json};
 use toolgate_core::{Ask, AskKind, Json};
 use toolgate_wire::{json::ObjectWriter, method::elicitation::Answer};
 
-/// Reads an answer; `None` for one that is of no use.
+/// Reads a response; `None` if it is unusable.
 type Read<T> = Box<dyn Fn(&Json) -> Option<Reply<T>> + Send + Sync>;
 
-/// A question and how its answer is read.
+/// Input request, and the reader of its response.
 pub struct Question<T> {
     kind: AskKind,
     read: Read<T>,
 }
 
-/// What the user did with a question.
+/// Reply of the user to an input request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply<T> {
-    /// Answered it.
+    /// The user answered.
     Accepted(T),
-    /// Said no.
+    /// The user declined.
     Declined,
-    /// Closed it without a choice.
+    /// The user dismissed the request without a choice.
     Cancelled,
 }
 
 impl<T> Reply<T> {
-    /// The answer.
+    /// Returns the answer.
     ///
     /// # Errors
-    /// The user did not answer, in words for the model.
+    /// The user did not answer; the model sees the error.
     pub fn accepted(self) -> Result<T, Stop> {
         match self {
             Reply::Accepted(answer) => Ok(answer),
@@ -63,7 +63,7 @@ impl<T> Question<T> {
 }
 
 impl<T: 'static> Question<T> {
-    /// The same question, its answer turned into something else.
+    /// Returns the same input request with its answer converted.
     pub fn map<U>(self, f: impl Fn(T) -> U + Send + Sync + 'static) -> Question<U> {
         let read = self.read;
         Question {
@@ -79,20 +79,20 @@ impl<T: 'static> Question<T> {
     }
 }
 
-/// The member of a form that holds the answer to a question of one value.
+/// Name of the field in a form with a single value.
 const VALUE: &str = "value";
 
-/// Asks the user for a line of text. Never for a secret: use [`url`] for those.
+/// Asks the user for a line of text. Never use it for a secret: use [`url`] instead.
 pub fn text(message: &str) -> Question<String> {
     one(message, json!({"type": "string", "minLength": 1}))
 }
 
-/// Asks the user for a yes or a no.
+/// Asks the user for a yes or no.
 pub fn confirm(message: &str) -> Question<bool> {
     one(message, json!({"type": "boolean", "default": false}))
 }
 
-/// Asks the user for a whole number.
+/// Asks the user for an integer.
 pub fn integer(message: &str) -> Question<i64> {
     one(message, json!({"type": "integer"}))
 }
@@ -102,7 +102,7 @@ pub fn number(message: &str) -> Question<f64> {
     one(message, json!({"type": "number"}))
 }
 
-/// Asks the user to choose one of several.
+/// Asks the user to choose one of several values.
 pub fn choice<S: Into<String>>(
     message: &str,
     choices: impl IntoIterator<Item = S>,
@@ -111,13 +111,13 @@ pub fn choice<S: Into<String>>(
     one(message, json!({"type": "string", "enum": choices}))
 }
 
-/// Asks the user to fill in a form, whose fields are those of `T`: strings, numbers, booleans and enums, not nested.
+/// Asks the user to fill in a form with the fields of `T`: strings, numbers, booleans and enums, not nested.
 pub fn form<T: DeserializeOwned + JsonSchema + 'static>(message: &str) -> Question<T> {
     let schema = schema::input_schema::<T>().unwrap_or_else(|_| json!({"type": "object"}));
     form_with(message, flat(schema)).parsed()
 }
 
-/// Asks the user to fill in a form with this `requestedSchema`.
+/// Asks the user to fill in a form with the given `requestedSchema`.
 pub fn form_with(message: &str, requested: Value) -> Question<Value> {
     let mut o = ObjectWriter::new();
     o.str("mode", "form");
@@ -134,7 +134,7 @@ pub fn form_with(message: &str, requested: Value) -> Question<Value> {
     }
 }
 
-/// Asks the user to open a page, for what must not pass through the client: credentials, payments, consent.
+/// Asks the user to open a URL, for data that must not pass through the client: credentials, payments, consent.
 pub fn url(message: &str, url: &str) -> Question<()> {
     let mut o = ObjectWriter::new();
     o.str("mode", "url");
@@ -146,8 +146,8 @@ pub fn url(message: &str, url: &str) -> Question<()> {
     }
 }
 
-/// Asks the model: the parameters of `sampling/createMessage`, of which `messages` and `maxTokens` are needed. The
-/// answer is its result.
+/// Requests a completion from the model (sampling), with the parameters of `sampling/createMessage`; `messages` and
+/// `maxTokens` are required. Returns its result.
 pub fn sample(params: Value) -> Question<Value> {
     Question {
         kind: AskKind::Sample(Json::from_value(&params)),
@@ -158,7 +158,7 @@ pub fn sample(params: Value) -> Question<Value> {
     }
 }
 
-/// Asks the model one thing; its answer as text.
+/// Requests a completion from the model for one prompt. Returns its text.
 pub fn model(prompt: &str, max_tokens: u32) -> Question<String> {
     let content = json!({"type": "text", "text": prompt});
     let params =
@@ -173,16 +173,16 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// A folder or file that the client lets the server work on.
+/// Root: a directory or file that the client lets the server use.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Root {
-    /// Where it is: a `file://` URI.
+    /// Location, as a `file://` URI.
     pub uri: String,
-    /// What people call it.
+    /// Name for people.
     pub name: Option<String>,
 }
 
-/// Asks the client for its roots.
+/// Requests the roots from the client.
 pub fn roots() -> Question<Vec<Root>> {
     Question {
         kind: AskKind::Roots,
@@ -193,7 +193,7 @@ pub fn roots() -> Question<Vec<Root>> {
     }
 }
 
-/// A question of one value, as a form of one field.
+/// Returns a form with a single field.
 fn one<T: DeserializeOwned + 'static>(message: &str, field: Value) -> Question<T> {
     let requested = json!({"type": "object", "properties": {VALUE: field}, "required": [VALUE]});
     let question = form_with(message, requested);
@@ -212,7 +212,8 @@ fn one<T: DeserializeOwned + 'static>(message: &str, field: Value) -> Question<T
 }
 
 impl Question<Value> {
-    /// The same question, its answer as another type. An answer that does not fit is asked for again.
+    /// Returns the same input request with its answer deserialized. The request is repeated if the answer does not
+    /// match.
     pub fn parsed<T: DeserializeOwned + 'static>(self) -> Question<T> {
         let read = self.read;
         Question {
@@ -236,7 +237,7 @@ fn elicited<T>(answer: &Json, read: impl FnOnce(Option<&Json>) -> Option<T>) -> 
     }
 }
 
-/// What a form may say: clients take neither closed schemas nor definitions apart.
+/// Reduces a schema to what a form allows: clients accept neither closed schemas nor separate definitions.
 fn flat(mut schema: Value) -> Value {
     if let Some(map) = schema.as_object_mut() {
         map.retain(|key, _| matches!(key.as_str(), "type" | "properties" | "required"));
@@ -244,12 +245,12 @@ fn flat(mut schema: Value) -> Value {
     schema
 }
 
-/// Several questions at once; implemented for pairs of a key and a question, up to four of them.
+/// Several input requests that are sent together; implemented for tuples of up to four pairs of key and [`Question`].
 pub trait Asks {
-    /// The answers, in the same order.
+    /// Answers, in the same order.
     type Answers;
 
-    /// Asks them.
+    /// Sends the input requests.
     ///
     /// # Errors
     /// As [`Cx::ask`].

@@ -1,4 +1,4 @@
-//! What is wrong with what a server offers, found when it is built and not when it is used.
+//! Validation of a server's definitions when it is built.
 
 use super::{Skill, registry::Offered};
 use crate::client::http::Marks;
@@ -7,7 +7,7 @@ use toolgate_core::{Definition, ItemKind};
 use toolgate_policy::{Bounds, check_schemas};
 use toolgate_wire::method::meta;
 
-/// Why a server cannot be built: which definition is wrong, and what is wrong with it.
+/// Error of building a server: the invalid definition and the reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BuildError {
     what: String,
@@ -24,7 +24,7 @@ impl BuildError {
 }
 
 impl BuildError {
-    /// The same, of something within another one.
+    /// Returns the error with the context of an outer server.
     pub(super) fn within(self, outer: &str) -> BuildError {
         BuildError {
             what: format!("{outer}: {}", self.what),
@@ -41,10 +41,10 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// The longest name of a tool, in characters.
+/// Maximum length of a tool name, in characters.
 const LONGEST: usize = 128;
 
-/// The definitions of all kinds, in the order of [`ItemKind::ALL`].
+/// Validates all definitions. Returns them by kind, in the order of [`ItemKind::ALL`].
 pub(super) fn check(
     offered: &Offered,
 ) -> Result<[Vec<Definition>; ItemKind::ALL.len()], BuildError> {
@@ -75,7 +75,7 @@ pub(super) fn check(
     ])
 }
 
-/// Whether the name of a tool or prompt is none that leads to a mounted server.
+/// Checks that the name of a tool or prompt does not begin with the prefix of a mounted server.
 pub(super) fn is_own(definition: &Definition, mounts: &[String]) -> Result<(), BuildError> {
     let named = matches!(definition.kind(), ItemKind::Tool | ItemKind::Prompt);
     let begins = |mount: &&String| {
@@ -95,7 +95,7 @@ pub(super) fn about(definition: &Definition) -> String {
     format!("the {} {:?}", definition.kind().word(), definition.name())
 }
 
-/// The keys of `_meta` are keys, and none belongs to the protocol. Extensions of the protocol have theirs.
+/// Checks that the `_meta` keys are valid and not reserved by the protocol, except for those of its extensions.
 fn meta_is_good(definition: &Definition) -> Result<(), String> {
     let meta = definition.json().get("_meta");
     for (key, _) in meta.iter().flat_map(toolgate_core::Json::members) {
@@ -109,7 +109,7 @@ fn meta_is_good(definition: &Definition) -> Result<(), String> {
     Ok(())
 }
 
-/// Each definition is whole, and every name stands once.
+/// Checks that each definition is complete and each name is unique.
 fn list<'a>(
     definitions: impl Iterator<Item = (&'a str, Result<Definition, String>)>,
     kind: ItemKind,

@@ -1,4 +1,4 @@
-//! The functions that complete an argument.
+//! Completion of arguments.
 
 use super::{Cx, Stop};
 use std::{future::Future, sync::Arc};
@@ -7,7 +7,7 @@ use toolgate_core::{BoxFuture, Call, CompleteResult};
 pub(super) type Completer =
     Arc<dyn Fn(String, Cx) -> BoxFuture<'static, Result<Vec<String>, Stop>> + Send + Sync>;
 
-/// The functions of one prompt or template, by the argument.
+/// Completion functions of one prompt or template, by argument.
 #[derive(Clone, Default)]
 pub(super) struct Completers(Vec<(String, Completer)>);
 
@@ -25,7 +25,7 @@ impl Completers {
         self.0.is_empty()
     }
 
-    /// Completes what a call asks for; no function, no values.
+    /// Answers a completion request. An argument without a function has no values.
     pub(super) async fn complete(&self, call: &Call, cx: Cx) -> Result<CompleteResult, Stop> {
         let argument = call.arguments().raw().get("argument");
         let member = |key: &str| argument.as_ref()?.get(key)?.string();

@@ -1,11 +1,11 @@
-//! What a resource may hold.
+//! Contents of resources.
 
 use super::Stop;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use toolgate_core::Json;
 use toolgate_wire::json::ObjectWriter;
 
-/// One part of a resource: text or bytes.
+/// Part of a resource: text or bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
     uri: Option<String>,
@@ -21,12 +21,12 @@ enum Body {
 }
 
 impl Contents {
-    /// Text.
+    /// Returns a text part.
     pub fn text(text: impl Into<String>) -> Contents {
         Contents::of(Body::Text(text.into()))
     }
 
-    /// Bytes; they leave in Base64.
+    /// Returns a binary part; it is sent as Base64.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Contents {
         Contents::of(Body::Bytes(bytes.into()))
     }
@@ -40,25 +40,25 @@ impl Contents {
         }
     }
 
-    /// The URI of this part; that of the resource where none is said.
+    /// Sets the URI of this part. Default: that of the resource.
     pub fn uri(mut self, uri: impl Into<String>) -> Contents {
         self.uri = Some(uri.into());
         self
     }
 
-    /// Its media type; that of the resource where none is said.
+    /// Sets the MIME type of this part. Default: that of the resource.
     pub fn mime(mut self, mime: impl Into<String>) -> Contents {
         self.mime = Some(mime.into());
         self
     }
 
-    /// Its `_meta`.
+    /// Sets the `_meta` of this part.
     pub fn meta(mut self, meta: Json) -> Contents {
         self.meta = Some(meta);
         self
     }
 
-    /// As the protocol writes it.
+    /// Returns the part as JSON in the protocol's format.
     pub fn json(&self, uri: &str, mime: Option<&str>) -> Json {
         let mut o = ObjectWriter::new();
         o.str("uri", self.uri.as_deref().unwrap_or(uri));
@@ -76,12 +76,12 @@ impl Contents {
     }
 }
 
-/// What the function behind a resource may return: text, bytes, or parts.
+/// Return type of a resource handler: text, bytes, or parts.
 pub trait IntoContents {
-    /// The parts.
+    /// Converts the value to parts.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The value cannot be serialized.
     fn into_contents(self) -> Result<Vec<Contents>, Stop>;
 }
 

@@ -1,4 +1,4 @@
-//! What a function knows about its call.
+//! Context of a handler's call.
 
 use super::{
     Registry, Stop,
@@ -16,19 +16,19 @@ use toolgate_core::{
     Questions, Reporter, TraceContext,
 };
 
-/// What a function knows about its call, and its ways back to the caller before the result. Cheap to clone.
+/// Context of a call: its caller and arguments, progress, log messages and input requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Cx(Arc<Inner>);
 
 struct Inner {
     call: Arc<Call>,
     answered: Answered,
-    /// The keys of the answers that were of use.
+    /// Keys of the input responses that were used.
     used: Mutex<Vec<String>>,
     registry: Registry,
 }
 
-/// How grave a log message is, in the words of the protocol.
+/// Severity of a log message, as the protocol defines it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[expect(missing_docs, reason = "the words say it")]
 pub enum Level {
@@ -67,49 +67,49 @@ impl Cx {
         }))
     }
 
-    /// Who calls: a principal, never a credential.
+    /// Returns the authenticated caller: a principal, never a credential.
     pub fn caller(&self) -> &Caller {
         &self.0.call.caller
     }
 
-    /// The id of the call in the record; the same in every round.
+    /// Returns the call id in the audit log; the same in every round.
     pub fn call_id(&self) -> &str {
         &self.0.call.id
     }
 
-    /// What the other end declared for this very request.
+    /// Returns the client capabilities declared for this request.
     pub fn abilities(&self) -> &Abilities {
         &self.0.call.abilities
     }
 
-    /// The revision of the protocol that the caller speaks; for the log, nothing should hang on it.
+    /// Returns the caller's protocol revision, for log messages. Handlers should not depend on it.
     pub fn revision(&self) -> &str {
         &self.0.call.seen.revision
     }
 
-    /// The trace that the call belongs to, for spans and for requests to other services.
+    /// Returns the trace context, for spans and for requests to other services.
     pub fn trace(&self) -> &TraceContext {
         &self.0.call.trace
     }
 
-    /// The definition that is used.
+    /// Returns the item that is used, with its definition.
     pub fn item(&self) -> Option<&Arc<Item>> {
         self.0.call.item()
     }
 
-    /// The exact arguments.
+    /// Returns the exact arguments.
     pub fn arguments(&self) -> &Json {
         self.0.call.arguments().raw()
     }
 
-    /// What the server offers, to change it while it runs.
+    /// Returns the registry, to change the server's items at run time.
     pub fn registry(&self) -> &Registry {
         &self.0.registry
     }
 
-    /// Tells how far it is. `progress` must grow with each call; what does not is dropped, and so is all of it where
-    /// the caller did not ask for progress. One call sends at most 100 notifications at once and 50 a second after
-    /// that; more are dropped.
+    /// Sends a progress notification. `progress` must increase with each call; other values are dropped. Nothing is
+    /// sent if the caller did not request progress. A call sends at most 100 notifications at once and 50 a second after
+    /// that; further ones are dropped.
     pub fn progress(&self, progress: f64, total: impl Into<Option<f64>>, message: &str) {
         if self.reporter().listens() {
             self.reporter().tell(Event::Progress(Progress {
@@ -120,13 +120,14 @@ impl Cx {
         }
     }
 
-    /// Lets the call go on as a task from here, so that its caller need not wait; questions that come later are asked
-    /// in the task. False where the caller knows no tasks: then it waits. See [`super::Tool::task`].
+    /// Turns the call into a task, so that the caller need not wait; later input requests are made in the task. Returns
+    /// false if the caller does not support tasks: then it waits. See [`super::Tool::task`].
     pub fn become_task(&self) -> bool {
         self.0.call.background.start()
     }
 
-    /// Sends a log message, where the caller wants messages of that level. No secrets: clients show and keep it.
+    /// Sends a log message, if the caller requested messages of that level. Do not log secrets: clients display and
+    /// store messages.
     pub fn log(&self, level: Level, data: impl Serialize) {
         let Ok(data) = serde_json::to_value(data) else {
             return;
@@ -144,29 +145,29 @@ impl Cx {
         &self.0.call.reporter
     }
 
-    /// Asks something of the user, of the model, or of the client, in every revision alike.
+    /// Requests input from the user, the model, or the client, in the same way for every revision.
     ///
-    /// The first time it returns an error that has to be passed on with `?`; then the question leaves, and once it is
-    /// answered the function is called again and finds the answer here. So *what stands before an `ask` may run
-    /// twice*. `key` names the question within this call.
+    /// The first time it returns an error that you must return with `?`. The input request is then sent. After the
+    /// response arrives, the handler runs again from the start and gets the response here. So *the code before an `ask`
+    /// may run twice*. `key` identifies the input request within this call.
     ///
     /// # Errors
-    /// The question has to leave first; or the user said no, which the model reads as a failure of the tool. To tell a
-    /// no from an answer, use [`Cx::ask_reply`].
+    /// The input request must be sent first; or the user declined, which the model sees as a tool error. To handle
+    /// declining, use [`Cx::ask_reply`].
     pub fn ask<T>(&self, key: &str, question: Question<T>) -> Result<T, Stop> {
         self.ask_reply(key, question)?.accepted()
     }
 
-    /// The same, with a no of the user as a value.
+    /// As [`Cx::ask`], but returns a declined or cancelled request as a value.
     ///
     /// # Errors
-    /// The question has to leave first.
+    /// The input request must be sent first.
     pub fn ask_reply<T>(&self, key: &str, question: Question<T>) -> Result<Reply<T>, Stop> {
         self.look(key, &question)
             .map_err(|ask| self.leave(vec![*ask]))
     }
 
-    /// Asks several things at once; they leave together.
+    /// Sends several input requests together.
     ///
     /// ```
     /// # use toolgate::handlers::{Cx, Stop, ask};
@@ -182,7 +183,7 @@ impl Cx {
         asks.ask_all(self)
     }
 
-    /// The answer, or the question that has to leave: there is no answer yet, or one that is of no use.
+    /// Returns the response, or the input request to send if the response is missing or unusable.
     pub(super) fn look<T>(&self, key: &str, question: &Question<T>) -> Result<Reply<T>, Box<Ask>> {
         let answer = self.0.answered.get(key);
         match answer.and_then(|answer| question.read(answer)) {
@@ -207,10 +208,10 @@ impl Cx {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on only where the other end declared an ability.
+    /// Checks that the client declared a capability.
     ///
     /// # Errors
-    /// It did not; the caller is told what is missing.
+    /// The capability is missing; the error tells the caller which one.
     pub fn require(&self, need: Need) -> Result<(), Stop> {
         let able = self.abilities();
         let (able, what) = match need {

@@ -1,9 +1,9 @@
-//! Definitions as they are written, member by member.
+//! Definitions under construction.
 
 use serde_json::{Map, Value, json};
 use toolgate_core::{Definition, ItemKind, Json};
 
-/// A definition that is being written.
+/// Definition under construction.
 #[derive(Clone, Debug)]
 pub(super) struct Draft(Map<String, Value>);
 
@@ -16,7 +16,7 @@ impl Draft {
         self.0.insert(member.to_owned(), value.into());
     }
 
-    /// A member of an object that is itself a member.
+    /// Sets a member of a nested object.
     pub(super) fn within(&mut self, object: &str, member: &str, value: impl Into<Value>) {
         let inner = self.0.entry(object).or_insert_with(|| json!({}));
         if let Some(inner) = inner.as_object_mut() {

@@ -1,17 +1,17 @@
-//! What a prompt may say.
+//! Return types of prompt handlers.
 
 use super::Stop;
 use toolgate_core::{Content, PromptMessage, PromptResult};
 
-/// One message of a prompt.
+/// Message of a prompt.
 pub type Message = PromptMessage;
 
-/// What the function behind a prompt may return: text of the user, messages, or a whole result.
+/// Return type of a prompt handler: user text, messages, or a complete result.
 pub trait IntoMessages {
-    /// The result.
+    /// Converts the value to a prompt result.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The value cannot be serialized.
     fn into_messages(self) -> Result<PromptResult, Stop>;
 }
 

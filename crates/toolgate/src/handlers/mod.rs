@@ -1,10 +1,10 @@
-//! A server from plain functions.
+//! MCP servers from plain functions.
 //!
-//! - [`Server`] collects what is offered and builds what an edge serves, with all duties on.
-//! - [`Tool`], [`Prompt`], [`Resource`] and [`Template`] are a definition with the function behind it.
+//! - [`Server`] collects the items and builds the server for an edge, with all policies on.
+//! - [`Tool`], [`Prompt`], [`Resource`] and [`Template`] are a definition with its handler function.
 //! - [`Skill`] is a folder of instructions for a model.
-//! - [`Cx`] is what a function knows about its call; [`ask`] are the questions that it may put.
-//! - [`Stop`] is why a function ends without a result.
+//! - [`Cx`] is the context of a call; [`ask`] contains the input requests that a handler can send.
+//! - [`Stop`] ends a handler without a result: for input, or with an error.
 //!
 //! ```
 //! use toolgate::handlers::{Cx, Server, Stop, Tool};

@@ -1,4 +1,4 @@
-//! One server inside another one.
+//! Mounting of a server in another one.
 
 use super::{BuildError, Registry, build, service::Handlers};
 use crate::{
@@ -12,18 +12,18 @@ use toolgate_core::{
 };
 use toolgate_wire::json::{Json, ObjectWriter};
 
-/// A server that is built, without an edge.
+/// Built server without an edge.
 pub(super) struct Built {
-    /// Its duties over what it offers.
+    /// The service: policies around the handlers.
     pub(super) service: Arc<dyn Service>,
     pub(super) registry: Registry,
-    /// Whether that is all there is, as it is offered.
+    /// True if the registry is everything the server offers: no mounts, no overrides.
     pub(super) alone: bool,
     pub(super) offers: Offers,
     pub(super) instructions: Option<String>,
 }
 
-/// What a server offers by itself, with what is mounted in it.
+/// Returns the service of a server's own items and its mounted servers.
 pub(super) fn whole(
     registry: &Registry,
     overrides: Overrides,
@@ -64,7 +64,7 @@ pub(super) fn whole(
     Ok(Arc::new(whole.overriding(&id, overrides)))
 }
 
-/// What two servers offer together.
+/// Returns the combined capabilities of two servers.
 pub(super) fn both(one: &Offers, other: &Offers) -> Offers {
     let mut extensions = ObjectWriter::new();
     let theirs = other.extensions.iter().flat_map(Json::members);
@@ -96,8 +96,7 @@ pub(super) fn both(one: &Offers, other: &Offers) -> Offers {
     }
 }
 
-/// A server under a name: what its layers keep for the next round is kept apart from what the outer ones keep, and so is
-/// what they decide.
+/// Mounted server. Its slots, its decision log and its call id are kept apart from those of the outer server.
 struct Mounted {
     name: String,
     service: Arc<dyn Service>,

@@ -1,4 +1,4 @@
-//! What a tool may return.
+//! Return types of tool handlers.
 
 use super::{Stop, schema};
 use schemars::JsonSchema;
@@ -6,23 +6,23 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::{Content, Json, ToolResult};
 
-/// What a tool may return: text, blocks of content, a whole result, or [`Structured`] values.
+/// Return type of a tool handler: text, content blocks, a complete result, or [`Structured`] values.
 pub trait IntoOutput {
-    /// The result.
+    /// Converts the value to a tool result.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The value cannot be serialized.
     fn into_output(self) -> Result<ToolResult, Stop>;
 
-    /// The schema of its structured part, where it has one.
+    /// Returns the output schema of its structured content, if it has any.
     fn schema() -> Option<Result<Value, String>> {
         None
     }
 }
 
-/// A value that programs read: sent as `structuredContent`, and once more as text for clients that know only that.
+/// Structured value for programs: sent as `structuredContent`, and repeated as text for clients that support only text.
 ///
-/// Revisions before 2026-07-28 take objects only; they get any other value as text.
+/// Revisions before 2026-07-28 allow only objects; any other value is sent to them as text.
 #[derive(Clone, Debug)]
 pub struct Structured<T>(pub T);
 

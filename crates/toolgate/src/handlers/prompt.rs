@@ -1,4 +1,4 @@
-//! A prompt: its definition, and the function behind it.
+//! Prompts: definition and handler.
 
 use super::{Cx, IntoMessages, Stop, complete::Completers, definition::Draft, schema};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use toolgate_core::{BoxFuture, Call, Definition, Error, ItemKind, Kind, PromptRe
 
 type Run = Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<PromptResult, Stop>> + Send + Sync>;
 
-/// A prompt: its definition, and the function behind it.
+/// Prompt: its definition and its handler.
 #[derive(Clone)]
 pub struct Prompt {
     draft: Draft,
@@ -19,10 +19,10 @@ pub struct Prompt {
     pub(super) completers: Completers,
 }
 
-/// What can be added to a server as a prompt: a [`Prompt`], or a function that makes one, as `#[prompt]`
-/// does.
+/// Types that can be added to a server as a prompt: a [`Prompt`], or a function that returns one, as `#[prompt]`
+/// generates.
 pub trait IntoPrompt {
-    /// The prompt.
+    /// Returns the prompt.
     fn into_prompt(self) -> Prompt;
 }
 
@@ -39,7 +39,7 @@ impl<F: FnOnce() -> Prompt> IntoPrompt for F {
 }
 
 impl Prompt {
-    /// A prompt whose arguments are named with [`Prompt::argument`].
+    /// Returns a prompt whose arguments are declared with [`Prompt::argument`].
     pub fn new<F, Fut, R>(name: &str, handler: F) -> Prompt
     where
         F: Fn(BTreeMap<String, String>, Cx) -> Fut + Send + Sync + 'static,
@@ -54,7 +54,7 @@ impl Prompt {
         Prompt::with(name, run)
     }
 
-    /// A prompt whose arguments are the fields of `A`, all of them texts.
+    /// Returns a prompt whose arguments are the fields of `A`, all of them strings.
     pub fn typed<A, F, Fut, R>(name: &str, handler: F) -> Prompt
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
@@ -92,31 +92,32 @@ impl Prompt {
         }
     }
 
-    /// What people call it.
+    /// Sets the title, which hosts show to people.
     pub fn title(mut self, title: &str) -> Prompt {
         self.draft.set("title", title);
         self
     }
 
-    /// What it is for.
+    /// Sets the description.
     pub fn description(mut self, text: &str) -> Prompt {
         self.draft.set("description", text);
         self
     }
 
-    /// Its icons, as the protocol writes them.
+    /// Sets the icons in the protocol's format.
     pub fn icons(mut self, icons: Value) -> Prompt {
         self.draft.set("icons", icons);
         self
     }
 
-    /// A member of its `_meta`.
+    /// Sets a member of `_meta`.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Prompt {
         self.draft.within("_meta", key, value);
         self
     }
 
-    /// Puts the arguments of these names first, in this order. People fill them in one after the other.
+    /// Moves the arguments with these names to the front, in this order. Hosts show them to people in the order of the
+    /// list.
     pub fn in_order(mut self, names: &[&str]) -> Prompt {
         let place = |argument: &Value| {
             let place = names.iter().position(|name| argument["name"] == *name);
@@ -126,15 +127,15 @@ impl Prompt {
         self
     }
 
-    /// One more argument.
+    /// Adds an argument.
     pub fn argument(mut self, name: &str, description: &str, required: bool) -> Prompt {
         self.arguments
             .push(json!({"name": name, "description": description, "required": required}));
         self
     }
 
-    /// Completes an argument from what is typed so far, the best first. The other arguments stand in
-    /// [`Cx::arguments`], under `context`.
+    /// Sets the completion function of an argument. It gets the text typed so far and returns the best match first. The
+    /// other arguments are in [`Cx::arguments`], under `context`.
     pub fn complete<F, Fut>(mut self, argument: &str, f: F) -> Prompt
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
@@ -168,7 +169,7 @@ impl Prompt {
     }
 }
 
-/// The arguments of a prompt are texts.
+/// Returns the arguments of a prompt, which are strings.
 fn texts(call: &Call) -> BTreeMap<String, String> {
     let members = call.arguments().raw().members();
     members

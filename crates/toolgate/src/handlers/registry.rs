@@ -1,4 +1,4 @@
-//! What a server offers right now.
+//! Registry of a running server's items.
 
 use super::{Prompt, Resource, Skill, Template, Tool, build, build::BuildError};
 use std::{
@@ -8,9 +8,9 @@ use std::{
 use tokio::sync::watch;
 use toolgate_core::{CacheHint, Catalog, Item, ItemKind, Origin, Stale};
 
-/// What a server offers right now, to be changed while it runs. Cheap to clone; all clones are one.
+/// Registry of a running server's items, for changes at run time. Cheap to clone; all clones share one state.
 ///
-/// Whoever listens is told of each change; changes within 10 ms are told as one.
+/// Subscribed clients are notified of each change; changes within 10 ms are combined.
 #[derive(Clone)]
 pub struct Registry(Arc<Inner>);
 
@@ -21,7 +21,7 @@ struct Inner {
     mounted: Vec<(String, Registry)>,
 }
 
-/// A snapshot: the lists, and the functions behind them.
+/// Snapshot of the items: the lists, and their handlers.
 #[derive(Clone, Default)]
 pub(super) struct Offered {
     pub(super) tools: Vec<Tool>,
@@ -30,12 +30,12 @@ pub(super) struct Offered {
     pub(super) templates: Vec<Template>,
     pub(super) skills: Vec<Skill>,
     pub(super) hint: CacheHint,
-    /// Names of servers that are mounted here: no own name begins so.
+    /// Prefixes of the mounted servers, with which no own name may begin.
     pub(super) mounts: Vec<String>,
     catalogs: [Catalog; ItemKind::ALL.len()],
-    /// Whether a tool may want arguments repeated in headers, however its definition is cleaned.
+    /// True if a tool may have arguments that are repeated as headers, also after its definition is sanitized.
     pub(super) mirrors: bool,
-    /// Where things of a name or a URI stand.
+    /// Indexes of items by name or URI, by kind.
     places: [HashMap<String, usize>; ItemKind::ALL.len()],
 }
 
@@ -60,7 +60,7 @@ impl Offered {
         self.places[kind as usize].get(name).copied()
     }
 
-    /// Checks all definitions, and makes the lists of them.
+    /// Validates all definitions and builds the lists.
     fn checked(mut self, origin: &Origin) -> Result<Offered, BuildError> {
         let found = build::check(&self)?;
         let mut all = found.iter().flatten();
@@ -94,7 +94,7 @@ impl Registry {
     ) -> Result<Registry, BuildError> {
         let origin = Origin {
             server: name.into(),
-            // Its own words about its own tools.
+            // The server's own definitions need no distrust.
             trusted: true,
         };
         let offered = Arc::new(offered.checked(&origin)?);
@@ -106,7 +106,7 @@ impl Registry {
         })))
     }
 
-    /// What a server offers that is mounted under that name.
+    /// Returns the registry of the server that is mounted under that name.
     pub fn mounted(&self, name: &str) -> Option<&Registry> {
         let mut mounted = self.0.mounted.iter();
         mounted
@@ -138,10 +138,10 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a tool, or puts it in the place of the one of that name.
+    /// Adds a tool, or replaces the one with that name.
     ///
     /// # Errors
-    /// Its definition is wrong; then nothing changes.
+    /// The definition is invalid; then nothing changes.
     pub fn set_tool(&self, tool: impl super::IntoTool) -> Result<(), BuildError> {
         let tool = tool.into_tool();
         self.change(ItemKind::Tool, |offered| {
@@ -149,51 +149,51 @@ impl Registry {
         })
     }
 
-    /// Takes a tool away; whether there was one. Calls that run go on.
+    /// Removes a tool. Returns whether it existed. Running calls continue.
     pub fn remove_tool(&self, name: &str) -> bool {
         self.remove(ItemKind::Tool, |offered| {
             taken(&mut offered.tools, |tool| tool.name() == name)
         })
     }
 
-    /// Adds a prompt, or puts it in the place of the one of that name.
+    /// Adds a prompt, or replaces the one with that name.
     ///
     /// # Errors
-    /// Its definition is wrong; then nothing changes.
+    /// The definition is invalid; then nothing changes.
     pub fn set_prompt(&self, prompt: Prompt) -> Result<(), BuildError> {
         self.change(ItemKind::Prompt, |offered| {
             put(&mut offered.prompts, prompt, |a, b| a.name() == b.name())
         })
     }
 
-    /// Takes a prompt away; whether there was one.
+    /// Removes a prompt. Returns whether it existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
         self.remove(ItemKind::Prompt, |offered| {
             taken(&mut offered.prompts, |prompt| prompt.name() == name)
         })
     }
 
-    /// Adds a resource, or puts it in the place of the one of that URI.
+    /// Adds a resource, or replaces the one with that URI.
     ///
     /// # Errors
-    /// Its definition is wrong; then nothing changes.
+    /// The definition is invalid; then nothing changes.
     pub fn set_resource(&self, resource: Resource) -> Result<(), BuildError> {
         self.change(ItemKind::Resource, |offered| {
             put(&mut offered.resources, resource, |a, b| a.uri() == b.uri())
         })
     }
 
-    /// Takes a resource away; whether there was one.
+    /// Removes a resource. Returns whether it existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
         self.remove(ItemKind::Resource, |offered| {
             taken(&mut offered.resources, |resource| resource.uri() == uri)
         })
     }
 
-    /// Adds a template, or puts it in the place of the same one.
+    /// Adds a template, or replaces the identical one.
     ///
     /// # Errors
-    /// Its definition is wrong; then nothing changes.
+    /// The definition is invalid; then nothing changes.
     pub fn set_template(&self, template: Template) -> Result<(), BuildError> {
         self.change(ItemKind::Resource, |offered| {
             put(&mut offered.templates, template, |a, b| {
@@ -202,46 +202,46 @@ impl Registry {
         })
     }
 
-    /// Takes a template away; whether there was one.
+    /// Removes a template. Returns whether it existed.
     pub fn remove_template(&self, template: &str) -> bool {
         self.remove(ItemKind::Resource, |offered| {
             taken(&mut offered.templates, |t| t.template() == template)
         })
     }
 
-    /// Adds a skill, or puts it in the place of the one of that URI. A server that is built without one does not say that it
-    /// has any.
+    /// Adds a skill, or replaces the one with that URI. A server that was built without skills does not declare the
+    /// skills capability.
     ///
     /// # Errors
-    /// It is wrong; then nothing changes.
+    /// The skill is invalid; then nothing changes.
     pub fn set_skill(&self, skill: Skill) -> Result<(), BuildError> {
         self.change(ItemKind::Skill, |offered| {
             put(&mut offered.skills, skill, |a, b| a.uri() == b.uri())
         })
     }
 
-    /// Takes a skill away by the URI of its `SKILL.md`; whether there was one.
+    /// Removes a skill by the URI of its `SKILL.md`. Returns whether it existed.
     pub fn remove_skill(&self, uri: &str) -> bool {
         self.remove(ItemKind::Skill, |offered| {
             taken(&mut offered.skills, |skill| skill.uri() == uri)
         })
     }
 
-    /// Tells those who listen to it that a resource holds something else now.
+    /// Notifies subscribers of a resource that its contents changed.
     pub fn updated(&self, uri: &str) {
         self.0.stale.send_modify(|stale| stale.update(uri));
     }
 
     fn remove(&self, kind: ItemKind, remove: impl FnOnce(&mut Offered) -> bool) -> bool {
         let mut removed = false;
-        // Fewer definitions cannot be worse than all of them.
+        // A removal cannot make valid definitions invalid.
         let changed = self.change(kind, |offered| removed = remove(offered));
         removed && changed.is_ok()
     }
 }
 
-/// Whether a schema may have the keyword by which a header repeats an argument: what cleans definitions could bring it about where
-/// a sign is escaped, or is not seen.
+/// Returns whether a schema may contain `x-mcp-header`, also after sanitizing: removing an escaped or invisible
+/// character could produce it.
 fn may_mirror(schema: &str) -> bool {
     schema.contains("mcp-header") || schema.contains('\\') || !schema.is_ascii()
 }

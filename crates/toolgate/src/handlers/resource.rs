@@ -1,4 +1,4 @@
-//! A resource or a template of resources: its definition, and the function behind it.
+//! Resources and resource templates: definition and handler.
 
 use super::{Contents, Cx, IntoContents, Stop, complete::Completers, definition::Draft};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use toolgate_wire::method::uri_template;
 
 type Parts = BoxFuture<'static, Result<Vec<Contents>, Stop>>;
 
-/// A resource: its definition, and the function that reads it.
+/// Resource: its definition and the handler that reads it.
 #[derive(Clone)]
 pub struct Resource {
     draft: Draft,
@@ -16,7 +16,7 @@ pub struct Resource {
     read: Arc<dyn Fn(Cx) -> Parts + Send + Sync>,
 }
 
-/// A template of resources: its definition, and the function that reads those that fit it.
+/// Resource template: its definition and the handler that reads the resources that match it.
 #[derive(Clone)]
 pub struct Template {
     draft: Draft,
@@ -25,13 +25,13 @@ pub struct Template {
     pub(super) completers: Completers,
 }
 
-/// The variables of a URI that fits a template, as they stand in it. They come from the caller: check them before they
-/// name a file.
+/// Variables of a URI that matches a template, unchanged. They come from the caller: validate them before you use them
+/// in a file path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vars(Vec<(String, String)>);
 
 impl Vars {
-    /// The value of a variable; empty where the URI has none.
+    /// Returns the value of a variable; empty if the URI has none.
     pub fn get(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(n, _)| n == name);
         found.map_or("", |(_, value)| value)
@@ -41,44 +41,44 @@ impl Vars {
 macro_rules! described {
     ($type:ident) => {
         impl $type {
-            /// What people call it.
+            /// Sets the title, which hosts show to people.
             pub fn title(mut self, title: &str) -> $type {
                 self.draft.set("title", title);
                 self
             }
 
-            /// What it holds.
+            /// Sets the description.
             pub fn description(mut self, text: &str) -> $type {
                 self.draft.set("description", text);
                 self
             }
 
-            /// Its media type.
+            /// Sets the MIME type.
             pub fn mime(mut self, mime: &str) -> $type {
                 self.draft.set("mimeType", mime);
                 self
             }
 
-            /// Its icons, as the protocol writes them.
+            /// Sets the icons in the protocol's format.
             pub fn icons(mut self, icons: Value) -> $type {
                 self.draft.set("icons", icons);
                 self
             }
 
-            /// Its annotations, as the protocol writes them: `audience`, `priority`, `lastModified`.
+            /// Sets the annotations in the protocol's format: `audience`, `priority`, `lastModified`.
             pub fn annotations(mut self, annotations: Value) -> $type {
                 self.draft.set("annotations", annotations);
                 self
             }
 
-            /// A member of its `_meta`.
+            /// Sets a member of `_meta`.
             pub fn meta(mut self, key: &str, value: impl Into<Value>) -> $type {
                 self.draft.within("_meta", key, value);
                 self
             }
 
-            /// How long its contents are fresh, in milliseconds, and whether one caller's may be given to another. Stale
-            /// at once and private, where nobody says more.
+            /// Sets the cache hint of its contents: the time to live in milliseconds, and whether caches may share them
+            /// between callers. Default: 0 and private.
             pub fn cache(mut self, ttl_ms: u64, public: bool) -> $type {
                 self.hint = CacheHint { ttl_ms, public };
                 self
@@ -100,7 +100,7 @@ described!(Resource);
 described!(Template);
 
 impl Resource {
-    /// A resource of that URI and name.
+    /// Returns a resource with that URI and name.
     pub fn new<F, Fut, R>(uri: &str, name: &str, read: F) -> Resource
     where
         F: Fn(Cx) -> Fut + Send + Sync + 'static,
@@ -120,7 +120,7 @@ impl Resource {
         }
     }
 
-    /// A resource that always holds the same.
+    /// Returns a resource with constant contents.
     pub fn fixed(uri: &str, name: &str, contents: Contents) -> Resource {
         Resource::new(uri, name, move |_| {
             let contents = contents.clone();
@@ -143,7 +143,7 @@ impl Resource {
 }
 
 impl Template {
-    /// A template of RFC 6570, such as `file:///{+path}` or `note://{id}`, with a name.
+    /// Returns a template with a URI template (RFC 6570), for example `file:///{+path}` or `note://{id}`, and a name.
     pub fn new<F, Fut, R>(template: &str, name: &str, read: F) -> Template
     where
         F: Fn(Vars, Cx) -> Fut + Send + Sync + 'static,
@@ -164,7 +164,7 @@ impl Template {
         }
     }
 
-    /// Completes a variable from what is typed so far, the best first.
+    /// Sets the completion function of a variable. It gets the text typed so far and returns the best match first.
     pub fn complete<F, Fut>(mut self, variable: &str, f: F) -> Template
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
@@ -182,7 +182,7 @@ impl Template {
         self.draft.finish(ItemKind::Template)
     }
 
-    /// The variables of a URI that fits.
+    /// Returns the variables of a URI if it matches.
     pub(super) fn fits(&self, uri: &str) -> Option<Vars> {
         uri_template::variables(self.template(), uri).map(Vars)
     }

@@ -1,4 +1,4 @@
-//! Collects what is offered, and builds what an edge serves.
+//! Builder of a server.
 
 use super::{
     BuildError, IntoPrompt, IntoTool, Registry, Resource, Skill, TaskSupport, Template, ToolSet,
@@ -17,8 +17,9 @@ use toolgate_policy::{
 };
 use toolgate_wire::method::{initialize::Implementation, meta};
 
-/// A server in the making. Every duty of a server is on: arguments are checked against their schemas, calls are limited
-/// in number, rate and time and recorded, results are checked, cleaned and limited in size, and a panic ends one call.
+/// Builder of an MCP server. All server policies are on: arguments are checked against their schemas, and calls are
+/// recorded and limited in number, rate and time. Results are checked, sanitized and limited in size, and a panic ends
+/// only its own call.
 ///
 /// ```
 /// use toolgate::handlers::{Cx, Server, Stop, Tool};
@@ -47,15 +48,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that offers nothing yet.
+    /// Returns a server without items.
     pub fn new(name: &str, version: &str) -> Server {
         let mut duties = Standard::default();
-        // Arguments have arrived: where they were meant to go.
+        // These arguments have reached their destination, so their secrets leak nowhere.
         duties.cleaning.leaks.found = PerServer::all(OnLeak::Pass);
         duties.cleaning.placeholders.found = PerServer::all(OnPlaceholder::Allow);
-        // A question checks its answer, and is asked again where it does not fit.
+        // An input request checks its own response and is repeated if that does not fit.
         duties.asking.answers = false;
-        // Its own pictures and links: whoever receives them has to look.
+        // Images and links are the server's own; the recipient checks them.
         duties.cleaning.media.check = PerServer::all(false);
         duties.cleaning.links.check = PerServer::all(false);
         Server {
@@ -73,49 +74,49 @@ impl Server {
         }
     }
 
-    /// What people call it.
+    /// Sets the title, which hosts show to people.
     pub fn title(mut self, title: &str) -> Server {
         self.info.title = Some(title.to_owned());
         self
     }
 
-    /// What it is.
+    /// Sets the description.
     pub fn description(mut self, text: &str) -> Server {
         self.info.description = Some(text.to_owned());
         self
     }
 
-    /// Where people read more.
+    /// Sets the website URL.
     pub fn website(mut self, url: &str) -> Server {
         self.info.website = Some(url.to_owned());
         self
     }
 
-    /// Its icons, as the protocol writes them: an array of objects with `src`.
+    /// Sets the icons in the protocol's format: an array of objects with `src`.
     pub fn icons(mut self, icons: serde_json::Value) -> Server {
         self.info.icons = Some(Json::from_value(&icons));
         self
     }
 
-    /// How a model should use it all.
+    /// Sets the instructions: how a model should use the server.
     pub fn instructions(mut self, text: &str) -> Server {
         self.instructions = Some(text.to_owned());
         self
     }
 
-    /// Offers a tool.
+    /// Adds a tool.
     pub fn tool(mut self, tool: impl IntoTool) -> Server {
         self.offered.tools.push(tool.into_tool());
         self
     }
 
-    /// Offers tools over one state.
+    /// Adds a set of tools that share one state.
     pub fn tools(mut self, tools: impl ToolSet) -> Server {
         self.offered.tools.extend(Arc::new(tools).tools());
         self
     }
 
-    /// Offers a prompt.
+    /// Adds a prompt.
     pub fn prompt(mut self, prompt: impl IntoPrompt) -> Server {
         let prompt = prompt.into_prompt();
         self.completions |= !prompt.completers.is_empty();
@@ -123,36 +124,38 @@ impl Server {
         self
     }
 
-    /// Offers a resource.
+    /// Adds a resource.
     pub fn resource(mut self, resource: Resource) -> Server {
         self.offered.resources.push(resource);
         self
     }
 
-    /// Offers resources by a template.
+    /// Adds a resource template.
     pub fn template(mut self, template: Template) -> Server {
         self.completions |= !template.completers.is_empty();
         self.offered.templates.push(template);
         self
     }
 
-    /// Offers a skill, and its `SKILL.md` as a resource (2026-07-28).
+    /// Adds a skill, and its `SKILL.md` as a resource (2026-07-28).
     pub fn skill(mut self, skill: Skill) -> Server {
         self.offered.skills.push(skill);
         self
     }
 
-    /// Offers skills; those of a folder are [`Skill::all_in`].
+    /// Adds skills; [`Skill::all_in`] reads them from a directory.
     pub fn skills(mut self, skills: impl IntoIterator<Item = Skill>) -> Server {
         self.offered.skills.extend(skills);
         self
     }
 
-    /// Puts another server inside this one. Its tools and prompts are called `NAME_tool` here; a name that hosts do not
-    /// take is changed as the gateway does it. Its resources keep their URIs, but for pages of tools and skills: `ui://app` is
-    /// `ui://NAME/app` here. Of two with one URI the outer server's counts, then that of the server that was mounted first. Everything that the inner server does about its calls it
-    /// still does, inside what this one does; of its own edge (its name and version, [`Server::limits`],
-    /// [`Server::seal_key`]) nothing is used. NAME has at most 32 of `[A-Za-z0-9-]`.
+    /// Mounts another server inside this one, under a name of at most 32 characters of `[A-Za-z0-9-]`.
+    ///
+    /// - Its tools and prompts are named `NAME_tool`. A name that hosts do not accept is changed, as by the gateway.
+    /// - Its resources keep their URIs, except that `ui://app` becomes `ui://NAME/app`, and likewise `skill://`.
+    /// - If two servers have the same URI, the outer server owns it, then the one that was mounted first.
+    /// - Its policies still apply, inside those of the outer server.
+    /// - Its name, version, [`Server::limits`] and [`Server::seal_key`] are not used.
     ///
     /// ```
     /// use toolgate::{Cx, Server, Stop, Tool};
@@ -173,7 +176,7 @@ impl Server {
         self
     }
 
-    /// What callers are shown of a tool of its own instead of what it says; mounted servers have theirs.
+    /// Overrides the definition of one of the server's own tools. Mounted servers set their own overrides.
     ///
     /// ```
     /// use toolgate::{Cx, Override, Server, Stop, Tool};
@@ -194,105 +197,106 @@ impl Server {
         self
     }
 
-    /// How long its lists are fresh, in milliseconds, and whether one caller's may be given to another (2026-07-28).
-    /// Stale at once and private, where nobody says more.
+    /// Sets the cache hint of its lists: the time to live in milliseconds, and whether caches may share them between
+    /// callers (2026-07-28). Default: 0 and private.
     pub fn cache(mut self, ttl_ms: u64, public: bool) -> Server {
         self.offered.hint = CacheHint { ttl_ms, public };
         self
     }
 
-    /// Declares an extension by its identifier, with its settings: an object (2026-07-28).
+    /// Declares an extension by its identifier, with its settings, which must be an object (2026-07-28).
     pub fn extension(mut self, id: &str, settings: Json) -> Server {
         self.extensions.push((id.to_owned(), settings));
         self
     }
 
-    /// Adds a rule about who may use what. What a caller may not see is told not to exist.
+    /// Adds a rule that decides who may use which item. An item that is hidden from a caller is unknown to that caller.
     pub fn guard(mut self, rule: impl Rule) -> Server {
         self.duties.rules.push(Arc::new(rule));
         self
     }
 
-    /// What the tokens of callers have to be good for, where it is [`protected`](crate::Http::protected). Tools are named
-    /// as in the record: `*.name` fits whatever this server is called.
+    /// Sets the scopes that access tokens need if the server is [`protected`](crate::Http::protected). Tools are named
+    /// as in the audit log: `*.name` matches whatever the name of this server is.
     pub fn scopes(mut self, scopes: Scopes) -> Server {
         self.duties.scopes = scopes;
         self
     }
 
-    /// How often each caller may use each tool; 6,000 a minute.
+    /// Sets the rate limit of each tool per caller. Default: 6,000 calls a minute.
     pub fn rate(mut self, quota: Quota) -> Server {
         self.duties.rate = Rate::new(Vec::new(), quota);
         self
     }
 
-    /// How many calls may run at once, of one caller and in all; 64 and 1,024.
+    /// Sets the maximum number of concurrent calls, per caller and in total. Default: 64 and 1,024.
     pub fn at_once(mut self, per_caller: usize, all: usize) -> Server {
         self.duties.at_once = AtOnce::new(per_caller, all);
         self
     }
 
-    /// How long a call may take; 60 s without progress, at most 15 minutes.
+    /// Sets the time limits of calls. Default: 60 s without progress, at most 15 minutes.
     pub fn deadline(mut self, deadline: Deadline) -> Server {
         self.duties.deadline = deadline;
         self
     }
 
-    /// What becomes of results that break their schema; they are held back.
+    /// Sets the policy for results that do not match their output schema. Default: they are blocked.
     pub fn output_schema(mut self, duty: OutputSchema) -> Server {
         self.duties.output_schema = duty;
         self
     }
 
-    /// What becomes of secrets in results; they are redacted. A tool that hands out keys needs [`OnSecret::Pass`].
+    /// Sets the policy for secrets in results. Default: they are redacted. A tool that returns keys needs
+    /// [`OnSecret::Pass`].
     pub fn secrets(mut self, found: OnSecret) -> Server {
         self.duties.cleaning.secrets.found = PerServer::all(found);
         self
     }
 
-    /// How large things may be.
+    /// Sets the size limits.
     pub fn size(mut self, size: Size) -> Server {
         self.duties.size = size;
         self
     }
 
-    /// Where calls are recorded; as events of `tracing`, without contents. [`Server::audit_in`] keeps a log that stands
-    /// as evidence.
+    /// Sets the audit recorder. Default: events of `tracing`, without contents. [`Server::audit_in`] writes a
+    /// tamper-evident log.
     pub fn record(mut self, recorder: Arc<Recorder>) -> Server {
         self.audit = None;
         self.duties.recorder = recorder;
         self
     }
 
-    /// Records calls in a hash-chained log in that folder: on the disk before the function runs and before the answer
-    /// leaves. Where it cannot be written, nothing is called.
+    /// Records calls in a hash-chained audit log in that directory. Records are on disk before the handler runs and
+    /// before the result is sent. If the log cannot be written, calls fail.
     pub fn audit_in(mut self, folder: impl Into<PathBuf>) -> Server {
         self.audit = Some(folder.into());
         self
     }
 
-    /// The limits of the serving edge.
+    /// Sets the limits of the serving edge.
     pub fn limits(mut self, limits: ServerLimits) -> Server {
         self.limits = limits;
         self
     }
 
-    /// The key by which state is sealed that leaves with a question. Replicas that answer each other's calls share one;
-    /// else each process has its own.
+    /// Sets the key that seals the state sent with input requests. Replicas that answer retries of each other's calls
+    /// must share it. Default: a random key per process.
     pub fn seal_key(mut self, key: [u8; 32]) -> Server {
         self.key = Some(key);
         self
     }
 
-    /// Builds it: what an edge serves.
+    /// Builds the server for an edge.
     ///
     /// # Errors
-    /// [`BuildError`] names the definition that is wrong, and says why.
+    /// [`BuildError`] names the invalid definition and the reason.
     pub fn build(self) -> Result<Arc<edge::Front>, BuildError> {
         self.build_with_registry().map(|(server, _)| server)
     }
 
-    /// Builds it, with the means to change what it offers while it runs.
+    /// Builds the server, with a registry to change its items at run time.
     ///
     /// # Errors
     /// As [`Server::build`].
@@ -315,7 +319,7 @@ impl Server {
         Ok((Arc::new(server), built.registry))
     }
 
-    /// Its duties over what it offers, without an edge.
+    /// Builds the policies and handlers, without an edge.
     pub(super) fn built(mut self) -> Result<Built, BuildError> {
         let mut offers = self.offers()?;
         if let Some(folder) = &self.audit {
@@ -376,7 +380,7 @@ impl Server {
             extensions.raw(id, settings);
         }
         Ok(Offers {
-            // Tools can come later, and an empty list is legal.
+            // Tools can be added later, and an empty list is valid.
             tools: true,
             resources,
             subscribe: resources,

@@ -1,4 +1,4 @@
-//! What is offered, as a service.
+//! Service that calls the handlers.
 
 use super::{Cx, Registry, Stop, registry::Offered, stop::Why};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use toolgate_core::{
     Service, ToolResult,
 };
 
-/// The innermost service: calls the functions.
+/// Innermost service of a server: calls the handlers.
 pub(super) struct Handlers(pub(super) Registry);
 
 impl Handlers {
@@ -42,7 +42,8 @@ fn unknown(call: &Call) -> Stop {
     Stop::error(call.unknown())
 }
 
-/// Whether it is what the rules let pass: of several that fit a URI, the caller may not know of some.
+/// Returns whether `name` is the item that the rules allowed: several templates may match a URI, and some may be hidden
+/// from the caller.
 fn judged(call: &Call, name: &str) -> bool {
     call.item().is_none_or(|item| item.local == name)
 }

@@ -1,6 +1,6 @@
-//! A skill: a folder of instructions for a model, served as resources.
+//! Skills: folders of instructions for a model, served as resources.
 //!
-//! Source: the extension `io.modelcontextprotocol/skills`, and the Agent Skills format for what is in the folder.
+//! Source: the extension `io.modelcontextprotocol/skills`, and the Agent Skills format for the contents of the folder.
 
 use super::{BuildError, Contents};
 use ring::digest::{SHA256, digest};
@@ -17,11 +17,12 @@ use toolgate_wire::{
     method::skills::{self, FILE, MOST_BYTES, MOST_FILES, SkillFile},
 };
 
-/// How deep folders in the folder of a skill may be.
+/// Maximum nesting depth of directories in a skill.
 const DEEPEST: usize = 16;
 
-/// A skill: a folder with a `SKILL.md`, whose head says its name and when a model should use it, and what other files it
-/// needs. It is read once, whole; its digests and sizes are those of what was read.
+/// Skill: a folder with a `SKILL.md`, whose frontmatter has its name and says when a model should use it, and with
+/// other files that it needs. All files are read once, when the value is created; the digests and sizes are those of
+/// the bytes that were read.
 ///
 /// ```
 /// use toolgate::{Server, Skill};
@@ -34,7 +35,7 @@ const DEEPEST: usize = 16;
 #[derive(Clone)]
 pub struct Skill {
     under: String,
-    /// By path within the skill.
+    /// Files by path within the skill.
     files: Vec<(String, Vec<u8>)>,
     hint: CacheHint,
     wrong: Option<String>,
@@ -43,7 +44,7 @@ pub struct Skill {
 }
 
 impl Skill {
-    /// A skill of that `SKILL.md`. It is served as `skill://NAME/SKILL.md`, with the name in its head.
+    /// Returns a skill with that `SKILL.md`. Its URI is `skill://NAME/SKILL.md`, with the name in its frontmatter.
     pub fn new(text: impl Into<Vec<u8>>) -> Skill {
         let text = text.into();
         let head = std::str::from_utf8(&text)
@@ -65,11 +66,13 @@ impl Skill {
         skill
     }
 
-    /// A skill that lies in a folder: all files in it, but for those whose names begin with a dot.
+    /// Reads a skill from a directory: all files in it, except those whose names begin with a dot.
     ///
     /// # Errors
-    /// It cannot be read; it has no `SKILL.md`; something in it is a link or no file; it has more than 512 files or more
-    /// than 16 MiB; its name is not that of the folder.
+    /// - A file cannot be read, or `SKILL.md` is missing.
+    /// - An entry is a link or another special file.
+    /// - The skill has more than 512 files or 16 MiB, or directories nested deeper than 16.
+    /// - Its name differs from that of the directory.
     pub fn in_folder(folder: impl AsRef<Path>) -> Result<Skill, BuildError> {
         let folder = folder.as_ref();
         let what = || format!("the skill in {}", folder.display());
@@ -94,10 +97,10 @@ impl Skill {
         Ok(skill)
     }
 
-    /// All skills that lie in a folder, each in a folder of its own that has a `SKILL.md`, by name.
+    /// Reads all skills in a directory, sorted by URI. Each is a subdirectory that contains a `SKILL.md`.
     ///
     /// # Errors
-    /// As [`Skill::in_folder`]; one that is wrong is an error of all.
+    /// As [`Skill::in_folder`]; a single invalid skill fails the whole operation.
     pub fn all_in(folder: impl AsRef<Path>) -> Result<Vec<Skill>, BuildError> {
         let folder = folder.as_ref();
         let bad = |error: io::Error| {
@@ -122,26 +125,27 @@ impl Skill {
         Ok(skills)
     }
 
-    /// Adds a file, by its path within the skill, as `references/terms.md`.
+    /// Adds a file, by its path within the skill, for example `references/terms.md`.
     pub fn file(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Skill {
         self.files.push((path.to_owned(), bytes.into()));
         self
     }
 
-    /// Serves it at `skill://PREFIX/NAME/SKILL.md`.
+    /// Sets a prefix: the skill is served at `skill://PREFIX/NAME/SKILL.md`.
     pub fn under(mut self, prefix: &str) -> Skill {
         self.under = prefix.trim_matches('/').to_owned();
         self.place();
         self
     }
 
-    /// How long its files are fresh, in milliseconds, and whether one caller's may be given to another.
+    /// Sets the cache hint of its files: the time to live in milliseconds, and whether caches may share them between
+    /// callers.
     pub fn cache(mut self, ttl_ms: u64, public: bool) -> Skill {
         self.hint = CacheHint { ttl_ms, public };
         self
     }
 
-    /// Its name, as its head has it.
+    /// Returns the name from the frontmatter.
     pub fn name(&self) -> &str {
         self.head
             .get("name")
@@ -149,7 +153,7 @@ impl Skill {
             .unwrap_or_default()
     }
 
-    /// The URI of its `SKILL.md`.
+    /// Returns the URI of its `SKILL.md`.
     pub fn uri(&self) -> String {
         format!("{}/{FILE}", self.root)
     }
@@ -175,7 +179,7 @@ impl Skill {
         uri
     }
 
-    /// The entry of the list.
+    /// Returns the entry for the list of skills.
     pub(super) fn definition(&self) -> Result<Definition, String> {
         if let Some(wrong) = &self.wrong {
             return Err(wrong.clone());
@@ -190,7 +194,7 @@ impl Skill {
         Definition::read(ItemKind::Skill, entry).map_err(str::to_owned)
     }
 
-    /// Its `SKILL.md` as a resource of the list.
+    /// Returns the definition of its `SKILL.md` as a resource.
     pub(super) fn resource(&self) -> Result<Definition, String> {
         let mut o = ObjectWriter::new();
         o.str("uri", &self.uri());
@@ -203,7 +207,7 @@ impl Skill {
         Definition::read(ItemKind::Resource, o.finish()).map_err(str::to_owned)
     }
 
-    /// The file at a URI.
+    /// Returns the file at a URI.
     pub(super) fn read(&self, uri: &str) -> Option<ReadResult> {
         if !uri.starts_with(&self.root) {
             return None;
@@ -231,7 +235,7 @@ impl fmt::Debug for Skill {
     }
 }
 
-/// The files of a folder.
+/// Files found in a directory.
 #[derive(Default)]
 struct Found {
     files: Vec<(String, Vec<u8>)>,
@@ -256,7 +260,7 @@ impl Found {
                 "" => name.to_owned(),
                 within => format!("{within}/{name}"),
             };
-            // Of the entry itself: what a link leads to may be anywhere.
+            // Type of the entry itself: the target of a link may be anywhere.
             let kind = entry.file_type().map_err(|error| error.to_string())?;
             if kind.is_dir() {
                 self.walk(&entry.path(), &path, depth + 1)?;

@@ -1,43 +1,43 @@
-//! Why a function ends without a result.
+//! Early exit of a handler, without a result.
 
 use std::{error, fmt};
 use toolgate_core::{Error, Kind, Questions};
 use toolgate_wire::message::code;
 
-/// Why a function ends without a result: it has to ask first, or it failed.
+/// Early exit of a handler, without a result: it needs input first, or it failed.
 ///
-/// Every error converts into it by `?`, and is then a failure of the tool whose text the model reads. An error that
-/// must not be read by a model is put into words with [`Stop::new`].
+/// Every error converts to it with `?`, as a tool error whose text the model sees. To hide the text of an error from
+/// the model, use [`Stop::new`] with a text of your own.
 pub struct Stop(pub(crate) Why);
 
 pub(crate) enum Why {
-    /// Questions come first.
+    /// Input is required first.
     Ask(Questions),
-    /// The tool failed; the model reads why.
+    /// The tool failed; the model sees the text.
     Failed(String),
     /// The call failed.
     Error(Error),
 }
 
 impl Stop {
-    /// The tool failed; the model reads this.
+    /// Returns a tool error; the model sees the text.
     pub fn new(text: impl Into<String>) -> Stop {
         Stop(Why::Failed(text.into()))
     }
 
-    /// The call failed, in a kind that programs can tell.
+    /// Returns an error of the call, with a kind that programs can distinguish.
     pub fn error(error: Error) -> Stop {
         Stop(Why::Error(error))
     }
 
-    /// There is no such thing.
+    /// Returns a "not found" error.
     pub fn not_found(text: impl Into<String>) -> Stop {
         Stop::error(Error::new(Kind::NotFound, text.into()))
     }
 
-    /// An error of the protocol with this code. For prompts and resources; tools fail with [`Stop::new`], which models
-    /// can read. Codes from -32768 to -32000 belong to the protocol and become an internal error, but for `-32602` and
-    /// `-32002`.
+    /// Returns a JSON-RPC error with this code, for prompts and resources; for tools use [`Stop::new`], which the model
+    /// sees. Codes from -32768 to -32000 are reserved by JSON-RPC and become an internal error, except -32602 and
+    /// -32002.
     pub fn code(code: i64, text: impl Into<String>) -> Stop {
         let code = match code {
             code::INVALID_PARAMS | code::RESOURCE_NOT_FOUND => code,

@@ -1,4 +1,4 @@
-//! A tool: its definition, and the function behind it.
+//! Tools: definition and handler.
 
 use super::{Cx, IntoOutput, Stop, TaskSupport, definition::Draft, schema, typed};
 use schemars::JsonSchema;
@@ -11,22 +11,22 @@ use toolgate_core::{
 
 type Run = Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<ToolResult, Stop>> + Send + Sync>;
 
-/// A tool: its definition, and the function behind it.
+/// Tool: its definition and its handler.
 ///
-/// What nobody says is read as the most careful: it may change things, and destroy.
+/// Without annotations a tool counts as destructive.
 #[derive(Clone)]
 pub struct Tool {
     draft: Draft,
     run: Run,
     wrong: Option<String>,
-    /// Whether the structured result is repeated as text.
+    /// True if structured content is repeated as text.
     repeats: bool,
     support: TaskSupport,
 }
 
-/// What can be added to a server as a tool: a [`Tool`], or a function that makes one, as `#[tool]` does.
+/// Types that can be added to a server as a tool: a [`Tool`], or a function that returns one, as `#[tool]` generates.
 pub trait IntoTool {
-    /// The tool.
+    /// Returns the tool.
     fn into_tool(self) -> Tool;
 }
 
@@ -42,15 +42,15 @@ impl<F: FnOnce() -> Tool> IntoTool for F {
     }
 }
 
-/// Several tools over one state, such as what `#[tools]` makes of the methods of a type.
+/// Set of tools that share one state, as `#[tools]` generates from the methods of a type.
 pub trait ToolSet: Send + Sync + 'static {
-    /// The tools, each with the state.
+    /// Returns the tools, each with the shared state.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 }
 
 impl Tool {
-    /// A tool whose arguments are the fields of `A`; the schemas are derived. `A` should be a struct that denies unknown
-    /// fields.
+    /// Returns a tool whose arguments are the fields of `A`, with derived schemas. `A` should be a struct that denies
+    /// unknown fields.
     ///
     /// ```
     /// # use toolgate::handlers::{Cx, Stop, Tool};
@@ -99,7 +99,8 @@ impl Tool {
         tool
     }
 
-    /// A tool whose schema is given at run time. The arguments fit it when the function is called.
+    /// Returns a tool with an input schema given at run time. Arguments are validated against it before the handler is
+    /// called.
     pub fn dynamic<F, Fut, R>(name: &str, input_schema: Value, handler: F) -> Tool
     where
         F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
@@ -136,38 +137,38 @@ impl Tool {
         self
     }
 
-    /// What people call it.
+    /// Sets the title, which hosts show to people.
     pub fn title(self, title: &str) -> Tool {
         self.set("title", title)
     }
 
-    /// What it does, for the model.
+    /// Sets the description for the model.
     pub fn description(self, text: &str) -> Tool {
         self.set("description", text)
     }
 
-    /// It changes nothing.
+    /// Sets `readOnlyHint`: the tool changes nothing.
     pub fn read_only(self) -> Tool {
         self.hint("readOnlyHint", true)
     }
 
-    /// Whether it may destroy; where it changes things at all.
+    /// Sets `destructiveHint`: whether changes may be destructive. Only meaningful if the tool is not read-only.
     pub fn destructive(self, destroys: bool) -> Tool {
         self.hint("destructiveHint", destroys)
     }
 
-    /// A second call with the same arguments changes nothing more.
+    /// Sets `idempotentHint`: repeating a call with the same arguments has no further effect.
     pub fn idempotent(self) -> Tool {
         self.hint("idempotentHint", true)
     }
 
-    /// Whether it reaches out of the server's own world.
+    /// Sets `openWorldHint`: whether the tool interacts with external systems.
     pub fn open_world(self, reaches: bool) -> Tool {
         self.hint("openWorldHint", reaches)
     }
 
-    /// Whether it can be called as a task, so that its caller need not wait: where it takes long (`Optional`), or always
-    /// (`Required`). A caller that knows no tasks waits; where they are required it is refused.
+    /// Sets the task support: with `Optional` a long call can become a task, with `Required` every call is one. A
+    /// caller without task support waits, and its call is rejected if tasks are required.
     pub fn task(mut self, support: TaskSupport) -> Tool {
         self.draft
             .within("execution", "taskSupport", support.word());
@@ -175,23 +176,23 @@ impl Tool {
         self
     }
 
-    /// Its icons, as the protocol writes them: an array of objects with `src`.
+    /// Sets the icons in the protocol's format: an array of objects with `src`.
     pub fn icons(self, icons: Value) -> Tool {
         self.set("icons", icons)
     }
 
-    /// A member of its `_meta`, for example `ui` of MCP Apps.
+    /// Sets a member of `_meta`, for example `ui` of MCP Apps.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Tool {
         self.draft.within("_meta", key, value);
         self
     }
 
-    /// The schema of its structured result, in the place of a derived one.
+    /// Sets the output schema, instead of a derived one.
     pub fn output_schema(self, schema: Value) -> Tool {
         self.set("outputSchema", schema)
     }
 
-    /// Does not repeat the structured result as text. Older clients then get nothing.
+    /// Does not repeat structured content as text. Clients without support for structured content then get nothing.
     pub fn without_text(mut self) -> Tool {
         self.repeats = false;
         self
@@ -221,7 +222,7 @@ impl Tool {
         let mut result = (self.run)(call, cx).await?;
         match &result.structured {
             Some(_) if !self.repeats => result.content.clear(),
-            // An author's own result may have left it out.
+            // A handler that returns a `ToolResult` may have omitted the text.
             Some(structured) if result.content.is_empty() => {
                 result.content = ToolResult::text(structured.as_str()).content;
             }
@@ -231,7 +232,7 @@ impl Tool {
     }
 }
 
-/// The schema let it pass, the type did not.
+/// Returns the error for arguments that match the schema but not the type.
 fn invalid(error: &serde_json::Error) -> Error {
     let problem = Problem {
         path: String::new(),

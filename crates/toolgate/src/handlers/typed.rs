@@ -1,4 +1,4 @@
-//! Arguments as a type.
+//! Typed arguments.
 
 use serde::{
     de::{DeserializeOwned, Deserializer, Visitor, value::MapDeserializer},
@@ -8,10 +8,10 @@ use serde_json::{Error, Value};
 use toolgate_core::{Arguments, View};
 use toolgate_wire::json::Kind;
 
-/// Arguments as a type.
+/// Deserializes the arguments of a call.
 ///
 /// # Errors
-/// They do not fit it, in the words of `serde_json`.
+/// The error of `serde_json` if they do not match the type.
 pub(super) fn read<A: DeserializeOwned>(arguments: &Arguments) -> Result<A, Error> {
     match arguments.short() {
         Some(short) if short.kind() == Kind::Object => A::deserialize(Short(short)),
@@ -19,8 +19,8 @@ pub(super) fn read<A: DeserializeOwned>(arguments: &Arguments) -> Result<A, Erro
     }
 }
 
-/// An object that is read as a tree of it is. The members of a struct, which is what nearly all arguments are, need no tree
-/// around them.
+/// Deserializer for a short object. It gives the same result as its `Value`; the members of a struct, the usual type of
+/// arguments, need no `Value` of the whole object.
 struct Short<'a>(View<'a>);
 
 impl Short<'_> {
@@ -121,7 +121,7 @@ mod tests {
         Ada { count: u8 },
     }
 
-    /// Read as they stand they are what their tree is, and what is wrong with them has the same words.
+    /// Checks that the short form gives the same value, or the same error, as the `Value`.
     fn same<A: DeserializeOwned + Debug + PartialEq>(text: &str) {
         let json = Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
         let arguments = Arguments::new(json);

@@ -32,7 +32,7 @@ pub enum CallState {
     Begins,
     /// The call has a result.
     Done {
-        /// Whether the tool reported an error.
+        /// True if the tool reported an error.
         is_error: bool,
         /// Duration, including the time that people took.
         took: Duration,

@@ -59,7 +59,7 @@ pub(super) struct Http {
     /// Endpoint of the 2024-11-05 transport.
     endpoint: OnceLock<Uri>,
     listening: OnceLock<()>,
-    /// Whether the server answered the request for the stream for unsolicited messages.
+    /// True if the server answered the request for the stream for unsolicited messages.
     heard: watch::Sender<bool>,
     jobs: mpsc::Sender<Job>,
 }

@@ -19,7 +19,7 @@ pub(super) struct Session {
     pub(super) id: Option<HeaderValue>,
     /// Number of the handshake.
     pub(super) number: u64,
-    /// Whether the handshake is complete and the session has not ended since.
+    /// True if the handshake is complete and the session has not ended since.
     pub(super) ready: bool,
 }
 

@@ -1,13 +1,13 @@
-//! Definitions where they are used.
+//! Inlining of definitions.
 
 use super::{merge, walk};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 
-/// The longest definition that may stand in more than one place, in bytes.
+/// Maximum size of a definition that is inlined in more than one place, in bytes.
 const SMALL: usize = 200;
 
-/// Puts definitions where they are used: those used once, and small ones. Recursive ones stay, and those of no use go.
+/// Inlines definitions that are used once or are small. Recursive ones stay, and unused ones are removed.
 pub(super) fn definitions(root: &mut Value) {
     let names: Vec<String> = match root.get("$defs").and_then(Value::as_object) {
         Some(definitions) => definitions.keys().cloned().collect(),
@@ -61,7 +61,7 @@ fn remove_unused(root: &mut Value) {
     }
 }
 
-/// All names that a schema refers to, each as often as it does.
+/// Returns the names of all definitions that a schema refers to, once per reference.
 fn targets(schema: &Value) -> Vec<String> {
     let mut names: Vec<String> = walk::target(schema).into_iter().collect();
     for inner in walk::inside(schema) {
@@ -77,7 +77,7 @@ fn count(root: &Value, name: &str) -> usize {
         .count()
 }
 
-/// Whether what `from` is made of comes to `to`.
+/// Returns whether the definition `from` refers to `to`, directly or indirectly.
 fn reaches(root: &Value, from: &str, to: &str) -> bool {
     let (mut seen, mut waiting) = (BTreeSet::new(), vec![from.to_owned()]);
     while let Some(name) = waiting.pop() {
@@ -93,7 +93,7 @@ fn reaches(root: &Value, from: &str, to: &str) -> bool {
     false
 }
 
-/// What others are made of comes before them, so that a size is known when it is asked for.
+/// Sorts the definitions so that each comes after those it refers to: its size is then known when it is needed.
 fn inner_first(root: &Value, names: &[String]) -> Vec<String> {
     fn visit(root: &Value, name: &str, done: &mut HashMap<String, ()>, order: &mut Vec<String>) {
         if done.insert(name.to_owned(), ()).is_some() {
@@ -111,7 +111,7 @@ fn inner_first(root: &Value, names: &[String]) -> Vec<String> {
     order
 }
 
-/// The body in the place of every reference to it.
+/// Replaces every reference to a definition with its body.
 fn put(schema: &mut Value, name: &str, body: &Value) {
     for inner in walk::inside_mut(schema) {
         put(inner, name, body);

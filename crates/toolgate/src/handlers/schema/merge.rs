@@ -1,8 +1,8 @@
-//! Two schemas that hold for one value, as one.
+//! Merging of two schemas that apply to the same value.
 
 use serde_json::{Map, Value, json};
 
-/// Keywords that only tell; the outer one counts.
+/// Annotation keywords, which do not constrain the value; those of the outer schema take precedence.
 const TELLING: [&str; 8] = [
     "title",
     "description",
@@ -14,12 +14,12 @@ const TELLING: [&str; 8] = [
     "$comment",
 ];
 
-/// Whether a schema says more than words about a value.
+/// Returns whether a keyword is an annotation that does not constrain the value.
 pub(super) fn tells(key: &str) -> bool {
     TELLING.contains(&key)
 }
 
-/// Puts `inner` into `outer`, for which both hold.
+/// Merges `inner` into `outer`; the result requires both.
 pub(super) fn into(outer: &mut Map<String, Value>, inner: Value) {
     let Value::Object(mut inner) = inner else {
         return;
@@ -37,7 +37,7 @@ pub(super) fn into(outer: &mut Map<String, Value>, inner: Value) {
     }
 }
 
-/// Whether the two say different things, or the same.
+/// Returns whether the two schemas do not conflict.
 fn fit(outer: &Map<String, Value>, inner: &Map<String, Value>) -> bool {
     let open =
         !outer.contains_key("additionalProperties") && !inner.contains_key("additionalProperties");
@@ -59,7 +59,7 @@ fn no_clash(known: &Value, more: &Value) -> bool {
         .all(|(name, value)| known.get(name).is_none_or(|k| k == value))
 }
 
-/// The members of two objects that fit, and what is required of either.
+/// Merges the properties and the required names of two schemas that do not conflict.
 fn members(outer: &mut Map<String, Value>, inner: &mut Map<String, Value>) {
     if let Some(Value::Object(known)) = outer.get_mut("properties")
         && let Some(Value::Object(more)) = inner.remove("properties")

@@ -1,11 +1,11 @@
-//! Schemas of Rust types, in the words that all clients understand.
+//! JSON Schemas of Rust types, restricted to keywords that all clients support.
 //!
-//! They are 2020-12 without what some clients refuse: no lists of types, no `const`, no `oneOf`, no formats of
-//! numbers, no `true` for "anything", no `$schema`. A definition that is small or used once stands where it is used;
-//! only recursive types and large ones stay in `$defs`.
+//! They follow 2020-12 without features that some clients reject: lists of types, `const`, `oneOf`, number formats,
+//! `true` as a schema, and `$schema`. A definition that is small or used once is inlined; only recursive and large
+//! types stay in `$defs`.
 //!
-//! An argument of type `Option` may be left out, but `null` does not stand for it. In a result, where the type decides,
-//! `null` is allowed.
+//! An argument of type `Option` may be omitted, but must not be `null`. In a result, `null` is allowed as the type
+//! says.
 
 mod inline;
 mod merge;
@@ -21,20 +21,20 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 use toolgate_policy::Bounds;
 
-/// The schema of what a type is read from. Its root is an object, because the arguments of a tool are.
+/// Returns the schema of the JSON that a type is deserialized from. Its root is an object, because tool arguments are.
 ///
 /// # Errors
-/// The type is not read from an object, or its schema is larger or deeper than a server may offer.
+/// The type is not deserialized from an object, or the schema exceeds the size or depth limit.
 pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     let schema = root::object(schema_of::<T>(settings, Plain::Input)).map_err(about::<T>)?;
     bounded(schema).map_err(about::<T>)
 }
 
-/// The schema of what a type is written as.
+/// Returns the schema of the JSON that a type is serialized to.
 ///
 /// # Errors
-/// It is larger or deeper than a server may offer.
+/// The schema exceeds the size or depth limit.
 pub fn output_schema<T: JsonSchema>() -> Result<Value, String> {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema = root::at_top(schema_of::<T>(settings, Plain::Output));
@@ -46,7 +46,7 @@ fn about<T: JsonSchema>(why: String) -> String {
     format!("the type {}: {why}", T::schema_name())
 }
 
-/// Inlined before and after it is made plain: what is plain is smaller, and what is inlined can be made plainer.
+/// Simplifies before and after inlining: a simplified schema is smaller, and an inlined one can be simplified further.
 fn schema_of<T: JsonSchema>(settings: SchemaSettings, plain: Plain) -> Value {
     let mut generator = settings.into_generator();
     let mut schema = generator.subschema_for::<T>().to_value();

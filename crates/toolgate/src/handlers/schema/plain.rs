@@ -1,19 +1,19 @@
-//! One schema, in fewer kinds of words.
+//! Simplification of a schema to fewer keywords.
 
 use super::{merge, range, walk};
 use serde_json::{Map, Value, json};
 
-/// What is asked of a value decides whether `null` can be left out.
+/// Direction of a schema, which decides whether `null` can be omitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Plain {
-    /// It is read: what may be left out need not be `null`.
+    /// Input: an optional argument need not allow `null`.
     Input,
-    /// It is written, and what is written decides.
+    /// Output: the schema describes exactly what is written.
     Output,
 }
 
 impl Plain {
-    /// Makes a schema plain, and all that stand in it. What is plain stays as it is.
+    /// Simplifies a schema and all nested ones. A simple schema stays unchanged.
     pub(super) fn make(self, schema: &mut Value) {
         for inner in walk::inside_mut(schema) {
             self.make(inner);
@@ -42,7 +42,7 @@ impl Plain {
     }
 }
 
-/// `true` is `{}`. `additionalProperties: false` and its kin stay: everybody knows them.
+/// Replaces `true` with `{}`. `additionalProperties: false` and similar stay, because every client supports them.
 fn no_bare_booleans(object: &mut Map<String, Value>) {
     for (key, value) in object.iter_mut() {
         match (key.as_str(), value) {
@@ -86,7 +86,7 @@ fn no_const(object: &mut Map<String, Value>) {
     }
 }
 
-/// A list of types is a choice between schemas of one type each.
+/// Replaces a list of types with a choice between schemas of one type each.
 fn no_list_of_types(object: &mut Map<String, Value>) {
     let Some(Value::Array(types)) = object.get("type").cloned() else {
         return;
@@ -118,7 +118,7 @@ fn of_type(one: &Value, checking: &Map<String, Value>) -> Value {
     Value::Object(schema)
 }
 
-/// The forms of a type exclude each other already.
+/// Replaces `oneOf` with `anyOf`: the variants of a Rust type exclude each other anyway.
 fn any_for_one(object: &mut Map<String, Value>) {
     if !object.contains_key("anyOf")
         && let Some(one) = object.remove("oneOf")
@@ -127,7 +127,7 @@ fn any_for_one(object: &mut Map<String, Value>) {
     }
 }
 
-/// Clients that do not know `prefixItems` still want `items`.
+/// Adds `items` to tuples for clients that do not support `prefixItems`.
 fn tuple_items(object: &mut Map<String, Value>) {
     let Some(Value::Array(list)) = object.get("prefixItems").cloned() else {
         return;
@@ -181,7 +181,7 @@ fn without_null(property: &mut Value) {
     }
 }
 
-/// A choice between lists of values is one list, and a choice of one is none.
+/// Joins the enumerations in a choice, and removes a choice with one variant.
 fn simple_any(object: &mut Map<String, Value>) {
     let Some(Value::Array(any)) = object.remove("anyOf") else {
         return;
@@ -209,7 +209,7 @@ fn simple_any(object: &mut Map<String, Value>) {
     }
 }
 
-/// A choice right in a choice is the same choice.
+/// Flattens a choice directly inside a choice.
 fn spread(one: Value) -> Vec<Value> {
     match one {
         Value::Object(mut object) if object.len() == 1 && object.contains_key("anyOf") => {
@@ -222,7 +222,7 @@ fn spread(one: Value) -> Vec<Value> {
     }
 }
 
-/// Nothing but a list of values of one type, with at most a word on it.
+/// Returns whether a schema is only an enumeration of one type, with at most a description.
 fn is_values(schema: &Value) -> bool {
     let Value::Object(object) = schema else {
         return false;
@@ -233,7 +233,7 @@ fn is_values(schema: &Value) -> bool {
             .all(|k| ["type", "enum", "description"].contains(&k.as_str()))
 }
 
-/// What each value means: the value, and its description.
+/// Descriptions of enumeration values: the value and its text.
 type Words = Vec<(String, String)>;
 
 fn first_values(mut one: Value, words: &mut Words) -> Value {
@@ -253,7 +253,7 @@ fn add_values(values: &mut Value, mut one: Value, words: &mut Words) {
     }
 }
 
-/// A description of a list of several values is one of none of them.
+/// Moves the description of a single value to `words`. The description of several values belongs to none of them.
 fn take_word(one: &mut Value, words: &mut Words) {
     let Value::Object(object) = one else {
         return;
@@ -272,7 +272,7 @@ fn take_word(one: &mut Value, words: &mut Words) {
     }
 }
 
-/// What the single values mean goes where the list of them is described.
+/// Adds the descriptions of the single values to the description of the enumeration.
 fn tell_values(object: &mut Map<String, Value>, kept: &mut [Value], words: &Words) {
     if words.is_empty() {
         return;

@@ -1,8 +1,8 @@
-//! Formats of numbers, as ranges.
+//! Number formats as ranges.
 
 use serde_json::{Map, Value, json};
 
-/// Takes the format of a number away. Some clients refuse formats that they do not know; a range says the same.
+/// Replaces the format of a number with the equivalent range. Some clients reject unknown formats.
 pub(super) fn instead_of_format(schema: &mut Map<String, Value>) {
     let range = match schema.get("format").and_then(Value::as_str) {
         Some("uint8") => Some((json!(0), json!(u8::MAX))),
@@ -11,7 +11,7 @@ pub(super) fn instead_of_format(schema: &mut Map<String, Value>) {
         Some("int8") => Some((json!(i8::MIN), json!(i8::MAX))),
         Some("int16") => Some((json!(i16::MIN), json!(i16::MAX))),
         Some("int32") => Some((json!(i32::MIN), json!(i32::MAX))),
-        // Where they end says nothing to a model, and not every client can write it.
+        // The limits of these types are of no use to a model, and not every client can represent them.
         Some("uint64" | "uint128" | "uint" | "int64" | "int128" | "int" | "float" | "double") => {
             None
         }

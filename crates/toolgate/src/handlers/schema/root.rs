@@ -1,10 +1,10 @@
-//! The root of a schema.
+//! Root of a schema.
 
 use super::walk;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// A root that says what it is itself, and does not refer to a definition.
+/// Replaces a reference at the root with the definition.
 pub(super) fn at_top(mut schema: Value) -> Value {
     for _ in 0..DEEPEST {
         let Some(name) = walk::target(&schema) else {
@@ -21,7 +21,8 @@ pub(super) fn at_top(mut schema: Value) -> Value {
     schema
 }
 
-/// Says of a choice between objects that it is one: before 2026-07-28 a result is an object, and its schema says so.
+/// Adds `"type": "object"` to a choice between objects: before 2026-07-28 a result must be an object, and its schema
+/// must say so.
 pub(super) fn said_to_be_object(mut schema: Value) -> Value {
     let kept = schema.get("$defs").cloned().unwrap_or_default();
     if schema.get("type").is_none() && is_object(&schema, &kept, DEEPEST) {
@@ -42,10 +43,11 @@ fn is_object(schema: &Value, kept: &Value, deep: usize) -> bool {
         || (!forms.is_empty() && forms.iter().all(|form| is_object(form, kept, deep)))
 }
 
-/// How many definitions may lead from one to the next.
+/// Maximum length of a chain of references.
 const DEEPEST: usize = 16;
 
-/// A root that is an object, and no choice: some clients refuse a whole list for one tool whose root is a choice.
+/// Returns a schema whose root is an object and not a choice: some clients reject the whole list because of one tool
+/// with a choice at the root.
 pub(super) fn object(schema: Value) -> Result<Value, String> {
     let mut schema = at_top(schema);
     if schema["type"] == "null" {
@@ -70,19 +72,19 @@ pub(super) fn object(schema: Value) -> Result<Value, String> {
 const NO_OBJECT: &str = "arguments are an object of names and values, and this type is read from something else; \
     use a struct with named fields";
 
-/// What all forms of an object say together.
+/// Combined shape of all variants of an object.
 #[derive(Default)]
 struct Shape {
     properties: Map<String, Value>,
     required: BTreeSet<String>,
     closed: bool,
     description: Option<String>,
-    /// A line on each form.
+    /// One line of description for each variant.
     words: Vec<String>,
 }
 
 impl Shape {
-    /// `None` where it is no object.
+    /// Returns the shape of a schema; `None` if it is not an object.
     fn of(schema: &Value, kept: &Value, deep: usize) -> Option<Shape> {
         if let Some(name) = walk::target(schema) {
             return Shape::of(kept.get(&name)?, kept, deep.checked_sub(1)?);
@@ -128,7 +130,7 @@ impl Shape {
         }
     }
 
-    /// One form of a choice: if one of its members tells it, a line says what the choice said.
+    /// Adds the line of one variant if a tag member identifies it.
     fn told(mut self) -> Shape {
         let tag = |name: &&String| {
             let property = self.properties.get(*name);

@@ -1,4 +1,4 @@
-//! One line a type: what it is, and the schema of it.
+//! Schemas of various types, one line per type.
 
 #![allow(dead_code, reason = "the types are only described")]
 
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use toolgate_core::{Definition, ItemKind, Json};
 use toolgate_policy::{Bounds, check_schemas};
 
-/// The schema of an argument `x` of a type, without the object around it.
+/// Checks the schema of an argument `x` of a type, without the object around it.
 #[track_caller]
 fn check<T: JsonSchema>(expected: Value) {
     #[derive(JsonSchema)]
@@ -286,7 +286,7 @@ fn arguments_are_an_object() {
     input_schema::<Untagged>().unwrap_err();
 }
 
-/// A choice at the root is refused by some clients, so its forms stand in one object.
+/// Some clients reject a choice at the root, so its variants are joined in one object.
 #[test]
 fn a_choice_at_the_root() {
     let count = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});

@@ -1,8 +1,8 @@
-//! The schemas that stand in a schema.
+//! Traversal of nested schemas.
 
 use serde_json::Value;
 
-/// Keywords whose value is a schema. `true` and `false` have a meaning of their own in some of them.
+/// Keywords whose value is a schema. In some of them `true` and `false` have a special meaning.
 const ONE: [&str; 11] = [
     "items",
     "additionalProperties",
@@ -16,7 +16,7 @@ const ONE: [&str; 11] = [
     "then",
     "else",
 ];
-/// Keywords whose value is a list of schemas.
+/// Keywords whose value is an array of schemas.
 const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is an object of schemas.
 const MAPS: [&str; 4] = [
@@ -26,7 +26,7 @@ const MAPS: [&str; 4] = [
     "dependentSchemas",
 ];
 
-/// The schemas right inside a schema.
+/// Returns the schemas directly inside a schema.
 pub(super) fn inside(schema: &Value) -> Vec<&Value> {
     let Value::Object(object) = schema else {
         return Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn inside(schema: &Value) -> Vec<&Value> {
     parts.flatten().collect()
 }
 
-/// The same, to change them.
+/// Returns the schemas directly inside a schema, mutably.
 pub(super) fn inside_mut(schema: &mut Value) -> Vec<&mut Value> {
     let Value::Object(object) = schema else {
         return Vec::new();
@@ -60,19 +60,19 @@ pub(super) fn inside_mut(schema: &mut Value) -> Vec<&mut Value> {
     parts
 }
 
-/// How deep schemas stand in schemas.
+/// Returns the nesting depth of schemas.
 pub(super) fn depth(schema: &Value) -> usize {
     let inner = inside(schema).into_iter().map(|inner| depth(inner) + 1);
     inner.max().unwrap_or(0)
 }
 
-/// The name of the definition that a schema refers to.
+/// Returns the name of the definition that a schema refers to.
 pub(super) fn target(schema: &Value) -> Option<String> {
     let name = schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
     Some(unpercent(name).replace("~1", "/").replace("~0", "~"))
 }
 
-/// References are parts of a URI.
+/// Decodes percent-encoding: references are URI fragments.
 fn unpercent(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once('%') {

@@ -1,4 +1,4 @@
-//! What serde writes and reads, the schemas accept.
+//! The schemas accept everything that serde reads and writes.
 
 use super::*;
 use proptest::{collection::vec, option, prelude::*};
@@ -102,7 +102,7 @@ fn everything() -> impl Strategy<Value = Everything> {
     )
 }
 
-/// As a client leaves out what it does not want to say.
+/// Removes `null` members, as clients omit optional values.
 fn leave_out_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {

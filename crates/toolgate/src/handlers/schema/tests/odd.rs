@@ -1,10 +1,10 @@
-//! Odd types: each with values that serde takes.
+//! Unusual types, each with values that serde accepts.
 
 use super::*;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
-/// Serde reads each value, and the schema accepts it; of those in `wrong` neither is true.
+/// Checks that serde and the schema accept each value of `right` and reject each value of `wrong`.
 #[track_caller]
 fn takes<T: DeserializeOwned + JsonSchema + Debug>(right: &[Value], wrong: &[Value]) {
     let schema = input_schema::<T>().unwrap();
