@@ -164,7 +164,7 @@ impl Seal {
     ///
     /// # Errors
     /// [`Kind::NotFound`] if the state was changed, belongs to another caller, item or arguments, or has expired. The
-    /// error does not say which, because a forger could use it.
+    /// error does not say which.
     pub(crate) fn open(&self, call: &Call, sealed: &str, now: SystemTime) -> Result<Kept, Error> {
         let open = self.opened(self.binding(call), sealed);
         let json = Json::read(

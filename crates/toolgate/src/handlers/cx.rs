@@ -208,7 +208,7 @@ impl Cx {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that the client declared a capability.
+    /// Checks that the client declared a capability. With [`Need::Tasks`], the call becomes a task.
     ///
     /// # Errors
     /// The capability is missing; the error tells the caller which one.

@@ -96,7 +96,7 @@ pub(super) fn both(one: &Offers, other: &Offers) -> Offers {
     }
 }
 
-/// Mounted server. Its slots, its decision log and its call id are kept apart from those of the outer server.
+/// Mounted server. Its slots, decision log and call id are separate from those of the outer server.
 struct Mounted {
     name: String,
     service: Arc<dyn Service>,

@@ -94,7 +94,7 @@ impl Registry {
     ) -> Result<Registry, BuildError> {
         let origin = Origin {
             server: name.into(),
-            // The server's own definitions need no distrust.
+            // A server trusts its own annotations.
             trusted: true,
         };
         let offered = Arc::new(offered.checked(&origin)?);
