@@ -40,14 +40,14 @@ impl Url {
         }
         let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
         if !text.bytes().all(plain) {
-            return Err(BadUrl("it has signs that an address cannot have"));
+            return Err(BadUrl("it contains characters that a URL cannot contain"));
         }
         if text.contains('#') {
             return Err(BadUrl("it has a fragment"));
         }
-        let uri: Uri = text.parse().map_err(|_| BadUrl("it is no address"))?;
+        let uri: Uri = text.parse().map_err(|_| BadUrl("it is not a valid URL"))?;
         if !matches!(uri.scheme_str(), Some("https" | "http")) {
-            return Err(BadUrl("it begins neither with https:// nor with http://"));
+            return Err(BadUrl("it does not begin with https:// or http://"));
         }
         let Some(authority) = uri.authority().filter(|a| !a.host().is_empty()) else {
             return Err(BadUrl("it has no host"));
@@ -56,7 +56,7 @@ impl Url {
             return Err(BadUrl("it has a user name"));
         }
         if authority.port().is_none() && authority.as_str().len() != authority.host().len() {
-            return Err(BadUrl("its port is none"));
+            return Err(BadUrl("its port is invalid"));
         }
         Ok(Url {
             text: text.to_owned(),

@@ -52,7 +52,7 @@ impl Background {
     }
 
     /// Requests that the call become a task at once. Returns false if its caller does not support tasks.
-    #[must_use = "a caller that knows no tasks waits, or has to be told"]
+    #[must_use = "false means that the caller does not support tasks: it waits, or needs an error"]
     pub fn start(&self) -> bool {
         self.say(Pace::Task);
         self.0.is_some()

@@ -414,7 +414,7 @@ impl Call {
     /// Error for a call that another process started, if its state is lost.
     pub fn lost(&self) -> Error {
         let text = format!(
-            "{} was called by a process that is gone, and what became of it is not to be found any more; it is not known \
+            "{} was called by a process that has ended, and its result is lost; it is not known \
              whether the call took effect",
             self.name()
         );
@@ -425,7 +425,7 @@ impl Call {
     pub fn unknown(&self) -> Error {
         let what = match self.op {
             Op::Resource => ItemKind::Resource.word(),
-            op => op.kinds().first().map_or("thing", |kind| kind.word()),
+            op => op.kinds().first().map_or("item", |kind| kind.word()),
         };
         Error::new(Kind::NotFound, format!("unknown {what}: {}", self.name()))
     }

@@ -114,7 +114,7 @@ pub trait Confirm: Send + Sync + 'static {
 
     /// Describes, for a dry run, who would be asked.
     fn explain(&self, _call: &Call, _item: &Item) -> String {
-        "a person is asked".to_owned()
+        "a person is asked for approval".to_owned()
     }
 }
 
@@ -315,7 +315,7 @@ impl Gate {
             Some(confirm) => confirm.confirm(call, item, reasons).await,
             None => Err(Error::new(
                 Kind::Refused(Refusal::Rule),
-                "refused: a person would have to approve this call, and nobody can be asked here",
+                "refused: this call requires approval by a person, and approvals are not available here",
             )),
         }
     }
@@ -329,7 +329,7 @@ impl Gate {
         let judged = self.judge(call, item).await;
         judged.map(drop).map_err(|error| {
             let text = format!(
-                "a person changed the arguments of this call, and then: {}",
+                "an approver changed the arguments of this call, and the changed call failed: {}",
                 error.public()
             );
             Error::new(error.kind().clone(), text)
@@ -355,8 +355,8 @@ async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
     if now.any(|now| is(now) && now.withheld.is_none()) {
         return Ok(());
     }
-    call.trail.add("confirm", "refuse", "it changed meanwhile");
-    let text = "refused: it changed after a person approved it; call it again";
+    call.trail.add("confirm", "refuse", "the definition changed after the approval");
+    let text = "refused: the definition changed after a person approved the call; call it again";
     Err(Error::new(Kind::Refused(Refusal::Person), text))
 }
 

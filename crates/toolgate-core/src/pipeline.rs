@@ -34,7 +34,7 @@ impl Pipeline {
     /// Starts an empty pipeline.
     #[expect(
         clippy::new_ret_no_self,
-        reason = "what comes out is a pipeline being built"
+        reason = "returns a pipeline builder"
     )]
     pub fn new() -> Unresolved {
         Unresolved { layers: Vec::new() }

@@ -15,7 +15,7 @@ impl Error {
         };
         let what = kind.word();
         let text = format!(
-            "it is not known yet whether there is a {what} {name}: {are}; try again in a moment"
+            "it is not known yet whether the {what} {name} exists: {are}; try again in a moment"
         );
         Error::new(Kind::Upstream, text).while_starting(servers)
     }

@@ -57,10 +57,10 @@ impl GivenUp {
     pub fn words(&self) -> &'static str {
         match self {
             GivenUp::Caller(_) => "the caller cancelled it",
-            GivenUp::Link => "the caller is gone",
-            GivenUp::Late => "it took too long",
-            GivenUp::Operator => "an operator stopped it",
-            GivenUp::Stop => "the client stops",
+            GivenUp::Link => "the caller disconnected",
+            GivenUp::Late => "the call timed out",
+            GivenUp::Operator => "an operator cancelled it",
+            GivenUp::Stop => "the client is shutting down",
         }
     }
 }

@@ -141,10 +141,10 @@ impl Gate {
             }
         }
         match (&self.confirm, way.end) {
-            (Some(_), Foreseen::Allow) => way.step("confirm", "allow", "nobody is asked"),
+            (Some(_), Foreseen::Allow) => way.step("confirm", "allow", "no approval is required"),
             (Some(confirm), _) => way.step("confirm", "ask", confirm.explain(call, item)),
             (None, Foreseen::Ask) => {
-                way.step("confirm", "refuse", "nobody can be asked here");
+                way.step("confirm", "refuse", "approvals are not available here");
                 way.end = Foreseen::Refuse;
             }
             (None, _) => {}

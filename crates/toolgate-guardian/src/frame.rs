@@ -49,7 +49,7 @@ fn send_with(socket: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::R
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(invalid(format!(
-            "more than {MAX_FDS} descriptors with one message"
+            "a message has more than {MAX_FDS} file descriptors"
         )));
     }
     let flags = SendFlags::empty();

@@ -20,7 +20,7 @@ pub(crate) fn start(program: &Path, args: &[&OsStr]) -> io::Result<(Child, UnixS
     if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
         // Otherwise a program that does not call `run_if_asked` would start itself again endlessly.
         return Err(io::Error::other(
-            "this process is meant to be a guardian but was never asked; \
+            "this process was started as the guardian but did not become one; \
              call run_if_asked first in main",
         ));
     }
@@ -54,14 +54,14 @@ fn spawn(program: &Path, args: &[&OsStr], socket: UnixStream) -> io::Result<Chil
 fn ready(socket: &UnixStream) -> io::Result<()> {
     socket.set_read_timeout(Some(READY))?;
     let first = frame::receive(socket).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => not_ready("it said nothing for 10 s"),
+        io::ErrorKind::WouldBlock => not_ready("it sent nothing for 10 s"),
         _ => not_ready(&error.to_string()),
     })?;
     socket.set_read_timeout(None)?;
     match first {
         Some((Event::Ready { version: VERSION }, _)) => Ok(()),
-        Some(_) => Err(not_ready("it is of another version; restart the gateway")),
-        None => Err(not_ready("it ended at once; its standard error says why")),
+        Some(_) => Err(not_ready("its version differs; restart the gateway")),
+        None => Err(not_ready("it exited at once; its standard error contains the reason")),
     }
 }
 

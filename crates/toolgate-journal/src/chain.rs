@@ -39,7 +39,7 @@ impl Chain {
     /// Creates a new chain.
     pub(crate) fn begin(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
         loop {
-            let id = new_id().map_err(|e| Error::open("name a chain in", dir, e))?;
+            let id = new_id().map_err(|e| Error::open("create a chain in", dir, e))?;
             make_dir(&dir.join(&id), disk)?;
             // Another process that looked for a free chain may have locked it first.
             if let Some(chain) = Self::take(dir, &id)? {
@@ -94,7 +94,7 @@ pub(crate) fn make_dir(dir: &Path, disk: &dyn Disk) -> Result<(), Error> {
         .mode(0o700)
         .create(dir)
         .and_then(|()| disk.sync_dir(parent))
-        .map_err(|e| Error::open("create the folder", dir, e))
+        .map_err(|e| Error::open("create the directory", dir, e))
 }
 
 /// Returns the ids of all chains in a directory, oldest first.

@@ -134,7 +134,7 @@ impl Ready {
     pub(crate) fn check(entry: Entry, limit: usize) -> Result<Self, Error> {
         if entry.event.is_own() || !entry.event.is_well_formed() {
             return Err(Error::entry(format!(
-                "the event `{}` is not one that callers may record",
+                "the event `{}` is reserved or malformed; use up to 64 lower-case letters, digits, dots and underscores",
                 entry.event.0
             )));
         }

@@ -46,15 +46,15 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open { doing, path, cause } => {
-                write!(f, "the audit journal cannot {doing} {}: {cause}; check the folder, its owner and its mode", path.display())
+                write!(f, "the audit log cannot {doing} {}: {cause}; check the directory, its owner and its mode", path.display())
             }
-            Self::Entry(text) => write!(f, "the entry cannot be recorded: {text}"),
-            Self::Overloaded => f.write_str("the audit journal is overloaded, its queue is full; try again later"),
+            Self::Entry(text) => write!(f, "the audit entry is invalid: {text}"),
+            Self::Overloaded => f.write_str("the audit log is overloaded and its queue is full; try again later"),
             Self::Failed(reason) => write!(
                 f,
-                "the audit journal cannot write ({reason}), so nothing is recorded now; free space or repair the disk, and it goes on by itself"
+                "the audit log cannot be written ({reason}), so nothing is recorded now; free space or repair the disk, and it resumes by itself"
             ),
-            Self::Closed => f.write_str("the audit journal is closed; the program is shutting down, try again after it has restarted"),
+            Self::Closed => f.write_str("the audit log is closed because the program is shutting down; try again after it has restarted"),
         }
     }
 }

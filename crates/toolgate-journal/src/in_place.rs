@@ -73,7 +73,7 @@ impl Writer {
         let copied = self.segment.copy_to(&mut copy).and_then(|()| {
             let digest = crate::record::hex(copy.digest.clone().finish().as_ref());
             if digest != self.file.sha256() {
-                return Err(io::Error::other("the open file was changed, too"));
+                return Err(io::Error::other("the open file was changed as well"));
             }
             copy.file.sync_all()
         });
@@ -136,6 +136,6 @@ fn set_aside(path: &Path) -> io::Result<()> {
         }
     }
     Err(io::Error::other(
-        "a thousand replaced segments are there already",
+        "there are a thousand replaced segments already",
     ))
 }

@@ -369,7 +369,7 @@ fn removed(options: &Options, ids: &[String], key: &str) -> Vec<Damage> {
         chain,
         records,
         head,
-        why: format!("the chain is gone; the checkpoint mirror covers {records} records of it"),
+        why: format!("the chain was removed; the checkpoint mirror covers {records} records of it"),
     })
     .collect()
 }
@@ -386,10 +386,10 @@ fn tell(dir: &Path, chain: &str, damage: &[Damage], exchanged: bool) -> Result<(
         notice::put(dir, about, why).map_err(|e| Error::open("write a notice in", dir, e))
     };
     for one in damage {
-        put(&one.chain, &format!("{}; chain {chain} goes on", one.why))?;
+        put(&one.chain, &format!("{}; chain {chain} continues", one.why))?;
     }
     if exchanged {
-        let why = "it is not the key of the records before: digests of equal contents differ from here on";
+        let why = "it is not the key of the earlier records: from now on, equal contents get different digests";
         put(MAC_KEY, &format!("{why} (chain {chain})"))?;
     }
     Ok(())

@@ -62,7 +62,7 @@ pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| io::Error::other("the system has no randomness"))?;
+        .map_err(|_| io::Error::other("the system provides no random numbers"))?;
     Ok(hex(&bytes))
 }
 
@@ -84,13 +84,13 @@ fn make(dir: &Path, path: &Path, disk: &dyn Disk) -> io::Result<()> {
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     if fs::symlink_metadata(path)?.mode() & 0o077 != 0 {
         return Err(io::Error::other(
-            "others can read it, so it is no secret; delete it to get a new one, or set its mode to 0600",
+            "other users can read it, so it is not secret; delete it to get a new key, or set its mode to 0600",
         ));
     }
     let text = fs::read_to_string(path)?;
     unhex(text.trim()).ok_or_else(|| {
         io::Error::other(
-            "it is not 64 hexadecimal digits; restore it, or delete it to get a new one",
+            "it is not 64 hexadecimal digits; restore it, or delete it to get a new key",
         )
     })
 }

@@ -32,10 +32,10 @@ impl Place {
                 other
             }
         };
-        let file = file.map_err(|e| Error::open("open the place of the checkpoints", &path, e))?;
+        let file = file.map_err(|e| Error::open("open the checkpoint mirror", &path, e))?;
         if new {
             disk.sync_dir(parent)
-                .map_err(|e| Error::open("sync the folder", parent, e))?;
+                .map_err(|e| Error::open("sync the directory", parent, e))?;
         }
         Ok(Self { path, file })
     }

@@ -50,7 +50,7 @@ pub(crate) fn take_over(
     }
     let kept = match place {
         Some(place) => last_lines(place, &chain.id)
-            .map_err(|e| Error::open("read the checkpoints in", place, e))?,
+            .map_err(|e| Error::open("read the checkpoint mirror", place, e))?,
         None => Vec::new(),
     };
     let Found { report, part } = verify::resume(&chain.dir, key, &kept);
@@ -93,7 +93,7 @@ pub(crate) fn open_first(chain: &Chain, disk: &dyn Disk) -> Result<Box<dyn Segme
         .create(&path)
         .map_err(|e| Error::open("create the segment", &path, e))?;
     disk.sync_dir(&chain.dir)
-        .map_err(|e| Error::open("sync the folder", &chain.dir, e))?;
+        .map_err(|e| Error::open("sync the directory", &chain.dir, e))?;
     Ok(segment)
 }
 
@@ -111,7 +111,7 @@ fn open_last(
     if torn > 0 {
         set_aside(&path, length)
             .and_then(|()| disk.sync_dir(&chain.dir))
-            .map_err(|e| Error::open("set aside the torn end of", &path, e))?;
+            .map_err(|e| Error::open("set aside the torn write at the end of", &path, e))?;
     }
     disk.resume(&path, length)
         .map_err(|e| Error::open("continue the segment", &path, e))
@@ -156,6 +156,6 @@ fn new_beside(segment: &Path, length: u64) -> io::Result<(PathBuf, File)> {
         }
     }
     Err(io::Error::other(
-        "there are a thousand torn ends already; look why the program crashes",
+        "there are a thousand torn writes already; find out why the program crashes",
     ))
 }

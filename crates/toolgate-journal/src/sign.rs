@@ -28,7 +28,7 @@ impl Signer {
     pub(crate) fn of(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
         let seed = key::secret(dir, NAME, disk)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| {
-            let cause = io::Error::other("it is no Ed25519 key; restore it");
+            let cause = io::Error::other("it is not an Ed25519 key; restore it");
             Error::open("read the key", &dir.join(NAME), cause)
         })?;
         let public = hex(pair.public_key().as_ref());

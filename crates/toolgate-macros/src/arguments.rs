@@ -36,7 +36,7 @@ impl Arguments {
                 FnArg::Receiver(receiver) => {
                     return Err(Error::new_spanned(
                         receiver,
-                        "calls run side by side, so a tool takes `&self`; put what changes behind a lock",
+                        "calls run concurrently, so a tool takes `&self`; put mutable state behind a lock",
                     ));
                 }
                 FnArg::Typed(parameter) => arguments.add(parameter)?,
@@ -173,7 +173,7 @@ fn name(pattern: &Pat) -> Result<Ident> {
         }
         _ => Err(Error::new_spanned(
             pattern,
-            "a parameter needs a name, which is that of the argument; take it apart in the function",
+            "a parameter needs a name, which becomes the name of the argument; destructure it in the function",
         )),
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn prompt(options: &Options, function: ItemFn) -> Result<TokenStream>
 
 fn made(options: &Options, mut function: ItemFn, kind: Kind) -> Result<TokenStream> {
     if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
-        let text = "a method is a tool only in an `impl` block that carries `#[tools]`";
+        let text = "a method is a tool only in an `impl` block with `#[tools]`";
         return Err(Error::new_spanned(receiver, text));
     }
     let arguments = Arguments::take(&mut function.sig)?;
@@ -50,14 +50,14 @@ fn made(options: &Options, mut function: ItemFn, kind: Kind) -> Result<TokenStre
     let making = making(options, &function, &arguments, &told, kind);
     function.sig.ident = format_ident!("call", span = name.span());
     // A parameter may have the same name as a function, but not as a unit struct; hence an enum.
-    let behind = format!("The function behind the {} `{name}`.", kind.word());
+    let behind = format!("The function of the {} `{name}`.", kind.word());
     Ok(quote! {
         #(#cfgs)*
         #making
 
         #(#cfgs)*
         #[doc = #behind]
-        #[allow(non_camel_case_types, unreachable_pub, reason = "it has the name of the function")]
+        #[allow(non_camel_case_types, unreachable_pub, reason = "it has the same name as the function")]
         #[derive(Debug)]
         #visibility enum #name {}
 
@@ -107,8 +107,8 @@ fn making(
     };
     quote! {
         #(#told)*
-        #[allow(missing_docs, unreachable_pub, reason = "as the function behind it")]
-        #[allow(clippy::all, clippy::pedantic, reason = "nobody wrote it")]
+        #[allow(missing_docs, unreachable_pub, reason = "follows the visibility and documentation of the annotated function")]
+        #[allow(clippy::all, clippy::pedantic, reason = "generated code")]
         #[must_use]
         #visibility fn #name() -> #private::#ty { #made }
     }

@@ -55,7 +55,7 @@ impl Options {
             return Err(meta.error(format!("unknown option; there are `{known}`")));
         };
         if self.seen.contains(&name) {
-            return Err(meta.error(format!("`{name}` stands twice")));
+            return Err(meta.error(format!("`{name}` is given twice")));
         }
         match name.as_str() {
             "name" => self.name = Some(meta.value()?.parse()?),

@@ -13,7 +13,7 @@ use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, Meta, Result};
 /// Generates the unchanged block and a `ToolSet` of the tools in it.
 pub(crate) fn tools(options: &Options, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
-        let text = "`#[tools]` stands on an `impl` block of the type itself, not of a trait";
+        let text = "`#[tools]` belongs on an `impl` block of the type itself, not of a trait";
         return Err(Error::new_spanned(path, text));
     }
     let mut pushes = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn tools(options: &Options, mut block: ItemImpl) -> Result<TokenStrea
         }
     }
     if pushes.is_empty() {
-        let text = "no method here carries `#[tool]`, so there are no tools";
+        let text = "no method in this block has `#[tool]`, so there are no tools";
         return Err(Error::new_spanned(&block.self_ty, text));
     }
     let private = options.private();
@@ -36,7 +36,7 @@ pub(crate) fn tools(options: &Options, mut block: ItemImpl) -> Result<TokenStrea
 
         #(#conditions)*
         #[automatically_derived]
-        #[allow(clippy::all, clippy::pedantic, reason = "nobody wrote it")]
+        #[allow(clippy::all, clippy::pedantic, reason = "generated code")]
         impl #generics #private::ToolSet for #ty #clause {
             fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#private::Tool> {
                 let mut __tools = ::std::vec::Vec::new();

@@ -57,7 +57,7 @@ fn functions() {
     tool(
         "async fn f(&self) {}",
         "&self",
-        "only in an `impl` block that carries `#[tools]`",
+        "only in an `impl` block with `#[tools]`",
     );
 }
 
@@ -89,7 +89,7 @@ fn words_in_brackets() {
     option(
         "read_only, read_only",
         "read_only",
-        "`read_only` stands twice",
+        "`read_only` is given twice",
     );
     option("name = 1", "1", "expected string literal");
     option("destructive = \"no\"", "\"no\"", "expected boolean literal");
@@ -106,7 +106,7 @@ fn blocks() {
     tools(
         "impl A { fn f(&self) {} }",
         "A",
-        "no method here carries `#[tool]`",
+        "no method in this block has `#[tool]`",
     );
     tools(
         "impl T for A { #[tool] fn f(&self) {} }",

@@ -197,7 +197,7 @@ impl Rule for Arguments {
                 match found.await {
                     Ok(found) => verdict(of, found),
                     Err(why) => {
-                        Verdict::Refuse(refused(format!("the arguments are too much: {why}")))
+                        Verdict::Refuse(refused(format!("the arguments are too complex to validate: {why}")))
                     }
                 }
             })),

@@ -131,7 +131,7 @@ impl Circuit {
         let (count, again) = (
             self.in_a_row,
             match left.is_zero() {
-                true => "once the call that tries it has ended".to_owned(),
+                true => "once the trial call has ended".to_owned(),
                 false => format!("in {}", words::span(left)),
             },
         );

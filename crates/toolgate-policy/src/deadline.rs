@@ -112,12 +112,12 @@ impl Deadline {
     fn late(&self, silence: Duration, end: Instant) -> Error {
         let text = if Instant::now() >= end {
             format!(
-                "timed out after {}, the most that any call may take",
+                "timed out after {}, the maximum duration of a call",
                 words::span(self.hard)
             )
         } else {
             format!(
-                "timed out after {} without an answer or progress",
+                "timed out after {} without a response or progress",
                 words::span(silence)
             )
         };

@@ -160,7 +160,7 @@ fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error
         }
         if duty.text(&ask.key).is_some() {
             let text = format!(
-                "the server asked a question under a name with {}",
+                "the server sent an input request under a name with {}",
                 duty.flaw()
             );
             return Err(Error::new(Kind::Upstream, text));

@@ -163,18 +163,18 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KeyError::Name => f.write_str(
-                "the name of a key has 1 to 64 letters, digits, '.', '_', '-' and '@'; choose such a name",
+                "the name of a key must have 1 to 64 letters, digits, '.', '_', '-' and '@'; choose another name",
             ),
             KeyError::Taken => f.write_str(
-                "there is a key of that name; `toolgate keys rotate` makes another one for it; else revoke it first, or choose another name",
+                "a key of that name exists; replace it with `toolgate keys rotate`, revoke it first, or choose another name",
             ),
-            KeyError::Unknown => f.write_str("there is no valid key of that name; `toolgate keys list` shows them"),
-            KeyError::Changed => f.write_str("somebody else changed the key of that name just now; look at `toolgate keys list`"),
-            KeyError::Expired(name, _) => write!(f, "key:{name} has expired; `toolgate keys create {name}` makes a new one, and what was granted for it is forgotten"),
-            KeyError::Later(name, _) => write!(f, "key:{name} ends later already; for an earlier end give it another key: `toolgate keys rotate {name} --expires TIME`"),
-            KeyError::Far => f.write_str("the key would end more than 100 years from now; give an earlier time"),
+            KeyError::Unknown => f.write_str("there is no valid key of that name; see `toolgate keys list`"),
+            KeyError::Changed => f.write_str("the key was changed at the same time; see `toolgate keys list`"),
+            KeyError::Expired(name, _) => write!(f, "key:{name} has expired; create a new one with `toolgate keys create {name}`, which deletes the approvals and credentials of the old one"),
+            KeyError::Later(name, _) => write!(f, "key:{name} already expires later; for an earlier expiry replace it with `toolgate keys rotate {name} --expires TIME`"),
+            KeyError::Far => f.write_str("the key would expire more than 100 years from now; give an earlier time"),
             KeyError::Past => f.write_str("the key would have expired already; give a later time"),
-            KeyError::Full(most) => write!(f, "there are {most} keys; revoke those that nobody uses, or raise caller_keys in [limits]"),
+            KeyError::Full(most) => write!(f, "there are {most} keys, the maximum; revoke unused ones, or raise caller_keys in [limits]"),
             KeyError::NoRandom => f.write_str("the system gives no random bytes"),
             KeyError::Unkept(error) => f.write_str(error.public()),
         }

@@ -103,7 +103,7 @@ impl Layer for OutputSchema {
             }
             trail.add("output", "refuse", why.as_str());
             let text = format!(
-                "the tool ran, but its result was held back: it breaks the outputSchema of {}: {why}",
+                "the tool ran, but its result was held back: it violates the outputSchema of {}: {why}",
                 item.full_name()
             );
             Err(Error::new(Kind::Refused(Refusal::Result), text))

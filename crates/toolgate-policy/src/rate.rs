@@ -182,7 +182,7 @@ impl Rate {
         let tool = item.shared_name();
         let left = |key: &Key, quota: Quota| {
             if !self.counted {
-                return format!("{}; how many are left is not known", quota.words());
+                return format!("{}; the number left is unknown", quota.words());
             }
             let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
             let tokens = table.get(key).map_or(quota.count(), |bucket| {
@@ -268,7 +268,7 @@ impl Rate {
         };
         taken.map_err(|wait| {
             let (quota, wait_words) = (quota.words(), words::span(wait));
-            let text = format!("rate limit of {of}: {quota}; again in {wait_words}");
+            let text = format!("rate limit of {of}: {quota}; retry in {wait_words}");
             Error::new(Kind::Busy(Some(wait)), text)
         })
     }
@@ -356,7 +356,7 @@ mod tests {
         let refused = take("a", "s").unwrap_err();
         assert_eq!(
             refused.public(),
-            "rate limit of the server s, for all callers: 3 per minute; again in 20 s"
+            "rate limit of the server s, for all callers: 3 per minute; retry in 20 s"
         );
         assert!(take("a", "other").is_ok(), "each server by itself");
         // The rejected call took no token: after the wait, both buckets have one.

@@ -250,10 +250,10 @@ fn log(entry: &Entry) {
 fn unrecorded(error: Failed) -> Error {
     let text = match error {
         Failed::Overloaded => {
-            "refused: the audit log is overloaded, so nothing may happen now; try again later"
+            "refused: the audit log is overloaded, so no call can run now; try again later"
         }
         _ => {
-            "refused: the audit log cannot be written, so nothing may happen; the operator has to repair it"
+            "refused: the audit log cannot be written, so no call can run; the operator must repair it"
         }
     };
     Error::new(Kind::Refused(Refusal::Record), text).because(error)

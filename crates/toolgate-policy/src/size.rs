@@ -180,7 +180,7 @@ impl Size {
                     AskKind::Approve(_) | AskKind::Roots => 0,
                 }
         });
-        limit(all.sum(), self.questions, "what the server asks")
+        limit(all.sum(), self.questions, "the input requests of the server")
     }
 }
 

@@ -40,7 +40,7 @@ impl Scrub for Skills {
         };
         let bad = |why| Err(Error::new(Kind::Upstream, why));
         if files.files.is_none() {
-            return bad("it states no digests of its files, so nobody can tell when it changes");
+            return bad("its entry has no digests of its files, so changes cannot be detected");
         }
         let mut dirty = |at: StringAt<'_>| {
             let clean = text::clean(at.text);
@@ -86,31 +86,31 @@ impl Layer for Skills {
 pub fn is_stated(item: &Item, uri: &str, read: &ReadResult) -> Result<(), &'static str> {
     let files = item.manifest();
     let stated = files.as_ref().and_then(|files| files.file(uri));
-    let stated = stated.ok_or("the entry of the skill does not state it")?;
+    let stated = stated.ok_or("the entry of the skill does not list it")?;
     let [part] = read.contents.as_slice() else {
-        return Err("it did not come as one part");
+        return Err("the server did not return it as one part");
     };
     if part.get("uri").and_then(|uri| uri.string()).as_deref() != Some(uri) {
-        return Err("another file came");
+        return Err("the server returned another file");
     }
-    let bytes = bytes(part).ok_or("it has neither a text nor bytes")?;
+    let bytes = bytes(part).ok_or("it has neither text nor a blob")?;
     if bytes.len() as u64 != stated.size {
         return Err(
-            "it has not the size that the entry of the skill states, or something was taken out of it on the way",
+            "its size is not the one in the entry of the skill; the file or the entry changed, or a sanitizer removed a part of the file",
         );
     }
     if digest::of_bytes(&bytes) != stated.digest {
         return Err(
-            "it has not the digest that the entry of the skill states, or something was taken out of it on the way",
+            "its digest is not the one in the entry of the skill; the file or the entry changed, or a sanitizer removed a part of the file",
         );
     }
     if uri == item.def.name() {
-        let text = std::str::from_utf8(&bytes).map_err(|_| "it is no text")?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8 text")?;
         let own = head(text)?;
         let entry = item.def.json().get("frontmatter");
         let entry = entry.map(|entry| entry.to_value()).unwrap_or_default();
         if !same(&own, &entry) {
-            return Err("its head is another one than the entry of the skill states");
+            return Err("its frontmatter is not the one in the entry of the skill");
         }
     }
     Ok(())
@@ -167,7 +167,7 @@ mod tests {
         for (part, word) in [
             (json!({"uri": URI, "text": longer}), "size"),
             (json!({"uri": URI, "text": other}), "digest"),
-            (json!({"uri": "skill://pdf/b", "text": TEXT}), "another"),
+            (json!({"uri": "skill://pdf/b", "text": TEXT}), "another file"),
             (json!({"uri": URI}), "neither"),
         ] {
             assert!(of(part).unwrap_err().contains(word), "{word}");
@@ -184,7 +184,7 @@ mod tests {
             URI,
             &read(json!({"uri": URI, "text": TEXT})),
         );
-        assert!(liar.unwrap_err().contains("head"));
+        assert!(liar.unwrap_err().contains("frontmatter"));
     }
 
     #[test]

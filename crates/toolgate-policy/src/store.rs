@@ -69,7 +69,7 @@ impl Store for State {
         let written = State::write(self, table, key, value, expect);
         Box::pin(async move {
             written.await.map_err(|cause| {
-                let text = format!("nothing may happen that cannot be kept: {cause}");
+                let text = format!("refused, because the change cannot be stored: {cause}");
                 let detail = OperatorDetail::new(cause.detail());
                 Error::new(Kind::Refused(Refusal::Record), text)
                     .because(cause)

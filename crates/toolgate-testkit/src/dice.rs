@@ -3,13 +3,13 @@
 /// Pseudo-random number generator with the same sequence in every run, so that failures are reproducible.
 ///
 /// ```
-/// use toolgate_testkit::Dice;
+/// use toolgate_testkit::SeededRng;
 ///
-/// let (mut one, mut other) = (Dice::new(7), Dice::new(7));
+/// let (mut one, mut other) = (SeededRng::new(7), SeededRng::new(7));
 /// for _ in 0..100 {
-///     let rolled = one.roll(6);
+///     let rolled = one.below(6);
 ///     assert!(rolled < 6);
-///     assert_eq!(rolled, other.roll(6));
+///     assert_eq!(rolled, other.below(6));
 /// }
 /// ```
 #[derive(Debug, Clone)]

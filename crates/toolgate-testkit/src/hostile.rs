@@ -63,7 +63,7 @@ pub const ALL: [Misdeed; 16] = [
     misdeed("an error without a code", |r| {
         vec![reply(r, json!({"error": {"message": "x"}}))]
     }),
-    misdeed("a result that is no object", |r| {
+    misdeed("a result that is not an object", |r| {
         vec![reply(r, json!({"result": 7}))]
     }),
     misdeed("an unknown kind of result", |r| {
@@ -75,14 +75,14 @@ pub const ALL: [Misdeed; 16] = [
             json!({"result": {"resultType": "complete", "content": {"type": 1}, "tools": 3}}),
         )]
     }),
-    misdeed("a question that nobody declared", |r| {
+    misdeed("an input request that the client did not declare", |r| {
         let ask = json!({"k": {"method": "sampling/createMessage", "params": {}}});
         vec![reply(
             r,
             json!({"result": {"resultType": "input_required", "inputRequests": ask}}),
         )]
     }),
-    misdeed("a request of its own", |r| {
+    misdeed("a request from the server", |r| {
         let own = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
         vec![own.to_string(), good(r)]
     }),

@@ -71,7 +71,7 @@ pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
         outcome = state.at_the_end().map(|()| End::Fine);
         if outcome.is_ok() && torn && !excused {
             place.1 = line;
-            outcome = Err("a write was cut short; the next start sets it aside".to_owned());
+            outcome = Err("a write was cut short by a crash; the next start sets it aside".to_owned());
         }
     }
     state.chain.open = state.open.len();
@@ -100,7 +100,7 @@ impl State<'_> {
             } else if number != self.segment + 1 {
                 return Err("a segment is missing before this one".to_owned());
             } else if index > 0 && !self.sealed {
-                return Err("the segment before this one has no seal".to_owned());
+                return Err("the previous segment has no seal".to_owned());
             }
             self.segment = number;
             self.digest = digest::Context::new(&SHA256);
@@ -141,7 +141,7 @@ impl State<'_> {
             if last && !whole && lines.size - lines.at <= LONGEST_TEAR {
                 return Ok(End::Torn);
             }
-            let text = line.strip_suffix(b"\n").ok_or("the line has no end")?;
+            let text = line.strip_suffix(b"\n").ok_or("the line has no newline at its end")?;
             self.record(text)?;
             self.digest.update(&line);
             self.bytes += line.len() as u64;
@@ -155,7 +155,7 @@ impl State<'_> {
         let bare = format!("toolgate-journal-record-v1\n{}", record.without("h").text());
         let hash = hex(digest::digest(&SHA256, bare.as_bytes()).as_ref());
         if record.str("h") != Some(&hash) {
-            return Err("the hash does not fit the record".to_owned());
+            return Err("the hash does not match the record".to_owned());
         }
         let seq = self.chain.records + 1;
         let event = record.str("ev").ok_or("the record has no event")?;
@@ -169,13 +169,13 @@ impl State<'_> {
             && record.num("mono").is_some()
             && record.str("boot").is_some();
         if !fits {
-            return Err(format!("record {seq} of the chain should stand here"));
+            return Err(format!("record {seq} of the chain is expected here"));
         }
         self.own(event, &record)?;
         self.end.add(event, &record, seq == self.start);
         match self.heads.get(&seq) {
             Some(head) if *head != hash => {
-                return Err("a checkpoint elsewhere covers another record here".to_owned());
+                return Err("a checkpoint in a mirror covers another record here: the chain was rewritten".to_owned());
             }
             Some(_) => self.chain.kept = seq,
             None => {}
@@ -191,7 +191,7 @@ impl State<'_> {
             return Err("a record follows the seal of the segment".to_owned());
         }
         if self.segment > 1 && self.bytes == 0 && event != "checkpoint" {
-            return Err("no checkpoint follows the seal before it".to_owned());
+            return Err("no checkpoint follows the previous seal".to_owned());
         }
         let call = record.str("call").unwrap_or_default();
         match event {
@@ -208,7 +208,7 @@ impl State<'_> {
     fn checkpoint(&mut self, record: &Value) -> Result<(), String> {
         let mark = kept::mark(record, &self.against.keys)?;
         if mark.last != self.chain.records || mark.head != self.prev {
-            return Err("the checkpoint is of another place".to_owned());
+            return Err("the checkpoint belongs to another position".to_owned());
         }
         if !self.against.keys.is_empty() && !self.end.sign() {
             return Err(TOO_LONG.to_owned());
@@ -232,7 +232,7 @@ impl State<'_> {
             .iter()
             .all(|(name, is)| record.num(name) == Some(*is));
         if !fits || record.str("sha256") != Some(&digest) {
-            return Err("the seal does not fit the segment".to_owned());
+            return Err("the seal does not match the segment".to_owned());
         }
         self.sealed = true;
         Ok(())
@@ -249,11 +249,11 @@ impl State<'_> {
     fn at_the_end(&self) -> Result<(), String> {
         let (records, covered) = (self.chain.records, kept::last(self.heads));
         if matches!(&self.before, Some((_, _, _, false))) {
-            return Err("segments before the first are missing, and no record retires them".into());
+            return Err("earlier segments are missing, and no record retires them".into());
         }
         if covered > records {
             return Err(format!(
-                "a checkpoint elsewhere covers {covered} records: the end was cut off"
+                "a checkpoint in a mirror covers {covered} records: the end was cut off"
             ));
         }
         let none = self.chain.checkpoints == 0 && self.chain.first == 1 && records > 1;

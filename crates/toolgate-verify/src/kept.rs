@@ -42,7 +42,7 @@ fn read(record: &Value, keys: &[String]) -> Option<Result<Mark, &'static str>> {
             head: head.to_owned(),
             key: key.to_owned(),
         }),
-        Err(_) => Err("the signature of the checkpoint does not fit"),
+        Err(_) => Err("the signature of the checkpoint does not match"),
     })
 }
 

@@ -164,7 +164,7 @@ fn compare(dir: &Path, against: &Against) -> io::Result<Found> {
         bad: Some(Bad {
             file: dir.join(&name),
             line: 0,
-            why: format!("the chain is gone; a checkpoint elsewhere covers {last} records"),
+            why: format!("the chain was removed; a checkpoint in a mirror covers {last} records"),
         }),
         name,
         ..Chain::default()
@@ -188,7 +188,7 @@ fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
 fn doubts(chain: &Chain, against: &Against) -> Vec<String> {
     let mut doubts = Vec::new();
     if against.keys.is_empty() {
-        doubts.push("there is no public key to compare with; pass it with --key".to_owned());
+        doubts.push("there is no public key to verify the signatures with; pass one with --key".to_owned());
     }
     if chain.unbounded {
         doubts.push(format!(
@@ -206,7 +206,7 @@ fn doubts(chain: &Chain, against: &Against) -> Vec<String> {
         let named = chain.stated.mirror.as_ref();
         let named = named.map_or(String::new(), |path| format!(" {}", path.display()));
         doubts.push(format!(
-            "the chain has a checkpoint mirror{named}, and no checkpoint of the chain was found in a mirror: it was removed, or it is elsewhere; pass it with --checkpoints"
+            "the chain names a checkpoint mirror{named}, but no mirror has a checkpoint of the chain: the mirror was removed, or it is elsewhere; pass its path with --checkpoints"
         ));
     }
     doubts

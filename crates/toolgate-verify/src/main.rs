@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use toolgate_verify::{Against, Found, verify};
 
 const USAGE: &str = "usage: toolgate-verify DIR [--key PUBLIC_KEY]... [--checkpoints PATH]... [--live]\n\
-    DIR is the folder `audit` of the data directory. Without --key, the key that lies in DIR counts.\n\
-    Without --checkpoints, the mirrors DIR/../checkpoints and those that the log names count.\n\
-    --live: a gateway is writing it now.\n\
+    DIR is the directory `audit` in the data directory. Without --key, the key in DIR is used.\n\
+    Without --checkpoints, DIR/../checkpoints and the mirrors that the log names are used.\n\
+    --live: a gateway is writing the log now.\n\
     exit code: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell";
 
 fn main() -> ExitCode {
@@ -54,7 +54,7 @@ fn report(found: &Found) -> ExitCode {
             }
             None => println!("{name}: CANNOT TELL, records {} to {records}", chain.first),
             Some(bad) => println!(
-                "{name}: BAD at {} line {}: {}; good up to record {records}",
+                "{name}: BAD at {} line {}: {}; records up to {records} are good",
                 bad.file.display(),
                 bad.line,
                 bad.why
@@ -66,7 +66,7 @@ fn report(found: &Found) -> ExitCode {
         );
         chain.doubts.iter().for_each(|doubt| println!("  {doubt}"));
         for key in chain.keys.iter().filter(|_| found.keys.is_empty()) {
-            println!("  signed by {key}, which was not compared");
+            println!("  signed by {key}, which was not verified");
         }
     }
     if found.foreign > 0 {
@@ -76,12 +76,12 @@ fn report(found: &Found) -> ExitCode {
         );
     }
     if found.mac_key_exchanged {
-        println!("mac.key is not the key that the records name: it was exchanged");
+        println!("mac.key is not the key that the records name: it was replaced");
     }
     let signed: Vec<String> = found.chains.iter().map(|c| c.signed.to_string()).collect();
     match found.code() {
         0 => println!(
-            "intact: signed up to record {}; later records can be changed or cut off unseen",
+            "intact: signed up to record {}; later records can be changed or cut off without detection",
             signed.join(", ")
         ),
         1 => println!("NOT INTACT"),

@@ -186,7 +186,7 @@ fn cut_ends_and_missing_files() {
         fs::write(file, bytes).unwrap();
     }
     fs::remove_dir_all(&log.chain).unwrap();
-    assert!(log.bad(true, "the chain is gone").is_some());
+    assert!(log.bad(true, "the chain was removed").is_some());
     assert_eq!(
         log.bad(false, "without a second place nothing is missed"),
         None

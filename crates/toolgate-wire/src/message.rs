@@ -199,7 +199,7 @@ impl Message {
         if json.kind() != Kind::Object {
             return Err(Malformed {
                 id: None,
-                reason: "a message is one JSON object; batches are not taken",
+                reason: "a message is one JSON object; batches are not supported",
                 reply: false,
                 notification: false,
             });
@@ -287,7 +287,7 @@ fn member(json: &Json) -> Result<Message, Malformed> {
     match Message::read(json)? {
         Message::Request { id, method, .. } if method == initialize::NAME => Err(Malformed {
             id: Some(id),
-            reason: "initialize is never part of a batch",
+            reason: "a batch must not contain initialize",
             reply: false,
             notification: false,
         }),

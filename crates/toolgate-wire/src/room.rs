@@ -90,9 +90,9 @@ impl fmt::Display for NoRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.own {
             true => {
-                "too many bytes are in flight for one side already; try again when a call has ended"
+                "too many bytes are in flight for one caller or server; try again when a call has ended"
             }
-            false => "too many bytes are in flight already; try again when a call has ended",
+            false => "too many bytes are in flight; try again when a call has ended",
         })
     }
 }

@@ -78,7 +78,7 @@ impl Drawn {
 fn draw(bytes: &mut [u8]) {
     // No id is safe without random bytes. The supported operating systems provide them or do not boot.
     if SystemRandom::new().fill(bytes).is_err() {
-        panic!("the operating system gives no random bytes");
+        panic!("the operating system provides no random bytes");
     }
 }
 

@@ -202,7 +202,7 @@ fn read(keys: &[[u8; 32]]) -> Result<Arc<[Key]>, Error> {
     if keys.is_empty() {
         return Err(Error::new(
             Kind::Bug,
-            "state cannot be sealed without a key",
+            "no key is configured to seal state",
         ));
     }
     keys.iter().map(Key::new).collect()
@@ -238,12 +238,12 @@ fn seconds(at: SystemTime) -> u64 {
 fn refused() -> Error {
     Error::new(
         Kind::NotFound,
-        "the requestState does not belong to this call, or it is too old; call the tool again without it",
+        "the requestState does not belong to this call, or it has expired; call the tool again without it",
     )
 }
 
 fn bug() -> Error {
-    Error::new(Kind::Bug, "the system gave no random bytes")
+    Error::new(Kind::Bug, "the operating system provided no random bytes")
 }
 
 fn encode(bytes: &[u8]) -> String {

@@ -25,7 +25,7 @@ impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ServeError::Build(error) => write!(f, "the server cannot be built: {error}"),
-            ServeError::Stream(error) => write!(f, "the stream broke: {error}"),
+            ServeError::Stream(error) => write!(f, "reading or writing the stream failed: {error}"),
         }
     }
 }

@@ -63,7 +63,7 @@ impl<'a> Pending<'a> {
     ) -> Result<Pending<'a>, AuthError> {
         if !found.server.s256 {
             let words = format!(
-                "the authorization server {} does not say that it has PKCE with S256, so a stolen code could be used; it is not used",
+                "the authorization server {} does not announce PKCE with S256, so a stolen authorization code could be used; sign-in there is refused",
                 shown(&found.server.issuer)
             );
             return Err(AuthError::new(AuthErrorKind::Unsafe, words));
@@ -85,10 +85,10 @@ impl<'a> Pending<'a> {
             AuthError::new(AuthErrorKind::Unsupported, words)
         };
         let endpoint = server.authorization.as_ref();
-        let endpoint = endpoint.ok_or_else(|| no("has no page where a person signs in"))?;
+        let endpoint = endpoint.ok_or_else(|| no("has no authorization_endpoint, where a user signs in"))?;
         reach
             .takes_scheme(endpoint)
-            .map_err(|why| no(&format!("has a page that is not opened: {why}")))?;
+            .map_err(|why| no(&format!("has an authorization_endpoint that is not opened: {why}")))?;
         let challenge = self.verifier.challenge();
         let scope = scopes.to_string();
         let mut pairs = vec![
@@ -114,11 +114,11 @@ impl<'a> Pending<'a> {
             .into_iter()
             .any(|(key, _)| key == "scope" || pairs.iter().any(|(ours, _)| *ours == key))
         {
-            return Err(no("has a page whose address sets what only we may set"));
+            return Err(no("has an authorization_endpoint whose query sets parameters that only the client may set"));
         }
         endpoint
             .with_query(pairs)
-            .map_err(|bad| no(&format!("has a page whose address is none: {bad}")))
+            .map_err(|bad| no(&format!("has an invalid authorization_endpoint: {bad}")))
     }
 
     /// Validates the query of the redirect and returns the authorization code.
@@ -132,26 +132,26 @@ impl<'a> Pending<'a> {
             let first = found.next().map(|(_, value)| value.as_ref());
             match found.next() {
                 Some(_) => Err(unsafe_(format!(
-                    "the answer to the sign-in has {key} twice"
+                    "the response to the sign-in contains {key} twice"
                 ))),
                 None => Ok(first),
             }
         };
         if !get("state")?.is_some_and(|state| self.state.is(state)) {
-            return Err(unsafe_("the answer to the sign-in belongs to another one: its state is wrong; sign in again".to_owned()));
+            return Err(unsafe_("the response belongs to another sign-in: its state is wrong; sign in again".to_owned()));
         }
         let issuer = &self.found.server.issuer;
         match get("iss")? {
             // RFC 9207, section 2.4: compared byte for byte, because similar issuers may be different ones.
             Some(iss) if iss != issuer => {
                 return Err(unsafe_(format!(
-                    "the answer to the sign-in comes from another authorization server than {}",
+                    "the response to the sign-in comes from an authorization server other than {}",
                     shown(issuer)
                 )));
             }
             None if self.found.server.says_iss => {
                 return Err(unsafe_(format!(
-                    "the answer to the sign-in does not say that it comes from {}, which always says so",
+                    "the response to the sign-in has no iss, but {} always sends it",
                     shown(issuer)
                 )));
             }
@@ -170,7 +170,7 @@ impl<'a> Pending<'a> {
             Some(code) if !code.is_empty() => Ok(Secret::new(code)),
             _ => Err(AuthError::new(
                 AuthErrorKind::Unreachable,
-                "the answer to the sign-in has no code",
+                "the response to the sign-in has no authorization code",
             )),
         }
     }

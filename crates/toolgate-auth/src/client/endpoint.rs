@@ -114,7 +114,7 @@ impl<'a> Endpoint<'a> {
                 return Ok(read?);
             }
             let said = (status.as_u16(), json.ok());
-            let no = refused(self.url, "gives no token", &said, &sent);
+            let no = refused(self.url, "refused to issue a token", &said, &sent);
             if again && new && no.code.as_deref() == Some(WANTS_NONCE) {
                 again = false;
                 continue;
@@ -133,7 +133,7 @@ impl<'a> Endpoint<'a> {
             return Ok(());
         }
         let said = (status.as_u16(), fetched.json().ok());
-        Err(refused(self.url, "does not take it", &said, &sent).error)
+        Err(refused(self.url, "refused the request", &said, &sent).error)
     }
 
     /// Returns the secrets of a request, which error messages must not repeat.
@@ -171,7 +171,7 @@ impl<'a> Endpoint<'a> {
             () => return Ok(()),
         };
         let words = format!(
-            "the authorization server {} does not name {what} among the ways in which clients say who they are; set a client with another way",
+            "the authorization server {} does not list {what} among its client authentication methods; configure a client with another method",
             shown(self.issuer)
         );
         Err(AuthError::new(AuthErrorKind::Unsupported, words))
@@ -208,7 +208,7 @@ impl<'a> Endpoint<'a> {
         }
         let mut request = Request::form(self.url.clone(), form);
         if let Some(secret) = basic {
-            let words = "id and secret of the client cannot stand in a header";
+            let words = "the client id and secret cannot be sent in a header";
             let value = metadata::basic(id, secret)
                 .ok_or_else(|| AuthError::new(AuthErrorKind::Store, words))?;
             request.headers.insert(header::AUTHORIZATION, value);
@@ -235,10 +235,10 @@ fn refused(url: &Url, what: &str, said: &(u16, Option<Json>), sent: &[Secret]) -
     let said = match (&code, text("error_description")) {
         (Some(code), Some(words)) => format!("{}: {}", shown(code), shown(&words)),
         (Some(code), None) => shown(code),
-        (None, _) => "no reason is given".to_owned(),
+        (None, _) => "no reason was given".to_owned(),
     };
     let said = match sent.iter().any(|secret| repeats(&said, secret.reveal())) {
-        true => "its words are not shown, as they repeat what was sent".to_owned(),
+        true => "its message is not shown because it repeats a secret of the request".to_owned(),
         false => said,
     };
     let kind = match status {

@@ -76,7 +76,7 @@ impl Identification {
         let server = discovery::issuer(&fetcher, self.issuer.as_str()).await?;
         let server = server.ok_or_else(|| {
             let words = format!(
-                "no metadata of the authorization server {} is found",
+                "the authorization server {} publishes no metadata",
                 shown(self.issuer.as_str())
             );
             AuthError::new(AuthErrorKind::Unsupported, words)

@@ -89,7 +89,7 @@ impl SignIn for Browser {
                     Some(port) => format!("the port {port} of this machine cannot"),
                     None => "no port on this machine can".to_owned(),
                 };
-                let words = format!("{port} be opened for the answer: {error}");
+                let words = format!("{port} be opened for the redirect: {error}");
                 AuthError::new(AuthErrorKind::Unsupported, words)
             })?;
             let (listener, address) = listener;
@@ -159,7 +159,7 @@ impl Visit for Waiting {
                 Ok(query) => Ok(query),
                 Err(_) => Err(AuthError::new(
                     AuthErrorKind::NeedsSignIn,
-                    format!("nobody signed in within {:?}; try again", self.browser.wait),
+                    format!("the sign-in was not completed within {:?}; try again", self.browser.wait),
                 )),
             }
         })
@@ -215,10 +215,10 @@ async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Opt
         matches!((sent, state), (Some((_, sent)), Some(state)) if state.is(&sent))
     });
     let page = match ours {
-        Some(_) => ("200 OK", "The answer has arrived. You can close this page."),
+        Some(_) => ("200 OK", "The response to the sign-in has arrived. You can close this page."),
         None => (
             "400 Bad Request",
-            "This is not the answer that is waited for.",
+            "This is not the expected response to the sign-in.",
         ),
     };
     if head.is_some() {

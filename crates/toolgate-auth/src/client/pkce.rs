@@ -39,7 +39,7 @@ pub(super) fn random() -> Result<String, AuthError> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled
-        .map_err(|_| AuthError::new(AuthErrorKind::Store, "the system gives no random numbers"))?;
+        .map_err(|_| AuthError::new(AuthErrorKind::Store, "the system provides no random numbers"))?;
     Ok(jose::encode(bytes))
 }
 

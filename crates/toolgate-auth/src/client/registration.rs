@@ -88,7 +88,7 @@ fn can_be_an_id(document: &Url) -> Result<(), AuthError> {
         false => Err(AuthError::new(
             AuthErrorKind::Unsafe,
             format!(
-                "{} cannot be the id of a client: the address of its document needs https and a path",
+                "{} cannot be a client id: the URL of a client metadata document needs https and a path",
                 shown(document.as_str())
             ),
         )),
@@ -117,7 +117,7 @@ impl Identity {
             Some((Some(of), _)) if of != issuer => Err(AuthError::new(
                 AuthErrorKind::Unsafe,
                 format!(
-                    "the client that is set belongs to {}, and the server now names {}; it is not used there",
+                    "the configured client belongs to {}, but the server now names {}; the client is not used there",
                     shown(of),
                     shown(issuer)
                 ),
@@ -176,7 +176,7 @@ impl Identity {
         }
         let Some(endpoint) = &server.registration else {
             let words = format!(
-                "{} registers no clients by itself; {}",
+                "{} does not support dynamic client registration; {}",
                 shown(&server.issuer),
                 self.by_hand(redirect)
             );
@@ -188,7 +188,7 @@ impl Identity {
     /// Returns the instruction for a user if dynamic registration is impossible.
     fn by_hand(&self, redirect: &str) -> String {
         let set = self.by_hand.as_deref().unwrap_or("set its client_id");
-        format!("register one there, with the redirect address {redirect}, and {set}")
+        format!("register a client there with the redirect URI {redirect}, and {set}")
     }
 
     async fn register(
@@ -223,7 +223,7 @@ impl Identity {
                 .or_else(|| text("error"))
                 .unwrap_or_default();
             let words = format!(
-                "{} does not register this client (HTTP {}): {}; {}",
+                "{} refused to register this client (HTTP {}): {}; {}",
                 endpoint.origin(),
                 status.as_u16(),
                 shown(&why),
@@ -232,7 +232,7 @@ impl Identity {
             return Err(AuthError::new(AuthErrorKind::Refused, words));
         }
         let malformed = |what: &str| {
-            let words = format!("{}: its registration has {what}", endpoint.origin());
+            let words = format!("{}: the registration response has {what}", endpoint.origin());
             AuthError::new(AuthErrorKind::Unreachable, words)
         };
         let id = text("client_id").filter(|id| !id.is_empty() && id.len() <= 2048);
@@ -243,7 +243,7 @@ impl Identity {
             ("none", _) => Authenticate::None,
             ("client_secret_basic", Some(secret)) => Authenticate::Basic(secret),
             ("client_secret_post", Some(secret)) => Authenticate::Post(secret),
-            _ => return Err(malformed("a way of authentication that we do not have")),
+            _ => return Err(malformed("an unsupported client authentication method")),
         };
         let until = answer
             .as_ref()

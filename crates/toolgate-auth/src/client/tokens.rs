@@ -62,9 +62,9 @@ impl Answer {
     /// # Errors
     /// The reason why the response is malformed.
     pub(super) fn read(json: &Json) -> Result<Answer, &'static str> {
-        let access = token(json, "access_token")?.ok_or("its answer has no access_token")?;
+        let access = token(json, "access_token")?.ok_or("its response has no access_token")?;
         let kind = json.get("token_type").and_then(|kind| kind.string());
-        let kind = kind.ok_or("its answer has no token_type")?;
+        let kind = kind.ok_or("its response has no token_type")?;
         let seconds = json.get("expires_in").and_then(|seconds| {
             // Some servers send the number as a string.
             seconds.u64().or_else(|| seconds.string()?.parse().ok())
@@ -92,9 +92,9 @@ fn token(json: &Json, key: &str) -> Result<Option<Secret>, &'static str> {
     let Some(text) = json.get(key).filter(|value| !value.is_null()) else {
         return Ok(None);
     };
-    let text = text.string().ok_or("a token in its answer is no text")?;
+    let text = text.string().ok_or("a token in its response is not a string")?;
     if text.is_empty() || text.len() > TOKEN || !text.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err("a token in its answer cannot stand in a header");
+        return Err("a token in its response cannot be sent in a header");
     }
     Ok(Some(Secret::new(text)))
 }

@@ -49,7 +49,7 @@ impl Names {
                 .resolve(url.host(), url.port())
                 .await
                 .map_err(|error| {
-                    let words = format!("its name has no address: {error}");
+                    let words = format!("its name cannot be resolved: {error}");
                     FetchError::new(url, FetchErrorKind::Unreachable, words)
                 })?,
         };
@@ -58,11 +58,11 @@ impl Names {
             reach.takes(*ip).map_err(refused)?;
             if !url.is_https() && !ip.is_loopback() {
                 return Err(refused(
-                    "it is not https, and its name is not of this machine",
+                    "it is not https, and its name does not resolve to this machine",
                 ));
             }
         }
-        let mut last = io::Error::other("its name has no address");
+        let mut last = io::Error::other("its name resolves to no address");
         for ip in ips {
             #[cfg(test)]
             if let Names::Told(_, heard) = self {
@@ -83,7 +83,7 @@ pub(super) async fn tls(url: &Url, tcp: TcpStream) -> Result<TlsStream<TcpStream
     let broken = |words: String| FetchError::new(url, FetchErrorKind::Unreachable, words);
     let config = trust().clone().map_err(&broken)?;
     let name = ServerName::try_from(url.host().to_owned());
-    let name = name.map_err(|_| broken("its host is no name of a certificate".to_owned()))?;
+    let name = name.map_err(|_| broken("its host is not a valid certificate name".to_owned()))?;
     let stream = TlsConnector::from(config).connect(name, tcp).await;
     stream.map_err(|error| broken(format!("TLS: {error}")))
 }
@@ -95,7 +95,7 @@ fn trust() -> &'static Result<Arc<ClientConfig>, String> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            return Err("the system has no certificates to trust".to_owned());
+            return Err("the system has no root certificates".to_owned());
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)

@@ -225,7 +225,7 @@ impl Fetcher {
     }
 
     fn late(&self, url: &Url) -> FetchError {
-        let words = format!("no answer within {:?}", self.limits.time);
+        let words = format!("no response within {:?}", self.limits.time);
         FetchError::new(url, FetchErrorKind::Late, words)
     }
 
@@ -240,10 +240,10 @@ impl Fetcher {
             let refused =
                 |words: &str| FetchError::new(&request.url, FetchErrorKind::Redirect, words);
             if !bare {
-                return Err(refused("it redirects a request that carries something"));
+                return Err(refused("it redirects a request that has a body or credentials"));
             }
             let to = to.to_str().ok().and_then(|to| request.url.follow(to).ok());
-            let to = to.ok_or_else(|| refused("it redirects to no address"))?;
+            let to = to.ok_or_else(|| refused("it redirects to an invalid URL"))?;
             if !to.same_origin(&request.url) {
                 return Err(refused("it redirects to another origin"));
             }
@@ -287,7 +287,7 @@ impl Fetcher {
         *out.headers_mut() = request.headers.clone();
         let host = HeaderValue::from_str(url.authority());
         let host = host.map_err(|_| {
-            FetchError::new(url, FetchErrorKind::Refused, "its host cannot be sent")
+            FetchError::new(url, FetchErrorKind::Refused, "its host cannot be sent in a header")
         })?;
         out.headers_mut().insert(header::HOST, host);
         let answer = async {
@@ -307,7 +307,7 @@ impl Fetcher {
         let body = Limited::new(body, self.limits.body).collect().await;
         let body = body.map_err(|error| {
             if error.is::<LengthLimitError>() {
-                let words = format!("its answer is over {} bytes", self.limits.body);
+                let words = format!("its response has more than {} bytes", self.limits.body);
                 return FetchError::new(url, FetchErrorKind::TooBig, words);
             }
             FetchError::new(url, FetchErrorKind::Unreachable, error.to_string())

@@ -75,7 +75,7 @@ impl Reach {
             return Err("it is not https");
         }
         if !self.loopback {
-            return Err("it is on this machine, and whoever named it is not");
+            return Err("it is on this machine, but the server that names it is not");
         }
         Ok(())
     }
@@ -87,11 +87,11 @@ impl Reach {
             Kind::Loopback if self.loopback => Ok(()),
             Kind::Private if self.private => Ok(()),
             Kind::Special if self.special => Ok(()),
-            Kind::Loopback => Err("it is on this machine, and whoever named it is not"),
+            Kind::Loopback => Err("it is on this machine, but the server that names it is not"),
             Kind::Private => Err(
-                "it is in a private network, which is refused unless it is allowed by the settings",
+                "it is in a private network, which the configuration does not permit",
             ),
-            Kind::Special => Err("it is no public address of one machine"),
+            Kind::Special => Err("it is not a public unicast address"),
         }
     }
 }

@@ -54,7 +54,7 @@ impl SigningKey {
     pub fn generate() -> Result<(SigningKey, Secret), BadKey> {
         let rng = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&signature::ECDSA_P256_SHA256_FIXED_SIGNING, &rng)
-            .map_err(|_| BadKey("the system gives no random numbers"))?;
+            .map_err(|_| BadKey("the system provides no random numbers"))?;
         let key = SigningKey::from_der(Algorithm::Es256, pkcs8.as_ref())?;
         Ok((key, Secret::new(STANDARD.encode(pkcs8.as_ref()))))
     }
@@ -66,7 +66,7 @@ impl SigningKey {
     pub fn kept(text: &Secret) -> Result<SigningKey, BadKey> {
         let der = STANDARD
             .decode(text.reveal())
-            .map_err(|_| BadKey("it is no Base64"))?;
+            .map_err(|_| BadKey("it is not Base64"))?;
         SigningKey::from_der(Algorithm::Es256, &der)
     }
 
@@ -86,12 +86,12 @@ impl SigningKey {
         let packed: String = inner.split_ascii_whitespace().collect();
         let der = STANDARD
             .decode(packed)
-            .map_err(|_| BadKey("its text is no Base64"))?;
+            .map_err(|_| BadKey("its text is not Base64"))?;
         SigningKey::from_der(algorithm, &der)
     }
 
     fn from_der(algorithm: Algorithm, der: &[u8]) -> Result<SigningKey, BadKey> {
-        let wrong = |_| BadKey("it is no private key for this algorithm");
+        let wrong = |_| BadKey("it is not a private key for this algorithm");
         let key = match algorithm {
             Algorithm::Es256 => {
                 let kind = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
@@ -138,7 +138,7 @@ impl SigningKey {
     }
 
     fn signature(&self, text: &[u8]) -> Result<Vec<u8>, BadKey> {
-        let failed = |_| BadKey("it cannot be signed: the system gives no random numbers");
+        let failed = |_| BadKey("it cannot sign: the system provides no random numbers");
         let rng = SystemRandom::new();
         match &self.key {
             Key::Ecdsa(key) => Ok(key.sign(&rng, text).map_err(failed)?.as_ref().to_vec()),

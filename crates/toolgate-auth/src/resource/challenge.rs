@@ -51,13 +51,13 @@ pub struct Refused {
 }
 
 /// Text for every invalid token.
-const NOT_GOOD: &str = "this token is not good here; sign in again";
+const NOT_GOOD: &str = "this token is not valid here; sign in again";
 
 impl Refused {
     pub(super) fn new(why: Why, words: &Words<'_>, nonce: Option<String>) -> Refused {
         let no = StatusCode::UNAUTHORIZED;
         let (status, error, said) = match &why {
-            Why::Nothing => (no, None, "no token was shown"),
+            Why::Nothing => (no, None, "the request has no token"),
             Why::Malformed(said) => (StatusCode::BAD_REQUEST, Some("invalid_request"), *said),
             Why::Invalid(said) => (no, Some("invalid_token"), *said),
             Why::Elsewhere(said) => (no, Some("invalid_token"), said.as_str()),
@@ -70,21 +70,21 @@ impl Refused {
             Why::Unavailable(said) => (StatusCode::SERVICE_UNAVAILABLE, None, *said),
             Why::Away(said) => (StatusCode::SERVICE_UNAVAILABLE, None, said.as_str()),
             Why::Unasked => {
-                let said = "no issuer may be asked for this request";
+                let said = "introspection is not permitted for this request";
                 (StatusCode::TOO_MANY_REQUESTS, None, said)
             }
         };
         let told = match &why {
             Why::Nothing | Why::Nonce => {
-                "a token is needed here: the header WWW-Authenticate says where to get one"
+                "a token is needed; the header WWW-Authenticate says where to get one"
             }
             Why::Malformed(_) => {
-                "the header Authorization cannot be read here; send it once, as Bearer and one token"
+                "the header Authorization is malformed; send it once, as Bearer and one token"
             }
             Why::Invalid(_) | Why::Elsewhere(_) | Why::Unbound | Why::Proof(_) => NOT_GOOD,
             Why::Unavailable(_) | Why::Away(_) => "tokens cannot be checked now; try again later",
             Why::Unasked => {
-                "too many wrong tokens came from this address, so the issuer of this one is not asked now; come again in a minute"
+                "too many invalid tokens came from this address, so this token is not introspected now; try again in a minute"
             }
         };
         let (bearer, dpop) = match &why {

@@ -186,7 +186,7 @@ impl Asked {
 async fn said(request: Request, source: &Source) -> (Word, bool) {
     let url = request.url.clone();
     let no = |error: FetchError, pauses: bool| {
-        source.trouble.is(format!("asking about tokens: {error}"));
+        source.trouble.is(format!("token introspection failed: {error}"));
         (Err(NoWord::Away), pauses)
     };
     let malformed = |words: &str| FetchError::new(&url, FetchErrorKind::Malformed, words);
@@ -203,7 +203,7 @@ async fn said(request: Request, source: &Source) -> (Word, bool) {
             source.doubt();
         }
         let words = match status {
-            401 | 403 => format!("HTTP {status}: it does not take client_id and client_secret"),
+            401 | 403 => format!("HTTP {status}: it rejects client_id and client_secret"),
             _ => format!("HTTP {status}"),
         };
         // A 400 or 500 may be caused by this one token.
@@ -215,7 +215,7 @@ async fn said(request: Request, source: &Source) -> (Word, bool) {
             source.trouble.is_over();
             (Ok(said), false)
         }
-        Ok(_) => no(malformed("its answer is no object"), false),
+        Ok(_) => no(malformed("its response is not a JSON object"), false),
         Err(error) => no(error, false),
     }
 }

@@ -19,7 +19,7 @@ use toolgate_wire::json::Json;
 
 /// Reason for which a token cannot be verified although its issuer is reachable.
 const KNOWN: &str =
-    "the key of the token is none that is known, and its issuer was asked for keys a moment ago";
+    "the key of the token is unknown, and the issuer's keys were fetched a moment ago";
 
 /// Trusted issuer as the operator configures it.
 ///
@@ -202,7 +202,7 @@ impl Opened {
         (now, limits, may_ask): (u64, &ResourceLimits, bool),
     ) -> Result<Claims, Why> {
         if !parsed.type_fits() {
-            return Err(Why::Invalid("the token is no access token"));
+            return Err(Why::Invalid("the token is not an access token"));
         }
         let by = parsed.algorithm()?;
         let text = |key: &str| parsed.header.get(key).and_then(|value| value.string());
@@ -258,30 +258,30 @@ impl Opened {
         resource: &Url,
         (now, limits, may_ask): (u64, &ResourceLimits, bool),
     ) -> Result<Claims, Why> {
-        let none = Why::Unavailable("how the issuer is asked about tokens was not said");
+        let none = Why::Unavailable("token introspection is not configured for the issuer");
         let with = self.issuer.introspection.as_ref().ok_or(none)?;
         if !may_ask && !self.asked.knows(token, limits) {
             return Err(Why::Unasked);
         }
         let url = self.source.introspection(limits).await;
         let url = url.ok_or_else(|| {
-            let words = "where to ask the issuer cannot be found";
+            let words = "the introspection endpoint of the issuer cannot be found";
             self.away(words, words)
         })?;
         let said = self.asked.ask(with, (&url, &self.source), token, limits);
         let said = said.await.map_err(|no| match no {
             NoWord::Away => {
-                let words = "the issuer cannot be asked about the token";
+                let words = "the token cannot be introspected";
                 self.away(words, words)
             }
-            NoWord::Busy => Why::Unavailable("the issuer is asked about too many tokens now"),
+            NoWord::Busy => Why::Unavailable("too many introspections of the issuer are running"),
         })?;
         if said.get("active").and_then(|active| active.bool()) != Some(true) {
-            return Err(Why::Invalid("the issuer says that the token is not good"));
+            return Err(Why::Invalid("the issuer reports that the token is not active"));
         }
         let other = |iss: Json| iss.string().as_deref() != Some(self.url());
         if said.get("iss").is_some_and(other) {
-            return Err(Why::Invalid("the token is of another issuer"));
+            return Err(Why::Invalid("the token was issued by another issuer"));
         }
         self.claims(&said, resource, (now, false))
     }

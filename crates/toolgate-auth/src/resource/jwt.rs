@@ -57,13 +57,13 @@ impl<'a> Parsed<'a> {
     pub(super) fn algorithm(&self) -> Result<Signed, Why> {
         if self.header.get("crit").is_some() || self.header.get("b64").is_some() {
             return Err(Why::Invalid(
-                "the token has extensions that are not known here",
+                "the token has unsupported critical extensions",
             ));
         }
         let name = self.header.get("alg").and_then(|alg| alg.string());
         name.and_then(|name| Signed::named(&name))
             .ok_or(Why::Invalid(
-                "the token is signed by an algorithm that is not taken",
+                "the token is signed with an unsupported algorithm",
             ))
     }
 
@@ -96,10 +96,10 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
     let text = |key: &str| payload.get(key).and_then(|value| value.string());
     if !is_for(payload, wanted) {
         let aud = payload.get("aud").map(|aud| aud.as_str().to_owned());
-        let aud = super::cut(&aud.unwrap_or_else(|| "nobody".to_owned()));
+        let aud = super::cut(&aud.unwrap_or_else(|| "missing".to_owned()));
         return Err(Why::Elsewhere(format!(
-            "the token is for somebody else: its aud is {aud}, its iss {}",
-            super::cut(&text("iss").unwrap_or_else(|| "not said".to_owned()))
+            "the token is for another audience: its aud is {aud}, its iss {}",
+            super::cut(&text("iss").unwrap_or_else(|| "missing".to_owned()))
         )));
     }
     let expires = number(payload, "exp")?;
@@ -107,12 +107,12 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
         Some(end) if end.saturating_add(SKEW) <= wanted.now => {
             return Err(Why::Invalid("the token has expired"));
         }
-        None if wanted.strict => return Err(Why::Invalid("the token says no end")),
+        None if wanted.strict => return Err(Why::Invalid("the token has no exp")),
         _ => {}
     }
     let begins = number(payload, "nbf")?.max(number(payload, "iat")?);
     if begins.is_some_and(|begin| begin > wanted.now.saturating_add(SKEW)) {
-        return Err(Why::Invalid("the token is not good yet"));
+        return Err(Why::Invalid("the token is not valid yet"));
     }
     let client = match (text("client_id"), text("azp")) {
         (Some(id), _) | (None, Some(id)) => Some(word(id)?),
@@ -121,11 +121,11 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
     let subject = match (text("sub"), &client) {
         // This prefix marks callers that have only a client id; no subject may imitate one.
         (Some(subject), _) if subject.starts_with(CLIENT) => {
-            return Err(Why::Invalid("a name in the token cannot be one"));
+            return Err(Why::Invalid("a name in the token is invalid"));
         }
         (Some(subject), _) => word(subject)?,
         (None, Some(client)) if !wanted.strict => format!("{CLIENT}{client}"),
-        _ => return Err(Why::Invalid("the token names nobody")),
+        _ => return Err(Why::Invalid("the token names no subject")),
     };
     let mut principal = Principal::new(wanted.issuer, subject);
     principal.client = client;
@@ -137,7 +137,7 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
             let key = cnf.get("jkt").and_then(|jkt| jkt.string());
             // Another binding, such as mTLS, cannot be verified here; the token must not count as unbound.
             Some(key.ok_or(Why::Invalid(
-                "the token is bound in a way that is not known here",
+                "the token is bound in an unsupported way",
             ))?)
         }
     };
@@ -168,7 +168,7 @@ fn number(payload: &Json, key: &str) -> Result<Option<u64>, Why> {
     let number = value
         .f64()
         .filter(|n| n.is_finite() && (0.0..=1e12).contains(n));
-    let number = number.ok_or(Why::Invalid("a time in the token is none"))?;
+    let number = number.ok_or(Why::Invalid("a time in the token is invalid"))?;
     Ok(Some(number as u64))
 }
 
@@ -177,7 +177,7 @@ fn word(text: String) -> Result<String, Why> {
     let plain = !text.is_empty() && text.len() <= WORD && !text.chars().any(char::is_control);
     match plain && text.trim() == text {
         true => Ok(text),
-        false => Err(Why::Invalid("a name in the token cannot be one")),
+        false => Err(Why::Invalid("a name in the token is invalid")),
     }
 }
 
@@ -202,7 +202,7 @@ fn scopes(payload: &Json) -> Result<Vec<String>, Why> {
                 .all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
     };
     if scopes.len() > SCOPES || !scopes.iter().all(plain) {
-        return Err(Why::Invalid("the scopes of the token cannot be read"));
+        return Err(Why::Invalid("the scopes of the token are invalid"));
     }
     scopes.sort();
     scopes.dedup();
@@ -215,7 +215,7 @@ fn actors(payload: &Json) -> Result<Vec<String>, Why> {
     let mut next = payload.get("act");
     while let Some(actor) = next {
         if chain.len() == CHAIN {
-            return Err(Why::Invalid("too many act for the subject of the token"));
+            return Err(Why::Invalid("the actor chain of the token is too long"));
         }
         let name = actor.get("sub").or_else(|| actor.get("client_id"));
         let name = name.and_then(|name| name.string());

@@ -298,7 +298,7 @@ impl ResourceServer {
                 rest.take(most).collect()
             }
         };
-        let mut why = Why::Invalid("the token is none that is known here");
+        let mut why = Why::Invalid("the token is not known here");
         for issuer in candidates {
             let with = (now, &self.limits, may_ask);
             let said = issuer.introspect(token, &self.resource, with);

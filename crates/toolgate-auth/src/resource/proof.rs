@@ -44,7 +44,7 @@ pub struct NoNonces;
 
 impl fmt::Display for NoNonces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no nonces for proofs: the system gives no random numbers")
+        f.write_str("no DPoP nonces can be created: the system provides no random numbers")
     }
 }
 
@@ -111,12 +111,12 @@ impl Proofs {
         };
         if request.scheme == Scheme::Bearer {
             return Err(Why::Invalid(
-                "the token is bound to a key and came without a proof",
+                "the token is DPoP-bound but was sent without a proof",
             ));
         }
         let mut shown = request.headers.get_all("dpop").iter();
         let (Some(proof), None) = (shown.next(), shown.next()) else {
-            return Err(Why::Proof("there is not one proof"));
+            return Err(Why::Proof("the request does not have exactly one DPoP proof"));
         };
         let proof = proof
             .to_str()
@@ -127,7 +127,7 @@ impl Proofs {
             .ok_or(Why::Proof("the proof cannot be read"))?;
         let thumbprint = signed(&proof)?;
         if thumbprint != bound_to {
-            return Err(Why::Proof("the proof is of another key"));
+            return Err(Why::Proof("the proof is signed with another key"));
         }
         let text = |key: &str| proof.payload().get(key).and_then(|value| value.string());
         if text("htm").as_deref() != Some(request.method.as_str()) {
@@ -137,20 +137,20 @@ impl Proofs {
         let here =
             |url: &Url| url.same_origin(request.address) && url.path() == request.address.path();
         if !at.as_ref().is_some_and(here) {
-            return Err(Why::Proof("the proof is for another address"));
+            return Err(Why::Proof("the proof is for another URL"));
         }
         let ath = jose::encode(digest(&SHA256, request.token.as_bytes()).as_ref());
         if text("ath").as_deref() != Some(ath.as_str()) {
             return Err(Why::Proof("the proof is for another token"));
         }
         let made = proof.payload().get("iat").and_then(|iat| iat.u64());
-        let made = made.ok_or(Why::Proof("the proof says no time"))?;
+        let made = made.ok_or(Why::Proof("the proof has no iat"))?;
         if made.abs_diff(now) > FRESH {
-            return Err(Why::Proof("the proof is too old, or of the future"));
+            return Err(Why::Proof("the proof is too old, or its iat is in the future"));
         }
         self.check_nonce(text("nonce"), now)?;
         let id = text("jti").filter(|id| !id.is_empty());
-        let id = id.ok_or(Why::Proof("the proof has no name"))?;
+        let id = id.ok_or(Why::Proof("the proof has no jti"))?;
         self.once(&thumbprint, &id, (made, now), request.most)
     }
 
@@ -183,10 +183,10 @@ impl Proofs {
             seen.proofs.retain(|_, until| *until >= now);
         }
         if seen.proofs.len() >= most {
-            return Err(Why::Unavailable("too many proofs came lately"));
+            return Err(Why::Unavailable("too many proofs were used recently"));
         }
         match seen.proofs.insert(key, made + FRESH) {
-            Some(until) if until >= now => Err(Why::Proof("the proof was shown before")),
+            Some(until) if until >= now => Err(Why::Proof("the proof was used before")),
             _ => Ok(()),
         }
     }
@@ -196,18 +196,18 @@ impl Proofs {
 fn signed(proof: &Parsed<'_>) -> Result<String, Why> {
     let typ = proof.header.get("typ").and_then(|typ| typ.string());
     if typ.as_deref() != Some("dpop+jwt") {
-        return Err(Why::Proof("the proof is of another type"));
+        return Err(Why::Proof("the proof has another type"));
     }
     let by = proof
         .algorithm()
-        .map_err(|_| Why::Proof("the proof is signed in a way that is not taken"))?;
+        .map_err(|_| Why::Proof("the proof is signed with an unsupported algorithm"))?;
     let jwk = proof
         .header
         .get("jwk")
         .ok_or(Why::Proof("the proof has no key"))?;
-    let key = PublicKey::read(&jwk).ok_or(Why::Proof("the key of the proof is none"))?;
+    let key = PublicKey::read(&jwk).ok_or(Why::Proof("the key of the proof is invalid"))?;
     if !key.verifies(by, proof.text.as_bytes(), &proof.signature) {
         return Err(Why::Proof("the proof is not signed by its key"));
     }
-    PublicKey::thumbprint(&jwk).ok_or(Why::Proof("the key of the proof is none"))
+    PublicKey::thumbprint(&jwk).ok_or(Why::Proof("the key of the proof is invalid"))
 }

@@ -34,7 +34,7 @@ impl<'a> Shown<'a> {
             (Some(_), Some(_)) => return Shown::Malformed("there are two Authorization headers"),
         };
         let Ok(value) = value.to_str() else {
-            return Shown::Malformed("the Authorization header is no plain text");
+            return Shown::Malformed("the Authorization header is not plain text");
         };
         let value = value.trim();
         let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
@@ -47,9 +47,9 @@ impl<'a> Shown<'a> {
             _ => return Shown::Other,
         };
         match token {
-            "" => Shown::Malformed("no token stands behind the scheme"),
+            "" => Shown::Malformed("no token follows the scheme"),
             token if token.contains([' ', '\t']) => {
-                Shown::Malformed("more than one word stands behind the scheme")
+                Shown::Malformed("more than one token follows the scheme")
             }
             token => Shown::Token(scheme, token),
         }

@@ -161,7 +161,7 @@ impl Source {
     async fn read_keys(&self, url: &Url) -> Option<KeySet> {
         let read = async {
             let document = document(url, self.fetcher.fetch(Request::get(url.clone())).await)?;
-            let words = "its answer is no set of keys";
+            let words = "its response is not a JWK set";
             KeySet::read(&document)
                 .ok_or_else(|| FetchError::new(url, FetchErrorKind::Malformed, words))
         };
@@ -220,7 +220,7 @@ impl Source {
                 introspection: url("introspection_endpoint"),
             });
         }
-        Err(why.unwrap_or_else(|| "its address is none of an issuer".to_owned()))
+        Err(why.unwrap_or_else(|| "its URL cannot be that of an issuer".to_owned()))
     }
 }
 

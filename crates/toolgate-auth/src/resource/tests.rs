@@ -742,7 +742,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         Ok(())
     );
     let again = proof.shown(&server, &header, &proof.payload("1")).await;
-    assert_eq!(again.unwrap_err().why(), "the proof was shown before");
+    assert_eq!(again.unwrap_err().why(), "the proof was used before");
     let with = |key: &str, value: Value| {
         let mut payload = proof.payload(&format!("{key}{value}"));
         payload[key] = value;
@@ -817,7 +817,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
     let stolen = mallory
         .shown(&server, &mallory.header(), &mallory.payload("m"))
         .await;
-    assert_eq!(stolen.unwrap_err().why(), "the proof is of another key");
+    assert_eq!(stolen.unwrap_err().why(), "the proof is signed with another key");
     // A bound token needs a proof, and a proof does not bind an unbound token.
     assert!(admit(&server, &proof.token).await.is_err());
     let free = world.es.token(&World::header(), &world.payload());

@@ -108,9 +108,9 @@ async fn a_server_of_2025_03_26_without_words_can_be_signed_in_to() {
     assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
     let said = error.to_string();
     for part in [
-        "somebody has to sign in at",
+        "a user has to sign in at",
         "; run: my-app login",
-        "if it has no sign-in, set its credentials in its headers",
+        "if it has no sign-in, configure its credentials as headers",
     ] {
         assert!(said.contains(part), "{said}");
     }

@@ -213,7 +213,7 @@ async fn a_token_that_is_not_taken_is_asked_for_once() {
         })
         .await;
         let error = world.call(&login(&world), "tools/list").await.unwrap_err();
-        assert!(error.to_string().contains("does not take"), "{error}");
+        assert!(error.to_string().contains("rejects"), "{error}");
         assert_eq!(world.visits().len(), 1);
     }
 }
@@ -227,7 +227,7 @@ async fn a_token_that_ends_at_once_is_not_asked_for_again_and_again() {
     })
     .await;
     let error = world.call(&login(&world), "tools/list").await.unwrap_err();
-    assert!(error.to_string().contains("ended before"), "{error}");
+    assert!(error.to_string().contains("expired before"), "{error}");
     assert_eq!(world.visits().len(), 1);
 }
 
@@ -458,7 +458,7 @@ async fn a_sign_out_gives_back_what_was_granted_and_forgets_it_in_any_case() {
         panic!("{out:?}");
     };
     assert!(
-        error.to_string().contains("does not take it (HTTP 503)"),
+        error.to_string().contains("refused the request (HTTP 503)"),
         "{error}"
     );
 }
@@ -568,8 +568,8 @@ async fn a_registration_that_is_refused_is_told_with_the_address_to_register() {
     assert_eq!(error.kind(), AuthErrorKind::Refused);
     let said = error.to_string();
     for part in [
-        "does not register this client (HTTP 400): invalid_redirect_uri",
-        "with the redirect address http://127.0.0.1:1/callback",
+        "refused to register this client (HTTP 400): invalid_redirect_uri",
+        "with the redirect URI http://127.0.0.1:1/callback",
         "set its client_id",
     ] {
         assert!(said.contains(part), "{said}");

@@ -224,7 +224,7 @@ async fn a_signature_is_sent_only_where_the_server_names_that_way() {
             Some(what) => {
                 let error = called.unwrap_err();
                 assert_eq!(error.kind(), AuthErrorKind::Unsupported);
-                let said = format!("does not name {what} among the ways");
+                let said = format!("does not list {what} among its client authentication methods");
                 assert!(error.to_string().contains(&said), "{error}");
                 assert!(world.asked("/token").is_empty());
             }

@@ -187,7 +187,7 @@ async fn a_registration_says_what_it_is_for() {
 
 #[tokio::test]
 async fn where_nobody_can_register_the_words_say_what_to_write() {
-    let end = "register one there, with the redirect address http://127.0.0.1:1/callback, and write client_id in my-app.toml";
+    let end = "register a client there with the redirect URI http://127.0.0.1:1/callback, and write client_id in my-app.toml";
     let said = async |world: &World| {
         let login = Login::builder(world.server()).by_hand("write client_id in my-app.toml");
         let error = login.sign_in(Person(world.clone())).build().sign_in().await;
@@ -210,7 +210,7 @@ async fn where_nobody_can_register_the_words_say_what_to_write() {
     let words = said(&world).await;
     assert_eq!(
         words,
-        format!("{origin} registers no clients by itself; {end}")
+        format!("{origin} does not support dynamic client registration; {end}")
     );
 }
 

@@ -193,7 +193,7 @@ async fn no_secret_goes_to_a_place_that_nobody_named() {
     let error = world.call(&login, "tools/list").await.unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Unsupported);
     assert!(
-        error.to_string().contains("a place that nobody named"),
+        error.to_string().contains("client credentials are sent only to"),
         "{error}"
     );
     assert!(world.asked("/token").is_empty());
@@ -273,7 +273,7 @@ async fn a_new_token_that_the_server_refuses_is_not_renewed_at_once() {
     for _ in 0..5 {
         let error = world.call(&login, "tools/list").await.unwrap_err();
         assert!(
-            error.to_string().contains("does not take the token"),
+            error.to_string().contains("rejects the token"),
             "{error}"
         );
     }

@@ -359,8 +359,8 @@ fn an_exchange_that_fails_says_so_and_sends_nothing() {
     let good = issuer.token("agent.ES256", "demo:read");
     assert!(who(&gate, &good).contains("you are"));
     for (mode, words) in [
-        (Mode::Refuses, "gives no token"),
-        (Mode::Echoes, "gave the token of the caller back"),
+        (Mode::Refuses, "refused to issue a token"),
+        (Mode::Echoes, "returned the caller's own token"),
     ] {
         far.seen(|seen| seen.mode = mode);
         let client = if mode == Mode::Refuses {

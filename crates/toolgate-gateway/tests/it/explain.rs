@@ -63,7 +63,7 @@ fn a_call_is_explained_and_nothing_happens() {
         "arguments allow".to_owned(),
         "leaks allow".to_owned(),
         "placeholders allow".to_owned(),
-        "confirm allow nobody is asked".to_owned(),
+        "confirm allow no approval is required".to_owned(),
         "so: allow (as a running gateway has it; nothing was called)".to_owned(),
     ];
     assert_eq!(way, allowed);
@@ -89,7 +89,7 @@ fn a_call_is_explained_and_nothing_happens() {
     );
     let untold = explain(&["demo.add", "{}"]);
     let why = format!(
-        "{}: its condition cannot be judged: args.b is missing",
+        "{}: its condition cannot be evaluated: args.b is missing",
         rule(2)
     );
     assert!(
@@ -182,7 +182,7 @@ fn without_a_gateway_the_config_and_what_is_stored_answer() {
         .position(|line| line.starts_with("rate "))
         .unwrap();
     let mut same = live.clone();
-    same[rate] = "rate told 3 per minute; how many are left is not known".to_owned();
+    same[rate] = "rate told 3 per minute; the number left is unknown".to_owned();
     same.pop();
     assert_eq!(way[1..way.len() - 1], same);
     let state = data.to_str().unwrap();

@@ -293,7 +293,7 @@ fn t26_a_revoked_key_ends_what_it_opened_at_once() {
     let words = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(out.status.code(), Some(1), "{words}");
     assert!(
-        words.contains("the key of its caller was revoked"),
+        words.contains("the API key of the caller was revoked"),
         "{words}"
     );
     until("its end is in the record", SOON, || {

@@ -187,7 +187,7 @@ fn t35_a_known_client_is_shown_to_the_issuer_that_the_config_names_and_to_no_oth
     let done = login(&gate, &[], nothing);
     assert_eq!((done.code, done.page), (Some(1), None), "{}", done.said);
     let words = format!(
-        "belongs to {}, and the server now names {}",
+        "belongs to {}, but the server now names {}",
         world.good, world.evil
     );
     assert!(done.said.contains(&words), "{}", done.said);
@@ -278,9 +278,9 @@ fn what_a_server_names_lies_in_a_private_network_only_where_the_config_says_so()
         let gate = world.setup(more).start();
         let done = login(&gate, &[], nothing);
         assert_eq!(done.code == Some(1), refused, "{}", done.said);
-        let told = done.said.contains("in a private network, which is refused");
+        let told = done.said.contains("in a private network, which the configuration does not permit");
         assert_eq!(told, private, "{more}{issuer}: {}", done.said);
-        let special = issuer.contains("169") == done.said.contains("no public address");
+        let special = issuer.contains("169") == done.said.contains("not a public unicast address");
         assert!(special, "{more}{issuer}: {}", done.said);
     }
 }
@@ -297,7 +297,7 @@ fn a_document_is_our_id_where_the_authorization_server_takes_documents() {
     let done = login(&gate, &[], nothing);
     assert_eq!(done.code, Some(1), "{}", done.said);
     assert!(
-        done.said.contains("registers no clients by itself"),
+        done.said.contains("does not support dynamic client registration"),
         "{}",
         done.said
     );
@@ -352,12 +352,12 @@ fn what_was_taken_back_is_used_no_more_by_a_gateway_that_runs() {
     );
     let calls = world.played.seen.lock().unwrap().calls.len();
     until("it says that nobody is signed in", SOON, || {
-        who().contains("somebody has to sign in").then_some(())
+        who().contains("a user has to sign in").then_some(())
     });
     let shown = state(&gate, "sign-in");
     assert_eq!(shown["signed_in"], false, "{shown}");
     let error = shown["error"].as_str().unwrap();
-    assert!(error.starts_with("somebody has to sign in"), "{error}");
+    assert!(error.starts_with("a user has to sign in"), "{error}");
     // The server would have taken the token still.
     assert_eq!(world.played.seen.lock().unwrap().calls.len(), calls);
 }

@@ -268,7 +268,7 @@ fn a_sign_in_that_ended_is_a_state_and_takes_nothing_off_the_lists() {
     };
     told(
         &near,
-        "the server far: the sign-in has ended; somebody has to sign in at",
+        "the server far: the sign-in has ended; a user has to sign in at",
     );
     let shown = state(&near, "sign-in");
     let error = shown["error"].as_str().unwrap();
@@ -287,7 +287,7 @@ fn a_sign_in_that_ended_is_a_state_and_takes_nothing_off_the_lists() {
     let near = far.setup().start_in(data);
     state(&near, "sign-in");
     assert_eq!(names(&near), before);
-    told(&near, "the server far: somebody has to sign in at");
+    told(&near, "the server far: a user has to sign in at");
     assert_eq!(list(&near)["_meta"]["toolgate/missing"], Value::Null);
     far.ended.store(false, Relaxed);
     sign_in(&near);
@@ -308,7 +308,7 @@ fn a_client_that_is_known_no_more_is_a_missing_sign_in() {
     far.end();
     let body = add(&near);
     for part in [
-        "the sign-in has ended; somebody has to sign in at",
+        "the sign-in has ended; a user has to sign in at",
         "invalid_client",
         "run: toolgate login far",
     ] {

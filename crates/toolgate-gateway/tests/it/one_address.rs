@@ -46,7 +46,7 @@ fn one_who_shows_wrong_tokens_does_not_shut_out_those_behind_his_address() {
         let unasked = add(&gate, &bearer("good-2"));
         assert_eq!(unasked.status, 429, "{unasked:?}");
         assert_eq!(unasked.header("retry-after"), Some("60"));
-        assert!(unasked.body.contains("come again in a minute"));
+        assert!(unasked.body.contains("try again in a minute"));
     }
     assert_eq!(issuer.asked.load(Relaxed), 1, "nobody was asked");
     assert_eq!(status(&bearer(&created(&gate, "ci"))), 200);

@@ -122,7 +122,7 @@ fn calls_of_each_kind_at_the_same_time() {
         assert_eq!(refused["isError"], true, "{refused}");
         assert!(text(&refused).contains(words), "{key}: {refused}");
         assert!(
-            text(&refused).ends_with("try again when one has ended"),
+            text(&refused).ends_with("try again when one has completed"),
             "{refused}"
         );
         assert!(first.join().unwrap()["isError"] != true);
@@ -143,7 +143,7 @@ fn how_often_and_how_long() {
     assert_eq!(add()["structuredContent"]["sum"], 2);
     let refused = text(&add());
     assert!(
-        refused.contains("rate limit of demo.add: 2 per hour; again in 30 min"),
+        refused.contains("rate limit of demo.add: 2 per hour; retry in 30 min"),
         "{refused}"
     );
     gate.stop();

@@ -210,9 +210,9 @@ fn tools_that_get_one_name_are_withheld_and_what_is_not_taken_is_not_set() {
     assert!(names(&gate).is_empty(), "{:?}", names(&gate));
     let shown = gate.cli(&["tools"]);
     for why in [
-        "gives the name \"find_file\" to it and to find_file",
-        "gives the name \"find_file\" to it and to read_file",
-        "sets its argument \"pth\", which it does not have",
+        "gives the name \"find_file\" to this tool and to find_file",
+        "gives the name \"find_file\" to this tool and to read_file",
+        "sets its argument \"pth\", which the tool does not accept",
     ] {
         assert!(shown.contains(why), "{why}: {shown}");
     }

@@ -43,7 +43,7 @@ fn two_anonymous_agents_make_fifty_parallel_calls_each_with_the_defaults() {
         all.concat()
     }) {
         assert!(
-            !text.contains("rate limit") && !text.contains("too much"),
+            !text.contains("rate limit") && !text.contains("too many concurrent calls"),
             "{text}"
         );
     }

@@ -235,7 +235,7 @@ fn a_call_that_needs_more_works_after_a_sign_in_through_a_browser_that_was_named
     for _ in 0..4 {
         let answer = write();
         let wants = format!(
-            "somebody has to sign in at {} for {} again, to allow more: demo:write;",
+            "a user has to sign in at {} for {} again, to allow more: demo:write;",
             issuer.url,
             url.trim_end_matches("/mcp")
         );

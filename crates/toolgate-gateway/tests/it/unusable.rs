@@ -37,7 +37,7 @@ const REASONS: [(&str, &str); 8] = [
     ("elements", "exceeds the limit `elements` (100000)"),
     ("line", "exceeds the limit `line_bytes` (1048576)"),
     ("nan", "cannot be read: the text is not JSON"),
-    ("twice", "a key stands twice"),
+    ("twice", "an object has a duplicate key"),
     ("latin", "the text is not UTF-8"),
     ("glued", "cannot be read: the text is not JSON"),
 ];

@@ -65,8 +65,8 @@ fn check_environment(command: &Command) -> Result<(), String> {
         let bytes = name.as_encoded_bytes();
         if bytes.is_empty() || bytes.contains(&b'=') {
             return Err(format!(
-                "{} was not started: {:?} is no name for an environment entry; \
-                 use one that is not empty and has no = in it",
+                "{} was not started: {:?} is not a valid environment variable name; \
+                 use a name that is not empty and contains no =",
                 command.program.display(),
                 name
             ));
@@ -83,7 +83,7 @@ fn directory(command: &Command) -> Result<Option<PathBuf>, String> {
     match absolute(asked) {
         Ok(path) if path.is_dir() => Ok(Some(path)),
         _ => Err(format!(
-            "{} was not started: its working directory {} is not there or is no directory; \
+            "{} was not started: its working directory {} does not exist or is not a directory; \
              correct the path",
             command.program.display(),
             asked.display()
@@ -116,7 +116,7 @@ fn at_path(program: &Path, directory: Option<&Path>) -> Result<PathBuf, String> 
     let what = if path.is_dir() {
         "it is a directory"
     } else {
-        "there is no such file"
+        "the file does not exist"
     };
     Err(format!(
         "{} was not started: {what}; correct the path",
@@ -160,16 +160,16 @@ fn explain(program: &Path, error: &io::Error) -> String {
             "no permission to run it; make the file executable for this user (chmod +x)".to_owned()
         }
         Some(Errno::NOENT) => {
-            "the interpreter that it needs (a script names it in its first line) was not found; \
+            "its interpreter (named in the first line of a script) was not found; \
              install it or correct the line"
                 .to_owned()
         }
         Some(Errno::NOEXEC) => {
-            "this system cannot run such a file; a script needs a first line like #!/bin/sh"
+            "this system cannot run this file format; a script needs a first line like #!/bin/sh"
                 .to_owned()
         }
         Some(Errno::TOOBIG) => {
-            "its arguments and environment are too long together; shorten them".to_owned()
+            "its arguments and environment are too long in total; shorten them".to_owned()
         }
         _ => error.to_string(),
     };
@@ -215,7 +215,7 @@ mod tests {
         );
         assert_eq!(
             tell("/no/such"),
-            "/no/such was not started: there is no such file; correct the path"
+            "/no/such was not started: the file does not exist; correct the path"
         );
         assert_eq!(
             tell("/etc"),

@@ -41,7 +41,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!(
-                "the guardian stopped: {error}; the gateway starts it itself, do not run it by hand"
+                "the guardian stopped: {error}; the gateway starts it automatically, do not run it manually"
             ));
             ExitCode::FAILURE
         }
@@ -105,13 +105,13 @@ impl Keeper {
         let mut state = self.table.lock();
         if state.count() >= MAX_CHILDREN {
             return Err(format!(
-                "{} was not started: {MAX_CHILDREN} programs run already, which is the limit",
+                "{} was not started: {MAX_CHILDREN} programs are already running, which is the limit",
                 command.program.display()
             ));
         }
         let changed = ending::watch(self, id).map_err(|error| {
             format!(
-                "{} was not started: no thread to watch it: {error}",
+                "{} was not started: its supervision thread cannot be started: {error}",
                 command.program.display()
             )
         })?;

@@ -109,7 +109,7 @@ async fn what_cannot_start_is_told_clearly() {
     assert!(
         tell(&guardian, spawn)
             .await
-            .contains("no name for an environment entry")
+            .contains("not a valid environment variable name")
     );
     assert!(
         tell(&guardian, shell("\0")).await.starts_with("/"),
@@ -123,7 +123,7 @@ async fn what_cannot_start_is_told_clearly() {
     assert!(
         tell(&guardian, shell(&"x".repeat(1 << 19)))
             .await
-            .contains("too long together")
+            .contains("too long in total")
     );
 
     let mut child = guardian.spawn(shell("echo fine")).await.unwrap();

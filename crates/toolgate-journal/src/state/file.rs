@@ -140,7 +140,7 @@ impl StateFile {
             .data
             .set_len(self.read)
             .and_then(|()| self.data.sync_all());
-        cut.map_err(|e| StateError::file("mend the end of", &self.path(), e))
+        cut.map_err(|e| StateError::file("truncate the end of", &self.path(), e))
     }
 
     /// Appends lines.

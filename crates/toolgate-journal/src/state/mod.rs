@@ -132,11 +132,11 @@ impl StateError {
     pub fn detail(&self) -> String {
         match self {
             StateError::File { doing, path, cause } => format!(
-                "cannot {doing} {}: {cause}; check the folder, its owner and its mode",
+                "cannot {doing} {}: {cause}; check the directory, its owner and its mode",
                 path.display()
             ),
             StateError::Damaged { path, line } => format!(
-                "{} is damaged in line {line}; put back a copy, or move the file away to begin without what it holds: grants, pins and approvals, or the results of tasks",
+                "{} is damaged in line {line}; restore a copy, or move the file away to start without its contents: grants, pins and approvals, or the results of tasks",
                 path.display()
             ),
             StateError::Failed(reason) => {
@@ -158,7 +158,7 @@ impl fmt::Display for StateError {
             }
             StateError::Full(text) => f.write_str(text),
             StateError::Overloaded => {
-                f.write_str("too many changes wait for the disk; try again later")
+                f.write_str("too many changes are queued for the disk; try again later")
             }
         }
     }
@@ -279,7 +279,7 @@ impl State {
         let size = key.len() + value.as_ref().map_or(0, |value| value.to_string().len());
         if size > self.limits.row_bytes {
             return Err(StateError::Full(format!(
-                "an entry of {size} bytes is longer than the {} that one may have",
+                "an entry of {size} bytes exceeds the limit of {} bytes",
                 self.limits.row_bytes
             )));
         }

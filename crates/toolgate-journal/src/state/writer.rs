@@ -245,7 +245,7 @@ impl Writer {
             if rows + staged.more >= self.limits.rows {
                 let most = self.limits.rows;
                 return Err(StateError::Full(format!(
-                    "there are {most} entries already, which is the limit; withdraw some"
+                    "there are {most} entries already, which is the limit; delete some"
                 )));
             }
             staged.more += 1;

@@ -58,14 +58,14 @@ impl fmt::Display for Doubt {
             ),
             Self::NoMirror { named: Some(named) } => write!(
                 f,
-                "the chain has a checkpoint mirror, {}, and no checkpoint of the chain was found in a mirror: it was removed, or it is elsewhere; pass it with --checkpoints",
+                "the chain names the checkpoint mirror {}, but no mirror has a checkpoint of the chain: the mirror was removed, or it is elsewhere; pass its path with --checkpoints",
                 named.display()
             ),
             Self::NoMirror { named: None } => f.write_str(
-                "the checkpoint mirror has no checkpoint of the chain: it was removed, or it is elsewhere",
+                "the checkpoint mirror has no checkpoint of the chain: the checkpoint was removed, or the chain's mirror is elsewhere",
             ),
             Self::NoKey => f.write_str(
-                "there is no public key to compare the signatures with; pass it with --key",
+                "there is no public key to verify the signatures with; pass one with --key",
             ),
         }
     }
@@ -225,10 +225,10 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Hash => f.write_str("its hash does not fit its contents: the record was changed"),
+            Self::Hash => f.write_str("its hash does not match its contents: the record was changed"),
             Self::Gap { found } => write!(
                 f,
-                "record {found} stands in its place: records were deleted, repeated or moved"
+                "record {found} is at its position: records were deleted, repeated or moved"
             ),
             Self::Prev => {
                 f.write_str("it does not follow the record before it: that one was replaced")
@@ -237,15 +237,15 @@ impl fmt::Display for Fault {
             Self::Head(flaw) => f.write_str(flaw),
             Self::Torn { bytes } => write!(
                 f,
-                "a write of {bytes} bytes was cut short; the next start sets it aside"
+                "a write of {bytes} bytes was cut short by a crash; the next start sets it aside"
             ),
             Self::Empty => f.write_str(
                 "the chain has no records: they were removed, or a crash came before the first",
             ),
-            Self::Signature(flaw) => write!(f, "its checkpoint is wrong: {flaw}"),
-            Self::Seal(flaw) => write!(f, "the seal of the segment is wrong: {flaw}"),
-            Self::Forked => f.write_str("a checkpoint in the second place covers another record here: the chain was written anew"),
-            Self::Cut { kept } => write!(f, "a checkpoint in the second place covers the records up to {kept}: the end was cut off"),
+            Self::Signature(flaw) => write!(f, "its checkpoint is invalid: {flaw}"),
+            Self::Seal(flaw) => write!(f, "the seal of the segment is invalid: {flaw}"),
+            Self::Forked => f.write_str("a checkpoint in the mirror covers another record here: the chain was rewritten"),
+            Self::Cut { kept } => write!(f, "a checkpoint in the mirror covers the records up to {kept}: the end was cut off"),
             Self::Unsigned => f.write_str("more records than the chain allows have no signed checkpoint: checkpoints were removed"),
             Self::Unreadable(cause) => write!(f, "the file cannot be read: {cause}"),
         }
@@ -299,7 +299,7 @@ impl fmt::Display for ChainReport {
             )?;
         }
         if let Some(kept) = self.kept {
-            write!(f, ", up to {kept} also by the second place")?;
+            write!(f, ", up to record {kept} also in a checkpoint mirror")?;
         }
         if let Some(head) = &self.head {
             write!(f, ", head {head}")?;
@@ -319,7 +319,7 @@ impl fmt::Display for Report {
         if self.mac_key_exchanged == Some(true) {
             writeln!(
                 f,
-                "mac.key is not the key that the records name: it was exchanged"
+                "mac.key is not the key that the records name: it was replaced"
             )?;
         }
         if self.foreign > 0 {
@@ -354,7 +354,7 @@ impl Report {
                 }
             }
         }
-        f.write_str("; later records can be changed or cut off unseen")?;
+        f.write_str("; later records can be changed or cut off without detection")?;
         if self.second_place {
             return Ok(());
         }

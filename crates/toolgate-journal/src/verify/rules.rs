@@ -14,14 +14,14 @@ impl Walk {
     pub(super) fn own(&mut self, record: &Line<'_>) -> Result<(), Fault> {
         let event = record.text("ev").unwrap_or_default();
         if self.part.sealed {
-            return Err(Fault::Seal("something follows it"));
+            return Err(Fault::Seal("a record follows it"));
         }
         let first_of_part = self.part.first == self.report.records + 1;
         if first_of_part {
             self.part.since = record.number("ts").unwrap_or(0);
         }
         if first_of_part && self.report.segments > 1 && event != "checkpoint" {
-            return Err(Fault::Signature("none follows the seal before it"));
+            return Err(Fault::Signature("no checkpoint follows the previous seal"));
         }
         match event.as_str() {
             "checkpoint" => self.checkpoint(record),
@@ -37,7 +37,7 @@ impl Walk {
     fn checkpoint(&mut self, record: &Line<'_>) -> Result<(), Fault> {
         let mark = signed::mark(record, &self.keys)?;
         if mark.last != self.report.records || mark.head != self.prev {
-            return Err(Fault::Signature("it is of another place"));
+            return Err(Fault::Signature("it belongs to another position"));
         }
         if !self.keys.is_empty() {
             self.unsigned.sign()?;
@@ -56,7 +56,7 @@ impl Walk {
             && record.number("first") == Some(self.part.first)
             && record.number("last") == Some(self.report.records);
         if !fits {
-            return Err(Fault::Seal("it does not fit the segment"));
+            return Err(Fault::Seal("it does not match the segment"));
         }
         self.part.sealed = true;
         Ok(())
@@ -76,16 +76,16 @@ impl Walk {
     pub(super) fn place(&mut self, record: &Line<'_>) -> Result<(), Fault> {
         let seq = record
             .number("seq")
-            .ok_or(Fault::Head("it has no number"))?;
+            .ok_or(Fault::Head("it has no sequence number"))?;
         let expected = self.report.records + 1;
-        let event = record.text("ev").ok_or(Fault::Head("it has no event"))?;
+        let event = record.text("ev").ok_or(Fault::Head("it has no event type"))?;
         let stamped = ["ts", "mono"]
             .iter()
             .all(|name| record.number(name).is_some())
             && record.text("boot").is_some();
         if record.number("v") != Some(1) {
             return Err(Fault::Head(
-                "it is of a version that this verifier does not know",
+                "its format version is unknown to this verifier",
             ));
         }
         if record.text("chain").as_deref() != Some(&self.report.chain) {
@@ -146,7 +146,7 @@ pub(super) fn check_hash(line: &[u8], record: &Line<'_>) -> Result<String, Fault
     let rest = line
         .get(place.end..)
         .and_then(|rest| rest.strip_prefix(b","))
-        .ok_or(Fault::Head("its last name is its hash"))?;
+        .ok_or(Fault::Head("its hash is its last field"))?;
     let mut context = digest::Context::new(&digest::SHA256);
     for part in [DOMAIN, &line[..place.start], rest] {
         context.update(part);

@@ -77,7 +77,7 @@ impl<'a> Scan<'a> {
 
     fn value(&mut self, depth: usize) -> Result<(), Flaw> {
         if depth > DEEPEST {
-            return Err("it nests too deeply");
+            return Err("it is nested too deeply");
         }
         match self.peek() {
             Some(b'{') => self.object(depth, |_, _, _| ()),
@@ -104,7 +104,7 @@ impl<'a> Scan<'a> {
             let name = self.string()?;
             let units: Vec<u16> = name.encode_utf16().collect();
             if last.is_some_and(|last| last >= units) {
-                return Err("its names are not in order, or one comes twice");
+                return Err("its names are unsorted or duplicate");
             }
             last = Some(units);
             self.expect(b':')?;
@@ -141,7 +141,7 @@ impl<'a> Scan<'a> {
             .parse::<u64>()
             .is_ok_and(|size| size <= LARGEST_INTEGER);
         if !small || (digits.starts_with('0') && text != "0") {
-            return Err("a value is not a canonical integer, text, boolean, array or object");
+            return Err("a value is not a canonical integer, string, boolean, array or object");
         }
         self.at += length;
         Ok(())
@@ -152,13 +152,13 @@ impl<'a> Scan<'a> {
         let mut out = String::new();
         loop {
             let Some(c) = self.text[self.at..].chars().next() else {
-                return Err("a text does not end");
+                return Err("a string is not closed");
             };
             self.at += c.len_utf8();
             match c {
                 '"' => return Ok(out),
                 '\\' => out.push(self.escape()?),
-                c if c < ' ' => return Err("a text has a raw control character"),
+                c if c < ' ' => return Err("a string has a raw control character"),
                 c => out.push(c),
             }
         }
@@ -166,7 +166,7 @@ impl<'a> Scan<'a> {
 
     /// Parses an escape after its backslash; only the shortest escape of a character is canonical.
     fn escape(&mut self) -> Result<char, Flaw> {
-        const FLAW: Flaw = "a text has an escape that is not canonical";
+        const FLAW: Flaw = "a string has an escape that is not canonical";
         let letter = self.peek().ok_or(FLAW)?;
         self.at += 1;
         Ok(match letter {

@@ -35,7 +35,7 @@ pub(super) fn mark(record: &Line<'_>, keys: &[String]) -> Result<Mark, Fault> {
     };
     UnparsedPublicKey::new(&ED25519, key)
         .verify(signed.as_bytes(), &sig)
-        .map_err(|_| Fault::Signature("it does not fit what it signs"))?;
+        .map_err(|_| Fault::Signature("its signature does not match"))?;
     Ok(Mark { chain, last, head })
 }
 

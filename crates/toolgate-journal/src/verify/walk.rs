@@ -117,7 +117,7 @@ impl Walk {
                 break;
             }
             if index > 0 && !self.part.sealed {
-                self.fail(&file, 0, Fault::Seal("the segment before it has none"));
+                self.fail(&file, 0, Fault::Seal("the previous segment has none"));
                 break;
             }
             self.report.segments = number;
@@ -199,7 +199,7 @@ impl Walk {
                 return Err(Fault::Torn { bytes });
             }
         }
-        let whole = whole.ok_or(Fault::Form("it has no end"))?;
+        let whole = whole.ok_or(Fault::Form("it has no newline at its end"))?;
         let record = Line::read(whole).map_err(Fault::Form)?;
         let hash = check_hash(whole, &record)?;
         self.place(&record)?;
@@ -231,7 +231,7 @@ impl Walk {
         let kept = self.kept.keys().next_back().copied().unwrap_or(0);
         let nothing = self.report.checkpoints == 0 && self.report.first <= 1 && records > 1;
         let what = if self.claim.as_ref().is_some_and(|claim| !claim.confirmed) {
-            Fault::Head("the segments before the first are missing, and no record retires them")
+            Fault::Head("earlier segments are missing, and no record retires them")
         } else if kept > records {
             Fault::Cut { kept }
         } else if !self.keys.is_empty() && (nothing || self.unsigned.is_too_long()) {

@@ -42,8 +42,8 @@ fn a_failed_sync_is_final() {
         assert!(matches!(error, Error::Failed(_)));
         let text = error.to_string();
         assert!(
-            text.starts_with("the audit journal cannot write (")
-                && text.contains("goes on by itself"),
+            text.starts_with("the audit log cannot be written (")
+                && text.contains("resumes by itself"),
             "{text}"
         );
     }

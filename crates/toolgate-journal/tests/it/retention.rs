@@ -55,7 +55,7 @@ fn a_segment_that_nobody_retired_is_missed() {
     drop(journal);
     fs::remove_file(&segments(&scratch, &chain)[0]).unwrap();
     let bad = check(&scratch).chains.remove(0).bad.unwrap();
-    let why = "the segments before the first are missing, and no record retires them";
+    let why = "earlier segments are missing, and no record retires them";
     assert_eq!(bad.what, Fault::Head(why));
 }
 

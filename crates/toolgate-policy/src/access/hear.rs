@@ -100,7 +100,7 @@ impl Access {
             Ok(true) => Says::Yes(format!("{label}: when {}", shown(when))),
             Ok(false) => Says::No(format!("{label}: its condition does not hold")),
             Err(why) => {
-                let why = format!("{label}: its condition cannot be judged: {why}");
+                let why = format!("{label}: its condition cannot be evaluated: {why}");
                 match rule.then {
                     Then::Allow => Says::No(why),
                     Then::Ask | Then::Deny => Says::Yes(why),

@@ -57,7 +57,7 @@ impl Fixed {
             let first = problem.path.split('/').nth(1).unwrap_or_default();
             let first = first.replace("~1", "/").replace("~0", "~");
             if self.set.contains_key(&first) {
-                problem.got = "what the operator set; tell him".to_owned();
+                problem.got = "a value that the operator set; report it to the operator".to_owned();
             }
         }
         found

@@ -42,11 +42,11 @@ fn misspelled(uri: &str) -> Option<(String, &'static str)> {
         UriForm::Canonical => None,
         UriForm::Rewritten(read) => Some((
             schema::short(&clean(&format!("the URI as URL parsers write it: {read}"))),
-            "a spelling that readers take for different resources",
+            "a spelling that URL parsers read as different resources",
         )),
         UriForm::Unparsable => Some((
             "a URI that URL parsers accept".to_owned(),
-            "one that they refuse",
+            "a URI that they reject",
         )),
     }
 }

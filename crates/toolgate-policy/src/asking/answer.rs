@@ -115,7 +115,7 @@ pub(super) async fn check_answers(round: &mut Round) -> Result<(), String> {
         ..Limits::default()
     };
     let forms = Json::read(forms.into_bytes(), &limits)
-        .map_err(|_| "the form that it answers is not known any more".to_owned())?;
+        .map_err(|_| "the form of this response is no longer known".to_owned())?;
     for (key, requested) in forms.members() {
         let Some(answer) = round.answer(&key) else {
             continue;
@@ -123,7 +123,7 @@ pub(super) async fn check_answers(round: &mut Round) -> Result<(), String> {
         let content = match Answer::read(answer) {
             Some(Answer::Accept(content)) => content,
             Some(Answer::Decline | Answer::Cancel) => continue,
-            None => return Err("its action is none of accept, decline and cancel".to_owned()),
+            None => return Err("its action must be accept, decline or cancel".to_owned()),
         };
         let content =
             content.map_or_else(|| Value::Object(Map::new()), |content| content.to_value());

@@ -27,7 +27,7 @@ pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
         .warned
         .filter(|_| seen.takes_text && refers_back(&seen.rest));
     seen.found
-        .or(referred.map(|what| ("a warning that it takes back".to_owned(), what)))
+        .or(referred.map(|what| ("a warning that it revokes".to_owned(), what)))
 }
 
 #[derive(Default)]

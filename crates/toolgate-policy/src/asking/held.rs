@@ -111,14 +111,14 @@ impl Asking {
         mut questions: Questions,
     ) -> Result<Outcome, Error> {
         let Some(person) = &self.person else {
-            let text = "refused: a person would have to look at a question to the model, and nobody can be asked here";
+            let text = "refused: a sampling request needs an approval, and no approver is available here";
             call.trail.add(NAME, "refuse", text);
             return Err(Error::new(Kind::Refused(Refusal::Rule), text));
         };
         let tool = Arc::new(as_tool(item)?);
         let about = as_call(call, &tool, &questions);
         let why = format!(
-            "the server {} asks the model of {}",
+            "the server {} sends a sampling request to the model of {}",
             item.origin.server, call.caller
         );
         match person.confirm(&about, &tool, vec![why]).await? {
@@ -145,7 +145,7 @@ fn edit(questions: &mut Questions, written: &Json) -> Result<(), Error> {
     for ask in &mut questions.asks {
         if let AskKind::Sample(params) = &mut ask.kind {
             let text =
-                "refused: a person changed the question to the model so that it is none any more";
+                "refused: the edit of the approver removed a sampling request";
             let new = written.get(&ask.key);
             *params = new.ok_or_else(|| Error::new(Kind::Refused(Refusal::Person), text))?;
         }

@@ -76,7 +76,7 @@ impl Asking {
             && let Err(why) = answer::keep_forms(&mut questions)
         {
             let text = format!(
-                "refused: the server {server} asks by a form whose answers cannot be checked: {why}"
+                "refused: the server {server} sent a form whose responses cannot be validated: {why}"
             );
             asked.trail.add(NAME, "refuse", text.as_str());
             return Err(Error::new(Kind::Refused(Refusal::Result), text));
@@ -110,7 +110,7 @@ impl Asking {
 /// Returns the error for an invalid form response.
 fn unfit(server: &str, why: &str, trail: &Trail) -> Error {
     let text = format!(
-        "the answer to the form of the server {server} does not fit, so it was not sent: {why}"
+        "the response to the form of the server {server} is invalid and was not sent: {why}"
     );
     trail.add(NAME, "refuse", text.as_str());
     Error::new(Kind::Invalid(Vec::new()), text)

@@ -154,7 +154,7 @@ impl Asking {
             if forms == OnForm::Check {
                 return Err(Error::new(
                     Kind::Refused(Refusal::Result),
-                    format!("refused: {what}; a server has to lead to a page of its own for that"),
+                    format!("refused: {what}; the server must use URL mode elicitation for secrets"),
                 ));
             }
             trail.add(NAME, "warn", what);
@@ -173,7 +173,7 @@ impl Asking {
             .unwrap_or_default();
         let page = page::Page::read(&url, self.loopback).map_err(|why| {
             let text = format!(
-                "refused: the server {server} leads to a page that nobody should open: {why}"
+                "refused: the server {server} sent an unsafe URL: {why}"
             );
             Error::new(Kind::Refused(Refusal::Result), text)
         })?;
@@ -182,7 +182,7 @@ impl Asking {
             trail.add(
                 NAME,
                 "warn",
-                format!("the host {} can look like another one", page.host),
+                format!("the host {} can be confused with another one", page.host),
             );
             head.push_str(
                 " [careful: this host has letters that can look like those of another one]",
@@ -215,7 +215,7 @@ impl Asking {
                 bounded(server, params, self.tokens.of(server))?;
                 self.rate.take_for(
                     caller,
-                    &format!("{server} for questions to the model"),
+                    &format!("{server} for sampling requests"),
                     quota,
                 )?;
             }

@@ -61,7 +61,7 @@ impl InHand {
                 return Ok(Hold(self.held.clone(), caller.clone()));
             }
         };
-        let text = format!("too much at once: {why}; try again when one has ended");
+        let text = format!("too many concurrent calls: {why}; try again when one has completed");
         Err(Error::new(Kind::Busy(None), text))
     }
 }

@@ -116,11 +116,11 @@ impl AtOnce {
 /// Returns an error that a model can act on: the limit reached, and the time to retry.
 fn busy(full: &Full, waited: Option<Duration>) -> Error {
     let waited = waited.map_or(String::new(), |wait| {
-        format!(" and no place came free within {}", words::span(wait))
+        format!(" and no slot became free within {}", words::span(wait))
     });
     Error::new(
         Kind::Busy(None),
-        format!("too much at once: {full}{waited}; try again when one has ended"),
+        format!("too many concurrent calls: {full}{waited}; try again when one has completed"),
     )
 }
 

@@ -71,7 +71,7 @@ fn one_over_each_bound_waits_and_one_over_the_queue_is_refused() {
         let text = busy(&full, Some(Duration::from_secs(10)));
         assert!(
             text.public()
-                .ends_with("within 10 s; try again when one has ended")
+                .ends_with("within 10 s; try again when one has completed")
         );
         assert!(next.turn().now_or_never().is_none());
         drop(first);
@@ -101,7 +101,7 @@ fn what_is_in_hand_is_bounded_before_anything_is_looked_up() {
     };
     assert_eq!(
         error.public(),
-        "too much at once: 4 calls of this caller run or wait already; try again when one has ended"
+        "too many concurrent calls: 4 calls of this caller run or wait already; try again when one has completed"
     );
     let _others: Vec<_> = (0..2)
         .map(|_| at_once.hand.take(&b.limit_subject()).unwrap())
@@ -204,7 +204,7 @@ async fn nobody_waits_for_ever() {
     assert_eq!(began.elapsed(), Duration::from_secs(10));
     assert_eq!(
         error.public(),
-        "too much at once: 1 call of this caller runs already and no place came free within 10 s; try again when one has ended"
+        "too many concurrent calls: 1 call of this caller runs already and no slot became free within 10 s; try again when one has completed"
     );
     assert!(matches!(error.kind(), Kind::Busy(_)));
 }

@@ -121,7 +121,7 @@ impl Book {
         };
         self.slips.iter().find(over)?;
         let text = format!(
-            "denied: nobody approved this call within {}",
+            "denied: the call was not approved within {}",
             words::span(limits.life)
         );
         Some(Error::new(Kind::Refused(Refusal::Expired), text))
@@ -138,10 +138,10 @@ impl Book {
             .count();
         let text = if own >= limits.per_caller {
             format!(
-                "{own} calls of this caller wait for a person already; wait until some are decided"
+                "this caller already has {own} pending approvals; wait until some are decided"
             )
         } else if open().count() >= limits.open {
-            "too many calls wait for a person already; try again later".to_owned()
+            "too many approvals are pending; try again later".to_owned()
         } else {
             return Ok(());
         };

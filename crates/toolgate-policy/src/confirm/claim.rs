@@ -252,7 +252,7 @@ fn holds(grant: &grants::Grant, call: &Call, item: &Item, now: SystemTime) -> bo
         return true;
     };
     when.judge(call, item).unwrap_or_else(|why| {
-        let text = format!("{} cannot be judged: {why}", grant.view.id);
+        let text = format!("the condition of {} cannot be evaluated: {why}", grant.view.id);
         call.trail.add("confirm", "stricter", text);
         false
     })
@@ -262,7 +262,7 @@ fn holds(grant: &grants::Grant, call: &Call, item: &Item, now: SystemTime) -> bo
 pub(super) fn busy() -> Error {
     Error::new(
         Kind::Busy(None),
-        "the approvals change too fast just now; try again",
+        "other processes keep changing the approval; try again",
     )
 }
 

@@ -12,7 +12,7 @@ impl Condition {
     pub(super) fn compile(text: &str) -> Result<Condition, String> {
         let when = When::compile(text)?;
         if when.reads_pinned() {
-            return Err("the pinned state is for rules, not for grants".to_owned());
+            return Err("the condition of a grant cannot use the pin state; only rules can".to_owned());
         }
         Ok(Condition(when))
     }
@@ -24,7 +24,7 @@ impl Condition {
             return Err("conditions are for tools and prompts, not for resources".to_owned());
         }
         if !super::harmless(item) && !self.0.reads_args() {
-            return Err("it has to look at args: without that it is the same as none".to_owned());
+            return Err("it must use args: otherwise it does not narrow the grant".to_owned());
         }
         Ok(())
     }

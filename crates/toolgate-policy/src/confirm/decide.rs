@@ -245,7 +245,7 @@ fn editable(slip: &Slip, edit: &Json) -> Result<(), DeskError> {
     let why = if slip.kept.item.kind() != ItemKind::Tool {
         "only arguments of tools can be edited"
     } else if slip.kept.needs > 1 {
-        "what several persons approve cannot be edited: deny it with a reason"
+        "a call that needs several approvers cannot be edited; deny it with a reason"
     } else if edit.kind() != Kind::Object {
         "the arguments must be a JSON object"
     } else {

@@ -210,10 +210,10 @@ impl Confirms for Confirm {
 
     fn explain(&self, call: &Call, item: &Item) -> String {
         let who = match self.persons.needed(&call.caller, item, call.name()) {
-            0 | 1 => "a person at the console or the terminal is asked, or the caller's own client"
+            0 | 1 => "an approver at the console or the terminal decides, or the user of the caller's own client"
                 .to_owned(),
-            more => format!("{more} persons at the console or the terminal are asked"),
+            more => format!("{more} approvers at the console or the terminal decide"),
         };
-        format!("{who}; where a grant speaks of it, nobody")
+        format!("{who}, unless a grant matches")
     }
 }

@@ -117,7 +117,7 @@ impl Desk {
                 Ok(Written::Conflict) => {}
                 // The approval has ended in this process. The next process that checks it writes the end to the store.
                 Err(error) => {
-                    tracing::warn!(approval = %ending.id, %error, "its end is not kept");
+                    tracing::warn!(approval = %ending.id, %error, "cannot store the end of the approval");
                 }
             }
         }

@@ -106,17 +106,17 @@ pub enum DeskError {
 impl fmt::Display for DeskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DeskError::Unknown => f.write_str("there is none of that id; it may be over for long"),
-            DeskError::Decided(Standing::Spent { .. }) => f.write_str("it was approved and used already"),
-            DeskError::Decided(Standing::Revoked) => f.write_str("the key of its caller was revoked, so the call was refused"),
-            DeskError::Decided(standing) => write!(f, "it is {} already", standing.as_str()),
+            DeskError::Unknown => f.write_str("no approval or grant has this id; it may have ended long ago"),
+            DeskError::Decided(Standing::Spent { .. }) => f.write_str("the approval was already used"),
+            DeskError::Decided(Standing::Revoked) => f.write_str("the API key of the caller was revoked, so the call was rejected"),
+            DeskError::Decided(standing) => write!(f, "the approval is already {}", standing.as_str()),
             DeskError::NotRemembered => f.write_str(
-                "a yes can be remembered only for tools that a trusted server calls harmless, or with a condition, only as it stands, only so many, and never where several persons have to say yes; approve it once",
+                "a grant needs a tool that a trusted server annotates as harmless, or a condition; it cannot be combined with edited arguments or several approvers, and their number is limited; approve this call only",
             ),
-            DeskError::NotEdited(why) => write!(f, "it cannot be edited: {why}"),
-            DeskError::Condition(why) => write!(f, "the condition cannot be used: {why}"),
+            DeskError::NotEdited(why) => write!(f, "the arguments cannot be edited: {why}"),
+            DeskError::Condition(why) => write!(f, "the condition is invalid: {why}"),
             DeskError::Nameless => f.write_str(
-                "this call needs several persons, and nobody knows who you are; use a terminal, or a login made with `toolgate console --as NAME`",
+                "this call needs several approvers, and this sign-in does not identify you; use a terminal, or sign in with `toolgate console --as NAME`",
             ),
             DeskError::Same => f.write_str("you said yes already; another person has to"),
             DeskError::Own => f.write_str("it is your own call; another person has to decide"),

@@ -55,9 +55,9 @@ fn hook() {
 /// Writes the location, and the message if it is a string literal. Write errors are ignored.
 fn tell(info: &PanicHookInfo<'_>) {
     let words = info.payload().downcast_ref::<&'static str>();
-    let words = words.unwrap_or(&"what it said is withheld: it may hold what passes through");
+    let words = words.unwrap_or(&"the message is withheld: it may contain call data");
     let place = info.location().map(ToString::to_string);
-    let place = place.unwrap_or_else(|| "an unknown place".to_owned());
+    let place = place.unwrap_or_else(|| "an unknown location".to_owned());
     let mut to = io::stderr().lock();
     let _ = writeln!(to, "panic at {place}: {words}");
     let trace = Backtrace::capture();

@@ -235,7 +235,7 @@ impl Keys {
         // A revoked key may already have a successor of the same name when this process reads the store.
         if caller.holder().is_some() && caller.holder() != key.map(|key| key.holder) {
             return Some(
-                "the key of this caller is gone; one that has its name now is another's".to_owned(),
+                "the key of this caller was deleted; a new key of that name belongs to another caller".to_owned(),
             );
         }
         let revoked = key?.view.over(self.now())? == Over::Revoked;

@@ -102,8 +102,8 @@ impl Media {
 
     fn block(&self, block: &mut Content) -> Option<String> {
         let (what, wrong) = match block.kind {
-            ContentKind::Image => ("a picture", self.judge(&block.json, "data", Some("image/"))),
-            ContentKind::Audio => ("a sound", self.judge(&block.json, "data", Some("audio/"))),
+            ContentKind::Image => ("an image", self.judge(&block.json, "data", Some("image/"))),
+            ContentKind::Audio => ("audio", self.judge(&block.json, "data", Some("audio/"))),
             ContentKind::Resource => {
                 let mut part = block.json.get("resource")?;
                 let why = self.part(&mut part)?;
@@ -143,11 +143,11 @@ impl Media {
             let (size, most) = (words::size(data.len()), words::size(self.bytes));
             return Err(format!("its Base64 is {size} large, the limit is {most}"));
         }
-        let start = base64::start(&data).ok_or("its data is no Base64")?;
+        let start = base64::start(&data).ok_or("its data is not Base64")?;
         let said = json.get("mimeType").and_then(|m| m.string());
         let Some(said) = said else {
             return match must {
-                Some(_) => Err("it does not say what it is".to_owned()),
+                Some(_) => Err("it has no MIME type".to_owned()),
                 None => Ok(()),
             };
         };
@@ -159,7 +159,7 @@ impl Media {
             .to_ascii_lowercase();
         match must {
             Some(family) if !said.starts_with(family) => {
-                Err(format!("it says that it is {}", words::shown(&said)))
+                Err(format!("its MIME type is {}", words::shown(&said)))
             }
             None if !said.starts_with("image/") && !said.starts_with("audio/") => Ok(()),
             _ => sniff::check(&said, &start),

@@ -58,7 +58,7 @@ pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
     let Some((_, is)) = FORMS.iter().find(|(names, _)| names.contains(&said)) else {
         let said = crate::words::shown(said);
         return Err(format!(
-            "it says that it is {said}, which cannot be checked"
+            "its MIME type {said} cannot be checked"
         ));
     };
     if is(start) {
@@ -67,7 +67,7 @@ pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
     let really = FORMS.iter().find(|(_, is)| is(start));
     let really = really.and_then(|(names, _)| names.first()).copied();
     let really = really.unwrap_or("something else");
-    Err(format!("it says that it is {said} and is {really}"))
+    Err(format!("its MIME type is {said}, but its data is {really}"))
 }
 
 fn riff(b: &[u8], form: &[u8]) -> bool {

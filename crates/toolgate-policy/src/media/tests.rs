@@ -92,11 +92,11 @@ fn what_cannot_be_checked_is_withheld() {
         ),
         (
             json!({"type": "image", "mimeType": "image/png", "data": png.replace('9', "_")+"_"}),
-            "no Base64",
+            "not Base64",
         ),
         (
             json!({"type": "image", "mimeType": "image/png", "data": format!("{png}A===")}),
-            "no Base64",
+            "not Base64",
         ),
         (
             json!({"type": "image", "mimeType": "image/png", "data": ""}),
@@ -108,7 +108,7 @@ fn what_cannot_be_checked_is_withheld() {
         ),
         (
             json!({"type": "resource", "resource": {"uri": "a:b", "blob": "<html>"}}),
-            "no Base64",
+            "not Base64",
         ),
     ] {
         let (after, said) = through(block);

@@ -33,7 +33,7 @@ impl fmt::Display for PinEvent {
         let PinEvent { kind, name, .. } = self;
         let end = match self.hidden {
             true => format!("it is hidden until you accept it: toolgate pins diff {name}"),
-            false => format!("it may be used all the same; see toolgate pins diff {name}"),
+            false => format!("it stays usable; see toolgate pins diff {name}"),
         };
         match &self.what {
             PinNews::New => write!(f, "the {kind} {name} is new; {end}"),

@@ -159,7 +159,7 @@ impl Look {
                 let foreign = names.foreign(&json, &item.origin.server);
                 let flags = foreign
                     .iter()
-                    .map(|name| format!("it speaks of {name}, a tool of another server"));
+                    .map(|name| format!("its text mentions {name}, a tool of another server"));
                 pin.flags.extend(flags);
             }
         }
@@ -246,7 +246,7 @@ pub struct Pinned;
 pub fn hidden(item: &Item) -> Option<&str> {
     match &item.pin {
         Some(pin) => pin.hidden.as_deref(),
-        None => Some("its definition was not looked at"),
+        None => Some("its definition was not checked against its pin"),
     }
 }
 

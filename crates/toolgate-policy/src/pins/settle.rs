@@ -82,12 +82,12 @@ pub enum PinError {
 impl fmt::Display for PinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PinError::Unknown => f.write_str("there is no such pin; toolgate pins list shows them"),
+            PinError::Unknown => f.write_str("there is no pin of that name; see toolgate pins list"),
             PinError::Settled => {
-                f.write_str("there is nothing to decide: it is as it was accepted")
+                f.write_str("there is nothing to decide: the definition is the accepted one")
             }
             PinError::Moved => {
-                f.write_str("it changed again since you looked; look again with toolgate pins diff")
+                f.write_str("the definition changed again since you reviewed it; review it again with toolgate pins diff")
             }
             PinError::Unkept(error) => f.write_str(error.public()),
         }

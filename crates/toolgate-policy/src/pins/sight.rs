@@ -138,12 +138,12 @@ impl Pins {
             (PinState::Changed, OnChange::Warn) => (PinState::Changed, None),
             (PinState::New, _) => (
                 PinState::New,
-                Some(format!("it is new, and nobody accepted it yet: {settle}")),
+                Some(format!("it is new and not accepted yet: {settle}")),
             ),
             (state, _) => (
                 state,
                 Some(format!(
-                    "its definition is not the one that was accepted: {settle}"
+                    "its definition differs from the accepted one: {settle}"
                 )),
             ),
         }
@@ -189,7 +189,7 @@ impl Pins {
             return Ok(());
         }
         let text = format!(
-            "the server {} had more than {most} definitions so far, which is limits.pins_per_server; raise it, or forget what is gone with toolgate pins forget",
+            "the server {} has more than {most} pinned definitions, the limit in limits.pins_per_server; raise it, or delete old pins with toolgate pins forget",
             thing.server
         );
         Err(Error::new(Kind::Refused(Refusal::Record), text))

@@ -95,12 +95,12 @@ impl<'a> Graph<'a> {
             let at = graph.parts.len();
             if depth > bounds.depth {
                 return Err(format!(
-                    "schemas stand more than {} deep in it",
+                    "its schemas are nested more than {} levels deep",
                     bounds.depth
                 ));
             }
             if at >= bounds.parts {
-                return Err(format!("it has more than {} parts", bounds.parts));
+                return Err(format!("it has more than {} subschemas", bounds.parts));
             }
             let base = if at > 0 && schema.get("$id").is_some_and(Value::is_string) {
                 at

@@ -111,9 +111,9 @@ fn nanos(time: Duration) -> u64 {
 fn too_much(time: Duration) -> Problem {
     Problem {
         path: String::new(),
-        expected: "less, to be checked against this schema".to_owned(),
+        expected: "a value that is cheaper to check against this schema".to_owned(),
         got: format!(
-            "what could take longer than {} ms (`schema_milliseconds`)",
+            "a value that could take longer than {} ms to check (`schema_milliseconds`)",
             time.as_millis()
         ),
     }

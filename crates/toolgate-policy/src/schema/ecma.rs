@@ -103,7 +103,7 @@ impl Translation<'_> {
                 Escape::Same(text)
             }
             c if c.is_ascii_alphanumeric() => {
-                return Err(format!("\\{c} is no escape of ECMA-262"));
+                return Err(format!("\\{c} is not an escape of ECMA-262"));
             }
             c => Escape::Char(c),
         })
@@ -215,7 +215,7 @@ impl Translation<'_> {
         }
         self.out.push_str(if negated { "[^" } else { "[" });
         loop {
-            let first = match self.rest.next().ok_or("a class has no end")? {
+            let first = match self.rest.next().ok_or("a character class is not closed")? {
                 ']' => break,
                 '\\' => self.escaped_in_class()?,
                 c => Some(c),
@@ -263,7 +263,7 @@ impl Translation<'_> {
             Escape::Same(text) if text.starts_with("\\p") || text.starts_with("\\P") => {
                 self.out.push_str(&text);
             }
-            Escape::Same(text) => return Err(format!("{text} has no meaning in a class")),
+            Escape::Same(text) => return Err(format!("{text} has no meaning in a character class")),
         }
         // `\d-z`: the hyphen after a class is a literal.
         if self.rest.next_if_eq(&'-').is_some() {
@@ -273,7 +273,7 @@ impl Translation<'_> {
     }
 }
 
-const NO_CHAR: &str = "an escape names no character";
+const NO_CHAR: &str = "an escape does not name a character";
 
 #[cfg(test)]
 mod tests {

@@ -34,7 +34,7 @@ impl Explained {
 pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
     if too_deep(value, schema.depth) {
         let expected = format!(
-            "at most {} levels of nesting, as this schema takes",
+            "at most {} levels of nesting, the limit for this schema",
             schema.depth
         );
         return vec![Problem {
@@ -55,7 +55,7 @@ pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
         Err(why) => {
             return vec![Problem {
                 path: String::new(),
-                expected: "what the schema says".to_owned(),
+                expected: "a usable schema".to_owned(),
                 got: format!("a schema that cannot be used: {why}"),
             }];
         }
@@ -80,7 +80,7 @@ fn found(schema: &Schema, validator: &Validator, value: &Value) -> Vec<Problem> 
     if !schema.cost.may_be_told(value) {
         return vec![Problem {
             path: String::new(),
-            expected: "what the schema says; there is too much to say where".to_owned(),
+            expected: "a value that fits the schema; there are too many errors to list".to_owned(),
             got: kind(value, true),
         }];
     }
@@ -227,25 +227,25 @@ fn expected(wrong: &Wrong) -> String {
         Wrong::MaxProperties { limit } => format!("at most {limit} members"),
         Wrong::MinProperties { limit } => format!("at least {limit} members"),
         Wrong::AdditionalItems { limit } => format!("at most {limit} items"),
-        Wrong::UniqueItems => "items that all differ".to_owned(),
-        Wrong::Contains => "an item of the kind that the schema names".to_owned(),
+        Wrong::UniqueItems => "unique items".to_owned(),
+        Wrong::Contains => "an item that fits "contains" of the schema".to_owned(),
         Wrong::Pattern { pattern } => format!("text that fits the pattern {pattern}"),
         Wrong::Format { format } => format!("text in the format {format}"),
         Wrong::UnevaluatedItems { .. } => "no further items".to_owned(),
         Wrong::PropertyNames { .. } => "members with names that the schema allows".to_owned(),
         Wrong::AnyOf { .. } | Wrong::OneOfNotValid { .. } => {
-            "one of the forms that the schema names".to_owned()
+            "one of the forms in the schema".to_owned()
         }
         Wrong::OneOfMultipleValid { .. } => {
-            "exactly one of the forms that the schema names, it fits several".to_owned()
+            "exactly one of the forms in the schema; it fits several".to_owned()
         }
-        Wrong::Not { .. } => "something else, the schema rules this out".to_owned(),
+        Wrong::Not { .. } => "another value; the schema excludes this one".to_owned(),
         Wrong::FalseSchema => "nothing here".to_owned(),
         Wrong::Custom { message, .. } => message.clone(),
         Wrong::BacktrackLimitExceeded { .. } => {
             "names of members that the patterns of the schema can be matched against in bounded time".to_owned()
         }
-        other => format!("what \"{}\" of the schema says", other.keyword()),
+        other => format!("a value that fits \"{}\" of the schema", other.keyword()),
     }
 }
 

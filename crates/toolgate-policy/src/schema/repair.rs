@@ -102,7 +102,7 @@ impl Repair {
             None => self.applicators |= remove(schema, &key),
         }
         let why = match key.as_str() {
-            "type" => "it names no type of JSON Schema",
+            "type" => "it does not name a type of JSON Schema",
             _ => why,
         };
         self.note(&at, why);
@@ -254,7 +254,7 @@ impl Repair {
         for key in gone {
             let mut at = path.to_vec();
             at.push(key.to_owned());
-            self.note(&at, "it holds a keyword that is not checked");
+            self.note(&at, "it contains a keyword that is not checked");
         }
     }
 }

@@ -658,7 +658,7 @@ fn words() {
         (
             json!({"uniqueItems": true}),
             json!([1, 1]),
-            ": items that all differ, an array of 2 items",
+            ": unique items, an array of 2 items",
         ),
         (
             json!({"pattern": "^a"}),

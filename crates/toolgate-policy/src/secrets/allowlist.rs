@@ -41,7 +41,7 @@ impl Allowlist {
                 "AND" | "&&" => true,
                 "OR" | "||" => false,
                 other => {
-                    let text = format!("the condition {other:?} is none; write \"OR\" or \"AND\"");
+                    let text = format!("the condition {other:?} is unknown; write \"OR\" or \"AND\"");
                     return Err((word.span().start, text));
                 }
             },
@@ -61,7 +61,7 @@ impl Allowlist {
             Some((_, "line")) => Target::Line,
             Some((word, other)) => {
                 let text = format!(
-                    "the regexTarget {other:?} is none; write \"secret\", \"match\" or \"line\""
+                    "the regexTarget {other:?} is unknown; write \"secret\", \"match\" or \"line\""
                 );
                 return Err((word.span().start, text));
             }

@@ -111,11 +111,11 @@ impl SecretRules {
             let id = rule.id.get_ref().clone();
             check_id(&rule.id)?;
             if !ids.insert(id.clone()) {
-                let text = format!("there is another rule {id:?}; give this one another id");
+                let text = format!("another rule has the id {id:?}; choose a different id");
                 return Err(wrong(rule.id.span().start, text));
             }
             match rule.left_out() {
-                Some(why) => read.notes.push(format!("rule {id:?} is left out: {why}")),
+                Some(why) => read.notes.push(format!("rule {id:?} is skipped: {why}")),
                 None => read.rules.push(rule.build(at, &shared, is_foreign)?),
             }
         }
@@ -137,7 +137,7 @@ fn check_id(id: &Spanned<String>) -> Result<(), SecretRulesError> {
     let write = "write 1 to 64 lower-case letters, digits and \"-\"";
     Err(wrong(
         id.span().start,
-        format!("the id {text:?} cannot stand in a mark; {write}"),
+        format!("the id {text:?} cannot be used in a redaction mark; {write}"),
     ))
 }
 
@@ -222,8 +222,8 @@ impl RuleTable {
     /// Returns the reason why the rule does not apply to text.
     fn left_out(&self) -> Option<&'static str> {
         match (&self.regex, &self.path, &self.required) {
-            (_, Some(_), _) => Some("it is for files of a path"),
-            (_, _, Some(_)) => Some("it needs other rules beside it"),
+            (_, Some(_), _) => Some("it applies to file paths"),
+            (_, _, Some(_)) => Some("it depends on other rules"),
             (None, ..) => Some("it has no regex"),
             _ => None,
         }
@@ -252,7 +252,7 @@ impl RuleTable {
         {
             let (is, has) = (group.get_ref(), compiled.pattern.captures_len() - 1);
             let text =
-                format!("secretGroup of rule {id:?} is {is}, and its regex has {has} groups");
+                format!("secretGroup of rule {id:?} is {is}, but its regex has {has} groups");
             return Err(wrong(group.span().start, text));
         }
         let keywords = keywords(&id, &self.keywords, &regex, is_foreign)?;
@@ -285,7 +285,7 @@ fn keywords(
         let computed = computed_keywords(regex.get_ref());
         return computed.ok_or_else(|| {
             let text = format!(
-                "rule {id:?} has no keywords, and its regex begins with no fixed text; add keywords = [\"…\"], of which one is in every match, in lower case"
+                "rule {id:?} has no keywords, and its regex does not begin with fixed text; add keywords = [\"…\"] in lower case, one of which must be in every match"
             );
             wrong(regex.span().start, text)
         });
@@ -298,7 +298,7 @@ fn keywords(
             false => Err(wrong(
                 keyword.span().start,
                 format!(
-                    "the keyword {text:?} of rule {id:?} has to have {MIN_KEYWORD_BYTES} to {MAX_KEYWORD_BYTES} characters"
+                    "the keyword {text:?} of rule {id:?} must have {MIN_KEYWORD_BYTES} to {MAX_KEYWORD_BYTES} characters"
                 ),
             )),
         }

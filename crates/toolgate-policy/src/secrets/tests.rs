@@ -308,7 +308,7 @@ regexes = ["zed-99"]
     assert_eq!(rules.len(), 2);
     assert_eq!(
         rules.notes(),
-        ["rule \"of-files\" is left out: it is for files of a path"]
+        ["rule \"of-files\" is skipped: it applies to file paths"]
     );
     let found = |text: &str| found_by(file, text).join("; ");
     assert_eq!(
@@ -357,12 +357,12 @@ fn a_rule_that_cannot_be_used_is_an_error_that_names_it() {
         (
             rule("regex = \"abcd\"\nkeywords = [\"ab\"]"),
             49,
-            "the keyword \"ab\" of rule \"acme\" has to have 3 to 64",
+            "the keyword \"ab\" of rule \"acme\" must have 3 to 64",
         ),
         (
             rule("regex = \"abcd\"\nsecretGroup = 1"),
             51,
-            "secretGroup of rule \"acme\" is 1, and its regex has 0 groups",
+            "secretGroup of rule \"acme\" is 1, but its regex has 0 groups",
         ),
         (rule("regx = \"abcd\""), 22, "unknown field `regx`"),
         (

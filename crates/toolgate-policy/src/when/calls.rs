@@ -45,7 +45,7 @@ pub(super) fn method(parser: &mut Parser, of: Expr, name: &str, at: usize) -> Re
             }
             _ => Err((
                 argument,
-                "matches needs one pattern, written out as a text".to_owned(),
+                "matches needs one pattern, written as a string literal".to_owned(),
             )),
         };
     }
@@ -81,7 +81,7 @@ fn for_each(parser: &mut Parser, each: Each, of: Expr) -> Result<Expr, Wrong> {
     if taken.contains(&name.as_str()) || parser.names.contains(&name) {
         return Err((
             at,
-            format!("{name} means something else already; take another name"),
+            format!("{name} is already defined; choose another name"),
         ));
     }
     parser.needs(",")?;
@@ -106,7 +106,7 @@ fn known(name: &str, method: bool, at: usize) -> Result<Known, Wrong> {
         } else {
             format!("value.{name}(…)")
         };
-        return Err((at, format!("{name} is written {how}")));
+        return Err((at, format!("{name} must be written as {how}")));
     }
     let names = FUNCTIONS.iter().map(|f| f.0);
     let names = names
@@ -126,7 +126,7 @@ fn checked(
     if given != count {
         return Err((
             at,
-            format!("{name} needs {count} in its brackets, not {given}"),
+            format!("the number of arguments of {name} must be {count}, not {given}"),
         ));
     }
     Ok(Expr::Call(function, parts))
@@ -142,7 +142,7 @@ fn pattern_of(text: &str) -> Result<Regex, String> {
             let wrong = wrong.to_string();
             let last = wrong.lines().last().unwrap_or_default();
             format!(
-                "this pattern is wrong: {}",
+                "this pattern is invalid: {}",
                 last.trim_start_matches("error: ")
             )
         }

@@ -193,7 +193,7 @@ impl<'a> Evaluator<'a> {
             }
             _ => {
                 let (of, is, by) = (of.name(), over.word(), index.word());
-                return wrong(format!("{of} is {is}, which {by} does not index"));
+                return wrong(format!("{of} is {is} and cannot be indexed by {by}"));
             }
         };
         found.map_or_else(|| wrong(format!("{} has no such item", of.name())), Ok)
@@ -334,7 +334,7 @@ impl<'a> Evaluator<'a> {
 
 fn a_text<'v>(of: &Expr, value: &'v V<'_>) -> Result<&'v str, Stop> {
     value.text().map_or_else(
-        || wrong(format!("{} is {}, not a text", of.name(), value.word())),
+        || wrong(format!("{} is {}, not a string", of.name(), value.word())),
         Ok,
     )
 }
@@ -342,7 +342,7 @@ fn a_text<'v>(of: &Expr, value: &'v V<'_>) -> Result<&'v str, Stop> {
 fn unlike(sides: (&Expr, &Expr), left: &V<'_>, right: &V<'_>) -> String {
     let (a, b) = (sides.0.name(), sides.1.name());
     let (left, right) = (left.word(), right.word());
-    format!("{a} is {left} and {b} is {right}, which do not go together")
+    format!("{a} is {left} and {b} is {right}, which cannot be combined")
 }
 
 /// Returns an integer if it is in the range of JSON integers: `i64::MIN` to `u64::MAX`.
@@ -350,7 +350,7 @@ fn whole<'a>(int: i128) -> Given<'a> {
     if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&int) {
         Ok(V::Int(int))
     } else {
-        wrong("a number grows beyond 64 bits")
+        wrong("a number exceeds 64 bits")
     }
 }
 
@@ -362,7 +362,7 @@ fn count<'a>(binary: Binary, left: &V<'_>, right: &V<'_>) -> Option<Given<'a>> {
             Binary::Add => whole(a + b),
             Binary::Subtract => whole(a - b),
             Binary::Multiply => a.checked_mul(*b).map_or(whole(i128::MAX), whole),
-            Binary::Divide | Binary::Remainder if *b == 0 => wrong("a number is divided by 0"),
+            Binary::Divide | Binary::Remainder if *b == 0 => wrong("a number is divided by zero"),
             Binary::Divide => whole(a / b),
             _ => whole(a % b),
         }),
@@ -378,7 +378,7 @@ fn count<'a>(binary: Binary, left: &V<'_>, right: &V<'_>) -> Option<Given<'a>> {
             Some(if finite {
                 Ok(V::Float(float))
             } else {
-                wrong("a number grows beyond all")
+                wrong("a number overflows")
             })
         }
         _ => None,
@@ -399,7 +399,7 @@ fn to_int<'a>(of: &Expr, value: &V<'_>) -> Given<'a> {
         other => match other.text().map(str::parse::<i64>) {
             Some(Ok(int)) => Ok(V::Int(int.into())),
             _ => wrong(format!(
-                "{} is {} that names no whole number",
+                "{} is {} that is not an integer",
                 of.name(),
                 other.word()
             )),
@@ -413,7 +413,7 @@ fn to_text<'a>(of: &Expr, value: V<'a>) -> Given<'a> {
         V::Int(int) => Ok(V::Made(int.to_string().into())),
         V::Text(_) | V::Made(_) => Ok(value),
         other => wrong(format!(
-            "{} is {}, which string does not take",
+            "{} is {}, which string() does not accept",
             of.name(),
             other.word()
         )),

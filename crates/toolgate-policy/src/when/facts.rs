@@ -48,10 +48,10 @@ impl<'a> Facts<'a> {
 
     pub(super) fn args(&'a self) -> Result<&'a Map<String, Value>, String> {
         let Some(arguments) = self.arguments else {
-            return Err("there are no arguments to look at".to_owned());
+            return Err("there are no arguments to evaluate".to_owned());
         };
         if arguments.raw().lossy() {
-            return Err("args holds a number that no machine type holds exactly".to_owned());
+            return Err("args has a number that cannot be represented exactly".to_owned());
         }
         let value = self.instead.unwrap_or_else(|| arguments.value());
         value
@@ -85,7 +85,7 @@ impl<'a> Facts<'a> {
 
     fn moment(&self, fact: Fact) -> Result<V<'a>, String> {
         let since = self.time.duration_since(UNIX_EPOCH);
-        let unix = since.map_err(|_| "the clock stands before 1970")?.as_secs();
+        let unix = since.map_err(|_| "the system clock is before 1970")?.as_secs();
         let days = unix / 86_400;
         Ok(match fact {
             Fact::Hour => V::Int((unix / 3600 % 24).into()),

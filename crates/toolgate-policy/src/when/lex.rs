@@ -68,10 +68,10 @@ fn sign(rest: &str, first: char) -> Result<(Word, usize), String> {
         return Ok((Word::Sign(sign), sign.len()));
     }
     Err(match first {
-        '=' => "a single = compares nothing; write ==".to_owned(),
-        '&' => "a single & is no operator; write &&".to_owned(),
-        '|' => "a single | is no operator; write ||".to_owned(),
-        other => format!("{other:?} means nothing here"),
+        '=' => "a single = is not an operator; write ==".to_owned(),
+        '&' => "a single & is not an operator; write &&".to_owned(),
+        '|' => "a single | is not an operator; write ||".to_owned(),
+        other => format!("{other:?} is not expected here"),
     })
 }
 
@@ -80,7 +80,7 @@ fn name(rest: &str) -> Result<(Word, usize), String> {
     let length = rest.find(|c| !more(c)).unwrap_or(rest.len());
     if rest[length..].starts_with(['"', '\'']) && length <= 2 {
         return Err(
-            "texts with a letter before the quote (raw texts, bytes) are not supported".to_owned(),
+            "strings with a prefix (raw strings, bytes) are not supported".to_owned(),
         );
     }
     Ok((Word::Name(rest[..length].to_owned()), length))
@@ -93,7 +93,7 @@ fn number(rest: &str) -> Result<(Word, usize), String> {
         from + more.count()
     };
     if rest.starts_with("0x") {
-        return Err("numbers are written in tens".to_owned());
+        return Err("hexadecimal numbers are not supported".to_owned());
     }
     let (mut end, mut float) = (digits(0), false);
     if bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
@@ -118,7 +118,7 @@ fn number(rest: &str) -> Result<(Word, usize), String> {
     let unsigned = usize::from(!float && matches!(bytes.get(end), Some(b'u' | b'U')));
     match bytes.get(end + unsigned) {
         Some(b) if b.is_ascii_alphanumeric() || *b == b'_' => {
-            Err("a letter follows the number at once".to_owned())
+            Err("a letter follows the number directly".to_owned())
         }
         _ => Ok((word, end + unsigned)),
     }
@@ -135,7 +135,7 @@ fn quoted(rest: &str, quote: char) -> Result<(Word, usize), String> {
             c => text.push(c),
         }
     }
-    Err(format!("this text has no end; {quote} is missing"))
+    Err(format!("this string is not closed; {quote} is missing"))
 }
 
 fn escape(chars: &mut impl Iterator<Item = (usize, char)>) -> Result<char, String> {
@@ -147,11 +147,11 @@ fn escape(chars: &mut impl Iterator<Item = (usize, char)>) -> Result<char, Strin
         Some('x') => 2,
         Some('u') => 4,
         Some('U') => 8,
-        _ => return Err("this escape is not known; write \\\\ for a backslash".to_owned()),
+        _ => return Err("this escape is unknown; write \\\\ for a backslash".to_owned()),
     };
     let hex: String = chars.take(digits).map(|(_, c)| c).collect();
     let whole = hex.len() == digits && hex.bytes().all(|b| b.is_ascii_hexdigit());
     let code = u32::from_str_radix(&hex, 16).ok().filter(|_| whole);
     code.and_then(char::from_u32)
-        .ok_or_else(|| format!("this escape needs {digits} digits that name a character"))
+        .ok_or_else(|| format!("this escape needs {digits} hexadecimal digits of a character"))
 }

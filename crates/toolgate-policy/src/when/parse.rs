@@ -32,7 +32,7 @@ pub(super) fn parse(text: &str, deepest: usize) -> Result<Expr, Wrong> {
     match parser.peek() {
         Word::End if matches!(expr.gives(), Gives::Bool | Gives::Unknown) => Ok(expr),
         Word::End => {
-            let wrong = format!("gives {}, not true or false", expr.gives().word());
+            let wrong = format!("the condition evaluates to {}, not true or false", expr.gives().word());
             Err((0, wrong))
         }
         _ => Err(parser.unexpected("an operator or the end")),
@@ -72,15 +72,15 @@ impl Parser {
 
     fn unexpected(&self, wanted: &str) -> Wrong {
         let found = match self.peek() {
-            Word::End => "the condition ends".to_owned(),
-            Word::Name(name) => format!("{name} stands"),
-            Word::Sign(sign) => format!("{sign} stands"),
-            Word::Int(_) | Word::Float(_) => "a number stands".to_owned(),
-            Word::Text(_) => "a text stands".to_owned(),
+            Word::End => "unexpected end of the condition".to_owned(),
+            Word::Name(name) => format!("unexpected {name}"),
+            Word::Sign(sign) => format!("unexpected {sign}"),
+            Word::Int(_) | Word::Float(_) => "unexpected number".to_owned(),
+            Word::Text(_) => "unexpected string".to_owned(),
         };
         (
             self.at(),
-            format!("{found} here, where {wanted} should stand"),
+            format!("{found}, expected {wanted}"),
         )
     }
 
@@ -122,7 +122,7 @@ impl Parser {
         for (at, part) in &parts {
             if !matches!(part.gives(), Gives::Bool | Gives::Unknown) {
                 let gives = part.gives().word();
-                let wrong = format!("{sign} joins what is true or false; here stands {gives}");
+                let wrong = format!("{sign} needs true or false on both sides, not {gives}");
                 return Err((*at, wrong));
             }
         }
@@ -138,13 +138,13 @@ impl Parser {
         self.next += 1;
         let right = self.operation(0)?;
         if self.compares().is_some() {
-            let wrong = "comparisons do not chain; join two with &&".to_owned();
+            let wrong = "comparisons cannot be chained; join two with &&".to_owned();
             return Err((self.at(), wrong));
         }
         let (l, r) = (left.gives(), right.gives());
         let known = |gives| !matches!(gives, Gives::Unknown | Gives::Null);
         if binary != Binary::In && known(l) && known(r) && l != r {
-            let wrong = format!("compares {} with {}", l.word(), r.word());
+            let wrong = format!("cannot compare {} with {}", l.word(), r.word());
             return Err((at, wrong));
         }
         Ok(Expr::Binary(binary, Box::new([left, right])))
@@ -205,7 +205,7 @@ impl Parser {
         match of {
             of if of.gives() != wanted && of.gives() != Gives::Unknown => {
                 let (sign, gives) = (if not { "!" } else { "-" }, of.gives().word());
-                Err((at, format!("{sign} stands before {gives}")))
+                Err((at, format!("{sign} cannot be applied to {gives}")))
             }
             Expr::Int(int) => Ok(Expr::Int(-int)),
             Expr::Float(float) => Ok(Expr::Float(-float)),
@@ -323,7 +323,7 @@ impl Parser {
         });
         if !self.takes(".") {
             let fields: Vec<&str> = fields.map(|(field, _)| field).collect();
-            let wrong = format!("{of} is no value; its fields are {}", fields.join(", "));
+            let wrong = format!("{of} is not a value; its fields are {}", fields.join(", "));
             return Err((at, wrong));
         }
         let at = self.at();

@@ -98,42 +98,42 @@ fn what_cannot_be_told_is_an_error() {
         (
             "args.path == 'x'",
             json!({"path": ["x"]}),
-            "args.path is a list and a value is a text, which do not go together",
+            "args.path is a list and a value is a string, which cannot be combined",
         ),
         (
             "args.path != 'x'",
             json!({"path": 1}),
-            "args.path is a number and a value is a text, which do not go together",
+            "args.path is a number and a value is a string, which cannot be combined",
         ),
         (
             "args.n < 3",
             json!({"n": "2"}),
-            "args.n is a text and a value is a number, which do not go together",
+            "args.n is a string and a value is a number, which cannot be combined",
         ),
         (
             "args.n + 0.5 == 1.0",
             json!({"n": 1}),
-            "args.n is a number and a value is a number, which do not go together",
+            "args.n is a number and a value is a number, which cannot be combined",
         ),
         (
             "args.path.startsWith('/')",
             json!({"path": null}),
-            "args.path is null, not a text",
+            "args.path is null, not a string",
         ),
         (
             "args.path.matches('/')",
             json!({"path": 1}),
-            "args.path is a number, not a text",
+            "args.path is a number, not a string",
         ),
         (
             "args.path",
             json!({"path": "yes"}),
-            "it gives a text, not true or false",
+            "it evaluates to a string, not true or false",
         ),
         (
             "!args.path",
             json!({"path": "yes"}),
-            "args.path is a text, not true or false",
+            "args.path is a string, not true or false",
         ),
         (
             "args.l[2] == 1",
@@ -148,12 +148,12 @@ fn what_cannot_be_told_is_an_error() {
         (
             "args.l['a'] == 1",
             json!({"l": [1, 2]}),
-            "args.l is a list, which a text does not index",
+            "args.l is a list and cannot be indexed by a string",
         ),
         (
             "args.l.all(x, x > 0)",
             json!({"l": [1, "a"]}),
-            "x is a text and a value is a number, which do not go together",
+            "x is a string and a value is a number, which cannot be combined",
         ),
         (
             "args.l.all(x, x > 0)",
@@ -163,7 +163,7 @@ fn what_cannot_be_told_is_an_error() {
         (
             "args.n in [1, 2]",
             json!({"n": "1"}),
-            "args.n is a text and a value is a number, which do not go together",
+            "args.n is a string and a value is a number, which cannot be combined",
         ),
         (
             "size(args.n) == 1",
@@ -173,22 +173,22 @@ fn what_cannot_be_told_is_an_error() {
         (
             "1 / args.n == 1",
             json!({"n": 0}),
-            "a number is divided by 0",
+            "a number is divided by zero",
         ),
         (
             "args.n * args.n > 0",
             json!({"n": u64::MAX}),
-            "a number grows beyond 64 bits",
+            "a number exceeds 64 bits",
         ),
         (
             "args.n * args.n > 0.0",
             json!({"n": 1e300}),
-            "a number grows beyond all",
+            "a number overflows",
         ),
         (
             "int(args.n) == 1",
             json!({"n": "1x"}),
-            "args.n is a text that names no whole number",
+            "args.n is a string that is not an integer",
         ),
         ("has(args.a.b)", json!({}), "args.a is missing"),
     ] {
@@ -215,7 +215,7 @@ fn a_part_that_decides_stands_above_one_that_cannot_be_told() {
 #[test]
 fn numbers_that_are_not_exact_are_not_judged() {
     let args = r#"{"n": 123456789012345678901234567890, "ok": 1}"#;
-    let why = "args holds a number that no machine type holds exactly";
+    let why = "args has a number that cannot be represented exactly";
     assert_eq!(judged_raw("args.ok == 1", args), Err(why.to_owned()));
     assert_eq!(judged_raw("server == 'files'", args), Ok(true));
 }
@@ -228,16 +228,16 @@ fn wrong_conditions_are_refused_with_their_place() {
         ("  // nothing", "column 1: the condition is empty"),
         (
             "args.n = 3",
-            "column 8: a single = compares nothing; write ==",
+            "column 8: a single = is not an operator; write ==",
         ),
-        ("a & b", "column 3: a single & is no operator; write &&"),
+        ("a & b", "column 3: a single & is not an operator; write &&"),
         (
             "args.n == 3 &&",
-            "column 15: the condition ends here, where a value should stand",
+            "column 15: unexpected end of the condition, expected a value",
         ),
         (
             "args.n == 3 or true",
-            "column 13: or stands here, where an operator or the end should stand",
+            "column 13: unexpected or, expected an operator or the end",
         ),
         (
             "arg.n == 3",
@@ -257,7 +257,7 @@ fn wrong_conditions_are_refused_with_their_place() {
         ),
         (
             "caller == 'me'",
-            "column 1: caller is no value; its fields are name",
+            "column 1: caller is not a value; its fields are name",
         ),
         (
             "args.a.startswith('b')",
@@ -265,11 +265,11 @@ fn wrong_conditions_are_refused_with_their_place() {
         ),
         (
             "startsWith(args.a, 'b')",
-            "column 1: startsWith is written value.startsWith(…)",
+            "column 1: startsWith must be written as value.startsWith(…)",
         ),
         (
             "args.a.startsWith()",
-            "column 8: startsWith needs 1 in its brackets, not 0",
+            "column 8: the number of arguments of startsWith must be 1, not 0",
         ),
         (
             "exec('rm')",
@@ -281,40 +281,40 @@ fn wrong_conditions_are_refused_with_their_place() {
         ),
         (
             "args.l.all(args, true)",
-            "column 12: args means something else already; take another name",
+            "column 12: args is already defined; choose another name",
         ),
         (
             "args.l.all(x, x.all(x, true))",
-            "column 21: x means something else already; take another name",
+            "column 21: x is already defined; choose another name",
         ),
         (
             "args.l.all(1, true)",
-            "column 12: a number stands here, where a name for each item should stand",
+            "column 12: unexpected number, expected a name for each item",
         ),
         (
             "args.a.matches(args.b)",
-            "column 16: matches needs one pattern, written out as a text",
+            "column 16: matches needs one pattern, written as a string literal",
         ),
         (
             "args.a.matches('(')",
-            "column 16: this pattern is wrong: unclosed group",
+            "column 16: this pattern is invalid: unclosed group",
         ),
         (
             "args.a.matches('(a{1000}){1000}')",
             "column 16: this pattern needs more than 262144 bytes",
         ),
-        ("'a", "column 1: this text has no end; ' is missing"),
+        ("'a", "column 1: this string is not closed; ' is missing"),
         (
             "'\\q' == ''",
-            "column 1: this escape is not known; write \\\\ for a backslash",
+            "column 1: this escape is unknown; write \\\\ for a backslash",
         ),
         (
             "'\\u12' == ''",
-            "column 1: this escape needs 4 digits that name a character",
+            "column 1: this escape needs 4 hexadecimal digits of a character",
         ),
         (
             "r'a' == ''",
-            "column 1: texts with a letter before the quote (raw texts, bytes) are not supported",
+            "column 1: strings with a prefix (raw strings, bytes) are not supported",
         ),
         (
             "{'a': 1} == args",
@@ -325,42 +325,42 @@ fn wrong_conditions_are_refused_with_their_place() {
             "column 1: this number is too large",
         ),
         ("1e999 == 1.0", "column 1: this number is too large"),
-        ("0x10 == 16", "column 1: numbers are written in tens"),
-        ("1a == 1", "column 1: a letter follows the number at once"),
+        ("0x10 == 16", "column 1: hexadecimal numbers are not supported"),
+        ("1a == 1", "column 1: a letter follows the number directly"),
         (
             "args.n == 1 == true",
-            "column 13: comparisons do not chain; join two with &&",
+            "column 13: comparisons cannot be chained; join two with &&",
         ),
-        ("1 == 'a'", "column 3: compares a number with a text"),
+        ("1 == 'a'", "column 3: cannot compare a number with a string"),
         (
             "time.hour == '9'",
-            "column 11: compares a number with a text",
+            "column 11: cannot compare a number with a string",
         ),
         (
             "args.n + 1 || 2",
-            "column 15: || joins what is true or false; here stands a number",
+            "column 15: || needs true or false on both sides, not a number",
         ),
-        ("!3", "column 2: ! stands before a number"),
-        ("-'a' == 1", "column 2: - stands before a text"),
-        ("size(args)", "column 1: gives a number, not true or false"),
-        ("'true'", "column 1: gives a text, not true or false"),
+        ("!3", "column 2: ! cannot be applied to a number"),
+        ("-'a' == 1", "column 2: - cannot be applied to a string"),
+        ("size(args)", "column 1: the condition evaluates to a number, not true or false"),
+        ("'true'", "column 1: the condition evaluates to a string, not true or false"),
         (
             "(args.on",
-            "column 9: the condition ends here, where ) should stand",
+            "column 9: unexpected end of the condition, expected )",
         ),
         (
             "args.l[1",
-            "column 9: the condition ends here, where ] should stand",
+            "column 9: unexpected end of the condition, expected ]",
         ),
         (
             "args.\"a\"",
-            "column 6: a text stands here, where the name of a field should stand",
+            "column 6: unexpected string, expected the name of a field",
         ),
         (
             "args.on ? true",
-            "column 15: the condition ends here, where : should stand",
+            "column 15: unexpected end of the condition, expected :",
         ),
-        ("args.größe == 1", "column 8: 'ö' means nothing here"),
+        ("args.größe == 1", "column 8: 'ö' is not expected here"),
         (
             "args.a\n  && arg.b",
             "line 2, column 6: unknown name arg; do you mean args?",

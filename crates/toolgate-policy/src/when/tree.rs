@@ -133,7 +133,7 @@ impl Gives {
         match self {
             Gives::Bool => "true or false",
             Gives::Number => "a number",
-            Gives::Text => "a text",
+            Gives::Text => "a string",
             Gives::List => "a list",
             Gives::Null => "null",
             Gives::Unknown => "anything",

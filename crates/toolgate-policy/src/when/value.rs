@@ -46,7 +46,7 @@ impl<'a> V<'a> {
             V::Null => "null",
             V::Bool(_) => "true or false",
             V::Int(_) | V::Float(_) => "a number",
-            V::Text(_) | V::Made(_) => "a text",
+            V::Text(_) | V::Made(_) => "a string",
             V::List(_) | V::Array(_) => "a list",
             V::Object(_) => "an object",
         }

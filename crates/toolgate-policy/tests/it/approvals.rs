@@ -266,7 +266,7 @@ async fn nobody_decides_in_time() {
     );
     assert_eq!(
         text(outcome),
-        "denied: nobody approved this call within 10 min"
+        "denied: the call was not approved within 10 min"
     );
     assert!(matches!(
         yes(&world, &questions).await,
@@ -491,7 +491,7 @@ async fn a_desk_has_room_for_so_many() {
         call
     };
     world.asked(&of("b", 1)).await;
-    assert!(text(world.go(of("c", 1)).await).contains("too many calls wait"));
+    assert!(text(world.go(of("c", 1)).await).contains("too many approvals are pending"));
     // A decision makes room.
     world
         .route

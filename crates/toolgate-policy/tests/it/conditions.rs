@@ -58,7 +58,7 @@ async fn a_rule_over_arguments_refuses_and_hides_nothing() {
 
 #[tokio::test]
 async fn what_cannot_be_judged_falls_to_the_stricter_side() {
-    let trouble = "its condition cannot be judged: args.b is missing";
+    let trouble = "its condition cannot be evaluated: args.b is missing";
     // An allow does not speak: the default asks.
     let allow = world(vec![when("demo.add", "args.b == 1", Then::Allow)]);
     allow.asked(&allow.call("add", json!({"a": 1}))).await;
@@ -87,7 +87,7 @@ async fn an_allow_that_was_passed_over_is_in_the_record() {
         rule("demo.look", Then::Allow),
     ]);
     world.go(world.call("look", json!({}))).await.unwrap();
-    let why = "rule for demo.look: its condition cannot be judged: args.b is missing";
+    let why = "rule for demo.look: its condition cannot be evaluated: args.b is missing";
     assert_eq!(
         world.events("call.begin")[0]["trail"],
         json!([step("passed", why), step("allow", "rule for demo.look")])
@@ -106,7 +106,7 @@ async fn an_expression_that_never_ends_denies() {
     let refused = text(world.go(world.call("look", json!({"l": numbers}))).await);
     assert_eq!(
         refused,
-        "refused: rule for demo.look: its condition cannot be judged: it takes more than 100000 steps"
+        "refused: rule for demo.look: its condition cannot be evaluated: it takes more than 100000 steps"
     );
 }
 

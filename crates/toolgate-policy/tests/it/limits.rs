@@ -60,7 +60,7 @@ async fn silence_ends_a_call() {
     assert_eq!(outcome.as_ref().unwrap_err().kind(), &Kind::Late);
     assert_eq!(
         text(outcome),
-        "timed out after 60 s without an answer or progress"
+        "timed out after 60 s without a response or progress"
     );
     assert_eq!(world.events("call.end")[0]["out"], "timeout");
 }
@@ -77,7 +77,7 @@ async fn progress_buys_time_up_to_a_hard_cap() {
     assert_eq!((took.as_secs(), dropped), (900, true));
     assert_eq!(
         text(outcome),
-        "timed out after 15 min, the most that any call may take"
+        "timed out after 15 min, the maximum duration of a call"
     );
 }
 

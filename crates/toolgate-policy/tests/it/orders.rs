@@ -449,7 +449,7 @@ async fn what_changes_while_the_yes_is_used_does_not_leave() {
     let (outcome, ()) = tokio::join!(go, meanwhile);
     assert_eq!(
         text(outcome),
-        "refused: it changed after a person approved it; call it again"
+        "refused: the definition changed after a person approved the call; call it again"
     );
     assert_eq!(a.reached(), 0);
 }

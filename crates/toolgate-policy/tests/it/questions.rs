@@ -208,9 +208,9 @@ async fn an_answer_that_does_not_fit_its_form_ends_the_call() {
             ),
             (
                 json!({"action": "maybe"}),
-                Some("none of accept, decline and cancel"),
+                Some("must be accept, decline or cancel"),
             ),
-            (json!(7), Some("none of accept")),
+            (json!(7), Some("must be accept")),
             (
                 json!({"action": "accept", "content": {"name": "a", "n": 1}}),
                 None,

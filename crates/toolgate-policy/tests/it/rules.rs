@@ -252,7 +252,7 @@ async fn so_often_and_no_more() {
     let error = refused(&world, "look", json!({})).await;
     assert_eq!(
         error.public(),
-        "rate limit of demo.look: 5 per minute; again in 12 s"
+        "rate limit of demo.look: 5 per minute; retry in 12 s"
     );
     let Kind::Busy(Some(wait)) = error.kind() else {
         panic!()

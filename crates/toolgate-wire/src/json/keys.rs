@@ -13,7 +13,7 @@ pub(super) struct Keys<'a> {
     /// Hash set of all keys, once there are many. Boxed, because few objects have so many.
     #[expect(
         clippy::box_collection,
-        reason = "one word in each object that is open"
+        reason = "one pointer in each open object"
     )]
     many: Option<Box<HashSet<Cow<'a, str>>>>,
 }

@@ -105,19 +105,19 @@ impl ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
-            ReadErrorKind::Empty => "there is no JSON value",
+            ReadErrorKind::Empty => "the text is empty",
             ReadErrorKind::Utf8 => "the text is not UTF-8",
             ReadErrorKind::ByteOrderMark => "the text begins with a byte order mark",
             ReadErrorKind::Syntax => "the text is not JSON",
             ReadErrorKind::Number => "a number is too long",
-            ReadErrorKind::LoneSurrogate => "a string has half a surrogate pair",
-            ReadErrorKind::TrailingBytes => "something follows the JSON value",
-            ReadErrorKind::DuplicateKey => "a key stands twice in one object, or has a U+0000",
+            ReadErrorKind::LoneSurrogate => "a string has a lone surrogate",
+            ReadErrorKind::TrailingBytes => "other text follows the JSON value",
+            ReadErrorKind::DuplicateKey => "an object has a duplicate key, or a key with U+0000",
             ReadErrorKind::TooDeep => "the JSON is nested too deep",
             ReadErrorKind::TooLarge => "the JSON is too large",
             ReadErrorKind::TooManyKeys => "an object has too many members",
             ReadErrorKind::TooManyElements => "the JSON has too many values",
-            ReadErrorKind::NoRoom => "too many bytes are in flight for it; try again later",
+            ReadErrorKind::NoRoom => "too many bytes are in flight; try again later",
         };
         write!(f, "{what} (at byte {})", self.offset)
     }

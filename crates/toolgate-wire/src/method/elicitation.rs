@@ -47,7 +47,7 @@ impl Request {
             })
         };
         let requests: Option<Vec<Request>> = map.members().map(read).collect();
-        requests.ok_or("a question has no \"method\"")
+        requests.ok_or("an input request has no \"method\"")
     }
 
     /// Writes requests as the member `inputRequests`.

@@ -174,7 +174,7 @@ impl Task {
         };
         let number = |key: &str| json.get(key).and_then(|v| u64::try_from(v.i64()?).ok());
         let status = text("status").and_then(|word| Status::read(&word));
-        let status = status.ok_or("the task has no \"status\" that is known")?;
+        let status = status.ok_or("the task has no known \"status\"")?;
         let detail = match words {
             Words::Extension => detail(status, json)?,
             _ => Detail::None,
@@ -231,7 +231,7 @@ fn detail(status: Status, json: &Json) -> Result<Detail, &'static str> {
         Status::Failed => {
             let error = json.get("error");
             let error =
-                error.map(|e| RpcError::read(&e).ok_or("the \"error\" of the task is none"));
+                error.map(|e| RpcError::read(&e).ok_or("the \"error\" of the task is invalid"));
             error.transpose()?.map_or(Detail::None, Detail::Error)
         }
         Status::Working | Status::Cancelled => Detail::None,

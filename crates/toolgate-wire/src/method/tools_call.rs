@@ -35,7 +35,7 @@ impl ToolResult {
             Some(blocks) if blocks.kind() == Kind::Array => blocks,
             // Servers omit an empty array, and the official SDKs accept that.
             None => Json::from_value(&serde_json::json!([])),
-            Some(_) => return Err("the \"content\" of the result is no array"),
+            Some(_) => return Err("the \"content\" of the result is not an array"),
         };
         let content: Option<Vec<Content>> = content.items().map(Content::read).collect();
         let content = content.ok_or("a block of \"content\" has no \"type\"")?;

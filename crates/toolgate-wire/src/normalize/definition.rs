@@ -125,7 +125,7 @@ fn wrong_uri(kind: ItemKind, json: &Json) -> Option<String> {
             "its \"uriTemplate\" is not a URI template (RFC 6570)"
         }
         ItemKind::Resource if !is_uri(&uri) => {
-            "its \"uri\" is not a URI (RFC 3986): it needs a scheme, and spaces and other characters that URIs do not have must be percent-encoded"
+            "its \"uri\" is not a URI (RFC 3986): it needs a scheme, and spaces and other characters that are not allowed in URIs must be percent-encoded"
         }
         _ => return None,
     };

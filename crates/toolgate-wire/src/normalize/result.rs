@@ -51,7 +51,7 @@ fn list(
     let mut same = !alone;
     if alone {
         repairs.add(format!(
-            "\"{key}\" is not an array; it is read as one of one element"
+            "\"{key}\" is not an array; it is read as an array of one element"
         ));
     }
     let mut mended = ArrayWriter::new();

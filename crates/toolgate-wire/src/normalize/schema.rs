@@ -16,7 +16,7 @@ pub(super) fn input(schema: Option<Json>, repairs: &mut Repairs) -> (Json, Optio
             let never = any().with("not", &empty());
             (
                 never,
-                Some("its \"inputSchema\" is false: no arguments fit".to_owned()),
+                Some("its \"inputSchema\" is false: no arguments match it".to_owned()),
             )
         }
         Kind::Null | Kind::Bool => {

@@ -43,7 +43,7 @@ impl Joint {
             let stale = Arc::new(watch::Sender::new(Stale::default()));
             #[allow(
                 clippy::disallowed_methods,
-                reason = "outlives the one who asks; ended with `Running`"
+                reason = "outlives the subscriber; aborted on drop"
             )]
             let task = tokio::spawn(join(all, stale.clone()));
             *running = Some(Running { stale, task });

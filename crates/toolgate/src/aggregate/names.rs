@@ -50,12 +50,12 @@ pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), B
             })
         };
         match *prefix {
-            "" if prefixes.len() > 1 => return bad("only a single server can do without one"),
-            p if p.len() > MAX_PREFIX_CHARS => return bad("it has more than 32 characters"),
+            "" if prefixes.len() > 1 => return bad("it is empty, which is only allowed for a single server"),
+            p if p.len() > MAX_PREFIX_CHARS => return bad("it is longer than 32 characters"),
             p if !p.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
-                return bad("it may only have letters, digits and \"-\"");
+                return bad("it may contain only letters, digits and \"-\"");
             }
-            p if !seen.insert(p) => return bad("another server has it"),
+            p if !seen.insert(p) => return bad("another server already uses it"),
             _ => {}
         }
     }
@@ -68,7 +68,7 @@ pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result
     match prefixes.contains(&"") {
         true => Err(BadPrefix {
             prefix: String::new(),
-            reason: "what is put into a server needs a name",
+            reason: "a mounted server needs a name",
         }),
         false => check(prefixes.into_iter()),
     }

@@ -181,7 +181,7 @@ impl Overrides {
         let is = |tool: &&String| items.iter().any(|item| item.def.name() == **tool);
         if let Some(strange) = self.0.keys().find(|tool| !is(tool)) {
             let known: Vec<&str> = items.iter().map(|item| item.def.name()).collect();
-            let why = format!("it is not there; there are {}", known.join(", "));
+            let why = format!("the server has no such tool; it has {}", known.join(", "));
             return Err((strange.clone(), why));
         }
         let mut shown = Vec::new();
@@ -218,7 +218,7 @@ impl Overrides {
             }
             let stranger = over.stranger(&item.def.input_schema())?;
             Some(format!(
-                "the configuration sets its argument {stranger:?}, which it does not have"
+                "the configuration sets its argument {stranger:?}, which the tool does not accept"
             ))
         });
         let name = over.and_then(|over| over.name.clone());
@@ -253,7 +253,7 @@ fn clash(items: &[Arc<Item>], faces: &[Face<'_>]) -> Option<Vec<(usize, String)>
             let others = of.iter().filter(|other| *other != at);
             let others: Vec<&str> = others.map(|other| items[*other].def.name()).collect();
             let why = format!(
-                "the configuration gives the name {name:?} to it and to {}",
+                "the configuration gives the name {name:?} to this tool and to {}",
                 others.join(", ")
             );
             clash.push((*at, why));

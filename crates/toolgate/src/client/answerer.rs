@@ -58,7 +58,7 @@ impl Link {
         let (go, ready) = tokio::sync::oneshot::channel::<()>();
         #[allow(
             clippy::disallowed_methods,
-            reason = "an edge owns the answers to its peer's questions and aborts them"
+            reason = "answers to the server's requests; aborted when the connection is lost"
         )]
         let task = tokio::spawn(async move {
             if ready.await.is_ok() {
@@ -81,8 +81,8 @@ impl Link {
             .session
             .accept(id, task)
             .map_err(|refusal| match refusal {
-                Refusal::Duplicate => "a request of this id is in flight already",
-                Refusal::TooMany => "too many questions at once",
+                Refusal::Duplicate => "a request with this id is in flight already",
+                Refusal::TooMany => "too many input requests at once",
             })
     }
 
@@ -125,7 +125,7 @@ impl Link {
     pub(super) fn stray(&self) {
         self.notes.count(
             Trouble::StrayNotification,
-            "it sent a notification that belongs to no call",
+            "it sent a notification that belongs to no call or subscription",
         );
     }
 }

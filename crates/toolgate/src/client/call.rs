@@ -131,7 +131,7 @@ pub(super) fn outcome(
             granted,
         )?)),
         Some(other) => Err(format!(
-            "\"resultType\" is \"{}\", which is not known here",
+            "\"resultType\" is \"{}\", which this client does not support",
             harmless(other, 60)
         )),
     }
@@ -180,7 +180,7 @@ pub(super) fn asked(requests: Vec<Request>, granted: &Abilities) -> Result<Quest
 fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
     if request.key == APPROVAL {
         return Err(format!(
-            "a question has the key {APPROVAL:?}, which is ours"
+            "an input request has the key {APPROVAL:?}, which is reserved"
         ));
     }
     let url = request.is_url();
@@ -203,12 +203,12 @@ fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
         elicitation::ROOTS => (AskKind::Roots, granted.roots),
         _ => {
             let method = harmless(&method, 60);
-            return Err(format!("it asks by \"{method}\", which is not known here"));
+            return Err(format!("an input request has the method \"{method}\", which this client does not support"));
         }
     };
     if !may {
         return Err(format!(
-            "it asks by {method:?}, for which the caller declared no ability"
+            "an input request has the method {method:?}, for which the caller declared no capability"
         ));
     }
     Ok(Ask { key, kind })

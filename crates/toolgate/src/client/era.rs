@@ -37,7 +37,7 @@ pub struct AsksByResult {
 
 impl fmt::Display for AsksByResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the server asks by a result, which a session cannot carry")
+        f.write_str("the server requests input by a result, which a session does not support")
     }
 }
 
@@ -106,8 +106,8 @@ impl EraRefusal {
     pub(super) fn advice(self, options: &RemoteOptions) -> String {
         let server = &options.origin.server;
         let (cause, stateless) = match self {
-            EraRefusal::AsksByResult { .. } => ("in a session the server cannot ask this", true),
-            EraRefusal::AsksByRequest => ("the server can ask this only in a session", false),
+            EraRefusal::AsksByResult { .. } => ("the server cannot request this input in a session", true),
+            EraRefusal::AsksByRequest => ("the server can request this input only in a session", false),
         };
         let newest = dialect::ALL.iter().find(|d| d.stateless == stateless);
         let revision = newest.map_or("", |d| d.revision);

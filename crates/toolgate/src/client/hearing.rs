@@ -96,7 +96,7 @@ impl Heard {
         // A server that never answers must not block listeners to other resources.
         let _ = timeout(limit, answers).await;
         if !open.is_empty() {
-            let words = "it refused to tell changes of a resource, or did not answer";
+            let words = "it refused a resource subscription, or did not answer";
             link.notes.say(words);
         }
         open.iter().for_each(|uri| self.refused(uri));
@@ -125,7 +125,7 @@ impl Renewal {
         };
         #[allow(
             clippy::disallowed_methods,
-            reason = "an edge: sessions end while nobody waits; ended with `Remote`"
+            reason = "renews sessions in the background; aborted on drop"
         )]
         Renewal(tokio::spawn(renew))
     }

@@ -95,7 +95,7 @@ impl Link {
         }
         if read.repaired {
             self.notes
-                .say("half a surrogate pair in a message of it became U+FFFD");
+                .say("an unpaired surrogate in one of its messages was replaced with U+FFFD");
         }
         Ok(read.json)
     }
@@ -159,7 +159,7 @@ impl Link {
         if stateless {
             return self.notes.count(
                 Trouble::StrayRequest,
-                "it sent a request, which 2026-07-28 does not have",
+                "it sent a request, which 2026-07-28 does not allow",
             );
         }
         if self.put(id, method, params) || self.passes_on(id, method, params, of) {
@@ -170,7 +170,7 @@ impl Link {
             _ => {
                 self.notes.count(
                     Trouble::StrayRequest,
-                    "it sent a request for an ability that was not declared",
+                    "it sent a request for a capability that was not declared",
                 );
                 Err(RpcError::new(
                     code::METHOD_NOT_FOUND,
@@ -224,7 +224,7 @@ impl Link {
             }
             _ => self.notes.count(
                 Trouble::StrayNotification,
-                "it sent progress for no running call",
+                "it sent progress for a call that is not in flight",
             ),
         }
     }

@@ -262,7 +262,7 @@ impl Link {
         if !self.transport.hurry(line) {
             self.notes.count(
                 Trouble::Unsent,
-                "the server does not read, so a message to it was dropped",
+                "the server does not read its input, so a message to it was dropped",
             );
         }
     }
@@ -289,7 +289,7 @@ impl Link {
             Some(waiting) => drop(waiting.reply.send(answer)),
             None => self.notes.count(
                 Trouble::StrayReply,
-                "a reply came to a request that nobody waits for",
+                "it sent a reply to a request that is not in flight",
             ),
         }
     }

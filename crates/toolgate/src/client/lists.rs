@@ -152,7 +152,7 @@ impl Remote {
     /// Fetches an unlisted skill by URI. From now on it is part of the list here.
     pub(super) async fn get_skill(&self, uri: &str) -> Result<(), Error> {
         if !self.peer.has(ItemKind::Skill) {
-            return Err(self.upstream("serves no skills"));
+            return Err(self.upstream("does not offer skills"));
         }
         let params = |_: &_| {
             let mut o = ObjectWriter::new();
@@ -163,7 +163,7 @@ impl Remote {
         let asked = self.link.request(skills::GET, Purpose::List, params);
         let result = match timeout(self.options.list, asked).await {
             Ok(result) => result.map_err(|failure| self.failed(failure))?,
-            Err(_) => return Err(self.upstream("did not answer when asked for a skill")),
+            Err(_) => return Err(self.upstream("did not answer the request for a skill")),
         };
         let entry = result
             .get("skill")
@@ -173,7 +173,7 @@ impl Remote {
         }
         let def = Definition::read(ItemKind::Skill, entry).map_err(|why| self.invalid(why))?;
         if def.name() != uri {
-            return Err(self.invalid("it is another skill"));
+            return Err(self.invalid("it contains another skill"));
         }
         self.lists
             .get(Arc::new(Item::new(self.options.origin.clone(), def)));
@@ -233,7 +233,7 @@ impl Remote {
             return Err(error);
         };
         self.link.notes.say(format!(
-            "an old list of its {} is used: {}",
+            "a stale list of its {} is used: {}",
             many(kind),
             error.public()
         ));
@@ -288,7 +288,7 @@ impl Remote {
                 Some(_) if joined.cut => return Ok(joined),
                 Some(next) if !cursors.insert(next.as_str().to_owned()) => {
                     return Err(self.upstream(format_args!(
-                        "repeats the pages of its {} without end",
+                        "repeats a cursor in the pages of its {}",
                         many(kind)
                     )));
                 }
@@ -343,7 +343,7 @@ impl Remote {
     fn unlisted(&self, kind: ItemKind, failure: Failure) -> Error {
         match failure {
             Failure::Rpc(error) => self.upstream(format_args!(
-                "answered when asked for its {}: {}",
+                "answered the request for its {} with an error: {}",
                 many(kind),
                 harmless(&error.message, 200)
             )),
@@ -352,10 +352,10 @@ impl Remote {
                 self.upstream(format_args!("sent a malformed list: {reason}"))
             }
             Failure::Unusable(reason) => {
-                self.upstream(format_args!("listed its {}; the list {reason}", many(kind)))
+                self.upstream(format_args!("listed its {}, but the list {reason}", many(kind)))
             }
             Failure::NoRoom => self.upstream(format_args!(
-                "listed its {} when there was no room: too many bytes are in flight",
+                "listed its {}, but the memory budget for messages in flight is exhausted",
                 many(kind)
             )),
             Failure::Lost { .. } => Error::new(
@@ -442,7 +442,7 @@ impl Remote {
         }
         if joined.cut {
             let why = format!(
-                "the server lists more than {most} {}; all after these are dropped; raise tools_per_server",
+                "the server lists more than {most} {}; the rest are dropped; raise tools_per_server",
                 many(kind)
             );
             // First, so that the limit on notes cannot drop it.
@@ -463,7 +463,7 @@ impl Remote {
             // Strictly, so that an item that a strict reader rejects hides only itself.
             let text = json.as_str().as_bytes().to_vec();
             Json::read(text, &self.link.limits)
-                .map_err(|_| "a key stands twice in it, or has a U+0000")?;
+                .map_err(|_| "it has a duplicate key, or a key with U+0000")?;
         }
         let Normalized {
             definition: def,
@@ -474,16 +474,16 @@ impl Remote {
             .iter()
             .any(|prefix| def.name().starts_with(prefix));
         if kind == ItemKind::Tool && reads_as_other {
-            return Err("its name reads as that of a resource or a prompt");
+            return Err("its name begins with a prefix that is reserved for resources, prompts and skills");
         }
         if kind == ItemKind::Tool && self.mirrors() {
             Marks::read(&def.input_schema()).inspect_err(|_| {
-                let words = "a tool breaks the rules on \"x-mcp-header\" and was left out";
+                let words = "a tool breaks the rules on \"x-mcp-header\" and was dropped";
                 self.link.notes.say(words);
             })?;
         }
         if !names.insert(def.name().to_owned()) {
-            return Err("its name stands in the list already; the first one is kept");
+            return Err("its name is already in the list; only the first one is kept");
         }
         let item = Item::new(self.options.origin.clone(), def);
         let item = repairs.iter().fold(item, |item, line| {

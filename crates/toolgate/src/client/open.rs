@@ -66,12 +66,12 @@ impl fmt::Display for OpenError {
             }
             OpenError::Late(limit) => write!(f, "it did not answer the handshake within {limit:?}"),
             OpenError::Unreachable(words) => write!(f, "it {words}"),
-            OpenError::Unusable(reason) => write!(f, "its address cannot be used: {reason}"),
-            OpenError::Refused(words) => write!(f, "it refused the handshake: {words}"),
+            OpenError::Unusable(reason) => write!(f, "its URL cannot be used: {reason}"),
+            OpenError::Refused(words) => write!(f, "it rejected the handshake: {words}"),
             OpenError::NoRevision(offered) => {
                 write!(
                     f,
-                    "it speaks no revision of the protocol that is allowed here; it offers {}",
+                    "it supports no protocol revision that is allowed here; it offers {}",
                     offered.join(", ")
                 )
             }
@@ -81,7 +81,7 @@ impl fmt::Display for OpenError {
             OpenError::Malformed(reason) => {
                 write!(f, "its answer to the handshake is malformed: {reason}")
             }
-            OpenError::NotJson(words) => write!(f, "it answered no handshake: {words}"),
+            OpenError::NotJson(words) => write!(f, "it did not answer the handshake: {words}"),
         }
     }
 }
@@ -492,7 +492,7 @@ async fn initialize(
     let read = initialize::Answer::read_within(&answer, 2 * options.instructions);
     let Some(answer) = read else {
         return wrong(OpenError::Malformed(
-            "a part that is required is missing".into(),
+            "a required member is missing".into(),
         ));
     };
     let allowed = options
@@ -541,7 +541,7 @@ fn failed(link: &Link, failure: Handshake, probed: bool) -> OpenError {
         }
         Handshake::Failed(Failure::Unsent(error)) => OpenError::Refused(error.public().to_owned()),
         Handshake::Failed(Failure::NoRoom) => {
-            OpenError::Malformed("there was no room for it: too many bytes are in flight".into())
+            OpenError::Malformed("the memory budget for messages in flight is exhausted".into())
         }
         Handshake::Failed(Failure::Http {
             words,
@@ -557,7 +557,7 @@ fn failed(link: &Link, failure: Handshake, probed: bool) -> OpenError {
             link.lost()
                 .borrow()
                 .clone()
-                .unwrap_or_else(|| "it is gone".to_owned()),
+                .unwrap_or_else(|| "the connection is closed".to_owned()),
         ),
     }
 }

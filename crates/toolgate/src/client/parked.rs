@@ -94,7 +94,7 @@ impl Link {
         };
         let call = of.and_then(|of| asking(&self.purpose(of)?));
         let no = match call.or_else(|| self.only(asking)) {
-            None => "no call runs, or more than one, so that nobody can be asked",
+            None => "no call is in flight, or more than one, so no caller can answer",
             Some(None) => "the client of this call declared no such ability",
             Some(Some(asking)) => {
                 let question = Question {
@@ -103,7 +103,7 @@ impl Link {
                 };
                 match asking.try_send(question) {
                     Ok(()) => return true,
-                    Err(_) => "too many questions at once",
+                    Err(_) => "too many input requests at once",
                 }
             }
         };
@@ -141,7 +141,7 @@ impl Remote {
                 Some(exchange) => exchange,
                 None => {
                     return Err(self.upstream(
-                        "waits for this answer no longer; it is not known whether the call took effect",
+                        "no longer waits for this answer; it is not known whether the call took effect",
                     ));
                 }
             },
@@ -219,7 +219,7 @@ impl Remote {
         let (all, own) = (self.options.parked, self.options.parked_per_caller);
         if !self.parked.keep(&key, waiting, all, own) {
             let words = format!(
-                "too many calls of the server {} wait for answers; give some of them first",
+                "too many calls of the server {} wait for input; answer some of them first",
                 self.name()
             );
             return Err(Error::new(Kind::Busy(None), words));
@@ -243,7 +243,7 @@ impl Remote {
         let late = key.to_owned();
         #[allow(
             clippy::disallowed_methods,
-            reason = "it ends with the call that waits, of which there is a bounded number"
+            reason = "ends with the parked call; the number of parked calls is bounded"
         )]
         let end = tokio::spawn(async move {
             tokio::time::sleep(life).await;
@@ -266,7 +266,7 @@ impl Remote {
     ) -> Result<Outcome, Error> {
         call.held.hold(result);
         if call::is_misplaced_question(result, &self.peer) {
-            let error = self.upstream("put a question into the result of a call");
+            let error = self.upstream("requested input by the result of a call");
             let refusal = EraRefusal::AsksByResult { at_question: true };
             return Err(match self.peer.sessions_only {
                 true => error,
@@ -353,7 +353,7 @@ impl Drop for Exchange {
                 let answer = Ok(cancelled.finish());
                 self.link.hurry(message::reply(Some(&question.id), &answer));
             }
-            _ => self.link.says_no(&question.id, "nobody answers this"),
+            _ => self.link.says_no(&question.id, "the caller did not answer"),
         }
     }
 }

@@ -30,7 +30,7 @@ impl Pinging {
     pub(super) fn start(link: Arc<Link>, every: Duration) -> Pinging {
         #[allow(
             clippy::disallowed_methods,
-            reason = "an edge: servers go while nobody asks; ended with `Remote`"
+            reason = "pings in the background; aborted on drop"
         )]
         Pinging(tokio::spawn(ping(link, every)))
     }
@@ -60,7 +60,7 @@ async fn ping(link: Arc<Link>, every: Duration) {
                 continue;
             }
             Ok(Err(_)) if link.is_lost() => return,
-            Ok(Err(_)) => "it could not be reached by a ping".to_owned(),
+            Ok(Err(_)) => "a ping could not be sent to it".to_owned(),
             Err(_) => format!("it did not answer a ping within {} s", WAIT.as_secs()),
         };
         link.notes.count(Trouble::Unanswered, words.as_str());
@@ -71,7 +71,7 @@ async fn ping(link: Arc<Link>, every: Duration) {
         match answers {
             true => link.lose(&format!("{words}, {MISSED} times in a row")),
             // The server may be healthy and not support pings.
-            false => link.notes.say("it answers no pings, so it gets no more"),
+            false => link.notes.say("it does not answer pings, so pings are stopped"),
         }
         return;
     }

@@ -132,12 +132,12 @@ impl Remote {
         let lost = lost.wait_for(Option::is_some).await;
         lost.ok()
             .and_then(|reason| reason.clone())
-            .unwrap_or_else(|| "it is gone".to_owned())
+            .unwrap_or_else(|| "the connection is closed".to_owned())
     }
 
     /// Closes the connection: the server sees the end of its input, and all calls in flight fail.
     pub fn close(&self) {
-        self.link.lose("it was closed here");
+        self.link.lose("it was closed by this client");
     }
 
     /// Closes the connection and waits until the HTTP session is ended, at most 3 s.
@@ -176,12 +176,12 @@ impl Remote {
                 "sent a malformed reply: {reason}; the call may have taken effect"
             )),
             Failure::Unusable(reason) => self.bad_answer(format_args!(
-                "answered; its answer {reason}; the call may have taken effect"
+                "sent an unusable answer, which {reason}; the call may have taken effect"
             )),
             Failure::NoRoom => Error::new(
                 Kind::Busy(None),
                 format!(
-                    "the server {} answered, and there was no room for its answer: too many bytes are in flight; the call may have taken effect; where that does no harm, try again when another call has ended",
+                    "the server {} answered, but the memory budget for messages in flight is exhausted; the call may have taken effect; if a repetition does no harm, try again when other calls have ended",
                     self.name()
                 ),
             ),
@@ -256,7 +256,7 @@ impl Remote {
 
     async fn used(&self, call: Call) -> Result<Outcome, Error> {
         if matches!(call.op, Op::Complete(_)) && !self.peer.completes() {
-            let words = format!("the server {} completes nothing", self.name());
+            let words = format!("the server {} does not support completion", self.name());
             return Err(call::refused(&RpcError::new(code::METHOD_NOT_FOUND, words)));
         }
         if let Some(outcome) = self.resume(&call).await {

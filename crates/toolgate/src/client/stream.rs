@@ -52,7 +52,7 @@ pub(super) fn start(
     let write = write(link.clone(), writer, requests, first);
     #[allow(
         clippy::disallowed_methods,
-        reason = "an edge: one reader and one writer a server, ended with `Tasks`"
+        reason = "one reader and one writer per server; aborted on drop"
     )]
     let tasks = Tasks::Aborted([tokio::spawn(read), tokio::spawn(write)]);
     (link, tasks)

@@ -51,7 +51,7 @@ impl Subscription {
         };
         #[allow(
             clippy::disallowed_methods,
-            reason = "an edge: one stream a server, ended with `Subscription`"
+            reason = "one stream per subscription; aborted on drop"
         )]
         let task = tokio::spawn(listen(link, dialect, wanted, answer));
         Subscription { task, answered }
@@ -195,7 +195,7 @@ async fn hear(
     };
     if let Some(missing) = wanted.missing(acknowledged.as_ref()) {
         link.notes.say(format!(
-            "it acknowledged less than it was asked to tell of changes: {missing} will not be told"
+            "it acknowledged only part of the subscription; it will not report changes of {missing}"
         ));
     }
     answer.send_replace(true);

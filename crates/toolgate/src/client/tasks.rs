@@ -252,8 +252,8 @@ impl Remote {
     /// Returns the error for a task that its server no longer knows.
     fn forgot(&self, call: &Call, error: &Error) -> Error {
         let text = format!(
-            "{} ran as a task at the server {} while this gateway was started anew, and the server does not know that \
-             task any more ({}); it is not known whether the call took effect",
+            "{} ran as a task at the server {} while this gateway restarted, and the server no longer knows that \
+             task ({}); it is not known whether the call took effect",
             call.name(),
             self.name(),
             error.public()
@@ -365,7 +365,7 @@ impl Remote {
     /// Returns the error after too many failed polls.
     fn unseen(&self, last: &Error) -> Error {
         let text = format!(
-            "the server {} runs this call as a task and did not say how it is, {FAILED} times in a row; it is not known \
+            "the server {} runs this call as a task and did not report its status {FAILED} times in a row; it is not known \
              whether the call took effect ({})",
             self.name(),
             last.public()

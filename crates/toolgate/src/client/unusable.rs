@@ -54,7 +54,7 @@ impl fmt::Display for Unusable {
     /// Writes a predicate whose subject is the answer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unusable::NoRoom => f.write_str("finds no room: too many bytes are in flight"),
+            Unusable::NoRoom => f.write_str("exceeds the memory budget for messages in flight"),
             Unusable::Over(setting, limit) => write!(f, "exceeds the limit `{setting}` ({limit})"),
             Unusable::Unreadable(error) => write!(f, "cannot be read: {error}"),
         }
@@ -70,7 +70,7 @@ impl Link {
             _ => Trouble::BadLine,
         };
         self.notes
-            .count(trouble, format!("a message of it {why}; it was dropped"));
+            .count(trouble, format!("one of its messages {why}; it was dropped"));
         let mut known = unread.replies;
         known.retain(|id| self.purpose(id).is_some());
         if known.is_empty() && unread.unnamed {
@@ -102,8 +102,8 @@ impl Link {
         let cut = text.get(..4 * MAX_QUOTED_CHARS).unwrap_or(text);
         let quoted = harmless(String::from_utf8_lossy(cut).trim(), MAX_QUOTED_CHARS);
         let expected = match carrier {
-            Carrier::Stream if !self.is_http() => "one JSON message a line",
-            _ => "one JSON message an event",
+            Carrier::Stream if !self.is_http() => "one JSON message per line",
+            _ => "one JSON message per event",
         };
         let words = format!("expected {expected}, got {quoted:?}");
         self.notes.count(Trouble::BadLine, words.clone());

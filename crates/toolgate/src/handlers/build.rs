@@ -85,7 +85,7 @@ pub(super) fn is_own(definition: &Definition, mounts: &[String]) -> Result<(), B
     match mounts.iter().find(begins) {
         None => Ok(()),
         Some(mount) => {
-            let why = format!("names that begin with \"{mount}_\" are those of the mounted server");
+            let why = format!("names that begin with \"{mount}_\" are reserved for the mounted server");
             Err(BuildError::new(about(definition), why))
         }
     }
@@ -100,10 +100,10 @@ fn meta_is_good(definition: &Definition) -> Result<(), String> {
     let meta = definition.json().get("_meta");
     for (key, _) in meta.iter().flat_map(toolgate_core::Json::members) {
         if !meta::is_key(&key) {
-            return Err(format!("{key:?} cannot be a key of _meta"));
+            return Err(format!("{key:?} is not a valid _meta key"));
         }
         if meta::is_reserved(&key) && !key.starts_with(meta::PREFIX) {
-            return Err(format!("the key {key:?} of _meta belongs to the protocol"));
+            return Err(format!("the _meta key {key:?} is reserved for the protocol"));
         }
     }
     Ok(())
@@ -118,7 +118,7 @@ fn list<'a>(
     for (name, definition) in definitions {
         let wrong = |why: String| BuildError::new(format!("the {} {name:?}", kind.word()), why);
         if !seen.insert(name) {
-            return Err(wrong("its name stands twice".to_owned()));
+            return Err(wrong("its name is not unique".to_owned()));
         }
         let definition = definition.map_err(wrong)?;
         meta_is_good(&definition).map_err(wrong)?;
@@ -132,7 +132,7 @@ pub(super) fn tool_is_good(tool: &Definition) -> Result<(), String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if name.is_empty() || name.len() > LONGEST || !name.chars().all(good) {
         return Err(format!(
-            "a name has 1 to {LONGEST} of the signs A-Z, a-z, 0-9, \"_\", \"-\" and \".\""
+            "a name has 1 to {LONGEST} of the characters A-Z, a-z, 0-9, \"_\", \"-\" and \".\""
         ));
     }
     if tool

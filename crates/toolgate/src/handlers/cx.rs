@@ -30,7 +30,7 @@ struct Inner {
 
 /// Severity of a log message, as the protocol defines it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[expect(missing_docs, reason = "the words say it")]
+#[expect(missing_docs, reason = "the names of RFC 5424 severities are self-explanatory")]
 pub enum Level {
     Debug,
     Info,
@@ -215,17 +215,17 @@ impl Cx {
     pub fn require(&self, need: Need) -> Result<(), Stop> {
         let able = self.abilities();
         let (able, what) = match need {
-            Need::Elicitation => (able.elicitation, "put a question to its user"),
-            Need::ElicitationUrl => (able.elicitation_url, "open a page for its user"),
-            Need::Sampling => (able.sampling, "ask its model"),
-            Need::SamplingTools => (able.sampling_tools, "let its model use tools"),
-            Need::Roots => (able.roots, "name its roots"),
-            Need::Tasks => (self.0.call.background.start(), "come back for a task"),
+            Need::Elicitation => (able.elicitation, "ask its user (elicitation)"),
+            Need::ElicitationUrl => (able.elicitation_url, "open a URL for its user (URL elicitation)"),
+            Need::Sampling => (able.sampling, "ask its model (sampling)"),
+            Need::SamplingTools => (able.sampling_tools, "use tools in sampling"),
+            Need::Roots => (able.roots, "list its roots"),
+            Need::Tasks => (self.0.call.background.start(), "use tasks"),
         };
         if able {
             return Ok(());
         }
-        let text = format!("the client did not declare that it can {what}, which this needs");
+        let text = format!("the client did not declare that it can {what}, which this call requires");
         Err(Stop(Why::Error(Error::new(Kind::Unsupported(need), text))))
     }
 }

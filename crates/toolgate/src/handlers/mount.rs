@@ -36,7 +36,7 @@ pub(super) fn whole(
     let offered = registry.offered();
     let tools = offered.catalog(ItemKind::Tool);
     let shown = overrides.check(tools.items());
-    let wrong = |(tool, why)| BuildError::new(format!("what is set for the tool {tool:?}"), why);
+    let wrong = |(tool, why)| BuildError::new(format!("the override of the tool {tool:?}"), why);
     for tool in shown.map_err(wrong)? {
         build::tool_is_good(&tool).map_err(|why| BuildError::new(build::about(&tool), why))?;
         build::is_own(&tool, &offered.mounts)?;

@@ -326,7 +326,7 @@ impl Server {
             let recorder = Recorder::in_folder(folder);
             let unwritable = |error| {
                 BuildError::new(
-                    format!("the log in {}", folder.display()),
+                    format!("the audit log in {}", folder.display()),
                     format!("{error}"),
                 )
             };
@@ -370,11 +370,11 @@ impl Server {
                 || !id.contains('/')
                 || !meta::is_key(id)
             {
-                let why = "an identifier has a prefix, as in com.example/thing, and settings are an object";
+                let why = "an identifier has a prefix, for example com.example/thing, and settings are an object";
                 return Err(BuildError::new(format!("the extension {id:?}"), why));
             }
             if id == toolgate_wire::method::skills::EXTENSION {
-                let why = "it is declared where there are skills; add one with Server::skill";
+                let why = "it is declared automatically if there are skills; add one with Server::skill";
                 return Err(BuildError::new(format!("the extension {id:?}"), why));
             }
             extensions.raw(id, settings);

@@ -48,7 +48,7 @@ impl Skill {
     pub fn new(text: impl Into<Vec<u8>>) -> Skill {
         let text = text.into();
         let head = std::str::from_utf8(&text)
-            .map_err(|_| "its SKILL.md is no text")
+            .map_err(|_| "its SKILL.md is not UTF-8 text")
             .and_then(skills::head);
         let (head, wrong) = match head {
             Ok(head) => (head, None),
@@ -90,7 +90,7 @@ impl Skill {
         let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         if skill.wrong.is_none() && own.file_name().is_some_and(|name| name != skill.name()) {
             return Err(bad(format!(
-                "its name is {:?}, and the folder has another one",
+                "its name is {:?}, which differs from that of the directory",
                 skill.name()
             )));
         }
@@ -116,7 +116,7 @@ impl Skill {
                 let meta = fs::symlink_metadata(&path).map_err(bad)?;
                 if !meta.is_dir() {
                     let what = format!("the skill in {}", path.display());
-                    return Err(BuildError::new(what, "it is a link, which is not followed"));
+                    return Err(BuildError::new(what, "it is a link; links are not followed"));
                 }
                 skills.push(Skill::in_folder(path)?);
             }
@@ -245,14 +245,14 @@ struct Found {
 impl Found {
     fn walk(&mut self, folder: &Path, within: &str, depth: usize) -> Result<(), String> {
         if depth > DEEPEST {
-            return Err(format!("folders in it are deeper than {DEEPEST}"));
+            return Err(format!("its directories are nested deeper than {DEEPEST}"));
         }
         for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
             let entry = entry.map_err(|error| error.to_string())?;
             let name = entry.file_name();
             let name = name
                 .to_str()
-                .ok_or("the name of a file in it is no UTF-8")?;
+                .ok_or("the name of one of its files is not UTF-8")?;
             if name.starts_with('.') {
                 continue;
             }
@@ -267,7 +267,7 @@ impl Found {
             } else if kind.is_file() {
                 self.take(&entry.path(), path)?;
             } else {
-                return Err(format!("{path} is a link or no file, and is not followed"));
+                return Err(format!("{path} is a link or special file; only regular files are read"));
             }
         }
         Ok(())
@@ -283,7 +283,7 @@ impl Found {
         read.map_err(|error| format!("{path}: {error}"))?;
         self.bytes += bytes.len() as u64;
         if self.bytes > MOST_BYTES {
-            return Err("its files have more than 16 MiB".to_owned());
+            return Err("its files are larger than 16 MiB in total".to_owned());
         }
         self.files.push((path, bytes));
         Ok(())

@@ -236,7 +236,7 @@ impl Tool {
 fn invalid(error: &serde_json::Error) -> Error {
     let problem = Problem {
         path: String::new(),
-        expected: "arguments of the right types".to_owned(),
+        expected: "arguments that match the type".to_owned(),
         got: error.to_string(),
     };
     let text = format!("invalid arguments: {error}");

@@ -57,7 +57,7 @@ pub(super) async fn find(
         .find(|issuer| Some(issuer.as_str()) == known);
     let issuer = of_known.or(resource.issuers.first()).ok_or_else(|| {
         let words = format!(
-            "{} names no authorization server in its metadata, so nobody can sign in there; its operator has to add one to authorization_servers",
+            "the metadata of {} names no authorization server, so sign-in is impossible; its operator has to add one to authorization_servers",
             server.origin()
         );
         AuthError::new(AuthErrorKind::Unsupported, words)
@@ -111,7 +111,7 @@ pub(super) async fn granter(
 
 fn missing(issuer: &str) -> AuthError {
     let words = format!(
-        "no metadata of the authorization server {} is found",
+        "the authorization server {} publishes no metadata",
         shown(issuer)
     );
     AuthError::new(AuthErrorKind::Unsupported, words)
@@ -145,14 +145,14 @@ async fn document(fetcher: &Fetcher, url: Url) -> Result<Looked<Json>, AuthError
     let no = |words: &str| AuthError::new(AuthErrorKind::Unreachable, format!("{origin} {words}"));
     let answers = || {
         no(&format!(
-            "answers HTTP {status} where its metadata would be"
+            "returned HTTP {status} instead of its metadata"
         ))
     };
     Ok(match status {
         404 | 405 | 410 => Looked::Absent,
         200..300 => match object(fetched) {
             Some(json) => Looked::There(json),
-            None => Looked::Unclear(no("answers with something else than its metadata")),
+            None => Looked::Unclear(no("returned something other than its metadata")),
         },
         408 | 425 | 429 => return Err(answers()),
         400..500 => Looked::Unclear(answers()),

@@ -37,13 +37,13 @@ pub(super) async fn find(
 /// Fetches the metadata document that a challenge names.
 async fn pointed(fetcher: &Fetcher, hint: &str) -> Result<Json, AuthError> {
     let broken = |why: &str| {
-        let words = format!("the metadata that the server points to {why}");
+        let words = format!("the metadata that the server's challenge names {why}");
         AuthError::new(AuthErrorKind::Unsupported, words)
     };
-    let url = Url::parse(hint).map_err(|bad| broken(&format!("has no address: {bad}")))?;
+    let url = Url::parse(hint).map_err(|bad| broken(&format!("has an invalid URL: {bad}")))?;
     match document(fetcher, url).await? {
         Looked::There(json) => Ok(json),
-        Looked::Absent => Err(broken("is not there")),
+        Looked::Absent => Err(broken("does not exist")),
         Looked::Unclear(error) => Err(error),
     }
 }
@@ -63,7 +63,7 @@ fn read(json: &Json, server: &Url) -> Result<Resource, AuthError> {
     let resource = resource.unwrap_or_default();
     if !Url::parse(&resource).is_ok_and(|resource| covers(&resource, server)) {
         let words = format!(
-            "the metadata of {} is for another resource, {:?}; no token is asked for",
+            "the metadata of {} is for another resource, {:?}; no token is requested",
             server.origin(),
             shown(&resource)
         );

@@ -70,7 +70,7 @@ pub(in super::super) async fn find(
 ) -> Result<Option<ServerMetadata>, AuthError> {
     let url = Url::parse(issuer).ok().filter(|url| url.query().is_none());
     let url = url.ok_or_else(|| {
-        let words = format!("the authorization server {:?} is no address", shown(issuer));
+        let words = format!("the authorization server {:?} is not a valid URL", shown(issuer));
         AuthError::new(AuthErrorKind::Unsupported, words)
     })?;
     match first(fetcher, places(&url)).await? {
@@ -149,7 +149,7 @@ fn read(json: &Json, issuer: &str) -> Result<ServerMetadata, AuthError> {
         let Some(text) = json.get(key).and_then(|url| url.string()) else {
             return Ok(None);
         };
-        let bad = |bad| broken(&format!("a {key} that cannot be used: {bad}"));
+        let bad = |bad| broken(&format!("an invalid {key}: {bad}"));
         Url::parse(&text).map(Some).map_err(bad)
     };
     let has = |key: &str, wanted: &str| {

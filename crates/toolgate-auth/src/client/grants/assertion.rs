@@ -59,7 +59,7 @@ async fn read(path: PathBuf) -> Result<Secret, AuthError> {
         .map_err(|error| failed(format!("cannot be read: {error}")))?
         .len();
     if size > LONGEST {
-        return Err(failed(format!("is over {LONGEST} bytes")));
+        return Err(failed(format!("has more than {LONGEST} bytes")));
     }
     let text = tokio::fs::read_to_string(&path).await;
     let text = text.map_err(|error| failed(format!("cannot be read: {error}")))?;

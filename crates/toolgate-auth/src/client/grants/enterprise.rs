@@ -100,7 +100,7 @@ impl Enterprise {
         let answer = provider.ask(&form).await?;
         if answer.issued.as_deref() != Some(ID_JAG) {
             let words = format!(
-                "{} gave another kind of token than was asked for",
+                "{} issued another type of token than requested",
                 self.endpoint.origin()
             );
             return Err(refused(words).into());
@@ -126,7 +126,7 @@ fn check(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
     );
     if kind.as_deref() != Some(TYPE) {
         return Err(refused(
-            "the identity provider gave no assertion of authorization".to_owned(),
+            "the identity provider did not issue an identity assertion (ID-JAG)".to_owned(),
         ));
     }
     if aud.as_deref() != Some(issuer) {
@@ -138,7 +138,7 @@ fn check(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
     }
     if of.as_deref() != Some(client) {
         let words =
-            "the assertion of the identity provider is for another client than the one that is set";
+            "the assertion of the identity provider is for another client than the configured one";
         return Err(refused(words.to_owned()));
     }
     Ok(())

@@ -177,7 +177,7 @@ impl OnBehalf {
         let subject = (inner.subject)().filter(|s| s.until.is_none_or(|until| until > now()));
         subject.ok_or_else(|| {
             let words = format!(
-                "the token of the caller, which would be exchanged for one of {}, is not there or has ended; call again with a fresh one",
+                "the access token of the caller, which is exchanged for a token of {}, is missing or has expired; call again with a valid token",
                 inner.server.origin()
             );
             AuthError::new(AuthErrorKind::Refused, words)
@@ -220,11 +220,11 @@ impl OnBehalf {
         let no = |what: &str| AuthError::new(AuthErrorKind::Unsafe, format!("{origin} {what}"));
         if subject.token.is(answer.access.reveal()) {
             return Err(no(
-                "gave the token of the caller back, which is for us alone; it is not sent to the server",
+                "returned the caller's own token, which is not valid for the server; it is not sent there",
             ));
         }
         if answer.kind != "bearer" || !matches!(answer.issued.as_deref(), Some(ACCESS | JWT)) {
-            return Err(no("gave another kind of token than was asked for"));
+            return Err(no("issued another type of token than requested"));
         }
         let until = answer.until.unwrap_or_else(|| now() + UNSAID);
         Ok((
@@ -275,7 +275,7 @@ impl Credentials for OnBehalf {
                 return Ok(Again::Yes);
             }
             let words = format!(
-                "{} does not take the token that was exchanged for it",
+                "{} rejects the token that was exchanged for it",
                 self.0.server.origin()
             );
             Err(AuthError::new(AuthErrorKind::Refused, words))

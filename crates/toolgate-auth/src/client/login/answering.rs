@@ -113,7 +113,7 @@ impl Login {
         let origin = self.0.set.server.origin();
         let over = |words: String| Err(AuthError::new(AuthErrorKind::Refused, words));
         if refusal.before > 0 && sent.is_none() {
-            let words = format!("the token that was granted for {origin} ended before it was used");
+            let words = format!("the token for {origin} expired before it was used");
             return over(words);
         }
         // An earlier rejection of this request may have concerned only the DPoP proof.
@@ -156,7 +156,7 @@ impl Login {
             self.may_step(operation).map_err(|why| {
                 let origin = self.0.set.server.origin();
                 let words = format!(
-                    "{origin} wants the scope {:?} for this, {why}",
+                    "{origin} requires the scope {:?} for this, {why}",
                     wanted.to_string()
                 );
                 AuthError::new(AuthErrorKind::Limit, words)
@@ -183,7 +183,7 @@ impl Login {
         if state.steps.len() >= OPERATIONS && !state.steps.contains_key(operation) {
             let minutes = WINDOW.as_secs() / 60;
             return Err(format!(
-                "and so it did for {OPERATIONS} others within {minutes} minutes; nothing is asked for until some of them are over"
+                "and it required more scopes for {OPERATIONS} other operations within {minutes} minutes, which is the limit; try again later"
             ));
         }
         let first = (0, Instant::now());
@@ -192,7 +192,7 @@ impl Login {
         match *steps <= STEPS {
             true => Ok(()),
             false => Err(format!(
-                "and did not take the token after it was asked for {STEPS} times"
+                "and rejected the token after the scope was requested {STEPS} times"
             )),
         }
     }

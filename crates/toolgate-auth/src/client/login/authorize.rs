@@ -177,7 +177,7 @@ async fn cut_off_with_us(
         Some(Ok(done)) => done,
         _ => Err(AuthError::new(
             AuthErrorKind::Unreachable,
-            "asking for a token was cut off",
+            "the token request was interrupted",
         )),
     }
 }

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a login is made by build"]
+#[must_use = "call build to create the login"]
 pub struct LoginBuilder(Settings);
 
 /// Settings of an OAuth client.

@@ -95,7 +95,7 @@ impl Login {
         }
         if !found.server.binds {
             let words = format!(
-                "tokens have to be bound to a key (DPoP), and the authorization server {} does not do that with ES256",
+                "DPoP-bound tokens are required, and the authorization server {} does not support them with ES256",
                 shown(&found.server.issuer)
             );
             return Err(AuthError::new(AuthErrorKind::Unsupported, words));
@@ -116,14 +116,14 @@ impl Login {
         }
         if found.guessed && self.0.set.identity.issuer().is_none() {
             let words = format!(
-                "{} names no authorization server; what shows who we are is not sent to a place that nobody named",
+                "{} names no authorization server; client credentials are sent only to an authorization server that the server or the operator names",
                 self.0.set.server.origin()
             );
             return Err(AuthError::new(AuthErrorKind::Unsupported, words));
         }
         let client = self.0.set.identity.given(&server.issuer)?.ok_or_else(|| {
             let words = format!(
-                "no client is set for {}; register one there and set its client_id",
+                "no client is configured for {}; register one there and set its client_id",
                 shown(&server.issuer)
             );
             AuthError::new(AuthErrorKind::Unsupported, words)
@@ -164,16 +164,16 @@ fn granted(
     match (bound, binding) {
         (false, Some(_)) => {
             return Err(unsafe_(
-                "gave a token that is not bound to our key, as it was asked for",
+                "issued a token without the requested DPoP binding",
             ));
         }
         (true, None) => {
             return Err(unsafe_(
-                "gave a token that is bound to a key, though none was sent",
+                "issued a DPoP-bound token, although no proof was sent",
             ));
         }
         (false, None) if answer.kind != "bearer" => {
-            return Err(unsafe_("gave a token of a kind that we do not have"));
+            return Err(unsafe_("issued a token of an unsupported type"));
         }
         _ => {}
     }

@@ -102,7 +102,7 @@ impl Login {
     /// Records a new token that the server rejected at once, and returns the error.
     pub(super) fn useless(&self, token: &Secret) -> AuthError {
         let words = format!(
-            "{} does not take the token that was granted for it",
+            "{} rejects the token that was issued for it",
             self.0.set.server.origin()
         );
         let error = AuthError::new(AuthErrorKind::Refused, words);

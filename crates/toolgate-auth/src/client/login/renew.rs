@@ -63,7 +63,7 @@ impl Login {
         match renewing.await {
             Ok((done, flight)) => (done, Some(flight)),
             Err(_) => {
-                let words = "renewing the token was cut off";
+                let words = "the token refresh was interrupted";
                 (Err(AuthError::new(AuthErrorKind::Unreachable, words)), None)
             }
         }
@@ -233,7 +233,7 @@ pub(super) async fn kept_client(
 fn next(grant: Grant, answer: Answer) -> Result<Grant, AuthError> {
     let bound = answer.kind == "dpop";
     if bound != grant.bound || !(bound || answer.kind == "bearer") {
-        let words = "the renewed token is of another kind than the one before";
+        let words = "the refreshed token has another type than the previous one";
         return Err(AuthError::new(AuthErrorKind::Unsafe, words));
     }
     Ok(Grant {

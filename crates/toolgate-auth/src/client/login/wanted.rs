@@ -60,18 +60,18 @@ impl Login {
             Some(scopes) => format!(" again, to allow more: {}", shown(&scopes)),
         };
         let why = match self.why_not_renewed().filter(|_| wanted.is_none()) {
-            Some(why) => format!(", as what was granted is not renewed: {why}"),
+            Some(why) => format!(", because the credential cannot be refreshed: {why}"),
             None => String::new(),
         };
         // A server of 2025-03-26 may work like this, and so does one that supports only other credentials.
         let unless = match found.guessed {
             true => {
-                "; it names no authorization server: if it has no sign-in, set its credentials in its headers"
+                "; it names no authorization server: if it has no sign-in, configure its credentials as headers"
             }
             false => "",
         };
         let words = format!(
-            "somebody has to sign in at {} for {origin}{with}{why}{}{unless}",
+            "a user has to sign in at {} for {origin}{with}{why}{}{unless}",
             shown(&found.server.issuer),
             how.unwrap_or_default()
         );

@@ -79,7 +79,7 @@ impl FileStore {
             let done = tokio::task::spawn_blocking(move || locked(&directory, work)).await;
             done.unwrap_or_else(|_| {
                 Err(StoreError::new(
-                    "the work on the grants was cut off".to_owned(),
+                    "the access to the credential store was interrupted".to_owned(),
                 ))
             })
         })
@@ -120,7 +120,7 @@ impl Store for FileStore {
                     Err(Errno::WOULDBLOCK) => {
                         let (path, seconds) = (path.display(), TURN.as_secs());
                         return Err(StoreError::new(format!(
-                            "another process has renewed this sign-in for {seconds} seconds ({path}); try again"
+                            "another process has been refreshing this credential for {seconds} seconds ({path}); try again"
                         )));
                     }
                     Err(error) => {
@@ -183,7 +183,7 @@ fn has_room(kept: &Value) -> Result<(), StoreError> {
     match sizes("grants", SHARE) + sizes("clients", 0) <= most {
         true => Ok(()),
         false => Err(StoreError::new(
-            "the store of grants is full; sign out somewhere first".to_owned(),
+            "the credential store is full; sign out of another server first".to_owned(),
         )),
     }
 }
@@ -214,7 +214,7 @@ fn locked<T>(
         Some(bytes) => unseal(&key, bytes).ok_or_else(|| {
             let path = sealed.display();
             StoreError::new(format!(
-                "{path}: it was changed, or its key was, and all sign-ins of this data directory are lost with it; \
+                "{path}: the file or its key was changed, so all sign-ins of this data directory are lost; \
                  remove it and sign in again at each server"
             ))
         })?,
@@ -226,7 +226,7 @@ fn locked<T>(
         if bytes.len() as u64 > LONGEST {
             // A file above the limit could not be read again.
             return Err(StoreError::new(format!(
-                "{}: it would be over {LONGEST} bytes; sign out somewhere first",
+                "{}: it would have more than {LONGEST} bytes; sign out of another server first",
                 sealed.display()
             )));
         }
@@ -262,7 +262,7 @@ mod tests {
             put(&mut kept, "grants", &format!("wide {n}"), value(10));
         }
         let (big, full) = (grant(32_000), |done: Result<(), StoreError>| {
-            done.is_err_and(|error| error.to_string().contains("the store of grants is full"))
+            done.is_err_and(|error| error.to_string().contains("the credential store is full"))
         });
         for n in 0..410 {
             put(&mut kept, "grants", &format!("evil {n}"), value(32_000));

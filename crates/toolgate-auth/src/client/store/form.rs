@@ -70,7 +70,7 @@ impl OauthClient {
 
 /// Serializes a credential up to a size limit, because an authorization server controls the length of its tokens.
 pub(super) fn bounded(grant: &Value) -> Result<String, StoreError> {
-    at_most(GRANT, grant, "what was granted")
+    at_most(GRANT, grant, "the credential")
 }
 
 /// Serializes a client up to a size limit.
@@ -83,7 +83,7 @@ fn at_most(most: usize, value: &Value, what: &str) -> Result<String, StoreError>
     match text.len() <= most {
         true => Ok(text),
         false => Err(StoreError::new(format!(
-            "{what} has {} bytes, and at most {most} are kept: its authorization server gives too much",
+            "{what} has {} bytes, but the limit is {most}: the authorization server sent too much",
             text.len()
         ))),
     }
@@ -95,7 +95,7 @@ fn text(secret: &Option<Secret>) -> Option<&str> {
 
 fn broken(what: &str) -> StoreError {
     StoreError::new(format!(
-        "what is kept of {what} cannot be read; sign in again"
+        "{what} in the credential store cannot be read; sign in again"
     ))
 }
 

@@ -253,7 +253,7 @@ impl From<StoreError> for super::AuthError {
         if error.refused {
             return super::AuthError::new(super::AuthErrorKind::Store, error.text);
         }
-        let words = "what was granted cannot be kept or read; the operator has to repair the store";
+        let words = "the credential store cannot be read or written; the operator has to repair it";
         super::AuthError::new(super::AuthErrorKind::Store, words)
             .with_detail(toolgate_core::OperatorDetail::new(error.text))
     }

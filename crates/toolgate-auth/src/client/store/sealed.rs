@@ -35,7 +35,7 @@ pub(super) fn own(path: &Path) -> Result<File, StoreError> {
     let mode = file.metadata().map_err(|e| failed(e.to_string()))?.mode();
     if mode & 0o077 != 0 {
         return Err(failed(format!(
-            "others can read it; take that away with: chmod 600 {}",
+            "other users can access it; restrict it with: chmod 600 {}",
             path.display()
         )));
     }
@@ -52,14 +52,14 @@ pub(super) fn key(path: &Path) -> Result<LessSafeKey, StoreError> {
     if bytes.is_empty() {
         bytes = vec![0; AES_256_GCM.key_len()];
         let filled = SystemRandom::new().fill(&mut bytes);
-        filled.map_err(|_| failed("the system gives no random numbers".to_owned()))?;
+        filled.map_err(|_| failed("the system provides no random numbers".to_owned()))?;
         let written = file.write_all(&bytes).and_then(|()| file.sync_all());
         written.map_err(|e| failed(e.to_string()))?;
     }
     let key = UnboundKey::new(&AES_256_GCM, &bytes);
     let key = key.map_err(|_| {
         failed(
-            "it is no key, and all sign-ins of this data directory are lost with it; remove it and grants.sealed beside it, \
+            "it is not a valid key, so all sign-ins of this data directory are lost; remove it and grants.sealed beside it, \
              and sign in again at each server"
                 .to_owned(),
         )
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         .read_to_end(&mut bytes)
         .map_err(|e| failed(e.to_string()))?;
     if bytes.len() as u64 > LONGEST {
-        return Err(failed(format!("it is over {LONGEST} bytes")));
+        return Err(failed(format!("it has more than {LONGEST} bytes")));
     }
     Ok(Some(bytes))
 }
@@ -88,7 +88,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 pub(super) fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreError> {
     let failed = |_| {
         StoreError::new(
-            "the grants cannot be sealed: the system gives no random numbers".to_owned(),
+            "the credentials cannot be encrypted: the system provides no random numbers".to_owned(),
         )
     };
     let mut nonce = [0; NONCE_LEN];

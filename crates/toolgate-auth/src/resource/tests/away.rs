@@ -224,7 +224,7 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
     world.page(metadata, names(&format!("{}/keys", world.url)));
     world.page("/keys", json!({"keys": {}}));
     let told = cause(&zero(), &token).await;
-    assert!(told.contains("its answer is no set of keys"), "{told}");
+    assert!(told.contains("its response is not a JWK set"), "{told}");
     world.page("/introspect", json!(401));
     let told = cause(&zero(), "opaque").await;
     assert!(
@@ -285,7 +285,7 @@ async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so()
     // The audit record contains the audience, sanitized and shortened.
     let refused = admit(&own, &token(json!("other\u{202e}x".repeat(100)))).await;
     let refused = refused.err().unwrap();
-    let start = "the token is for somebody else: its aud is \"other\\u202ex";
+    let start = "the token is for another audience: its aud is \"other\\u202ex";
     assert!(refused.why().starts_with(start), "{refused:?}");
     assert!(
         refused.why().contains(&world.url) && refused.why().len() < 500,
@@ -324,7 +324,7 @@ async fn proofs_that_were_seen_are_not_forgotten_by_the_next_one() {
     assert_eq!(proof.shown(&before, &header, &payload).await, Ok(()));
     let next = world.server(world.issuer()).after(&before);
     let again = proof.shown(&next, &header, &payload).await;
-    assert_eq!(again.unwrap_err().why(), "the proof was shown before");
+    assert_eq!(again.unwrap_err().why(), "the proof was used before");
 }
 
 /// Holds: AUTH-37

@@ -114,7 +114,7 @@ fn wrong_ones() {
         ),
         (
             server("{\"url\": \"x\"}"),
-            "1:30: \"url\" of \"a\" cannot be used: it begins neither with https:// nor with http://",
+            "1:30: \"url\" of \"a\" cannot be used: it does not begin with https:// or http://",
         ),
     ] {
         assert_eq!(

@@ -6,7 +6,7 @@ use std::path::Path;
 const FLOODS: &str = "crates/toolgate-gateway/tests/it/floods.rs";
 const MEMORY: &str = "crates/toolgate-gateway/tests/it/memory.rs";
 const EXCHANGE: &str = "crates/toolgate-gateway/tests/it/exchange.rs";
-const WHEN: &str = "crates/toolgate-policy/src/when/tests.rs";
+const WHEN: &str = "crates/toolgate-policy/src/cel/tests.rs";
 const FAILING_SERVER: &str = "crates/toolgate-gateway/tests/it/failing_server.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
@@ -180,7 +180,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "who_looks_too_often_is_told_when_to_look",
     ),
     ("result_bytes", ONE_OVER, "what_a_server_lists_and_answers"),
-    ("media_bytes", MEDIA, "one_byte_over_the_limit"),
+    ("media_bytes", MEDIA, "withholds_media_over_the_size_limit"),
     (
         "tools_per_server",
         ONE_OVER,

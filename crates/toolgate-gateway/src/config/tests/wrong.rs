@@ -317,7 +317,7 @@ fn servers() {
     );
     check(
         "[server.s]\nurl = \"ftp://x\"",
-        "2:7: \"url\" in [server.s] cannot be used: it begins neither with https:// nor with http://; write url = \"https://mcp.example.com/mcp\"",
+        "2:7: \"url\" in [server.s] cannot be used: it does not begin with https:// or http://; write url = \"https://mcp.example.com/mcp\"",
     );
     check(
         "[server.s]\nurl = \"http://a.test/\"",

@@ -404,7 +404,7 @@ async fn explode_at(bounds: Bounds, tools: Tools, value: Json, caller: &Caller) 
     match pipeline.call(call).await {
         Ok(_) => "passed".to_owned(),
         Err(error) if error.public().contains("took longer") => "out of time".to_owned(),
-        Err(error) if error.public().contains("less, to be checked") => "too much".to_owned(),
+        Err(error) if error.public().contains("cheaper to check") => "too much".to_owned(),
         Err(_) => "refused".to_owned(),
     }
 }

@@ -19,7 +19,7 @@ pub fn head(text: &str) -> Result<Value, &'static str> {
     let value = parsed(part(text)?)?;
     match value {
         Value::Object(_) => Ok(value),
-        _ => Err("its head is not a list of fields"),
+        _ => Err("its frontmatter is not a mapping"),
     }
 }
 
@@ -42,7 +42,7 @@ pub fn same(one: &Value, two: &Value) -> bool {
 
 /// Returns the text between the first line, `---`, and the next line of `---`.
 fn part(text: &str) -> Result<&str, &'static str> {
-    let none = "it does not begin with a head between two lines of ---";
+    let none = "it does not begin with frontmatter between two lines of ---";
     let is_mark = |line: &str| line.trim_end_matches(['\r', '\n', ' ', '\t']) == "---";
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().filter(|line| is_mark(line)).ok_or(none)?;
@@ -53,7 +53,7 @@ fn part(text: &str) -> Result<&str, &'static str> {
         }
         end += line.len();
         if end > LONGEST {
-            return Err("its head is longer than 64 KiB");
+            return Err("its frontmatter is longer than 64 KiB");
         }
     }
     Err(none)
@@ -68,19 +68,19 @@ enum Open {
 fn parsed(yaml: &str) -> Result<Value, &'static str> {
     let (mut open, mut whole) = (Vec::<Open>::new(), None);
     for event in Parser::new_from_str(yaml) {
-        let (event, _) = event.map_err(|_| "its head is no YAML")?;
+        let (event, _) = event.map_err(|_| "its frontmatter is not valid YAML")?;
         let value = match event {
-            Event::Alias(_) => return Err("its head has an alias"),
+            Event::Alias(_) => return Err("its frontmatter has an alias"),
             Event::Scalar(.., anchor, tag) if anchor != 0 || tag.is_some() => {
-                return Err("its head has an anchor or a tag");
+                return Err("its frontmatter has an anchor or a tag");
             }
             Event::SequenceStart(anchor, tag) | Event::MappingStart(anchor, tag)
                 if anchor != 0 || tag.is_some() =>
             {
-                return Err("its head has an anchor or a tag");
+                return Err("its frontmatter has an anchor or a tag");
             }
             Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= DEEPEST => {
-                return Err("its head is nested too deeply");
+                return Err("its frontmatter is nested too deeply");
             }
             Event::SequenceStart(..) => {
                 open.push(Open::List(Vec::new()));
@@ -93,12 +93,12 @@ fn parsed(yaml: &str) -> Result<Value, &'static str> {
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
                 Some(Open::List(list)) => Value::Array(list),
                 Some(Open::Object(object, _)) => Value::Object(object),
-                None => return Err("its head is no YAML"),
+                None => return Err("its frontmatter is not valid YAML"),
             },
             Event::Scalar(text, style, ..) => {
                 if let Some(Open::Object(object, key @ None)) = open.last_mut() {
                     if object.contains_key(&*text) || text == "<<" {
-                        return Err("its head names a field twice, or merges fields");
+                        return Err("its frontmatter has a duplicate key or a merge key");
                     }
                     *key = Some(text.into_owned());
                     continue;
@@ -115,14 +115,14 @@ fn parsed(yaml: &str) -> Result<Value, &'static str> {
             Some(Open::Object(object, key)) => {
                 let key = key
                     .take()
-                    .ok_or("its head has a field whose name is no text")?;
+                    .ok_or("its frontmatter has a key that is not a string")?;
                 object.insert(key, value);
             }
             None if whole.is_none() => whole = Some(value),
-            None => return Err("its head is more than one document"),
+            None => return Err("its frontmatter has more than one document"),
         }
     }
-    whole.ok_or("its head is empty")
+    whole.ok_or("its frontmatter is empty")
 }
 
 /// Converts a plain scalar by the core schema.
@@ -139,7 +139,7 @@ fn plain(text: &str) -> Result<Value, &'static str> {
         _ if matches!(digits, ".inf" | ".Inf" | ".INF")
             || matches!(text, ".nan" | ".NaN" | ".NAN") =>
         {
-            return Err("its head has a number that JSON cannot say");
+            return Err("its frontmatter has a number that JSON cannot represent");
         }
         _ if number => numeric(text).unwrap_or_else(|| Value::String(text.to_owned())),
         _ => Value::String(text.to_owned()),

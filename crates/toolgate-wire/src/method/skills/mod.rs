@@ -106,10 +106,10 @@ pub(super) fn read(json: &Json) -> Result<Manifest, &'static str> {
         .and_then(|root| root.strip_suffix('/'));
     let root = root.ok_or("its \"uri\" does not end in /SKILL.md")?;
     if !is_name(&name) {
-        return Err("its name is not one of a skill: a-z, 0-9 and single hyphens, 64 at most");
+        return Err("its name is not a valid skill name: use a-z, 0-9 and single hyphens, at most 64 characters");
     }
     if root.rsplit('/').next() != Some(&name) || !root.contains("://") {
-        return Err("the folder in its \"uri\" is not its name");
+        return Err("the folder in its \"uri\" does not match its name");
     }
     let resources = json
         .get("resources")
@@ -135,9 +135,9 @@ fn files(root: &str, own: &str, resources: &Json) -> Result<Vec<SkillFile>, &'st
         if files.len() == MOST_FILES {
             return Err("it has more than 512 files, which is the limit of the extension");
         }
-        let file = file(&one).ok_or("a file of it has no \"uri\", \"digest\" or \"size\"")?;
+        let file = file(&one).ok_or("one of its files has no valid \"uri\", \"digest\" or \"size\"")?;
         if !is_within(root, &file.uri) {
-            return Err("a file of it is not in its folder");
+            return Err("one of its files is not in its folder");
         }
         bytes = bytes.saturating_add(file.size);
         files.push(file);
@@ -147,7 +147,7 @@ fn files(root: &str, own: &str, resources: &Json) -> Result<Vec<SkillFile>, &'st
     }
     files.sort_by(|one, two| one.uri.cmp(&two.uri));
     if files.windows(2).any(|pair| pair[0].uri == pair[1].uri) {
-        return Err("a file of it stands twice");
+        return Err("it lists a file twice");
     }
     if !files.iter().any(|file| file.uri == own) {
         return Err("its SKILL.md is not among its files");

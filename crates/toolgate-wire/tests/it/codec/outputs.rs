@@ -163,13 +163,13 @@ fn worded(dialect: &Dialect, output: &Output) -> Output {
             ContentKind::Audio => {
                 let mime = word("mimeType");
                 format!(
-                    "[audio of type {mime}, which this revision of the protocol has no word for]"
+                    "[audio of type {mime}, which this protocol revision does not support]"
                 )
             }
             _ => {
                 let kind = word("type");
                 format!(
-                    "[content of type {kind}, which this revision of the protocol has no word for]"
+                    "[content of type {kind}, which this protocol revision does not support]"
                 )
             }
         })

@@ -139,13 +139,13 @@ impl Answers {
             return Err(undeclared(Need::Elicitation, "a form"));
         };
         let asked = Form::read(&self.0.server, params)
-            .ok_or_else(|| against("its form has no message or no schema"))?;
+            .ok_or_else(|| against("the form has no message or no schema"))?;
         Ok(match fill(asked.clone()).await {
             Reply::Declined => form::result("decline", None),
             Reply::Cancelled => form::result("cancel", None),
             Reply::Accepted(answer) => {
                 let whole = asked.complete(answer).map_err(|why| {
-                    let text = format!("the application's answer does not fit the form of the server, so it was not sent: {why}");
+                    let text = format!("the application's answer does not match the server's form, so it was not sent: {why}");
                     Error::new(Kind::Bug, text)
                 })?;
                 form::result("accept", Some(&whole))
@@ -158,7 +158,7 @@ impl Answers {
             return Err(undeclared(Need::ElicitationUrl, "a page"));
         };
         let page = Page::read(&self.0.server, params)
-            .ok_or_else(|| against("its page has no message, or no address on the web"))?;
+            .ok_or_else(|| against("the URL elicitation has no message or no http or https URL"))?;
         if let Some(id) = &page.id {
             let mut pages = self.pages();
             pages.truncate(PAGES - 1);
@@ -182,7 +182,7 @@ impl Answers {
         let sampled = sample(asked).await.map_err(|reason| {
             Error::new(
                 Kind::Refused(Refusal::Person),
-                format!("the question to the model was refused: {reason}"),
+                format!("the sampling request was rejected: {reason}"),
             )
         })?;
         sampled
@@ -204,7 +204,7 @@ impl Answers {
             scrub.scrub(None, None, Returned::Questions(&mut questions))?;
         }
         let cleaned = questions.asks.pop().map(|ask| ask.kind);
-        let mut cleaned = cleaned.ok_or_else(|| against("nothing is left of its question"))?;
+        let mut cleaned = cleaned.ok_or_else(|| against("sanitizing removed the whole request"))?;
         let (server, caller) = (&self.0.server, Caller::new("application"));
         let trail = Trail::default();
         let judged = (self.0.asking).judge(server, &caller, &mut cleaned, &trail);
@@ -283,14 +283,14 @@ fn is_url(params: &Json) -> bool {
 fn undeclared(need: Need, what: &str) -> Error {
     Error::new(
         Kind::Unsupported(need),
-        format!("the server asks for {what}, and the application has no function that answers"),
+        format!("the server requests {what}, which this application does not support"),
     )
 }
 
 fn against(reason: &'static str) -> Error {
     Error::new(
         Kind::Upstream,
-        format!("the server asked a wrong question: {reason}"),
+        format!("the server sent an invalid input request: {reason}"),
     )
 }
 

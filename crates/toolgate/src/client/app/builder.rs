@@ -53,7 +53,7 @@ use toolgate_wire::{
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a client is made by spawn, connect or in_process"]
+#[must_use = "the builder does nothing until spawn, connect, in_process or open"]
 pub struct ClientBuilder {
     pub(super) client: Option<Implementation>,
     pub(super) id: Option<String>,
@@ -131,7 +131,7 @@ impl ClientBuilder {
     pub fn revision(mut self, revision: &str) -> ClientBuilder {
         match dialect::find(revision) {
             Some(dialect) => self.revisions.push(dialect),
-            None => self.fault(format!("{revision:?} is no revision of the protocol")),
+            None => self.fault(format!("{revision:?} is not a protocol revision")),
         }
         self
     }
@@ -166,7 +166,7 @@ impl ClientBuilder {
     /// Declares an extension by its identifier, with its settings, which must be an object.
     pub fn extension(mut self, id: &str, settings: Value) -> ClientBuilder {
         if !settings.is_object() || !id.contains('/') {
-            self.fault(format!("the extension {id:?} needs an identifier with a prefix, as in com.example/thing, and an object of settings"));
+            self.fault(format!("the extension {id:?} needs an identifier with a prefix, for example com.example/thing, and settings that are an object"));
         }
         self.extensions
             .push((id.to_owned(), Json::from_value(&settings)));
@@ -466,7 +466,7 @@ impl ClientBuilder {
             return Ok(self.duties.recorder.clone());
         };
         let recorder = Recorder::in_folder(folder).map_err(|error| {
-            let text = format!("the log in {} cannot be written: {error}", folder.display());
+            let text = format!("the audit log in {} cannot be written: {error}", folder.display());
             unusable(text).because(error)
         })?;
         Ok(Arc::new(recorder))

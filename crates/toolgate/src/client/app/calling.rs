@@ -12,7 +12,7 @@ use toolgate_core::{Error, Json, Op, Progress};
 use toolgate_wire::json::{Kind, ObjectWriter};
 
 /// Tool call with options: `.await` sends it. Dropping the future then cancels the call, also at the server.
-#[must_use = "a call is made by .await"]
+#[must_use = "the call is only sent by .await"]
 pub struct Calling<'a> {
     client: &'a Client,
     tool: String,
@@ -74,7 +74,7 @@ impl<'a> IntoFuture for Calling<'a> {
 /// Converts arguments to JSON: an object, or `()` for none.
 pub(super) fn object(arguments: impl Serialize) -> Result<Json, Error> {
     let value = serde_json::to_value(arguments)
-        .map_err(|error| invalid("what JSON can say", error.to_string()))?;
+        .map_err(|error| invalid("a value that JSON can represent", error.to_string()))?;
     match value {
         serde_json::Value::Object(_) => Ok(Json::from_value(&value)),
         serde_json::Value::Null => Ok(ObjectWriter::new().finish()),
@@ -85,7 +85,7 @@ pub(super) fn object(arguments: impl Serialize) -> Result<Json, Error> {
 fn kind(value: &serde_json::Value) -> &'static str {
     match value {
         serde_json::Value::Array(_) => "an array",
-        serde_json::Value::String(_) => "a text",
+        serde_json::Value::String(_) => "a string",
         serde_json::Value::Bool(_) => "true or false",
         _ => "a number",
     }

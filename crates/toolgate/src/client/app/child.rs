@@ -87,7 +87,7 @@ pub(super) fn start(
     let allow: Vec<&str> = DEFAULT_ALLOW.iter().copied().chain(pass).collect();
     #[allow(
         clippy::disallowed_methods,
-        reason = "a client in a program of its own has no guardian; its process group ends with it"
+        reason = "an application has no guardian process; the server's process group ends with the client"
     )]
     let mut command = tokio::process::Command::new(program);
     command
@@ -114,7 +114,7 @@ pub(super) fn start(
     let pipes = child.stdout.take().zip(child.stdin.take());
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let (Some((stdout, stdin)), Some(group)) = (pipes, group) else {
-        return Err(failed("it has no pipes".to_owned()));
+        return Err(failed("its pipes could not be opened".to_owned()));
     };
     let stderr = child.stderr.take().zip(settings.stderr.clone());
     let process = keep(child, group, settings.grace, stderr.map(hear));
@@ -125,7 +125,7 @@ pub(super) fn start(
 fn hear((stderr, told): (ChildStderr, Told<String>)) -> JoinHandle<()> {
     #[allow(
         clippy::disallowed_methods,
-        reason = "an edge: one reader a process, ended with it"
+        reason = "one stderr reader per process; ends with the process"
     )]
     tokio::spawn(async move {
         let mut lines = Lines::new(stderr, LINE, Account::default());
@@ -143,7 +143,7 @@ fn keep(child: Child, group: Pid, grace: Duration, stderr: Option<JoinHandle<()>
     let (ended, gone) = watch::channel(false);
     #[allow(
         clippy::disallowed_methods,
-        reason = "an edge: one keeper a process; it ends with the process"
+        reason = "one supervisor per process; ends with the process"
     )]
     tokio::spawn(async move {
         let mut group = Group(Some(group));

@@ -42,7 +42,7 @@ pub(super) fn serve(
     let (reader, writer) = tokio::io::split(theirs);
     #[allow(
         clippy::disallowed_methods,
-        reason = "an edge: the server of one client, ended with it"
+        reason = "the server of one client; aborted with the client"
     )]
     let task = tokio::spawn(async move {
         let caller = Caller::new("in-process");

@@ -62,7 +62,7 @@ impl CallResult {
             None => serde_json::from_str(&self.text()),
         };
         read.map_err(|error| {
-            let text = format!("the result of the tool is of another type: {error}");
+            let text = format!("the result of the tool does not match the type: {error}");
             Error::new(Kind::Upstream, text).because(error)
         })
     }

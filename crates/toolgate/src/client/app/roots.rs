@@ -12,7 +12,7 @@ use toolgate_wire::json::ObjectWriter;
 pub(super) fn check(roots: &[Root]) -> Result<(), Error> {
     match roots.iter().find(|root| !root.uri.starts_with("file://")) {
         Some(root) => Err(unusable(format!(
-            "the root {:?} is no file:// address",
+            "the root {:?} is not a file:// URI",
             root.uri
         ))),
         None => Ok(()),

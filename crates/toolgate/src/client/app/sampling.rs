@@ -27,10 +27,10 @@ impl Sampling {
         let messages = params.get("messages").and_then(Value::as_array);
         let messages = messages.ok_or("\"messages\" must be an array")?;
         let max_tokens = params.get("maxTokens").and_then(whole);
-        let max_tokens = max_tokens.ok_or("\"maxTokens\" must be a whole number above 0")?;
+        let max_tokens = max_tokens.ok_or("\"maxTokens\" must be an integer above 0")?;
         let with_tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
         if with_tools && !tools {
-            return Err("tools in sampling were not declared by this client");
+            return Err("this client did not declare tools in sampling");
         }
         orderly(messages)?;
         Ok(Sampling {
@@ -79,10 +79,10 @@ fn orderly(messages: &[Value]) -> Result<(), &'static str> {
         };
         let results = of("tool_result", "toolUseId");
         if !results.is_empty() && results.len() != blocks(message).len() {
-            return Err("a message with results of tools holds something else too");
+            return Err("a message with tool results also contains other content");
         }
         if open.iter().any(|id| !results.contains(id)) {
-            return Err("a use of a tool is not answered in the message that follows it");
+            return Err("a tool use has no result in the next message");
         }
         open = of("tool_use", "id");
     }
@@ -111,7 +111,7 @@ impl Sampled {
     /// the limit.
     pub(super) fn within(mut self, max_tokens: u64) -> Result<Json, &'static str> {
         if self.0.get("role").is_none() || self.0.get("content").is_none() {
-            return Err("an answer of a model needs \"role\" and \"content\"");
+            return Err("a sampling result needs \"role\" and \"content\"");
         }
         let most = usize::try_from(max_tokens).unwrap_or(usize::MAX);
         let text = self.0.pointer_mut("/content/text");

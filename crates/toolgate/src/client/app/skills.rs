@@ -50,7 +50,7 @@ impl Client {
             .contents
             .first()
             .and_then(|part| part.get("text")?.string());
-        text.ok_or_else(|| refused("it is no text"))
+        text.ok_or_else(|| refused("it is not text"))
     }
 
     /// Reads a file of a skill, by its URI or by its path within the skill. Only files that `skill` states are read.
@@ -59,7 +59,7 @@ impl Client {
     /// As [`Client::load_skill`].
     pub async fn skill_file(&self, skill: &Listed, file: &str) -> Result<ReadResult, Error> {
         let stated = skill.0.manifest();
-        let stated = stated.ok_or_else(|| refused("it is no skill"))?;
+        let stated = stated.ok_or_else(|| refused("the item is not a skill"))?;
         let uri = match stated.file(file) {
             Some(file) => file.uri.clone(),
             None => format!("{}/{file}", stated.root),

@@ -8,16 +8,16 @@ use toolgate_auth::Url;
 /// # Errors
 /// A description of the fault, without the URL, which may hold a secret.
 pub(super) fn read(text: &str) -> Result<Uri, &'static str> {
-    let uri: Uri = text.parse().map_err(|_| "it is no address")?;
+    let uri: Uri = text.parse().map_err(|_| "it is not a URL")?;
     let scheme = uri.scheme_str().unwrap_or_default();
     if scheme != "https" && scheme != "http" {
-        return Err("it begins neither with https:// nor with http://");
+        return Err("it does not begin with https:// or http://");
     }
     let Some(authority) = uri.authority().filter(|a| !a.host().is_empty()) else {
         return Err("it has no host");
     };
     if authority.as_str().contains('@') {
-        return Err("it has a user name; a secret belongs into a header");
+        return Err("it contains a user name; put credentials into a header");
     }
     Ok(uri)
 }

@@ -122,11 +122,11 @@ impl Http {
                 .await;
         }
         if status == StatusCode::ACCEPTED {
-            let reason = "it took the request as if no answer were due (HTTP 202)";
+            let reason = "it accepted the request without an answer (HTTP 202)";
             return Err(Failure::Malformed(reason));
         }
         if !is_type(response.headers(), "application/json") {
-            let reason = "it is neither JSON nor a stream of events";
+            let reason = "it is neither JSON nor an event stream";
             return Err(Failure::Malformed(reason));
         }
         self.whole(link, request, response.into_body(), era).await
@@ -247,8 +247,8 @@ fn said(status: StatusCode, words: Option<String>) -> Failure {
     let words = words.filter(|words| !words.is_empty());
     let after = words.map_or_else(String::new, |words| format!(": {words}"));
     let name = match status.as_u16() {
-        401 => "asks for credentials, or does not take the ones it got: HTTP 401".to_owned(),
-        403 => "forbids it: HTTP 403".to_owned(),
+        401 => "requires credentials, or rejects those that were sent: HTTP 401".to_owned(),
+        403 => "denies access: HTTP 403".to_owned(),
         _ => format!("answered HTTP {status}"),
     };
     Failure::Http {

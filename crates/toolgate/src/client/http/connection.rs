@@ -69,7 +69,7 @@ impl Connections {
         let https = if uri.scheme_str() == Some("https") {
             https
                 .with_provider_and_native_roots(provider)
-                .map_err(|error| format!("the system has no certificates to trust: {error}"))?
+                .map_err(|error| format!("the system has no trusted root certificates: {error}"))?
         } else {
             // No certificates are needed: the origin never changes, so this client makes no encrypted connection.
             let config = rustls::ClientConfig::builder_with_provider(provider)
@@ -168,13 +168,13 @@ fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, Failure> {
     let reference = to.and_then(|to| to.to_str().ok());
     let target = reference.and_then(|reference| address::follow(from, reference));
     target
-        .ok_or_else(|| elsewhere("redirected to another origin, which is not followed".to_owned()))
+        .ok_or_else(|| elsewhere("redirected to another origin; such redirects are not followed".to_owned()))
 }
 
 /// Returns the failure for a missing token. Nothing that could run was sent: a request that got 401 did not run.
 fn no_token(error: AuthError) -> Failure {
     Failure::Http {
-        words: format!("asks for credentials: {error}"),
+        words: format!("requires credentials: {error}"),
         status: Some(StatusCode::UNAUTHORIZED.as_u16()),
         sent: false,
         no_token: Some(error),

@@ -69,8 +69,8 @@ impl Http {
                 Stop::End(End::TooBig) => {
                     let why = Unusable::over("line_bytes", self.options.line);
                     link.notes
-                        .count(Trouble::LongLine, "an event was over the limit");
-                    link.notes.alert(format!("an event of it {why}"));
+                        .count(Trouble::LongLine, "an event exceeded the size limit");
+                    link.notes.alert(format!("one of its events {why}"));
                     return Err(why.failure());
                 }
                 Stop::End(End::NoRoom) => return Err(Failure::NoRoom),
@@ -78,7 +78,7 @@ impl Http {
             };
             place = events.place(&place);
             if era == Era::Modern || place.id.is_none() {
-                let words = "it ended the stream of events before the answer";
+                let words = "it closed the event stream before the answer";
                 return Err(match end {
                     End::Closed if era == Era::Legacy => Failure::Malformed(words),
                     _ => Failure::Lost { sent: true },

@@ -129,17 +129,17 @@ impl Marks {
         plain: bool,
     ) -> Result<(), &'static str> {
         if !plain || path.is_empty() {
-            return Err("\"x-mcp-header\" stands where \"properties\" alone do not lead");
+            return Err("\"x-mcp-header\" is only allowed on a property that is reachable through \"properties\" alone");
         }
         let Some(label) = value.string().filter(|label| !label.is_empty()) else {
-            return Err("an \"x-mcp-header\" is empty or no text");
+            return Err("an \"x-mcp-header\" is empty or not a string");
         };
         let name = HeaderName::from_bytes(format!("{PREFIX}{label}").as_bytes())
-            .map_err(|_| "an \"x-mcp-header\" is no name of a header")?;
+            .map_err(|_| "an \"x-mcp-header\" is not a valid header name")?;
         let kind = schema.get("type").and_then(|kind| kind.string());
         if !matches!(kind.as_deref(), Some("string" | "integer" | "boolean")) {
             return Err(
-                "an \"x-mcp-header\" stands at something else than a string, an integer or a boolean",
+                "an \"x-mcp-header\" is set on a type other than string, integer or boolean",
             );
         }
         self.0.push(Mark {

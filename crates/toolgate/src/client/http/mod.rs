@@ -98,7 +98,7 @@ pub(super) fn start(
     let (working, over) = watch::channel(());
     #[allow(
         clippy::disallowed_methods,
-        reason = "an edge: one task a server for what no caller waits for; it ends once the link is lost"
+        reason = "one background task per server; ends when the connection is lost"
     )]
     tokio::spawn(work::work(way, link.clone(), todo, working));
     Ok((link.clone(), Tasks::Told(link, over)))

@@ -69,10 +69,10 @@ impl Http {
     /// Handles all messages of the server. The end of the stream is the end of the connection.
     pub(super) async fn hear_old(&self, link: &Link, mut events: Events) {
         hear(link, &mut events, Carrier::Stream, Era::Legacy).await;
-        link.lose("it ended its stream of events");
+        link.lose("it closed its event stream");
     }
 }
 
 fn no() -> Failure {
-    Failure::Malformed("it does not speak the transport of 2024-11-05")
+    Failure::Malformed("it does not support the HTTP+SSE transport of 2024-11-05")
 }

@@ -57,8 +57,8 @@ pub enum BadHeader {
 impl fmt::Display for BadHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            BadHeader::Name => "it is no name of a header",
-            BadHeader::Value => "its value has signs that a header cannot carry",
+            BadHeader::Name => "it is not a valid header name",
+            BadHeader::Value => "its value has characters that are not allowed in a header",
             BadHeader::Ours => "the protocol itself sets this header",
         })
     }

@@ -48,7 +48,7 @@ impl Http {
             if let Err(refused) = &answered
                 && self.left_era(link, request, (status, refused)).await
             {
-                link.lose("it no longer speaks the revision that it was opened with");
+                link.lose("it no longer supports the negotiated revision");
             }
             return answered;
         }
@@ -168,7 +168,7 @@ impl Http {
         if !matches!(timeout(NOTICE, sent).await, Ok(Ok(()))) {
             link.notes.count(
                 Trouble::Unsent,
-                "the server did not take a notification or an answer",
+                "the server did not accept a notification or an answer",
             );
         }
     }
@@ -263,7 +263,7 @@ fn perhaps_ended(status: StatusCode, refused: Failure) -> Failure {
     };
     Failure::Http {
         words: format!(
-            "refused the call because of its session (HTTP {status}: {said}); it was not sent again, and the next call opens a new session"
+            "rejected the call because of its session (HTTP {status}: {said}); the call was not resent, and the next call opens a new session"
         ),
         status: Some(status.as_u16()),
         sent: false,

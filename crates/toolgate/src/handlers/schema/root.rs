@@ -69,7 +69,7 @@ pub(super) fn object(schema: Value) -> Result<Value, String> {
     Ok(schema)
 }
 
-const NO_OBJECT: &str = "arguments are an object of names and values, and this type is read from something else; \
+const NO_OBJECT: &str = "tool arguments are a JSON object, but this type is deserialized from something else; \
     use a struct with named fields";
 
 /// Combined shape of all variants of an object.

@@ -47,7 +47,7 @@ async fn a_person_may_decline_and_cancel() {
         (Reply::Declined, "the user declined to answer"),
         (
             Reply::Cancelled,
-            "the user closed the question without an answer",
+            "the user dismissed the request without an answer",
         ),
     ];
     for revision in ASKING {

@@ -34,18 +34,18 @@ fn headers_that_cannot_be_sent_are_named() {
     );
     check(
         with(json!({"x": marked("string", "a b")})),
-        "is no name of a header",
+        "is not a valid header name",
     );
     check(
         with(json!({"x": marked("number", "N")})),
-        "a string, an integer or a boolean",
+        "other than string, integer or boolean",
     );
     check(
         with(json!({"x": marked("string", "A"), "y": marked("string", "a")})),
         "the same",
     );
     let items = json!({"x": {"type": "array", "items": marked("string", "A")}});
-    check(with(items), "where \"properties\" alone do not lead");
+    check(with(items), "reachable through \"properties\" alone");
 }
 
 /// Holds: TOOL-08, TOOL-24, TOOL-26, TOOL-27, BASE-47
@@ -67,7 +67,7 @@ fn wrong_definitions_are_named() {
     );
     check(
         server().tool(tool("a", object())).tool(tool("a", object())),
-        "the tool \"a\": its name stands twice",
+        "the tool \"a\": its name is not unique",
     );
     check(
         server().tool(tool("a", json!({"type": "string"}))),

@@ -480,11 +480,11 @@ fn keys_of_meta_and_of_extensions_are_checked() {
     );
     check(
         server().tool(tool("a").meta("a b", 1)),
-        "cannot be a key of _meta",
+        "is not a valid _meta key",
     );
     check(
         server().tool(tool("a").meta("com.mcp/x", 1)),
-        "belongs to the protocol",
+        "is reserved for the protocol",
     );
     let ui = json!({"resourceUri": "ui://a"});
     assert!(

@@ -258,7 +258,7 @@ fn servers_that_cannot_stand_side_by_side_are_not_built() {
     let inner = || Server::new("inner", "1").tool(tool("t"));
     let why = |server: Server| server.build().err().unwrap().to_string();
     let outer = || Server::new("outer", "1").tool(tool("in_t"));
-    assert!(why(outer().mount("in", inner())).contains("those of the mounted server"));
+    assert!(why(outer().mount("in", inner())).contains("reserved for the mounted server"));
     outer().mount("other", inner()).build().unwrap();
     for (name, part) in [
         ("", "needs a name"),
@@ -271,7 +271,7 @@ fn servers_that_cannot_stand_side_by_side_are_not_built() {
     let twice = Server::new("outer", "1")
         .mount("in", inner())
         .mount("in", inner());
-    assert!(why(twice).contains("another server has it"));
+    assert!(why(twice).contains("another server already uses it"));
     let bad =
         Server::new("outer", "1").mount("in", Server::new("inner", "1").tool(tool("no name")));
     assert!(why(bad).starts_with("the mounted server \"in\": the tool \"no name\""));
@@ -336,10 +336,10 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
             .unwrap()
             .to_string()
     };
-    assert!(why("lok", Override::new()).contains("it is not there; there are look, other"));
+    assert!(why("lok", Override::new()).contains("the server has no such tool; it has look, other"));
     assert!(why("look", Override::new().name("other")).contains("gives the name \"other\""));
     assert!(why("look", Override::new().name("no name")).contains("a name has 1 to 128"));
-    assert!(why("look", Override::new().argument("tem", 1)).contains("which it does not have"));
+    assert!(why("look", Override::new().argument("tem", 1)).contains("which the tool does not accept"));
 }
 
 #[test]

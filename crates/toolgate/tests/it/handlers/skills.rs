@@ -82,7 +82,7 @@ async fn a_folder_is_served_and_loaded_as_it_is() {
     }
     // No picture, which is taken out on the way: then it is not what is stated.
     let logo = client.skill_file(skill, "logo.png").await.unwrap_err();
-    assert!(logo.public().contains("taken out"), "{}", logo.public());
+    assert!(logo.public().contains("removed a part"), "{}", logo.public());
     for strange in [
         ".git/config",
         "../other.md",
@@ -154,7 +154,7 @@ fn what_is_no_skill_is_refused_with_a_reason() {
     let renamed = folder.0.join("returns");
     fs::rename(&path, &renamed).unwrap();
     assert!(
-        why(&renamed).contains("the folder has another one"),
+        why(&renamed).contains("differs from that of the directory"),
         "{}",
         why(&renamed)
     );

@@ -698,7 +698,7 @@ async fn an_answer_without_room_ends_its_call_at_once() {
         });
         let error = outcome.unwrap_err();
         assert_eq!(error.kind(), &Kind::Busy(None));
-        let words = "there was no room for its answer";
+        let words = "the memory budget for messages in flight is exhausted";
         assert!(error.public().contains(words), "{}", error.public());
         assert_eq!(room.used(), 0);
     }

@@ -77,7 +77,7 @@ async fn pages_without_end_are_an_error() {
     let error = list(&remote, &mut peer, &[again.clone(), again])
         .await
         .unwrap_err();
-    assert!(error.public().contains("without end"), "{}", error.public());
+    assert!(error.public().contains("repeats a cursor"), "{}", error.public());
     let mut few = options();
     few.pages = 3;
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), few).await;
@@ -390,7 +390,7 @@ async fn an_old_list_holds_while_a_new_one_cannot_be_read() {
             .unwrap()
             .same(&first)
     );
-    assert!(remote.status().note.unwrap().contains("old list"));
+    assert!(remote.status().note.unwrap().contains("stale list"));
     drop(peer);
     remote.closed().await;
     assert_eq!(

@@ -65,7 +65,7 @@ async fn one_that_never_answered_a_ping_is_kept_and_left_alone() {
     assert!(peer.is_left_alone().await);
     assert_eq!(remote.status().lost, None);
     let note = remote.status().note.unwrap();
-    assert!(note.contains("answers no pings"), "{note}");
+    assert!(note.contains("does not answer pings"), "{note}");
     let (done, ()) = join!(soon(remote.call(call("a", "{}"))), async {
         let request = peer.read().await;
         peer.reply(&request, json!({"content": []})).await;

@@ -26,7 +26,7 @@ pub(crate) fn bad_results() -> Vec<(String, &'static str)> {
             "exceeds the limit `elements` (100000)",
         ),
         ("NaN".to_owned(), "cannot be read: the text is not JSON"),
-        (r#"{"a":1,"a":2}"#.to_owned(), "a key stands twice"),
+        (r#"{"a":1,"a":2}"#.to_owned(), "an object has a duplicate key"),
     ]
 }
 
@@ -204,7 +204,7 @@ async fn a_banner_or_a_byte_order_mark_before_the_handshake_is_passed_over() {
         let note = remote.status().note.unwrap();
         let expected = match before {
             "\u{feff}" => "byte order mark",
-            _ => r#"expected one JSON message a line, got "Server ready on stdio""#,
+            _ => r#"expected one JSON message per line, got "Server ready on stdio""#,
         };
         assert!(note.contains(expected), "{note}");
     }
@@ -233,7 +233,7 @@ async fn what_is_no_handshake_is_quoted() {
     }
     let error = opening.await.unwrap().err().unwrap().to_string();
     assert!(
-        error.contains("expected one JSON message a line, got \"{\""),
+        error.contains("expected one JSON message per line, got \"{\""),
         "{error}"
     );
 }

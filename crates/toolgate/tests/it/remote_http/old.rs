@@ -83,7 +83,7 @@ async fn a_server_of_the_old_transport_is_found_and_used() {
     });
     assert!(outcome.err().unwrap().public().contains("HTTP 500"));
     told.end().await;
-    assert_eq!(soon(remote.closed()).await, "it ended its stream of events");
+    assert_eq!(soon(remote.closed()).await, "it closed its event stream");
 }
 
 /// Holds: HTTPM-43

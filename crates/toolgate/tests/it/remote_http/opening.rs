@@ -341,7 +341,7 @@ async fn a_server_that_changes_its_era_has_to_be_opened_anew() {
         });
         assert!(list.is_err());
         let why = soon(remote.closed()).await;
-        assert!(why.contains("no longer speaks"), "{code}: {why}");
+        assert!(why.contains("no longer supports"), "{code}: {why}");
     }
 }
 

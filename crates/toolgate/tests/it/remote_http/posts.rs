@@ -108,7 +108,7 @@ async fn a_response_that_is_no_reply_is_an_error_of_its_request() {
         ("202 Accepted", "", "", "202"),
         ("204 No Content", "", "", "neither JSON"),
         ("200 OK", "text/html", "<p>", "neither JSON"),
-        ("200 OK", json, "", "there is no JSON value"),
+        ("200 OK", json, "", "the text is empty"),
         ("200 OK", json, "{\"jsonrpc\":\"2.0\",", "not JSON"),
         ("200 OK", json, "{}", "no reply"),
         (
@@ -151,7 +151,7 @@ async fn a_response_that_is_no_reply_is_an_error_of_its_request() {
             "403 Forbidden",
             "text/plain",
             "not you",
-            "forbids it: HTTP 403: not you",
+            "denies access: HTTP 403: not you",
         ),
         ("429 Too Many Requests", "", "", "HTTP 429"),
         (

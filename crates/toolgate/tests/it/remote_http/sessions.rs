@@ -63,7 +63,7 @@ async fn words_of_a_session_send_no_call_twice() {
         asked.json("400 Bad Request", words.clone()).await;
     });
     let error = outcome.await.unwrap_err();
-    assert!(error.contains("No valid session ID") && error.contains("not sent again"));
+    assert!(error.contains("No valid session ID") && error.contains("not resent"));
     let outcome = called(&remote, &server, async |hello| {
         hello.welcome("2025-11-25", Some("s2")).await;
         server.next().await.answer("202 Accepted", &[], "").await;
