@@ -18,14 +18,16 @@ mod report;
 mod requirements;
 mod run;
 mod steps;
+mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | requirements | long | interop | bench | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | requirements | words | long | interop | bench | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   requirements [--write]
            docs/requirements.md against the tests; --write puts the tests that were found into it
+  words    how many names and doc comments cannot be searched for or read, against the limits
   long     the rows of attacks with their full counts, which take long
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("requirements", || requirements::check(write));
         }
+        "words" => report.step("words", words::check),
         "long" => report.step("rows", long::rows),
         "interop" => interop::all(&mut report),
         "bench" => bench::all(&mut report),
