@@ -1,8 +1,8 @@
-//! What a client takes and sends, by media type.
+//! Content negotiation: the media types that a client accepts and sends.
 
 use http::{HeaderMap, header};
 
-/// Whether `Accept` lists the type, by itself or by a range, with a quality above nought.
+/// Returns whether `Accept` includes the media type, by name or range, with a quality above 0.
 pub(crate) fn accepts(headers: &HeaderMap, kind: &str, sub: &str) -> bool {
     let values = headers
         .get_all(header::ACCEPT)
@@ -20,13 +20,13 @@ fn matches(range: &[u8], kind: &str, sub: &str) -> bool {
     media.is_some_and(|(t, s)| same(t, kind) && same(s, sub)) && quality(params) > 0.0
 }
 
-/// What stands before and behind the first such sign.
+/// Splits at the first `sign`.
 fn halves(text: &[u8], sign: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|b| *b == sign)?;
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// The first quality among the parameters of a range; 1 where there is none.
+/// Returns the first `q` parameter of a media range; 1 if there is none.
 fn quality(params: &[u8]) -> f32 {
     let wanted = params
         .split(|b| *b == b';')
@@ -37,7 +37,7 @@ fn quality(params: &[u8]) -> f32 {
         .unwrap_or(1.0)
 }
 
-/// Whether the body is said to be JSON, plain.
+/// Returns whether the body is declared as JSON without a content encoding.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (values.next(), values.next()) else {

@@ -1,4 +1,4 @@
-//! The body of a response: one text, or a stream of server-sent events.
+//! Response bodies: one text, or a stream of server-sent events.
 
 use super::resume::Reader;
 use crate::edge::outlet::{Frame, Frames};
@@ -21,10 +21,10 @@ use tokio::{
 };
 use toolgate_core::BoxFuture;
 
-/// The last words on a connection whose stream goes on: come back after so many milliseconds.
+/// Last event on a connection whose stream continues: the client reconnects after this time.
 const RETRY: &[u8] = b"retry: 500\n\n";
 
-/// The body of a response.
+/// A response body: one text, or a stream of server-sent events.
 pub struct Body(Inner);
 
 enum Inner {
@@ -32,35 +32,35 @@ enum Inner {
     Stream(Box<Stream>),
 }
 
-/// Where the events of a stream come from.
+/// The source of the events of a stream.
 enum Source {
-    /// Of one request: its reply is the last.
+    /// One request; its reply is the last event.
     Frames(Frames),
-    /// The same in a session, where a client may come back to it.
+    /// One request in a session, whose stream the client can resume.
     Kept(Reader),
-    /// Of all requests of a session.
+    /// All requests of a session.
     Session(Frames),
     Named(mpsc::Receiver<(&'static str, String)>),
 }
 
-/// The work behind a stream, where the stream owns it: dropping the body cancels it.
+/// The work of a stream that owns it: dropping the body cancels it.
 pub(crate) enum Work {
     None,
-    /// What it comes to is told by the source.
+    /// Work that sends its results through the source.
     Tells(BoxFuture<'static, ()>),
-    /// It ends with the reply, which comes behind all that the source has.
+    /// Work that ends with the reply, which follows all events of the source.
     Replies(BoxFuture<'static, Frame>),
-    /// It is over.
+    /// Completed work, with its reply.
     Done(Frame),
 }
 
-/// How a stream ends where the time of its reader is over.
+/// The way in which a stream ends when the credentials of its caller expire.
 enum Leaves {
-    /// With the reply: what was begun in time ends by itself.
+    /// With the reply: a call that began in time completes.
     Replied,
-    /// At once: it tells what happens, and waits for nothing.
+    /// At once: a notification stream belongs to no call.
     AtOnce,
-    /// By this, once all that was begun has ended.
+    /// After this future, which waits for the requests in flight and ends the session.
     By(BoxFuture<'static, ()>),
 }
 
@@ -76,7 +76,7 @@ impl Work {
         }
     }
 
-    /// The reply, where it is over with one.
+    /// Takes the reply of completed work.
     fn reply(&mut self) -> Option<Frame> {
         match mem::replace(self, Work::None) {
             Work::Done(reply) => Some(reply),
@@ -94,24 +94,24 @@ struct Stream {
     work: Work,
     keep_alive: Interval,
     over: bool,
-    /// When the connection ends before the stream does, so that the client comes back.
+    /// The time at which the connection ends before the stream does, so that the client reconnects.
     until: Option<Pin<Box<Sleep>>>,
-    /// The first of them ends it: nobody may read it any more.
+    /// Futures that end the stream: the first one to complete does.
     endings: Vec<BoxFuture<'static, ()>>,
-    /// How it ends where the time of its reader is over.
+    /// The way in which it ends when the credentials of its caller expire.
     leaves: Leaves,
     held: Vec<Box<dyn Any + Send>>,
 }
 
 impl Body {
-    /// A whole body.
+    /// Returns a body with this text.
     pub fn full(text: impl Into<Bytes>) -> Body {
         Body(Inner::Full(
             Some(text.into()).filter(|b: &Bytes| !b.is_empty()),
         ))
     }
 
-    /// A stream of events with names, each of one line of text. `work` runs as long as somebody reads.
+    /// Returns a stream of named events, each with one line of data. `work` runs until the body is dropped.
     pub fn named(
         events: mpsc::Receiver<(&'static str, String)>,
         work: BoxFuture<'static, ()>,
@@ -124,7 +124,7 @@ impl Body {
         Body::of(Source::Frames(frames), work, keep_alive)
     }
 
-    /// A stream that a client may come back to. With `primed` it begins with an event without data.
+    /// Returns a stream that the client can resume. With `primed` it begins with an event without data.
     pub(crate) fn kept(reader: Reader, primed: bool, keep_alive: Duration) -> Body {
         let primer = primed.then(|| reader.primer());
         let mut body = Body::of(Source::Kept(reader), Work::None, keep_alive);
@@ -134,7 +134,7 @@ impl Body {
         body
     }
 
-    /// A stream that a client came back to, from the events that it missed.
+    /// Returns a resumed stream, beginning with the events that the client missed.
     pub(crate) fn resumed(reader: Reader, missed: VecDeque<Bytes>, keep_alive: Duration) -> Body {
         let over = reader.is_over();
         let mut body = Body::of(Source::Kept(reader), Work::None, keep_alive).listening();
@@ -145,8 +145,8 @@ impl Body {
         body
     }
 
-    /// The stream of a session of 2024-11-05, which first says where to post. `work` runs as long as somebody reads; `leave`
-    /// ends the session once nothing runs in it.
+    /// Returns the stream of a 2024-11-05 session, whose first event names the endpoint for messages. `work` runs until
+    /// the body is dropped; `leave` ends the session once no request is in flight.
     pub(crate) fn session(
         address: &str,
         frames: Frames,
@@ -161,7 +161,7 @@ impl Body {
         body
     }
 
-    /// The same stream, which tells what happens and belongs to no request.
+    /// Marks the stream as a notification stream, which belongs to no request.
     pub(crate) fn listening(mut self) -> Body {
         if let Inner::Stream(stream) = &mut self.0 {
             stream.leaves = Leaves::AtOnce;
@@ -172,7 +172,7 @@ impl Body {
     fn of(source: Source, work: Work, keep_alive: Duration) -> Body {
         let mut keep_alive = interval_at(Instant::now() + keep_alive, keep_alive);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // A comment at once, so that the headers leave and the reader knows that it is heard.
+        // A comment at once, so that the headers are sent and the client knows that the stream is open.
         let first = VecDeque::from([Bytes::from_static(b": open\n\n")]);
         Body(Inner::Stream(Box::new(Stream {
             first,
@@ -187,7 +187,7 @@ impl Body {
         })))
     }
 
-    /// The same stream with a frame that is there already.
+    /// Appends a frame that was received before the stream.
     pub(crate) fn after(mut self, frame: Option<Frame>) -> Body {
         if let (Inner::Stream(stream), Some(frame)) = (&mut self.0, frame) {
             let (event, last) = stream.source.sent(frame);
@@ -197,7 +197,7 @@ impl Body {
         self
     }
 
-    /// Ends the connection of a stream after that time; the stream itself goes on.
+    /// Ends the connection after this time; the stream itself continues and can be resumed.
     pub(crate) fn lasting(mut self, at_most: Option<Duration>) -> Body {
         if let (Inner::Stream(stream), Some(at_most)) = (&mut self.0, at_most) {
             stream.until = Some(Box::pin(sleep(at_most)));
@@ -205,8 +205,8 @@ impl Body {
         self
     }
 
-    /// Ends a stream as soon as `over` does, whatever is still to come; what runs for it alone is cancelled. For callers
-    /// whose credentials were withdrawn. A body that is no stream stays as it is.
+    /// Ends a stream at once when `over` completes, and cancels its work. For callers whose credentials were revoked.
+    /// Other bodies stay unchanged.
     pub fn ending(mut self, over: BoxFuture<'static, ()>) -> Body {
         if let Inner::Stream(stream) = &mut self.0 {
             stream.endings.push(over);
@@ -214,8 +214,8 @@ impl Body {
         self
     }
 
-    /// Ends a stream on which is told what happens as soon as `over` does. A call that was begun goes on to its answer: its
-    /// effect may be there already, and who is cut off would call again. For callers whose credentials have an end.
+    /// Ends a notification stream when `over` completes. A call in flight completes first: it may already have had its
+    /// effect, and the client would repeat a call that was cut off. For callers whose credentials expire.
     pub fn expiring(mut self, over: BoxFuture<'static, ()>) -> Body {
         let Inner::Stream(stream) = &mut self.0 else {
             return self;
@@ -239,7 +239,7 @@ impl Body {
         self
     }
 
-    /// Keeps something as long as the stream lasts.
+    /// Keeps a value alive as long as the stream.
     pub(crate) fn holding(mut self, held: impl Any + Send) -> Body {
         if let Inner::Stream(stream) = &mut self.0 {
             stream.held.push(Box::new(held));
@@ -247,7 +247,7 @@ impl Body {
         self
     }
 
-    /// A response of server-sent events.
+    /// Returns the `text/event-stream` response.
     pub fn response(self) -> Response<Body> {
         let mut response = Response::new(self);
         let headers = response.headers_mut();
@@ -264,13 +264,13 @@ impl Body {
     }
 }
 
-/// The event of a message.
+/// Returns the server-sent event of a message.
 fn of_frame(frame: Frame) -> Bytes {
     let text = frame.into_text();
     text.becomes(|text| lines("message", text)).into_bytes()
 }
 
-/// A message has no line ends, so one `data` line holds it.
+/// Formats an event. JSON text contains no line feed, so one `data` line is enough.
 fn lines(name: &str, text: &str) -> String {
     format!("event: {name}\ndata: {text}\n\n")
 }
@@ -280,7 +280,7 @@ fn event(name: &str, text: &str) -> Bytes {
 }
 
 impl Source {
-    /// The event of a message, and whether it is the last one.
+    /// Returns the event of a message, and whether it is the last one.
     fn sent(&self, frame: Frame) -> (Bytes, bool) {
         let last = matches!(frame, Frame::Reply(..));
         match self {
@@ -289,7 +289,7 @@ impl Source {
         }
     }
 
-    /// The next event, and whether it is the last one.
+    /// Polls for the next event, and whether it is the last one.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
         match self {
             Source::Frames(frames) => frames.poll_recv(cx).map(|frame| {
@@ -309,13 +309,13 @@ impl Source {
 }
 
 impl Stream {
-    /// Whether the client shall come back for the rest.
+    /// Returns whether the connection ends so that the client reconnects for the rest.
     fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
         let until = self.until.as_mut();
         until.is_some_and(|until| until.as_mut().poll(cx).is_ready())
     }
 
-    /// Whether its reader may read no more.
+    /// Returns whether a future in `endings` completed, and clears the stream if so.
     fn has_ended(&mut self, cx: &mut Context<'_>) -> bool {
         let mut endings = self.endings.iter_mut();
         if !endings.any(|ending| ending.as_mut().poll(cx).is_ready()) {

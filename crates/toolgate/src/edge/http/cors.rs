@@ -1,11 +1,12 @@
-//! Pages of other origins that the operator named: what their scripts may send and read.
+//! CORS: requests from web pages of other origins that the operator allows.
 //!
-//! Never any origin, never cookies. Pages that are not named get no such header, so browsers keep the answer from them.
+//! There is no wildcard origin, and cookies are never allowed. Other pages get no CORS headers, so browsers withhold
+//! the response from them.
 
 use super::{Body, HostGuard, headers, plain};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
-/// What a request of the protocol carries, apart from `Mcp-Param-*`.
+/// Request headers of the protocol, except `Mcp-Param-*`.
 const SENT: [&str; 9] = [
     "accept",
     "authorization",
@@ -18,17 +19,17 @@ const SENT: [&str; 9] = [
     headers::NAME,
 ];
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET, DELETE");
-/// What a script has to read: its session, and how to get a token.
+/// Response headers that a script needs: its session, and how to get a token.
 const READ: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
-/// How long a browser may remember the answer, in seconds.
+/// Time for which a browser may cache a preflight response, in seconds.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
 
-/// A page of another origin that a [`HostGuard`] lists.
+/// An allowed origin of another site, from the list of a [`HostGuard`].
 #[derive(Clone, Debug)]
 pub struct Page(HeaderValue);
 
 impl HostGuard {
-    /// The page that a request comes from, where it is of another origin and listed. The request must have passed
+    /// Returns the origin of a request if it is in the list of allowed origins. The request must have passed
     /// [`HostGuard::check`].
     pub fn page<B>(&self, request: &Request<B>) -> Option<Page> {
         let origin = request.headers().get(header::ORIGIN)?;
@@ -38,7 +39,7 @@ impl HostGuard {
 }
 
 impl Page {
-    /// The answer to a preflight; `None` where the request is none.
+    /// Returns the response to a CORS preflight request, or `None` if the request is not one.
     pub fn preflight<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
         let asked = request
             .headers()
@@ -56,7 +57,7 @@ impl Page {
         Some(response)
     }
 
-    /// Lets the scripts of the page read an answer.
+    /// Adds the CORS headers that let scripts of the origin read the response.
     pub fn share(&self, response: &mut Response<Body>) {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0.clone());
@@ -65,8 +66,8 @@ impl Page {
     }
 }
 
-/// The headers of the protocol. Those that repeat an argument have names of the tool's choice, so they are taken from
-/// the question.
+/// Returns the allowed request headers. Names of `Mcp-Param-*` headers are the tool's choice, so they are copied from
+/// the preflight.
 fn allowed(asked: &HeaderMap) -> Vec<String> {
     let asked = asked
         .get_all(header::ACCESS_CONTROL_REQUEST_HEADERS)

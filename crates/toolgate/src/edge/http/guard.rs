@@ -1,30 +1,30 @@
-//! Host and Origin: which pages and which names may reach this program. For every route.
+//! Host and Origin checks, for every route.
 
 use http::{HeaderMap, HeaderName, Request, header};
 
-/// The names under which a listener may be reached, and the pages that may reach it.
+/// Allowlists of hosts and origins for a listener.
 ///
-/// Host and Origin are checked apart, each against an exact list. A web page that had its name pointed at this
-/// machine is refused by its Host; a page of another site by its Origin.
+/// Host and Origin are checked separately, each against an exact list. The Host check rejects DNS rebinding, where a
+/// web page resolves its own name to this machine. The Origin check rejects pages of other sites.
 #[derive(Clone, Debug)]
 pub struct HostGuard {
     hosts: Vec<String>,
     origins: Vec<String>,
-    /// The listener's; `None` where it is not known, and any will do.
+    /// The port of the listener; `None` allows any port.
     port: Option<u16>,
 }
 
-/// Why a request was refused.
+/// Reason for the rejection of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Denied {
-    /// The Host is none of the allowed names, or there is not exactly one.
+    /// The host is not allowed, or there is not exactly one.
     Host,
-    /// The Origin is none of the allowed ones, or there are several.
+    /// The origin is not allowed, or there are several.
     Origin,
 }
 
 impl Denied {
-    /// A sentence for the answer and the record.
+    /// Returns the message for the response and the audit log.
     pub fn reason(self) -> &'static str {
         match self {
             Denied::Host => {
@@ -38,12 +38,12 @@ impl Denied {
 }
 
 impl HostGuard {
-    /// Loopback names on `port`, and nothing else.
+    /// Allows only loopback hosts on `port`.
     pub fn loopback(port: u16) -> HostGuard {
         HostGuard::of(Some(port))
     }
 
-    /// Loopback names on whatever port, for a service that is mounted into a program which listens itself.
+    /// Allows only loopback hosts, on any port. For a service in a program that has its own listener.
     pub fn loopback_on_any_port() -> HostGuard {
         HostGuard::of(None)
     }
@@ -59,7 +59,7 @@ impl HostGuard {
         }
     }
 
-    /// Allows more names: `name`, reached on the listener's port, or `name:port`.
+    /// Allows more hosts: `name`, on the listener's port, or `name:port`.
     pub fn allow_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> HostGuard {
         self.hosts
             .extend(hosts.into_iter().map(str::to_ascii_lowercase));
@@ -72,21 +72,21 @@ impl HostGuard {
         self
     }
 
-    /// Checks a request.
+    /// Checks the Host and Origin of a request.
     ///
     /// # Errors
-    /// [`Denied`] says which of the two does not fit.
+    /// [`Denied`] names the header that is not allowed.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), Denied> {
         let host = match (
             only(request.headers(), header::HOST),
             request.uri().authority(),
         ) {
             (Ok(Some(host)), None) => host,
-            // A target in absolute form must name the same host.
+            // A request target in absolute form must have the same host.
             (Ok(Some(host)), Some(authority)) if host.eq_ignore_ascii_case(authority.as_str()) => {
                 host
             }
-            // HTTP/2 has no Host, but the authority.
+            // HTTP/2 has an authority instead of Host.
             (Ok(None), Some(authority)) => authority.as_str(),
             _ => return Err(Denied::Host),
         };
@@ -116,7 +116,7 @@ impl HostGuard {
         self.hosts.iter().any(named)
     }
 
-    /// The listener's own pages, and those that the operator named. `null` is nobody.
+    /// Returns whether an origin is the listener's own or in the list. `null` is neither.
     fn allows_origin(&self, given: &str, host: &str) -> bool {
         let given = given.to_ascii_lowercase();
         let own = given
@@ -128,7 +128,7 @@ impl HostGuard {
         own || self.lists_origin(&given)
     }
 
-    /// Whether the operator named the origin.
+    /// Returns whether the list of allowed origins contains the origin.
     pub(super) fn lists_origin(&self, given: &str) -> bool {
         self.origins.contains(&origin(given))
     }
@@ -142,7 +142,7 @@ impl HostGuard {
     }
 }
 
-/// The value of a header that stands once at most.
+/// Returns the value of a header that may occur only once.
 fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -152,7 +152,7 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     }
 }
 
-/// An origin in one form: lower case, without the port that its scheme has by itself.
+/// Normalizes an origin: lower case, without the default port of its scheme.
 fn origin(text: &str) -> String {
     let text = text.to_ascii_lowercase();
     let default = [("http://", ":80"), ("https://", ":443")]

@@ -1,4 +1,4 @@
-//! The headers that repeat what the body says, and must say the same.
+//! Protocol headers that repeat parts of the body, and the checks that both agree.
 
 use crate::client::http::{SAFE_RANGE, is_safe};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -11,24 +11,24 @@ use toolgate_wire::{
     method::{meta::Meta, tasks},
 };
 
-/// The revision of a request.
+/// Header with the protocol version of a request.
 pub(crate) const VERSION: &str = "mcp-protocol-version";
-/// The session that a request belongs to.
+/// Header with the session id of a request.
 pub(crate) const SESSION: &str = "mcp-session-id";
-/// Where a client that lost a stream left it.
+/// Header with the last event that a client received before it lost the stream.
 pub(crate) const LAST_EVENT: &str = "last-event-id";
-/// The method that the body names.
+/// Header that repeats the method.
 pub(crate) const METHOD: &str = "mcp-method";
-/// What the body asks for by name.
+/// Header that repeats the name, URI or task id of a request.
 pub(crate) const NAME: &str = "mcp-name";
-/// How all of these begin.
+/// Prefix of all protocol headers.
 const OURS: &str = "mcp-";
-/// How the headers begin that repeat an argument.
+/// Prefix of headers that repeat an argument.
 pub(crate) const PARAM: &str = "mcp-param-";
-/// The longest value of one of these headers that is read, in bytes.
+/// Longest value of a protocol header, in bytes.
 const LIMIT: usize = 8 * 1024;
 
-/// The headers of the protocol that a request has, found in one pass.
+/// The protocol headers of a request, collected in one pass.
 #[derive(Default)]
 pub(crate) struct Said<'a> {
     version: Found<'a>,
@@ -38,7 +38,7 @@ pub(crate) struct Said<'a> {
     long: Option<&'a str>,
 }
 
-/// A header that may stand once only.
+/// Occurrence of a header that is allowed only once.
 #[derive(Clone, Copy, Default)]
 enum Found<'a> {
     #[default]
@@ -48,7 +48,7 @@ enum Found<'a> {
 }
 
 impl<'a> Said<'a> {
-    /// Those among all headers. A value of more than `most` bytes is too long.
+    /// Collects the protocol headers. A value of more than `most` bytes is too long.
     pub(crate) fn of(headers: &'a HeaderMap, most: usize) -> Said<'a> {
         let mut said = Said::default();
         for (name, value) in headers {
@@ -71,17 +71,17 @@ impl<'a> Said<'a> {
         said
     }
 
-    /// The first one whose value is too long.
+    /// Returns the name of the first header whose value is too long.
     pub(crate) fn too_long(&self) -> Option<&'a str> {
         self.long
     }
 
-    /// The revision that it names.
+    /// Returns the protocol version header.
     pub(crate) fn version(&self) -> Result<Option<&'a str>, RpcError> {
         self.version.value(VERSION)
     }
 
-    /// The session id, where there is exactly one.
+    /// Returns the session id if there is exactly one.
     pub(crate) fn session(&self) -> Option<&'a str> {
         self.session.value(SESSION).ok().flatten()
     }
@@ -114,7 +114,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Checks that it says what the body says.
+    /// Checks that the header equals the value in the body.
     fn says(self, name: &str, body: &str) -> Result<(), RpcError> {
         let Some(value) = self.value(name)? else {
             return Err(mismatch(format!("the header {name} is missing")));
@@ -126,12 +126,12 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The session id of a request, where there is exactly one.
+/// Returns the session id of a request if there is exactly one.
 pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
     single(headers, SESSION).ok().flatten()
 }
 
-/// The value of a header that may stand once only.
+/// Returns the value of a header that may occur only once.
 pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
     let mut found = Found::Never;
     for value in headers.get_all(name) {
@@ -140,7 +140,7 @@ pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'
     found.value(name)
 }
 
-/// Checks the revision that a request within a session names.
+/// Checks that the version header of a request matches its session.
 pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcError> {
     match version {
         Some(version) if version != spoken.revision => Err(RpcError::new(
@@ -151,7 +151,7 @@ pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcErr
     }
 }
 
-/// Checks that header and body do not name two revisions. Whether one of them is missing, others check.
+/// Checks that header and body do not name different versions. A missing one is checked elsewhere.
 pub(crate) fn one_revision(header: Option<&str>, meta: &Meta) -> Result<(), RpcError> {
     let body = meta.version.as_ref().and_then(Json::str_cow);
     match (header, body) {
@@ -160,7 +160,7 @@ pub(crate) fn one_revision(header: Option<&str>, meta: &Meta) -> Result<(), RpcE
     }
 }
 
-/// Checks the headers of a request of 2026-07-28 against its body: its method, and what it asks for by name, where it does.
+/// Checks the headers of a 2026-07-28 request against its body: version, method, and name if the method has one.
 pub(crate) fn agree(
     said: &Said<'_>,
     method: &str,
@@ -177,8 +177,8 @@ pub(crate) fn agree(
     }
 }
 
-/// Checks the same headers in the revisions that do not ask for them: one that is there must say what the body says,
-/// since whoever stands before us may have judged by it.
+/// Checks the same headers in revisions that do not require them. A header that is present must match the body, since a
+/// proxy may have decided by it.
 pub(crate) fn agree_if_there(said: &Said<'_>, message: &Message) -> Result<(), RpcError> {
     let (method, params) = match message {
         Message::Request { method, params, .. } | Message::Notification { method, params } => {
@@ -202,12 +202,12 @@ pub(crate) fn agree_if_there(said: &Said<'_>, message: &Message) -> Result<(), R
     }
 }
 
-/// What a request asks for by name, as the body says it.
+/// Returns the value in the body that `Mcp-Name` repeats.
 pub(crate) fn named(method: &str, params: Option<&Json>) -> Option<Json> {
     params?.get(named_by(method)?)
 }
 
-/// A batch is many messages: a header that repeats one of them says less than the body.
+/// Checks that a batch has no headers that describe a single message.
 pub(crate) fn no_single(headers: &HeaderMap) -> Result<(), RpcError> {
     match [METHOD, NAME]
         .into_iter()
@@ -218,7 +218,7 @@ pub(crate) fn no_single(headers: &HeaderMap) -> Result<(), RpcError> {
     }
 }
 
-/// Which parameter the header `Mcp-Name` repeats.
+/// Returns the parameter that the header `Mcp-Name` repeats.
 fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
@@ -232,7 +232,7 @@ fn differs(name: &str) -> RpcError {
     mismatch(format!("the header {name} does not say what the body says"))
 }
 
-/// A value that is not plain ASCII comes as `=?base64?…?=`.
+/// Decodes a header value: non-ASCII text is sent as `=?base64?…?=`.
 fn decoded<'a>(value: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
     let Some(inner) = value
         .strip_prefix("=?base64?")
@@ -248,7 +248,7 @@ fn decoded<'a>(value: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
         .ok_or_else(|| mismatch(format!("the Base64 of the header {name} cannot be read")))
 }
 
-/// The schema of a tool that may mark properties with `x-mcp-header`; most mark nothing.
+/// Input schema of a tool, kept only if it may contain `x-mcp-header`; most do not.
 pub(crate) struct Marked(Option<Json>);
 
 impl Marked {
@@ -258,21 +258,21 @@ impl Marked {
         Marked(may.then(|| schema.clone()))
     }
 
-    /// Checks `Mcp-Param-*` against the arguments in the parameters of a call, for the properties that are marked.
+    /// Checks the `Mcp-Param-*` headers against the arguments, for properties with `x-mcp-header`.
     pub(crate) fn agree(&self, headers: &HeaderMap, params: Option<&Json>) -> Result<(), RpcError> {
         let Some(schema) = &self.0 else {
             return Ok(());
         };
         let arguments = params.and_then(|params| params.get("arguments"));
         match arguments.as_ref().map(Json::kind) {
-            // Others say that arguments are an object.
+            // Another check rejects arguments that are not an object.
             Some(kind) if kind != Kind::Object => Ok(()),
             _ => marked_agree(headers, schema, arguments.as_ref()),
         }
     }
 }
 
-/// Goes on below an argument that is absent: a header may be there nevertheless.
+/// Checks the properties of a schema. It descends below absent arguments too, since a header may be present for them.
 fn marked_agree(
     headers: &HeaderMap,
     schema: &Json,
@@ -317,7 +317,7 @@ fn param_agrees(headers: &HeaderMap, label: &str, value: Option<&Json>) -> Resul
     }
 }
 
-/// Numbers compare as numbers, to the last digit, all else as text.
+/// Compares a header with a JSON value: numbers by exact value, all else as text.
 fn same(header: &str, value: &Json) -> bool {
     match value.kind() {
         Kind::String => value.str_cow().as_deref() == Some(header),

@@ -1,4 +1,4 @@
-//! A server at one HTTP endpoint: Streamable HTTP, with sessions and without.
+//! HTTP transports: Streamable HTTP, with and without sessions, and HTTP+SSE of 2024-11-05.
 
 mod accept;
 mod body;
@@ -32,36 +32,36 @@ use toolgate_wire::{
     message::{self, Id, RpcError, code},
 };
 
-/// The limits of an HTTP endpoint.
+/// Limits of an HTTP endpoint.
 #[derive(Clone, Debug)]
 pub struct HttpLimits {
-    /// How long a body may take to arrive.
+    /// Time limit for a request body; 60 s.
     pub body: Duration,
-    /// How long a body may pause.
+    /// Longest pause within a request body; 10 s.
     pub body_idle: Duration,
-    /// The longest value of a header of the protocol, `Mcp-…`, in bytes; never more than 8 KiB.
+    /// Longest value of a protocol header (`Mcp-…`), in bytes; 8 KiB, which is also the maximum.
     pub header: usize,
-    /// Sessions at once.
+    /// Open sessions; 256.
     pub sessions: usize,
-    /// How long a session may lie idle.
+    /// Idle timeout of a session; 30 minutes.
     pub session_idle: Duration,
-    /// How long a session may live at all.
+    /// Maximum age of a session; 24 hours.
     pub session_age: Duration,
-    /// Streams for change notifications at once.
+    /// Open notification streams; 1,024.
     pub listen_streams: usize,
-    /// The same, of one caller.
+    /// Open notification streams of one caller; 128.
     pub listen_streams_per_caller: usize,
-    /// How long an answer may take before the response becomes a stream.
+    /// Time after which a pending response becomes a stream; 500 ms.
     pub stream_after: Duration,
-    /// Whether an answer before that is plain JSON; else every result is a stream. Errors are plain JSON always, since
-    /// their status says what they are.
+    /// Plain JSON for results that are ready before that time; true. If false, every result is a stream. Errors are
+    /// always plain JSON, since their HTTP status carries meaning.
     pub json: bool,
-    /// How often an idle stream says that it is there.
+    /// Interval of keepalive comments on an idle stream; 15 s.
     pub keep_alive: Duration,
-    /// What is kept of the streams of sessions for clients that come back.
+    /// Limits of resumable streams of sessions.
     pub resume: ResumeLimits,
-    /// How long one connection of a stream lasts in a session of 2025-11-25, after which the client is told to come
-    /// back for the rest; `None`: as long as the stream. For proxies that cut long connections.
+    /// Maximum duration of one connection of a stream in a 2025-11-25 session, after which the client reconnects for
+    /// the rest. `None`, the default, means no limit. For proxies that cut long connections.
     pub stream_lasts: Option<Duration>,
 }
 
@@ -85,7 +85,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// One endpoint. Host, Origin and credentials are checked before it, with [`HostGuard`].
+/// An HTTP endpoint that serves MCP. Check Host, Origin and credentials before it, with [`HostGuard`].
 #[derive(Clone)]
 pub struct Endpoint(Arc<Inner>);
 
@@ -98,7 +98,7 @@ struct Inner {
 }
 
 impl Endpoint {
-    /// Serves over HTTP what `server` serves.
+    /// Creates an endpoint for `server`.
     pub fn new(server: Arc<Front>, limits: HttpLimits) -> Endpoint {
         let sessions = Sessions::new(limits.clone());
         let streams =
@@ -112,7 +112,7 @@ impl Endpoint {
         }))
     }
 
-    /// Answers one request of `caller`.
+    /// Handles one request of `caller`.
     pub async fn handle<B>(&self, caller: Caller, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send,
@@ -127,7 +127,8 @@ impl Endpoint {
         }
     }
 
-    /// Ends sessions that are idle or too old, and forgets streams that nobody came back to. Call it now and then.
+    /// Ends sessions that are idle or too old, and removes streams that no client resumed in time. Call it
+    /// periodically.
     pub fn sweep(&self) {
         self.0.sessions.sweep();
         self.0.sessions.sweep_streams();
@@ -139,8 +140,8 @@ impl Endpoint {
         self.0.streams_2024.close();
     }
 
-    /// The stream of a session on which the server tells what changed; with `Last-Event-ID` any stream of the session
-    /// whose connection was lost.
+    /// Handles GET: opens the notification stream of a session, or resumes any stream of the session with
+    /// `Last-Event-ID`.
     fn get(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
         let session = match self.session(caller, parts) {
             Ok(session) => session,
@@ -192,7 +193,7 @@ impl Endpoint {
         caller: &Caller,
         parts: &http::request::Parts,
     ) -> Result<Arc<sessions::Open>, Box<Response<Body>>> {
-        // Without sessions there is only POST.
+        // Stateless requests use POST only.
         let Some(id) = headers::session(&parts.headers) else {
             return Err(Box::new(method_not_allowed()));
         };
@@ -223,7 +224,8 @@ where
         std::task::Poll::Ready(Ok(()))
     }
 
-    /// The caller is the [`Caller`] that an authentication layer put into the extensions, or `anonymous@http`.
+    /// Handles a request of the [`Caller`] in the request extensions, where an authentication layer puts it, or of
+    /// `anonymous@http`.
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let caller = request
             .extensions()
@@ -235,13 +237,13 @@ where
     }
 }
 
-/// The caller of whom nothing is known.
+/// Returns the anonymous HTTP caller.
 pub(crate) fn anonymous() -> Caller {
     static ANONYMOUS: LazyLock<Caller> = LazyLock::new(|| Caller::new(Caller::ANONYMOUS_HTTP));
     ANONYMOUS.clone()
 }
 
-/// An error of the protocol with an HTTP status.
+/// Returns a JSON-RPC error with an HTTP status.
 pub(crate) fn error(status: StatusCode, id: Option<&Id>, error: RpcError) -> Response<Body> {
     json(status, message::reply(id, &Err::<Json, _>(error)))
 }
@@ -258,7 +260,7 @@ fn no_session() -> Response<Body> {
     )
 }
 
-/// Not 404, which would end the session for the client.
+/// Returns 400: with 404 the client would end the session.
 fn not_kept() -> Response<Body> {
     refused(
         StatusCode::BAD_REQUEST,

@@ -1,4 +1,4 @@
-//! One POST: read strictly, checked, and handed to the era that it speaks.
+//! POST requests: the body is parsed and checked, then handled by the stateless or the session protocol.
 
 use super::{
     Body, Inner, accept,
@@ -29,7 +29,7 @@ use toolgate_wire::{
 
 type Answer = Response<Body>;
 
-/// What is rare is in a box, so that the future of a call is small: it is copied as it is made.
+/// Handles a POST. Rare cases are boxed, so that the future of a call is small: it is copied as it is made.
 pub(crate) async fn post<B>(endpoint: &Arc<Inner>, caller: Caller, parts: &Parts, body: B) -> Answer
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -54,7 +54,7 @@ where
     }
 }
 
-/// A message that is refused before any layer sees it; `call` where a use was meant: its method, and of what.
+/// A message that is rejected before it reaches a layer. `call` has the method and name if it is a call.
 pub(crate) struct Bad {
     status: StatusCode,
     id: Option<Id>,
@@ -119,7 +119,7 @@ async fn take(
     session(endpoint, caller, &said, message, version).await
 }
 
-/// 2026-07-28: the response owns the call, so a closed stream cancels it.
+/// Handles a 2026-07-28 message. The response owns the call, so closing the stream cancels it.
 async fn stateless(
     endpoint: &Arc<Inner>,
     caller: &Caller,
@@ -129,14 +129,14 @@ async fn stateless(
 ) -> Result<Answer, Bad> {
     let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
     let version = said.version().map_err(bad)?;
-    // Before the question whether it is spoken here: of two revisions neither may be believed.
+    // Checked before the version is looked up: if two versions differ, neither can be trusted.
     headers::one_revision(version, meta).map_err(bad)?;
     if let (Some(version), None) = (version, version.and_then(dialect::find)) {
         return Err(bad(modern::unsupported(version)));
     }
     let (method, params) = match &message {
         Message::Request { method, params, .. } => (method.as_str(), params.as_ref()),
-        // Nothing that a client may tell here means anything to this server.
+        // No notification of a client has a meaning for this server.
         Message::Notification { .. } => return Ok(plain(StatusCode::ACCEPTED)),
         Message::Reply { .. } => {
             return Err(bad(RpcError::new(
@@ -183,7 +183,7 @@ async fn stateless(
     Ok(respond(endpoint, frames, owner).await)
 }
 
-/// A request that stands for itself, with all that is needed to work on it.
+/// A stateless request with all that its handling needs.
 struct Asked {
     server: Arc<Front>,
     context: Context,
@@ -193,11 +193,11 @@ struct Asked {
     outlet: Outlet,
 }
 
-/// Says of a call that is dropped that its stream ended.
+/// Guard that records a closed connection as cancel reason when a call is dropped.
 struct Gone<'a>(Option<&'a Trail>);
 
 impl Gone<'_> {
-    /// There is an answer.
+    /// Disarms the guard: the call has a response.
     fn answered(mut self) {
         self.0 = None;
     }
@@ -218,7 +218,7 @@ impl Asked {
             let (server, context) = (&self.server, &self.context);
             let answer = modern::answer(server, context, &self.id, method, params, &self.outlet);
             let answer = pin!(answer);
-            // Made after the call, so that it is dropped before it.
+            // Created after the call, so that it is dropped before it.
             let gone = Gone(Some(&context.trail));
             let answer = answer.await;
             gone.answered();
@@ -226,7 +226,7 @@ impl Asked {
         })
     }
 
-    /// The same for a stream. It waits long, so it has no place for a call.
+    /// Handles `subscriptions/listen`. It runs long, so its future has no space for a call.
     fn listen(self) -> BoxFuture<'static, Frame> {
         Box::pin(async move {
             let params = self.params.as_ref();
@@ -249,7 +249,7 @@ fn too_many() -> RpcError {
     )
 }
 
-/// `Mcp-Param-*` against the arguments, where the tool's schema asks for them.
+/// Checks the `Mcp-Param-*` headers against the arguments, if the tool's schema has `x-mcp-header`.
 async fn mirrored(
     endpoint: &Inner,
     caller: &Caller,
@@ -269,7 +269,7 @@ async fn mirrored(
     }
 }
 
-/// The 2025 revisions: the session owns the call, so a lost connection does not end it.
+/// Handles a message of the 2025 revisions. The session owns the call, so a lost connection does not cancel it.
 async fn session(
     endpoint: &Arc<Inner>,
     caller: &Caller,
@@ -311,7 +311,7 @@ async fn receive(endpoint: &Inner, caller: &Caller, open: &Open, message: Messag
     }
 }
 
-/// A batch, in a session whose revision has them; `None` elsewhere.
+/// Handles a batch in a session whose revision has batches; otherwise returns `None`.
 async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) -> Option<Answer> {
     let id = headers::session(&parts.headers)?;
     let Some(open) = endpoint.sessions.find(id, caller) else {
@@ -372,17 +372,17 @@ fn initialize(
     Ok(response)
 }
 
-/// Who owns the call behind a response.
+/// Owner of the call behind a response.
 enum Owner<'a> {
-    /// The response itself: its work, which ends with the reply, runs as long as somebody reads.
+    /// The response: its work ends with the reply and is cancelled if the body is dropped.
     Response(BoxFuture<'static, Frame>, Option<Place>),
-    /// A session: the client may come back to the stream.
+    /// A session: the client can resume the stream.
     Session(&'a Open),
 }
 
-/// Waits a little for the first frame: a reply at once is plain JSON, all else a stream.
+/// Waits up to `stream_after` for the first frame: a reply becomes plain JSON, anything else a stream.
 async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> Answer {
-    // The reply, where the work is over. What was told before it comes before it.
+    // The reply of completed work, sent after the frames before it.
     let mut reply = None;
     let next = poll_fn(|cx| {
         if let (Owner::Response(work, _), None) = (&mut owner, &reply) {
@@ -400,7 +400,7 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
     let first = tokio::select! {
         biased;
         frame = next => Some(frame),
-        // Made only where it is needed: most answers are there at once.
+        // The timer is created only if needed: most responses are ready at once.
         () = async { tokio::time::sleep(endpoint.limits.stream_after).await } => None,
     };
     let stateless = matches!(owner, Owner::Response(..));
@@ -412,7 +412,7 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
                 code => json(status(code, stateless), text),
             };
         }
-        // The call was cancelled: there is nothing to say.
+        // The call was cancelled: it has no response.
         Some(None) => return plain(StatusCode::ACCEPTED),
         first => first.flatten(),
     };
@@ -440,7 +440,7 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
     }
 }
 
-/// The answer to a token that lacks scopes. What a client has to ask for stands in the header, in every revision.
+/// Returns 403 for a token that lacks scopes. In every revision the header lists the required scopes.
 fn forbidden(text: Bytes) -> Answer {
     let scopes = Json::read(text.to_vec(), &Default::default())
         .ok()
@@ -467,11 +467,13 @@ fn forbidden(text: Bytes) -> Answer {
     response
 }
 
-/// The scopes that a caller lacks: for whoever knows where the metadata is, to say so in the challenge.
+/// Response extension with the scopes that a caller lacks. A layer that knows the metadata URL adds it to the
+/// challenge.
 #[derive(Clone, Debug)]
 pub struct Lacking(pub Vec<String>);
 
-/// The HTTP status of an error of the protocol; old clients take anything but 200 for a dead connection.
+/// Returns the HTTP status of a JSON-RPC error. Clients of older revisions treat any status but 200 as a dead
+/// connection.
 fn status(error: Option<i64>, stateless: bool) -> StatusCode {
     match error {
         Some(code::METHOD_NOT_FOUND) if stateless => StatusCode::NOT_FOUND,
@@ -510,7 +512,7 @@ impl Bad {
         }
     }
 
-    /// Puts a refused call on record, then says no.
+    /// Reports the rejected message if it is a call, and returns its error response.
     pub(crate) async fn answer(self, server: &Front, caller: &Caller) -> Answer {
         if let Some((method, tool)) = self.call {
             let refused = Refused {

@@ -1,4 +1,4 @@
-//! An endpoint whose callers show tokens that an authorization server gave out for it.
+//! Endpoint that is an OAuth protected resource: callers need access tokens of its authorization server.
 
 use super::{Body, Endpoint, Lacking};
 use futures_util::{FutureExt, future::select};
@@ -10,7 +10,8 @@ use std::{
 use toolgate_auth::resource::{Refused, ResourceServer, Shown};
 use toolgate_core::BoxFuture;
 
-/// Answers one request, to an endpoint or for the metadata of its resource. Who shows no good token gets no further.
+/// Handles one request to the endpoint or for its protected resource metadata. Requests without a valid token are
+/// rejected.
 pub(crate) async fn handle<B>(
     endpoint: &Endpoint,
     resource: &Arc<ResourceServer>,
@@ -39,7 +40,7 @@ where
     }
 }
 
-/// Ends when a token that was admitted is taken no more: at its time, or where its issuer withdrew it.
+/// Returns a future that completes when an accepted token expires or its issuer revokes it.
 pub fn over(
     resource: &Arc<ResourceServer>,
     token: &str,
@@ -51,7 +52,7 @@ pub fn over(
     }
 }
 
-/// The metadata of a resource, for whoever asks.
+/// Returns the protected resource metadata (RFC 9728), which needs no token.
 pub fn metadata(resource: &ResourceServer, method: &Method) -> Response<Body> {
     if method != Method::GET {
         let mut response = super::plain(StatusCode::METHOD_NOT_ALLOWED);
@@ -62,7 +63,7 @@ pub fn metadata(resource: &ResourceServer, method: &Method) -> Response<Body> {
     super::json(StatusCode::OK, resource.metadata())
 }
 
-/// The answer to a request that was not admitted.
+/// Returns the response to a rejected request, with its challenges.
 pub fn unauthorized(refused: &Refused) -> Response<Body> {
     let mut response = super::plain(refused.status());
     *response.body_mut() = Body::full(format!("{}\n", refused.told()));
@@ -88,7 +89,7 @@ pub fn unauthorized(refused: &Refused) -> Response<Body> {
     response
 }
 
-/// The same response; one to a token that lacks scopes says where the metadata is.
+/// Adds the metadata URL to the challenge if the response reports insufficient scopes.
 pub fn told(resource: &ResourceServer, mut response: Response<Body>) -> Response<Body> {
     let Some(Lacking(scopes)) = response.extensions().get() else {
         return response;
@@ -100,10 +101,10 @@ pub fn told(resource: &ResourceServer, mut response: Response<Body>) -> Response
     response
 }
 
-/// Ends at a time of the clock on the wall.
+/// Returns a future that completes at a time of the system clock.
 fn at(until: SystemTime) -> BoxFuture<'static, ()> {
     Box::pin(async move {
-        // Looked at anew now and then: clocks are set, and the longest sleep has an end.
+        // Checked again at least every 60 s: the clock may be set, and the duration of a sleep is limited.
         while let Ok(left) = until.duration_since(SystemTime::now()) {
             tokio::time::sleep(left.min(Duration::from_secs(60))).await;
         }

@@ -1,4 +1,4 @@
-//! The body of a request: read within its limits, and within the room that there is.
+//! Request bodies: read within the time and size limits and the memory budget.
 
 use super::{Body, Inner, accept, error, refused};
 use crate::edge::stdio::unreadable;
@@ -21,7 +21,7 @@ use toolgate_wire::{
 
 type Answer = Response<Body>;
 
-/// The body as strict JSON, within its limits.
+/// Reads a request body as strict JSON, within its limits.
 pub(crate) async fn body<B>(
     endpoint: &Inner,
     caller: &Caller,
@@ -40,11 +40,11 @@ where
         );
     }
     let limit = endpoint.server.limits.json.bytes;
-    // What is said to be too long is not read at all.
+    // A body that is declared too long is not read at all.
     if body.size_hint().lower() > limit as u64 {
         return Err(Box::new(too_large(limit)));
     }
-    // What is announced is taken at once: of many bodies that do not fit together, some arrive.
+    // The declared size is reserved at once: of many bodies that do not fit together, some complete.
     let mut claim = endpoint.server.account(caller).claim();
     if let Err(full) = claim.message(body.size_hint().lower()) {
         return Err(Box::new(no_room(&full)));
@@ -83,7 +83,7 @@ fn not_read(bad: &ReadError) -> Answer {
     }
 }
 
-/// There is room again when another message has left, mostly at once.
+/// Returns 503 with a retry time: memory is usually free again as soon as another message is sent.
 fn no_room(full: &dyn std::fmt::Display) -> Answer {
     let mut answer = refused(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -108,23 +108,23 @@ fn too_large(limit: usize) -> Answer {
     answer
 }
 
-/// Memory that a body gets before any of it has come, in bytes.
+/// Largest buffer that is allocated before any data arrives, in bytes.
 const AT_ONCE: usize = 16 << 10;
 
-/// Why there is no whole body.
+/// Reason why a body is incomplete.
 enum Broken {
     Late,
     Full(NoRoom),
     Off(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A limit may be longer than the clock goes: then it is far away.
+/// Adds a duration to an instant; an overflow becomes one year.
 fn after(at: Instant, time: Duration) -> Instant {
     let far = Duration::from_secs(365 * 24 * 3600);
     at.checked_add(time).unwrap_or(at + far)
 }
 
-/// A body to its end, all of which has to come within the one time, and each piece of it within the other.
+/// Reads a whole body: all of it within the first time limit, and each piece within the second.
 async fn collect<B>(
     body: B,
     (all, idle): (Duration, Duration),
@@ -138,7 +138,7 @@ where
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(0);
     let mut bytes = Vec::with_capacity(announced.min(AT_ONCE));
     let begun = Instant::now();
-    // One clock for both times, set anew for each piece; made only for a body that is not there at once.
+    // One timer for both limits, reset for each piece; created only if a piece is not ready at once.
     let mut late = pin!(None::<Sleep>);
     loop {
         let mut next = body.frame();
@@ -167,7 +167,7 @@ where
                 if let Some(data) = frame.data_ref() {
                     let all = bytes.len() + data.len();
                     claim.message(all as u64).map_err(Broken::Full)?;
-                    // Not twice as much as there is: what is doubled is not counted.
+                    // Grows by a quarter instead of doubling, since spare capacity is not counted.
                     if all > bytes.capacity() {
                         bytes.reserve_exact(announced.max(all + all / 4) - bytes.len());
                     }

@@ -1,7 +1,8 @@
-//! The streams of a session, kept so that a client that lost one comes back to it with `Last-Event-ID`.
+//! Resumable streams of a session: a client that lost a stream resumes it with `Last-Event-ID`.
 //!
-//! A stream outlives its connection: while nobody reads it, its messages are taken from the calls all the same, so that
-//! no call waits for a reader that is gone, and the last of them are kept. An event's id names its stream and its place.
+//! A stream outlives its connection. While no client reads it, its messages are still received, so that no call waits
+//! for a lost reader. The last of them are buffered. An event id consists of the number of the stream and the position
+//! of the event.
 
 use crate::edge::outlet::{Frame, Frames};
 use bytes::Bytes;
@@ -17,17 +18,18 @@ use std::{
 };
 use tokio::{runtime::Handle, task::AbortHandle};
 
-/// Streams of one session that are kept; past it the one that was left first is forgotten.
+/// Largest number of buffered streams of one session. Above it, the stream that was disconnected first is removed.
 const STREAMS: usize = 256;
 
-/// What is kept of streams.
+/// Limits of the event buffer of resumable streams.
 #[derive(Clone, Copy, Debug)]
 pub struct ResumeLimits {
-    /// How long a stream is kept after its connection was lost, or its last message sent; 5 minutes. Zero keeps none.
+    /// Time for which a stream is kept after its connection was lost or its last message was sent; 5 minutes. Zero
+    /// disables resumption.
     pub keep: Duration,
-    /// Bytes of one session; 1 MiB. A longer message is not kept.
+    /// Buffered bytes of one session; 1 MiB. A longer message is not buffered.
     pub session_bytes: usize,
-    /// Bytes of all sessions; 32 MiB.
+    /// Buffered bytes of all sessions; 32 MiB.
     pub bytes: usize,
 }
 
@@ -41,10 +43,10 @@ impl Default for ResumeLimits {
     }
 }
 
-/// The streams of one session.
+/// The resumable streams of one session.
 pub(crate) struct Kept {
     limits: ResumeLimits,
-    /// The bytes that all sessions keep.
+    /// Buffered bytes of all sessions.
     all: Arc<AtomicUsize>,
     streams: Mutex<Streams>,
 }
@@ -57,21 +59,21 @@ struct Streams {
 }
 
 struct Stream {
-    /// What is still to come; none after the reply.
+    /// Frames that are not yet sent; `None` after the reply.
     frames: Option<Frames>,
-    /// The last events, without a gap.
+    /// Buffered last events, without a gap.
     sent: VecDeque<Bytes>,
-    /// The place of the next event; that of the first is 1.
+    /// Position of the next event, beginning with 1.
     next: u64,
-    /// Whose turn it is to read. A connection that comes back takes the turn of the one before.
+    /// Number of the connection that may read. A resuming connection takes over from the one before.
     turn: u64,
-    /// Since when nobody reads it.
+    /// Time at which the connection was lost.
     left: Option<Instant>,
-    /// Takes what comes while nobody reads it.
+    /// Task that receives frames while no connection reads the stream.
     drain: Option<AbortHandle>,
 }
 
-/// Reads a stream for one connection. When it is dropped the stream waits for the next one.
+/// Reader of a stream for one connection. When it is dropped, the stream waits to be resumed.
 pub(crate) struct Reader {
     kept: Arc<Kept>,
     number: u64,
@@ -87,7 +89,7 @@ impl Kept {
         })
     }
 
-    /// A new stream, to be read by the connection that asked for it.
+    /// Adds a stream, and returns the reader for its connection.
     pub(crate) fn open(self: &Arc<Self>, frames: Frames) -> Reader {
         self.sweep();
         let mut streams = self.streams();
@@ -121,7 +123,8 @@ impl Kept {
         }
     }
 
-    /// The stream of that event, with the events after it; `None` where it, or one of them, is not kept.
+    /// Resumes the stream after an event. Returns its reader and the missed events, or `None` if the stream or one of
+    /// them is not buffered.
     pub(crate) fn resume(self: &Arc<Self>, after: &str) -> Option<(Reader, VecDeque<Bytes>)> {
         self.sweep();
         let (number, place) = after.split_once('-')?;
@@ -144,7 +147,7 @@ impl Kept {
         Some((reader, missed))
     }
 
-    /// Forgets what nobody came back to.
+    /// Removes streams that no client resumed in time.
     pub(crate) fn sweep(&self) {
         let mut streams = self.streams();
         let old = |stream: &Stream| stream.left.is_some_and(|l| l.elapsed() >= self.limits.keep);
@@ -158,7 +161,8 @@ impl Kept {
         }
     }
 
-    /// The next event of a stream, and whether it is the last; `None` at its end, and where another has the turn.
+    /// Polls for the next event of a stream, and whether it is the last. `None` at its end, and if another connection
+    /// took over.
     fn poll(&self, number: u64, turn: u64, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
         let mut streams = self.streams();
         let Some(stream) = streams.by_number.get_mut(&number) else {
@@ -168,14 +172,14 @@ impl Kept {
             return Poll::Ready(None);
         };
         let Some(frame) = ready!(frames.poll_recv(cx)) else {
-            // It was cancelled: there is nothing to come back to.
+            // The call was cancelled: there is no reply to resume for.
             self.forget(&mut streams, number);
             return Poll::Ready(None);
         };
         Poll::Ready(Some(self.sent(&mut streams, number, frame)))
     }
 
-    /// Keeps a message that leaves.
+    /// Makes the event of a message and buffers it. Returns it, and whether it is the last.
     fn sent(&self, streams: &mut Streams, number: u64, frame: Frame) -> (Bytes, bool) {
         let last = matches!(frame, Frame::Reply(..));
         let Some(stream) = streams.by_number.get_mut(&number) else {
@@ -193,7 +197,7 @@ impl Kept {
             if kept {
                 stream.sent.push_back(event.clone());
             } else {
-                // What is before a gap is of no use.
+                // Events before a gap cannot be resumed.
                 let freed = stream.sent.drain(..).map(|e| e.len()).sum();
                 self.free(streams, freed);
             }
@@ -201,7 +205,7 @@ impl Kept {
         (event, last)
     }
 
-    /// Makes room for an event of that length; the oldest of the session go first.
+    /// Frees space for an event; the oldest events of the session are evicted. Returns false if it does not fit.
     fn has_room(&self, streams: &mut Streams, length: usize) -> bool {
         if length > self.limits.session_bytes {
             return false;
@@ -262,23 +266,23 @@ impl Stream {
 }
 
 impl Reader {
-    /// The next event, and whether it is the last.
+    /// Polls for the next event, and whether it is the last.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
         self.kept.poll(self.number, self.turn, cx)
     }
 
-    /// The event for a message that was taken from the stream already, and whether it is the last.
+    /// Returns the event for a message that was already received, and whether it is the last.
     pub(crate) fn sent(&self, frame: Frame) -> (Bytes, bool) {
         let mut streams = self.kept.streams();
         self.kept.sent(&mut streams, self.number, frame)
     }
 
-    /// An event without data at the beginning, by whose id a client can come back before there is another.
+    /// Returns the first event, without data: its id lets a client resume before any other event.
     pub(crate) fn primer(&self) -> Bytes {
         Bytes::from(format!("id: {}-0\ndata: \n\n", self.number))
     }
 
-    /// Whether nothing is still to come.
+    /// Returns whether the stream has ended.
     pub(crate) fn is_over(&self) -> bool {
         let streams = self.kept.streams();
         let stream = streams.by_number.get(&self.number);

@@ -1,4 +1,4 @@
-//! The sessions of the 2025 revisions, bounded by count, idle time and age.
+//! Streamable HTTP sessions of the 2025 revisions, limited by count, idle time and age.
 
 use super::{HttpLimits, resume::Kept};
 use crate::{edge::legacy::Legacy, ids};
@@ -9,11 +9,11 @@ use std::{
 };
 use toolgate_core::Caller;
 
-/// One open session. Its id is no proof of who calls: the caller must be the one that opened it.
+/// One open session. Its id does not authenticate: the caller must be the one that opened it.
 pub(crate) struct Open {
     pub(crate) id: String,
     pub(crate) legacy: Arc<Legacy>,
-    /// Its streams, for a client that comes back to one.
+    /// Its resumable streams.
     pub(crate) kept: Arc<Kept>,
     caller: Caller,
     number: u64,
@@ -24,20 +24,20 @@ pub(crate) struct Open {
 pub(crate) struct Sessions {
     open: Mutex<Table>,
     limits: HttpLimits,
-    /// The bytes that are kept of the streams of all of them.
+    /// Buffered bytes of the streams of all sessions.
     kept: Arc<AtomicUsize>,
 }
 
-/// The open sessions by their ids, and when to look again which of them end.
+/// The open sessions by id, and the time of the next sweep.
 #[derive(Default)]
 struct Table {
     all: HashMap<String, Arc<Open>>,
-    /// Before that none of them can be idle or old enough; `None` where there are none. Looking at all of them with each
-    /// request would make requests the dearer the more sessions there are.
+    /// Time before which no session can be idle or old enough to end; `None` if there are none. Without it, each
+    /// request would check every session.
     due: Option<Instant>,
 }
 
-/// How often all are looked at where one is due but busy.
+/// Shortest interval between sweeps, if a due session is still busy.
 const AT_MOST: Duration = Duration::from_secs(1);
 
 impl Sessions {
@@ -49,8 +49,8 @@ impl Sessions {
         }
     }
 
-    /// A new session. At the limit the one that lay idle longest ends for it, the caller's own first; `None` when all
-    /// are busy.
+    /// Adds a session. At the limit, the session that was idle longest ends, the caller's own first. Returns `None` if
+    /// all are busy.
     pub(crate) fn add(&self, caller: Caller, legacy: Arc<Legacy>) -> Option<Arc<Open>> {
         let now = Instant::now();
         let session = Arc::new(Open {
@@ -80,7 +80,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// The session of that id and caller. Another caller's is not there.
+    /// Returns the session with this id if `caller` owns it. A session of another caller is not found.
     pub(crate) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Open>> {
         let now = Instant::now();
         let mut open = self.open();
@@ -108,7 +108,7 @@ impl Sessions {
         session.legacy.close();
     }
 
-    /// Ends what is idle or too old.
+    /// Ends sessions that are idle or too old.
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
         let mut ended = Vec::new();
@@ -129,7 +129,7 @@ impl Sessions {
         ended.iter().for_each(|session| session.legacy.close());
     }
 
-    /// Forgets streams that nobody came back to.
+    /// Removes streams that no client resumed in time.
     pub(crate) fn sweep_streams(&self) {
         let all: Vec<Arc<Open>> = self.open().all.values().cloned().collect();
         all.iter().for_each(|session| session.kept.sweep());
@@ -151,19 +151,19 @@ impl Sessions {
 }
 
 impl Table {
-    /// Whether some of them may have ended.
+    /// Returns whether a sweep is due.
     fn is_due(&self, now: Instant) -> bool {
         self.due.is_some_and(|due| due <= now)
     }
 }
 
-/// A limit may be longer than the clock goes: then it is far away.
+/// Adds a duration to an instant; an overflow becomes one year.
 fn after(at: Instant, time: Duration) -> Instant {
     let far = Duration::from_secs(365 * 24 * 3600);
     at.checked_add(time).unwrap_or(at + far)
 }
 
-/// The session that can best be spared.
+/// Returns the session to evict: the idle one that was unused longest, the caller's own first.
 fn longest_idle(open: &HashMap<String, Arc<Open>>, caller: &Caller) -> Option<String> {
     let idle = open.values().filter(|session| !session.legacy.is_busy());
     let spared = idle.min_by_key(|session| (session.caller != *caller, session.used()))?;
@@ -171,12 +171,12 @@ fn longest_idle(open: &HashMap<String, Arc<Open>>, caller: &Caller) -> Option<St
 }
 
 impl Open {
-    /// The caller of a message in this session.
+    /// Returns the caller of a message in this session.
     pub(crate) fn caller(&self, caller: &Caller) -> Caller {
         caller.clone().in_session(self.number)
     }
 
-    /// Whether its streams begin with an event, and a connection may end before its stream does.
+    /// Returns whether its streams begin with an event without data, and a connection may end before its stream.
     pub(crate) fn primes(&self) -> bool {
         self.legacy.dialect().polled_streams
     }
@@ -185,7 +185,7 @@ impl Open {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When it ends unless it is used or busy.
+    /// Returns the time at which it ends unless it is used or busy.
     fn ends(&self, limits: &HttpLimits) -> Instant {
         after(self.used(), limits.session_idle).min(after(self.born, limits.session_age))
     }
@@ -197,7 +197,7 @@ impl Open {
     }
 }
 
-/// Counts the open streams, of each caller and in all.
+/// Limit on open streams, per caller and in total.
 #[derive(Clone)]
 pub(crate) struct Streams(Arc<Mutex<HashMap<Caller, usize>>>, usize, usize);
 
@@ -206,7 +206,7 @@ impl Streams {
         Streams(Arc::default(), all, per_caller)
     }
 
-    /// A place for one stream; `None` when there are too many.
+    /// Returns a permit for one stream, or `None` at a limit.
     pub(crate) fn open(&self, caller: &Caller) -> Option<Place> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = counts.values().sum();
@@ -219,7 +219,7 @@ impl Streams {
     }
 }
 
-/// The place of one stream; free again when it is dropped.
+/// Permit for one open stream, released when dropped.
 pub(crate) struct Place(Arc<Mutex<HashMap<Caller, usize>>>, Caller);
 
 impl Drop for Place {
@@ -279,7 +279,7 @@ mod tests {
         sessions.sweep();
         assert_eq!(sessions.open().due, Some(second.ends(&sessions.limits)));
         assert!(sessions.find(&second.id, &second.caller).is_some());
-        // Had it ended meanwhile, whoever comes next would clear it away.
+        // If it ended in the meantime, the next lookup removes it.
         *second.used.lock().unwrap() = second.born.checked_sub(Duration::from_secs(61)).unwrap();
         sessions.open().due = Some(Instant::now());
         assert!(sessions.find("none", &second.caller).is_none());

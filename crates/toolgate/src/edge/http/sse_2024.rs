@@ -1,7 +1,7 @@
-//! The transport of 2024-11-05: one stream of events, and an address to which everything is posted.
+//! The HTTP+SSE transport of 2024-11-05: one event stream, and one endpoint for posted messages.
 //!
-//! Page: basic/transports of that revision. The stream owns the session: when it closes, all that runs for it ends. So
-//! an idle session needs no limit of its own; it lasts as long as somebody reads, and at most as long as any session.
+//! Page: basic/transports of that revision. The stream owns the session: closing it cancels all requests in flight. So
+//! an idle session needs no limit of its own: it lasts as long as its stream, and at most the maximum age of a session.
 
 use super::{
     Body, Endpoint, Inner, accept, error, headers, plain,
@@ -32,12 +32,12 @@ use toolgate_wire::{
     method::initialize,
 };
 
-/// The parameter of the address that names the session.
+/// Query parameter with the session id.
 const SESSION: &str = "sessionId";
 
 impl Endpoint {
-    /// Opens a stream of the transport of 2024-11-05. `messages` is the path at which [`Endpoint::messages`] answers;
-    /// the first event of the stream names it, and a secret of this session.
+    /// Opens the event stream of the 2024-11-05 transport. `messages` is the path that [`Endpoint::messages`] handles.
+    /// The first event contains it, with the secret id of this session.
     pub fn sse<B>(&self, caller: &Caller, request: &Request<B>, messages: &str) -> Response<Body> {
         if request.method() != Method::GET {
             return only(Method::GET, "only GET here; it opens a stream of events");
@@ -68,7 +68,7 @@ impl Endpoint {
             .response()
     }
 
-    /// Takes what the client of such a stream posts. The replies come on the stream.
+    /// Handles a message that the client of such a stream posts. The replies are sent on the stream.
     pub async fn messages<B>(&self, caller: &Caller, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
@@ -114,7 +114,7 @@ impl Endpoint {
     }
 }
 
-/// The open streams of this transport, by the id of their session.
+/// The open streams of this transport, by session id.
 #[derive(Default)]
 pub(crate) struct Streams(Mutex<HashMap<String, Arc<Stream>>>);
 
@@ -128,7 +128,7 @@ impl Streams {
         room
     }
 
-    /// Another caller's stream is not there.
+    /// Returns the stream with this id if `caller` owns it.
     fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Stream>> {
         let found = self.open().get(id).cloned();
         found.filter(|session| {
@@ -143,7 +143,7 @@ impl Streams {
         }
     }
 
-    /// Ends all of them.
+    /// Ends all streams.
     pub(crate) fn close(&self) {
         let all: Vec<Arc<Stream>> = self.open().drain().map(|(_, session)| session).collect();
         all.iter().for_each(|session| session.end());
@@ -154,13 +154,13 @@ impl Streams {
     }
 }
 
-/// One stream and its peer. The id is no proof of who calls: the caller must be the one that opened it.
+/// One stream and its client. The id does not authenticate: the caller must be the one that opened it.
 pub(crate) struct Stream {
     id: String,
     caller: Caller,
     outlet: Outlet,
     peer: Mutex<Peer>,
-    /// Whether it said `initialize`.
+    /// True once the client sent `initialize`.
     opened: watch::Sender<bool>,
 }
 
@@ -192,13 +192,13 @@ impl Stream {
                 let bad = Bad::new(&message, StatusCode::BAD_REQUEST, legacy::not_open());
                 return bad.answer(server, &self.caller).await;
             }
-            // Notifications are never answered, and nobody was asked anything.
+            // Notifications get no reply, and the server sent no request yet.
             (None, Message::Notification { .. } | Message::Reply { .. }) => {}
         }
         plain(StatusCode::ACCEPTED)
     }
 
-    /// A batch, from a peer whose revision has them; `None` elsewhere.
+    /// Handles a batch from a client whose revision has batches; otherwise returns `None`.
     async fn batch(&self, headers: &HeaderMap, json: &Json) -> Option<Response<Body>> {
         let legacy = self.legacy()?;
         let batch = Batch::read(json, legacy.dialect())?;
@@ -212,7 +212,7 @@ impl Stream {
         Some(plain(StatusCode::ACCEPTED))
     }
 
-    /// The stream may close while a message is taken; nobody else would end what has just begun.
+    /// Ends requests that began while the stream was being closed; nothing else would cancel them.
     fn still_there(&self, legacy: &Legacy) {
         if matches!(*self.peer(), Peer::Gone) {
             legacy.close();
@@ -233,7 +233,7 @@ impl Stream {
         Ok(answer)
     }
 
-    /// A client of a later revision may name it here too.
+    /// Checks the version header, which a client of a later revision may send here too.
     fn fits(&self, headers: &HeaderMap) -> Result<(), RpcError> {
         let version = headers::single(headers, headers::VERSION)?;
         match self.legacy() {
@@ -252,7 +252,7 @@ impl Stream {
         }
     }
 
-    /// Ends once the peer left pings without an answer; never where it is sent none.
+    /// Waits until the client missed its pings; never completes without pings.
     async fn peer_gone(&self) {
         let mut opened = self.opened.subscribe();
         let _ = opened.wait_for(|opened| *opened).await;
@@ -274,7 +274,7 @@ impl Stream {
     }
 }
 
-/// Ends the session with its stream.
+/// Guard that ends the session with its stream.
 struct Ends(Weak<Inner>, String);
 
 impl Drop for Ends {
@@ -285,7 +285,7 @@ impl Drop for Ends {
     }
 }
 
-/// Ends a session that is too old. Where the server stops, what runs may end first.
+/// Ends a session that is too old. During a shutdown, requests in flight complete first.
 async fn life(endpoint: Arc<Inner>, session: Arc<Stream>) {
     tokio::select! {
         () = tokio::time::sleep(endpoint.limits.session_age) => {}
@@ -299,7 +299,8 @@ async fn life(endpoint: Arc<Inner>, session: Arc<Stream>) {
     endpoint.streams_2024.end(&session.id);
 }
 
-/// Ends a session whose caller may open nothing more, once what it began has ended. Until then it keeps none open.
+/// Ends a session whose credentials expired, once its requests in flight completed. Holds only weak references, so it
+/// does not keep the session open.
 async fn leave(endpoint: Weak<Inner>, session: Weak<Stream>) {
     let legacy = session.upgrade().and_then(|session| session.legacy());
     if let Some(legacy) = legacy {
