@@ -1,8 +1,9 @@
-//! Calls with which somebody else goes on whatever becomes of this process: what is kept of them, and how the next
-//! process takes them up.
+//! Task recovery: calls that continue at an upstream server after this process ends. Their state is stored, and the
+//! next process resumes them.
 //!
-//! A call that is taken up is one more round of itself. It passes every duty again, so that a rule which came meanwhile
-//! holds for it, and it is found below by the state of that round. Nobody begins it anew: [`Call::under_way`] says so.
+//! A resumed call is one more round of itself. It passes every layer again, so that rules which were added in the
+//! meantime apply. The server finds it by the state of that round. No layer starts it again, because
+//! [`Call::under_way`] is set.
 
 use super::{
     entry::{Entry, Told, Working, millis, now},
@@ -19,20 +20,20 @@ use toolgate_wire::{
     json::{Json, Limits, ObjectWriter},
 };
 
-/// How often it is looked whether the server of a call is there again.
+/// Interval of the check whether the server of a call is available again.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a call that goes on elsewhere is made of, for as long as it runs here.
+/// Recovery state of a call that continues at an upstream server, while it runs here.
 pub(super) struct Again {
     server: Arc<Front>,
     call: Call,
     revision: &'static str,
-    /// The round in which it is found again, as those say who know.
+    /// The round in which the call can be found again, as its layers report it.
     round: watch::Receiver<Option<Round>>,
 }
 
 impl Again {
-    /// What is kept of a call; nothing where it is no task.
+    /// Returns the recovery state of a call, or `None` if it cannot be a task.
     pub(super) fn of(server: &Arc<Front>, context: &Context, call: &Call) -> Option<Again> {
         Some(Again {
             server: server.clone(),
@@ -42,7 +43,7 @@ impl Again {
         })
     }
 
-    /// Keeps every round that is said. Never ends.
+    /// Stores each reported round. Never returns.
     pub(super) async fn keep(&self, task: &Entry) {
         let mut rounds = self.round.clone();
         rounds.mark_changed();
@@ -52,13 +53,13 @@ impl Again {
         std::future::pending().await
     }
 
-    /// Keeps the round that was said last.
+    /// Stores the last reported round.
     pub(super) fn now(&self, task: &Entry) {
         let Some(round) = self.round.borrow().clone() else {
             return;
         };
         let kept = self.written(task, &round);
-        // Where it cannot be sealed the task ends with this process, as others do.
+        // If it cannot be sealed, the task ends with this process, like other tasks.
         if let Ok(sealed) = self.server.seal.keep(&task.named(), &kept) {
             task.goes_on(sealed);
         }
@@ -129,16 +130,16 @@ fn principal(who: &Principal) -> Json {
     o.finish()
 }
 
-/// A call as it was kept.
+/// A call read from its stored state.
 struct Read {
     dialect: &'static Dialect,
-    /// Milliseconds since 1970.
+    /// In milliseconds since 1970.
     since: u64,
     call: Call,
 }
 
 fn read(text: Vec<u8>, task: &Entry) -> Option<Read> {
-    // It came through the limits of the day on which it was written.
+    // It passed the JSON limits when it was written.
     let limits = Limits {
         bytes: usize::MAX,
         depth: Limits::DEEPEST,
@@ -208,16 +209,16 @@ fn read(text: Vec<u8>, task: &Entry) -> Option<Read> {
     })
 }
 
-/// Takes up the tasks that go on elsewhere, of processes that are gone.
+/// Recovers the tasks of ended processes that continue at an upstream server.
 pub(crate) async fn take_up(server: &Arc<Front>) {
     let left = server.tasks.left_on().into_iter();
-    // All are claimed at once, and waited for together.
+    // All claims start now and are awaited below.
     let left: Vec<_> = left
         .filter_map(|task| task.left().map(|left| (task, left)))
         .collect();
     for (task, left) in left {
         match left.claim.await {
-            // Another process was faster: it answers for the task.
+            // Another process was faster and owns the task.
             Ok(false) => {
                 server.tasks.drop_of(&task.id);
                 continue;
@@ -231,7 +232,7 @@ pub(crate) async fn take_up(server: &Arc<Front>) {
         let opened = server.seal.kept(&task.named(), &left.sealed);
         match opened.and_then(|text| read(text, &task)) {
             Some(read) => begin(server, task, read),
-            // Its key is gone, or somebody wrote there.
+            // The seal key was removed, or the stored state was modified.
             None => task.lose(),
         }
     }
@@ -288,12 +289,12 @@ fn begin(server: &Arc<Front>, task: Arc<Entry>, read: Read) {
     task.runs_as(abort);
 }
 
-/// Waits until its tool is offered, or nothing is missing any more: servers may need longer to start than we do.
+/// Waits until its tool is listed, or no server is missing: servers may start more slowly than this process.
 async fn until_there(server: &Front, caller: Caller, tool: &str) {
     loop {
         let ask = List::one(caller.clone(), ItemKind::Tool, tool);
         let listed = server.service.list(ask).await;
-        // What a list cannot say the call is told.
+        // The call itself reports all other errors.
         match listed {
             Ok(listed) if listed.find(tool).is_none() && !listed.missing().is_empty() => {}
             Err(error) if !error.starting().is_empty() => {}

@@ -1,4 +1,4 @@
-//! One task: what is known of it, its questions, and its end.
+//! One task: its state, its input requests, and its end.
 
 mod ending;
 mod questions;
@@ -23,31 +23,31 @@ use toolgate_wire::{
     method::tasks::{Detail, Status, Task, Words, iso},
 };
 
-/// What a call was answered.
+/// The response to a call.
 pub(super) type Answer = Result<Json, RpcError>;
 
 /// One call that is a task, or may become one.
 pub(crate) struct Entry {
-    /// Whoever knows it and is the same caller may look: 160 random bits.
+    /// Task id, 160 random bits. A caller needs the id and must be the owner.
     pub(super) id: String,
     pub(super) owner: Caller,
-    /// The connection that ends it with itself, where there is one.
+    /// The connection whose end cancels the task, if there is one.
     pub(super) link: Option<u64>,
     pub(super) words: Words,
     pub(super) call: Arc<str>,
     pub(super) tool: String,
     pub(super) created: u64,
-    /// Tells apart which was first of those that were created in the same millisecond.
+    /// Orders tasks that were created in the same millisecond.
     began: Instant,
     pub(super) life: Duration,
     pub(super) poll: Duration,
     pub(super) looks: Looks,
-    /// Whether its questions may leave as the answer of the call, as long as it is no task.
+    /// True if input requests may be returned as the result of the call while it is not a task.
     rounds: bool,
     background: Background,
-    /// That of its call.
+    /// The decision log of its call.
     trail: Trail,
-    /// Where it outlives the process, if it does.
+    /// The store of the task, if it outlives the process.
     kept: Option<Arc<Kept>>,
     state: Mutex<State>,
     changed: watch::Sender<u64>,
@@ -58,19 +58,19 @@ struct State {
     updated: u64,
     message: Option<String>,
     asks: Vec<Open>,
-    /// The keys that were used; none is used again.
+    /// All keys of input requests so far; no key is reused.
     keys: HashSet<String>,
     end: Option<Over>,
     work: Option<AbortHandle>,
-    /// Whether it stands in the store.
+    /// True once the task is in the store.
     keeps: bool,
-    /// Sealed: how the next process takes its call up, with which somebody else goes on.
+    /// Sealed state with which the next process recovers a call that continues at an upstream server.
     again: Option<String>,
-    /// It is to be taken up: it comes from a process that is gone.
+    /// The stored task of an ended process, until it is recovered.
     left: Option<Left>,
-    /// Since when somebody else goes on with it, in milliseconds since 1970.
+    /// Time since which the call continues at an upstream server, in milliseconds since 1970.
     since: Option<u64>,
-    /// Stands before the keys of its questions, so that none is used again after it was taken up.
+    /// Prefix of the keys of its input requests, so that no key is reused after a recovery.
     head: String,
 }
 
@@ -93,28 +93,28 @@ impl State {
     }
 }
 
-/// A task that is being taken up.
+/// A task whose recovery has begun.
 pub(super) struct Claimed {
-    /// Whether it is ours.
+    /// Resolves to whether this process won the task.
     pub(super) claim: BoxFuture<'static, Result<bool, Error>>,
     pub(super) sealed: String,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
-    /// The caller waits.
+    /// The caller waits for the response.
     Waited,
-    /// The caller waits, and there is no room for a task.
+    /// The caller waits for the response, since the task limit is reached.
     Stays,
-    /// The call said that it is a task; its caller does not know yet.
+    /// The call became a task, and the caller has not yet received the task.
     Begins,
-    /// The caller looks.
+    /// The caller has the task and polls it.
     Task,
-    /// The caller has its answer.
+    /// The caller has the response.
     Answered,
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
@@ -124,7 +124,7 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What is known of a call when it begins.
+/// Properties of a new task.
 pub(super) struct Begin {
     pub(super) owner: Caller,
     pub(super) link: Option<u64>,
@@ -142,7 +142,7 @@ pub(super) struct Begin {
 impl Entry {
     pub(super) fn new(begin: Begin) -> Entry {
         let created = now();
-        // The end of its connection would end it, so nobody could come back for it.
+        // The end of its connection cancels the task, so it need not be stored.
         let kept = begin.kept.filter(|_| begin.link.is_none());
         Entry {
             id: crate::ids::secret(),
@@ -165,12 +165,12 @@ impl Entry {
         }
     }
 
-    /// What a task is the older by.
+    /// Returns the key by which tasks are ordered by age.
     pub(super) fn age(&self) -> (u64, Instant) {
         (self.created, self.began)
     }
 
-    /// A task of a process that is gone, as the store has it.
+    /// Returns a stored task of an ended process.
     pub(super) fn restored(id: String, row: Row, limits: &TaskLimits, kept: Arc<Kept>) -> Entry {
         let mut task = Entry::new(Begin {
             owner: row.owner(),
@@ -204,7 +204,7 @@ impl Entry {
         task
     }
 
-    /// The same, with which somebody else goes on.
+    /// Marks a stored task as one that continues at an upstream server.
     pub(super) fn going_on(self, left: Left) -> Entry {
         {
             let mut state = self.state();
@@ -214,12 +214,12 @@ impl Entry {
         self
     }
 
-    /// Whether it is to be taken up.
+    /// Returns whether the task still has to be recovered.
     pub(super) fn is_left_on(&self) -> bool {
         self.state().left.is_some()
     }
 
-    /// Begins to take it up, once.
+    /// Begins the recovery of the task; returns `None` the second time.
     pub(super) fn left(&self) -> Option<Claimed> {
         let left = self.state().left.take()?;
         let claim = self.kept.as_ref()?.claim(&self.id, &left.row, left.version);
@@ -229,46 +229,46 @@ impl Entry {
         })
     }
 
-    /// It was taken up in this round of its call.
+    /// Records that the task was recovered in this round of its call.
     pub(super) fn is_taken_up(&self, since: u64, round: u32) {
         let mut state = self.state();
         state.since = Some(since);
         state.head = format!("r{round}");
     }
 
-    /// By what its work is ended.
+    /// Sets the handle that aborts the work. Aborts it at once if the task has ended.
     pub(super) fn runs_as(&self, work: AbortHandle) {
         let mut state = self.state();
         match state.end {
-            // It was ended before it began.
+            // The task ended before its work began.
             Some(_) => work.abort(),
             None => state.work = Some(work),
         }
     }
 
-    /// Since when somebody else goes on with it, in milliseconds since 1970.
+    /// Returns the time since which the call continues at an upstream server, in milliseconds since 1970.
     pub(super) fn since(&self) -> u64 {
         *self.state().since.get_or_insert_with(now)
     }
 
-    /// What state that is sealed for it is bound to.
+    /// Returns the identity to which sealed state of the task is bound.
     pub(super) fn named(&self) -> [&str; 4] {
         ["task", &self.id, self.owner.name(), &self.tool]
     }
 
-    /// How its call says how it goes on.
+    /// Returns the handle with which the call controls its task mode.
     pub(super) fn background(&self) -> &Background {
         &self.background
     }
 
-    /// Somebody else goes on with it: by this the next process takes it up.
+    /// Stores the sealed state with which the next process recovers the call.
     pub(super) fn goes_on(&self, sealed: String) {
         let mut state = self.state();
         if state.end.is_some() || state.again.as_ref() == Some(&sealed) {
             return;
         }
         if let Some(kept) = self.kept.as_ref().filter(|_| state.keeps) {
-            // Queued while nobody can end it, or it would be kept after the end.
+            // Queued under the lock, or it could be stored after the end.
             drop(kept.write_again(&self.id, &sealed));
         }
         state.again = Some(sealed);
@@ -281,7 +281,7 @@ impl Entry {
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let changed = change(&mut state);
-        // What is over stays as it is.
+        // A task that ended keeps its time.
         if state.end.is_none() {
             state.updated = now().max(state.updated);
         }
@@ -290,7 +290,7 @@ impl Entry {
         changed
     }
 
-    /// Becomes a task, unless there is an answer already.
+    /// Makes the call a task, unless it already has a response.
     pub(super) fn detach(&self, work: AbortHandle) -> bool {
         let mut state = self.state();
         let waited = matches!(state.phase, Phase::Waited | Phase::Begins);
@@ -301,7 +301,7 @@ impl Entry {
         waited
     }
 
-    /// Becomes no task, for want of room.
+    /// Keeps the call from becoming a task: the task limit is reached.
     pub(super) fn stay(&self) {
         let mut state = self.state();
         if state.phase == Phase::Waited {
@@ -309,7 +309,7 @@ impl Entry {
         }
     }
 
-    /// Whether its caller waits for the answer. From here on a call that said that it is a task is one.
+    /// Returns whether the caller waits for the response. A call that declared itself a task is one from here on.
     fn is_waited_for(&self, state: &mut State) -> bool {
         if state.phase == Phase::Waited && self.background.is_task() {
             state.phase = Phase::Begins;
@@ -317,7 +317,8 @@ impl Entry {
         !matches!(state.phase, Phase::Begins | Phase::Task)
     }
 
-    /// Whether its caller waits for the answer, and has it from now on; else it is to be kept for him.
+    /// Returns whether the caller waits for the response, which then goes to it; otherwise the response belongs to the
+    /// task.
     pub(super) fn is_answered(&self) -> bool {
         let mut state = self.state();
         let waited = self.is_waited_for(&mut state);
@@ -327,17 +328,17 @@ impl Entry {
         waited
     }
 
-    /// Whether it is over.
+    /// Returns whether the task has ended.
     pub(super) fn is_over(&self) -> bool {
         self.state().end.is_some()
     }
 
-    /// Whether its time is over.
+    /// Returns whether the lifetime of the task is over.
     pub(super) fn is_expired(&self) -> bool {
         now() >= self.created.saturating_add(millis(self.life))
     }
 
-    /// Bytes of its result.
+    /// Returns the size of its result in bytes.
     pub(super) fn size(&self) -> usize {
         match self.state().end.as_ref().map(|over| &over.answer) {
             Some(Held::Here(answer)) => size(answer),
@@ -346,15 +347,15 @@ impl Entry {
         }
     }
 
-    /// Tells each change.
+    /// Returns a receiver that is notified of each change.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// As a message shows it.
+    /// Returns the task as sent to clients.
     pub(super) fn shown(&self) -> Task {
         let (mut task, held) = self.state_of();
-        // In 2025-11-25 the result comes by itself.
+        // In 2025-11-25 the result is requested separately.
         if self.words == Words::Extension {
             task.detail = match self.read(held) {
                 Some(Ok(result)) => Detail::Result(result),
@@ -365,7 +366,7 @@ impl Entry {
         task
     }
 
-    /// Its state without its answer, and where that is.
+    /// Returns the task without its response, and the place of the response.
     fn state_of(&self) -> (Task, Held) {
         let state = self.state();
         let (status, held, detail) = match &state.end {
@@ -390,7 +391,7 @@ impl Entry {
         (task, held)
     }
 
-    /// Its state.
+    /// Returns its status.
     pub(super) fn status(&self) -> Status {
         let state = self.state();
         match &state.end {
@@ -400,7 +401,7 @@ impl Entry {
         }
     }
 
-    /// As an operator sees it.
+    /// Returns the task as shown to operators.
     pub(super) fn view(&self) -> TaskView {
         let (task, _) = self.state_of();
         TaskView {
@@ -414,7 +415,7 @@ impl Entry {
         }
     }
 
-    /// Says in words how far it is.
+    /// Sets the status message.
     fn say(&self, message: String) {
         self.change(|state| {
             if state.end.is_none() {
@@ -424,7 +425,7 @@ impl Entry {
     }
 }
 
-/// Whatever ends the work of a task ends the task.
+/// Guard of the work of a task: when it is dropped, a running task is cancelled.
 pub(super) struct Working(pub(super) Arc<Entry>);
 
 impl Drop for Working {
@@ -435,7 +436,7 @@ impl Drop for Working {
     }
 }
 
-/// Keeps the words of the last progress as those of the task.
+/// Event sink that makes the last progress message the status message of the task.
 pub(super) struct Told {
     pub(super) task: Arc<Entry>,
     pub(super) to: Reporter,

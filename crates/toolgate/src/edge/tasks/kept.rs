@@ -1,7 +1,11 @@
-//! What is kept of tasks, so that they outlive the process.
+//! Task store: tasks that outlive the process.
 //!
-//! Three tables: what is known of each task, which is short; the answers, which may be long and are read when somebody
-//! asks for them; and, sealed, how a call is taken up with which somebody else goes on. While a task runs, its process stands beside it; where that one is gone, so is the work.
+//! Three tables:
+//! - `tasks`: the properties of each task, which are short.
+//! - `answers`: the responses, which may be long and are read on request.
+//! - `again`: the sealed state for the recovery of calls that continue at an upstream server.
+//!
+//! A row of `tasks` names the process that runs the task. If that process is gone, so is the work.
 
 use super::{
     TaskLimits,
@@ -21,37 +25,37 @@ const TASKS: &str = "tasks";
 const ANSWERS: &str = "answers";
 const AGAIN: &str = "again";
 
-/// The tasks that outlive their process.
+/// Store of the tasks that outlive their process.
 pub(crate) struct Kept {
     store: Arc<dyn Store>,
-    /// Names this process among those that share the store.
+    /// Identifies this process among those that share the store.
     process: String,
 }
 
-/// What is kept of one task besides its answer.
+/// A stored task without its response.
 #[derive(Clone)]
 pub(super) struct Row {
     pub(super) caller: String,
-    /// Which of those it is that have the name one after the other.
+    /// Caller generation: distinguishes successive owners of one caller name.
     pub(super) holder: Option<u64>,
     pub(super) words: Words,
     pub(super) call: String,
     pub(super) tool: String,
-    /// Milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub(super) created: u64,
     pub(super) updated: u64,
-    /// Milliseconds.
+    /// Lifetime from `created`, in milliseconds.
     pub(super) life: u64,
     pub(super) status: Status,
     pub(super) message: Option<String>,
-    /// Bytes of the answer.
+    /// Size of the response in bytes.
     pub(super) size: usize,
 }
 
-/// A task of a process that is gone, with which somebody else goes on.
+/// A stored task of an ended process that continues at an upstream server.
 pub(super) struct Left {
     pub(super) row: Row,
-    /// That of the row.
+    /// Version of the row.
     pub(super) version: u64,
     pub(super) sealed: String,
 }
@@ -62,8 +66,8 @@ impl Kept {
         Kept { store, process }
     }
 
-    /// Writes a task, and its answer before it; resolves once both will outlive the process. It happens even if the
-    /// future is dropped.
+    /// Writes a task, after its response. Resolves once both are durable; the write happens even if the future is
+    /// dropped.
     pub(super) fn write(
         &self,
         id: &str,
@@ -85,7 +89,7 @@ impl Kept {
         }
     }
 
-    /// Writes how the call of a task is taken up.
+    /// Writes the sealed state for the recovery of a task.
     pub(super) fn write_again(
         &self,
         id: &str,
@@ -96,7 +100,7 @@ impl Kept {
         async move { written.await.map(drop) }
     }
 
-    /// Makes a task of a process that is gone ours, unless another process was faster.
+    /// Claims a task of an ended process for this one. Resolves to false if another process was faster.
     pub(super) fn claim(
         &self,
         id: &str,
@@ -108,21 +112,21 @@ impl Kept {
         async move { Ok(matches!(written.await?, Written::Done(_))) }
     }
 
-    /// The answer of a task.
+    /// Returns the response of a task.
     pub(super) fn answer(&self, id: &str) -> Option<Answer> {
         let row = self.store.row(ANSWERS, id)?;
         read(&row.value)
     }
 
-    /// Removes a task.
+    /// Removes a task and its response.
     pub(super) fn forget(&self, id: &str) {
         for table in [TASKS, ANSWERS, AGAIN] {
             drop(self.store.write(table, id, None, Expect::Any));
         }
     }
 
-    /// The tasks of processes that are gone, the newest first: they are ours now. What ran there has ended, but for those
-    /// with which somebody else goes on: they are to be claimed.
+    /// Takes over the tasks of ended processes, the newest first. Running ones end as interrupted, except those that
+    /// continue at an upstream server, which are claimed later.
     pub(super) fn left(
         self: &Arc<Kept>,
         limits: &TaskLimits,
@@ -150,14 +154,14 @@ impl Kept {
                 left.push(Arc::new(task.going_on(goes_on)));
                 continue;
             }
-            // From here on it is told from those of other processes.
+            // From here on the row names this process.
             let ours = row.json(&self.process);
             drop(self.store.write(TASKS, &kept.key, Some(ours), Expect::Any));
             let task = Entry::restored(kept.key, row, limits, self.clone());
             task.interrupt();
             left.push(Arc::new(task));
         }
-        // What a kill left between two writes.
+        // Rows that a killed process left between two writes.
         for table in [ANSWERS, AGAIN] {
             for (id, _) in self.store.versions(table) {
                 if self.store.row(TASKS, &id).is_none() {
@@ -171,7 +175,7 @@ impl Kept {
 }
 
 impl Row {
-    /// Who began it.
+    /// Returns the owner of the task.
     pub(super) fn owner(&self) -> Caller {
         let owner = Caller::new(self.caller.as_str());
         match self.holder {
@@ -193,14 +197,14 @@ impl Row {
         let number = |key: &str| value.get(key)?.as_u64();
         Some(Row {
             caller: text("caller")?,
-            // Absent in what older versions kept.
+            // Absent in rows of older versions.
             holder: number("holder"),
             words: [Words::Core, Words::Extension]
                 .into_iter()
                 .find(|words| text("words").as_deref() == Some(word(*words)))?,
             call: text("call")?,
             tool: text("tool")?,
-            // A clock that was set back must not make it live longer.
+            // A clock that was set back must not extend its lifetime.
             created: number("created")?.min(now()),
             updated: number("updated")?,
             life: number("life")?,
@@ -219,7 +223,7 @@ fn word(words: Words) -> &'static str {
     }
 }
 
-/// As text: what was judged is what comes back, to the byte.
+/// Stored as text: the response that passed the pipeline comes back byte for byte.
 fn written(answer: &Answer) -> Value {
     match answer {
         Ok(result) => json!({"result": result.as_str()}),
@@ -228,7 +232,7 @@ fn written(answer: &Answer) -> Value {
 }
 
 fn read(value: &Value) -> Option<Answer> {
-    // It came through the limits of the day on which it was written.
+    // It passed the JSON limits when it was written.
     let limits = Limits {
         bytes: usize::MAX,
         depth: Limits::DEEPEST,
@@ -241,7 +245,7 @@ fn read(value: &Value) -> Option<Answer> {
     };
     match json("result") {
         Some(result) => Some(Ok(result)),
-        // Whatever it was, it says nothing of the connection on which it is asked for now.
+        // Relayed: its code does not describe the connection that requests it now.
         None => Some(Err(RpcError::read(&json("error")?)?.relayed())),
     }
 }

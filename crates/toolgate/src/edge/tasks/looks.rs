@@ -1,4 +1,4 @@
-//! How often one task may be looked at.
+//! Rate limit for polls of one task.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -10,7 +10,7 @@ use toolgate_wire::{
     message::{RpcError, code},
 };
 
-/// A bucket of looks: as many as come in a minute may come at once.
+/// Token bucket for polls: its capacity is the number of polls per minute.
 pub(super) struct Looks {
     per_minute: u32,
     left: Mutex<(f64, Instant)>,
@@ -22,10 +22,10 @@ impl Looks {
         Looks { per_minute, left }
     }
 
-    /// Takes one.
+    /// Takes one token.
     ///
     /// # Errors
-    /// There is none: says when there will be, for the client in words and in `data.retryAfterMs`.
+    /// The limit is exceeded. The error gives the wait in its message and in `data.retryAfterMs`.
     pub(super) fn take(&self, poll: Duration) -> Result<(), RpcError> {
         let wait = self.wait();
         if wait.is_zero() {
@@ -70,7 +70,7 @@ mod tests {
         let refused = looks.take(poll).unwrap_err();
         let data = refused.data.as_ref().unwrap().to_value();
         assert_eq!(data["retryAfterMs"], 1000, "{}", refused.message);
-        // Who looks on in vain waits no longer for it.
+        // A rejected poll does not extend the wait.
         assert!(looks.take(poll).is_err());
         tokio::time::advance(Duration::from_millis(1001)).await;
         looks.take(poll).unwrap();

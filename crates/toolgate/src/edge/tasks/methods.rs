@@ -1,4 +1,4 @@
-//! `tasks/*`: looking at tasks, answering their questions, and ending them.
+//! The methods `tasks/*`: get, list, result, update and cancel.
 
 use super::{TaskOffer, Tasks, entry::Entry};
 use crate::edge::{Front, answer, ask::Asker, call::Context};
@@ -11,7 +11,7 @@ use toolgate_wire::{
     method::tasks::{self, EXTENSION, Words},
 };
 
-/// Whether a method is one of tasks, where tasks are offered and the revision has it.
+/// Returns whether `method` is one of the task methods of the revision, and tasks are offered.
 pub(crate) fn is_method(server: &Front, context: &Context, method: &str) -> bool {
     let common = [tasks::GET, tasks::CANCEL].contains(&method);
     server.offers.tasks != TaskOffer::None
@@ -25,12 +25,12 @@ pub(crate) fn is_method(server: &Front, context: &Context, method: &str) -> bool
         }
 }
 
-/// Whether a client may list its tasks: only where nobody else can be the same caller.
+/// Returns whether a client may list its tasks: only on a connection that no other client shares.
 fn lists(context: &Context) -> bool {
     context.link.is_some()
 }
 
-/// Answers a method of tasks.
+/// Handles a task method.
 pub(crate) async fn answer(
     server: &Front,
     context: &Context,
@@ -78,7 +78,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Whether the client declared the extension, where there is one.
+/// Checks that the client declared the tasks extension, if its revision has one.
 pub(super) fn declared(context: &Context) -> Result<(), RpcError> {
     let needs = context.dialect.tasks == Words::Extension;
     if !needs || context.abilities.extension(EXTENSION).is_some() {
@@ -89,11 +89,11 @@ pub(super) fn declared(context: &Context) -> Result<(), RpcError> {
     Err(answer::missing(Need::Tasks, &error))
 }
 
-/// What a client reads that waits while the program ends.
+/// Error text for a client that waits for a result when the gateway shuts down.
 const LEFT: &str =
     "the gateway is being stopped, and the call goes on at its server; ask for the result again";
 
-/// `tasks/result`: puts the questions of the task to the client, and waits for its end.
+/// Handles `tasks/result`: sends the input requests of the task to the client, and waits for its end.
 async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, RpcError> {
     let mut changes = task.changes();
     loop {
@@ -113,7 +113,7 @@ async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, Rp
             tokio::select! {
                 answer = asker.ask(&ask.method, Some(params)) => match answer {
                     Ok(answer) => task.answer(std::iter::once((ask.key.clone(), answer))),
-                    // It stays open for who looks next.
+                    // The input request stays open for the next `tasks/result`.
                     Err(error) => return Err(RpcError::new(code::INTERNAL, error.public())),
                 },
                 () = task.settled(&ask.key) => {}
@@ -129,7 +129,7 @@ async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, Rp
     }
 }
 
-/// What a cursor begins with; the rest is the id of the last task on the page before.
+/// Prefix of a cursor; the rest is the id of the last task of the previous page.
 const AFTER: &str = "after:";
 
 fn page(server: &Front, context: &Context, params: Option<&Json>) -> Result<Json, RpcError> {

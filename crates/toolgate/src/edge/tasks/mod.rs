@@ -1,8 +1,8 @@
-//! Calls that go on after their answer.
+//! Tasks: calls that continue after their response.
 //!
-//! A task is a call whose future the edge keeps: it runs through the same pipeline to its end, with the same rules, the
-//! same cleaning and the same place among the calls that run. Only its caller does not wait; it looks instead. So there
-//! is nothing of tasks below the edge.
+//! A task is a call whose future the protocol server owns. It runs through the same pipeline to its end, with the same
+//! rules, sanitizers and concurrency limits. The caller polls it instead of waiting. So the layers below know nothing
+//! of tasks.
 
 mod again;
 mod entry;
@@ -23,22 +23,22 @@ pub(crate) use told::Subscribed;
 
 use std::time::Duration;
 
-/// The limits of tasks.
+/// Limits of tasks.
 #[derive(Clone, Debug)]
 pub struct TaskLimits {
     /// Tasks of one caller; 64.
     pub per_caller: usize,
-    /// Tasks of all; 1,024.
+    /// Tasks of all callers; 1,024.
     pub all: usize,
-    /// Bytes of all results that are kept; 64 MiB. The oldest give way.
+    /// Bytes of all stored results; 64 MiB. The oldest are evicted.
     pub bytes: usize,
-    /// How long a task lives, from its begin; one hour.
+    /// Lifetime of a task, from its creation; one hour.
     pub life: Duration,
-    /// After which time a call that may become a task becomes one; 500 ms.
+    /// Time after which a call that may become a task becomes one; 500 ms.
     pub after: Duration,
-    /// How long a client is asked to wait between two looks; one second.
+    /// Poll interval that clients are asked to keep; one second.
     pub poll: Duration,
-    /// How often one task may be looked at in a minute; 600.
+    /// Polls of one task in a minute; 600.
     pub looks: u32,
 }
 
@@ -56,33 +56,33 @@ impl Default for TaskLimits {
     }
 }
 
-/// Which calls may go on as tasks.
+/// The calls that may become tasks.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TaskOffer {
-    /// None.
+    /// No calls.
     #[default]
     None,
-    /// Those of tools that say so.
+    /// Calls of tools that declare task support.
     Marked,
-    /// Those of all tools, once they took long.
+    /// Calls of all tools, after [`TaskLimits::after`].
     Every,
 }
 
-/// A task, for an operator.
+/// A task as shown to operators.
 #[derive(Clone, Debug)]
 pub struct TaskView {
-    /// The call that it is, as in the record.
+    /// The id of its call, as in the audit log.
     pub call: std::sync::Arc<str>,
-    /// Who began it.
+    /// Its owner.
     pub caller: toolgate_core::Caller,
-    /// The tool, as the caller names it.
+    /// The name of the tool, as the caller uses it.
     pub tool: String,
-    /// Its state, in the word of the protocol.
+    /// Its status in the protocol.
     pub status: &'static str,
-    /// The state in words.
+    /// Its status message.
     pub message: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// Its creation time, in milliseconds since 1970.
     pub created: u64,
-    /// How long it is kept, from its begin.
+    /// Its lifetime, from its creation.
     pub life: Duration,
 }

@@ -1,4 +1,4 @@
-//! A call that may become a task.
+//! Calls that may become tasks.
 
 use super::{
     TaskOffer,
@@ -24,19 +24,19 @@ use toolgate_wire::{
     method::tasks::{EXTENSION, Support, Wanted, Words},
 };
 
-/// How a call may become a task.
+/// The way in which a call may become a task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wish {
-    /// Once it took long, or when it says so.
+    /// After some time, or when the call declares itself a task.
     Later,
-    /// At once: the client asked for it, to be kept so long.
+    /// At once: the client requested a task, with this lifetime.
     Now(Option<Duration>),
 }
 
-/// Whether and how a call may become a task.
+/// Returns whether and how a call may become a task.
 ///
 /// # Errors
-/// The client asks for a task of a tool that is none, or in words that cannot be read.
+/// The client requests a task of a tool that does not support tasks, or its `task` parameter is invalid.
 pub(crate) async fn wish(
     server: &Front,
     context: &Context,
@@ -61,7 +61,7 @@ pub(crate) async fn wish(
             let listed = listed.map_err(|e| answer::list_failed(&e))?;
             let found = listed.find(call.name());
             match found.filter(|item| item.withheld.is_none()) {
-                // What it is told of an unknown tool, others say.
+                // The call itself returns the error for an unknown tool.
                 None => Ok(None),
                 Some(item) if server.support(&item.def) == Support::Forbidden => {
                     let text = "this tool cannot be called as a task; call it without \"task\"";
@@ -73,7 +73,7 @@ pub(crate) async fn wish(
     }
 }
 
-/// Runs a call, and answers when it is done or goes on as a task.
+/// Runs a call, and responds when it completes or becomes a task.
 pub(crate) async fn run(
     server: &Arc<Front>,
     context: &Context,
@@ -109,7 +109,7 @@ pub(crate) async fn run(
         to: call.reporter.clone(),
     };
     call.reporter = Reporter::new(Arc::new(told)).with_logs(call.reporter.logs());
-    // In 2025-11-25 progress goes on until the task is over.
+    // In 2025-11-25 progress continues until the task ends.
     let lasting = context.dialect.tasks == Words::Core;
     let closer = report.closer();
     let (_closer, closer) = match lasting {
@@ -154,7 +154,7 @@ pub(crate) async fn run(
         answered,
     };
     match wish {
-        // No step of it is before its caller can look.
+        // The call starts only after its caller can poll it.
         Wish::Now(_) => running.at_once(&background, go).await,
         Wish::Later => {
             let _ = go.send(());
@@ -163,7 +163,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Begins the work of a task.
+/// Spawns the work of a task.
 pub(super) fn spawned(work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
     #[allow(
         clippy::disallowed_methods,
@@ -177,19 +177,19 @@ pub(super) struct Work {
     pub(super) server: Arc<Front>,
     pub(super) context: Context,
     pub(super) task: Arc<Entry>,
-    /// How long it may take.
+    /// The time until the task expires.
     pub(super) life: Duration,
 }
 
 impl Work {
-    /// The answer to the call; none where its time is over first.
+    /// Runs the call and returns its result, or `None` if the lifetime of the task is over first.
     pub(super) async fn answered(
         &self,
         call: Call,
         again: Option<&Again>,
     ) -> Option<Result<Json, Error>> {
         let (server, context) = (&self.server, &self.context);
-        // Held open: whether its caller waits is not the call's to know.
+        // Keeps the outlet open: the call must not end because its caller no longer waits.
         let (outlet, _frames) = server.outlet(&context.caller);
         let rounds = call::rounds(server, context, call, &outlet, Some(self.task.as_ref()));
         let keeping = async {
@@ -205,7 +205,7 @@ impl Work {
         }
     }
 
-    /// Ends the task with its answer.
+    /// Ends the task with the response to its call.
     pub(super) async fn finish(&self, answer: Result<Json, Error>, name: &str) {
         let (dialect, about) = (self.context.dialect, &self.server.info);
         let failed = |error| answer::failed(&error, (Op::Tool, name), dialect, about);
@@ -213,7 +213,7 @@ impl Work {
     }
 }
 
-/// Ends the work when nobody waits for it any more, unless it is a task.
+/// Aborts the work when its caller no longer waits, unless it became a task.
 struct Waited(Option<AbortHandle>);
 
 impl Drop for Waited {
@@ -224,7 +224,7 @@ impl Drop for Waited {
     }
 }
 
-/// A call that runs, and whoever waits for it.
+/// A running call, and the request that waits for it.
 struct Running<'a> {
     server: &'a Arc<Front>,
     context: &'a Context,
@@ -244,11 +244,11 @@ impl Running<'_> {
         created.ok_or_else(lost)
     }
 
-    /// Waits for the answer; where that takes longer than `after`, or the call says so, it becomes a task.
+    /// Waits for the response. After `after`, or if the call declares itself a task, it becomes one.
     async fn until_it_is_slow(mut self, after: Duration) -> Answer {
         let began = Instant::now();
         loop {
-            // What a call says of itself counts before its answer.
+            // The call's own task mode takes precedence over its response.
             let pace = *self.pace.borrow_and_update();
             let slow = async {
                 match pace {
@@ -269,15 +269,15 @@ impl Running<'_> {
             Err(full) if *self.pace.borrow() == Pace::Task => {
                 return Err(RpcError::new(code::INTERNAL, full.words()));
             }
-            // There is an answer already.
+            // The call already has a response.
             Ok(None) => {}
             Err(_) => self.task.stay(),
         }
         self.answered.await.unwrap_or_else(|_| Err(lost()))
     }
 
-    /// The answer to a call that goes on as a task; none where the call is answered already. From here on, whoever
-    /// began it finds it, after a restart too.
+    /// Makes the call a task and returns the response with the task, or `None` if the call already has a response. From
+    /// here on its owner finds the task, also after a restart.
     async fn become_task(&mut self) -> Result<Option<Json>, Full> {
         let (server, task) = (self.server, self.task.clone());
         let Some(work) = self.waited.0.clone() else {
@@ -303,7 +303,7 @@ impl Running<'_> {
     }
 }
 
-/// Takes a task away again that its caller never heard of.
+/// Removes a task that its caller did not receive.
 struct Added<'a>(Option<(&'a Front, &'a Entry)>);
 
 impl Drop for Added<'_> {

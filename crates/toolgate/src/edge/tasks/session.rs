@@ -1,4 +1,4 @@
-//! The tasks of one session, of whose states it is told: `notifications/tasks/status` (2025-11-25).
+//! Task status notifications of one session: `notifications/tasks/status` (2025-11-25).
 
 use super::entry::Entry;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -13,26 +13,26 @@ use toolgate_wire::{
     method::tasks::Status,
 };
 
-/// The tasks that a session began.
+/// The tasks of one session.
 #[derive(Debug, Default)]
 pub(crate) struct OfSession {
     tasks: Mutex<Vec<Followed>>,
-    /// One was added whose client may not know it yet.
+    /// True if a task was added whose creation the client may not have received yet.
     fresh: AtomicBool,
     more: Notify,
 }
 
 #[derive(Debug)]
 struct Followed {
-    /// The table keeps it; what is gone there is gone here.
+    /// Weak: the task table owns it.
     task: Weak<Entry>,
-    /// What its client knows.
+    /// The status that the client received last.
     told: Status,
     is_known: bool,
 }
 
 impl OfSession {
-    /// Adds one. It is told of once its client knows it.
+    /// Adds a task. Its status is reported after the client has received the task.
     pub(super) fn add(&self, task: &Arc<Entry>) {
         let mut tasks = self.tasks();
         tasks.retain(|followed| followed.task.strong_count() > 0);
@@ -45,7 +45,7 @@ impl OfSession {
         self.fresh.store(true, Ordering::Release);
     }
 
-    /// An answer has left: a client that began a task knows it now.
+    /// Records that a response was sent: the client now has the tasks that it created.
     pub(crate) fn answered(&self) {
         if self.fresh.swap(false, Ordering::AcqRel) {
             self.tasks().iter_mut().for_each(|f| f.is_known = true);
@@ -53,14 +53,14 @@ impl OfSession {
         }
     }
 
-    /// Tells each new state. Never ends.
+    /// Sends each new status. Never returns.
     pub(crate) async fn tell<F: Future<Output = ()>>(
         &self,
         dialect: &Dialect,
         mut tell: impl FnMut(&'static str, Json) -> F,
     ) {
         loop {
-            // Before it is looked, so that no change falls between.
+            // Subscribe before the check, or a change in between would be missed.
             let mut changing = self.changing();
             for task in self.due() {
                 let mut o = ObjectWriter::new();
@@ -68,7 +68,7 @@ impl OfSession {
                 tell(dialect.task_notification(), o.finish()).await;
             }
             let changed = async {
-                // The tasks themselves hold the other ends, until they are forgotten.
+                // Each task owns the sender of its changes until it is removed.
                 if changing.next().await.is_none() {
                     std::future::pending::<()>().await;
                 }
@@ -82,7 +82,7 @@ impl OfSession {
 
     fn changing(&self) -> FuturesUnordered<impl Future<Output = ()> + use<>> {
         let mut tasks = self.tasks();
-        // What is over was told, and changes no more.
+        // A task whose end was reported changes no more.
         let over = |f: &Followed| f.is_known && f.told.is_over();
         tasks.retain(|followed| followed.task.strong_count() > 0 && !over(followed));
         let known = tasks.iter().filter(|followed| followed.is_known);
@@ -94,7 +94,7 @@ impl OfSession {
         changes.collect()
     }
 
-    /// Those that are in another state than the client was told.
+    /// Returns the tasks whose status differs from the last reported one.
     fn due(&self) -> Vec<Arc<Entry>> {
         let mut tasks = self.tasks();
         let known = tasks.iter_mut().filter(|followed| followed.is_known);

@@ -1,4 +1,4 @@
-//! All tasks of a server, bounded by count, bytes and time.
+//! Task table of a server, with limits on count, bytes and lifetime.
 
 use super::{TaskLimits, TaskView, entry::Entry, kept::Kept};
 use std::{
@@ -16,12 +16,12 @@ pub(crate) struct Tasks {
     kept: OnceLock<Arc<Kept>>,
 }
 
-/// Why there is no room for a task.
+/// Reason why a task cannot be added.
 #[derive(Clone, Debug)]
 pub(super) enum Full {
     Caller(usize),
     All(usize),
-    /// It would not outlive this process, and has to.
+    /// The task cannot be stored, as required.
     Unkept(String),
 }
 
@@ -40,7 +40,7 @@ impl Full {
 }
 
 impl Tasks {
-    /// Keeps tasks in a store from now on, and takes up those of processes that are gone, as far as there is room.
+    /// Stores tasks from now on, and takes over those of ended processes up to the limits.
     pub(crate) fn keep(
         &self,
         store: Arc<dyn Store>,
@@ -60,27 +60,27 @@ impl Tasks {
             }
         }
         sweep(&mut self.table(), limits);
-        // It is set once, when the server is made.
+        // It is set only once, when the server is built.
         let _ = self.kept.set(kept);
     }
 
-    /// Those that go on elsewhere, of processes that are gone.
+    /// Returns the tasks of ended processes that continue at an upstream server.
     pub(super) fn left_on(&self) -> Vec<Arc<Entry>> {
         let table = self.table();
         table.values().filter(|e| e.is_left_on()).cloned().collect()
     }
 
-    /// Takes one away for which another process answers: it stays in the store.
+    /// Removes a task that another process took over; it stays in the store.
     pub(super) fn drop_of(&self, id: &str) {
         self.table().remove(id);
     }
 
-    /// Where tasks are kept.
+    /// Returns the task store.
     pub(super) fn kept(&self) -> Option<Arc<Kept>> {
         self.kept.get().cloned()
     }
 
-    /// Adds a task. What is over or too old gives way, the oldest first.
+    /// Adds a task. At a limit, the oldest ended task is evicted; expired ones always are.
     pub(super) fn add(&self, task: &Arc<Entry>, limits: &TaskLimits) -> Result<(), Full> {
         let mut table = self.table();
         sweep(&mut table, limits);
@@ -97,7 +97,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// The task of that id, for who began it. Of another caller's task there is no word.
+    /// Returns the task with this id if `caller` owns it. A task of another caller is not found.
     pub(super) fn find(
         &self,
         caller: &Caller,
@@ -111,7 +111,7 @@ impl Tasks {
         (found.owner.is_still(caller) && found.words == words).then(|| found.clone())
     }
 
-    /// The tasks of a caller, the oldest first.
+    /// Returns the tasks of a caller, the oldest first.
     pub(super) fn of(&self, caller: &Caller, words: Words, limits: &TaskLimits) -> Vec<Arc<Entry>> {
         let mut table = self.table();
         sweep(&mut table, limits);
@@ -123,12 +123,12 @@ impl Tasks {
         found
     }
 
-    /// Takes one away.
+    /// Removes a task, also from the store.
     pub(super) fn remove(&self, id: &str) {
         take(&mut self.table(), id);
     }
 
-    /// Ends the tasks of a connection that is gone: nobody can look any more.
+    /// Cancels the tasks of a closed connection, since no client can poll them.
     pub(crate) fn end_of(&self, link: u64) {
         self.table().retain(|_, entry| {
             let ends = entry.link == Some(link);
@@ -139,21 +139,21 @@ impl Tasks {
         });
     }
 
-    /// Ends all of them.
+    /// Interrupts all tasks, for a shutdown.
     pub(crate) fn end(&self) {
         for entry in self.table().values() {
             entry.interrupt();
         }
     }
 
-    /// All tasks, the oldest first.
+    /// Returns all tasks, the oldest first.
     pub(crate) fn views(&self) -> Vec<TaskView> {
         let mut found: Vec<TaskView> = self.table().values().map(|e| e.view()).collect();
         found.sort_by_key(|view| view.created);
         found
     }
 
-    /// Ends the task of a call; whether one ran.
+    /// Cancels the task of a call. Returns false if there is no running one.
     pub(crate) fn stop(&self, call: &str) -> bool {
         let table = self.table();
         let found = table.values().find(|entry| *entry.call == *call);
@@ -165,7 +165,7 @@ impl Tasks {
     }
 }
 
-/// Takes away what is too old, and the oldest results where they are too many bytes together.
+/// Removes expired tasks, and evicts the oldest results above the byte limit.
 fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
     table.retain(|_, entry| {
         let expired = entry.is_expired();
@@ -186,7 +186,7 @@ fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
     }
 }
 
-/// Takes away the oldest one that is over; false where all run.
+/// Evicts the oldest ended task. Returns false if all are running.
 fn give_way(table: &mut HashMap<String, Arc<Entry>>, of: impl Fn(&Entry) -> bool) -> bool {
     let over = table.values().filter(|entry| of(entry) && entry.is_over());
     let oldest = over.min_by_key(|entry| entry.age());
@@ -196,7 +196,7 @@ fn give_way(table: &mut HashMap<String, Arc<Entry>>, of: impl Fn(&Entry) -> bool
     take(table, &id)
 }
 
-/// Takes one away, out of the store too.
+/// Removes a task, also from the store.
 fn take(table: &mut HashMap<String, Arc<Entry>>, id: &str) -> bool {
     let found = table.remove(id);
     if let Some(entry) = &found {

@@ -1,4 +1,4 @@
-//! Tasks of which a subscription tells (2026-07-28).
+//! Task notifications of a subscription (2026-07-28).
 
 use super::{TaskOffer, entry::Entry, methods::declared};
 use crate::edge::{Front, call::Context};
@@ -10,15 +10,15 @@ use toolgate_wire::{
     message::{RpcError, code},
 };
 
-/// The tasks of a subscription.
+/// The tasks of one `subscriptions/listen` stream.
 #[derive(Default)]
 pub(crate) struct Subscribed(Vec<Arc<Entry>>);
 
 impl Subscribed {
-    /// The tasks that a filter names, of those that the client began.
+    /// Returns the tasks in `taskIds` of the filter that the caller owns.
     ///
     /// # Errors
-    /// The client did not declare the extension, or the ids cannot be read.
+    /// The client did not declare the extension, or the ids are invalid.
     pub(crate) fn of(
         server: &Front,
         context: &Context,
@@ -43,12 +43,12 @@ impl Subscribed {
         Ok(Subscribed(found.collect()))
     }
 
-    /// Whether there are none.
+    /// Returns whether the subscription has no tasks.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Writes which tasks will be told of.
+    /// Writes the subscribed tasks into the acknowledgement.
     pub(crate) fn acknowledge(&self, o: &mut ObjectWriter) {
         if !self.is_empty() {
             o.array("taskIds", |a| {
@@ -57,7 +57,7 @@ impl Subscribed {
         }
     }
 
-    /// Tells each task as it is now, and then each of its changes, until it is over. Never ends.
+    /// Sends each task as it is now, then after each change until it ends. Never returns.
     pub(crate) async fn tell<F: Future<Output = ()>>(
         self,
         context: &Context,
@@ -88,7 +88,7 @@ async fn next(
     task: Arc<Entry>,
     mut changes: watch::Receiver<u64>,
 ) -> (Arc<Entry>, watch::Receiver<u64>) {
-    // The task itself holds the other end.
+    // The task owns the sender.
     let _ = changes.changed().await;
     (task, changes)
 }

@@ -1,4 +1,4 @@
-//! The end of a task: how it comes, where its answer is, and how it is kept.
+//! The end of a task: completion, cancellation and loss, and the storage of its response.
 
 use super::{Answer, Entry, millis, now};
 use crate::edge::tasks::kept::Row;
@@ -10,25 +10,25 @@ use toolgate_wire::{
     method::tasks::{Status, Words},
 };
 
-/// How a task ended.
+/// Final status of a task, and its response.
 #[derive(Clone)]
 pub(super) struct Over {
     pub(super) status: Status,
     pub(super) answer: Held,
 }
 
-/// Where the answer of a task is.
+/// Place of the response of a task.
 #[derive(Clone)]
 pub(super) enum Held {
-    /// It was cancelled.
+    /// None: the task was cancelled.
     None,
     Here(Answer),
-    /// In the store; so many bytes.
+    /// In the store, with its size in bytes.
     Kept(usize),
 }
 
 impl Entry {
-    /// Ends it with this answer, where it is not over. Nobody sees the end before it is kept.
+    /// Ends the task with this response, unless it has ended. The end is visible only after it is stored.
     pub(in crate::edge::tasks) async fn finish(&self, answer: Answer) {
         let (status, message) = told(self.words, &answer);
         let (at, size) = (now(), size(&answer));
@@ -38,7 +38,7 @@ impl Entry {
                 return;
             }
             let message = message.or_else(|| state.message.clone());
-            // Queued while nobody can end it, or it would be kept over another end.
+            // Queued under the lock, or it could overwrite another end.
             let keeping = self.kept.as_ref().filter(|_| state.keeps).map(|kept| {
                 let row = self.row(at, status, message.clone(), Some(&answer));
                 kept.write(&self.id, row, Some(&answer), Expect::Any)
@@ -51,18 +51,18 @@ impl Entry {
         };
         let held = match kept {
             true => Held::Kept(size),
-            // It is good for as long as this process runs.
+            // Not stored: the response is available until this process ends.
             false => Held::Here(answer),
         };
         self.over(at, status, message, held);
     }
 
-    /// The trail of its call.
+    /// Returns the decision log of its call.
     pub(in crate::edge::tasks) fn trail(&self) -> &Trail {
         &self.trail
     }
 
-    /// Ends it without a result; false where it is over. `why` where that is known.
+    /// Cancels the task, with the reason if it is known. Returns false if it has ended.
     pub(in crate::edge::tasks) fn cancel(&self, why: Option<GivenUp>) -> bool {
         let (at, message) = (now(), self.state().message.clone());
         let ended = self.over(at, Status::Cancelled, message.clone(), Held::None);
@@ -76,14 +76,15 @@ impl Entry {
         ended
     }
 
-    /// Its process ends or has ended. Where somebody else goes on with it, the next process takes it up; else it ends.
+    /// Ends the task because its process ends or has ended. A call that continues at an upstream server is handed over
+    /// to the next process instead.
     pub(in crate::edge::tasks) fn interrupt(&self) {
         if !self.leave() {
             self.lose();
         }
     }
 
-    /// Leaves it to the next process, where that finds it.
+    /// Hands the task over to the next process, if that one can recover it.
     fn leave(&self) -> bool {
         let goes_on = {
             let state = self.state();
@@ -97,12 +98,12 @@ impl Entry {
         goes_on
     }
 
-    /// Whether the next process answers for it.
+    /// Returns whether the task was handed over to the next process.
     pub(in crate::edge::tasks) fn is_left(&self) -> bool {
         self.background.is_left()
     }
 
-    /// Ends it because nobody goes on with it.
+    /// Ends the task as failed because its call was interrupted.
     pub(in crate::edge::tasks) fn lose(&self) {
         let error = RpcError::new(code::INTERNAL, INTERRUPTED);
         let (message, answer) = (Some(error.message.clone()), Err(error));
@@ -113,7 +114,7 @@ impl Entry {
         }
     }
 
-    /// Ends it, at this time; false where it is over already.
+    /// Ends the task at this time. Returns false if it has ended.
     fn over(&self, at: u64, status: Status, message: Option<String>, answer: Held) -> bool {
         let mut state = self.state();
         if state.end.is_some() {
@@ -134,7 +135,7 @@ impl Entry {
         }
     }
 
-    /// Keeps it from now on, so that it is found again; ends at once where nothing is kept.
+    /// Stores the task from now on. Returns at once if tasks are not stored.
     pub(in crate::edge::tasks) async fn keep_begin(&self) -> Result<(), Error> {
         let Some(kept) = &self.kept else {
             return Ok(());
@@ -143,7 +144,7 @@ impl Entry {
             let mut state = self.state();
             state.keeps = true;
             let again = state.again.as_ref().filter(|_| state.end.is_none());
-            // Queued while nobody can end it, or it would be kept after the end.
+            // Queued under the lock, or it could be stored after the end.
             let again = again.map(|sealed| kept.write_again(&self.id, sealed));
             let answer = match state.end.as_ref().map(|over| &over.answer) {
                 Some(Held::Here(answer)) => Some(answer.clone()),
@@ -153,7 +154,7 @@ impl Entry {
             (status, state.message.clone(), answer, again, state.updated)
         };
         let row = self.row(updated, status, message, answer.as_ref());
-        // An end that comes meanwhile counts more.
+        // An end that is stored in the meantime takes precedence.
         let keeping = kept.write(&self.id, row, answer.as_ref(), Expect::Absent);
         if let Some(again) = again {
             again.await?;
@@ -195,14 +196,14 @@ impl Entry {
         }
     }
 
-    /// Nobody will ask for it any more.
+    /// Removes the task from the store.
     pub(in crate::edge::tasks) fn forget(&self) {
         if let Some(kept) = self.kept.as_ref().filter(|_| self.state().keeps) {
             kept.forget(&self.id);
         }
     }
 
-    /// Its answer, once it is over: none where it was cancelled.
+    /// Returns the response once the task has ended: `Some(None)` if it was cancelled.
     pub(in crate::edge::tasks) fn end(&self) -> Option<Option<Answer>> {
         let over = self.state().end.clone()?;
         Some(self.read(over.answer))
@@ -221,17 +222,17 @@ impl Entry {
     }
 }
 
-/// What a client reads of a task whose process ended.
+/// Error text for a task that its process did not complete.
 const INTERRUPTED: &str = "the gateway stopped before the call ended, and it is not known whether the call took \
                            effect; look before you call the tool again";
-/// What a client reads of a result that was kept and is not there.
+/// Error text for a stored result that cannot be read.
 const LOST: &str = "the result was kept and cannot be read any more; call the tool again";
 
-/// The state in which an answer leaves a task, and the words for what failed.
+/// Returns the final status for a response, and a status message if it failed.
 fn told(words: Words, answer: &Answer) -> (Status, Option<String>) {
     match answer {
         Err(error) => (Status::Failed, Some(error.message.clone())),
-        // Page basic/utilities/tasks (2025-11-25): a tool that failed is a task that failed.
+        // Page basic/utilities/tasks (2025-11-25): a tool that fails is a task that failed.
         Ok(result) if words == Words::Core && is_error(result) => {
             let text = "the tool answered with an error; tasks/result has it";
             (Status::Failed, Some(text.to_owned()))

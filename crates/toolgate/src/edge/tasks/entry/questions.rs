@@ -1,4 +1,4 @@
-//! The questions of a task.
+//! Input requests of a task.
 
 use super::{Entry, Phase};
 use crate::edge::ask::Asker;
@@ -7,16 +7,16 @@ use tokio::sync::oneshot;
 use toolgate_core::{BoxFuture, Error, Kind};
 use toolgate_wire::{json::Json, method::elicitation::Request};
 
-/// A question that is open.
+/// An input request that has no response yet.
 pub(super) struct Open {
     pub(super) ask: Request,
     answer: oneshot::Sender<Json>,
-    /// Whether somebody asks it right now (2025-11-25).
+    /// True while it is being sent to the client (2025-11-25).
     taken: bool,
 }
 
 impl Entry {
-    /// Answers open questions; what was not asked, or is answered, is passed over.
+    /// Answers open input requests; unknown and answered keys are ignored.
     pub(in crate::edge::tasks) fn answer(&self, answers: impl Iterator<Item = (String, Json)>) {
         let mut found = Vec::new();
         self.change(|state| {
@@ -30,7 +30,7 @@ impl Entry {
         }
     }
 
-    /// An open question that nobody asks right now.
+    /// Returns an open input request that is not being sent to the client.
     pub(in crate::edge::tasks) fn take(self: &Arc<Self>) -> Option<Taken> {
         let mut state = self.state();
         let open = state.asks.iter_mut().find(|open| !open.taken)?;
@@ -41,7 +41,7 @@ impl Entry {
         })
     }
 
-    /// Ends when a question is no longer open.
+    /// Waits until an input request is no longer open.
     pub(in crate::edge::tasks) async fn settled(&self, key: &str) {
         let mut changes = self.changes();
         while self.state().asks.iter().any(|open| open.ask.key == key) {
@@ -51,7 +51,7 @@ impl Entry {
         }
     }
 
-    /// Puts a question into the task, under a key that was never used in it.
+    /// Adds an input request under a new key.
     fn open(&self, method: &str, params: Option<Json>) -> (String, oneshot::Receiver<Json>) {
         let (answer, answered) = oneshot::channel();
         let key = self.change(|state| {
@@ -71,7 +71,7 @@ impl Entry {
         (key, answered)
     }
 
-    /// Takes a question back.
+    /// Withdraws an input request.
     fn close(&self, key: &str) {
         let there = self.state().asks.iter().any(|open| open.ask.key == key);
         if there {
@@ -80,7 +80,7 @@ impl Entry {
     }
 }
 
-/// A question that is being asked; where that fails, somebody else may ask it.
+/// An input request that is being sent to the client. Dropping this makes it available again.
 pub(in crate::edge::tasks) struct Taken {
     task: Arc<Entry>,
     pub(in crate::edge::tasks) ask: Request,
@@ -97,7 +97,7 @@ impl Drop for Taken {
     }
 }
 
-/// Takes a question back when nobody waits for its answer any more.
+/// Withdraws an input request when its waiter is dropped.
 struct Asked<'a>(&'a Entry, String);
 
 impl Drop for Asked<'_> {
