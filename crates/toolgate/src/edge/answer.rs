@@ -1,4 +1,4 @@
-//! Causes into answers: the one place where an error becomes a code or a result.
+//! Responses: the one place where an error becomes an error code or a tool result.
 
 use super::outlet::Frame;
 use std::ops::RangeInclusive;
@@ -10,11 +10,11 @@ use toolgate_wire::{
     method::{initialize::Implementation, tasks, usage::Op},
 };
 
-/// What a request is answered with, where it is no error.
+/// The successful result of a request.
 pub(crate) enum Answer {
-    /// A result that is written.
+    /// A result that is already JSON.
     Made(Json),
-    /// What came of a use, to be written with its reply.
+    /// The output of a call, serialized together with its reply.
     Output(Output),
 }
 
@@ -24,7 +24,7 @@ impl From<Json> for Answer {
     }
 }
 
-/// The reply to a request, ready to leave.
+/// Returns the reply frame of a request.
 pub(crate) fn reply(
     id: &Id,
     answer: Result<Answer, RpcError>,
@@ -37,7 +37,7 @@ pub(crate) fn reply(
     }
 }
 
-/// A reply, ready to leave.
+/// Returns a reply frame. Its error code is set unless the error was relayed from an upstream server.
 pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
     Frame::Reply(
         message::reply(id, answer).into(),
@@ -45,8 +45,8 @@ pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
     )
 }
 
-/// The answer to a use that failed. What a model can act on is the result of a tool; the rest is an error of the protocol, and
-/// so is the error with which a server behind answered.
+/// Returns the response to a failed call. An error that a model can act on becomes a tool result with `isError`. All
+/// others are JSON-RPC errors, as is an error response of an upstream server.
 pub(crate) fn failed(
     error: &Error,
     (op, name): (Op, &str),
@@ -70,7 +70,7 @@ pub(crate) fn failed(
             })
         }
         Kind::Unsupported(need) if dialect.stateless => Err(missing(*need, error)),
-        // The word of 2025-11-25 for a call that has to be a task.
+        // Revision 2025-11-25 uses this code for a tool that must be called as a task.
         Kind::Unsupported(Need::Tasks) if dialect.tasks == tasks::Words::Core => {
             Err(RpcError::new(code::METHOD_NOT_FOUND, error.public()))
         }
@@ -85,7 +85,7 @@ pub(crate) fn failed(
     }
 }
 
-/// Codes that 2026-07-28 keeps for its own meanings.
+/// Error codes that revision 2026-07-28 reserves.
 const RESERVED: RangeInclusive<i64> = -32099..=-32020;
 
 /// The error with which a server behind answered, under its own code.
@@ -111,7 +111,7 @@ fn relayed(code: i64, error: &Error, dialect: &Dialect) -> RpcError {
     relayed.with(data.finish())
 }
 
-/// The error of a use that is not of a tool: only tools have a result for what failed.
+/// Returns the error for a failed resource, prompt or completion request: only tools have a result for errors.
 fn refusal(error: &Error, op: Op, name: &str, dialect: &Dialect) -> RpcError {
     let missing_resource = || {
         let mut data = ObjectWriter::new();
@@ -135,14 +135,14 @@ fn refusal(error: &Error, op: Op, name: &str, dialect: &Dialect) -> RpcError {
     }
 }
 
-/// The error of a use for which the token of the caller lacks scopes: what is needed stands in `data.scopes`.
+/// Returns the error for a token that lacks scopes. The required scopes are in `data.scopes`.
 fn lacking(scopes: &[String], error: &Error) -> RpcError {
     let mut data = ObjectWriter::new();
     data.raw("scopes", &Json::from_value(&serde_json::json!(scopes)));
     RpcError::new(code::INSUFFICIENT_SCOPE, error.public()).with(data.finish())
 }
 
-/// The answer to a list that failed.
+/// Returns the error for a failed list request.
 pub(crate) fn list_failed(error: &Error) -> RpcError {
     RpcError::new(code::INTERNAL, error.public())
 }

@@ -1,4 +1,5 @@
-//! The rounds of a call: whoever can be asked is asked, and the call comes again with the answers.
+//! Rounds of a call: input requests are answered by the client, an approver or a sign-in, and the call is repeated with
+//! the responses.
 
 use super::{Front, call::Context, outlet::Outlet};
 use std::time::Duration;
@@ -12,44 +13,45 @@ use toolgate_wire::{
     method::elicitation,
 };
 
-/// Puts a question to the caller's own client, in the middle of a call (revisions with a handshake).
+/// Sends input requests to the caller's own client in the middle of a call (revisions with a handshake).
 pub(crate) trait Asker: Send + Sync {
-    /// Dropping the future withdraws the question.
+    /// Sends one request and returns the client's response. Dropping the future withdraws the request.
     fn ask<'a>(
         &'a self,
         method: &'a str,
         params: Option<Json>,
     ) -> BoxFuture<'a, Result<Json, Error>>;
 
-    /// Whether questions leave as the answer of the call instead.
+    /// Returns whether input requests are returned as the result of the call instead.
     fn leaves(&self) -> bool {
         false
     }
 
-    /// Whether questions that come together are asked together.
+    /// Returns whether the input requests of one round are sent at once.
     fn together(&self) -> bool {
         false
     }
 }
 
-/// How the rounds ended at this edge.
+/// Outcome of the rounds of a call.
 pub(crate) enum Left {
-    /// With an outcome.
+    /// The call completed.
     Done(Output),
-    /// With questions that the client answers in a later request.
+    /// The call needs input that the client sends with a later request.
     Questions(Box<Call>, Questions),
 }
 
-/// How often a caller that waits for a person hears that it still waits.
+/// Interval of the progress notifications to a caller while its call waits for a person.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// The longest arguments that are put into a question to the client; longer ones wait for the console.
+/// Longest arguments of an approval that is requested through the client, in bytes. Longer ones are approved at the
+/// console or the terminal.
 const SHOWN: usize = 16 * 1024;
 
-/// The call of the first round as it was made, for another one.
+/// Returns the call of the first round again, for another round.
 pub(crate) type Again<'a> = &'a (dyn Fn() -> Result<Call, Error> + Send + Sync);
 
-/// Calls until there is an outcome, or questions that have to leave. Most calls have one round: what another one takes is made
-/// `again` then.
+/// Runs the rounds of a call until it completes or needs input with a later request. Most calls have one round, so
+/// `again` rebuilds the call only for a second one.
 pub(crate) async fn rounds(
     server: &Front,
     context: &Context,
@@ -60,7 +62,7 @@ pub(crate) async fn rounds(
 ) -> Result<Left, Error> {
     match server.service.call(call).await? {
         Outcome::Done(output) => Ok(Left::Done(output)),
-        // In a box, so that the future of a call is small.
+        // Boxed, so that the future of a call is small.
         Outcome::Ask(questions) => {
             let call = again()?;
             Box::pin(asked((server, context), call, questions, outlet, asker)).await
@@ -68,7 +70,7 @@ pub(crate) async fn rounds(
     }
 }
 
-/// Goes on with a call that asked.
+/// Continues a call that requested input.
 async fn asked(
     (server, context): (&Front, &Context),
     mut call: Call,
@@ -118,7 +120,7 @@ async fn asked(
             Outcome::Done(output) => return Ok(Left::Done(output)),
             Outcome::Ask(questions) => questions,
         };
-        // Until the end of the rounds: what asked may wait below while another layer asks.
+        // Until the rounds end: the handler that requested input may wait below while another layer requests input.
         questions.open.join(open);
     }
 }
@@ -130,7 +132,7 @@ fn approval(questions: &Questions) -> Option<&Approval> {
     })
 }
 
-/// What tells that somebody signed in at a page that the client has opened.
+/// Returns the wait for a sign-in at a page that the client has opened.
 fn signing(questions: &Questions) -> Option<&dyn Waiting> {
     questions.asks.iter().find_map(|ask| match &ask.kind {
         AskKind::SignIn(page) => page.opened.as_deref(),
@@ -144,8 +146,8 @@ fn asks_client(approval: &Approval, context: &Context) -> bool {
         && approval.arguments.as_str().len() <= SHOWN
 }
 
-/// Waits for the console or the terminal, and tells the caller that it waits. A caller that is gone waits for nothing;
-/// the approval stays good for when it comes again.
+/// Waits for a decision at the console or the terminal, and reports this to the caller as progress. If the caller
+/// disconnects, the wait ends; the approval stays valid for a repeated call.
 async fn held(
     server: &Front,
     call: &Call,
@@ -161,7 +163,7 @@ async fn held(
     waits(server, call, &words, approval.waiting.decided(), outlet).await
 }
 
-/// Waits until somebody signed in, as long as for an answer to any question.
+/// Waits for a sign-in, at most as long as for any other input.
 async fn signed_in(
     server: &Front,
     call: &Call,
@@ -178,7 +180,7 @@ async fn signed_in(
     tokio::time::timeout(limit, waiting).await.map_err(late)?
 }
 
-/// Waits for a person, and tells the caller that it waits, and for what.
+/// Waits for a person, and sends the caller progress notifications with `words`.
 async fn waits(
     server: &Front,
     call: &Call,
@@ -189,7 +191,7 @@ async fn waits(
     let beat = async {
         let mut beats = 0.0;
         loop {
-            // Below any progress of the tool itself, so that its own may still grow.
+            // Below any progress of the tool itself, so that the tool's progress still increases.
             call.reporter.tell(Event::Progress(Progress {
                 progress: f64::from(beats) * 1e-6,
                 total: None,
@@ -207,7 +209,7 @@ async fn waits(
     }
 }
 
-/// Asks the client. A decision that falls elsewhere meanwhile ends the question.
+/// Sends the input requests to the client. An approval that is decided elsewhere withdraws its request.
 async fn inline(
     (server, context): (&Front, &Context),
     call: &Call,
@@ -238,7 +240,7 @@ async fn inline(
             () = approval.waiting.decided() => {}
             answer = asked => match answer {
                 Ok(answer) => answers.push((ask.key.clone(), answer)),
-                // A client that fails to ask decides nothing; the console still can.
+                // An error of the client decides nothing; an approver at the console still can.
                 Err(_) => held(server, call, approval, outlet).await?,
             },
         }
@@ -246,7 +248,7 @@ async fn inline(
     Ok(answers)
 }
 
-/// Waits for the answer to a tool's question, as long as somebody can give it.
+/// Waits for the client's response: until it disconnects, the server stops, or the time limit is over.
 async fn answered(
     server: &Front,
     outlet: &Outlet,
@@ -264,7 +266,7 @@ async fn answered(
     }
 }
 
-/// Whether the other end declared what the questions need, and its revision has words for them.
+/// Checks that the client declared the capabilities for the input requests, and that its revision can express them.
 fn able(questions: &Questions, context: &Context) -> Result<(), Error> {
     let Context {
         abilities, dialect, ..
@@ -331,7 +333,7 @@ fn is_url(params: &Json) -> bool {
     params.get("mode").and_then(|m| m.string()).as_deref() == Some("url")
 }
 
-/// A question in the words of the protocol.
+/// Returns the MCP request for an input request.
 pub(crate) fn request(ask: &Ask, call: &Call, context: &Context) -> elicitation::Request {
     let dialect = context.dialect;
     let (method, params) = match &ask.kind {
@@ -341,7 +343,7 @@ pub(crate) fn request(ask: &Ask, call: &Call, context: &Context) -> elicitation:
         ),
         AskKind::Elicit(params) => (elicitation::NAME, Some(elicited(params, dialect))),
         AskKind::SignIn(page) => (elicitation::NAME, Some(elicited(&page.params(), dialect))),
-        // Context that the client cannot include is not asked for; before 2025-11-25 nobody could say so.
+        // Omit `includeContext` if the client did not declare it. Before 2025-11-25 clients could not declare it.
         AskKind::Sample(params)
             if dialect.sampling_tools && !context.abilities.sampling_context =>
         {
@@ -360,7 +362,7 @@ pub(crate) fn request(ask: &Ask, call: &Call, context: &Context) -> elicitation:
     }
 }
 
-/// A question to the user in the words of a revision.
+/// Returns elicitation parameters for a protocol revision.
 fn elicited(params: &Json, dialect: &Dialect) -> Json {
     let requested = params.get("requestedSchema");
     let params = match requested.and_then(|requested| dialect.form(&requested)) {
@@ -373,15 +375,15 @@ fn elicited(params: &Json, dialect: &Dialect) -> Json {
             params.with("elicitationId", &id)
         }
         (true, false) => params.without("elicitationId"),
-        // Where there are only forms there is no word for it.
+        // Revisions that have only forms have no `mode`.
         (false, _) if !dialect.elicitation_url => params.without("mode"),
         _ => params.clone(),
     }
 }
 
-/// The form that asks a user to let a call pass: the exact arguments, and why somebody has to look.
+/// Returns the elicitation form that approves a call: its exact arguments, and the reasons.
 fn form(approval: &Approval, call: &Call) -> Json {
-    // A name or a reason may hide something too.
+    // Escapes the names and reasons too: they may contain invisible characters.
     let message = visible(&format!(
         "Toolgate: may {} call {}?\n\nArguments (exact):\n{}\n\nWhy you are asked: {}",
         call.caller,

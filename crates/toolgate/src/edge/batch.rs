@@ -1,4 +1,4 @@
-//! Several messages in one JSON array, which peers of 2025-03-26 may send.
+//! JSON-RPC batches: several messages in one JSON array, allowed in revision 2025-03-26.
 
 use super::{
     answer,
@@ -13,11 +13,11 @@ use toolgate_wire::{
     message::{self, Malformed, Message, RpcError, code},
 };
 
-/// A batch, not worked on yet.
+/// A parsed batch whose messages are not yet handled.
 pub(crate) struct Batch(Vec<Result<Message, Malformed>>);
 
 impl Batch {
-    /// Reads one; `None` where this is no array, or the peer's revision has no batches.
+    /// Parses a batch. Returns `None` if the JSON is not an array or the revision has no batches.
     pub(crate) fn read(json: &Json, dialect: &Dialect) -> Option<Result<Batch, RpcError>> {
         if json.kind() != Kind::Array || !dialect.batches {
             return None;
@@ -26,7 +26,7 @@ impl Batch {
         Some(read.map_err(|bad| RpcError::new(code::INVALID_REQUEST, bad.reason)))
     }
 
-    /// Whether anything in it is answered.
+    /// Returns whether any message in the batch gets a reply.
     pub(crate) fn wants_reply(&self) -> bool {
         self.0.iter().any(|message| match message {
             Ok(message) => matches!(message, Message::Request { .. }),
@@ -34,8 +34,8 @@ impl Batch {
         })
     }
 
-    /// Hands each message to the peer. What comes before the replies goes to `outlet` at once, the replies as one array
-    /// when the last of them is there.
+    /// Handles each message. Requests and notifications of the server go to `outlet` at once; the replies follow as one
+    /// array after the last one is complete.
     pub(crate) async fn receive(self, legacy: &Arc<Legacy>, caller: &Caller, outlet: &Outlet) {
         let (own, frames) = legacy.outlet();
         #[allow(
@@ -56,7 +56,7 @@ impl Batch {
     }
 }
 
-/// Ends when all requests of the batch did, or when nobody reads any more.
+/// Collects the replies. Ends when all requests of the batch ended, or when `outlet` is closed.
 async fn gather(mut frames: Frames, outlet: Outlet) {
     let mut replies = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! One use of something: from parameters to a [`Call`], through its rounds, to an answer.
+//! Calls: from request parameters to a [`Call`], through its rounds, to a response.
 
 use super::{
     Front, Refused, TaskOffer,
@@ -16,7 +16,7 @@ use toolgate_wire::{
     method::{elicitation::InputRequired, trace::TraceContext, usage},
 };
 
-/// What an edge knows about whoever calls, apart from the request itself.
+/// The context of a request: its caller, its client, and their connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) caller: Caller,
@@ -25,18 +25,18 @@ pub(crate) struct Context {
     pub(crate) abilities: Abilities,
     pub(crate) client: Option<Arc<str>>,
     pub(crate) log_level: Option<u8>,
-    /// Names the progress of the request.
+    /// The progress token of the request.
     pub(crate) progress: Option<Json>,
     pub(crate) trace: TraceContext,
-    /// The connection that ends all that runs for it with itself, where there is one.
+    /// The connection whose end cancels its calls, if there is one.
     pub(crate) link: Option<u64>,
-    /// The tasks of which the peer is told on its own stream, where there is one.
+    /// The tasks whose status is sent on the client's notification stream, if it has one.
     pub(crate) session: Option<Arc<tasks::OfSession>>,
-    /// That of the call, for whoever ends it.
+    /// The decision log of the call, shared with the code that cancels it.
     pub(crate) trail: Trail,
 }
 
-/// Works on a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` until there is an answer.
+/// Runs a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` and returns its response.
 pub(crate) async fn run(
     server: &Arc<Front>,
     context: &Context,
@@ -71,7 +71,7 @@ pub(crate) async fn run(
     if let Some(params) = params {
         call.held.hold(params);
     }
-    // Nothing could come of an event where neither is wanted.
+    // Without a progress token and a log level, no event would be sent.
     let wanted = (context.progress.is_some() || context.log_level.is_some()).then(report);
     if let Some(report) = &wanted {
         let logs = report.logs();
@@ -107,14 +107,14 @@ pub(crate) async fn run(
         },
         Err(error) => error,
     };
-    // It was read before; what failed needs its name once more.
+    // The parameters are valid, see above. The error response needs the name again.
     let named = usage::Params::read(method, params).map_err(answer::bad_params)?;
     let named = (named.op, named.name.as_str());
     answer::failed(&error, named, context.dialect, &server.info).map(Answer::Made)
 }
 
-/// What a call of a request is made of, for another round of it. What came back for it is held here until the answer is made,
-/// and by nothing else.
+/// The parts of a call, from which another round of it is made. It holds the memory permits of the first round until
+/// the response is ready.
 struct First<'a> {
     context: &'a Context,
     of: (&'a str, Option<&'a Json>, &'a Id),
@@ -125,10 +125,10 @@ struct First<'a> {
 }
 
 impl First<'_> {
-    /// The call once more, without the answers that it brought along.
+    /// Returns the call again, without the input responses that came with the request.
     ///
     /// # Errors
-    /// There are none: it was read before.
+    /// Never fails: the parameters were read before.
     fn again(&self) -> Result<Call, Error> {
         let (method, params, id) = self.of;
         let mut read = usage::Params::read(method, params)
@@ -141,10 +141,10 @@ impl First<'_> {
     }
 }
 
-/// Works on a call until there is an answer, in the words of the caller's revision.
+/// Runs a call and returns its result for the caller's revision.
 ///
 /// # Errors
-/// It failed; whether that is a result or an error of the protocol depends on who waits for it.
+/// The call failed. The code that waits for it decides between a tool result and a JSON-RPC error.
 pub(crate) async fn rounds(
     server: &Front,
     context: &Context,
@@ -160,8 +160,9 @@ pub(crate) async fn rounds(
     }
 }
 
-/// Takes up the answers and the state of the round before. Answers without state open a first round: whoever asks by a
-/// key of its own can use them, and whatever must not be answered out of the blue, such as an approval, needs its slot.
+/// Restores the input responses and the sealed state of the round before. Responses without state begin a first round.
+/// A layer that requests input under a fixed key can use them; input that must have been requested first, for example
+/// an approval, needs its slot in the state.
 fn resume(
     server: &Front,
     context: &Context,
@@ -192,7 +193,7 @@ fn resume(
     Ok(())
 }
 
-/// A question leaves as a result, with all that we must find again sealed in it.
+/// Returns the input required result, with the state of the round sealed in it.
 fn leave(
     server: &Front,
     context: &Context,
@@ -217,7 +218,7 @@ fn leave(
 }
 
 impl Context {
-    /// The call of these parameters, under an id of its own. Takes its name out of them.
+    /// Returns the call with these parameters, under the id `own`. Moves the name out of them.
     fn call(&self, params: &mut usage::Params, own: Arc<str>, id: &Id) -> Call {
         let mut call = Call::on(
             self.trail.clone(),
@@ -249,7 +250,7 @@ impl Context {
     }
 }
 
-/// What the other end declared, from `capabilities` of a handshake or of a request.
+/// Returns the client's capabilities, from `capabilities` of a handshake or of a request.
 pub(crate) fn abilities(capabilities: &Json, dialect: &Dialect) -> Abilities {
     let elicitation = capabilities
         .get("elicitation")
@@ -259,7 +260,7 @@ pub(crate) fn abilities(capabilities: &Json, dialect: &Dialect) -> Abilities {
     let with = |name: &str| sampling.as_ref().is_some_and(|s| s.get(name).is_some());
     let mode = |name: &str| elicitation.as_ref().is_some_and(|e| e.get(name).is_some());
     Abilities {
-        // An empty object means forms.
+        // An empty object means form mode.
         elicitation: elicitation.is_some() && (mode("form") || !mode("url")),
         elicitation_url: url && mode("url"),
         sampling: sampling.is_some(),

@@ -1,4 +1,4 @@
-//! What changed, in the words of the protocol.
+//! Change notifications: list changed and resource updated.
 
 use super::{Front, answer, call::Context};
 use futures_util::FutureExt;
@@ -10,7 +10,7 @@ use toolgate_wire::{
     method::notifications::{PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED},
 };
 
-/// The notifications of a change.
+/// Returns the notifications for a change: method and parameters.
 pub(crate) fn told(changed: &Changed) -> Vec<(&'static str, ObjectWriter)> {
     let lists = changed.lists.iter();
     let lists = lists.map(|kind| (method(*kind), ObjectWriter::new()));
@@ -30,17 +30,17 @@ fn method(kind: ItemKind) -> &'static str {
     }
 }
 
-/// How long changes are gathered before they are told as one.
+/// Time for which changes are collected before they are sent as one.
 pub(super) const TOGETHER: Duration = Duration::from_millis(10);
 
-/// A change, together with those that follow at once.
+/// Waits for [`TOGETHER`] and merges the changes of that time into the first one.
 pub(crate) async fn gathered(first: Changed, changes: &mut Changes) -> Changed {
     tokio::time::sleep(TOGETHER).await;
     let more = changes.next().now_or_never().flatten();
     together(first, more)
 }
 
-/// Two changes as one.
+/// Merges two changes.
 pub(super) fn together(mut all: Changed, more: Option<Changed>) -> Changed {
     if let Some(more) = more {
         all.lists.extend(more.lists);
@@ -53,7 +53,10 @@ pub(super) fn together(mut all: Changed, more: Option<Changed>) -> Changed {
     all
 }
 
-/// Whether the caller may know of a resource.
+/// Checks that the caller may see a resource.
+///
+/// # Errors
+/// The same error as for an unknown resource.
 pub(crate) async fn visible(server: &Front, context: &Context, uri: &str) -> Result<(), RpcError> {
     server.fits(uri)?;
     let call = Call::new(

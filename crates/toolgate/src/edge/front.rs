@@ -1,4 +1,4 @@
-//! What all serving edges share: the service, the limits, and who is told of refusals.
+//! State that all protocol servers share: the service, its limits, and the log of rejections.
 
 use super::{
     QueueLimits, TaskLimits, TaskOffer, TaskView,
@@ -27,11 +27,11 @@ use toolgate_wire::{
     room::{Account, Claim, Room},
 };
 
-/// The front of a service: what all its serving edges share.
+/// Protocol server of one service: the state that all its transports share.
 pub struct Front {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) info: Implementation,
-    /// The same as it stands in each reply.
+    /// `info` as JSON, as written into each reply.
     pub(crate) signature: Json,
     pub(crate) limits: ServerLimits,
     pub(crate) seal: Seal,
@@ -42,40 +42,40 @@ pub struct Front {
     room: Option<Arc<Room>>,
     closing: watch::Sender<bool>,
     pub(crate) pages: Pages,
-    /// Lists that clients without a session were given.
+    /// The lists that clients without a session received.
     pub(crate) given: GivenByConnection,
     pub(crate) senders: Senders,
     mirrors: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// The clock by which sealed state expires.
+    /// The clock that decides whether sealed state has expired.
     pub(crate) clock: Arc<Clock>,
 }
 
-/// The limits of a serving edge.
+/// Limits of a protocol server.
 #[derive(Clone, Debug)]
 pub struct ServerLimits {
-    /// Of the JSON in one message.
+    /// Limits for the JSON of one message.
     pub json: Limits,
-    /// The longest name or URI of what is used or listened to, in bytes.
+    /// Longest name or URI in a request, in bytes; 8 KiB.
     pub name: usize,
-    /// Requests of one connection or session at once.
+    /// Requests in flight of one connection or session; 64.
     pub in_flight: usize,
-    /// Items on one page of a list.
+    /// Items on one page of a list; 1,000.
     pub page: usize,
-    /// How long sealed state is good.
+    /// Lifetime of sealed request state; 5 minutes.
     pub seal_life: Duration,
-    /// How long the caller's own client may take over a question of a tool.
+    /// Time limit for the client's response to an input request; 10 minutes.
     pub question: Duration,
-    /// After how long a client with a handshake that has a stream open is asked whether it is there, each time; never. One
-    /// that answered such pings and leaves two in a row without an answer for 30 s each is gone: its connection or session
-    /// ends, with all that runs for it. A client that is busy with its user may answer nothing meanwhile.
+    /// Interval of keepalive pings to a client with a handshake and an open stream; none by default. A client that
+    /// answered pings before and then misses two in a row, 30 s each, is disconnected: its connection or session ends,
+    /// and its calls are cancelled. No ping is sent while the client has a request of the server to answer.
     pub ping: Option<Duration>,
-    /// How often one call may come back with answers.
+    /// Rounds of input of one call; 10.
     pub rounds: u32,
-    /// What may wait for a slow reader.
+    /// Limits of the queue to a slow reader.
     pub queue: QueueLimits,
-    /// Resources of which one session or stream may hear.
+    /// Resource subscriptions of one session or stream; 1,024.
     pub uris: usize,
-    /// Of calls that go on after their answer.
+    /// Limits of tasks.
     pub tasks: TaskLimits,
 }
 
@@ -101,7 +101,7 @@ impl Front {
     /// Serves `service` under this name and version.
     ///
     /// # Errors
-    /// The system gives no random bytes for the seal.
+    /// The system provides no random bytes for the seal.
     pub fn new(
         service: Arc<dyn Service>,
         name: &str,
@@ -130,48 +130,49 @@ impl Front {
         })
     }
 
-    /// Sets the clock by which sealed state expires: that of the store, which never goes back.
+    /// Sets the clock for the expiry of sealed state: the clock of the store, which never goes back.
     pub fn with_clock(mut self, clock: Arc<Clock>) -> Front {
         self.clock = clock;
         self
     }
 
-    /// Tells `witness` of every call that the edge refuses before any layer sees it.
+    /// Reports every call that is rejected before it reaches a layer to `witness`.
     pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Front {
         self.witness = Some(witness);
         self
     }
 
-    /// Seals with the first of these keys, and opens what any of them sealed: for replicas, and for questions that
-    /// outlive the process.
+    /// Seals request state with the first of these keys, and opens state that was sealed with any of them. Needed for
+    /// replicas, and for input requests that outlive the process.
     ///
     /// # Errors
-    /// There are none.
+    /// Fails if `keys` is empty.
     pub fn with_seal_keys(self, keys: &[[u8; 32]]) -> Result<Front, Error> {
         self.seal.set_keys(keys)?;
         Ok(self)
     }
 
-    /// Takes other keys from now on. Keep the one before for as long as its states are good: `seal_life`.
+    /// Replaces the seal keys. Keep the previous key in the list for [`ServerLimits::seal_life`], so that its state
+    /// stays valid.
     ///
     /// # Errors
-    /// There are none; then nothing changed.
+    /// Fails if `keys` is empty; then nothing changes.
     pub fn set_seal_keys(&self, keys: &[[u8; 32]]) -> Result<(), Error> {
         self.seal.set_keys(keys)
     }
 
-    /// Counts what its messages take up. Where there is no room for one it is refused.
+    /// Counts the memory of messages against a budget. A message that does not fit is rejected.
     pub fn with_room(mut self, room: Arc<Room>) -> Front {
         self.room = Some(room);
         self
     }
 
-    /// A queue for what is told to a caller.
+    /// Returns an outgoing queue of a caller.
     pub(crate) fn outlet(&self, caller: &Caller) -> (Outlet, Frames) {
         Outlet::new(self.limits.queue, self.account(caller))
     }
 
-    /// The account of a caller.
+    /// Returns the memory account of a caller.
     pub(crate) fn account(&self, caller: &Caller) -> Account {
         match &self.room {
             Some(room) => Account::of(room, caller.shared()),
@@ -179,20 +180,20 @@ impl Front {
         }
     }
 
-    /// Says more of the program than its name and version.
+    /// Sets the full description of this program, instead of name and version only.
     pub fn with_info(mut self, info: Implementation) -> Front {
         self.signature = info.json();
         self.info = info;
         self
     }
 
-    /// Declares these abilities instead of all.
+    /// Sets the capabilities to declare; by default all are declared, except tasks.
     pub fn with_offers(mut self, offers: Offers) -> Front {
         self.offers = offers;
         self
     }
 
-    /// Knows whether any tool wants arguments repeated in headers: where it says no, no tool is looked up for that.
+    /// Sets a check for tools with `x-mcp-header` arguments. While it returns false, no tool is looked up for them.
     pub(crate) fn with_mirrors(
         mut self,
         any: Option<impl Fn() -> bool + Send + Sync + 'static>,
@@ -201,12 +202,12 @@ impl Front {
         self
     }
 
-    /// Whether a tool may want arguments repeated in headers.
+    /// Returns whether any tool may have `x-mcp-header` arguments.
     pub(crate) fn may_mirror(&self) -> bool {
         self.mirrors.as_ref().is_none_or(|any| any())
     }
 
-    /// Says how a model should use it all.
+    /// Sets the instructions of the server, the same for all callers.
     pub fn with_instructions(self, instructions: Option<String>) -> Front {
         match instructions {
             Some(text) => self.with_instructions_of(Arc::new(Fixed(text))),
@@ -214,37 +215,37 @@ impl Front {
         }
     }
 
-    /// Says how a model should use it all, as somebody else knows it.
+    /// Sets the provider of the server's instructions, which may differ by caller.
     pub fn with_instructions_of(mut self, instructions: Arc<dyn Instructs>) -> Front {
         self.instructions = Some(instructions);
         self
     }
 
-    /// How a model of this caller should use it all.
+    /// Returns the server's instructions for a caller.
     pub(crate) fn instructions(&self, caller: &Caller) -> Option<String> {
         self.instructions.as_ref()?.instructions(caller)
     }
 
-    /// Ends what would wait for ever: streams of changes, calls that only wait for a person, and tasks. What runs may
-    /// end.
+    /// Begins the shutdown: ends notification streams, calls that wait for an approval, and tasks. Other calls in
+    /// flight may complete.
     pub fn close(&self) {
-        // Tasks before what their calls wait for: such a call would answer that the gateway stops.
+        // Before the flag: a task whose call waits for an approval would otherwise answer that the gateway stops.
         self.tasks.end();
         self.closing.send_replace(true);
     }
 
-    /// Ends once [`Front::close`] was called.
+    /// Waits until [`Front::close`] was called.
     pub async fn closed(&self) {
         let mut closing = self.closing.subscribe();
         let _ = closing.wait_for(|closing| *closing).await;
     }
 
-    /// Whether [`Front::close`] was called.
+    /// Returns whether [`Front::close`] was called.
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
     }
 
-    /// Why what runs for a peer ends, where its connection or its session does.
+    /// Returns the cancel reason for the calls of a connection or session that ends.
     pub(crate) fn why_it_ends(&self) -> GivenUp {
         match self.is_closing() {
             true => GivenUp::Stop,
@@ -252,7 +253,7 @@ impl Front {
         }
     }
 
-    /// The bytes of one message as strict JSON.
+    /// Parses one message as strict JSON.
     pub(crate) fn read(
         &self,
         bytes: Vec<u8>,
@@ -261,7 +262,7 @@ impl Front {
         Json::read_for(bytes, &self.limits.json, claim)
     }
 
-    /// The same of bytes that stand in a buffer.
+    /// Parses one message from a borrowed buffer.
     pub(crate) fn read_part(
         &self,
         bytes: &[u8],
@@ -270,7 +271,7 @@ impl Front {
         Json::read_part_for(bytes, &self.limits.json, claim)
     }
 
-    /// Whether a name or URI may be looked up: a template is compared with all of it.
+    /// Checks the length of a name or URI before a lookup, which compares all of it with the resource templates.
     pub(crate) fn fits(&self, name: &str) -> Result<(), RpcError> {
         let limit = self.limits.name;
         if name.len() <= limit {
@@ -286,7 +287,7 @@ impl Front {
         }
     }
 
-    /// Puts a request on record that is refused before any layer sees it, where it means a call.
+    /// Reports a request that is rejected before it reaches a layer, if it is a call.
     pub(crate) async fn refused_request(
         &self,
         caller: &Caller,
@@ -309,31 +310,31 @@ impl Front {
         .await;
     }
 
-    /// The abilities that are declared in this revision, as JSON; `lists` where a client may list its tasks.
+    /// Returns the capabilities to declare in this revision. `lists` tells whether the client may list its tasks.
     pub(crate) fn capabilities(&self, dialect: &Dialect, lists: bool) -> Json {
         self.offers.json(dialect, lists)
     }
 
-    /// Whether things of that kind are listed here.
+    /// Returns whether this server lists items of a kind.
     pub(crate) fn lists(&self, kind: ItemKind) -> bool {
         kind != ItemKind::Skill || self.offers.skills
     }
 
-    /// Whether a tool can be called as a task here.
+    /// Returns whether a tool can be called as a task.
     pub(crate) fn support(&self, tool: &Definition) -> Support {
         match self.offers.tasks {
             TaskOffer::None => Support::Forbidden,
             TaskOffer::Marked => Support::of(tool),
             TaskOffer::Every if Support::is_forbidden_by(tool) => Support::Forbidden,
-            // Its server may want a task of every call: that is between that server and us.
+            // An upstream server may require a task for each call of the tool. That concerns only the connection to it.
             TaskOffer::Every => Support::Optional,
         }
     }
 
-    /// A definition in the words of a revision, with what it says of tasks.
+    /// Returns a definition for a protocol revision, with its task support.
     ///
     /// # Errors
-    /// What in it the revision does not allow.
+    /// The part of the definition that the revision does not allow.
     pub(crate) fn definition(
         &self,
         dialect: &Dialect,
@@ -355,11 +356,11 @@ impl Front {
         })
     }
 
-    /// Keeps tasks in a store, so that a client finds them again after a restart: their states and results. `process`
-    /// names this one among those that share the store. The tasks of those that are gone are taken up now: what ran
-    /// there `failed`, and what had ended has its result.
+    /// Stores the status and results of tasks, so that clients find them after a restart. `process` identifies this
+    /// process among those that share the store. Tasks of processes that ended are recovered now: completed ones keep
+    /// their result, running ones have `failed`.
     ///
-    /// Tasks of a connection that ends with its process, such as stdio, are not kept.
+    /// Tasks of a connection that ends with its process, for example stdio, are not stored.
     pub fn with_task_store(
         self,
         store: Arc<dyn Store>,
@@ -371,49 +372,49 @@ impl Front {
         self
     }
 
-    /// Takes up the tasks of processes that are gone with which somebody else goes on, a server that has a task of its own:
-    /// they are followed there to their end. To be called once, when what this serves can be called, and in the runtime
-    /// that is to run them. Those that cannot be taken up have `failed` then.
+    /// Recovers the tasks of ended processes that still run as a task at an upstream server, and follows them to their
+    /// end. Call it once, when the service can be called, on the runtime that will run them. Tasks that cannot be
+    /// recovered have `failed`.
     pub async fn take_up_tasks(self: &Arc<Front>) {
         crate::edge::tasks::take_up(self).await;
     }
 
-    /// The calls that go on as tasks, or did and are kept, the oldest first.
+    /// Returns all tasks, running and ended, the oldest first.
     pub fn tasks(&self) -> Vec<TaskView> {
         self.tasks.views()
     }
 
-    /// Ends the task that is that call; whether one ran.
+    /// Cancels the task of a call. Returns false if there is no running one.
     pub fn stop_task(&self, call: &str) -> bool {
         self.tasks.stop(call)
     }
 }
 
-/// What a server declares that it can do.
+/// The capabilities that a server declares.
 #[derive(Clone, Debug)]
 pub struct Offers {
-    /// It has tools.
+    /// Capability `tools`.
     pub tools: bool,
-    /// It has resources.
+    /// `resources`.
     pub resources: bool,
-    /// It tells changes of single resources to those who ask.
+    /// Capability `resources.subscribe`: clients may subscribe to a resource.
     pub subscribe: bool,
-    /// It has prompts.
+    /// Capability `prompts`.
     pub prompts: bool,
-    /// It completes arguments.
+    /// Capability `completions`.
     pub completions: bool,
-    /// It tells when its lists change.
+    /// Capability `listChanged` of each list.
     pub list_changed: bool,
-    /// Which calls may go on as tasks.
+    /// The calls that may become tasks.
     pub tasks: TaskOffer,
-    /// It has skills (2026-07-28).
+    /// Skills (2026-07-28).
     pub skills: bool,
-    /// Its extensions: an object of settings by their identifiers (2026-07-28).
+    /// Other extensions: an object with their settings by identifier (2026-07-28).
     pub extensions: Option<Json>,
 }
 
 impl Default for Offers {
-    /// All but tasks, and of extensions skills only: what a gateway joins may change at any time.
+    /// All except tasks and extensions other than skills: the items of a gateway may change at any time.
     fn default() -> Offers {
         Offers {
             tools: true,
@@ -486,13 +487,13 @@ impl Offers {
     }
 }
 
-/// Knows how a model should use it all.
+/// Provider of the server's instructions.
 pub trait Instructs: Send + Sync + 'static {
-    /// The words for a model of this caller. Waits for nobody.
+    /// Returns the instructions for a caller. Must not block.
     fn instructions(&self, caller: &Caller) -> Option<String>;
 }
 
-/// The same words for all.
+/// The same instructions for all callers.
 struct Fixed(String);
 
 impl Instructs for Fixed {
@@ -501,38 +502,39 @@ impl Instructs for Fixed {
     }
 }
 
-/// A call, or an attempt at one, that an edge refused before any layer saw it.
+/// A call, or an invalid attempt at one, that was rejected before it reached a layer.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// Who tried; where that is not known, the listener.
+    /// The caller, or the listener if the caller is unknown.
     pub caller: Caller,
     /// `http` or `stdio`.
     pub transport: &'static str,
-    /// The method, where it could be read.
+    /// The method, if the request could be read.
     pub method: Option<String>,
-    /// The tool, prompt or URI, where it could be read.
+    /// The tool, prompt or URI, if the request could be read.
     pub tool: Option<String>,
-    /// Why, without anything that the caller sent.
+    /// The reason, without any text from the caller.
     pub reason: String,
 }
 
-/// Is told of what the edge refuses, so that it stands in the record.
+/// Receives rejected calls and missed pings, for the audit log.
 pub trait Witness: Send + Sync + 'static {
-    /// Ends when it is recorded.
+    /// Records a rejected call. The future completes when it is recorded.
     fn refused(&self, refused: Refused) -> BoxFuture<'_, ()>;
 
-    /// A client left pings without an answer. Must not block.
+    /// Records missed pings of a client. Must not block.
     fn unheard(&self, caller: &Caller, transport: &'static str, unheard: Unheard) {
         let _ = (caller, transport, unheard);
     }
 }
 
-/// Pings that a client left without an answer.
+/// Keepalive pings that a client did not answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Unheard {
-    /// How many in a row.
+    /// Consecutive missed pings.
     pub missed: u32,
-    /// Whether its connection or session ends for it. One that never answered any gets no more, and nothing ends.
+    /// True if the connection or session ends. A client that never answered a ping gets no more pings and stays
+    /// connected.
     pub ends: bool,
 }

@@ -1,4 +1,4 @@
-//! Lists that clients were given: a client is notified that a list changed only if it differs from the one it has.
+//! Lists that clients received: a client is notified that a list changed only if it differs from the one it has.
 
 use super::Front;
 use std::{
@@ -10,16 +10,16 @@ use std::{
 use tokio::sync::watch;
 use toolgate_core::{Caller, Catalog, Item, ItemKind, List, StartWait};
 
-/// Connections without a session whose lists are remembered.
+/// Largest number of connections without a session whose lists are remembered.
 const MAX_CONNECTIONS: usize = 1024;
 
-/// How long a change waits for lists that are on their way to the client.
+/// Time for which a change waits for list responses in flight to the client.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(60);
 
-/// A keyed digest of what a client sees of a list.
+/// Keyed digest of the list that a client sees.
 type Print = u64;
 
-/// The lists that one client was given last.
+/// The lists that one client received last.
 #[derive(Default)]
 pub(crate) struct GivenLists {
     kinds: watch::Sender<[GivenList; ItemKind::ALL.len()]>,
@@ -27,33 +27,34 @@ pub(crate) struct GivenLists {
 
 #[derive(Default)]
 struct GivenList {
-    /// Requests for it that are not answered yet.
+    /// Requests for this list that are in flight.
     in_flight: usize,
-    /// Requests that were answered so far.
+    /// Number of requests that were answered so far.
     answers: u64,
-    /// The list of the last answer.
+    /// Digest of the list in the last answer.
     last: Option<Print>,
 }
 
-/// A request for a list that is not answered yet.
+/// A list request in flight.
 pub(crate) struct Listing<'a> {
     given: &'a GivenLists,
     kind: ItemKind,
 }
 
-/// What one stream of changes told its client, by kind: after which answer, and of which list.
+/// The changes that one notification stream sent, by kind: the number of answers at that time, and the digest of the
+/// list.
 #[derive(Default)]
 pub(crate) struct ToldLists([Option<(u64, Print)>; ItemKind::ALL.len()]);
 
 impl GivenLists {
-    /// Begins a request for a list.
+    /// Registers a list request.
     pub(crate) fn begin(&self, kind: ItemKind) -> Listing<'_> {
         self.change(kind, |list| list.in_flight += 1);
         Listing { given: self, kind }
     }
 
-    /// Those of these lists that differ from what the client was given or told of. Waits for lists that are on their way
-    /// to it, and for no server.
+    /// Returns the changed lists that differ from what the client received or was notified of. Waits for list responses
+    /// in flight to the client, but not for upstream servers.
     pub(crate) async fn outdated(
         &self,
         server: &Front,
@@ -64,7 +65,7 @@ impl GivenLists {
         let mut outdated = Vec::new();
         for kind in changed {
             let mut differs = false;
-            // Templates and skills are told of with the resources.
+            // Templates and skills share the notification of resources.
             for part in with_parts(*kind).iter().filter(|part| server.lists(**part)) {
                 differs |= self.differs(server, caller, *part, told).await;
             }
@@ -85,7 +86,7 @@ impl GivenLists {
         let at = kind as usize;
         let mut kinds = self.kinds.subscribe();
         let answered = kinds.wait_for(|kinds| kinds[at].in_flight == 0);
-        // A client with many requests in flight may always wait for one of them.
+        // A client with many requests in flight may have one of them pending at any time.
         if tokio::time::timeout(MAX_LIST_WAIT, answered).await.is_err() {
             return true;
         }
@@ -103,7 +104,7 @@ impl GivenLists {
         let differs = match (list.last, told.0[at]) {
             (Some(given), _) if list.answers > since => given != now,
             (_, Some((_, told))) => told != now,
-            // A client that was given no list has no item of it.
+            // A client that never requested this list has no item of it.
             (_, None) => !listed.items().is_empty(),
         };
         told.0[at] = Some((list.answers, now));
@@ -117,7 +118,7 @@ impl GivenLists {
 }
 
 impl Listing<'_> {
-    /// The client is given this list, from its start.
+    /// Records that the client receives this list, from its first page.
     pub(crate) fn answered(&self, listed: &Catalog) {
         let print = print(listed);
         self.given.change(self.kind, |list| {
@@ -133,14 +134,14 @@ impl Drop for Listing<'_> {
     }
 }
 
-/// Adds to the lists of which it is not clear yet whether they are to be told of.
+/// Adds kinds to the pending list changes, sorted and without duplicates.
 pub(crate) fn add(pending: &mut Vec<ItemKind>, lists: Vec<ItemKind>) {
     pending.extend(lists);
     pending.sort_unstable();
     pending.dedup();
 }
 
-/// The digest of what a client sees of a list; made once for each item as long as the item lives.
+/// Returns the digest of a list; each item is hashed once and memoized.
 fn print(listed: &Catalog) -> Print {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     struct OfItem(u64);
@@ -152,7 +153,7 @@ fn print(listed: &Catalog) -> Print {
     KEY.hash_one(each)
 }
 
-/// The lists whose changes are told under one name.
+/// Returns the kinds that share one list-changed notification.
 fn with_parts(kind: ItemKind) -> &'static [ItemKind] {
     match kind {
         ItemKind::Tool => &[ItemKind::Tool],
@@ -163,12 +164,12 @@ fn with_parts(kind: ItemKind) -> &'static [ItemKind] {
     }
 }
 
-/// The lists of clients without a session, by connection.
+/// The lists of clients without a session, by connection. Each entry has the time of its last use, as a counter.
 #[derive(Default)]
 pub(crate) struct GivenByConnection(Mutex<HashMap<u64, (u64, Arc<GivenLists>)>>);
 
 impl GivenByConnection {
-    /// Returns the lists of a connection. Where there are too many connections the least recently used one is evicted.
+    /// Returns the lists of a connection. At [`MAX_CONNECTIONS`] the least recently used one is evicted.
     pub(crate) fn of(&self, connection: u64) -> Arc<GivenLists> {
         let mut all = self.all();
         let now = all

@@ -1,4 +1,4 @@
-//! One peer of the revisions with a handshake, on whatever transport.
+//! A client of the revisions with a handshake, on any transport.
 
 use super::{
     Front, Unheard,
@@ -34,29 +34,29 @@ use toolgate_wire::{
 
 type Answered = oneshot::Sender<Result<Json, RpcError>>;
 
-/// One peer after `initialize`.
+/// The state of one client after `initialize`.
 pub(crate) struct Legacy {
     server: Arc<Front>,
     context: Context,
     level: Mutex<Option<u8>>,
     table: Mutex<Session<Answered, Work>>,
-    /// Tells changes until the peer is gone.
+    /// Sends change notifications until the client is gone.
     telling: Arc<Telling>,
-    /// Told when work on a request ends.
+    /// Notified when the work on a request ends.
     ended: Notify,
-    /// Whether the peer said that the handshake is over. Before that it is asked nothing.
+    /// True once the client sent `notifications/initialized`. Before that, the server sends it no requests.
     ready: watch::Sender<bool>,
-    /// While a stream is open on which it is asked whether it is there.
+    /// The keepalive pings, while a notification stream is open.
     pinging: Mutex<Option<Pinging>>,
-    /// Whether it left pings without an answer.
+    /// True once the client missed its pings.
     gone: watch::Sender<bool>,
 }
 
-/// How long a question waits for the end of the handshake: some clients call before they say so.
+/// Time that a request to the client waits for `notifications/initialized`: some clients send calls before it.
 const READY: Duration = Duration::from_secs(10);
 
 impl Legacy {
-    /// Answers `initialize`, and is then ready for the peer.
+    /// Handles `initialize`: returns the client's state and the result.
     pub(crate) fn open(
         server: Arc<Front>,
         caller: Caller,
@@ -70,7 +70,8 @@ impl Legacy {
             )
         };
         let params = initialize::Params::read(params).ok_or_else(wrong)?;
-        // An offer that is spoken here is taken; for any other, and for one without handshake, the newest with one.
+        // A supported version is accepted. For any other version, and for a stateless one, the newest revision with a
+        // handshake is offered.
         let dialect = dialect::find(&params.version)
             .filter(|d| !d.stateless)
             .unwrap_or(dialect::LEGACY);
@@ -112,18 +113,18 @@ impl Legacy {
         Ok((Arc::new(legacy), answer.json()))
     }
 
-    /// The revision that was agreed on.
+    /// Returns the negotiated revision.
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.context.dialect
     }
 
-    /// Takes a message of the peer. Replies and events go to `outlet`; this never waits for a call to end.
+    /// Handles a message of the client. Replies and events go to `outlet`; this never waits for a call to end.
     pub(crate) async fn receive(self: &Arc<Self>, message: Message, outlet: &Outlet) {
         let caller = self.context.caller.clone();
         self.receive_of(caller, message, outlet).await;
     }
 
-    /// The same, of a caller of that name who showed a token of his own with this message: it says what he may do now.
+    /// Handles a message of the same caller with its own token, which determines the current permissions.
     pub(crate) async fn receive_of(
         self: &Arc<Self>,
         caller: Caller,
@@ -148,12 +149,12 @@ impl Legacy {
         outlet: &Outlet,
     ) {
         let (handle, registration) = AbortHandle::new_pair();
-        // The table learns of the request before its work can end.
+        // Added to the table before the work can end.
         let trail = Trail::default();
         let work = Work::new(handle, trail.clone());
         let accepted = self.table().accept(&id, work);
         if let Err(refusal) = accepted {
-            // What is rare is in a box, so that the future of a request is small.
+            // Rare cases are boxed, so that the future of a request is small.
             let method = (method.as_str(), params.as_ref());
             return Box::pin(self.refuse(&id, method, refusal, outlet)).await;
         }
@@ -190,7 +191,7 @@ impl Legacy {
         let answer = self
             .answer(from, &id, &method, params.as_ref(), &outlet)
             .await;
-        // Cancelled meanwhile: the peer wants to hear nothing.
+        // A cancelled request gets no reply.
         if self.table().finish(&id).is_some() {
             let words = (self.context.dialect, &self.server.signature);
             outlet.send(answer::reply(&id, answer, words)).await;
@@ -260,7 +261,7 @@ impl Legacy {
                 code::INVALID_REQUEST,
                 "initialize comes once, and it came already",
             )),
-            // Skills are of 2026-07-28 and later.
+            // Skills exist only in 2026-07-28 and later.
             other => match ItemKind::listed_by(other).filter(|kind| *kind != ItemKind::Skill) {
                 Some(kind) => {
                     let page = lists::page(
@@ -311,13 +312,13 @@ impl Legacy {
         }
     }
 
-    /// A queue of its own for a slow reader.
+    /// Returns a separate outgoing queue for one request or stream.
     pub(crate) fn outlet(&self) -> (Outlet, Frames) {
         self.server.outlet(&self.context.caller)
     }
 
-    /// Tells changes on `outlet` until nobody reads it, and asks there whether the peer is there; a second stream takes the
-    /// place of the first.
+    /// Sends change notifications and keepalive pings on `outlet` until it is closed. A second stream replaces the
+    /// first.
     pub(crate) fn tell_changes(self: &Arc<Self>, outlet: Outlet) {
         let pinging = self.server.limits.ping;
         let pinging = pinging.map(|every| Pinging::start(self, outlet.clone(), every));
@@ -325,7 +326,8 @@ impl Legacy {
         self.telling.start(outlet);
     }
 
-    /// Asks the peer on this stream, and waits for its answer; `None` where it is gone. Dropping the future takes it back.
+    /// Sends a request to the client on this stream and waits for the response; returns `None` if the client is gone.
+    /// Dropping the future cancels the request.
     pub(super) async fn asked(
         &self,
         outlet: &Outlet,
@@ -346,12 +348,12 @@ impl Legacy {
         answer.ok()
     }
 
-    /// Whether the peer has something to answer.
+    /// Returns whether the client has a request of the server to answer.
     pub(super) fn is_asked(&self) -> bool {
         self.table().all_waiting().next().is_some()
     }
 
-    /// The peer left pings without an answer.
+    /// Records missed pings, and closes the connection if they end it.
     pub(super) fn unheard(&self, unheard: Unheard) {
         if let Some(witness) = &self.server.witness {
             let Context {
@@ -365,14 +367,14 @@ impl Legacy {
         }
     }
 
-    /// Whether the peer is taken to be gone.
+    /// Returns whether the client counts as gone after missed pings.
     pub(crate) fn is_gone(&self) -> bool {
         *self.gone.borrow()
     }
 
-    /// Ends once the peer is taken to be gone.
+    /// Waits until the client counts as gone after missed pings.
     pub(crate) async fn gone(&self) {
-        // It is kept here, so it never closes.
+        // The sender is part of `self`, so the channel never closes.
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
     }
 
@@ -380,7 +382,7 @@ impl Legacy {
         self.pinging.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `resources/subscribe` and `resources/unsubscribe`.
+    /// Handles `resources/subscribe` and `resources/unsubscribe`.
     async fn subscribe(&self, params: Option<&Json>, wanted: bool) -> Result<Json, RpcError> {
         let Some(uri) = params.and_then(|p| p.get("uri")).and_then(|u| u.string()) else {
             return Err(answer::bad_params("\"params.uri\" must be a string"));
@@ -394,7 +396,7 @@ impl Legacy {
         Ok(self.context.dialect.empty(&self.server.info))
     }
 
-    /// Ends all that runs for this peer.
+    /// Cancels all requests in flight and ends the streams of this client.
     pub(crate) fn close(&self) {
         let why = self.server.why_it_ends();
         let all = self.table().stop();
@@ -404,16 +406,16 @@ impl Legacy {
         *self.pinging() = None;
     }
 
-    /// Whether a request of the peer is being worked on.
+    /// Returns whether a request of the client is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         self.table().working() > 0
     }
 
-    /// Ends when no request of the peer is being worked on.
+    /// Waits until no request of the client is in flight.
     pub(crate) async fn idle(&self) {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
-            // Listening comes before looking, or an end in between would be missed.
+            // Register before the check, or a request that ends in between would be missed.
             ended.as_mut().enable();
             if !self.is_busy() {
                 return;
@@ -422,7 +424,7 @@ impl Legacy {
         }
     }
 
-    /// Waits a little until the handshake is over.
+    /// Waits up to [`READY`] for the end of the handshake.
     async fn can_be_asked(&self) -> Result<(), Error> {
         let mut ready = self.ready.subscribe();
         match timeout(READY, ready.wait_for(|ready| *ready)).await {
@@ -439,7 +441,7 @@ impl Legacy {
     }
 }
 
-/// The error for a request that is not taken.
+/// Returns the error for a request that the table does not accept.
 pub(crate) fn refused(refusal: Refusal) -> RpcError {
     match refusal {
         Refusal::Duplicate => RpcError::new(
@@ -453,7 +455,7 @@ pub(crate) fn refused(refusal: Refusal) -> RpcError {
     }
 }
 
-/// Asks the peer in the middle of one of its calls, on the stream of that call.
+/// Sends requests to the client in the middle of one of its calls, on the stream of that call.
 struct Inline<'a> {
     legacy: &'a Legacy,
     outlet: &'a Outlet,
@@ -487,15 +489,15 @@ impl Asker for Inline<'_> {
     }
 }
 
-/// A request to the peer.
+/// A request to the client.
 pub(super) struct Asked<'a> {
     pub(super) method: &'a str,
     pub(super) params: Option<Json>,
-    /// The reason with which it is taken back where nobody waits for the answer any more.
+    /// The reason in `notifications/cancelled` if the response is no longer needed.
     pub(super) taken_back: &'static str,
 }
 
-/// Withdraws a question that nobody needs answered any more.
+/// Cancels a request to the client when dropped before the response.
 struct Open<'a> {
     legacy: &'a Legacy,
     outlet: &'a Outlet,
@@ -516,7 +518,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// The error for whatever comes before `initialize`.
+/// Returns the error for a request before `initialize`.
 pub(crate) fn not_open() -> RpcError {
     let mut data = ObjectWriter::new();
     data.array("supported", |a| {

@@ -1,4 +1,4 @@
-//! Lists: pages of what the caller may see.
+//! List requests: pages of the items that the caller may see.
 
 use super::{Front, answer, given::GivenLists};
 use toolgate_core::{Caller, Catalog, ItemKind, List};
@@ -8,10 +8,10 @@ use toolgate_wire::{
     message::{RpcError, code},
 };
 
-/// What a cursor begins with; the rest is the name of the last item on the page before.
+/// Prefix of a cursor; the rest is the name of the last item of the previous page.
 pub(super) const AFTER: &str = "after:";
 
-/// The result of a list.
+/// Returns the result of a list request: one page.
 pub(crate) async fn page(
     server: &Front,
     dialect: &Dialect,
@@ -31,14 +31,14 @@ pub(crate) async fn page(
     }
     let write = || written(server, dialect, kind, &catalog, start);
     let list = server.pages.page(&catalog, dialect, (kind, start), write);
-    // The page, and the message that it becomes.
+    // Twice: the page, and the message that contains it.
     let mut claim = server.account(caller).claim();
     let room = claim.cover(2 * list.as_str().len() as u64);
     room.map_err(|full| RpcError::new(code::INTERNAL, full.to_string()))?;
     Ok(list)
 }
 
-/// The page that begins at an item, in the words of a revision.
+/// Writes the page that starts at an item, for a protocol revision.
 fn written(
     server: &Front,
     dialect: &Dialect,
@@ -55,7 +55,8 @@ fn written(
         .map(|last| format!("{AFTER}{}", last.def.name()));
     let page: Vec<Json> = page
         .iter()
-        // What this revision cannot say is left out for its clients alone; the operator sees it at the item.
+        // A definition that this revision cannot express is omitted for its clients only; operators see the reason at
+        // the item.
         .filter_map(|item| server.definition(dialect, &item.def).ok())
         .collect();
     let hint = catalog.hint();
@@ -63,9 +64,10 @@ fn written(
     dialect.list(kind, &page, next.as_deref(), hint, missing, &server.info)
 }
 
-/// A cursor names its place itself, so it needs no memory and survives a change of the list where it can.
+/// Returns the position at which a page starts. A cursor names the last item of the page before, so it needs no stored
+/// state and stays valid while that item is in the list.
 fn start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError> {
-    // Many clients write a cursor that they do not have as `null` or as an empty text.
+    // Many clients send `null` or an empty string if they have no cursor.
     let absent = |c: &Json| c.is_null() || c.str_cow().is_some_and(|text| text.is_empty());
     let Some(cursor) = cursor.filter(|c| !absent(c)) else {
         return Ok(0);

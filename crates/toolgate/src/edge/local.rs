@@ -1,4 +1,4 @@
-//! A call from within this process: the operator's own, from the console or the command line.
+//! In-process tool calls by the operator, from the console or the command line.
 
 use super::{
     Front,
@@ -11,10 +11,10 @@ use toolgate_core::{
 };
 use toolgate_wire::{dialect, json::Json, method::trace::TraceContext};
 
-/// Uses a tool as `caller`, through the same pipeline as everybody. Waits where a person has to approve.
+/// Calls a tool as `caller`, through the same pipeline as every other call. Waits if the call needs approval.
 ///
 /// # Errors
-/// Those of the pipeline; [`Kind::Unsupported`] where the tool itself asks something.
+/// The errors of the pipeline, and [`Kind::Unsupported`] if the tool itself requests input.
 pub async fn call_here(
     server: &Front,
     caller: Caller,
@@ -38,11 +38,11 @@ pub async fn call_here(
         session: None,
         trail: Trail::default(),
     };
-    // Held open so that the caller does not read as gone.
+    // Dropping the frames would close the outlet, and a closed outlet means that the caller disconnected.
     let (outlet, _frames) = server.outlet(&caller);
     let mut call = Call::tool(crate::ids::call(), caller, tool, arguments);
     call.reporter = reporter;
-    // It is waited for, however long it takes.
+    // Supports tasks: a tool that must run as a task can run, and this caller waits for it.
     call.background = Background::new().0;
     call.seen = Arc::new(Seen {
         revision: dialect.revision.into(),

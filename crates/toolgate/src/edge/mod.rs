@@ -1,4 +1,5 @@
-//! Where bytes become calls and outcomes become bytes. Only here there are ids, headers, cursors and revisions.
+//! Protocol servers: stdio and HTTP. They turn bytes into calls and outcomes into bytes. JSON-RPC ids, headers, cursors
+//! and protocol revisions exist only here.
 
 mod answer;
 mod ask;

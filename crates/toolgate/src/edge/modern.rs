@@ -1,4 +1,4 @@
-//! Requests of 2026-07-28: each carries all that it needs.
+//! Stateless requests of revision 2026-07-28: each has its own metadata.
 
 use super::{
     Front,
@@ -24,7 +24,7 @@ use toolgate_wire::{
     },
 };
 
-/// What the request says of its sender.
+/// Returns the context of a request, from its `_meta`.
 pub(crate) fn context(
     server: &Front,
     caller: Caller,
@@ -47,7 +47,7 @@ pub(crate) fn context(
     })
 }
 
-/// What a request says of its sender, read.
+/// Parsed client metadata of a request.
 struct Sender {
     dialect: &'static Dialect,
     abilities: Abilities,
@@ -79,14 +79,14 @@ impl Sender {
     }
 }
 
-/// The sender of the last request: it says the same of itself each time, so it is read once.
+/// Cache of the last client metadata: a client sends the same in each request, so it is parsed once.
 #[derive(Default)]
 pub(crate) struct Senders(Mutex<Option<(Said, Arc<Sender>)>>);
 
-/// The very words: revision, abilities, client.
+/// The raw cache key: JSON of version, capabilities and client.
 type Said = [Option<Box<str>>; 3];
 
-/// The longest words that are kept, in bytes.
+/// Longest metadata that is cached, in bytes.
 const KEPT: usize = 4 << 10;
 
 impl Senders {
@@ -116,7 +116,7 @@ fn log_level(meta: &Meta) -> Result<Option<u8>, RpcError> {
     })
 }
 
-/// The revision is not spoken here; says which are.
+/// Returns the error for an unsupported revision, with the supported ones.
 pub(crate) fn unsupported(version: &str) -> RpcError {
     let mut data = ObjectWriter::new();
     data.array("supported", |a| supported().for_each(|d| a.str(d.revision)));
@@ -132,8 +132,8 @@ fn supported() -> impl Iterator<Item = &'static Dialect> {
     dialect::ALL.into_iter().filter(|d| d.stateless)
 }
 
-/// Works on a request until there is an answer. Dropping the future cancels it. What is rare is in a box, so that the future of
-/// a call is small.
+/// Handles a request and returns its response. Dropping the future cancels it. Rare cases are boxed, so that the future
+/// of a call is small.
 pub(crate) async fn answer(
     server: &Arc<Front>,
     context: &Context,
@@ -183,13 +183,13 @@ fn about(server: &Front, context: &Context) -> Json {
     .json()
 }
 
-/// Returns the lists that the client of this connection was given. Clients that share a connection cannot be told apart:
-/// for them nothing is remembered.
+/// Returns the lists that the client of this connection received. Clients that share a connection cannot be
+/// distinguished: for them nothing is remembered.
 fn given_lists(server: &Front, context: &Context) -> Option<Arc<GivenLists>> {
     context.link.map(|connection| server.given.of(connection))
 }
 
-/// Returns the changed lists to report: those that differ from what the client has, or all where that is unknown.
+/// Returns the changed lists to report: those that differ from the client's, or all if that is unknown.
 async fn outdated(
     server: &Front,
     context: &Context,
@@ -203,8 +203,8 @@ async fn outdated(
     }
 }
 
-/// `subscriptions/listen`: the acknowledgement first, then what was asked for, until the stream ends. Most of the time it
-/// waits, so what it does seldom is in boxes.
+/// Handles `subscriptions/listen`: sends the acknowledgement, then notifications until the stream ends. A stream mostly
+/// waits, so rare steps are boxed.
 pub(crate) async fn listen(
     server: &Front,
     context: &Context,
@@ -235,7 +235,7 @@ pub(crate) async fn listen(
                 else => break,
             }
         }
-        // Nothing will change any more: the stream stays until the client ends it.
+        // No more changes will come: the stream stays open until the client ends it.
         std::future::pending::<()>().await;
     };
     let telling_tasks = async {
@@ -255,7 +255,7 @@ pub(crate) async fn listen(
         () = server.closed() => {}
     }
     if context.transport == "stdio" {
-        // Page basic/utilities/cancellation: there is no stream of its own to close, so the end is told.
+        // Page basic/utilities/cancellation: on stdio there is no stream to close, so a notification reports the end.
         let params = notifications::cancelled(id, "the server ends this subscription");
         let text = message::notification(notifications::CANCELLED, Some(&params));
         outlet.send(Frame::Before(text.into())).await;
@@ -269,7 +269,7 @@ pub(crate) async fn listen(
     Ok(result.finish())
 }
 
-/// Takes up what a filter asks for, and acknowledges it.
+/// Subscribes to the changes in the filter, and acknowledges them.
 async fn begin(
     server: &Front,
     context: &Context,
@@ -292,7 +292,7 @@ async fn begin(
         .await
         .map_err(|e| answer::list_failed(&e))?
         .only(&want);
-    // What this caller may not see is not acknowledged.
+    // Resources that the caller may not see are not acknowledged.
     let want = changes.told().cloned().unwrap_or(want);
     outlet
         .send(told(notifications::ACKNOWLEDGED, id, |o| {
@@ -305,7 +305,7 @@ async fn begin(
     Ok((changes, of_tasks))
 }
 
-/// Tells a change.
+/// Sends the notifications for a change.
 async fn tell(changed: Changed, id: &Id, outlet: &Outlet) {
     for (method, params) in changes::told(&changed) {
         let params = params.finish();
@@ -314,7 +314,7 @@ async fn tell(changed: Changed, id: &Id, outlet: &Outlet) {
     }
 }
 
-/// The lists of the filter, and what stands for them.
+/// The list members of the filter, and their kinds.
 const FILTER: [(&str, ItemKind); 3] = [
     ("toolsListChanged", ItemKind::Tool),
     ("promptsListChanged", ItemKind::Prompt),

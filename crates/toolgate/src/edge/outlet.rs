@@ -1,4 +1,4 @@
-//! The way out of one request: its events, and its reply as the last frame.
+//! Outgoing queue of one request or connection: notifications, and the reply as the last frame.
 
 use super::queue::{self, Hush, Receiver, Sender};
 use bytes::Bytes;
@@ -18,15 +18,15 @@ use toolgate_wire::{
     room::{Account, Claim, NoRoom},
 };
 
-/// What is short enough to wait alone without being counted, in bytes.
+/// Longest message that is not counted against the memory budget while the queue is empty, in bytes.
 const SHORT: u64 = 4 << 10;
 
-/// What may wait for a slow reader, of one request or connection.
+/// Limits of the queue of one request or connection to a slow reader.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueueLimits {
-    /// Messages; 256.
+    /// Queued messages; 256.
     pub messages: usize,
-    /// Their bytes together; 1 MiB. A longer message waits alone.
+    /// Bytes of the queued messages; 1 MiB. A longer message is queued alone.
     pub bytes: usize,
 }
 
@@ -39,12 +39,12 @@ impl Default for QueueLimits {
     }
 }
 
-/// One JSON-RPC message on its way out.
+/// One outgoing JSON-RPC message.
 #[derive(Debug)]
 pub(crate) enum Frame {
-    /// Something that comes before the reply.
+    /// A notification or request before the reply.
     Before(Text),
-    /// The reply; nothing of this request follows. Carries the error code, where it is an error.
+    /// The reply, the last frame of a request. If it is an error, with its code.
     Reply(Text, Option<i64>),
 }
 
@@ -54,7 +54,7 @@ impl Frame {
         text.as_ref()
     }
 
-    /// The text, with its claim.
+    /// Returns the text, with its memory permit.
     pub(crate) fn into_text(self) -> Text {
         let (Frame::Before(text) | Frame::Reply(text, _)) = self;
         text
@@ -66,7 +66,7 @@ impl Frame {
     }
 }
 
-/// A text that leaves, and its claim to room until it has left.
+/// Outgoing text, with the memory permit that it holds until it is written.
 #[derive(Debug)]
 pub(crate) struct Text {
     text: String,
@@ -74,7 +74,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Another text in the place of this one, under the same claim.
+    /// Replaces the text under the same memory permit.
     pub(crate) fn becomes(self, make: impl FnOnce(&str) -> String) -> Text {
         Text {
             text: make(&self.text),
@@ -82,7 +82,7 @@ impl Text {
         }
     }
 
-    /// Its bytes, which hold the claim as long as anybody holds them.
+    /// Converts the text to bytes, which keep the memory permit until they are dropped.
     pub(crate) fn into_bytes(self) -> Bytes {
         match self.claim.is_empty() {
             true => Bytes::from(self.text),
@@ -112,32 +112,33 @@ impl AsRef<[u8]> for Text {
     }
 }
 
-/// Where the frames of a request go.
+/// Sending half of an outgoing queue.
 #[derive(Clone)]
 pub(crate) struct Outlet {
     frames: Sender,
     account: Account,
 }
 
-/// The frames of a request, for who writes them.
+/// Receiving half of an outgoing queue.
 pub(crate) struct Frames(Receiver);
 
 impl Outlet {
-    /// A queue of a caller with this account. A message that is neither short nor alone is counted.
+    /// Creates an outgoing queue. A message counts against the memory account unless it is short and the queue is
+    /// empty.
     pub(crate) fn new(limits: QueueLimits, account: Account) -> (Outlet, Frames) {
         let (frames, out) = queue::queue(limits);
         (Outlet { frames, account }, Frames(out))
     }
 
-    /// The room that a text takes up; one that is too long for all of it takes all of it.
+    /// Returns the size of a text in the queue, at most the size of the queue.
     fn size(&self, text: &str) -> usize {
         text.len().min(self.frames.bytes())
     }
 
-    /// A claim for a text, where it needs one.
+    /// Returns the memory permit for a text; short texts in an empty queue need none.
     ///
     /// # Errors
-    /// There is no room for it beside those that wait already.
+    /// The budget is used up.
     fn claim(&self, text: &str) -> Result<Claim, NoRoom> {
         let mut claim = self.account.claim();
         match text.len() as u64 {
@@ -146,25 +147,26 @@ impl Outlet {
         }
     }
 
-    /// Waits for room. Where nobody reads any more the frame is dropped.
+    /// Queues a frame; waits while the queue is full. Drops the frame if the reader is gone.
     pub(crate) async fn send(&self, frame: Frame) {
         let (frame, size) = self.claimed(frame);
         self.frames.send(frame, size).await;
     }
 
-    /// A frame that leaves past the queue, counted like one in it: for the last one, behind all that waits.
+    /// Returns the frame with its memory permit, to be written after the queue: for the reply.
     pub(crate) fn counted(&self, frame: Frame) -> Frame {
         self.claimed(frame).0
     }
 
-    /// A frame with its claim, and the room that it takes up in the queue.
+    /// Returns the frame with its memory permit, and its size in the queue.
     fn claimed(&self, mut frame: Frame) -> (Frame, usize) {
         if let Ok(claim) = self.claim(frame.text()) {
             let size = self.size(frame.text());
             *frame.claim() = claim;
             return (frame, size);
         }
-        // What was made of a message that is counted leaves in any case, as soon as nothing is before it.
+        // Beyond the budget: the message that caused this text is already counted, so send it, but only into an empty
+        // queue.
         let mut claim = self.account.claim();
         if frame.text().len() as u64 > SHORT {
             claim.count_anyway(frame.text().len() as u64);
@@ -173,17 +175,17 @@ impl Outlet {
         (frame, self.frames.bytes())
     }
 
-    /// What calls off waking who writes the frames.
+    /// Returns the handle that suppresses the next wake of the reader.
     pub(crate) fn hush(&self) -> Hush {
         self.frames.hush()
     }
 
-    /// Ends when nobody reads any more.
+    /// Waits until the reader is gone.
     pub(crate) async fn closed(&self) {
         self.frames.closed().await;
     }
 
-    /// Drops the frame when there is no room.
+    /// Queues a frame, or drops it if the queue is full.
     pub(crate) fn offer(&self, text: String) {
         let size = self.size(&text);
         if let Ok(claim) = self.claim(&text) {
@@ -193,12 +195,12 @@ impl Outlet {
 }
 
 impl Frames {
-    /// The next frame; `None` when there will be none any more.
+    /// Returns the next frame, or `None` after the last one.
     pub(crate) async fn recv(&mut self) -> Option<Frame> {
         poll_fn(|cx| self.0.poll_recv(cx)).await
     }
 
-    /// The next frame, where one is there already.
+    /// Returns the next frame if one is queued.
     pub(crate) fn ready(&mut self) -> Option<Frame> {
         self.0.ready()
     }
@@ -208,7 +210,7 @@ impl Frames {
     }
 }
 
-/// Writes the events of one call as notifications, until its outcome is there.
+/// Sends the events of one call as notifications, until the call completes.
 pub(crate) struct CallReport {
     outlet: Outlet,
     dialect: &'static Dialect,
@@ -235,18 +237,18 @@ impl CallReport {
         }
     }
 
-    /// The least grave level that is wanted.
+    /// Returns the lowest log level that the client requested.
     pub(crate) fn logs(&self) -> Option<&'static str> {
         let rank = self.log_level?;
         notifications::LEVELS.get(usize::from(rank)).copied()
     }
 
-    /// Ends the events: late progress is dropped.
+    /// Returns the guard that ends the events: progress after the reply is dropped.
     pub(crate) fn closer(&self) -> Closer {
         Closer(self.over.clone())
     }
 
-    /// Whether this progress is sent: it is more than what was sent before, and the rate limit has a token for it.
+    /// Returns whether to send this progress: it increases, which the protocol requires, and the rate limit permits it.
     fn admits(&self, progress: f64) -> bool {
         let mut sent = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress > sent.last && sent.take_token(progress)
@@ -274,7 +276,7 @@ impl SentProgress {
         }
     }
 
-    /// Takes a token and remembers the value; false where the bucket is empty.
+    /// Takes a token and stores the value; returns false if the bucket is empty.
     fn take_token(&mut self, progress: f64) -> bool {
         let now = Instant::now();
         let waited = now.saturating_duration_since(self.refilled).as_secs_f64();
@@ -321,7 +323,7 @@ impl Report for CallReport {
     }
 }
 
-/// Ends the events of a call when it is dropped.
+/// Stops the events of a call when it is dropped.
 pub(crate) struct Closer(Arc<AtomicBool>);
 
 impl Drop for Closer {
@@ -330,7 +332,7 @@ impl Drop for Closer {
     }
 }
 
-/// The rank of a log level; `None` for a word that is none.
+/// Returns the rank of a log level, or `None` if the level is unknown.
 pub(crate) fn level(word: &str) -> Option<u8> {
     let found = notifications::LEVELS.iter().position(|l| *l == word);
     found.map(|rank| rank as u8)
@@ -377,7 +379,7 @@ mod tests {
         assert_eq!(left.collect::<Vec<_>>(), [40, 60]);
     }
 
-    /// A reply is never lost for its length: it waits until it is alone.
+    /// A long reply is never dropped: it waits until the queue is empty.
     #[test]
     fn a_message_over_all_of_it_waits_alone() {
         let limits = QueueLimits {

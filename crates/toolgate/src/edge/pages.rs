@@ -1,4 +1,4 @@
-//! Pages of lists as they were written, kept while the list is the same snapshot.
+//! Cache of serialized list pages, valid while the list is the same snapshot.
 
 use std::{
     collections::VecDeque,
@@ -7,7 +7,7 @@ use std::{
 use toolgate_core::{Catalog, ItemKind};
 use toolgate_wire::{dialect::Dialect, json::Json};
 
-/// One page in the words of one revision.
+/// One cached page, as written for one protocol revision.
 struct Page {
     catalog: Catalog,
     revision: &'static str,
@@ -16,16 +16,16 @@ struct Page {
     result: Json,
 }
 
-/// The last ones of a server, all callers together: who sees the same has the same snapshot.
+/// The page cache of one server, shared by all callers: callers that see the same items have the same snapshot.
 #[derive(Default)]
 pub(crate) struct Pages(Mutex<VecDeque<Page>>);
 
 impl Pages {
-    /// So many are kept, and so many bytes of them; one more takes the place of the oldest.
+    /// The largest number of cached pages, and of bytes in them. The oldest pages are evicted.
     const MOST: usize = 32;
     const BYTES: usize = 8 << 20;
 
-    /// The page that begins at an item.
+    /// Returns the page of a kind that starts at an item: from the cache, or from `make`.
     pub(crate) fn page(
         &self,
         catalog: &Catalog,

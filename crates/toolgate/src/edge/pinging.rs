@@ -1,4 +1,4 @@
-//! Pings to a client with a handshake, on the stream on which it hears of changes.
+//! Keepalive pings to a client with a handshake, on its notification stream.
 
 use super::{
     Unheard,
@@ -15,12 +15,12 @@ use tokio::{
 };
 use toolgate_wire::{json::ObjectWriter, method::PING};
 
-/// How long a client may take over a ping.
+/// Time limit for the response to a ping.
 const WAIT: Duration = Duration::from_secs(30);
-/// How many pings in a row may come to nothing; then the connection has failed.
+/// Consecutive unanswered pings after which the connection counts as failed.
 const MISSED: u32 = 2;
 
-/// Pings that are sent; dropping it ends them.
+/// Task that sends the pings; dropping this ends it.
 pub(super) struct Pinging(AbortHandle);
 
 impl Drop for Pinging {
@@ -30,7 +30,7 @@ impl Drop for Pinging {
 }
 
 impl Pinging {
-    /// Sends one each time so long has passed, until nobody reads the stream.
+    /// Starts to send a ping after every `every`, until the stream is closed.
     pub(super) fn start(legacy: &Arc<Legacy>, outlet: Outlet, every: Duration) -> Pinging {
         let pinging = ping(Arc::downgrade(legacy), outlet, every);
         #[allow(
@@ -51,7 +51,7 @@ async fn ping(legacy: Weak<Legacy>, outlet: Outlet, every: Duration) {
         let Some(legacy) = legacy.upgrade() else {
             return;
         };
-        // Whose user thinks about a question may answer nothing meanwhile, and that has a limit of its own.
+        // A client that waits for its user's input may be unable to answer a ping; that input has its own time limit.
         if legacy.is_asked() {
             continue;
         }
@@ -61,7 +61,7 @@ async fn ping(legacy: Weak<Legacy>, outlet: Outlet, every: Duration) {
             taken_back: "no answer to this ping came in time",
         };
         if let Ok(Some(_)) = timeout(WAIT, legacy.asked(&outlet, asked)).await {
-            // That it knows no ping is an answer as well.
+            // An error is a response too, for example from a client that does not support ping.
             (answers, missed) = (true, 0);
             continue;
         }
@@ -69,7 +69,7 @@ async fn ping(legacy: Weak<Legacy>, outlet: Outlet, every: Duration) {
         if missed < MISSED {
             continue;
         }
-        // One that never answered may be well, and read its stream for changes alone: it gets no more.
+        // A client that never answered a ping may be alive and read its stream only for notifications: stop the pings.
         let ends = answers;
         legacy.unheard(Unheard { missed, ends });
         return;

@@ -1,5 +1,5 @@
-//! The queue of one request or connection: frames that wait for whoever writes them, bounded by their count and their
-//! bytes. Every request has one, so an empty one is one small allocation.
+//! Bounded queue of outgoing frames for one request or connection, limited by frames and bytes. Every request has one,
+//! so an empty queue is one small allocation.
 
 use super::outlet::{Frame, QueueLimits};
 use std::{
@@ -15,7 +15,7 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// A new queue: the end that takes frames, and the one that gives them.
+/// Creates a queue: its sending and its receiving half.
 pub(super) fn queue(limits: QueueLimits) -> (Sender, Receiver) {
     let shared = Arc::new(Shared {
         limits: QueueLimits {
@@ -33,21 +33,21 @@ struct Shared {
     limits: QueueLimits,
     state: Mutex<State>,
     senders: AtomicUsize,
-    /// Told when the receiver is gone.
+    /// Notified when the receiver is dropped.
     gone: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// Each with the bytes that it takes up.
+    /// Queued frames, each with its size in bytes.
     frames: VecDeque<(Frame, usize)>,
     bytes: usize,
-    /// No sender is left.
+    /// All senders are dropped.
     ended: bool,
-    /// The receiver is gone.
+    /// The receiver is dropped.
     gone: bool,
     reader: Option<Waker>,
-    /// Those who wait for room, the first one first. Nobody overtakes.
+    /// Senders that wait, in order. No sender overtakes another.
     waiting: VecDeque<(u64, Waker)>,
     next: u64,
 }
@@ -63,10 +63,10 @@ impl State {
         self.frames.len() < limits.messages && self.bytes + size <= limits.bytes
     }
 
-    /// Puts a frame at the end; whom to wake for it.
+    /// Appends a frame. Returns the reader to wake.
     fn push(&mut self, frame: Frame, size: usize) -> Option<Waker> {
         if self.frames.capacity() == 0 {
-            // Most queues hold one frame in all.
+            // Most queues never hold more than one frame.
             self.frames.reserve_exact(1);
         }
         self.frames.push_back((frame, size));
@@ -74,7 +74,7 @@ impl State {
         self.reader.take()
     }
 
-    /// Takes the first frame; who may put one there now is woken.
+    /// Removes the first frame and wakes the next waiting sender.
     fn pop(&mut self) -> Option<Frame> {
         let (frame, size) = self.frames.pop_front()?;
         self.bytes -= size;
@@ -89,24 +89,24 @@ impl State {
     }
 }
 
-/// Takes frames. When the last one is dropped, the receiver hears of the end behind the last frame.
+/// Sending half. After the last one is dropped, the receiver ends behind the last frame.
 pub(super) struct Sender(Arc<Shared>);
 
 impl Sender {
-    /// The bytes that may wait.
+    /// Returns the capacity of the queue in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.0.limits.bytes
     }
 
-    /// Whether nothing waits.
+    /// Returns whether the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.state().bytes == 0
     }
 
-    /// Takes a frame that counts as so many bytes, if there is room at once.
+    /// Queues a frame of `size` bytes if it fits now. Drops it if the receiver is gone.
     ///
     /// # Errors
-    /// The frame, if there is none.
+    /// Returns the frame if it does not fit.
     pub(super) fn offer(&self, frame: Frame, size: usize) -> Result<(), Frame> {
         let mut state = self.0.state();
         if state.gone {
@@ -123,7 +123,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Waits for room. Where nobody reads any more the frame is dropped.
+    /// Queues a frame; waits while the queue is full. Drops the frame if the receiver is gone.
     pub(super) async fn send(&self, frame: Frame, size: usize) {
         if let Err(frame) = self.offer(frame, size) {
             let sending = Sending {
@@ -136,16 +136,16 @@ impl Sender {
         }
     }
 
-    /// What calls off waking the receiver.
+    /// Returns the handle that suppresses the next wake of the receiver.
     pub(super) fn hush(&self) -> Hush {
         Hush(self.0.clone())
     }
 
-    /// Ends when nobody reads any more.
+    /// Waits until the receiver is dropped.
     pub(super) async fn closed(&self) {
         loop {
             let mut gone = pin!(self.0.gone.notified());
-            // Listening comes before looking, or an end in between would be missed.
+            // Register before the check, or a drop in between would be missed.
             gone.as_mut().enable();
             if self.0.state().gone {
                 return;
@@ -176,22 +176,22 @@ impl Drop for Sender {
     }
 }
 
-/// Calls off waking the receiver. Is no sender: it does not keep the queue open.
+/// Suppresses the next wake of the receiver. It is not a sender: it does not keep the queue open.
 pub(crate) struct Hush(Arc<Shared>);
 
 impl Hush {
-    /// Nobody has to be woken for the next frames: whoever says so asks the receiver right after.
+    /// Suppresses wakes until the receiver is polled again. Call it right before that poll.
     pub(super) fn now(&self) {
         self.0.state().reader = None;
     }
 }
 
-/// A frame that waits for room.
+/// Future that queues a frame once it fits.
 struct Sending<'a> {
     shared: &'a Shared,
     frame: Option<Frame>,
     size: usize,
-    /// Its number among those who wait.
+    /// Its number in the list of waiting senders.
     place: Option<u64>,
 }
 
@@ -218,7 +218,7 @@ impl Future for Sending<'_> {
             if let Some(reader) = reader {
                 reader.wake();
             }
-            // Its place is given up when it is dropped, which wakes the next one.
+            // Dropping `self` removes it from the waiting senders and wakes the next one.
             return Poll::Ready(());
         }
         match self.place {
@@ -250,16 +250,16 @@ impl Drop for Sending<'_> {
     }
 }
 
-/// Gives frames. When it is dropped, whoever waits for room goes on, and frames are dropped.
+/// Receiving half. Dropping it drops all frames and releases the waiting senders.
 pub(super) struct Receiver(Arc<Shared>);
 
 impl Receiver {
-    /// The next frame, where one is there already.
+    /// Returns the next frame if one is queued.
     pub(super) fn ready(&mut self) -> Option<Frame> {
         self.0.state().pop()
     }
 
-    /// The next frame; `None` when there will be none any more.
+    /// Polls for the next frame; `None` after the last one.
     pub(super) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame>> {
         let mut state = self.0.state();
         if let Some(frame) = state.pop() {

@@ -1,4 +1,4 @@
-//! The entry of one skill, and what is in a directory of skills: both from what the caller sees of the list.
+//! `skills/get` and `resources/directory/read`, answered from the skills that the caller may see.
 
 use super::{Front, answer, call::Context, lists::AFTER};
 use std::collections::HashMap;
@@ -9,12 +9,12 @@ use toolgate_wire::{
     method::skills::{self, DIRECTORY, DIRECTORY_TYPE, GET},
 };
 
-/// Whether a method is one of skills, where there are any.
+/// Returns whether this server offers skills and `method` is one of their methods.
 pub(crate) fn is_method(server: &Front, method: &str) -> bool {
     server.lists(ItemKind::Skill) && [GET, DIRECTORY].contains(&method)
 }
 
-/// The answer to `skills/get` or `resources/directory/read`.
+/// Returns the result of `skills/get` or `resources/directory/read`.
 pub(crate) async fn answer(
     server: &Front,
     context: &Context,
@@ -35,7 +35,8 @@ pub(crate) async fn answer(
 }
 
 async fn entry(server: &Front, context: &Context, uri: &str) -> Result<Json, RpcError> {
-    // As a list, which is read again where it is stale: who asks for one skill may have seen that it changed.
+    // The whole list, which is fetched again if it is stale: the client may request this skill because it saw that the
+    // skill changed.
     let ask = List::all(context.caller.clone(), ItemKind::Skill);
     let catalog = server.service.list(ask).await;
     let catalog = catalog.map_err(|e| answer::list_failed(&e))?;
@@ -49,7 +50,8 @@ async fn entry(server: &Front, context: &Context, uri: &str) -> Result<Json, Rpc
     }
 }
 
-/// The children of a directory, of all skills that the caller sees: a skill states all its files, so nobody has to be asked.
+/// Returns the children of a directory, from all skills that the caller may see. A skill lists all its files, so no
+/// server is contacted.
 async fn directory(
     server: &Front,
     context: &Context,
@@ -99,7 +101,7 @@ fn by_uri(resources: &Catalog) -> HashMap<&str, &toolgate_core::Definition> {
     items.map(|item| (item.def.name(), &item.def)).collect()
 }
 
-/// A child that no list of resources has.
+/// Writes a resource for a child that is not in the list of resources.
 fn resource((uri, is_directory): &(String, bool)) -> Json {
     let mut o = ObjectWriter::new();
     o.str("uri", uri);

@@ -1,17 +1,17 @@
-//! The standard streams of this process, without a thread in between where they are pipes.
+//! Standard input and output of this process, without a thread in between if they are pipes.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What is read from.
+/// A boxed input stream.
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
-/// What is written to.
+/// A boxed output stream.
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Standard input and output. A pipe is opened once more, so that it does not block us and stays as it is for whoever
-/// shares it. All else goes through a thread of tokio. For the one who serves on them: nobody else may read or write.
+/// Returns standard input and output. A pipe is reopened in non-blocking mode, which leaves the pipe unchanged for
+/// processes that share it. Anything else goes through a tokio thread. The caller must be the only reader and writer.
 ///
 /// # Panics
-/// Outside of a runtime of tokio with its IO on.
+/// Panics outside a tokio runtime with IO enabled.
 pub fn streams() -> (Input, Output) {
     (input(), output())
 }

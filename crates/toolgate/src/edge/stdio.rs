@@ -1,4 +1,4 @@
-//! A server on a pair of byte streams: one message a line, both eras.
+//! The stdio transport: a server on a pair of byte streams, one message a line, for all revisions.
 
 use super::{
     Front, answer,
@@ -37,18 +37,18 @@ use toolgate_wire::{
     room::{Claim, NoRoom},
 };
 
-/// How this transport is called in the record.
+/// Name of this transport in the audit log.
 const STDIO: &str = "stdio";
-/// Connections so far.
+/// Number of connections so far, from which each gets its number.
 static LINKS: AtomicU64 = AtomicU64::new(0);
-/// How long what is still to be said may take, once the peer says nothing more.
+/// Time limit for writing the queued messages after the client closed its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Serves one peer until its stream ends. Then all that runs for it is cancelled. After [`Front::close`] nothing new is
-/// taken, and the serving ends when what runs has ended.
+/// Serves one client until its stream ends, which cancels its requests in flight. After [`Front::close`] new requests
+/// are rejected, and serving ends when the requests in flight have ended.
 ///
 /// # Errors
-/// The stream breaks, apart from its plain end.
+/// An I/O error of either stream. End of file is not an error.
 pub async fn serve(
     server: Arc<Front>,
     caller: Caller,
@@ -58,7 +58,7 @@ pub async fn serve(
     let (outlet, frames) = server.outlet(&caller);
     let modern = Arc::new(Working::new(server.limits.in_flight));
     let legacy = Arc::new(OnceLock::new());
-    // In a set of its own, so that it is asked only when something wakes it, and not with each message.
+    // In its own set, so that it is polled only when it is woken, not for each message.
     let drained = drained(server.clone(), legacy.clone(), modern.clone());
     let mut over: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     over.push(Box::pin(drained));
@@ -84,13 +84,12 @@ pub async fn serve(
             result = peer.read(reader) => result,
             _ = over.next() => Ok(()),
         };
-        // What is still in the queue leaves before the writer ends.
+        // Drops the sender, so that the writer ends after the queued messages.
         drop(peer);
         result
     };
     let (mut read, mut writing) = (pin!(read), pin!(write(frames, writer)));
-    // All that is there to read is read, and then what came of it is written in one go, in the same step: nobody has to
-    // be woken for it.
+    // Reads all available input, then writes the replies in the same poll: no wake is needed.
     let read = poll_fn(|cx| {
         hush.now();
         let read = read.as_mut().poll(cx);
@@ -98,7 +97,7 @@ pub async fn serve(
         match (read, written) {
             (Poll::Ready(read), Poll::Pending) => Poll::Ready(Ok(read)),
             (Poll::Ready(read), Poll::Ready(written)) => Poll::Ready(Err(read.and(written))),
-            // Nobody reads any more: nothing can be answered, so nothing is taken.
+            // The output is closed: no reply can be sent, so nothing more is read.
             (Poll::Pending, Poll::Ready(written)) => Poll::Ready(Err(written)),
             (Poll::Pending, Poll::Pending) => Poll::Pending,
         }
@@ -107,12 +106,12 @@ pub async fn serve(
         Ok(read) => read,
         Err(ended) => return ended,
     };
-    // A peer that closed its end may not read the rest.
+    // A client that closed its end may not read the rest.
     let written = tokio::time::timeout(LAST_WORDS, writing).await;
     read.and(written.unwrap_or(Ok(())))
 }
 
-/// Ends when the server stops and nothing runs for the peer any more.
+/// Waits until the server stops and no request of the client is in flight.
 async fn drained(server: Arc<Front>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern: Arc<Working>) {
     server.closed().await;
     if let Some(legacy) = legacy.get() {
@@ -121,7 +120,7 @@ async fn drained(server: Arc<Front>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern:
     modern.idle().await;
 }
 
-/// Ends when a peer of the revisions with a handshake left pings without an answer.
+/// Waits until a client with a handshake missed its pings.
 async fn gone(open: oneshot::Receiver<Arc<Legacy>>) {
     match open.await {
         Ok(legacy) => legacy.gone().await,
@@ -129,10 +128,10 @@ async fn gone(open: oneshot::Receiver<Arc<Legacy>>) {
     }
 }
 
-/// Bytes that are written in one go, where several messages are ready.
+/// Size of one write, in bytes, if several messages are queued.
 const TOGETHER: usize = 64 * 1024;
 
-/// Writes all that is ready in one go, then flushes.
+/// Writes all queued messages at once, then flushes.
 async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -> io::Result<()> {
     let mut buffer = Vec::new();
     while let Some(first) = frames.recv().await {
@@ -142,7 +141,7 @@ async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -
             if text.len() < TOGETHER {
                 buffer.extend_from_slice(text);
             } else {
-                // Too long to be worth a copy.
+                // Too long to copy into the buffer.
                 writer.write_all(&buffer).await?;
                 buffer.clear();
                 writer.write_all(text).await?;
@@ -161,17 +160,17 @@ async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -
 struct Peer {
     server: Arc<Front>,
     caller: Caller,
-    /// Tells this connection from others of the same caller.
+    /// The number of this connection.
     link: u64,
     outlet: Outlet,
-    /// Once it said `initialize`.
+    /// The state of a client with a handshake, after `initialize`.
     legacy: Arc<OnceLock<Arc<Legacy>>>,
-    /// Told of it then, where it is asked whether it is there.
+    /// Receives that state if pings are enabled.
     opened: Option<oneshot::Sender<Arc<Legacy>>>,
     modern: Arc<Working>,
 }
 
-/// Whatever ends the serving ends what runs for the peer.
+/// Cancels the requests in flight however serving ends.
 impl Drop for Peer {
     fn drop(&mut self) {
         self.close();
@@ -209,7 +208,7 @@ impl Peer {
         }
     }
 
-    /// What stood on a line; `None` where nothing did.
+    /// Handles the content of a line; `None` for a blank line.
     async fn take(&mut self, read: Option<Result<Json, ReadError>>) {
         let json = match read {
             None => return,
@@ -221,7 +220,7 @@ impl Peer {
         self.receive(&json).await;
     }
 
-    /// What is rare is in a box, so that the future of a call is small.
+    /// Handles a message. Rare cases are boxed, so that the future of a call is small.
     async fn receive(&mut self, json: &Json) {
         let legacy = self.legacy.get();
         if let Some((legacy, batch)) =
@@ -275,7 +274,7 @@ impl Peer {
                     self.modern.cancel(&id, working::cancelled(params.as_ref()));
                 }
             }
-            // Notifications are never answered, and nobody was asked anything.
+            // Notifications get no reply, and the server sent no request yet.
             Message::Notification { .. } | Message::Reply { .. } => {}
         }
     }
@@ -293,14 +292,14 @@ impl Peer {
             if let Some(opened) = self.opened.take() {
                 let _ = opened.send(legacy.clone());
             }
-            // It was looked for a moment ago, and only this task sets it.
+            // The caller checked that it is unset, and only this task sets it.
             let _ = self.legacy.set(legacy);
             answer
         });
         self.reply(Some(&id), answer).await;
     }
 
-    /// Takes up a request that stands for itself.
+    /// Registers a stateless request.
     fn begun(&self, id: &Id, meta: &Meta) -> Result<(Context, AbortRegistration), RpcError> {
         let mut context = modern::context(&self.server, self.caller.clone(), STDIO, meta)?;
         context.link = Some(self.link);
@@ -329,7 +328,7 @@ impl Peer {
         }
     }
 
-    /// Says no to a request that no layer saw, and puts it on record where it means a call.
+    /// Rejects a request that reached no layer, and reports it if it is a call.
     async fn refuse(&self, id: &Id, method: &str, params: Option<&Json>, why: RpcError) {
         self.server
             .refused_request(&self.caller, STDIO, (method, params), &why)
@@ -350,7 +349,7 @@ impl Peer {
     }
 }
 
-/// The error for whatever comes when the server already stops.
+/// Returns the error for a message during shutdown.
 fn stops() -> RpcError {
     RpcError::new(
         code::INTERNAL,
@@ -358,7 +357,7 @@ fn stops() -> RpcError {
     )
 }
 
-/// The error for bytes that the strict reader refused. Never holds any of them.
+/// Returns the error for bytes that the strict reader rejected, without any of the bytes.
 pub(crate) fn unreadable(error: &ReadError) -> RpcError {
     let code = if error.is_syntax() {
         code::PARSE
@@ -369,7 +368,7 @@ pub(crate) fn unreadable(error: &ReadError) -> RpcError {
 }
 
 enum Line {
-    /// It stands in the buffer of the reader, up to its end there.
+    /// A line in the buffer of the reader, up to this position.
     Here(usize),
     Whole(Vec<u8>),
     TooLong,
@@ -381,7 +380,8 @@ fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
 
-/// One line without its end. A line over the limit, or without room, is skipped to its end and never held.
+/// Reads one line without its line feed. A line that is too long, or beyond the memory budget, is skipped and never
+/// buffered.
 async fn line(
     reader: &mut (impl AsyncBufReadExt + Unpin),
     limit: usize,
@@ -392,11 +392,11 @@ async fn line(
     loop {
         let part = reader.fill_buf().await?;
         if part.is_empty() {
-            // A last line without its end is no message.
+            // A last line without a line feed is not a message.
             return Ok(Line::End);
         }
         let end = memchr::memchr(b'\n', part);
-        // Most lines stand in the buffer as a whole.
+        // Most lines are completely in the buffer.
         if let Some(end) = end
             && bytes.is_empty()
             && !over

@@ -1,4 +1,4 @@
-//! What one peer of the revisions with a handshake hears of changes.
+//! Change notifications for one client with a handshake: list changes, resource subscriptions and task status.
 
 use super::{
     Front, TaskOffer,
@@ -22,31 +22,31 @@ use toolgate_wire::{
     room::{COPIES, Claim},
 };
 
-/// What a resource takes up besides its URI, in bytes, wherever it is heard of.
+/// Memory that one resource subscription takes up besides its URI, in bytes, over all places that store it.
 const URI: u64 = 512;
 
-/// What one peer hears of changes.
+/// The notification stream of one client and its subscriptions.
 pub(super) struct Telling {
     server: Arc<Front>,
     caller: Caller,
     dialect: &'static Dialect,
-    /// The tasks of the peer, where its revision has words for them.
+    /// The tasks of the client, if its revision has tasks.
     pub(super) tasks: Option<Arc<OfSession>>,
-    /// The lists that the peer was given.
+    /// The lists that the client received.
     pub(super) given: GivenLists,
     state: Mutex<State>,
-    /// One listens anew at a time, so that what was wanted last is what is heard last.
+    /// Held while the subscription is replaced, so that concurrent changes take effect in order.
     anew: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
-    /// With what each takes up.
+    /// Subscribed resources, each with its memory permit.
     uris: BTreeMap<String, Claim>,
     stream: Option<Stream>,
 }
 
-/// A running stream; dropping it ends it.
+/// A running notification stream; dropping it ends it.
 struct Stream {
     swaps: mpsc::Sender<Changes>,
     task: AbortHandle,
@@ -76,11 +76,11 @@ impl Telling {
         })
     }
 
-    /// Tells changes on `outlet` until nobody reads it; a second stream takes the place of the first.
+    /// Sends notifications on `outlet` until it is closed. A second stream replaces the first.
     pub(super) fn start(self: &Arc<Self>, outlet: Outlet) {
         let (swaps, next) = mpsc::channel(1);
         let mut run = Box::pin(self.clone().run(outlet, next));
-        // Listening begins here and now: the peer's next request may be what changes something.
+        // The first poll subscribes before the client's next request, which may cause a change.
         if (&mut run).now_or_never().is_some() {
             return self.close();
         }
@@ -92,12 +92,12 @@ impl Telling {
         self.state().stream = Some(Stream { swaps, task });
     }
 
-    /// Ends the stream.
+    /// Ends the notification stream.
     pub(super) fn close(&self) {
         self.state().stream = None;
     }
 
-    /// The peer wants to hear of a resource, and does so once this ends.
+    /// Subscribes to a resource (`resources/subscribe`). The subscription is active when this returns.
     pub(super) async fn hear(&self, uri: String) -> Result<(), RpcError> {
         let mut claim = self.server.account(&self.caller).claim();
         let room = claim.count(uri.len() as u64 * COPIES + URI);
@@ -110,13 +110,14 @@ impl Telling {
         self.listen_anew().await
     }
 
-    /// The peer wants to hear of a resource no longer.
+    /// Unsubscribes from a resource (`resources/unsubscribe`).
     pub(super) async fn forget(&self, uri: &str) -> Result<(), RpcError> {
         self.state().uris.remove(uri);
         self.listen_anew().await
     }
 
-    /// The new listening begins before the old one ends, so that no change falls between the two.
+    /// Subscribes again with the current URIs. The new subscription begins before the old one ends, so that no change
+    /// is missed.
     async fn listen_anew(&self) -> Result<(), RpcError> {
         let _one = self.anew.lock().await;
         let Some(swaps) = self.state().stream.as_ref().map(|s| s.swaps.clone()) else {
@@ -126,7 +127,7 @@ impl Telling {
             .changes()
             .await
             .map_err(|e| super::answer::list_failed(&e))?;
-        // Where the stream ended meanwhile there is nobody to tell.
+        // If the stream has ended since, the subscription is no longer needed.
         let _ = swaps.send(changes).await;
         Ok(())
     }
@@ -187,7 +188,7 @@ impl Telling {
                 }
             };
             let Some(new) = swapped else { return };
-            // What the old one heard and did not yet tell.
+            // Changes that the old subscription received and did not yet send.
             let last = changes.next().now_or_never().flatten();
             let mut last = last.unwrap_or_default();
             add(&mut pending, std::mem::take(&mut last.lists));
@@ -202,7 +203,7 @@ impl Telling {
 }
 
 impl State {
-    /// False where there are too many.
+    /// Adds a subscription. Returns false at the limit.
     fn enter(&mut self, uri: String, claim: Claim, most: usize) -> bool {
         let fits = self.uris.len() < most || self.uris.contains_key(&uri);
         if fits {

@@ -1,5 +1,5 @@
-//! Requests of a peer that are being worked on: how their work begins, and the table of those that stand for themselves
-//! (2026-07-28 over stdio).
+//! Requests in flight of one connection: how their work starts, and the table of stateless requests (2026-07-28 over
+//! stdio).
 
 use futures_util::{
     FutureExt,
@@ -24,30 +24,30 @@ use toolgate_wire::{
     session::{Refusal, Session},
 };
 
-/// The work on one request.
+/// The abort handle and decision log of one request in flight.
 pub(crate) struct Work {
     task: AbortHandle,
-    /// That of the call, where it is one.
+    /// The decision log of the call, if the request is one.
     trail: Trail,
 }
 
 impl Work {
-    /// Work that is ended by its handle, on this trail.
+    /// Returns the work that `task` aborts, with its decision log.
     pub(crate) fn new(task: AbortHandle, trail: Trail) -> Work {
         Work { task, trail }
     }
 
-    /// Ends it. What it opened learns why from the trail.
+    /// Aborts the work. The decision log passes the reason on to what the work started.
     pub(crate) fn end(self, why: GivenUp) {
         self.trail.give_up(why);
         self.task.abort();
     }
 }
 
-/// Bytes of the reason of a peer that are kept. Of a longer one its length is.
+/// Longest cancellation reason of a client that is kept, in bytes. A longer one is replaced by its length.
 const REASON: usize = 1024;
 
-/// That the peer cancels a request, with its reason.
+/// Returns the [`GivenUp`] of a `notifications/cancelled`, with the client's reason.
 pub(crate) fn cancelled(params: Option<&Json>) -> GivenUp {
     let reason = notifications::cancelled_reason(params);
     GivenUp::Caller(reason.map(|reason| match reason.len() {
@@ -56,15 +56,15 @@ pub(crate) fn cancelled(params: Option<&Json>) -> GivenUp {
     }))
 }
 
-/// What works on requests, and can be ended.
+/// Table of the stateless requests in flight on one connection.
 pub(crate) struct Working {
     table: Mutex<Session<(), Work>>,
-    /// Told when a request ends.
+    /// Notified when a request ends.
     ended: Notify,
 }
 
 impl Working {
-    /// Takes at most `limit` requests at once.
+    /// Creates a table for at most `limit` requests at once.
     pub(crate) fn new(limit: usize) -> Working {
         Working {
             table: Mutex::new(Session::new(limit)),
@@ -72,22 +72,22 @@ impl Working {
         }
     }
 
-    /// A request came.
+    /// Adds a request to the table.
     ///
     /// # Errors
-    /// It must not be worked on.
+    /// Its id is already in flight, or too many requests are.
     pub(crate) fn accept(&self, id: &Id, work: Work) -> Result<(), Refusal> {
         self.table().accept(id, work)
     }
 
-    /// The work is over; whether its answer is still wanted.
+    /// Removes a completed request. Returns false if it was cancelled, so that its reply is not sent.
     pub(crate) fn finish(&self, id: &Id) -> bool {
         let wanted = self.table().finish(id).is_some();
         self.ended.notify_waiters();
         wanted
     }
 
-    /// The peer cancels a request.
+    /// Cancels a request.
     pub(crate) fn cancel(&self, id: &Id, why: GivenUp) {
         let work = self.table().cancel(id);
         if let Some(work) = work {
@@ -96,18 +96,18 @@ impl Working {
         self.ended.notify_waiters();
     }
 
-    /// Ends all of them.
+    /// Cancels all requests.
     pub(crate) fn stop(&self, why: &GivenUp) {
         let all = self.table().stop();
         all.into_iter().for_each(|work| work.end(why.clone()));
         self.ended.notify_waiters();
     }
 
-    /// Ends when nothing is being worked on.
+    /// Waits until no request is in flight.
     pub(crate) async fn idle(&self) {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
-            // Listening comes before looking, or an end in between would be missed.
+            // Register before the check, or a request that ends in between would be missed.
             ended.as_mut().enable();
             if self.table().working() == 0 {
                 return;
@@ -121,12 +121,13 @@ impl Working {
     }
 }
 
-/// Begins to work on a request. On a runtime of one thread nothing is lost by a first step here and now, and most
-/// requests are over with it; what is not goes on as a task. Where there are more threads, another one may take it.
+/// Starts the work on a request. On a single-threaded runtime it is polled once right here, which completes most
+/// requests; otherwise it is spawned as a task. On a multi-threaded runtime it is always spawned, so that another
+/// thread can run it.
 pub(crate) async fn begin(
     work: impl Future<Output = Result<(), Aborted>> + Send + Unpin + 'static,
 ) {
-    // As in a task, a panic ends the one request.
+    // As in a spawned task, a panic ends only this request.
     let mut work = AssertUnwindSafe(work).catch_unwind();
     let alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
     if alone
