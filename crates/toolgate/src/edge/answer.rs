@@ -169,7 +169,7 @@ pub(crate) fn no_method(method: &str) -> RpcError {
         .collect();
     RpcError::new(
         code::METHOD_NOT_FOUND,
-        format!("there is no method {short:?} here"),
+        format!("there is no method {short:?} on this server"),
     )
 }
 

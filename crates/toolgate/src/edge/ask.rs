@@ -82,7 +82,7 @@ async fn asked(
         if call.round.number >= server.limits.rounds {
             return Err(Error::new(
                 Kind::Upstream,
-                format!("the tool asked more than {} times", server.limits.rounds),
+                format!("the tool requested input in more than {} rounds", server.limits.rounds),
             ));
         }
         let answers = match (approval(&questions), signing(&questions)) {
@@ -170,11 +170,11 @@ async fn signed_in(
     signing: &dyn Waiting,
     outlet: &Outlet,
 ) -> Result<(), Error> {
-    let words = "waiting for somebody to sign in at the page that was opened";
+    let words = "waiting for a sign-in at the page that was opened";
     let limit = server.limits.question;
     let waiting = waits(server, call, words, signing.decided(), outlet);
     let late = |_| {
-        let text = format!("nobody signed in within {} s", limit.as_secs());
+        let text = format!("the sign-in was not completed within {} s", limit.as_secs());
         Error::new(Kind::Late, text)
     };
     tokio::time::timeout(limit, waiting).await.map_err(late)?
@@ -204,8 +204,8 @@ async fn waits(
     tokio::select! {
         () = until => Ok(()),
         () = beat => Ok(()),
-        () = server.closed() => Err(Error::new(Kind::Cancelled, "the gateway stops; ask again when it runs")),
-        () = outlet.closed() => Err(Error::new(Kind::Cancelled, "the caller went away while a person was asked")),
+        () = server.closed() => Err(Error::new(Kind::Cancelled, "the gateway is shutting down; call again when it runs")),
+        () = outlet.closed() => Err(Error::new(Kind::Cancelled, "the caller disconnected while the call waited for a person")),
     }
 }
 
@@ -257,11 +257,11 @@ async fn answered(
     let gone = |text| Err(Error::new(Kind::Cancelled, text));
     tokio::select! {
         answer = asked => answer,
-        () = server.closed() => gone("the gateway stops; ask again when it runs"),
-        () = outlet.closed() => gone("the caller went away before it answered the question"),
+        () = server.closed() => gone("the gateway is shutting down; call again when it runs"),
+        () = outlet.closed() => gone("the caller disconnected before it answered the input request"),
         () = tokio::time::sleep(server.limits.question) => Err(Error::new(
             Kind::Late,
-            format!("nobody answered the question of the tool within {} s", server.limits.question.as_secs()),
+            format!("the input request of the tool was not answered within {} s", server.limits.question.as_secs()),
         )),
     }
 }
@@ -277,35 +277,35 @@ fn able(questions: &Questions, context: &Context) -> Result<(), Error> {
             AskKind::Elicit(params) if is_url(params) => (
                 abilities.elicitation_url,
                 Need::ElicitationUrl,
-                "open a page for its user",
+                "open a URL for its user (URL elicitation)",
             ),
             AskKind::SignIn(_) => (
                 abilities.elicitation_url,
                 Need::ElicitationUrl,
-                "open a page for its user",
+                "open a URL for its user (URL elicitation)",
             ),
             AskKind::Elicit(_) => (
                 abilities.elicitation,
                 Need::Elicitation,
-                "put a question to its user",
+                "ask its user (elicitation)",
             ),
             AskKind::Sample(params) if with_tools(params) => (
                 abilities.sampling && abilities.sampling_tools,
                 Need::SamplingTools,
-                "let its model use tools",
+                "use tools in sampling",
             ),
-            AskKind::Sample(_) => (abilities.sampling, Need::Sampling, "ask its model"),
-            AskKind::Roots => (abilities.roots, Need::Roots, "name its roots"),
+            AskKind::Sample(_) => (abilities.sampling, Need::Sampling, "ask its model (sampling)"),
+            AskKind::Roots => (abilities.roots, Need::Roots, "list its roots"),
         };
         if !able {
             let text = format!(
-                "this tool has to ask in the middle of the call, and the client did not declare that it can {what}"
+                "this tool requests input during the call, and the client did not declare that it can {what}"
             );
             return Err(Error::new(Kind::Unsupported(need), text));
         }
         if !has_words(ask, dialect) {
             let text = format!(
-                "this tool has to ask in the middle of the call, and revision {} of the client has no words for it",
+                "this tool requests input during the call, and revision {} of the client does not support this request",
                 dialect.revision
             );
             return Err(Error::new(Kind::Unsupported(need), text));

@@ -40,7 +40,7 @@ impl Batch {
         let (own, frames) = legacy.outlet();
         #[allow(
             clippy::disallowed_methods,
-            reason = "it ends with the requests of the batch, which the edge owns"
+            reason = "it ends with the requests of the batch, which the server owns"
         )]
         tokio::spawn(gather(frames, outlet.clone()));
         for message in self.0 {

@@ -179,7 +179,7 @@ fn resume(
     let kept = server.seal.open(call, &sealed, server.clock.now())?;
     if kept.round >= server.limits.rounds {
         let text = format!(
-            "a call may ask {} times at most; call the tool again without requestState",
+            "a call may request input at most {} times; call the tool again without requestState",
             server.limits.rounds
         );
         return Err(Error::new(Kind::NotFound, text));

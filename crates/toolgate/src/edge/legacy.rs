@@ -259,7 +259,7 @@ impl Legacy {
             }
             initialize::NAME => Err(RpcError::new(
                 code::INVALID_REQUEST,
-                "initialize comes once, and it came already",
+                "initialize is allowed only once, and was already sent",
             )),
             // Skills exist only in 2026-07-28 and later.
             other => match ItemKind::listed_by(other).filter(|kind| *kind != ItemKind::Skill) {
@@ -431,7 +431,7 @@ impl Legacy {
             Ok(Ok(_)) => Ok(()),
             _ => Err(Error::new(
                 Kind::Upstream,
-                "the client cannot be asked: it has not sent notifications/initialized",
+                "the client cannot receive requests: it has not sent notifications/initialized",
             )),
         }
     }
@@ -446,7 +446,7 @@ pub(crate) fn refused(refusal: Refusal) -> RpcError {
     match refusal {
         Refusal::Duplicate => RpcError::new(
             code::INVALID_REQUEST,
-            "a request of this id is in flight already",
+            "a request with this id is in flight already",
         ),
         Refusal::TooMany => RpcError::new(
             code::INTERNAL,
@@ -472,17 +472,17 @@ impl Asker for Inline<'_> {
             let asked = Asked {
                 method,
                 params,
-                taken_back: "the question was settled elsewhere",
+                taken_back: "the input request was settled elsewhere",
             };
             match self.legacy.asked(self.outlet, asked).await {
                 Some(Ok(answer)) => Ok(answer),
                 Some(Err(_)) => Err(Error::new(
                     Kind::Upstream,
-                    "the client answered the question with an error",
+                    "the client answered the input request with an error",
                 )),
                 None => Err(Error::new(
                     Kind::Cancelled,
-                    "the client went away before it answered the question",
+                    "the client disconnected before it answered the input request",
                 )),
             }
         })
@@ -524,6 +524,6 @@ pub(crate) fn not_open() -> RpcError {
     data.array("supported", |a| {
         dialect::ALL.iter().for_each(|d| a.str(d.revision))
     });
-    let text = "this connection is not open: send initialize first, or the metadata of revision 2026-07-28 with each request";
+    let text = "this connection is not initialized: send initialize first, or the metadata of revision 2026-07-28 with each request";
     RpcError::new(code::INVALID_PARAMS, text).with(data.finish())
 }

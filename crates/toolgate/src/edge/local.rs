@@ -56,7 +56,7 @@ pub async fn call_here(
         Left::Done(output) => Ok(output.into_tool().unwrap_or_default()),
         Left::Questions(..) => Err(Error::new(
             Kind::Unsupported(toolgate_core::Need::Elicitation),
-            "this tool asks a question, and nobody can be asked here",
+            "this tool requests input, which is not available here",
         )),
     }
 }

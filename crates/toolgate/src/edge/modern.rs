@@ -112,7 +112,7 @@ fn log_level(meta: &Meta) -> Result<Option<u8>, RpcError> {
     };
     let rank = word.string().as_deref().and_then(level);
     rank.map(Some).ok_or_else(|| {
-        answer::bad_params("\"io.modelcontextprotocol/logLevel\" is not a level of the protocol")
+        answer::bad_params("\"io.modelcontextprotocol/logLevel\" is not a log level of the protocol")
     })
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn unsupported(version: &str) -> RpcError {
     data.str("requested", version);
     RpcError::new(
         code::UNSUPPORTED_VERSION,
-        "this revision of the protocol is not spoken here",
+        "this revision of the protocol is not supported",
     )
     .with(data.finish())
 }

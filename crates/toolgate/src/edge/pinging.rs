@@ -35,7 +35,7 @@ impl Pinging {
         let pinging = ping(Arc::downgrade(legacy), outlet, every);
         #[allow(
             clippy::disallowed_methods,
-            reason = "an edge owns what it asks its peer and aborts it"
+            reason = "the server owns its requests to the client and aborts them"
         )]
         Pinging(tokio::spawn(pinging).abort_handle())
     }
@@ -58,7 +58,7 @@ async fn ping(legacy: Weak<Legacy>, outlet: Outlet, every: Duration) {
         let asked = Asked {
             method: PING,
             params: Some(ObjectWriter::new().finish()),
-            taken_back: "no answer to this ping came in time",
+            taken_back: "this ping was not answered in time",
         };
         if let Ok(Some(_)) = timeout(WAIT, legacy.asked(&outlet, asked)).await {
             // An error is a response too, for example from a client that does not support ping.

@@ -353,7 +353,7 @@ impl Peer {
 fn stops() -> RpcError {
     RpcError::new(
         code::INTERNAL,
-        "this server stops and takes nothing new; start it again",
+        "this server is shutting down and rejects new requests; start it again",
     )
 }
 

@@ -86,7 +86,7 @@ impl Telling {
         }
         #[allow(
             clippy::disallowed_methods,
-            reason = "an edge owns the stream of its peer and aborts it"
+            reason = "the server owns the stream of its client and aborts it"
         )]
         let task = tokio::spawn(run).abort_handle();
         self.state().stream = Some(Stream { swaps, task });
@@ -104,7 +104,7 @@ impl Telling {
         room.map_err(|full| RpcError::new(code::INTERNAL, full.to_string()))?;
         if !self.state().enter(uri, claim, self.server.limits.uris) {
             let most = self.server.limits.uris;
-            let text = format!("one session may hear of {most} resources; unsubscribe from some");
+            let text = format!("one session may subscribe to at most {most} resources; unsubscribe from some");
             return Err(RpcError::new(code::INTERNAL, text));
         }
         self.listen_anew().await

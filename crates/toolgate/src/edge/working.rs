@@ -139,7 +139,7 @@ pub(crate) async fn begin(
     }
     #[allow(
         clippy::disallowed_methods,
-        reason = "an edge owns the futures of its peer's requests and aborts them"
+        reason = "the server owns the futures of its client's requests and aborts them"
     )]
     tokio::spawn(work);
 }

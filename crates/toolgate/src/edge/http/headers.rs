@@ -104,13 +104,13 @@ impl<'a> Found<'a> {
             Found::Never => Ok(None),
             Found::Once(value) if value.len() <= LIMIT => value.to_str().map(Some).map_err(|_| {
                 mismatch(format!(
-                    "the header {name} has signs that are not plain ASCII"
+                    "the header {name} contains characters that are not visible ASCII"
                 ))
             }),
             Found::Once(_) => Err(mismatch(format!(
                 "the header {name} is longer than {LIMIT} bytes"
             ))),
-            Found::Often => Err(mismatch(format!("the header {name} stands more than once"))),
+            Found::Often => Err(mismatch(format!("the header {name} occurs more than once"))),
         }
     }
 
@@ -145,7 +145,7 @@ pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcErr
     match version {
         Some(version) if version != spoken.revision => Err(RpcError::new(
             code::INVALID_REQUEST,
-            "the header mcp-protocol-version names another revision than this session speaks",
+            "the header mcp-protocol-version names a different revision than this session",
         )),
         _ => Ok(()),
     }
@@ -229,7 +229,7 @@ fn named_by(method: &str) -> Option<&'static str> {
 }
 
 fn differs(name: &str) -> RpcError {
-    mismatch(format!("the header {name} does not say what the body says"))
+    mismatch(format!("the header {name} does not match the body"))
 }
 
 /// Decodes a header value: non-ASCII text is sent as `=?base64?…?=`.
@@ -245,7 +245,7 @@ fn decoded<'a>(value: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok());
     text.map(Cow::Owned)
-        .ok_or_else(|| mismatch(format!("the Base64 of the header {name} cannot be read")))
+        .ok_or_else(|| mismatch(format!("the Base64 value of the header {name} is invalid")))
 }
 
 /// Input schema of a tool, kept only if it may contain `x-mcp-header`; most do not.
@@ -307,12 +307,12 @@ fn param_agrees(headers: &HeaderMap, label: &str, value: Option<&Json>) -> Resul
     match (header, value.filter(|v| !v.is_null())) {
         (None, None) => Ok(()),
         (Some(_), None) => Err(mismatch(format!(
-            "the header {name} is there, but the body has no such argument"
+            "the header {name} is present, but the body does not have this argument"
         ))),
         (None, Some(_)) => Err(mismatch(format!("the header {name} is missing"))),
         (Some(header), Some(value)) if same(&decoded(header, &name)?, value) => Ok(()),
         _ => Err(mismatch(format!(
-            "the header {name} does not say what the body says"
+            "the header {name} does not match the body"
         ))),
     }
 }

@@ -256,7 +256,7 @@ fn no_session() -> Response<Body> {
     refused(
         StatusCode::NOT_FOUND,
         code::INVALID_REQUEST,
-        "there is no such session (any more); send initialize without a session id",
+        "the session does not exist or has ended; send initialize without a session id",
     )
 }
 
@@ -265,7 +265,7 @@ fn not_kept() -> Response<Body> {
     refused(
         StatusCode::BAD_REQUEST,
         code::INVALID_REQUEST,
-        "what followed this event is not kept (any more); GET without Last-Event-ID opens a new stream",
+        "the stream cannot be resumed after this event; send GET without Last-Event-ID to open a new stream",
     )
 }
 
@@ -273,7 +273,7 @@ fn method_not_allowed() -> Response<Body> {
     let mut response = refused(
         StatusCode::METHOD_NOT_ALLOWED,
         code::INVALID_REQUEST,
-        "only POST here; GET and DELETE within a session",
+        "only POST is allowed here; GET and DELETE need a session id",
     );
     response
         .headers_mut()

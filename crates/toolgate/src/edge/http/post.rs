@@ -113,7 +113,7 @@ async fn take(
         return stateless(endpoint, caller, (&parts.headers, &said), message, &meta).await;
     }
     if matches!(spoken, Some(None)) {
-        let text = "the header mcp-protocol-version names a revision that is not spoken here";
+        let text = "the header mcp-protocol-version names an unsupported revision";
         return Err(bad(RpcError::new(code::INVALID_REQUEST, text)));
     }
     session(endpoint, caller, &said, message, version).await
@@ -141,7 +141,7 @@ async fn stateless(
         Message::Reply { .. } => {
             return Err(bad(RpcError::new(
                 code::INVALID_REQUEST,
-                "a client sends no replies in this revision",
+                "clients do not send responses in this revision",
             )));
         }
     };
@@ -289,7 +289,7 @@ async fn session(
         return Err(bad(legacy::not_open()));
     };
     let Some(open) = endpoint.sessions.find(id, caller) else {
-        let text = "there is no such session (any more); send initialize without a session id";
+        let text = "the session does not exist or has ended; send initialize without a session id";
         let error = RpcError::new(code::INVALID_REQUEST, text);
         return Err(Bad::new(&message, StatusCode::NOT_FOUND, error));
     };

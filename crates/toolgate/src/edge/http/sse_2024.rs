@@ -40,7 +40,7 @@ impl Endpoint {
     /// The first event contains it, with the secret id of this session.
     pub fn sse<B>(&self, caller: &Caller, request: &Request<B>, messages: &str) -> Response<Body> {
         if request.method() != Method::GET {
-            return only(Method::GET, "only GET here; it opens a stream of events");
+            return only(Method::GET, "only GET is allowed here; it opens an event stream");
         }
         if !accept::accepts(request.headers(), "text", "event-stream") {
             return refused(
@@ -75,7 +75,7 @@ impl Endpoint {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if request.method() != Method::POST {
-            return only(Method::POST, "only POST here, of one message each");
+            return only(Method::POST, "only POST is allowed here, with one message each");
         }
         let (parts, body) = request.into_parts();
         let id = parts.uri.query().and_then(session_id);
@@ -83,7 +83,7 @@ impl Endpoint {
             return refused(
                 StatusCode::NOT_FOUND,
                 code::INVALID_REQUEST,
-                "there is no such session (any more); open a new stream",
+                "the session does not exist or has ended; open a new stream",
             );
         };
         let json = match reading::body(&self.0, caller, &parts, body).await {
@@ -222,7 +222,7 @@ impl Stream {
     fn open(&self, server: &Arc<Front>, params: Option<&Json>) -> Result<Json, RpcError> {
         let mut peer = self.peer();
         if !matches!(*peer, Peer::New) {
-            let text = "initialize comes once, and it came already";
+            let text = "initialize is allowed only once, and was already sent";
             return Err(RpcError::new(code::INVALID_REQUEST, text));
         }
         let (legacy, answer) =
@@ -241,7 +241,7 @@ impl Stream {
             None if version.is_none_or(|v| dialect::find(v).is_some()) => Ok(()),
             None => Err(RpcError::new(
                 code::INVALID_REQUEST,
-                "the header mcp-protocol-version names a revision that is not spoken here",
+                "the header mcp-protocol-version names an unsupported revision",
             )),
         }
     }

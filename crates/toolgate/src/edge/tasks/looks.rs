@@ -34,8 +34,8 @@ impl Looks {
         let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
         let (most, poll) = (self.per_minute, poll.as_millis());
         let text = format!(
-            "this task was looked at too often: {most} times a minute is the limit; look again in {ms} ms, and then \
-             every {poll} ms, as the task says"
+            "this task was polled too often: the limit is {most} times a minute; poll again in {ms} ms, and then \
+             every {poll} ms, the poll interval of the task"
         );
         let mut data = ObjectWriter::new();
         data.int("retryAfterMs", i64::try_from(ms).unwrap_or(i64::MAX));

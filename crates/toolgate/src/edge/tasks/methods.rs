@@ -49,7 +49,7 @@ pub(crate) async fn answer(
         .tasks
         .find(&context.caller, dialect.tasks, &id, limits);
     let task = found.ok_or_else(|| {
-        answer::bad_params("there is no such task (any more); call the tool again")
+        answer::bad_params("the task does not exist or has expired; call the tool again")
     })?;
     if [tasks::GET, tasks::RESULT].contains(&method) {
         task.looks.take(task.poll)?;
@@ -70,7 +70,7 @@ pub(crate) async fn answer(
             Ok(dialect.empty(&server.info))
         }
         tasks::CANCEL => match task.cancel(Some(GivenUp::Caller(None))) {
-            false if core => Err(answer::bad_params("the task is over already")),
+            false if core => Err(answer::bad_params("the task has already ended")),
             _ if core => Ok(dialect.task(&task.shown(), &server.info)),
             _ => Ok(dialect.empty(&server.info)),
         },
@@ -91,7 +91,7 @@ pub(super) fn declared(context: &Context) -> Result<(), RpcError> {
 
 /// Error text for a client that waits for a result when the gateway shuts down.
 const LEFT: &str =
-    "the gateway is being stopped, and the call goes on at its server; ask for the result again";
+    "the gateway is shutting down, and the call continues at its server; request the result again";
 
 /// Handles `tasks/result`: sends the input requests of the task to the client, and waits for its end.
 async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, RpcError> {

@@ -167,7 +167,7 @@ pub(crate) async fn run(
 pub(super) fn spawned(work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
     #[allow(
         clippy::disallowed_methods,
-        reason = "an edge owns the futures of its peer's calls and aborts them"
+        reason = "the server owns the futures of its client's calls and aborts them"
     )]
     tokio::spawn(work).abort_handle()
 }

@@ -34,7 +34,7 @@ impl Full {
             Full::All(most) => {
                 format!("there are {most} tasks, which is the limit; try again later")
             }
-            Full::Unkept(why) => format!("the task cannot be kept: {why}"),
+            Full::Unkept(why) => format!("the task cannot be stored: {why}"),
         }
     }
 }

@@ -358,7 +358,7 @@ async fn state_goes_back_unchanged_and_rounds_end() {
         assert_eq!(answered, round > 0);
     }
     let error = calling.await.unwrap().unwrap_err();
-    assert!(error.public().contains("more than 3 times"), "{error}");
+    assert!(error.public().contains("in more than 3 rounds"), "{error}");
 }
 
 /// Holds: TOOL-13, TOOL-47

@@ -224,9 +224,9 @@ impl Entry {
 
 /// Error text for a task that its process did not complete.
 const INTERRUPTED: &str = "the gateway stopped before the call ended, and it is not known whether the call took \
-                           effect; look before you call the tool again";
+                           effect; check before you call the tool again";
 /// Error text for a stored result that cannot be read.
-const LOST: &str = "the result was kept and cannot be read any more; call the tool again";
+const LOST: &str = "the stored result cannot be read any more; call the tool again";
 
 /// Returns the final status for a response, and a status message if it failed.
 fn told(words: Words, answer: &Answer) -> (Status, Option<String>) {
@@ -234,7 +234,7 @@ fn told(words: Words, answer: &Answer) -> (Status, Option<String>) {
         Err(error) => (Status::Failed, Some(error.message.clone())),
         // Page basic/utilities/tasks (2025-11-25): a tool that fails is a task that failed.
         Ok(result) if words == Words::Core && is_error(result) => {
-            let text = "the tool answered with an error; tasks/result has it";
+            let text = "the tool returned an error; tasks/result has it";
             (Status::Failed, Some(text.to_owned()))
         }
         Ok(_) => (Status::Completed, None),

@@ -115,7 +115,7 @@ impl Asker for Entry {
         Box::pin(async move {
             let (key, answered) = self.open(method, params);
             let _asked = Asked(self, key);
-            let gone = |_| Error::new(Kind::Cancelled, "the task ended before the answer came");
+            let gone = |_| Error::new(Kind::Cancelled, "the task ended before the input request was answered");
             answered.await.map_err(gone)
         })
     }
