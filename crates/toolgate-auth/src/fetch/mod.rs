@@ -287,7 +287,7 @@ impl Fetcher {
         *out.headers_mut() = request.headers.clone();
         let host = HeaderValue::from_str(url.authority());
         let host = host.map_err(|_| {
-            FetchError::new(url, FetchErrorKind::Refused, "its host cannot be sent in a header")
+            FetchError::new(url, FetchErrorKind::Refused, "its host cannot be sent in a header in a header")
         })?;
         out.headers_mut().insert(header::HOST, host);
         let answer = async {

@@ -118,10 +118,10 @@ impl fmt::Display for DeskError {
             DeskError::Nameless => f.write_str(
                 "this call needs several approvers, and this sign-in does not identify you; use a terminal, or sign in with `toolgate console --as NAME`",
             ),
-            DeskError::Same => f.write_str("you said yes already; another person has to"),
-            DeskError::Own => f.write_str("it is your own call; another person has to decide"),
+            DeskError::Same => f.write_str("you already approved this call; another person must approve it too"),
+            DeskError::Own => f.write_str("you made this call; another person must decide"),
             DeskError::GrantUnkept(error) => {
-                write!(f, "it is approved for this call, but the yes is not remembered: {error}")
+                write!(f, "the call is approved, but the grant was not stored: {error}")
             }
             DeskError::Unkept(error) | DeskError::Unrecorded(error) => error.fmt(f),
         }

@@ -64,7 +64,7 @@ fn media(json: Json, kind: &str, repairs: &mut Repairs) -> Json {
     if is_text("mimeType") {
         return json;
     }
-    repairs.add(format!("a block of type {kind} has no \"mimeType\"; application/octet-stream is used"));
+    repairs.add(format!("a block of type {kind} has no \"mimeType\"; application/octet-stream is used; application/octet-stream is used"));
     json.with("mimeType", &string("application/octet-stream"))
 }
 

@@ -88,11 +88,11 @@ pub(crate) fn failed(
 /// Error codes that revision 2026-07-28 reserves.
 const RESERVED: RangeInclusive<i64> = -32099..=-32020;
 
-/// The error with which a server behind answered, under its own code.
+/// Returns the error of an upstream server under its own code.
 ///
-/// Three kinds of codes are replaced, and `data.serverCode` names them. A code that 2026-07-28 reserves would speak of this
-/// connection (a wrong header, an unsupported revision) and becomes an internal error, as does the demand for a page, whose
-/// data is not passed on. The code for a missing resource becomes the one of the caller's revision.
+/// Three kinds of codes are replaced, and `data.serverCode` contains the original. A code that 2026-07-28 reserves would
+/// describe this connection (wrong header, unsupported revision) and becomes an internal error. So does the request to open
+/// URLs, because its data is not relayed. The code for a missing resource becomes that of the client's revision.
 fn relayed(code: i64, error: &Error, dialect: &Dialect) -> RpcError {
     let replaced = match code {
         // The list of pages is not relayed, and the code means nothing without it.

@@ -234,7 +234,7 @@ impl Peer {
         }
         let message = match Message::read(json) {
             Ok(message) => message,
-            // A reply or a notification is never answered, not even a bad one.
+            // A reply or a notification gets no reply, even if it is invalid.
             Err(bad) if !bad.is_answered() => return,
             Err(bad) => {
                 let why = RpcError::new(code::INVALID_REQUEST, bad.reason);
