@@ -228,7 +228,7 @@ fn expected(wrong: &Wrong) -> String {
         Wrong::MinProperties { limit } => format!("at least {limit} members"),
         Wrong::AdditionalItems { limit } => format!("at most {limit} items"),
         Wrong::UniqueItems => "unique items".to_owned(),
-        Wrong::Contains => "an item that fits "contains" of the schema".to_owned(),
+        Wrong::Contains => "an item that fits \"contains\" of the schema".to_owned(),
         Wrong::Pattern { pattern } => format!("text that fits the pattern {pattern}"),
         Wrong::Format { format } => format!("text in the format {format}"),
         Wrong::UnevaluatedItems { .. } => "no further items".to_owned(),
