@@ -1,6 +1,6 @@
-//! The command line. Its names are a contract.
+//! Command line. Its commands and options are a stable interface.
 //!
-//! Exit codes: 0 fine, 1 failed, 2 wrong usage or config. stdout carries only what was asked for.
+//! Exit codes: 0 success, 1 failure, 2 wrong usage or invalid config. stdout carries only the requested output.
 
 use clap::{Args, CommandFactory, Parser, Subcommand, error::ErrorKind};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
@@ -11,34 +11,36 @@ mod keys;
 pub(crate) use decide::{Approve, Freeze, Grants, Thaw, What};
 pub(crate) use keys::Keys;
 
-/// A gate for MCP tools: policy, approval and a record for every call
+/// MCP gateway with policy, approvals and an audit log for every call
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Where the record, approvals and sockets are kept
+    /// Data directory: audit log, approvals and sockets
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// A toolgate.toml, or the mcpServers JSON of a host
     ///
-    /// Without it: toolgate/toolgate.toml in XDG_CONFIG_HOME or ~/.config, else the demo server. A file in the current
-    /// directory is never taken by itself. It also says where the data is, unless --data does.
+    /// Default: toolgate/toolgate.toml in XDG_CONFIG_HOME or ~/.config, else the demo server. A file in the current
+    /// directory is never loaded by default. The config also names the data directory, unless you pass --data.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     serve: Serve,
-    /// What is to be done; to serve where it is absent.
+    /// Command; the default is `serve`.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
-/// What is to be done.
+/// Command of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the configured servers (this is what happens without a command)
+    /// Serve the configured servers (the default command)
     Serve(Serve),
     /// Serve one server without a config
     Run(Run),
-    /// Tell how the running gateways stand; fails where one cannot write its record
+    /// Show the status of the running gateways; fails if one cannot write its audit log
+    ///
+    /// Also fails while damage to an audit log is not acknowledged.
     Status,
     /// List the tools of the running gateways
     Tools,
@@ -48,142 +50,143 @@ pub(crate) enum Command {
     Prompts,
     /// Call a tool of a running gateway
     Call {
-        /// Which tool
+        /// Name of the tool
         #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
         tool: String,
-        /// Its arguments, a JSON object
+        /// Arguments, a JSON object
         #[arg(value_name = "JSON", value_parser = object)]
         arguments: Option<String>,
     },
-    /// Tell what would become of a call, step by step; nothing is called
+    /// Explain how the rules decide a call, without running it
     ///
-    /// A running gateway answers. Where none runs, or a config is given with --config, the config and the stored definitions answer:
-    /// then the servers are not asked, and it is not known how much of a rate is used up.
+    /// A running gateway answers. If none runs, or if you pass --config, the answer comes from the config and the
+    /// stored definitions. Then the servers are not contacted, and the current use of rate limits is unknown.
     Explain(Explain),
-    /// List the newest calls, and what they do
+    /// List the newest calls and their state
     Calls,
-    /// List the calls that wait for a person
+    /// List the pending approvals
     Inbox,
-    /// Allow a waiting call
+    /// Approve a pending call
     Approve(Approve),
-    /// Refuse a waiting call
+    /// Deny a pending call
     Deny {
-        /// Which call, as `toolgate inbox` shows it
+        /// Id of the call, as `toolgate inbox` shows it
         id: String,
-        /// Why; the model reads it
+        /// Reason, which the model receives
         #[arg(short, long, value_name = "REASON")]
         message: String,
     },
-    /// Stop a running call
+    /// Cancel a running call
     Stop {
-        /// Which call, as `toolgate calls` shows it
+        /// Id of the call, as `toolgate calls` shows it
         id: String,
     },
-    /// List or withdraw the approvals that are remembered
+    /// List or revoke remembered approvals
     #[command(subcommand)]
     Grants(Grants),
-    /// Stop a caller, a server or everything, and refuse what comes
+    /// Cancel and reject the calls of a caller, a server or everyone
     #[command(subcommand)]
     Freeze(Freeze),
-    /// Let a caller, a server or everything go on
+    /// Lift the freeze of a caller, a server or everything
     #[command(subcommand)]
     Thaw(Thaw),
-    /// Make, renew, list or revoke the keys by which callers over HTTP say who they are
+    /// Create, rotate, extend, list or revoke the API keys of HTTP callers
     #[command(subcommand)]
     Keys(Keys),
-    /// Have the running gateways read their configs again
+    /// Make the running gateways reload their configs
     Reload,
-    /// See and settle definitions that are new or changed
+    /// Review new and changed definitions
     #[command(subcommand)]
     Pins(PinsCommand),
-    /// See and stop calls that go on after their answer
+    /// List and cancel tasks
     #[command(subcommand)]
     Tasks(TasksCommand),
-    /// Sign in at a server that wants to know who calls
+    /// Sign in to an upstream server with OAuth
     ///
-    /// The address of the page where you sign in is printed, and opened where there is a browser. What you grant is kept
-    /// sealed in the data directory, used by every gateway on it, and renewed.
+    /// Prints the sign-in URL, and opens it if a browser is available. The credentials are stored encrypted in the data
+    /// directory. Every gateway with that data directory uses and refreshes them.
     Login(Login),
-    /// Forget what was granted for a server, and give it back where that is taken
+    /// Delete a server's stored credentials and revoke them
     Logout(Logout),
-    /// List where somebody signed in, for whom, and what was granted
+    /// List the stored credentials: server, caller and scopes
     Logins {
-        /// One JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Print a fresh link to the console
+    /// Print a new sign-in link to the console
     Console {
-        /// Whom the link is for: what is decided with it is decided by that person
+        /// Name of the person that uses the link; decisions in that session are recorded under this name
         #[arg(long = "as", value_name = "NAME", default_value = "")]
         name: String,
-        /// End all browser sessions of the data directory instead, and remove links that nobody opened
+        /// End all console sessions of the data directory instead, and invalidate unused links
         #[arg(long, conflicts_with = "name")]
         revoke: bool,
     },
-    /// Read or verify the record
+    /// Read or verify the audit log
     #[command(subcommand)]
     Audit(Audit),
-    /// Be the demo server over standard input and output
+    /// Run the demo server over standard input and output
     DemoServer,
-    /// Check the config and stop
+    /// Check the config and exit
     ///
-    /// It also tells of rules that never decide, and of rules that fit nothing that the servers offer. Exit code 0: the
-    /// config can be used. 2: it is wrong. 1: a server could not be asked, or --strict found something to tell.
+    /// Also reports rules that never decide, and rules that match nothing that the servers offer. Exit code: 0 the
+    /// config is valid, 1 a server could not be contacted or --strict found something to report, 2 the config is
+    /// invalid.
     Check(Check),
 }
 
-/// `toolgate login`.
+/// Options of `toolgate login`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Login {
-    /// Which server, as it is called in the config
+    /// Name of the server in the config
     pub(crate) server: String,
-    /// For which caller alone, such as key:NAME, where each has a sign-in of its own
+    /// Only for this caller, such as key:NAME, if each caller has separate credentials
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
-    /// Only print the address
+    /// Print the URL without opening a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Have the browser come back to this port of 127.0.0.1, such as behind ssh -L N:127.0.0.1:N
+    /// Use this port of 127.0.0.1 for the redirect, for example behind ssh -L N:127.0.0.1:N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
 }
 
-/// `toolgate logout`.
+/// Options of `toolgate logout`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Logout {
-    /// Which server, as it is called in the config, or as `toolgate logins` shows it
+    /// Name of the server, in the config or as `toolgate logins` shows it
     pub(crate) server: Option<String>,
-    /// For which caller alone, such as key:NAME, where each has a sign-in of its own
+    /// Only for this caller, such as key:NAME, if each caller has separate credentials
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub(crate) caller: Option<String>,
-    /// For all callers; without a server, everything that was granted
+    /// For all callers; without a server, delete all stored credentials
     #[arg(long)]
     pub(crate) all: bool,
 }
 
-/// `toolgate check`.
+/// Options of `toolgate check`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Check {
-    /// Start the servers for a moment and ask what they offer, rather than believe what a gateway saw of them
+    /// Start the servers briefly and list their items, instead of using stored definitions
     #[arg(long)]
     pub(crate) servers: bool,
-    /// End with exit code 1 where there is something to tell
+    /// Exit with code 1 if there is something to report
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Show how much memory the limits allow, and to what
+    /// Show how much memory the limits allow, and for what
     #[arg(long)]
     pub(crate) explain_memory: bool,
 }
 
-/// `toolgate serve`.
+/// Options of `toolgate serve`.
 #[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) options: Options,
 }
 
-/// `toolgate run`.
+/// Options of `toolgate run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Run {
     #[command(flatten)]
@@ -193,118 +196,118 @@ pub(crate) struct Run {
     pub(crate) command: Vec<String>,
 }
 
-/// `toolgate explain`.
+/// Options of `toolgate explain`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Explain {
-    /// Judge the recorded calls of this time once more, such as 7d, and count what would be decided otherwise
+    /// Evaluate the recorded calls of this time again, such as 7d, and count the decisions that would change
     ///
-    /// By the given config, else by the usual one. A tool and a caller narrow it down.
+    /// Uses the config of --config, else the default config. A tool and --caller limit the calls.
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "arguments")]
     pub(crate) history: Option<Duration>,
-    /// Which tool, resource or prompt
+    /// Name of the tool, resource or prompt
     #[arg(value_name = "SERVER.TOOL", value_parser = tool, required_unless_present = "history")]
     pub(crate) tool: Option<String>,
-    /// Who would call; without it, a caller without a name
+    /// Name of the caller; by default an anonymous caller
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
-    /// Its arguments, a JSON object
+    /// Arguments, a JSON object
     #[arg(value_name = "JSON", value_parser = object)]
     pub(crate) arguments: Option<String>,
 }
 
-/// How the gateway is reached.
+/// Listen options of the gateway.
 #[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Options {
     /// Serve HTTP on this IP address and port
     #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Serve the client that started this program, over standard input and output
+    /// Serve the parent process over standard input and output
     #[arg(long)]
     pub(crate) stdio: bool,
 }
 
-/// What is to be done with tasks.
+/// Commands of `toolgate tasks`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TasksCommand {
-    /// List the tasks that run, and those whose results are kept
+    /// List running tasks, and finished tasks with stored results
     List,
-    /// End a task
+    /// Cancel a task
     Stop {
-        /// Which call it is, as `toolgate tasks list` shows it
+        /// Id of the call, as `toolgate tasks list` shows it
         id: String,
     },
 }
 
-/// What is to be done with pins.
+/// Commands of `toolgate pins`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PinsCommand {
-    /// List the pinned definitions and how they stand
+    /// List the pinned definitions and their state
     List {
-        /// Of this server only
+        /// Only definitions of this server
         #[arg(value_name = "SERVER")]
         server: Option<String>,
     },
-    /// Show what differs from what was accepted
+    /// Show the differences from the accepted definition
     Diff {
-        /// Which definition, as `toolgate pins list` shows it
+        /// Name of the definition, as `toolgate pins list` shows it
         #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
         name: String,
     },
-    /// Accept a definition as it is now
+    /// Accept the current definition
     Accept {
-        /// Which definition, as `toolgate pins list` shows it
+        /// Name of the definition, as `toolgate pins list` shows it
         #[arg(value_name = "SERVER.TOOL", value_parser = tool, required_unless_present = "server")]
         name: Option<String>,
-        /// Only if what came still has a digest that begins so, of at least 8 digits
+        /// Only if the digest of the current definition begins with these digits, at least 8
         #[arg(long, value_name = "SHA256", requires = "name")]
         digest: Option<String>,
-        /// All that waits of this server
+        /// Accept all pending definitions of this server
         #[arg(long, value_name = "ID", conflicts_with = "name")]
         server: Option<String>,
     },
     /// Keep a definition hidden until it changes again
     Reject {
-        /// Which definition, as `toolgate pins list` shows it
+        /// Name of the definition, as `toolgate pins list` shows it
         #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
         name: String,
-        /// Only if what came still has a digest that begins so, of at least 8 digits
+        /// Only if the digest of the current definition begins with these digits, at least 8
         #[arg(long, value_name = "SHA256")]
         digest: Option<String>,
     },
-    /// Forget a pin: what comes next is seen for the first time
+    /// Delete a pin; the next definition counts as new
     Forget {
-        /// Which definition, as `toolgate pins list` shows it
+        /// Name of the definition, as `toolgate pins list` shows it
         #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
         name: String,
     },
 }
 
-/// What is to be done with the record.
+/// Commands of `toolgate audit`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Audit {
     /// Print the last records
     Tail {
-        /// How many
+        /// Number of records
         #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
         count: usize,
-        /// Go on as records come
+        /// Keep printing new records
         #[arg(short, long)]
         follow: bool,
-        /// The records as they stand, one JSON object a line
+        /// Print the raw records, one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Print the records that fit, oldest first
+    /// Print the matching records, oldest first
     Search(Wanted),
-    /// Print the record in the form of another system
+    /// Export the audit log in the format of another system
     Export {
-        /// The form; ocsf and cef have one line for each call that ended or was refused
+        /// Output format; ocsf and cef have one line for each completed or rejected call
         #[arg(long, value_enum, default_value_t = Form::Jsonl)]
         format: Form,
-        /// Only what is not older, such as 30m, 12h or 7d
+        /// Only records of this last period, such as 30m, 12h or 7d
         #[arg(long, value_name = "TIME", value_parser = time)]
         since: Option<Duration>,
-        /// A file that remembers where the export ended; the next one goes on from there
+        /// File that stores the position of the last export; the next export continues there
         #[arg(long, value_name = "FILE")]
         cursor: Option<PathBuf>,
     },
@@ -312,12 +315,13 @@ pub(crate) enum Audit {
     ///
     /// Exit code: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell.
     Verify {
-        /// The public key that signed the checkpoints, as `toolgate audit key` printed it; can be given more than once
+        /// Public key of the checkpoints, as `toolgate audit key` printed it; can be repeated
         ///
-        /// Without it, the key that lies beside the record counts. Who could change the record could change that, too.
+        /// Default: the key stored with the audit log. Anyone who can change the log can also replace that key.
         #[arg(long, value_name = "KEY", value_parser = public_key)]
         key: Vec<String>,
-        /// A checkpoint mirror, file or folder; else `checkpoints` in the data directory and the mirrors that the log names
+        /// Checkpoint mirror, a file or directory; by default `checkpoints` in the data directory and the mirrors that
+        /// the log names
         #[arg(long, value_name = "PATH")]
         checkpoints: Vec<PathBuf>,
     },
@@ -327,65 +331,65 @@ pub(crate) enum Audit {
     Key,
 }
 
-/// Which records are wanted: those that fit everything that is given.
+/// Filters of `toolgate audit search`; a record must match all of them.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Wanted {
-    /// SERVER.TOOL, as it stands in the record
+    /// SERVER.TOOL, as recorded
     #[arg(long)]
     pub(crate) tool: Option<String>,
-    /// Who called
+    /// Name of the caller
     #[arg(long)]
     pub(crate) caller: Option<String>,
-    /// The server in the config; `call.begin` has it
+    /// Name of the server in the config; only `call.begin` records contain it
     #[arg(long)]
     pub(crate) server: Option<String>,
-    /// What was decided
+    /// Decision
     #[arg(long, value_parser = ["allow", "deny", "accept", "reject", "forget"])]
     pub(crate) decision: Option<String>,
-    /// Text that stands in the line
+    /// Text that the record contains
     #[arg(long)]
     pub(crate) text: Option<String>,
-    /// Only what is not older, such as 30m, 12h or 7d
+    /// Only records of this last period, such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) since: Option<Duration>,
-    /// Read all segments; the index could be made to hide a record
+    /// Read all segments without the index, which could be tampered with to hide a record
     #[arg(long)]
     pub(crate) no_index: bool,
-    /// The records as they stand, one JSON object a line
+    /// Print the raw records, one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// A form of another system.
+/// Output format of `toolgate audit export`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum Form {
-    /// The records as they stand
+    /// The raw records
     Jsonl,
-    /// Export requests of OpenTelemetry logs in JSON
+    /// OpenTelemetry log export requests in JSON
     Otlp,
-    /// API Activity of OCSF
+    /// OCSF API Activity
     Ocsf,
     /// CEF
     Cef,
 }
 
-/// The command line of this process. A wrong one ends it with exit code 2, `--help` and `--version` with 0.
+/// Parses the command line of this process. Wrong usage exits with code 2, `--help` and `--version` with 0.
 pub(crate) fn parse() -> Cli {
     Cli::of(std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
 impl Cli {
-    /// A command line, the name of the program first.
+    /// Parses a command line, the name of the program first.
     ///
     /// # Errors
-    /// It is wrong, or asks for help or the version.
+    /// The usage is wrong, or it asks for help or the version.
     fn of<T: Into<OsString> + Clone>(
         words: impl IntoIterator<Item = T>,
     ) -> Result<Cli, clap::Error> {
         let cli = Cli::try_parse_from(words)?;
         let conflict = |text| Err(Cli::command().error(ErrorKind::ArgumentConflict, text));
         match &cli.command {
-            // `toolgate --stdio inbox` would drop the option without a word.
+            // Without this check, `toolgate --stdio inbox` would silently ignore the option.
             Some(_) if cli.serve != Serve::default() => conflict(
                 "--listen and --stdio stand before a command; write them after it, as in: toolgate serve --stdio",
             ),
@@ -396,7 +400,7 @@ impl Cli {
         }
     }
 
-    /// The options of `serve`, with the word or without it.
+    /// Returns the options of `serve`, also if the command is omitted.
     pub(crate) fn serve_options(&self) -> &Serve {
         match &self.command {
             Some(Command::Serve(serve)) => serve,
@@ -437,7 +441,7 @@ fn tool(text: &str) -> Result<String, String> {
     }
 }
 
-/// The text stays as it is: numbers and the order of keys reach the tool unchanged.
+/// Checks that the text is a JSON object. It is passed on unchanged, so numbers and the order of keys are preserved.
 fn object(text: &str) -> Result<String, String> {
     let parsed: Result<&serde_json::value::RawValue, _> = serde_json::from_str(text);
     match parsed {

@@ -1,4 +1,4 @@
-//! The commands: what runs here, and what is asked of the gateways that run.
+//! Commands: some run in this process, others are sent to the running gateways.
 
 mod audit;
 mod check;
@@ -34,11 +34,11 @@ use std::{
 };
 use toolgate::{visible, visible_line};
 
-/// Why a command did not do what it should.
+/// Failure of a command.
 pub(crate) enum Failed {
-    /// It was told something that makes no sense: exit code 2.
+    /// Wrong usage or invalid config: exit code 2.
     Usage(String),
-    /// It could not: exit code 1.
+    /// The command failed: exit code 1.
     Work(String),
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     }
 }
 
-/// Words that may be foreign, for stderr: what follows their first line is indented, so that none of it reads as ours.
+/// Escapes a message that may contain untrusted text for stderr. Indented continuation lines cannot pass for our own.
 fn told(text: &str) -> String {
     visible(text).replace('\n', "\n  ")
 }
@@ -135,7 +135,7 @@ fn usage(error: ConfigError) -> Failed {
     Failed::Usage(error.to_string())
 }
 
-/// Starts the gateway. `words` and `command` are what a host would start to get the same over stdio.
+/// Starts the gateway. `words` and `command` are the command line for a host that starts the same gateway over stdio.
 fn start(
     mut config: Config,
     options: &Options,
@@ -146,14 +146,14 @@ fn start(
     let said = config.listen;
     if let Some(listen) = options.listen {
         config.listen = listen;
-        // The listener of the command line may be among the servers too.
+        // The listen address of the command line may also be one of the servers.
         config.leave_out_own_entries().map_err(usage)?;
     }
     if !options.stdio {
         config.check_listen().map_err(usage)?;
     }
     crate::nesting::check(&config.source).map_err(Failed::Usage)?;
-    // As `check` does: what the environment lacks is a wrong config.
+    // As in `check`: a missing environment variable makes the config invalid.
     config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;
     for note in &config.notes {
@@ -200,7 +200,7 @@ fn demo_server() -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Asks for one thing by its id, at whichever gateway knows it.
+/// Sends an action on one id to the gateway that knows it.
 fn one(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
     Gateways::find(data)?.ask_any(action, with)?;
     Ok(ExitCode::SUCCESS)
@@ -234,7 +234,7 @@ fn console(gateways: &Gateways, name: &str) -> Result<ExitCode> {
     print(&format!("{}\n", link["link"].as_str().unwrap_or_default()))
 }
 
-/// Ends all browser sessions, through the gateways or, where none runs, in the state itself.
+/// Ends all console sessions, through the gateways or, if none runs, directly in the stored state.
 fn revoke_console(data: &Path) -> Result<ExitCode> {
     let Ok(gateways) = Gateways::find(data) else {
         let state = here::state(data)?;
@@ -255,7 +255,7 @@ fn revoked_text(sessions: u64) -> String {
     format!("ended {sessions} browser sessions; `toolgate console` prints a fresh link\n")
 }
 
-/// What all gateways answer, joined.
+/// Joins the lists of all gateways.
 fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
     let answers = gateways.ask_all(action, &json!({}))?;
     let lists = answers.into_iter().map(|answer| match answer {
@@ -315,7 +315,7 @@ fn inbox(gateways: &Gateways) -> Result<ExitCode> {
     print(&text)
 }
 
-/// Writes to stdout what was asked for. A reader that went away is no fault.
+/// Writes output to stdout. A closed pipe is not an error.
 fn print(text: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -1,11 +1,12 @@
-//! Recorded calls, judged once more by a config: `toolgate explain --history`.
+//! Evaluation of recorded calls under another config: `toolgate explain --history`.
 //!
-//! - `recorded`: a call as the record has it, and what was decided then.
-//! - `replay`: what a config says to it, as far as that can be said.
-//! - `tally`: what is counted, and how it is shown.
+//! - `recorded`: a call from the audit log, and its decision at the time.
+//! - `replay`: the decision under a config, as far as it can be determined.
+//! - `tally`: counts and their output.
 //!
-//! What stands only for a moment is left out on both sides: rates, freezes, pins that wait, what runs. Nothing is
-//! called, and nothing is written.
+//! Transient state is ignored on both sides: rates, freezes, pending pins, running calls. Nothing is called, and
+//! nothing is
+//! written.
 
 mod recorded;
 mod replay;
@@ -17,21 +18,21 @@ use std::{collections::HashSet, io, path::Path, time::SystemTime};
 pub(crate) use tally::Tally;
 use toolgate_journal::read::Follower;
 
-/// Which calls.
+/// Filter for recorded calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted<'a> {
-    /// Not older than this, in microseconds since 1970.
+    /// Earliest time in microseconds since 1970.
     pub(crate) since: u64,
-    /// Only of this full name.
+    /// Full name of the item.
     pub(crate) tool: Option<&'a str>,
-    /// Only of this caller.
+    /// Name of the caller.
     pub(crate) caller: Option<&'a str>,
 }
 
-/// Judges the recorded calls of a folder of chains.
+/// Evaluates the recorded calls of a directory of chains.
 ///
 /// # Errors
-/// The record cannot be read.
+/// The audit log cannot be read.
 pub(crate) async fn judge(dir: &Path, wanted: &Wanted<'_>, by: &Stored) -> io::Result<Tally> {
     let now = crate::board::millis(SystemTime::now()).saturating_mul(1000);
     let (mut tally, mut seen) = (Tally::default(), HashSet::new());
@@ -41,14 +42,14 @@ pub(crate) async fn judge(dir: &Path, wanted: &Wanted<'_>, by: &Stored) -> io::R
         if lines.is_empty() {
             return Ok(tally);
         }
-        // What comes while this runs is left out, so that it ends.
+        // Records written meanwhile are ignored, so that this ends.
         let meant = |ts: u64| (wanted.since..=now).contains(&ts);
         for line in lines.iter().filter(|line| meant(line.ts)) {
             let Some(call) = Recorded::read(&line.event, line.ts, &line.fields) else {
                 continue;
             };
             let is_caller = wanted.caller.is_none_or(|name| call.caller.name() == name);
-            // The rounds of a call are one call.
+            // All rounds of a call count as one.
             if !is_caller || !seen.insert((line.chain.clone(), call.id.clone())) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What a client is told at its opening of how to use it all: the words of the servers that it may use.
+//! Server instructions for clients: the instructions of all servers that a caller may use.
 
 use futures_util::FutureExt;
 use std::{
@@ -8,12 +8,12 @@ use std::{
 use toolgate::{About, Caller, Catalog, ItemKind, List, Rule, Service, edge::Instructs};
 use toolgate_policy::{Access, pins::hidden};
 
-/// The words of the servers of which a caller sees anything. Asks no server, so no opening waits for one.
+/// Instructions of the servers with an item visible to the caller. Contacts no server, so initialization never waits.
 pub(crate) struct Instructions {
-    /// What is known of all, cleaned.
+    /// Cached and sanitized lists of all servers.
     pub(crate) known: Arc<dyn Service>,
     pub(crate) access: Access,
-    /// The longest text, in bytes.
+    /// Maximum size of the text in bytes.
     pub(crate) most: usize,
 }
 
@@ -21,7 +21,7 @@ impl Instructions {
     fn catalogs(&self, caller: &Caller) -> Vec<Catalog> {
         let list = |kind| self.known.list(List::all(caller.clone(), kind));
         let lists = ItemKind::ALL.into_iter().map(list);
-        // Nothing that is known has to be waited for.
+        // Cached lists are ready at once.
         let known = lists.filter_map(|list| list.now_or_never());
         known.filter_map(Result::ok).collect()
     }
@@ -43,14 +43,14 @@ impl Instructs for Instructions {
             None => !seen.is_empty(),
         };
         let all = catalogs.iter().flat_map(|catalog| catalog.about());
-        // Each list of a server carries the same words.
+        // Each list of a server carries the same text.
         let words: BTreeSet<String> = all.filter(of_seen).map(About::to_string).collect();
         let words: Vec<String> = words.into_iter().collect();
         (!words.is_empty() && self.most > 0).then(|| cut(words.join("\n\n"), self.most))
     }
 }
 
-/// The text up to so many bytes, with a sign where it is cut.
+/// Truncates a text to a number of bytes and marks the cut.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         let end = (0..=most).rev().find(|at| text.is_char_boundary(*at));

@@ -1,102 +1,102 @@
-//! What a person decides on the command line.
+//! Decisions on the command line: approvals, grants and freezes.
 
 use super::object;
 use clap::{Args, Subcommand};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// `toolgate approve`.
+/// Options of `toolgate approve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Approve {
-    /// Which call, as `toolgate inbox` shows it
+    /// Id of the call, as `toolgate inbox` shows it
     pub(crate) id: String,
-    /// Allow it with these arguments instead, a JSON object
+    /// Approve the call with these arguments instead, a JSON object
     #[arg(long, value_name = "JSON", value_parser = object, conflicts_with = "remember")]
     pub(crate) edit: Option<String>,
-    /// Allow calls of this tool by this caller for a while
+    /// Also approve later calls of this tool by this caller
     #[arg(long)]
     pub(crate) remember: bool,
-    /// For how long, such as 30m, 8h or 7d; 8 hours unless it or the config says so
+    /// Remember it for this time, such as 30m, 8h or 7d; by default 8 hours or as configured
     #[arg(long = "for", value_name = "TIME", requires = "remember", conflicts_with = "until", value_parser = span)]
     pub(crate) lasts: Option<Duration>,
-    /// Until the end of this day, or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
+    /// Remember it until the end of this day or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
     #[arg(long, value_name = "DATE", requires = "remember", value_parser = date)]
     pub(crate) until: Option<SystemTime>,
-    /// How often
+    /// Maximum number of calls
     #[arg(long, value_name = "N", requires = "remember", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) uses: Option<u64>,
-    /// Only calls that fit this condition in CEL, such as 'args.path.startsWith("/srv/")'
+    /// Only calls that match this CEL condition, such as 'args.path.startsWith("/srv/")'
     #[arg(long, value_name = "CEL", requires = "remember")]
     pub(crate) when: Option<String>,
-    /// Whoever calls, not this caller only
+    /// All callers, not only this one
     #[arg(long, requires = "remember")]
     pub(crate) all_callers: bool,
 }
 
-/// `toolgate grants`.
+/// Commands of `toolgate grants`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Grants {
-    /// List them, with their last use
+    /// List remembered approvals with their last use
     List,
-    /// Withdraw one, or all
+    /// Revoke one remembered approval, or all
     Revoke {
-        /// Which one, as `toolgate grants list` shows it
+        /// Id of the approval, as `toolgate grants list` shows it
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<String>,
-        /// All of them
+        /// Revoke all
         #[arg(long)]
         all: bool,
     },
 }
 
-/// `toolgate freeze`.
+/// Commands of `toolgate freeze`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Freeze {
-    /// Whatever a caller does
+    /// Freeze all calls of a caller
     Caller {
-        /// Its name, as `toolgate calls` shows it
+        /// Name of the caller, as `toolgate calls` shows it
         name: String,
-        /// Why; callers read it
+        /// Reason, which callers receive
         #[arg(long, value_name = "REASON")]
         reason: Option<String>,
     },
-    /// Whatever is done with a server
+    /// Freeze all calls to a server
     Server {
-        /// Its id in the config
+        /// Name of the server in the config
         id: String,
-        /// Why; callers read it
+        /// Reason, which callers receive
         #[arg(long, value_name = "REASON")]
         reason: Option<String>,
     },
-    /// Everything
+    /// Freeze all calls
     All {
-        /// Why; callers read it
+        /// Reason, which callers receive
         #[arg(long, value_name = "REASON")]
         reason: Option<String>,
     },
-    /// List what is frozen
+    /// List the active freezes
     List,
 }
 
-/// `toolgate thaw`.
+/// Commands of `toolgate thaw`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Thaw {
-    /// What a caller does
+    /// Lift the freeze of a caller
     Caller {
-        /// Its name
+        /// Name of the caller
         name: String,
     },
-    /// What is done with a server
+    /// Lift the freeze of a server
     Server {
-        /// Its id in the config
+        /// Name of the server in the config
         id: String,
     },
-    /// The freeze of everything; those of single callers and servers stay
+    /// Lift the freeze of everything; freezes of single callers and servers stay
     All,
 }
 
-/// What is frozen or thawed, in the words of the gateway.
+/// Target of a freeze or thaw, as the control protocol names it.
 pub(crate) trait What {
-    /// `all`, `caller NAME` or `server ID`; `None` where only a list is wanted.
+    /// Returns `all`, `caller NAME` or `server ID`; `None` for the list command.
     fn what(&self) -> Option<String>;
 }
 
@@ -122,7 +122,7 @@ impl What for Thaw {
 }
 
 impl Freeze {
-    /// Why.
+    /// Returns the reason of the freeze, if given.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Freeze::Caller { reason, .. }
@@ -133,10 +133,10 @@ impl Freeze {
     }
 }
 
-/// What a time may be away: 100 years.
+/// Maximum distance of a time from now: 100 years.
 const LONGEST: Duration = Duration::from_secs(36_525 * 24 * 3600);
 
-/// `30m`, `8h`, `7d`.
+/// Parses a duration such as `30m`, `8h` or `7d`.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no time; write 30m, 8h or 7d");
     let unit = match text.chars().last() {
@@ -154,7 +154,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
     span.ok_or_else(|| format!("{text:?} is more than 100 years; write a shorter time"))
 }
 
-/// `2027-01-31` (its end) or `2027-01-31T18:00`, in UTC.
+/// Parses `2027-01-31` (the end of the day) or `2027-01-31T18:00`, in UTC.
 pub(super) fn date(text: &str) -> Result<SystemTime, String> {
     let wrong = || format!("{text:?} is no date; write 2027-01-31 or 2027-01-31T18:00 (UTC)");
     let (day, time) = match text.trim_end_matches('Z').split_once('T') {
@@ -175,14 +175,14 @@ pub(super) fn date(text: &str) -> Result<SystemTime, String> {
     }
 }
 
-/// The minutes of `18:00`.
+/// Returns the minutes since midnight of a time such as `18:00`.
 fn minutes(time: &str) -> Option<u64> {
     let (hours, minutes) = time.split_once(':')?;
     let (hours, minutes) = (number(hours, 2, 0..=23)?, number(minutes, 2, 0..=59)?);
     Some(hours * 60 + minutes)
 }
 
-/// The days from 1970-01-01 to a day.
+/// Returns the days from 1970-01-01 to a date.
 fn days(day: &str) -> Option<u64> {
     let mut parts = day.split('-');
     let mut part = |digits, range| number(parts.next()?, digits, range);

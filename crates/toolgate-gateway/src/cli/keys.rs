@@ -1,95 +1,96 @@
-//! `toolgate keys`: the callers that show a key.
+//! `toolgate keys`: API keys of callers.
 
 use super::decide::{date, span};
 use clap::{Args, Subcommand};
 use std::time::{Duration, SystemTime};
 
-/// What is to be done with the keys of callers.
+/// Commands of `toolgate keys`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Keys {
-    /// Make a key and print it, this once
+    /// Create an API key and print it; it is shown only once
     ///
-    /// Its caller is called key:NAME in rules, in the record and in the console. Without an end it opens until it is
-    /// revoked.
+    /// The name of its caller in rules, audit records and the console is key:NAME. Without --expires or --until, the
+    /// key is valid until you revoke it.
     Create {
-        /// Whom it is for: 1 to 64 letters, digits, '.', '_', '-' and '@'
+        /// Name of the caller: 1 to 64 letters, digits, '.', '_', '-' and '@'
         #[arg(value_parser = new_name)]
         name: String,
         #[command(flatten)]
         end: End,
     },
-    /// Make another key for a name that has one, and print it, this once
+    /// Replace the API key of a name and print the new one; it is shown only once
     ///
-    /// Rules, approvals and sign-ins of key:NAME stay. The old key opens nothing new, and the streams end on which its
-    /// client hears what changes; calls that run or wait for a person go on to their answers. To stop those, too, use
-    /// `toolgate keys revoke`. The new key ends when the old one would have, unless another end is given.
+    /// Rules, approvals and credentials of key:NAME stay valid. New requests with the old key are rejected, and its
+    /// notification streams are closed. Running and pending calls complete; to cancel them as well, use `toolgate keys
+    /// revoke`. Unless you pass --expires or --until, the new key inherits the old expiry.
     Rotate {
-        /// Whose it is, as `toolgate keys list` shows it
+        /// Name of the key, as `toolgate keys list` shows it
         name: String,
-        /// For how long the old key opens yet, such as 1h, and no longer than the new one; without it, it opens nothing new from now on
+        /// Accept the old key for this time, such as 1h, but not longer than the new key; by default it is rejected at
+        /// once
         #[arg(long, value_name = "TIME", value_parser = span)]
         keep_old: Option<Duration>,
         #[command(flatten)]
         end: End,
     },
-    /// Put off when a key ends
+    /// Extend the validity of an API key
     Extend {
-        /// Whose it is, as `toolgate keys list` shows it
+        /// Name of the key, as `toolgate keys list` shows it
         name: String,
         #[command(flatten)]
         end: NewEnd,
     },
-    /// List the keys, without the keys themselves
+    /// List the API keys, without their values
     List {
-        /// One JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Withdraw a key: what it opened ends at once
+    /// Revoke an API key and end its sessions, streams and calls at once
     Revoke {
-        /// Whose it is, as `toolgate keys list` shows it
+        /// Name of the key, as `toolgate keys list` shows it
         name: String,
     },
 }
 
-/// When a key ends.
+/// Optional expiry of an API key.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct End {
-    /// For how long it opens, such as 12h or 90d
+    /// Valid for this time, such as 12h or 90d
     #[arg(long, value_name = "TIME", conflicts_with = "until", value_parser = span)]
     expires: Option<Duration>,
-    /// Until the end of this day, or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
+    /// Valid until the end of this day or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
     #[arg(long, value_name = "DATE", value_parser = date)]
     until: Option<SystemTime>,
 }
 
-/// The same, where one has to be given.
+/// Required expiry of an API key.
 #[derive(Args, Clone, Debug)]
 #[group(required = true)]
 pub(crate) struct NewEnd {
-    /// For how long it opens from now on, such as 12h or 90d
+    /// Valid for this time from now on, such as 12h or 90d
     #[arg(long, value_name = "TIME", conflicts_with = "until", value_parser = span)]
     expires: Option<Duration>,
-    /// Until the end of this day, or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
+    /// Valid until the end of this day or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
     #[arg(long, value_name = "DATE", value_parser = date)]
     until: Option<SystemTime>,
 }
 
 impl End {
-    /// The time, where one is given.
+    /// Returns the expiry, if given.
     pub(crate) fn time(&self) -> Option<SystemTime> {
         time(self.expires, self.until)
     }
 }
 
 impl NewEnd {
-    /// The time.
+    /// Returns the expiry; `None` if it is too far away.
     pub(crate) fn time(&self) -> Option<SystemTime> {
         time(self.expires, self.until)
     }
 }
 
-/// A name as it is made: it is not yet that of a caller.
+/// Checks the name of a new key, which has no `key:` prefix.
 fn new_name(text: &str) -> Result<String, String> {
     match text.strip_prefix("key:") {
         Some(name) => Err(format!(
@@ -99,7 +100,7 @@ fn new_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// What is too far away for the clock has no end.
+/// Returns the expiry. A time beyond the range of the clock counts as none.
 fn time(expires: Option<Duration>, until: Option<SystemTime>) -> Option<SystemTime> {
     let span = expires.map(|span| SystemTime::now().checked_add(span));
     span.flatten().or(until)

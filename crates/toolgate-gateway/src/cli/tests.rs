@@ -16,7 +16,7 @@ fn the_definition_is_sound() {
     Cli::command().debug_assert();
 }
 
-/// These lines are in scripts and in the configs of hosts: changing one breaks them.
+/// Scripts and the configs of hosts contain these command lines; a change breaks them.
 #[test]
 fn the_contract() {
     for words in [

@@ -1,4 +1,4 @@
-//! `toolgate audit`: reads the record; it needs no gateway that runs.
+//! `toolgate audit`: access to the audit log without a running gateway.
 
 mod export;
 mod forms;
@@ -21,10 +21,10 @@ use toolgate_journal::{
     verify::{Check, Verdict},
 };
 
-/// The exit code of a verification that found nothing wrong and lacks something that could show it.
+/// Exit code of a verification that found no damage but lacks evidence.
 const CANNOT_TELL: u8 = 3;
 
-/// Does one of the things that can be done with the record in a data directory.
+/// Runs an audit command on a data directory.
 pub(super) fn run(place: &Place<'_>, data: &Path, audit: &Audit) -> Result<ExitCode> {
     let dir = data.join("audit");
     match audit {
@@ -48,7 +48,7 @@ pub(super) fn run(place: &Place<'_>, data: &Path, audit: &Audit) -> Result<ExitC
     }
 }
 
-/// That long ago, in microseconds since 1970.
+/// Returns the time of a period's start in microseconds since 1970.
 pub(super) fn since(back: Duration) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let then = now.unwrap_or_default().saturating_sub(back);
@@ -85,13 +85,13 @@ fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
     })
 }
 
-/// Text of several lines; a name in it cannot steer the terminal.
+/// Escapes control characters in text of several lines.
 fn visible_lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(visible).collect();
     lines.join("\n")
 }
 
-/// Records that the operator knows of the damage that starts and checkpoints found, and prints it.
+/// Acknowledges the reported damage: prints it and writes an audit record for each notice.
 fn acknowledge(place: &Place<'_>, data: &Path, dir: &Path) -> Result<ExitCode> {
     let open = notices(dir).map_err(unreadable(dir))?;
     if open.is_empty() {

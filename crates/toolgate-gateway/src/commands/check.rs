@@ -1,4 +1,4 @@
-//! `toolgate check`: what is wrong with a config, and what in it does nothing.
+//! `toolgate check`: validation of a config and a search for rules without effect.
 
 use super::{
     Failed, Place, Result,
@@ -26,11 +26,11 @@ use toolgate::{
 use toolgate_guardian::Guardian;
 use toolgate_wire::room::Room;
 
-/// Names that a line lists at most.
+/// Maximum number of names in one line.
 const MOST: usize = 8;
 
-/// Checks a config. Exit code 0 where it can be used, 2 where it is wrong; 1 where a server could not be asked, or, if
-/// that is wanted, where there is something to tell.
+/// Checks a config. Exit code: 0 the config is valid, 1 a server could not be contacted or, with `--strict`, there is
+/// something to report, 2 the config is invalid.
 pub(super) fn run(place: &Place<'_>, wanted: &Check) -> Result<ExitCode> {
     let config = place.config()?;
     config.check_listen().map_err(usage)?;
@@ -75,18 +75,18 @@ pub(super) fn run(place: &Place<'_>, wanted: &Check) -> Result<ExitCode> {
     })
 }
 
-/// What there is to tell.
+/// Findings of the check.
 #[derive(Default)]
 struct Found {
-    /// What does nothing.
+    /// Settings without effect.
     notes: Vec<String>,
-    /// What was not checked.
+    /// Parts that were not checked.
     open: Vec<String>,
-    /// What could not be.
+    /// Parts that could not be checked.
     failed: Vec<String>,
 }
 
-/// What is stored, or why that cannot be read.
+/// Opens the stored definitions, or returns why they cannot be read.
 fn stored(config: &Config, place: &Place<'_>) -> std::result::Result<Stored, String> {
     let said = |failed: Failed| match failed {
         Failed::Usage(text) | Failed::Work(text) => text,
@@ -96,7 +96,7 @@ fn stored(config: &Config, place: &Place<'_>) -> std::result::Result<Stored, Str
     runtime.block_on(Stored::open(config.clone(), &data, Which::Last))
 }
 
-/// What gateways saw of the servers.
+/// Returns the items of the servers from the stored definitions.
 fn seen(
     config: &Config,
     stored: &std::result::Result<Stored, String>,
@@ -122,7 +122,7 @@ fn seen(
     offered
 }
 
-/// What the servers offer now: they are started, asked once, and ended.
+/// Starts the servers, lists their items once, and stops them.
 fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
     let guardian =
         Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
@@ -131,14 +131,14 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
         let supervisor = Supervisor::new(Arc::new(guardian));
         let room = Room::new(config.limits.memory_bytes);
         let specs = stack::specs(config, &room, &signing_in::folder(data), (&How::default(), None));
-        // Each server has the time that it may take to start.
+        // Each server may use its full start timeout.
         let specs = specs.into_iter().map(|spec| ServerSpec { list_wait: spec.start, ..spec });
         let leases = supervisor.lease(specs.collect());
         let servers = stack::aggregate(config, &leases)?;
         let servers = servers.wait(stack::longest_start(config));
         let servers = stack::checked(config, Arc::new(servers));
         supervisor.take(leases);
-        // Each list has a bound of its own, and so has the end.
+        // Each list has its own timeout, and so has the shutdown.
         let list = |kind| servers.list(List::all(Caller::new("toolgate"), kind));
         let lists = join_all(ItemKind::ALL.map(list)).await;
         let status = supervisor.status();
@@ -156,7 +156,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
                 names.or_default().push(name);
             }
         }
-        // What callers get is less than what the server has: that is for `--strict`.
+        // Removed or changed definitions are findings for `--strict`; repairs are not.
         let less = |note: &&DefinitionNote| {
             !matches!(note.note.action, NoteAction::Repaired | NoteAction::PartlyChecked)
         };
@@ -192,7 +192,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
     Ok(offered?)
 }
 
-/// Grants for what is not there, and pins of what is there no more.
+/// Reports grants for missing servers or tools, and pins of items that no longer exist.
 fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -> Vec<String> {
     let mut notes = Vec::new();
     for grant in stored.valid_grants() {

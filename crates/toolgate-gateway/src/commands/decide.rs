@@ -1,4 +1,4 @@
-//! What a person decides: approvals, grants, freezes.
+//! Decisions of a person: approvals, grants and freezes.
 
 use super::{Result, all, one, print};
 use crate::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate::visible_line;
 
-/// `toolgate approve`.
+/// Runs `toolgate approve`.
 pub(super) fn approve(data: &Path, approve: &Approve) -> Result<ExitCode> {
     let lasts = approve.lasts.map(|span| SystemTime::now() + span);
     let remember = approve.remember.then(|| {
@@ -33,20 +33,20 @@ pub(super) fn approve(data: &Path, approve: &Approve) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `toolgate deny`.
+/// Runs `toolgate deny`.
 pub(super) fn deny(data: &Path, id: &str, reason: &str) -> Result<ExitCode> {
     let with = json!({"id": id, "reason": reason});
     told(data, "deny", &with, &format!("denied: {id}"))
 }
 
-/// Has it done, and says so.
+/// Sends an action and prints a confirmation.
 fn told(data: &Path, action: &str, with: &Value, words: &str) -> Result<ExitCode> {
     let code = one(data, action, with)?;
     eprintln!("{}", visible_line(words));
     Ok(code)
 }
 
-/// `toolgate grants`.
+/// Runs `toolgate grants`.
 pub(super) fn grants(data: &Path, grants: &Grants) -> Result<ExitCode> {
     match grants {
         Grants::List => list(data),
@@ -58,7 +58,7 @@ pub(super) fn grants(data: &Path, grants: &Grants) -> Result<ExitCode> {
     }
 }
 
-/// `toolgate freeze`.
+/// Runs `toolgate freeze`.
 pub(super) fn freeze(data: &Path, freeze: &Freeze) -> Result<ExitCode> {
     match freeze.what() {
         Some(what) => {
@@ -69,7 +69,7 @@ pub(super) fn freeze(data: &Path, freeze: &Freeze) -> Result<ExitCode> {
     }
 }
 
-/// `toolgate thaw`.
+/// Runs `toolgate thaw`.
 pub(super) fn thaw(data: &Path, thaw: &Thaw) -> Result<ExitCode> {
     let what = thaw.what();
     let words = format!("thawed: {}", what.as_deref().unwrap_or_default());
@@ -133,7 +133,7 @@ fn frozen(data: &Path) -> Result<ExitCode> {
     print(&freezes.iter().map(line).collect::<String>())
 }
 
-/// Each of them once: all processes of a data directory know the same.
+/// Removes duplicates: all gateways of a data directory return the same entries.
 pub(super) fn distinct(list: Vec<Value>, key: &str) -> Vec<Value> {
     let mut seen: Vec<Value> = Vec::new();
     for one in list {

@@ -1,4 +1,4 @@
-//! `toolgate explain`: what would become of a call.
+//! `toolgate explain`: dry run of a call.
 
 use super::{Failed, Place, Result, print};
 use crate::{
@@ -14,12 +14,13 @@ use serde_json::json;
 use std::{path::Path, process::ExitCode, time::Duration};
 use toolgate::Caller;
 
-/// Asks the running gateways, of which the first that knows the tool answers. Where none runs, or another config is
-/// asked, the config and what is stored answer.
+/// Asks the running gateways; the first that knows the tool answers. If none runs, or if another config is given, uses
+/// the
+/// config and the stored definitions.
 pub(super) fn run(place: &Place<'_>, wanted: &Explain) -> Result<ExitCode> {
     if place.config.is_none() && wanted.history.is_none() {
         let data = place.data()?;
-        // To look for gateways makes the place of their sockets.
+        // Only look for gateways in an existing directory: the lookup creates the directory of their sockets.
         let gateways = data.is_dir().then(|| Gateways::any(&data)).transpose()?;
         if let Some(gateways) = gateways.flatten() {
             return live(&gateways, wanted);
@@ -34,7 +35,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Explain) -> Result<ExitCode> {
     }
 }
 
-/// What the recorded calls of so long would come to under a config.
+/// Evaluates the recorded calls of a period under a config.
 fn past(config: Config, data: &Path, wanted: &Explain, back: Duration) -> Result<ExitCode> {
     let from = source(&config);
     let which = history::Wanted {
@@ -100,7 +101,7 @@ fn stored(config: Config, data: &Path, wanted: &Explain, tool: &str) -> Result<E
     print(&explained::text(&way, &from))
 }
 
-/// Where the duties are asked.
+/// Creates the runtime that evaluates the policy.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     Ok(runtime.enable_all().build().map_err(|e| e.to_string())?)

@@ -1,4 +1,4 @@
-//! Work on a data directory itself, where no gateway runs that could do it, with a record as a gateway would write it.
+//! Changes to a data directory without a running gateway, with the same audit records as a gateway would write.
 
 use super::{Failed, Place, Result, explain::runtime};
 use crate::serve::warn_of_damage;
@@ -9,7 +9,7 @@ use toolgate_journal::{
 };
 use toolgate_policy::{Recorder, for_record, keys::Keys};
 
-/// Works on the keys.
+/// Opens the API keys and runs the given work.
 pub(super) fn keys<T>(
     place: &Place<'_>,
     data: &Path,
@@ -24,13 +24,13 @@ pub(super) fn keys<T>(
     done.map_err(Failed::Work)
 }
 
-/// What is kept of keys, approvals and freezes.
+/// Opens the stored state of keys, approvals and freezes.
 pub(super) fn state(data: &Path) -> Result<State> {
     let state = State::open(data.join("state"), StateLimits::default());
     state.map_err(|e| Failed::Work(format!("cannot open the state: {}", e.detail())))
 }
 
-/// Writes down what has happened.
+/// Appends an audit record.
 pub(super) fn record(place: &Place<'_>, data: &Path, entry: Entry) -> Result<()> {
     let journal = journal(place, data)?;
     let written = runtime()?.block_on(journal.append(for_record(entry)));
@@ -38,7 +38,7 @@ pub(super) fn record(place: &Place<'_>, data: &Path, entry: Entry) -> Result<()>
     written.map(drop).map_err(|e| Failed::Work(e.to_string()))
 }
 
-/// The record, kept as the config says, where one can be read.
+/// Opens the audit log with the options of the config, or with the defaults if the config cannot be read.
 fn journal(place: &Place<'_>, data: &Path) -> Result<Journal> {
     let config = place.config().ok();
     let audit = config.as_ref().map(|config| config.audit.clone());

@@ -1,4 +1,4 @@
-//! `toolgate keys`: the callers that show a key. Where no gateway runs, the data directory is written here.
+//! `toolgate keys`: API keys of callers. Without a running gateway, this process changes the data directory itself.
 
 use super::{Failed, Place, Result, here, print};
 use crate::{
@@ -26,7 +26,7 @@ use toolgate_policy::{
     keys::{KeyView, Keys, NewKey},
 };
 
-/// Does what is asked of the keys of a data directory.
+/// Runs a key command on a data directory.
 pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     let data = &place.data()?;
     let work = Work { place, data };
@@ -43,19 +43,19 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     }
 }
 
-/// `ci` of `key:ci`, as the list shows it.
+/// Removes the `key:` prefix that the list shows.
 fn bare(name: &str) -> &str {
     name.strip_prefix("key:").unwrap_or(name)
 }
 
-/// Where it is done.
+/// Context of a key command.
 struct Work<'a> {
     place: &'a Place<'a>,
     data: &'a Path,
 }
 
 impl Work<'_> {
-    /// Has a gateway do it, or does it here.
+    /// Sends an action to a running gateway, or runs it in this process if there is none.
     fn done(
         &self,
         action: &str,
@@ -76,12 +76,12 @@ impl Work<'_> {
     fn create(&self, name: &str, expires: Option<SystemTime>) -> Result<ExitCode> {
         let with = json!({"name": name, "expires": expires.map(millis)});
         let made = self.done("keys/create", &with, async |keys, journal, who| {
-            // Where no config can be read, that is told by what needs it.
+            // An unreadable config is reported by the commands that need it.
             let limits = self.place.config().map(|config| config.limits);
             let most = limits.unwrap_or_default().caller_keys;
             let made = keys.create(name, expires, who, most).await;
             let made = made.map_err(|error| key_words(&error))?;
-            // One of that name may have expired before, and what was granted for it is not for this one.
+            // An expired key of that name may have left credentials, which the new key must not use.
             match self.forget(name, journal, who).await {
                 Ok(_) => Ok(json!({"key": made.reveal()})),
                 Err(why) => Err(callers::unmade(keys, name, who, &why).await),
@@ -101,7 +101,7 @@ impl Work<'_> {
     ) -> Result<ExitCode> {
         let keep = keep.unwrap_or_default();
         let left = expires.map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
-        // To the minute: a moment has passed since it was read.
+        // Allow a minute: some time has passed since the expiry was computed.
         if left.is_some_and(|left| keep > left + Duration::from_secs(59)) {
             let why = "the new key would end before the old one, which ends with it; give a shorter --keep-old or a later end";
             return Err(Failed::Usage(why.to_owned()));
@@ -147,7 +147,7 @@ impl Work<'_> {
             revoked.map_err(|error| key_words(&error))?;
             let forgotten = self.forget(name, journal, who).await;
             let forgotten = forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
-            // Who granted it, is told where a config says how.
+            // Revoke the credentials at their issuers if the config can be read.
             if let Ok(config) = self.place.config() {
                 give_back(&config, &folder(self.data), &forgotten, None).await;
             }
@@ -156,7 +156,7 @@ impl Work<'_> {
         print(&revoked(name, &done))
     }
 
-    /// Forgets what was granted for a key, which is recorded.
+    /// Deletes the credentials of a key and records each deletion.
     async fn forget(
         &self,
         name: &str,
@@ -167,7 +167,7 @@ impl Work<'_> {
         let caller = format!("key:{name}");
         for server in callers::servers(&forgotten) {
             let entry = sign_in(server, Some(&caller), "signed_out", who);
-            // It has happened; who cannot write the record was told so before.
+            // The deletion has happened, and a failing audit log was reported before.
             let _ = journal.append(for_record(entry)).await;
         }
         Ok(forgotten)
@@ -178,7 +178,7 @@ fn shown(made: &Value) -> Result<ExitCode> {
     print(&format!("{}\n", made["key"].as_str().unwrap_or_default()))
 }
 
-/// What ended with a key, as far as the gateway that was asked knows.
+/// Describes what ended with a revoked key, as far as the answering gateway knows.
 fn revoked(name: &str, done: &Value) -> String {
     let count = |key: &str| match done[key].as_u64() {
         None | Some(0) => None,
@@ -201,7 +201,7 @@ fn revoked(name: &str, done: &Value) -> String {
     text
 }
 
-/// Who has a name now, if its key opens.
+/// Returns the generation of a name's valid key.
 pub(super) fn holder(data: &Path, name: &str) -> std::result::Result<Option<u64>, String> {
     match here::state(data) {
         Ok(state) => Ok(Keys::new(Arc::new(Recorder::log()), Arc::new(state)).holder(name)),
@@ -223,7 +223,7 @@ fn list(data: &Path, json: bool) -> Result<ExitCode> {
     print(&keys.iter().map(|key| line(key, now)).collect::<String>())
 }
 
-/// How long it is until a key ends, where that is soon.
+/// Describes the time to a key's expiry, if it is soon.
 pub(super) fn soon(left: Duration) -> Option<String> {
     let hours = left.as_secs() / 3600;
     let words = match hours {

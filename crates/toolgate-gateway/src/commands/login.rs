@@ -1,4 +1,4 @@
-//! `toolgate login`: a person signs in at a server.
+//! `toolgate login`: sign-in of a person to a server with OAuth.
 
 use super::{Failed, Place, Result, explain::runtime, here, keys::holder, print};
 use crate::{
@@ -23,7 +23,7 @@ use toolgate_auth::{
 use toolgate_guardian::Guardian;
 use toolgate_policy::By;
 
-/// Signs in, and keeps what was granted.
+/// Signs in and stores the credentials.
 pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     let open = !wanted.no_browser;
     let for_whom = wanted.caller.as_deref();
@@ -67,7 +67,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     ))
 }
 
-/// What shows who our client is, where it has anything. The keyring is asked by a process of its own.
+/// Returns the client secret or private key, if the client has one. A separate process reads the keyring.
 pub(super) fn secret(config: &Config, at: At<'_>) -> Result<Option<Secret>> {
     let read = match at.address.client.given() {
         None => return Ok(None),
@@ -87,9 +87,9 @@ pub(super) fn secret(config: &Config, at: At<'_>) -> Result<Option<Secret>> {
     })
 }
 
-/// Tells the gateways that run: they record it, and use what was granted, or use it no more, at once. Those that cannot be
-/// reached are named: they take it at their next try, and go on with what they have until it ends. Where none of them knows
-/// the server, it is recorded here. It has happened in any case.
+/// Notifies the running gateways, which record the change and use or drop the credentials at once. Prints the gateways
+/// that cannot be reached: they notice the change at their next attempt. If no gateway knows the server, this process
+/// writes the audit record.
 pub(super) fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: Option<&str>) {
     let (action, state) = match now {
         Now::In => ("servers/signed-in", "signed_in"),
@@ -116,14 +116,14 @@ pub(super) fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: O
     }
 }
 
-/// What somebody did.
+/// Change of a sign-in.
 #[derive(Clone, Copy)]
 pub(super) enum Now {
     In,
     Out,
 }
 
-/// The server and the caller, for a sentence.
+/// Formats server and caller for a sentence.
 pub(super) fn named(id: &str, caller: Option<&str>) -> String {
     match caller {
         None => id.to_owned(),
@@ -131,7 +131,7 @@ pub(super) fn named(id: &str, caller: Option<&str>) -> String {
     }
 }
 
-/// Prints the address, and opens it where there is a browser.
+/// Prints the sign-in URL, and opens it if a browser is available.
 fn show(url: &Url, open: bool) {
     eprintln!(
         "toolgate: sign in here, within 5 minutes:\n  {}",
@@ -155,10 +155,10 @@ fn show(url: &Url, open: bool) {
     }
 }
 
-/// What opens a page: what the person named, else what the system has, where it can show anything.
+/// Returns the program that opens a URL: `BROWSER`, else the system's default if there is a display.
 fn program() -> Option<String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    // A list or a command line is for a shell, and is not read here.
+    // Lists and command lines in `BROWSER` need a shell and are ignored.
     let named = set("BROWSER").filter(|name| !name.contains([':', ' ', '%']));
     let shows =
         cfg!(target_os = "macos") || set("DISPLAY").or_else(|| set("WAYLAND_DISPLAY")).is_some();

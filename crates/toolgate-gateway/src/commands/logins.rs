@@ -1,4 +1,5 @@
-//! `toolgate logins` and `toolgate logout`: what was granted, also for servers that the config has no more, and its end.
+//! `toolgate logins` and `toolgate logout`: stored OAuth credentials, also of servers that the config no longer
+//! contains.
 
 use super::{
     Failed, Place, Result,
@@ -20,7 +21,7 @@ use toolgate_auth::{
     client::{FileStore, Grant, Login, SignedOut, Store},
 };
 
-/// Prints where somebody signed in.
+/// Lists the stored credentials.
 pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
     let grants = signing_in::folder(&place.data()?);
     let config = place.config();
@@ -54,7 +55,7 @@ pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
     print(&shown.collect::<String>())
 }
 
-/// What is kept, without the tokens.
+/// Returns the stored credentials as JSON, without the tokens.
 fn shown(key: &str, grant: &Grant, config: Option<&Config>) -> Value {
     let (server, url, caller) = callers::parts(key);
     json!({
@@ -64,14 +65,14 @@ fn shown(key: &str, grant: &Grant, config: Option<&Config>) -> Value {
     })
 }
 
-/// The server of the config that uses what is kept under this name.
+/// Returns the configured server that uses the credentials with this key.
 fn at<'a>(config: &'a Config, grants: &'a Path, key: &'a str) -> Option<At<'a>> {
     let (id, url, caller) = callers::parts(key);
     let at = At::find(config, grants, id, caller).ok()?;
     (at.address.url == url).then_some(at)
 }
 
-/// Whether a server of the config uses what is kept under this name.
+/// True if a configured server uses the credentials with this key.
 fn is_used(config: &Config, key: &str) -> bool {
     at(config, Path::new(""), key).is_some()
 }
@@ -103,7 +104,7 @@ fn line(one: &Value) -> String {
     )
 }
 
-/// Forgets what was granted, and gives it back where that is possible.
+/// Deletes stored credentials, and revokes them at their issuer if it supports that.
 pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
     if wanted.server.is_none() && !wanted.all {
         let why = "say of which server, as `toolgate logins` shows it, or --all for everything that was granted";
@@ -135,7 +136,7 @@ pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why there is nothing to forget.
+/// Returns the error for a missing credential.
 fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -> Failed {
     match (id, all) {
         (None, _) => Failed::Work("nothing was granted".to_owned()),
@@ -147,10 +148,11 @@ fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -
     }
 }
 
-/// The way to what is kept under a name: as the config says, where a server of it uses that; else by what the grant itself
-/// says of its issuer and of us.
+/// Returns the OAuth client for stored credentials: with the settings of the config if a server uses them, else with
+/// the
+/// issuer and client that the credentials name.
 fn login(config: &Config, grants: &Path, key: &str) -> Result<Login> {
-    // Where the secret of its client is gone, it is forgotten all the same.
+    // A missing client secret must not prevent the deletion.
     if let Some(at) = at(config, grants, key)
         && let Ok(secret) = secret(config, at)
         && let Ok(login) = at.login(secret)
@@ -163,7 +165,7 @@ fn login(config: &Config, grants: &Path, key: &str) -> Result<Login> {
     Ok(login.store(FileStore::new(grants)).build())
 }
 
-/// What came of it.
+/// Describes the result of a sign-out.
 fn words(out: SignedOut) -> String {
     let still = "what it gave out is good until it ends";
     match out {
@@ -178,9 +180,9 @@ fn words(out: SignedOut) -> String {
     }
 }
 
-/// The names under which something is granted.
+/// Returns the keys of the stored credentials.
 async fn keys(grants: &Path) -> Result<Vec<String>> {
-    // Where nothing was ever granted, nothing is made.
+    // Do not create the store if it does not exist.
     if !grants.join("grants.sealed").exists() {
         return Ok(Vec::new());
     }

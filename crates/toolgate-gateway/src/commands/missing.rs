@@ -1,10 +1,10 @@
-//! Servers of which nothing is to be had now, and why: on stderr, beside what is listed.
+//! Notes on stderr about servers whose items are unavailable.
 
 use crate::control::{Gateways, Reached};
 use serde_json::{Value, json};
 use toolgate::{visible, visible_line};
 
-/// The status of each gateway that answers. What was asked before reported those that do not.
+/// Returns the status of each gateway that responds. Failures were reported by the request before.
 pub(super) fn statuses(gateways: &Gateways) -> Vec<Value> {
     let answers = gateways.ask_all("status", &json!({})).unwrap_or_default();
     let status = |answer| match answer {
@@ -14,7 +14,7 @@ pub(super) fn statuses(gateways: &Gateways) -> Vec<Value> {
     answers.into_iter().filter_map(status).collect()
 }
 
-/// Says a line of each server that cannot be asked now, of those that are meant.
+/// Prints a line for each selected server that is unavailable.
 pub(super) fn tell(statuses: &[Value], meant: impl Fn(&str) -> bool) {
     let mut said = Vec::new();
     for status in statuses {
@@ -30,7 +30,7 @@ pub(super) fn tell(statuses: &[Value], meant: impl Fn(&str) -> bool) {
     said.iter().for_each(|line| eprintln!("{line}"));
 }
 
-/// Why nothing is to be had of a server.
+/// Returns why a server is unavailable.
 fn why(server: &Value) -> Option<String> {
     let error = server["error"].as_str().map(visible_line);
     let state = server["state"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `toolgate tools`, `resources` and `prompts`: what the servers offer.
+//! `toolgate tools`, `resources` and `prompts`: lists of items.
 
 use super::{Result, all, missing, print};
 use crate::{control::Gateways, offered::LISTS};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::process::ExitCode;
 use toolgate::{ItemKind, visible, visible_line};
 
-/// Prints one line for each item of a list, by the names that rules match, and one for each note on what is not offered.
+/// Prints one line for each item, under the name that rules match, and one line for each dropped item or failed list.
 pub(super) fn run(gateways: &Gateways, list: &str) -> Result<ExitCode> {
     let offered = all(gateways, list)?;
     let statuses = missing::statuses(gateways);
@@ -46,7 +46,7 @@ fn line(item: &Value) -> String {
     format!("{name:<32} {verdict:<6} {about}{notes}\n")
 }
 
-/// Lines on dropped items of a server, and on its lists that failed.
+/// Formats the notes on dropped items and failed lists of a server.
 fn absent(server: &Value, kinds: &[ItemKind]) -> String {
     let notes = server["notes"].as_array().into_iter().flatten();
     let is_absent = |note: &&Value| {

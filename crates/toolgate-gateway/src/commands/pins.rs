@@ -1,4 +1,4 @@
-//! `toolgate pins`: definitions that were accepted, and those that wait for somebody.
+//! `toolgate pins`: accepted and pending definitions.
 
 use super::{Failed, Result, one, print};
 use crate::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 use toolgate::visible_line;
 
-/// Does what is asked of the pins of the running gateways.
+/// Runs a pin command at the running gateways.
 pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
     match command {
         PinsCommand::List { server } => list(&Gateways::find(data)?, server.as_deref()),
@@ -21,7 +21,7 @@ pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
         } => {
             let pins = Gateways::find(data)?.ask_any("pins/diff", &json!({"name": name}))?;
             print(&shown(&pins))?;
-            // What was shown is what is accepted.
+            // Accept exactly the definition that was shown.
             let shown = only(&pins).map(str::to_owned);
             let digest = digest.clone().or(shown);
             one(
@@ -43,7 +43,7 @@ pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
     }
 }
 
-/// One line a pin. All gateways of a data directory share the pins; each knows its own servers.
+/// Lists one line per pin. All gateways of a data directory share the pins; each knows its own servers.
 fn list(gateways: &Gateways, server: Option<&str>) -> Result<ExitCode> {
     let mut lines = BTreeMap::new();
     let (mut known, mut unknown) = (false, None);
@@ -91,7 +91,7 @@ fn shown(pins: &Value) -> String {
     all.map(told).collect()
 }
 
-/// The digest of what came, where there is one pin of the name.
+/// Returns the digest of the changed definition if exactly one pin has the name.
 fn only(pins: &Value) -> Option<&str> {
     match pins.as_array()?.as_slice() {
         [pin] => pin["other"].as_str(),
@@ -99,7 +99,7 @@ fn only(pins: &Value) -> Option<&str> {
     }
 }
 
-/// What differs, place by place, as it would reach a model; control and invisible characters are made visible.
+/// Formats the differences of a definition with control and invisible characters escaped.
 fn told(pin: &Value) -> String {
     let text = |value: &Value| value.as_str().map(visible_line);
     let word = |key: &str| text(&pin[key]).unwrap_or_default();

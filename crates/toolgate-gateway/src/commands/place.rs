@@ -1,19 +1,19 @@
-//! Where the data of a command is, found in one way for all of them: `--data`, else what the config names, else the place
-//! of the platform.
+//! Data directory of a command: `--data`, else the directory that the config names, else the platform's default.
 
 use super::{Failed, Result, usage};
 use crate::{config::Config, paths};
 use std::path::{Path, PathBuf};
 
-/// What the command line says of it.
+/// `--data` and `--config` of the command line.
 pub(super) struct Place<'a> {
     pub(super) data: Option<&'a Path>,
     pub(super) config: Option<&'a Path>,
 }
 
 impl Place<'_> {
-    /// The data directory. Of a config nothing but this is looked at, so that one that is wrong elsewhere keeps nobody from
-    /// reaching the gateways that run; and where it cannot be told, no other directory is taken in its stead.
+    /// Returns the data directory. Reads only the `data` key of the config, so that other errors in it do not block
+    /// access to
+    /// running gateways. If that key cannot be determined, fails instead of falling back to another directory.
     pub(super) fn data(&self) -> Result<PathBuf> {
         match self.data {
             Some(_) => whole(self.data),
@@ -28,18 +28,18 @@ impl Place<'_> {
         }
     }
 
-    /// The config.
+    /// Loads the config.
     pub(super) fn config(&self) -> Result<Config> {
         Config::load(self.config).map_err(usage)
     }
 
-    /// The data directory, where the config is read in any case.
+    /// Returns the data directory for a config that is already loaded.
     pub(super) fn of(&self, config: &Config) -> Result<PathBuf> {
         whole(self.data.or(config.data.as_deref()))
     }
 }
 
-/// The whole path of a data directory, else of that of the platform: it goes into messages and to other processes.
+/// Returns the absolute path of a data directory, or the platform's default: messages and other processes use the path.
 pub(super) fn whole(named: Option<&Path>) -> Result<PathBuf> {
     match named {
         Some(data) => {

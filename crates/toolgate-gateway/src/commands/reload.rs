@@ -1,4 +1,4 @@
-//! `toolgate reload`: the running gateways read their configs again.
+//! `toolgate reload`: config reload of the running gateways.
 
 use super::{Failed, Result, print};
 use crate::control::{Gateways, Reached};
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::process::ExitCode;
 use toolgate::visible;
 
-/// All gateways of a data directory. One that does not take its config makes this fail.
+/// Reloads all gateways of a data directory. Fails if one of them rejects its config.
 pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
     let mut refused = Vec::new();
     for answer in gateways.ask_all("reload", &json!({}))? {

@@ -1,4 +1,4 @@
-//! `toolgate status`: how the running gateways stand.
+//! `toolgate status`: status of the running gateways.
 
 use super::{Failed, Result, keys::soon, print};
 use crate::{
@@ -14,12 +14,12 @@ use std::{
 };
 use toolgate::{visible, visible_line};
 
-/// Most notes on one server that are printed.
+/// Maximum number of notes per server.
 const MAX_NOTES_SHOWN: usize = 20;
-/// From so many seconds on, the lines say that the clock of the data directory is ahead of the system clock.
+/// Minimum seconds by which the data directory's clock is ahead of the system clock before the status mentions it.
 const CLOCK_NOTE_SECONDS: u64 = 60;
 
-/// Prints a few lines of each gateway. Fails if one cannot write its audit log, or if damage to it is not acknowledged.
+/// Prints the status of each gateway. Fails if one cannot write its audit log, or if damage to it is not acknowledged.
 pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for answer in gateways.ask_all("status", &json!({}))? {
@@ -136,7 +136,7 @@ fn text(status: &Value) -> String {
     text
 }
 
-/// Lines of one server on its definitions, in the order of the gateway.
+/// Formats the notes on one server's definitions, in the order of the gateway.
 fn notes(server: &Value) -> Vec<String> {
     let all = server["notes"].as_array().map(Vec::as_slice);
     let all = all.unwrap_or_default();
@@ -154,7 +154,7 @@ fn notes(server: &Value) -> Vec<String> {
     lines
 }
 
-/// The callers of a server who were told that somebody has to sign in for them, and what is to be done.
+/// Returns the callers of a server with a pending sign-in, and the command for it.
 fn waiting(server: &Value, flags: &str) -> impl Iterator<Item = (String, String)> {
     let (id, how) = (server["id"].as_str().unwrap_or_default(), How::with(flags));
     let own = server["own_sign_ins"].as_array().into_iter().flatten();

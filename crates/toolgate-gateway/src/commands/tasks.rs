@@ -1,4 +1,4 @@
-//! `toolgate tasks`: calls that go on after their answer.
+//! `toolgate tasks`: list and cancellation of tasks.
 
 use super::{Result, all, one, print};
 use crate::{board::millis, cli::TasksCommand, control::Gateways};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate::visible;
 
-/// Does what is asked of the tasks of the running gateways.
+/// Runs a task command at the running gateways.
 pub(super) fn run(data: &Path, command: &TasksCommand) -> Result<ExitCode> {
     match command {
         TasksCommand::List => list(&Gateways::find(data)?),
@@ -14,13 +14,13 @@ pub(super) fn run(data: &Path, command: &TasksCommand) -> Result<ExitCode> {
     }
 }
 
-/// One line a task; each gateway has its own.
+/// Lists one line per task; each gateway has its own tasks.
 fn list(gateways: &Gateways) -> Result<ExitCode> {
     let tasks = all(gateways, "tasks")?;
     print(&tasks.iter().map(line).collect::<String>())
 }
 
-/// The call, its state, its age, how long it is kept yet, the tool, who began it, and what it says of itself.
+/// Formats a task: call id, status, age, remaining lifetime, tool, caller and status message.
 fn line(task: &Value) -> String {
     let word = |key: &str| visible(task[key].as_str().unwrap_or_default());
     let number = |key: &str| task[key].as_u64().unwrap_or_default();
@@ -39,7 +39,7 @@ fn line(task: &Value) -> String {
     )
 }
 
-/// Milliseconds in words short enough for a column.
+/// Formats milliseconds for a column.
 fn span(ms: u64) -> String {
     match ms / 1000 {
         s @ 0..=119 => format!("{s} s"),

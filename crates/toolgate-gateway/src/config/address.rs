@@ -1,4 +1,4 @@
-//! A server that is reached by its address: `url` and the headers that go along.
+//! Remote servers: `url` and the HTTP headers of its requests.
 
 use super::{
     clear,
@@ -12,40 +12,40 @@ use http::{Uri, uri::Scheme};
 use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
-/// Keys that only a server with a `url` has, besides those of its client.
+/// Keys that are valid only for a server with a `url`, besides those of its OAuth client.
 pub(super) const KEYS: &[&str] = &["headers", "exchange", "grants", "danger_private_addresses"];
-/// What a URL looks like.
+/// Example URL for error messages.
 const URL: &str = "\"https://mcp.example.com/mcp\"";
 
-/// Where a server is, and what it wants to know of us.
+/// Address of a remote server and its authentication settings.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) struct Address {
-    /// `https://…`, or `http://…` on this machine.
+    /// URL: `https://…`, or `http://…` on loopback.
     pub(crate) url: String,
-    /// Names and values. The values may be secret.
+    /// HTTP header names and values. The values may be secret.
     pub(crate) headers: Vec<(String, Given)>,
-    /// Which client we are to its authorization server.
+    /// OAuth client registration at the server's authorization server.
     pub(crate) client: Client,
-    /// Who signs in.
+    /// Party that signs in: a person or the gateway.
     pub(crate) sign_in: SignsIn,
-    /// Whether what it names may lie in private networks.
+    /// True if URLs that the server names may point to private networks.
     pub(crate) private: bool,
-    /// Where the token of a caller is given for one of this server.
+    /// Token exchange settings (RFC 8693).
     pub(crate) exchange: Option<Exchange>,
-    /// Whose what is granted at a sign-in is.
+    /// Owner of the credentials from a sign-in.
     pub(crate) grants: GrantsOf,
 }
 
-/// Whose what a person grants at a sign-in is.
+/// Owner of the OAuth credentials from a sign-in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum GrantsOf {
-    /// One for all who use the server.
+    /// Shared by all callers of the server.
     Server,
-    /// One for each caller.
+    /// Separate for each caller.
     Caller,
 }
 
-/// Without the headers and without what may be a secret in the URL.
+/// Omits the headers and the query of the URL, which may contain secrets.
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.shown())
@@ -53,12 +53,12 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// The address without its query, which may hold a secret.
+    /// Returns the URL without query and fragment, which may contain a secret.
     pub(crate) fn shown(&self) -> &str {
         self.url.split(['?', '#']).next().unwrap_or_default()
     }
 
-    /// Reads `url` and its headers, where they are.
+    /// Reads `url` and the keys that go with it, if present.
     pub(super) fn read(
         section: &Section<'_>,
         id: &str,
@@ -108,7 +108,7 @@ impl Address {
         Ok(Some(address))
     }
 
-    /// Whether only one thing says who calls.
+    /// Checks that only one setting authenticates the gateway to the server.
     fn fits(&mut self, section: &Section<'_>) -> Result<(), ConfigError> {
         if let (Some(_), Some(field)) = (&self.exchange, section.get("exchange")) {
             if self.has_authorization() {
@@ -151,7 +151,7 @@ impl Address {
         Ok(())
     }
 
-    /// Why no person signs in at it, where that is so: what else says who calls.
+    /// Returns the reason why no person can sign in at this server, if there is one.
     pub(crate) fn no_sign_in(&self) -> Option<&'static str> {
         if self.has_authorization() {
             return Some("gets an Authorization header from the config; remove that to sign in");
@@ -169,12 +169,12 @@ impl Address {
         }
     }
 
-    /// Whether each caller has a grant of its own.
+    /// True if each caller has separate credentials.
     pub(crate) fn a_grant_each(&self) -> bool {
         self.grants == GrantsOf::Caller
     }
 
-    /// Whether each caller has a connection of its own.
+    /// True if each caller has a separate connection.
     pub(crate) fn a_connection_each(&self) -> bool {
         self.exchange.is_some() || self.a_grant_each()
     }
@@ -184,13 +184,13 @@ impl Address {
         set.any(|(set, _)| set.eq_ignore_ascii_case(name))
     }
 
-    /// Whether the operator himself says who calls.
+    /// True if the config sets an `Authorization` header.
     pub(crate) fn has_authorization(&self) -> bool {
         self.has("authorization")
     }
 }
 
-/// An address without a secret in it, unless it is said that one may be.
+/// Reads `url` and rejects plaintext secrets that are not marked with `danger_clear`.
 fn url<'a>(field: &Field<'a>) -> Result<&'a str, ConfigError> {
     if let Some(clear) = given::said_clear(field) {
         return clear;
@@ -206,10 +206,10 @@ fn url<'a>(field: &Field<'a>) -> Result<&'a str, ConfigError> {
     }
 }
 
-/// Whether a server may be reached there.
+/// Checks that a server URL is allowed.
 ///
 /// # Errors
-/// Why not.
+/// The reason why the URL is not allowed.
 pub(super) fn check(url: &str) -> Result<(), String> {
     check_url(url)?;
     let uri: Uri = url.parse().map_err(|_| "it is no address")?;
@@ -220,7 +220,7 @@ pub(super) fn check(url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a header can go along.
+/// Checks that an HTTP header can be sent.
 pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
     let checked = HttpOptions::default().header(name, value);
     checked

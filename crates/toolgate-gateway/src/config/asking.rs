@@ -1,20 +1,20 @@
-//! What a server may ask in the middle of a call: keys of `[server.NAME]`.
+//! Input requests that a server may make during a call: keys of `[server.NAME]`.
 
 use super::{error::ConfigError, rate::Rate, section::Section};
 use toolgate_policy::{OnForm, OnSample, Quota};
 
-/// What a server may ask.
+/// Policy for the input requests of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asking {
-    /// Whether it may put forms to users.
+    /// Policy for form elicitation.
     pub(crate) forms: OnForm,
-    /// Whether it may lead users to pages.
+    /// True if URL elicitation is allowed.
     pub(crate) pages: bool,
-    /// Whether it may ask the models of callers.
+    /// Policy for sampling.
     pub(crate) sampling: OnSample,
-    /// The tokens that one answer of a model may have.
+    /// Maximum tokens of one sampling response, from 1 to 1,000,000; default 4,096.
     pub(crate) sampling_tokens: u64,
-    /// Whether it may ask for the roots of clients.
+    /// True if the server may request the roots of clients.
     pub(crate) roots: bool,
 }
 
@@ -31,7 +31,7 @@ impl Default for Asking {
 }
 
 impl Asking {
-    /// Reads its keys.
+    /// Reads the keys of a server's section.
     pub(super) fn read(section: &Section<'_>) -> Result<Asking, ConfigError> {
         let mut asking = Asking::default();
         if let Some(field) = section.get("forms") {

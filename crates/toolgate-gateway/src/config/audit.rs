@@ -1,4 +1,4 @@
-//! `[audit]`: how the record is kept.
+//! `[audit]`: audit log settings.
 
 use super::{error::ConfigError, file, recorded::Recorded, section::Field};
 use std::{
@@ -22,26 +22,26 @@ const KEYS: &[&str] = &[
     "contents_bytes",
 ];
 
-/// How the record is kept.
+/// Audit log settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Audit {
-    /// A segment of that many bytes is sealed.
+    /// Segment size in bytes at which a segment is sealed, from 4 KiB to 1 GiB; default 64 MiB.
     pub(crate) segment_bytes: u64,
-    /// A segment of that age is sealed.
+    /// Segment age in hours at which a segment is sealed; default 24.
     pub(crate) segment_hours: u64,
-    /// A checkpoint follows after that many records.
+    /// Records between two checkpoints, at most 10,000; default 1,000.
     pub(crate) checkpoint_records: u64,
-    /// A checkpoint follows after that many seconds in which something was written.
+    /// Seconds between two checkpoints while records are written, at most 3,600; default 5.
     pub(crate) checkpoint_seconds: u64,
-    /// The second place of the checkpoints; without it, `checkpoints` in the data directory.
+    /// Checkpoint mirror; by default `checkpoints` in the data directory.
     pub(crate) checkpoints: Option<PathBuf>,
-    /// Sealed segments that are older are retired.
+    /// Retention of sealed segments in days; by default unlimited.
     pub(crate) keep_days: Option<u64>,
-    /// The oldest sealed segments are retired while a chain has more bytes.
+    /// Maximum size of a chain in bytes; above it, the oldest sealed segments are deleted. By default unlimited.
     pub(crate) keep_bytes: Option<u64>,
-    /// Nothing is retired.
+    /// True suspends retention: no segment is deleted.
     pub(crate) hold: bool,
-    /// What it holds of calls; a reload takes it.
+    /// Call contents in audit records; a reload applies changes.
     pub(crate) recorded: Recorded,
 }
 
@@ -105,7 +105,7 @@ impl Audit {
         Ok(audit)
     }
 
-    /// The same for the journal in a data directory.
+    /// Returns the journal options for a data directory.
     pub(crate) fn options(&self, data: &Path) -> toolgate_journal::Options {
         let mut options = toolgate_journal::Options::new(data.join("audit"));
         options.segment_bytes = self.segment_bytes;

@@ -1,4 +1,4 @@
-//! `[auth]`: how callers over HTTP say who they are, and what their tokens have to be good for.
+//! `[auth]`: authentication of HTTP callers, and the scopes that their tokens need.
 
 use super::{
     error::ConfigError,
@@ -37,52 +37,52 @@ const ISSUER: &[&str] = &[
     "danger_private_addresses",
 ];
 const SCOPE: &[&str] = &["tools", "except", "needs"];
-/// Further names of us at one issuer.
+/// Maximum number of additional audiences of one issuer.
 const AUDIENCES: usize = 16;
 const RESOURCE: &str = "\"https://tools.example.com/mcp\", the address that clients use";
 
-/// How callers over HTTP say who they are.
+/// Authentication settings for HTTP callers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Auth {
-    /// Whether those who do not say so are refused, also where there is no token.
+    /// True if anonymous requests are rejected even without a bearer token.
     pub(crate) required: bool,
-    /// The address of the endpoint, which is the audience of tokens.
+    /// URL of the MCP endpoint, the required audience of tokens (RFC 8707).
     pub(crate) resource: Option<Url>,
-    /// Whether proofs need a nonce of ours.
+    /// True if DPoP proofs need a nonce of the gateway (RFC 9449).
     pub(crate) dpop_nonces: bool,
-    /// Whether issuers see tokens that may be of another one.
+    /// True if each issuer may introspect tokens that may belong to another issuer.
     pub(crate) ask_every: bool,
-    /// Whose tokens are taken.
+    /// Trusted token issuers.
     pub(crate) issuers: Vec<IssuerSettings>,
-    /// For what tokens have to be good.
+    /// Scopes required for tools.
     pub(crate) scopes: Vec<ScopeSettings>,
-    /// Which scopes a scope implies.
+    /// Scopes that each scope implies.
     pub(crate) implies: BTreeMap<String, Vec<String>>,
 }
 
-/// One `[auth.issuer.NAME]`.
+/// Settings of one trusted issuer, `[auth.issuer.NAME]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct IssuerSettings {
-    /// What the names of its callers begin with.
+    /// Name of the issuer in the config and prefix of its callers' names.
     pub(crate) id: String,
-    /// As tokens name it.
+    /// Issuer identifier, the `iss` claim of its tokens.
     pub(crate) url: Url,
-    /// Where its keys are, if not where its metadata says.
+    /// JWK set URL; by default taken from the issuer's metadata.
     pub(crate) keys: Option<Url>,
-    /// How it is asked about tokens.
+    /// Token introspection settings.
     pub(crate) introspect: Option<Introspect>,
-    /// What else than the resource it writes into tokens for us.
+    /// Accepted `aud` values in addition to the resource.
     pub(crate) audiences: Vec<String>,
-    /// Whether only tokens with a proof are taken.
+    /// True if only DPoP-bound tokens are accepted.
     pub(crate) dpop_required: bool,
-    /// How a user of it shows who he is, at a page of the gateway.
+    /// OAuth client for signing in the issuer's users at a page of the gateway.
     pub(crate) sign_in: Option<IssuerSignIn>,
-    /// Whether what it names may be in private networks.
+    /// True if URLs that the issuer names may point to private networks.
     pub(crate) danger_private: bool,
 }
 
 impl IssuerSettings {
-    /// Where what it names may be.
+    /// Returns the address policy for URLs that the issuer names.
     pub(crate) fn reach(&self) -> Reach {
         match self.danger_private {
             true => Reach::of(&self.url).danger_and_private(),
@@ -91,20 +91,20 @@ impl IssuerSettings {
     }
 }
 
-/// How an issuer is asked about tokens.
+/// Token introspection settings of an issuer (RFC 7662).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Introspect {
-    /// Where, if not where its metadata says.
+    /// Introspection endpoint; by default taken from the issuer's metadata.
     pub(crate) url: Option<Url>,
-    /// Whether about signed tokens as well.
+    /// True if JWTs are introspected too.
     pub(crate) signed: bool,
     pub(crate) client: String,
     pub(crate) secret: TokenSource,
-    /// What its tokens begin with; empty where that is not said.
+    /// Prefix of the issuer's opaque tokens; empty if not configured.
     pub(crate) prefix: String,
 }
 
-/// One `[[auth.scope]]`.
+/// Scopes required for some tools, `[[auth.scope]]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ScopeSettings {
     pub(crate) tools: Vec<Glob>,
@@ -235,7 +235,7 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
     }))
 }
 
-/// Further names that an issuer has for us.
+/// Reads the additional audiences of an issuer.
 fn audiences(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
     let list = field.list("a list such as [\"api://toolgate\"]")?;
     if !(1..=AUDIENCES).contains(&list.len()) {
@@ -251,7 +251,7 @@ fn audiences(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
     list.into_iter().map(name).collect()
 }
 
-/// What opaque tokens of one issuer begin with.
+/// Reads the prefix of an issuer's opaque tokens.
 fn token_prefix(field: &Field<'_>) -> Result<String, ConfigError> {
     let text = field.text()?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);
@@ -264,7 +264,7 @@ fn token_prefix(field: &Field<'_>) -> Result<String, ConfigError> {
     }
 }
 
-/// Refuses two issuers that would both be asked about the same tokens: each would see those of the other.
+/// Rejects two issuers that would introspect the same tokens: each would see those of the other.
 fn apart(field: &Field<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigError> {
     let prefix = |issuer: &IssuerSettings| Some(issuer.introspect.as_ref()?.prefix.clone());
     let mut prefixes: Vec<String> = issuers.iter().filter_map(prefix).collect();
@@ -275,7 +275,7 @@ fn apart(field: &Field<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigErro
     }
 }
 
-/// An address that is `https`, or on this machine.
+/// Reads a URL that must be `https`, or `http` on loopback.
 pub(super) fn url(field: &Field<'_>) -> Result<Url, ConfigError> {
     let url = Url::parse(field.text()?).map_err(|bad| {
         field.is(format!(
@@ -319,7 +319,7 @@ fn implies(field: &Field<'_>) -> Result<BTreeMap<String, Vec<String>>, ConfigErr
     all.entries().into_iter().map(pair).collect()
 }
 
-/// Scopes, at least one.
+/// Reads a list of at least one scope.
 pub(super) fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
     let list = field.list("a list such as [\"files:read\"]")?;
     if list.is_empty() {
@@ -329,7 +329,7 @@ pub(super) fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
         let text = item.text()?;
         let plain = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
         match !text.is_empty() && text.len() <= 255 && text.bytes().all(plain) {
-            // The specification keeps it out of what a resource asks for.
+            // The specification excludes `offline_access` from the scopes that a resource requests.
             true if text != "offline_access" => Ok(text.to_owned()),
             _ => Err(item.wrong(format!("{text:?} is no scope of a tool; write one such as \"files:read\", without blanks and quotes"))),
         }

@@ -1,17 +1,17 @@
-//! The names that callers can have, where a config or a person names one.
+//! Caller names in configs and commands.
 
 use super::{auth::Auth, error::hint};
 
-/// Whole names of callers that show neither a key nor a token of an issuer.
+/// Names of callers that authenticate without an API key or an issuer's token.
 const PLAIN: &[&str] = &["anonymous@http", "token@http", "local@stdio"];
-/// What the names of persons of the terminal and the console begin with.
+/// Prefix of operator names at the terminal and in the console.
 const OPERATOR: &str = "operator@";
 
 impl Auth {
-    /// Whether a caller can have that name, or one that this glob fits. A slip here would leave a deny without effect.
+    /// Checks that a name or glob can match a caller. A typo would silently disable a deny rule.
     ///
     /// # Errors
-    /// None can; the words say which can.
+    /// No caller can have the name; the message lists possible names.
     pub(crate) fn can_be(&self, caller: &str) -> Result<(), String> {
         let wild = |text: &str| text.contains(['*', '?']);
         if let Some((kind, _)) = caller.split_once('@')

@@ -1,4 +1,4 @@
-//! How what a server sends and gets is cleaned: keys of `[server.NAME]`.
+//! Sanitizer settings: keys of `[server.NAME]`.
 
 use super::{
     error::ConfigError,
@@ -6,24 +6,24 @@ use super::{
 };
 use toolgate_policy::{ErrorText, OnLeak, OnPlaceholder, OnSecret};
 
-/// How what a server sends and gets is cleaned.
+/// Sanitizer settings of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Cleaning {
-    /// What becomes of secrets that it sends.
+    /// Action for secrets that the server sends.
     pub(crate) secrets: OnSecret,
-    /// What becomes of calls that would send it secrets.
+    /// Action for calls whose arguments contain secrets.
     pub(crate) leaks: OnLeak,
-    /// What becomes of calls that would send it placeholders of this gateway.
+    /// Action for calls whose arguments contain the gateway's own redaction placeholders.
     pub(crate) placeholders: OnPlaceholder,
-    /// Whether its pictures and sounds have to be what they say.
+    /// True if images and audio must match their declared media type.
     pub(crate) media: bool,
-    /// Whether its links may not lead to what runs.
+    /// True if links to executable content are blocked.
     pub(crate) links: bool,
-    /// The only schemes that its links may have.
+    /// Allowlist of URI schemes for links.
     pub(crate) schemes: Option<Vec<String>>,
-    /// What callers get of the words of its errors.
+    /// Error text that callers receive.
     pub(crate) error_text: ErrorText,
-    /// Whether its results are marked as foreign.
+    /// True if results are marked as untrusted content.
     pub(crate) mark_foreign: bool,
 }
 
@@ -43,7 +43,7 @@ impl Default for Cleaning {
 }
 
 impl Cleaning {
-    /// Reads its keys.
+    /// Reads the keys of a server's section.
     pub(super) fn read(section: &Section<'_>) -> Result<Cleaning, ConfigError> {
         let mut cleaning = Cleaning::default();
         if let Some(field) = section.get("secrets") {
@@ -88,7 +88,7 @@ impl Cleaning {
     }
 }
 
-/// Schemes of links, as they are compared.
+/// Reads an allowlist of lower-case URI schemes.
 fn schemes(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
     let one = |field: &Field<'_>| {
         let text = field.text()?;

@@ -1,8 +1,8 @@
-//! What looks like a secret and stands in clear in a config.
+//! Detection of plaintext secrets in a config.
 
 use toolgate_policy::Secrets;
 
-/// Words with which the name of a secret ends.
+/// Last words of a secret's name.
 const LAST: &[&str] = &[
     "authorization",
     "cookie",
@@ -18,7 +18,7 @@ const LAST: &[&str] = &[
     "secret",
     "token",
 ];
-/// The same, where they are not apart from the word before, as in `APIKEY`.
+/// Suffixes of a secret's name without a word boundary, as in `APIKEY`.
 const ENDS: &[&str] = &[
     "accesskey",
     "apikey",
@@ -30,10 +30,10 @@ const ENDS: &[&str] = &[
     "secretkey",
     "token",
 ];
-/// Words before `key` with which it is none.
+/// Words before `key` that make it a public key.
 const OPEN: &[&str] = &["public", "publishable"];
 
-/// Why a value is taken for a secret: by its name, or by what it looks like. It does not have the value.
+/// Returns why a value looks like a secret, by its name or its form. The reason does not contain the value.
 pub(super) fn why(name: &str, value: &str) -> Option<String> {
     if value.is_empty() {
         return None;
@@ -44,7 +44,7 @@ pub(super) fn why(name: &str, value: &str) -> Option<String> {
     Secrets::rule_of(name, value).map(|rule| format!("looks like a secret ({rule})"))
 }
 
-/// The same of an address: all of it, and each part of its query.
+/// Checks a URL as a whole and each parameter of its query, like [`why`].
 pub(super) fn why_url(url: &str) -> Option<String> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
@@ -56,7 +56,8 @@ pub(super) fn why_url(url: &str) -> Option<String> {
     query.split('&').find_map(part).or_else(|| why("", url))
 }
 
-/// The same of each word of a command line, with its place. A word after an option is the value of that option.
+/// Checks each word of a command line, like [`why`], and returns its index. A word after an option is the option's
+/// value.
 pub(super) fn why_command(words: &[String]) -> impl Iterator<Item = (usize, String)> + '_ {
     let option = |word: &str| word.trim_start_matches('-').to_owned();
     let plain = |name: &str| {
@@ -88,7 +89,7 @@ fn names_a_secret(name: &str) -> bool {
     }
 }
 
-/// The words of a name: `X-Api-Key`, `API_KEY` and `apiKey` have the same last one.
+/// Splits a name into words: `X-Api-Key`, `API_KEY` and `apiKey` have the same last one.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut small = false;

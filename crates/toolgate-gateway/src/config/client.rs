@@ -1,5 +1,5 @@
-//! Which client the gateway is to the authorization server of a server: `client_id` and what belongs to it, or the address
-//! of a document that describes it. With `sign_in = "client"` that is all, and no person signs in.
+//! OAuth client registration at a server's authorization server: `client_id` and its credentials, or a client metadata
+//! document. With `sign_in = "client"`, the gateway signs in without a person.
 
 use super::{
     auth::{url, words},
@@ -10,7 +10,7 @@ use super::{
 use std::path::Path;
 use toolgate_auth::Url;
 
-/// The keys that are read here.
+/// Keys of a server's section that this module reads.
 pub(super) const KEYS: &[&str] = &[
     "client_id",
     "issuer",
@@ -21,53 +21,53 @@ pub(super) const KEYS: &[&str] = &[
     "scopes",
 ];
 
-/// What an issuer looks like.
+/// Example of an issuer for error messages.
 const ISSUER: &str = "issuer = \"https://login.example.com\"";
 
-/// Which client we are to the authorization server of a server.
+/// OAuth client registration at a server's authorization server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Client {
-    /// One that registers there by itself.
+    /// Dynamic client registration (RFC 7591).
     Registers,
-    /// One that was registered by other means.
+    /// Preregistered client.
     Known(KnownClient),
-    /// One that this document describes.
+    /// Client ID Metadata Document at this URL.
     Document(Url),
 }
 
-/// A client that was registered by other means.
+/// Preregistered OAuth client.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct KnownClient {
-    /// Its id, which is no secret.
+    /// Client id, which is not secret.
     pub(crate) id: String,
-    /// Where it is registered, as that names itself: to nobody else is anything of it sent.
+    /// Issuer identifier of the authorization server; the client's credentials are sent only there.
     pub(crate) issuer: String,
-    /// How it shows that it is the one.
+    /// Client authentication.
     pub(crate) shows: Shows,
 }
 
-/// How a client shows that it is the one.
+/// Client authentication method.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Shows {
-    /// By its id alone.
+    /// None: a public client.
     Nothing,
-    /// By its secret.
+    /// Client secret.
     Secret(Given),
-    /// By what it signs with its private key.
+    /// Private key for signed assertions (`private_key_jwt`).
     Key(Given),
 }
 
-/// Who signs in at a server.
+/// Party that signs in at a server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum SignsIn {
-    /// A person, by a command or at the console.
+    /// A person, with a command or in the console.
     Person,
-    /// The gateway itself, which asks for these scopes; for what the server names, where there are none.
+    /// The gateway itself, with these scopes; empty for the scopes that the server names.
     Client(Vec<String>),
 }
 
 impl Client {
-    /// Where its secret or its private key is.
+    /// Returns the source of the client secret or private key.
     pub(crate) fn given(&self) -> Option<&Given> {
         match self {
             Client::Known(KnownClient {
@@ -121,7 +121,7 @@ impl Client {
                 "is known to one authorization server, and would be shown with its secret to any that this server names; write {ISSUER}, as the one where it is registered names itself"
             )));
         };
-        // It is compared to the letter.
+        // The issuer is compared exactly, so the text is stored unchanged.
         url(&issuer)?;
         Ok(Client::Known(KnownClient {
             id: id.to_owned(),

@@ -1,5 +1,5 @@
-//! Where a config has its data, whatever else is wrong with it: who freezes or refuses something must not be kept from
-//! that by a rule that is misspelt.
+//! Data directory of a config that may otherwise be invalid. A misspelled rule must not prevent an operator from
+//! freezing or denying something.
 
 use super::{
     error::{ConfigError, Doc},
@@ -10,10 +10,10 @@ use super::{
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
-/// The directory that the file names as `data`, if it names one.
+/// Returns the directory of the `data` key, if the file has one.
 ///
 /// # Errors
-/// The file cannot be read, could be changed by others, or it cannot be told what its `data` is.
+/// The file cannot be read or is writable by others, or its `data` key cannot be determined.
 pub(super) fn of(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let text = file::read(path, file::LONGEST, Privacy::Config);
     let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
@@ -23,14 +23,14 @@ pub(super) fn of(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
 fn read(path: &Path, text: &str) -> Result<Option<PathBuf>, ConfigError> {
     let name = path.display().to_string();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // The file of a host has no data directory.
+    // The JSON of a host has no data directory.
     if text.trim_start().starts_with('{') {
         return Ok(None);
     }
     let doc = |text| Doc { name: &name, text };
     let tree = match DeTable::parse(text) {
         Ok(tree) => tree,
-        // What is at the top stands before the first section, and a section that is no TOML says nothing of it.
+        // Top-level keys precede the first section, so a syntax error in a section does not affect them.
         Err(error) => match DeTable::parse(top(text)) {
             Ok(tree) => tree,
             Err(_) => return Err(syntax(doc(text), &error)),
@@ -44,7 +44,7 @@ fn read(path: &Path, text: &str) -> Result<Option<PathBuf>, ConfigError> {
         .transpose()
 }
 
-/// The lines before the first section.
+/// Returns the lines before the first section.
 fn top(text: &str) -> &str {
     let mut end = 0;
     for line in text.split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! What the environment of a server has: set values, and names passed on from ours.
+//! Environment of a server process: set variables, and names passed on from the gateway's environment.
 
 use super::{error::ConfigError, given::Given, section::Field};
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) fn env(
     section.entries().into_iter().map(pair).collect()
 }
 
-/// Reads `env_pass`, of which nothing may be in `env` too.
+/// Reads `env_pass` and rejects names that are also in `env`.
 pub(super) fn env_pass(
     field: &Field<'_>,
     env: &[(String, Given)],
@@ -39,7 +39,7 @@ pub(super) fn env_pass(
         .collect()
 }
 
-/// Refuses what is no name of an environment variable.
+/// Checks the name of an environment variable.
 pub(super) fn check_env_name(name: &str) -> Result<(), String> {
     let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {

@@ -1,13 +1,13 @@
-//! What is wrong with a config, in one line with its place.
+//! Config errors: one line with the position.
 
 use std::fmt;
 
-/// What is wrong with a config, as `file:line:column: what, and what to write instead`.
+/// Config error, as `file:line:column: problem; fix`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ConfigError(String);
 
 impl ConfigError {
-    /// About something as a whole: a file, a variable, an option of the command line.
+    /// Creates an error without a position, about a file, a variable or a command-line option.
     pub(crate) fn new(about: impl fmt::Display, text: impl fmt::Display) -> ConfigError {
         ConfigError(format!("{about}: {text}"))
     }
@@ -21,7 +21,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// A config as text, under the name that errors give it.
+/// Text of a config and the name that errors use for it.
 #[derive(Clone, Copy)]
 pub(super) struct Doc<'t> {
     pub(super) name: &'t str,
@@ -29,7 +29,7 @@ pub(super) struct Doc<'t> {
 }
 
 impl Doc<'_> {
-    /// Line and column of a byte offset, both from 1; columns count characters.
+    /// Returns line and column of a byte offset, both from 1; columns count characters.
     pub(super) fn place(&self, offset: usize) -> (usize, usize) {
         let bytes = self.text.as_bytes();
         let before = String::from_utf8_lossy(&bytes[..offset.min(bytes.len())]);
@@ -40,19 +40,19 @@ impl Doc<'_> {
         )
     }
 
-    /// `file:line:column` of a byte offset.
+    /// Returns `file:line:column` of a byte offset.
     pub(super) fn at(&self, offset: usize) -> String {
         let (line, column) = self.place(offset);
         format!("{}:{line}:{column}", self.name)
     }
 
-    /// What is wrong at a byte offset.
+    /// Creates an error at a byte offset.
     pub(super) fn error(&self, offset: usize, text: impl fmt::Display) -> ConfigError {
         ConfigError::new(self.at(offset), text)
     }
 }
 
-/// `; did you mean "…"?` where one of the known names is near, else a list of them where it is short.
+/// Returns `; did you mean "…"?` for a similar known name, else a list of at most 16 known names.
 pub(super) fn hint<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let far = |name: &&str| strsim::damerau_levenshtein(&given.to_lowercase(), name);

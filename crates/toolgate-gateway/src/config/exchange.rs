@@ -1,4 +1,4 @@
-//! `[server.NAME.exchange]`: where the token of a caller is given for one of the server.
+//! `[server.NAME.exchange]`: OAuth token exchange for a server.
 
 use super::{
     auth::{url, words},
@@ -12,23 +12,23 @@ use toolgate_auth::Url;
 
 const KEYS: &[&str] = &["url", "client_id", "client_secret", "audience", "scopes"];
 
-/// Where the token of a caller is given for one of a server (RFC 8693).
+/// Token exchange settings: a caller's token is exchanged for one of the server (RFC 8693).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Exchange {
-    /// The token endpoint.
+    /// Token endpoint URL.
     pub(crate) url: Url,
-    /// Which client we are there.
+    /// Client id of the gateway at the token endpoint.
     pub(crate) client: String,
-    /// The secret of that client.
+    /// Client secret.
     pub(crate) secret: Given,
-    /// How the endpoint names the server, where it does not by its address.
+    /// `audience` parameter; `None` identifies the server by its URL.
     pub(crate) audience: Option<String>,
-    /// What is asked for, where it is not what the endpoint gives by itself.
+    /// Requested scopes; empty for the endpoint's default.
     pub(crate) scopes: Vec<String>,
 }
 
 impl Exchange {
-    /// Reads it, where it is there.
+    /// Reads `exchange`, if present.
     pub(super) fn read(
         section: &Section<'_>,
         id: &str,

@@ -1,4 +1,4 @@
-//! Reads files that decide which programs are started, and refuses those that others can change.
+//! Config files and their permission checks: files that other users can change are rejected.
 
 use super::{error::ConfigError, section::Field};
 use std::{
@@ -8,36 +8,36 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The longest config, in bytes.
+/// Maximum size of a config file in bytes.
 pub(super) const LONGEST: u64 = 1024 * 1024;
 
-/// Said of a path that only a shell would understand.
+/// Error text for paths that need tilde expansion.
 pub(super) const TILDE: &str =
     "begins with ~, which only a shell understands; write the whole path";
 
-/// How many symbolic links in a row are followed.
+/// Maximum number of consecutive symbolic links.
 const LINKS: usize = 16;
 
-/// Write by the group or by everybody.
+/// Mode bits: writable by group or others.
 const WRITE: u32 = 0o022;
-/// Anything by the group or by everybody.
+/// Mode bits: any access by group or others.
 const ANY: u32 = 0o077;
-/// In such a directory one removes and renames only what is one's own.
+/// Sticky bit: only owners can remove or rename entries of the directory.
 const STICKY: u32 = 0o1000;
 
-/// Who besides its owner may do what with a file.
+/// Permissions that other users may have on a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Privacy {
-    /// Others may read it.
+    /// Others may read the file but not write it.
     Config,
-    /// Nobody else may read it.
+    /// Only the owner may read or write the file.
     Secret,
 }
 
-/// Reads a text file of at most `longest` bytes that nobody but us and root could have written.
+/// Reads a UTF-8 file of at most `longest` bytes that only this user or root can have written.
 ///
 /// # Errors
-/// In words: it cannot be read, is too long, is no text, or others can change it.
+/// The message says that the file is unreadable, too long, not UTF-8, or writable by others.
 pub(super) fn read(path: &Path, longest: u64, privacy: Privacy) -> Result<String, String> {
     check_links(path)?;
     let seen = path
@@ -47,7 +47,7 @@ pub(super) fn read(path: &Path, longest: u64, privacy: Privacy) -> Result<String
         return Err("is not a regular file".to_owned());
     }
     let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    // The open file itself is judged, whatever its path leads to by now.
+    // Check the open file descriptor: the path may lead to another file by now.
     let meta = file
         .metadata()
         .map_err(|error| format!("cannot be read: {error}"))?;
@@ -77,7 +77,7 @@ fn us() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Says why a file of that owner and mode is refused.
+/// Checks the owner and mode of a file.
 fn judge(owner: u32, mode: u32, us: u32, privacy: Privacy) -> Result<(), String> {
     if owner != us && owner != 0 {
         return Err(format!(
@@ -96,7 +96,7 @@ fn judge(owner: u32, mode: u32, us: u32, privacy: Privacy) -> Result<(), String>
     }
 }
 
-/// Follows symbolic links, each of which has to stand where only we and root could have put it.
+/// Follows symbolic links and rejects a link that another user could have placed.
 fn check_links(path: &Path) -> Result<(), String> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -140,7 +140,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The directory of a config, whole; paths in the config start there.
+/// Returns the absolute directory of a config; relative paths in the config start there.
 pub(super) fn base(path: &Path) -> PathBuf {
     std::path::absolute(path)
         .ok()
@@ -148,7 +148,7 @@ pub(super) fn base(path: &Path) -> PathBuf {
         .unwrap_or_default()
 }
 
-/// A path of the config, which starts at `base` where it is relative.
+/// Resolves a path of the config; relative paths start at `base`.
 pub(super) fn resolve(field: &Field<'_>, base: &Path) -> Result<PathBuf, ConfigError> {
     match field.text()? {
         "" => Err(field.is("is empty; write a path or leave it out")),

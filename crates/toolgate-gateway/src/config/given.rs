@@ -1,4 +1,4 @@
-//! A value that may be a secret: `"TEXT"`, `{ env = "NAME" }`, `{ file = "PATH" }` or `{ keyring = "NAME" }`.
+//! Possibly secret values: `"TEXT"`, `{ env = "NAME" }`, `{ file = "PATH" }` or `{ keyring = "NAME" }`.
 
 use super::{
     clear,
@@ -13,27 +13,27 @@ use std::{
 };
 use toolgate_auth::Secret;
 
-/// What to write instead of a secret.
+/// Alternatives to a plaintext secret, for error messages.
 pub(super) const WRITE: &str = "{ env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }";
-/// The longest value of a file, in bytes.
+/// Maximum size of a secret file in bytes.
 pub(crate) const LONGEST: usize = 64 * 1024;
-/// The key of a value that stands in clear though it looks like a secret.
+/// Key that marks a plaintext value as intended although it looks like a secret.
 pub(super) const CLEAR: &str = "danger_clear";
 
-/// A value as the config gives it: itself, or where it is. Nothing prints it.
+/// Possibly secret config value, given as text or by its source. Its debug output never contains the value.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) enum Given {
-    /// Itself.
+    /// Plaintext in the config.
     Clear(String),
-    /// In a variable of our own environment.
+    /// Environment variable of the gateway.
     Env(String),
-    /// In a file that only we may read.
+    /// File that only the gateway's user may read.
     File(PathBuf),
-    /// In the keyring of the operating system, under that name.
+    /// Entry of that name in the operating system's keyring.
     Keyring(String),
 }
 
-/// Where it is, but not what.
+/// Prints the source, never the value.
 impl fmt::Debug for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown())
@@ -41,7 +41,7 @@ impl fmt::Debug for Given {
 }
 
 impl Given {
-    /// Reads the value of a key. What looks like a secret by this name has to be elsewhere.
+    /// Reads a value and rejects plaintext that looks like a secret by its name or form.
     pub(super) fn of(field: &Field<'_>, name: &str, base: &Path) -> Result<Given, ConfigError> {
         if field.is_table() {
             return Given::elsewhere(field, base);
@@ -53,7 +53,7 @@ impl Given {
         }
     }
 
-    /// Reads what is a secret in any case.
+    /// Reads a value that is always secret and rejects plaintext.
     pub(super) fn secret(field: &Field<'_>, what: &str, base: &Path) -> Result<Given, ConfigError> {
         let given = match field.is_table() {
             true => Given::elsewhere(field, base)?,
@@ -76,7 +76,7 @@ impl Given {
         match *key {
             CLEAR => Ok(Given::Clear(value.text()?.to_owned())),
             "file" => Ok(Given::File(file::resolve(value, base)?)),
-            // Whoever puts the secret itself here must not see it again in an error.
+            // Omit the value from the error: it may be the secret itself.
             "env" => check_env_name(value.text()?)
                 .map(|()| value.text().map(|name| Given::Env(name.to_owned())))
                 .map_err(|_| {
@@ -88,15 +88,15 @@ impl Given {
         }
     }
 
-    /// The value, unless it is in the keyring, which [`crate::keyring`] asks.
+    /// Returns the value, except from the keyring, which [`crate::keyring`] reads.
     ///
     /// # Errors
-    /// It cannot be had, in words that do not have it.
+    /// The value is unavailable; the message does not contain it.
     pub(crate) fn read(&self) -> Result<Secret, String> {
         self.read_with(|name| std::env::var(name).ok())
     }
 
-    /// The same with another environment.
+    /// Like [`Given::read`], with another environment.
     pub(crate) fn read_with(&self, env: impl Fn(&str) -> Option<String>) -> Result<Secret, String> {
         let line = |text: String| Secret::new(text.trim_end_matches(['\r', '\n']));
         match self {
@@ -111,12 +111,12 @@ impl Given {
         }
     }
 
-    /// Whether another try may find what was not there: our environment stays as it is.
+    /// True if a retry may succeed: only the gateway's environment cannot change.
     pub(crate) fn may_come(&self) -> bool {
         !matches!(self, Given::Env(_))
     }
 
-    /// Where it is, in words.
+    /// Describes the source of the value.
     pub(crate) fn shown(&self) -> String {
         match self {
             Given::Clear(_) => "a value".to_owned(),
@@ -127,7 +127,7 @@ impl Given {
     }
 }
 
-/// The text of `{ danger_clear = "TEXT" }`, where that is written.
+/// Returns the text of `{ danger_clear = "TEXT" }`, if the field has that form.
 pub(super) fn said_clear<'a>(field: &Field<'a>) -> Option<Result<&'a str, ConfigError>> {
     let table = field.open_section("", "").ok()?;
     match table.entries().as_slice() {
@@ -136,14 +136,14 @@ pub(super) fn said_clear<'a>(field: &Field<'a>) -> Option<Result<&'a str, Config
     }
 }
 
-/// What is said of a secret in clear.
+/// Returns the error text for a plaintext secret.
 pub(super) fn in_clear(why: &str) -> String {
     format!(
         "{why}, and would be in clear in this file; write {WRITE}; if it is no secret, {{ {CLEAR} = \"…\" }}"
     )
 }
 
-/// What no program takes for an option.
+/// True if the name is a valid keyring entry, which no program mistakes for an option.
 fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/@".contains(&b);
     (1..=128).contains(&name.len())

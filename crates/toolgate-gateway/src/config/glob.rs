@@ -1,16 +1,16 @@
-//! Globs over names: `*` for any run of characters, `?` for one. Here they are checked; the policy matches them.
+//! Globs for names: `*` matches any characters, `?` matches one. This module validates them; the policy matches them.
 
 use std::fmt;
 
-/// A glob over whole names such as `server.tool`; case counts.
+/// Glob for whole names such as `server.tool`; case-sensitive.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Glob(String);
 
 impl Glob {
-    /// The glob of that text.
+    /// Parses a glob.
     ///
     /// # Errors
-    /// The text is empty, or has characters that look like more than a glob can do here; the words say what to write.
+    /// The text is empty or contains characters of unsupported glob syntax; the message says what to write.
     pub(crate) fn parse(text: &str) -> Result<Glob, String> {
         if text.is_empty() {
             return Err("the glob is empty; write \"*\" for everything".to_owned());
@@ -28,10 +28,10 @@ impl Glob {
         }
     }
 
-    /// The glob of that text, which has to fit some `server.tool`.
+    /// Parses a glob that can match a `server.tool` name.
     ///
     /// # Errors
-    /// As [`Glob::parse`], and the text could fit no tool.
+    /// As [`Glob::parse`], or the text cannot match any tool.
     pub(crate) fn parse_tools(text: &str) -> Result<Glob, String> {
         let glob = Glob::parse(text)?;
         if text.contains(['.', '*', '?']) {
@@ -42,12 +42,12 @@ impl Glob {
         ))
     }
 
-    /// The text it was made of.
+    /// Returns the text of the glob.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The server that it speaks of, where that part has no `*` or `?`.
+    /// Returns the server part, unless it contains `*` or `?`.
     pub(crate) fn server(&self) -> Option<&str> {
         self.0
             .split_once('.')
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
     use toolgate_policy::Pattern;
 
-    /// The definition itself, at any cost.
+    /// Reference implementation: the definition of a glob, without regard to cost.
     fn naive(glob: &[char], name: &[char]) -> bool {
         match glob.split_first() {
             None => name.is_empty(),
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// As the gateway does it.
+    /// Matches as the gateway does.
     fn matches(glob: &str, name: &str) -> bool {
         Pattern::new(Glob::parse(glob).unwrap().as_str()).matches(name)
     }

@@ -16,7 +16,7 @@ use super::{
 use serde_json::value::RawValue;
 use std::path::Path;
 
-/// The names that hosts have for an address.
+/// Key names that hosts use for a server URL.
 const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
 /// Reads a config in JSON; relative paths in it start at `base`.
@@ -50,7 +50,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
     Ok(config)
 }
 
-/// The secrets of a server that stand in the file, as hosts write them: it works, and is told.
+/// Returns notes on plaintext secrets of a server: hosts write them that way, so they are only reported.
 fn in_clear(server: &Server) -> Vec<String> {
     let id = &server.id;
     let note = |what: String, instead: &str| {
@@ -111,7 +111,7 @@ fn add(
     }
 }
 
-/// One server, or a note on why it is left out.
+/// Reads one server, or returns a note why it is skipped.
 fn entry(
     json: Json<'_>,
     name: &str,
@@ -147,7 +147,7 @@ fn entry(
     }
 }
 
-/// A server with an address.
+/// Reads a remote server.
 fn reached<'a>(
     json: Json<'a>,
     name: &str,
@@ -247,7 +247,7 @@ fn text<'a>(json: Json<'a>, value: &'a RawValue, what: &str) -> Result<String, C
         text if text.contains('\0') => {
             Err(json.wrong(value, format!("{what} has a NUL in it; take it out")))
         }
-        // Some hosts put a variable here; the server would get the words themselves.
+        // Some hosts expand variables here; the server would get the unexpanded text.
         text if text.contains("${") => Err(json.wrong(
             value,
             format!(

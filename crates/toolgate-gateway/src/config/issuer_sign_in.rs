@@ -1,4 +1,4 @@
-//! `[auth.issuer.NAME.sign_in]`: who the gateway is at an issuer, where a user of it has to show who he is.
+//! `[auth.issuer.NAME.sign_in]`: the gateway's OAuth client for signing users in at its own pages.
 
 use super::{
     auth::words,
@@ -10,18 +10,18 @@ use std::path::Path;
 
 const KEYS: &[&str] = &["client_id", "client_secret", "scopes"];
 
-/// As which client the gateway asks a user of an issuer who he is.
+/// OAuth client that the gateway uses at an issuer to sign users in.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct IssuerSignIn {
     pub(crate) client: String,
-    /// Where its secret is, if it has one.
+    /// Source of the client secret, if the client has one.
     pub(crate) secret: Option<TokenSource>,
-    /// What is asked for.
+    /// Requested scopes.
     pub(crate) scopes: Vec<String>,
 }
 
 impl IssuerSignIn {
-    /// Reads it out of the section of an issuer.
+    /// Reads `sign_in` from the section of an issuer.
     pub(super) fn read(
         issuer: &Section<'_>,
         id: &str,

@@ -1,11 +1,11 @@
-//! JSON with places: every value knows where it stands in the text.
+//! JSON with source positions: every value knows its offset in the text.
 
 use super::error::{ConfigError, Doc};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// An object as keys and values in their order; the values keep their place in the text.
+/// JSON object as keys and raw values in source order; the raw values keep their position.
 pub(super) struct Entries<'a>(pub(super) Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Entries<'de> {
@@ -41,12 +41,12 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// A JSON text with places.
+/// JSON text with source positions.
 #[derive(Clone, Copy)]
 pub(super) struct Json<'a>(pub(super) Doc<'a>);
 
 impl<'a> Json<'a> {
-    /// The offset of a value, which is a part of the text.
+    /// Returns the byte offset of a value, which is a slice of the text.
     pub(super) fn offset(self, value: &RawValue) -> usize {
         (value.get().as_ptr() as usize).saturating_sub(self.0.text.as_ptr() as usize)
     }
@@ -55,7 +55,7 @@ impl<'a> Json<'a> {
         self.0.error(self.offset(value), text)
     }
 
-    /// Reads a value whose syntax is known to be right.
+    /// Deserializes a value whose syntax has been checked.
     pub(super) fn typed<T: Deserialize<'a>>(
         self,
         value: &'a RawValue,
@@ -90,7 +90,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// The parser's words without its place, which stands before them.
+/// Converts the parser's message to an error that begins with the position.
 pub(super) fn syntax(doc: Doc<'_>, error: &serde_json::Error) -> ConfigError {
     let text = error.to_string();
     let words = text.split(" at line ").next().unwrap_or(&text);

@@ -1,4 +1,4 @@
-//! Every limit of the gateway, its default and the range that a config may set.
+//! `[limits]`: every limit with its default and allowed range.
 
 use super::{
     error::ConfigError,
@@ -7,7 +7,7 @@ use super::{
 };
 use toolgate_wire::room::{COPIES, OBJECT, VALUE};
 
-/// A number of the config as the type that uses it, and back to compare two limits.
+/// Integer type of a limit, converted from and to the number of the config.
 trait Amount: Copy {
     fn of(number: u64) -> Self;
     fn plain(self) -> u64;
@@ -45,18 +45,18 @@ impl Amount for u64 {
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $key:ident: $kind:ty = $default:literal, $low:literal to $high:literal;)*) => {
-        /// The limits of the gateway. A name says its unit; without one it is a count.
+        /// Limits of the gateway. The key names the unit; without a unit it is a count.
         #[derive(Clone, Debug, Eq, PartialEq)]
         pub(crate) struct Limits {
             $($(#[$doc])* pub(crate) $key: $kind,)*
-            /// How often a caller may call one tool.
+            /// Rate limit per caller and tool.
             pub(crate) rate: Rate,
         }
 
         /// Every key of `[limits]`.
         const KEYS: &[&str] = &[$(stringify!($key),)* "rate"];
 
-        /// Every key with a number, its default and its range.
+        /// Every numeric key with its default and range.
         #[cfg(test)]
         pub(super) const TABLE: &[(&str, u64, u64, u64)] = &[$((stringify!($key), $default, $low, $high),)*];
 
@@ -74,14 +74,14 @@ macro_rules! limits {
                 Ok(())
             }
 
-            /// The keys of the numbers that are not the same in both.
+            /// Returns the numeric keys with different values in two sets of limits.
             pub(crate) fn differing(one: &Limits, two: &Limits) -> Vec<&'static str> {
                 let mut keys = Vec::new();
                 $(if one.$key != two.$key { keys.push(stringify!($key)); })*
                 keys
             }
 
-            /// A limit as a plain number.
+            /// Returns a limit as an integer.
             fn number(&self, key: &str) -> u64 {
                 $(if key == stringify!($key) { return self.$key.plain(); })*
                 0
@@ -91,194 +91,193 @@ macro_rules! limits {
 }
 
 limits! {
-    /// What all messages that are held at the same time may take up, with their copies; half of it for one caller or server.
+    /// Memory budget for all messages in flight, with their copies; one caller or server may use half of it.
     memory_bytes: u64 = 268_435_456, 8_388_608 to 1_099_511_627_776;
-    /// The longest body of an HTTP request.
+    /// Maximum size of an HTTP request body.
     body_bytes: usize = 4_194_304, 1_024 to 268_435_456;
-    /// The head of an HTTP request: its first line and its headers.
+    /// Maximum size of an HTTP request head: request line and headers.
     header_bytes: usize = 32_768, 8_192 to 1_048_576;
-    /// Headers of an HTTP request.
+    /// Maximum number of headers of an HTTP request.
     headers: usize = 100, 16 to 1_000;
-    /// The value of a header of the protocol.
+    /// Maximum size of an MCP header value.
     mcp_header_bytes: usize = 8_192, 256 to 8_192;
-    /// The longest line of a server or client over standard input and output.
+    /// Maximum size of a line over standard input and output, from servers and clients.
     line_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
-    /// How deep JSON may nest.
+    /// Maximum nesting depth of JSON.
     depth: usize = 64, 8 to 128;
-    /// How many keys one JSON object may have.
+    /// Maximum number of keys of one JSON object.
     keys: usize = 4_096, 16 to 1_000_000;
-    /// How many values one JSON text may have.
+    /// Maximum number of values in one JSON text.
     elements: usize = 100_000, 256 to 10_000_000;
-    /// The longest name or URI of what a client uses or listens to.
+    /// Maximum size of an item name or URI in a request or subscription.
     name_bytes: usize = 8_192, 128 to 8_192;
-    /// How long a call may take; progress starts it anew.
+    /// Call timeout; progress restarts it.
     call_seconds: u64 = 60, 1 to 86_400;
-    /// How long a call may take with all its progress.
+    /// Maximum duration of a call, regardless of progress.
     call_max_seconds: u64 = 900, 1 to 604_800;
-    /// Failed calls in a row after which a server gets no calls for `breaker_seconds`; 0 turns the circuit breaker off.
+    /// Consecutive failed calls that open the circuit breaker of a server; 0 disables it.
     breaker_failures: u32 = 10, 0 to 1_000_000;
-    /// How long a server that keeps failing gets no calls.
+    /// Time that an open circuit breaker blocks the calls of a server.
     breaker_seconds: u64 = 30, 1 to 86_400;
-    /// Running calls of one caller.
+    /// Concurrent calls of one caller.
     calls_per_caller: usize = 64, 1 to 100_000;
-    /// Running calls of all.
+    /// Concurrent calls in total.
     calls: usize = 2_048, 1 to 1_000_000;
-    /// Running calls of one tool, resource or prompt.
+    /// Concurrent calls of one tool, resource or prompt.
     calls_per_tool: usize = 256, 1 to 1_000_000;
-    /// Callers who are connected to one server in their own name at the same time, and whose tokens are held for that.
+    /// Callers with their own connection to one server at the same time, and with stored tokens for it.
     callers_per_server: usize = 256, 1 to 100_000;
-    /// Running calls of one server.
+    /// Concurrent calls of one server.
     calls_per_server: usize = 512, 1 to 1_000_000;
-    /// Calls of one caller that wait for their turn.
+    /// Queued calls of one caller.
     waiting_per_caller: usize = 64, 0 to 100_000;
-    /// Calls of all that wait for their turn.
+    /// Queued calls in total.
     waiting: usize = 1_024, 0 to 1_000_000;
-    /// How long a call waits for its turn.
+    /// Maximum time that a call is queued.
     waiting_seconds: u64 = 10, 0 to 3_600;
-    /// Open sessions.
+    /// Maximum number of open sessions.
     sessions: usize = 256, 1 to 100_000;
-    /// After which silence a session ends.
+    /// Idle timeout of a session.
     session_idle_seconds: u64 = 1_800, 10 to 604_800;
-    /// After which time a session ends in any case.
+    /// Maximum lifetime of a session.
     session_max_seconds: u64 = 86_400, 60 to 2_592_000;
-    /// Open streams of notifications.
+    /// Open notification streams in total.
     listen_streams: usize = 1_024, 1 to 100_000;
-    /// Open streams of notifications of one caller.
+    /// Open notification streams of one caller.
     listen_streams_per_caller: usize = 128, 1 to 10_000;
-    /// How long a stream of a session is kept for a client that lost it; 0 keeps none.
+    /// Time that a lost stream of a session can be resumed; 0 disables resumption.
     resume_seconds: u64 = 300, 0 to 86_400;
-    /// Messages of one session that were sent and are kept, in bytes; a longer message is not kept.
+    /// Buffer for resumption of one session's streams, in bytes. A larger message is not buffered.
     resume_bytes_per_session: usize = 1_048_576, 0 to 268_435_456;
-    /// The same, of all sessions.
+    /// Buffer for resumption of all sessions together, in bytes.
     resume_bytes: usize = 33_554_432, 0 to 4_294_967_296;
-    /// How long one connection of a stream lasts before the client of a 2025-11-25 session is told to come back; 0 is
-    /// as long as the stream.
+    /// Time after which the gateway closes a stream's connection and lets a 2025-11-25 client reconnect; 0 disables it.
     stream_seconds: u64 = 0, 0 to 86_400;
-    /// Messages of one stream or connection that wait for a slow reader.
+    /// Messages of one stream or connection queued for a slow reader.
     stream_messages: usize = 256, 1 to 100_000;
-    /// Their bytes together; a longer message waits alone.
+    /// Bytes of these messages together; a larger message is queued alone.
     stream_bytes: usize = 1_048_576, 1_024 to 268_435_456;
-    /// Resources of which one session or stream may hear.
+    /// Resource subscriptions of one session or stream.
     stream_resources: usize = 1_024, 0 to 100_000;
-    /// Calls that go on as tasks, or did and are kept.
+    /// Running and finished tasks in total.
     tasks: usize = 1_024, 1 to 1_000_000;
-    /// Those of one caller.
+    /// Tasks of one caller.
     tasks_per_caller: usize = 64, 1 to 100_000;
-    /// Results of tasks that are kept, together; the oldest give way.
+    /// Memory for stored task results; the oldest are evicted.
     task_bytes: usize = 67_108_864, 65_536 to 134_217_728;
-    /// How long a task is kept, from its begin.
+    /// Lifetime of a task from its creation.
     task_seconds: u64 = 3_600, 1 to 604_800;
-    /// How often one task may be looked at in a minute.
+    /// Polls of one task per minute.
     task_looks: u32 = 600, 60 to 1_000_000;
-    /// The longest result of a call.
+    /// Maximum size of a call's result.
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
-    /// The Base64 of one picture, one sound or the data of one resource.
+    /// Maximum size of the Base64 data of one image, audio content or resource.
     media_bytes: usize = 8_388_608, 1_024 to 1_073_741_824;
-    /// Tools of one server.
+    /// Maximum number of tools of one server.
     tools_per_server: usize = 10_000, 1 to 100_000;
-    /// All things of one kind of one server together.
+    /// Maximum size of one server's list of one item kind.
     list_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
-    /// How long a list of a server is kept, whatever the server says.
+    /// Maximum time that a server's list is cached, whatever TTL the server sets.
     list_seconds: u64 = 86_400, 1 to 604_800;
     /// Items on one page of a list.
     page_items: usize = 1_000, 1 to 100_000;
-    /// Definitions of one server that are pinned: tools, resources, templates and prompts.
+    /// Pinned definitions of one server: tools, resources, templates and prompts.
     pins_per_server: usize = 10_000, 1 to 50_000;
-    /// The longest definition of a tool.
+    /// Maximum size of a tool definition.
     definition_bytes: usize = 65_536, 1_024 to 16_777_216;
-    /// The longest description of a tool.
+    /// Maximum size of a tool description.
     description_bytes: usize = 8_192, 64 to 1_048_576;
-    /// The longest text that tells a client how to use the servers.
+    /// Maximum size of the instructions for clients.
     instructions_bytes: usize = 32_768, 0 to 1_048_576;
-    /// Links to resources that a caller was given and may read.
+    /// Resource links of one caller that the gateway remembers and that the caller may read.
     links_per_caller: usize = 256, 0 to 100_000;
-    /// Callers of whom links are remembered.
+    /// Callers with remembered resource links.
     link_callers: usize = 1_024, 1 to 100_000;
-    /// How deep a schema may nest.
+    /// Maximum nesting depth of a schema.
     schema_depth: usize = 32, 4 to 128;
-    /// Schemas within one schema.
+    /// Maximum number of subschemas of one schema.
     subschemas: usize = 2_000, 1 to 100_000;
-    /// Patterns within one schema.
+    /// Maximum number of patterns in one schema.
     patterns: usize = 200, 0 to 10_000;
-    /// The longest condition of a rule.
+    /// Maximum size of a rule's CEL condition.
     when_bytes: usize = 4_096, 64 to 65_536;
-    /// How deep a condition may nest.
+    /// Maximum nesting depth of a condition.
     when_depth: usize = 64, 4 to 64;
-    /// Steps of one evaluation of a condition.
+    /// Maximum steps of one condition's evaluation.
     when_steps: usize = 100_000, 100 to 10_000_000;
-    /// How often one call may come back with answers.
+    /// Maximum number of input-required rounds of one call.
     rounds: u32 = 10, 1 to 1_000;
-    /// How long a client may take over a question of a tool.
+    /// Time that a client has to respond to an input request.
     question_seconds: u64 = 600, 1 to 86_400;
-    /// After which time without a request a server with a handshake is asked whether it is there; with 0 never.
+    /// Idle time after which a server with a handshake is pinged; 0 disables it.
     ping_seconds: u64 = 60, 0 to 86_400;
-    /// After how long, each time, a client with a handshake that has a stream open is asked whether it is there; with 0 never.
+    /// Ping interval for a client with a handshake and an open stream; 0 disables it.
     client_ping_seconds: u64 = 0, 0 to 86_400;
-    /// Calls of one server with a handshake that wait for an answer to its question; with 0 it cannot ask.
+    /// Parked calls of one server with a handshake that wait for input; with 0 it cannot request input.
     parked_calls: usize = 64, 0 to 10_000;
-    /// The same, of one caller.
+    /// Parked calls of one caller.
     parked_calls_per_caller: usize = 16, 0 to 10_000;
-    /// How long a call may take to come back with answers.
+    /// Lifetime of the sealed state of an input-required result.
     seal_seconds: u64 = 300, 1 to 300;
-    /// How long a processor may work on one value to check it against its schema, as it is counted before.
+    /// Estimated processor time for checking one value against its schema.
     schema_milliseconds: u64 = 50, 1 to 60_000;
-    /// How long a call waits for a person.
+    /// Time that an approver has to decide a call.
     approval_seconds: u64 = 600, 1 to 86_400;
-    /// Calls of one caller that wait for a person.
+    /// Pending approvals of one caller.
     approvals_per_caller: usize = 16, 1 to 10_000;
-    /// Calls of all that wait for a person.
+    /// Pending approvals in total.
     approvals: usize = 256, 1 to 100_000;
-    /// Remembered approvals.
+    /// Maximum number of remembered approvals.
     grants: usize = 256, 1 to 100_000;
-    /// How long an approval is remembered where nobody says how long.
+    /// Default lifetime of a remembered approval.
     grant_seconds: u64 = 28_800, 60 to 31_622_400;
-    /// The longest time for which one can be remembered.
+    /// Maximum lifetime of a remembered approval.
     grant_max_seconds: u64 = 31_622_400, 60 to 31_622_400;
-    /// How long a server may take to start.
+    /// Start timeout of a server.
     start_seconds: u64 = 30, 1 to 3_600;
-    /// How long the first lists wait for servers that are starting and of which nothing is known.
+    /// Time that the first lists wait for starting servers whose items are not yet known.
     list_wait_seconds: u64 = 10, 0 to 3_600;
-    /// How long the head of an HTTP request may take.
+    /// Time to receive the head of an HTTP request.
     header_seconds: u64 = 10, 1 to 300;
-    /// How long the body of an HTTP request may take.
+    /// Time to receive the body of an HTTP request.
     body_seconds: u64 = 60, 1 to 3_600;
-    /// How long the body of an HTTP request may pause.
+    /// Idle timeout between two parts of an HTTP request body.
     body_idle_seconds: u64 = 10, 1 to 3_600;
-    /// Open connections of one address.
+    /// Open connections from one address.
     connections_per_address: usize = 256, 1 to 65_536;
-    /// Refused credentials of one address in a minute; more are told to come later, and not recorded one by one.
+    /// Rejected credentials from one address per minute. More get 429 and are not audited one by one.
     auth_failures: u32 = 60, 1 to 1_000_000;
-    /// Keys of callers that there may be.
+    /// Maximum number of API keys.
     caller_keys: usize = 1_000, 1 to 100_000;
-    /// The longest answer of an issuer of tokens.
+    /// Maximum size of a response from a token issuer.
     issuer_bytes: usize = 1_048_576, 1_024 to 16_777_216;
-    /// How long an issuer may take for an answer, with all redirects.
+    /// Timeout of a request to an issuer, including redirects.
     issuer_seconds: u64 = 10, 1 to 300;
-    /// How often one answer may lead on.
+    /// Maximum number of redirects of one request to an issuer.
     issuer_redirects: usize = 3, 0 to 10;
-    /// How long the keys of an issuer are used without another look.
+    /// Time that an issuer's JWK set is cached.
     issuer_keys_seconds: u64 = 600, 1 to 86_400;
-    /// The least time between two looks for its keys or metadata.
+    /// Minimum time between two fetches of an issuer's keys or metadata.
     issuer_pause_seconds: u64 = 30, 0 to 3_600;
-    /// How long the word of an issuer about a token holds.
+    /// Time that an introspection result is cached.
     introspection_seconds: u64 = 5, 0 to 300;
-    /// How often an issuer is asked again about a token while a stream is open that it opened.
+    /// Interval at which the token of an open stream is introspected again.
     introspect_again_seconds: u64 = 60, 1 to 3_600;
-    /// Tokens that one issuer is asked about at the same time.
+    /// Concurrent introspection requests to one issuer.
     introspections: usize = 32, 1 to 4_096;
-    /// Proofs of DPoP that are remembered.
+    /// Remembered DPoP proofs, for replay detection.
     proofs: usize = 262_144, 1 to 16_777_216;
-    /// Open connections.
+    /// Open connections in total.
     connections: usize = 1_024, 1 to 65_536;
-    /// Records that wait for the disk.
+    /// Audit records queued for the disk.
     audit_queue: usize = 8_192, 16 to 1_000_000;
-    /// Their bytes together.
+    /// Bytes of these records together.
     audit_queue_bytes: usize = 67_108_864, 1_048_576 to 4_294_967_296;
-    /// Records that share one sync.
+    /// Maximum number of audit records in one sync.
     audit_batch: usize = 256, 1 to 65_536;
-    /// How long records are gathered while more keep coming.
+    /// Time to collect more records for one sync.
     audit_wait_milliseconds: u64 = 2, 0 to 1_000;
-    /// How long running calls may still take when the gateway stops.
+    /// Drain time for calls in flight when the gateway stops.
     drain_seconds: u64 = 30, 0 to 3_600;
 }
 
@@ -288,7 +287,7 @@ pub(crate) fn limit_keys() -> &'static [&'static str] {
     KEYS
 }
 
-/// Limits of which the first is never above the second.
+/// Pairs of limits whose first must not exceed the second.
 const PAIRS: &[(&str, &str)] = &[
     ("call_seconds", "call_max_seconds"),
     ("calls_per_caller", "calls"),
@@ -322,14 +321,14 @@ impl Limits {
         Ok(limits)
     }
 
-    /// What one message of the longest takes up, with its copies and a tree of its values.
+    /// Returns the memory of one maximum-size message, with its copies and parsed values.
     fn longest(&self) -> u64 {
         let bytes = self.body_bytes.max(self.line_bytes) as u64;
         let values = (self.elements as u64).saturating_mul(VALUE + OBJECT / 2);
         bytes.saturating_mul(COPIES).saturating_add(values)
     }
 
-    /// The longest message has to fit into the half of the memory that one caller or server may have.
+    /// Checks that a maximum-size message fits into the half of the budget that one caller or server may use.
     fn fits(&self, section: &Section<'_>) -> Result<(), ConfigError> {
         let keys = ["memory_bytes", "line_bytes", "body_bytes", "elements"];
         let least = self.longest().saturating_mul(2);

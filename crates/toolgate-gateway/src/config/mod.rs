@@ -1,6 +1,6 @@
-//! The config: one TOML file, or the `mcpServers` JSON of a host, or nothing, which is the demo server.
+//! Configuration: one TOML file, the `mcpServers` JSON of a host, or the built-in demo server.
 //!
-//! Every wrong config is one error with file, line and column. What is not understood is refused, never ignored.
+//! Every invalid config is one error with file, line and column. Unknown keys are rejected, never ignored.
 
 mod address;
 mod asking;
@@ -70,65 +70,65 @@ use std::{
 };
 use toolgate::aggregate::{NameRules, Overrides};
 
-/// What the gateway serves, for whom, and within which limits.
+/// Configuration of the gateway: servers, callers, rules and limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Where HTTP is served.
+    /// Listen address for HTTP.
     pub(crate) listen: SocketAddr,
-    /// Where the bearer token of the clients comes from; without one, HTTP is on loopback only.
+    /// Source of the clients' bearer token. Without a token, the gateway serves HTTP on loopback only.
     pub(crate) token: Option<TokenSource>,
-    /// How callers over HTTP say who they are, besides by that token.
+    /// Authentication of HTTP callers, besides the bearer token.
     pub(crate) auth: Auth,
-    /// Host names besides those of loopback, in lower case, with or without a port.
+    /// Allowed host names besides loopback, in lower case, with or without a port.
     pub(crate) allowed_hosts: Vec<String>,
-    /// Origins besides our own pages, in lower case.
+    /// Allowed origins besides the gateway's own pages, in lower case.
     pub(crate) allowed_origins: Vec<String>,
-    /// The data directory that the config names.
+    /// Data directory that the config names.
     pub(crate) data: Option<PathBuf>,
-    /// How the record is kept.
+    /// Audit log settings.
     pub(crate) audit: Audit,
-    /// Every limit.
+    /// Limits.
     pub(crate) limits: Limits,
-    /// What happens to definitions.
+    /// Pinning of definitions.
     pub(crate) pins: PinSettings,
-    /// Which names of tools and prompts clients can use.
+    /// Naming rules for tools and prompts.
     pub(crate) tool_names: NameRules,
-    /// The servers, at least one, in the order of the file.
+    /// Upstream servers, at least one, in the order of the file.
     pub(crate) servers: Vec<Server>,
-    /// The rules, in the order of the file.
+    /// Rules, in the order of the file.
     pub(crate) rules: Vec<Rule>,
-    /// Whether tools are found instead of listed.
+    /// Tool search; `None` means that all tools are listed.
     pub(crate) search: Option<Search>,
-    /// Rules of the operator that find secrets, beside those of Toolgate.
+    /// The operator's secret rules, in addition to the built-in ones.
     pub(crate) secret_rules: SecretRuleFiles,
-    /// Where all this comes from.
+    /// Origin of this config.
     pub(crate) source: Source,
-    /// Whether secrets stand in the file, as in the JSON of a host.
+    /// True if the file contains plaintext secrets, as the JSON of a host may.
     pub(crate) in_clear: bool,
     /// SHA-256 of the file in lower-case hex.
     pub(crate) hash: Option<String>,
-    /// What a person should know and is no error, such as a server that is left out.
+    /// Notes for the operator that are not errors, for example a skipped server.
     pub(crate) notes: Vec<String>,
 }
 
-/// Where a config comes from.
+/// Origin of a config.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Source {
     /// A file.
     File(PathBuf),
-    /// The demo server of the program itself.
+    /// The built-in demo server.
     BuiltIn,
     /// The command line of `toolgate run`.
     CommandLine,
 }
 
 impl Config {
-    /// The config of that file, else of the default file where there is one, else the demo server.
+    /// Loads the given file, else the default file if it exists, else the demo server.
     ///
-    /// A file in the current directory is never taken by itself: a project folder may be hostile.
+    /// Files in the current directory are never loaded by default: a project folder may be hostile.
     ///
     /// # Errors
-    /// The file cannot be read, could be changed by others, or is wrong.
+    /// The file cannot be read, is writable by others, or is invalid.
     pub(crate) fn load(given: Option<&Path>) -> Result<Config, ConfigError> {
         match given
             .map(Path::to_owned)
@@ -139,10 +139,10 @@ impl Config {
         }
     }
 
-    /// The data directory that this file names, else the default file where there is one, whatever else is wrong with it.
+    /// Returns the data directory that the given or the default file names, even if the rest of the file is invalid.
     ///
     /// # Errors
-    /// The file cannot be read, could be changed by others, or it cannot be told what its `data` is.
+    /// The file cannot be read or is writable by others, or its `data` key cannot be determined.
     pub(crate) fn data_in(given: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
         let file = given
             .map(Path::to_owned)
@@ -150,10 +150,10 @@ impl Config {
         file.map_or(Ok(None), |file| data::of(&file))
     }
 
-    /// The config of a file.
+    /// Loads the config from a file.
     ///
     /// # Errors
-    /// It cannot be read, could be changed by others, or is wrong.
+    /// The file cannot be read, is writable by others, or is invalid.
     pub(crate) fn load_file(path: &Path) -> Result<Config, ConfigError> {
         let text = file::read(path, file::LONGEST, Privacy::Config);
         let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
@@ -171,7 +171,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The config of a text that was in that file. Text that begins with a brace is JSON.
+    /// Parses the text of a config file. Text that begins with a brace is JSON.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
         let name = path.display().to_string();
         let doc = Doc {
@@ -185,10 +185,10 @@ impl Config {
         }
     }
 
-    /// The built-in config: the demo server of this program, whose annotations are believed, and no rules.
+    /// Returns the built-in config: the demo server of this program, with trusted annotations and no rules.
     ///
     /// # Errors
-    /// The path of this program is unknown or no text.
+    /// The path of this program is unknown or not UTF-8.
     pub(crate) fn demo() -> Result<Config, ConfigError> {
         let wrong = |text: &str| {
             ConfigError::new(
@@ -207,7 +207,7 @@ impl Config {
         Ok(Config::of(Source::BuiltIn, vec![server], Limits::default()))
     }
 
-    /// The config of `toolgate run`: one server of that command, whose tools keep their names.
+    /// Returns the config of `toolgate run`: one server with that command and no tool name prefix.
     ///
     /// # Errors
     /// The command is empty.
@@ -235,35 +235,35 @@ impl Config {
         ))
     }
 
-    /// Whether this is the built-in config.
+    /// True for the built-in config.
     pub(crate) fn is_demo(&self) -> bool {
         self.source == Source::BuiltIn
     }
 
-    /// Whether the token of a caller is exchanged for one of a server somewhere.
+    /// True if any server uses token exchange.
     pub(crate) fn exchanges(&self) -> bool {
         let mut addresses = self.servers.iter().filter_map(|s| s.address.as_ref());
         addresses.any(|address| address.exchange.is_some())
     }
 
-    /// Whether nobody comes in over HTTP without saying who he is.
+    /// True if every HTTP caller must authenticate.
     pub(crate) fn is_closed(&self) -> bool {
         self.token.is_some() || self.auth.required || !self.auth.issuers.is_empty()
     }
 
-    /// Refuses to listen where other machines reach it without a token; for an address of the command line.
+    /// Rejects a listen address that other machines can reach without authentication; for command-line addresses.
     ///
     /// # Errors
-    /// That is so.
+    /// The address is not loopback and anonymous access is allowed.
     pub(crate) fn check_listen(&self) -> Result<(), ConfigError> {
         net::check_listen(self.listen, self.is_closed())
             .map_err(|text| ConfigError::new("listen", text))
     }
 
-    /// Whether the tokens and secrets of the gateway itself are there and long enough; those of the keyring are not asked for.
+    /// Checks that the gateway's own tokens and secrets exist and are long enough. Keyring entries are not read.
     ///
     /// # Errors
-    /// One is not.
+    /// A token or secret is missing, too short or too long.
     pub(crate) fn check_tokens(&self) -> Result<(), ConfigError> {
         let asked = self.auth.issuers.iter().flat_map(|i| &i.introspect);
         let all = self.token.iter().chain(asked.map(|asked| &asked.secret));
@@ -272,17 +272,17 @@ impl Config {
             .try_for_each(|source| source.checked(source.given.read()).map(drop))
     }
 
-    /// What callers are shown of the tools of each server instead of what it says, in the order of the servers.
+    /// Resolves the tool overrides of each server, in the order of the servers.
     ///
     /// # Errors
-    /// A variable of the environment is not set.
+    /// An environment variable is not set.
     pub(crate) fn overrides(&self) -> Result<Vec<Overrides>, ConfigError> {
         let one = |over: &ToolOverride| Ok((over.tool.clone(), over.resolved()?));
         let of = |server: &Server| server.tools.iter().map(one).collect();
         self.servers.iter().map(of).collect()
     }
 
-    /// These servers, and the defaults.
+    /// Returns a config with these servers, these limits and the defaults.
     fn of(source: Source, servers: Vec<Server>, limits: Limits) -> Config {
         Config {
             listen: net::LISTEN,

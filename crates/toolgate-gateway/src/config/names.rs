@@ -1,4 +1,4 @@
-//! Names of servers: ids, and the prefixes of their tools on the wire.
+//! Server ids, and prefixes of tool names for clients.
 
 use super::{error::ConfigError, section::Field, server::Server};
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ pub(super) fn prefix(field: &Field<'_>) -> Result<String, ConfigError> {
     }
 }
 
-/// Refuses a prefix by which tools of two servers could meet.
+/// Rejects a prefix with which tools of two servers could get the same name.
 pub(super) fn check_prefix(server: &Server, all: &[Server]) -> Result<(), String> {
     if server.prefix.is_empty() && all.len() > 1 {
         return Err(format!(
@@ -39,7 +39,7 @@ pub(super) fn check_prefix(server: &Server, all: &[Server]) -> Result<(), String
     }
 }
 
-/// Refuses what is no id of a server.
+/// Checks a server id.
 pub(super) fn check_id(id: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if (1..=32).contains(&id.len()) && id.chars().all(plain) {
@@ -52,7 +52,7 @@ pub(super) fn check_id(id: &str) -> Result<(), String> {
     ))
 }
 
-/// A foreign name as an id: lower case, `-` for what an id may not have. It may be empty or too long.
+/// Normalizes a name to a server id: lower case, `-` for other characters. The result may be empty or too long.
 pub(super) fn normalised(name: &str) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -68,7 +68,7 @@ pub(super) fn normalised(name: &str) -> String {
         .to_owned()
 }
 
-/// An id that two servers have.
+/// Returns an id that two servers share.
 pub(super) fn duplicate(servers: &[Server]) -> Option<&str> {
     let mut seen = HashSet::new();
     servers

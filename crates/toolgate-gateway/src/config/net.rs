@@ -1,4 +1,4 @@
-//! Where the gateway listens, and under which names it is reached.
+//! Listen address, allowed hosts and allowed origins.
 
 use super::{
     error::ConfigError,
@@ -6,7 +6,7 @@ use super::{
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Where the gateway listens by default.
+/// Default listen address.
 pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8665);
 
 /// Reads `listen`.
@@ -23,7 +23,7 @@ pub(super) fn listen(top: &Section<'_>) -> Result<SocketAddr, ConfigError> {
     text.parse().map_err(wrong)
 }
 
-/// Refuses an address that other machines reach, where no token keeps them out.
+/// Rejects a non-loopback address if anonymous access is allowed.
 pub(super) fn check_listen(listen: SocketAddr, closed: bool) -> Result<(), String> {
     if closed || listen.ip().to_canonical().is_loopback() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What callers are shown of a tool instead of what its server says: `[server.NAME.tools.TOOL]`.
+//! `[server.NAME.tools.TOOL]`: overrides of a tool definition.
 
 use super::{
     clear,
@@ -13,36 +13,36 @@ use std::fmt;
 use toml::de::DeValue;
 use toolgate::{Override, aggregate::NameRules};
 
-/// What the operator says of one tool of a server.
+/// Override of one tool definition.
 #[derive(Clone)]
 pub(crate) struct ToolOverride {
-    /// The server's own name of it.
+    /// Tool name that the server uses.
     pub(crate) tool: String,
-    /// The name that it has here.
+    /// Replacement name.
     pub(crate) name: Option<String>,
-    /// Whether nobody may see it.
+    /// True hides the tool from all callers.
     pub(crate) hide: bool,
     title: Option<String>,
     description: Option<String>,
     arguments: Vec<(String, Fixed)>,
-    /// Time limit of its calls in seconds, if it differs from that of the server.
+    /// Call timeout in seconds, if different from the server's.
     pub(crate) call_seconds: Option<u64>,
-    /// The line in the file, from 1.
+    /// Line in the file, from 1.
     pub(crate) line: usize,
 }
 
-/// The value of an argument that is put into every call; it may be secret.
+/// Fixed value of an argument in every call; it may be secret.
 #[derive(Clone)]
 enum Fixed {
     Value(Value),
-    /// The value of a variable of the environment, which is named at that place.
+    /// Value of an environment variable; `place` is its position in the config.
     Env {
         name: String,
         place: String,
     },
 }
 
-/// Without the arguments, which may be secret.
+/// Omits the arguments, which may be secret.
 impl fmt::Debug for ToolOverride {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolOverride")
@@ -62,7 +62,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl ToolOverride {
-    /// Reads all of `[server.NAME.tools]`, in the order of the file.
+    /// Reads all sections `[server.NAME.tools.TOOL]`, in the order of the file.
     pub(super) fn read_all(
         field: &Field<'_>,
         id: &str,
@@ -114,10 +114,10 @@ impl ToolOverride {
         })
     }
 
-    /// The same with its values.
+    /// Resolves the environment variables.
     ///
     /// # Errors
-    /// A variable of the environment is not set.
+    /// An environment variable is not set.
     pub(crate) fn resolved(&self) -> Result<Override, ConfigError> {
         self.resolved_with(|name| std::env::var(name).ok())
     }
@@ -149,13 +149,13 @@ impl ToolOverride {
         Ok(if self.hide { over.hide() } else { over })
     }
 
-    /// The name that rules use.
+    /// Returns the tool name that rules use.
     pub(crate) fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.tool)
     }
 }
 
-/// A name that every host takes behind the prefix, and that is not changed for it.
+/// Reads a tool name that stays valid and unchanged behind the prefix.
 fn named(field: &Field<'_>, prefix: &str) -> Result<String, ConfigError> {
     let name = field.text()?;
     let head = match prefix {
@@ -207,7 +207,7 @@ fn fixed(name: &str, field: &Field<'_>) -> Result<Fixed, ConfigError> {
         .map_err(|text| field.is(text))
 }
 
-/// A value of TOML as JSON.
+/// Converts a TOML value to JSON.
 fn value(from: &DeValue<'_>) -> Result<Value, String> {
     Ok(match from {
         DeValue::String(text) => Value::String(text.to_string()),

@@ -1,5 +1,5 @@
-//! Entries of a config that lead to the gateway of that same config. A host keeps its entry for toolgate beside its
-//! servers: a gateway that starts all of them would start itself without end.
+//! Config entries that point back to this gateway. A host lists toolgate beside its other servers, so a gateway that
+//! starts all of them would start itself endlessly.
 
 use super::{Config, ConfigError, Server, Source};
 use crate::cli::{Cli, Command};
@@ -13,14 +13,14 @@ use std::{
 
 /// The name of this program.
 const PROGRAM: &str = "toolgate";
-/// Programs that start the program that their arguments name.
+/// Wrapper programs that start the program in their arguments.
 const WRAPPERS: [&str; 5] = ["env", "nohup", "npx", "bunx", "uvx"];
 
 impl Config {
-    /// Leaves out the servers that are this gateway, each with a note.
+    /// Removes servers that are this gateway and adds a note for each.
     ///
     /// # Errors
-    /// No other server is left.
+    /// No other server remains.
     pub(crate) fn leave_out_own_entries(&mut self) -> Result<(), ConfigError> {
         let Source::File(file) = self.source.clone() else {
             return Ok(());
@@ -48,7 +48,7 @@ impl Config {
     }
 }
 
-/// Whether a server is a gateway over that config file.
+/// True if the server's command starts a gateway with that config file.
 fn starts_gateway_of(server: &Server, config: &Path) -> bool {
     let Some(words) = program_words(&server.command) else {
         return false;
@@ -73,7 +73,7 @@ fn starts_gateway_of(server: &Server, config: &Path) -> bool {
     theirs.is_some_and(|theirs| same_file(&theirs, config))
 }
 
-/// The words of a command from the program that it starts in the end; `None` where that cannot be told.
+/// Returns the command without wrapper programs; `None` if the program is unknown.
 fn program_words(command: &[String]) -> Option<Vec<&str>> {
     let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
     loop {
@@ -84,7 +84,7 @@ fn program_words(command: &[String]) -> Option<Vec<&str>> {
             return Some(words);
         }
         let is_env = name == "env";
-        // Options that take a value of their own are not guessed at.
+        // Options that take a separate value are not supported.
         let skipped = |word: &&str| {
             let plain = ["-i", "-", "--", "-y", "--yes", "-q", "--quiet"].contains(word);
             plain || (is_env && !word.starts_with('-') && word.contains('='))
@@ -94,10 +94,10 @@ fn program_words(command: &[String]) -> Option<Vec<&str>> {
     }
 }
 
-/// Whether a program is this one, under whatever name, or has its name.
+/// True if the program is this executable or has its name.
 fn is_this_program(program: &str, server: &Server) -> bool {
     let path = Path::new(program);
-    // A package of a runner may have a version behind its name.
+    // Package runners allow a version after the name.
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     if name.split('@').next() == Some(PROGRAM) {
         return true;
@@ -108,7 +108,7 @@ fn is_this_program(program: &str, server: &Server) -> bool {
     found(path, server).is_some_and(|found| same_file(&found, &own))
 }
 
-/// The file of a program: a path as it is, a name as `PATH` has it.
+/// Returns the file of a program: a path unchanged, a name looked up in `PATH`.
 fn found(program: &Path, server: &Server) -> Option<PathBuf> {
     if program.components().count() > 1 || program.is_absolute() {
         return Some(server.cwd.as_deref().unwrap_or(Path::new("")).join(program));
@@ -118,7 +118,7 @@ fn found(program: &Path, server: &Server) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// Whether two paths lead to one file.
+/// True if two paths refer to the same file.
 fn same_file(one: &Path, two: &Path) -> bool {
     match (one.metadata(), two.metadata()) {
         (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
@@ -126,7 +126,7 @@ fn same_file(one: &Path, two: &Path) -> bool {
     }
 }
 
-/// Whether an address is that of our own listener.
+/// True if a URL is that of the gateway's own listener.
 fn is_listener(url: &str, listen: SocketAddr) -> bool {
     let Some(rest) = url.strip_prefix("http://") else {
         return false;

@@ -1,4 +1,4 @@
-//! What happens to definitions that are new, change or look like others: `[pins]`.
+//! `[pins]`: how the gateway handles new, changed and confusable definitions.
 
 use super::{
     error::ConfigError,
@@ -6,21 +6,21 @@ use super::{
 };
 use toolgate_policy::{First, LookAlikes, OnChange};
 
-/// What happens to definitions, where a server has no setting of its own.
+/// Default pin settings for servers without their own.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct PinSettings {
-    /// At first sight.
+    /// Action for a new definition.
     pub(crate) first: First,
-    /// After a change.
+    /// Action for a changed definition.
     pub(crate) change: OnChange,
-    /// Where names look alike.
+    /// Action for confusable names.
     pub(crate) look_alikes: LookAlikes,
 }
 
 const KEYS: &[&str] = &["first", "change", "look_alikes"];
 
 impl PinSettings {
-    /// Reads `[pins]`, where it is.
+    /// Reads `[pins]`, which may be absent.
     pub(super) fn read(field: Option<Field<'_>>) -> Result<PinSettings, ConfigError> {
         let mut settings = PinSettings::default();
         let Some(field) = field else {
@@ -37,13 +37,13 @@ impl PinSettings {
     }
 }
 
-/// What happens at first sight.
+/// Reads the action for a new definition.
 pub(super) fn first(section: &Section<'_>, key: &str) -> Result<Option<First>, ConfigError> {
     let words = [("accept", First::Accept), ("ask", First::Ask)];
     section.get(key).map(|field| field.word(&words)).transpose()
 }
 
-/// What happens after a change.
+/// Reads the action for a changed definition.
 pub(super) fn change(section: &Section<'_>, key: &str) -> Result<Option<OnChange>, ConfigError> {
     let words = [
         ("hide", OnChange::Hide),

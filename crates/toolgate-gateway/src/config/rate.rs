@@ -1,21 +1,21 @@
-//! Rates: `30/min`, `5/s`, `100/h`.
+//! Rate limits: `30/min`, `5/s`, `100/h`.
 
 use std::{fmt, time::Duration};
 
-/// So many in so long a time.
+/// Rate limit: a count for each period.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Rate {
-    /// How many; at least 1.
+    /// Calls in one period, from 1 to 1,000,000.
     pub(crate) count: u32,
-    /// In which time: a second, a minute or an hour.
+    /// Period: a second, a minute or an hour.
     pub(crate) per: Duration,
 }
 
-/// The most that a rate may count.
+/// Maximum count of a rate.
 const MOST: u32 = 1_000_000;
 
 impl Rate {
-    /// So many a minute.
+    /// Returns a rate for each minute.
     pub(crate) const fn per_minute(count: u32) -> Rate {
         Rate {
             count,
@@ -23,10 +23,10 @@ impl Rate {
         }
     }
 
-    /// The rate of that text: a count, `/`, and `s`, `min` or `h`.
+    /// Parses a rate: a count, `/`, and `s`, `min` or `h`.
     ///
     /// # Errors
-    /// It is not of that form, or the count is 0 or above a million; the words say what to write.
+    /// The text has another form, or the count is 0 or above a million; the message says what to write.
     pub(crate) fn parse(text: &str) -> Result<Rate, String> {
         let wrong = || {
             format!(

@@ -1,35 +1,35 @@
-//! How calls are recorded: keys of `[audit]`, and of `[server.NAME]` where one has it otherwise.
+//! Audit content settings: keys of `[audit]`, and overrides in `[server.NAME]`.
 
 use super::{error::ConfigError, section::Section};
 use toolgate_policy::{Held, Waits};
 
-/// What a call waits for.
+/// Values of the durability mode.
 const MODES: &[(&str, Waits)] = &[
     ("auto", Waits::Auto),
     ("strict", Waits::Strict),
     ("end", Waits::End),
 ];
 
-/// What the audit log holds of arguments.
+/// Values of the setting for arguments in audit records.
 const ARGUMENTS: &[(&str, Held)] = &[
     ("rules", Held::RuleInputs),
     ("digest", Held::Digest),
     ("redacted", Held::Redacted),
 ];
 
-/// What the audit log holds of results.
+/// Values of the setting for results in audit records.
 const RESULTS: &[(&str, Held)] = &[("digest", Held::Digest), ("redacted", Held::Redacted)];
 
-/// How calls of all servers are recorded.
+/// Default audit content settings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Recorded {
-    /// What a call waits for.
+    /// Audit writes that a call waits for.
     pub(crate) mode: Waits,
-    /// Of arguments.
+    /// Form of arguments in audit records.
     pub(crate) arguments: Held,
-    /// Of results.
+    /// Form of results in audit records.
     pub(crate) results: Held,
-    /// Longer ones are omitted.
+    /// Maximum bytes of one recorded content, from 64 to 49,152; default 16 KiB. Longer ones are omitted.
     pub(crate) bytes: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for Recorded {
 }
 
 impl Recorded {
-    /// Reads its keys of `[audit]`.
+    /// Reads the keys of `[audit]`.
     pub(super) fn read(section: &Section<'_>) -> Result<Recorded, ConfigError> {
         let mut recorded = Recorded::default();
         if let Some(field) = section.get("mode") {
@@ -64,19 +64,19 @@ impl Recorded {
     }
 }
 
-/// What a server has otherwise.
+/// Audit content settings of one server that differ from `[audit]`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OwnRecorded {
-    /// What its calls wait for.
+    /// Audit writes that a call waits for.
     pub(crate) mode: Option<Waits>,
-    /// Of its arguments.
+    /// Form of arguments in audit records.
     pub(crate) arguments: Option<Held>,
-    /// Of its results.
+    /// Form of results in audit records.
     pub(crate) results: Option<Held>,
 }
 
 impl OwnRecorded {
-    /// Reads its keys of a server.
+    /// Reads the keys of a server's section.
     pub(super) fn read(section: &Section<'_>) -> Result<OwnRecorded, ConfigError> {
         let word = |key, words| section.get(key).map(|field| field.word(words)).transpose();
         let mode = section.get("audit_mode");

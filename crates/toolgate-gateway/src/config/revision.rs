@@ -1,22 +1,22 @@
-//! Which revision of the protocol is used with a server: `revision` of `[server.NAME]`.
+//! `revision` of `[server.NAME]`: protocol revision.
 
 use super::{error::ConfigError, section::Section};
 use toolgate_wire::dialect::{self, Dialect};
 
-/// Which revision of the protocol is used with a server.
+/// Choice of the protocol revision for a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum RevisionChoice {
-    /// A session where the server offers one, until it turns out to ask by results; else the newest.
+    /// A session if the server offers one, until it returns input-required results; then the newest revision.
     #[default]
     Auto,
-    /// The newest that both sides know.
+    /// The newest revision that both sides support.
     Newest,
-    /// This one only.
+    /// Only this revision.
     Only(&'static Dialect),
 }
 
 impl RevisionChoice {
-    /// Reads `revision`; `auto` where it is absent.
+    /// Reads `revision`; the default is `auto`.
     pub(super) fn read(section: &Section<'_>) -> Result<RevisionChoice, ConfigError> {
         let Some(field) = section.get("revision") else {
             return Ok(RevisionChoice::Auto);
@@ -30,7 +30,7 @@ impl RevisionChoice {
         field.word(&words)
     }
 
-    /// The setting as an operator writes it.
+    /// Returns the hint how to set the revision in the config.
     pub(crate) fn setting(server: &str, revision: &str) -> String {
         format!("set revision = {revision:?} in [server.{server}]")
     }

@@ -1,4 +1,4 @@
-//! What the operator says of tools and callers: `[[rule]]`.
+//! `[[rule]]`: the operator's rules for tools and callers.
 
 use super::{
     auth::Auth,
@@ -11,35 +11,35 @@ use super::{
 };
 use toolgate_policy::{When, WhenLimits};
 
-/// One rule of the operator. The strictest verdict of all rules that speak of a call wins.
+/// Rule of the operator. Of all rules that match a call, the strictest action wins.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Rule {
-    /// The line of the config where it begins, from 1.
+    /// Line in the config, from 1.
     pub(crate) line: usize,
-    /// Which tools, as `server.tool`.
+    /// Globs of matching tools, as `server.tool`.
     pub(crate) tools: Vec<Glob>,
-    /// Which callers; empty for all.
+    /// Globs of matching callers; empty for all.
     pub(crate) callers: Vec<Glob>,
-    /// Which tools not.
+    /// Globs of excluded tools.
     pub(crate) except: Vec<Glob>,
-    /// Under which condition; `None` for always.
+    /// CEL condition; `None` for always.
     pub(crate) when: Option<When>,
-    /// What then.
+    /// Action for matching calls.
     pub(crate) then: Then,
-    /// How often each caller may call each of these tools; the default of the limits where absent.
+    /// Rate limit per caller and tool; the default of the limits if absent.
     pub(crate) rate: Option<Rate>,
-    /// How many persons have to say yes; one where absent.
+    /// Number of required approvals, from 1 to 8; one if absent.
     pub(crate) approvals: Option<u32>,
 }
 
-/// What a rule says; the order is the strictness.
+/// Action of a rule, ordered by strictness.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Then {
-    /// It may pass.
+    /// Allow the call.
     Allow,
-    /// A person has to look.
+    /// Ask an approver.
     Ask,
-    /// It may not pass.
+    /// Deny the call.
     Deny,
 }
 
@@ -61,7 +61,7 @@ const WORDS: &[(&str, Then)] = &[
 ];
 
 impl Rule {
-    /// Reads all of `[[rule]]`, in the order of the file.
+    /// Reads all `[[rule]]` sections, in the order of the file.
     pub(super) fn read_all(
         field: &Field<'_>,
         servers: &[Server],
@@ -118,7 +118,7 @@ pub(super) fn tools(
     }
 }
 
-/// Reads a list of globs over tools of these servers, and of `[search]` where that is there.
+/// Reads a list of globs for tools of these servers, and of `[search]` if enabled.
 pub(super) fn tools_of(
     field: &Field<'_>,
     servers: &[Server],
@@ -128,7 +128,7 @@ pub(super) fn tools_of(
     let glob = |item: Field<'_>| {
         let glob = Glob::parse_tools(item.text()?).map_err(|text| item.wrong(text))?;
         match glob.server() {
-            // A slip here would leave a deny without effect, and nobody would see it.
+            // A typo here would silently disable a deny rule.
             Some(id) if !ours(id) && !servers.iter().any(|server| server.id == id) => {
                 Err(item.wrong(stranger(&glob, id, servers)))
             }
@@ -150,7 +150,7 @@ fn stranger(glob: &Glob, id: &str, servers: &[Server]) -> String {
     )
 }
 
-/// Reads `callers`: globs, each of which fits some caller.
+/// Reads `callers`: globs, each of which matches a possible caller.
 pub(super) fn callers(section: &Section<'_>, auth: &Auth) -> Result<Vec<Glob>, ConfigError> {
     let Some(field) = section.get("callers") else {
         return Ok(Vec::new());
@@ -203,5 +203,5 @@ fn approvals(section: &Section<'_>, then: Then) -> Result<Option<u32>, ConfigErr
     Ok(u32::try_from(persons).ok())
 }
 
-/// Persons that have to say yes, at most.
+/// Maximum number of required approvals.
 const MOST_PERSONS: u64 = 8;

@@ -1,4 +1,4 @@
-//! Whether tools are found instead of listed: `[search]`.
+//! `[search]`: tool search instead of tool lists.
 
 use super::{
     auth::Auth,
@@ -10,24 +10,24 @@ use super::{
 };
 use crate::search::{MOST, SERVER};
 
-/// How tools are found instead of listed.
+/// Tool search settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Search {
-    /// From so many tools of a caller on; 0 for always.
+    /// Number of visible tools from which search replaces the list; 0 for always.
     pub(crate) from: usize,
-    /// How many tools an answer has, where the caller says nothing.
+    /// Default number of results of one search.
     pub(crate) results: u64,
-    /// How long an answer is at most, in bytes.
+    /// Maximum size of a search result in bytes, from 1 KiB to 1 GiB; default 64 KiB.
     pub(crate) bytes: usize,
-    /// What is listed all the same.
+    /// Tools that stay in the list.
     pub(crate) direct: Vec<Direct>,
 }
 
-/// Tools that are listed for some callers.
+/// Tools that stay in the list of some callers.
 #[derive(Clone, Debug)]
 pub(crate) struct Direct {
     pub(crate) tools: Vec<Glob>,
-    /// Every caller where it is empty.
+    /// Empty for every caller.
     pub(crate) callers: Vec<Glob>,
     pub(crate) except: Vec<Glob>,
 }

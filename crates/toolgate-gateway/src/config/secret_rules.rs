@@ -1,4 +1,4 @@
-//! Files with rules of the operator that find secrets: the key `secret_rules` at the top.
+//! `secret_rules` at the top level: files with the operator's secret rules.
 
 use super::{
     error::{ConfigError, Doc},
@@ -8,20 +8,20 @@ use super::{
 use std::path::Path;
 use toolgate_policy::SecretRules;
 
-/// Most files.
+/// Maximum number of files.
 const MAX_FILES: usize = 16;
 
-/// Rules of the operator that find secrets.
+/// The operator's secret rules.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SecretRuleFiles {
-    /// The rules of each file, in the order of the list.
+    /// Rules of each file, in the order of the list.
     pub(crate) files: Vec<SecretRules>,
-    /// The rules that were left out, each with its file and the reason.
+    /// Notes on skipped rules, each with its file and the reason.
     pub(super) notes: Vec<String>,
 }
 
 impl SecretRuleFiles {
-    /// Reads the files of a list; relative paths start at `base`.
+    /// Reads the listed files; relative paths start at `base`.
     pub(super) fn read(
         field: Option<Field<'_>>,
         base: &Path,

@@ -1,4 +1,4 @@
-//! Reads TOML tables with places: every key is known, every value has its type, every error its line.
+//! TOML tables with source positions: rejects unknown keys and wrong types with the position of each error.
 
 use super::error::{ConfigError, Doc, hint};
 use std::ops::RangeInclusive;
@@ -7,26 +7,26 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// A table of which every key is known.
+/// TOML table with only known keys.
 pub(super) struct Section<'a> {
     pub(super) doc: Doc<'a>,
-    /// How errors name it, for example `[server.files]`; empty at the top.
+    /// Name in error messages, for example `[server.files]`; empty at the top level.
     name: String,
-    /// Where it begins, as a byte offset.
+    /// Byte offset of the start of the table.
     pub(super) at: usize,
     table: &'a DeTable<'a>,
 }
 
-/// One value of a table.
+/// Value of one key in a TOML table.
 pub(super) struct Field<'a> {
     doc: Doc<'a>,
-    /// How errors name it, for example `"cwd" in [server.files]`.
+    /// Name in error messages, for example `"cwd" in [server.files]`.
     name: String,
     value: &'a Spanned<DeValue<'a>>,
 }
 
 impl<'a> Section<'a> {
-    /// Takes a table, whose keys all have to be `known`.
+    /// Creates a section and rejects keys that are not `known`.
     pub(super) fn new(
         doc: Doc<'a>,
         name: impl Into<String>,
@@ -71,7 +71,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn get(&self, key: &str) -> Option<Field<'a>> {
         let (_, value) = self.table.iter().find(|(k, _)| k.get_ref() == key)?;
         Some(Field {
@@ -81,7 +81,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The value of a key that has to be there; `example` is what to write.
+    /// Returns the value of a required key; `example` is the suggested text of the error.
     pub(super) fn need(&self, key: &str, example: &str) -> Result<Field<'a>, ConfigError> {
         let missing = || {
             self.doc.error(
@@ -92,7 +92,7 @@ impl<'a> Section<'a> {
         self.get(key).ok_or_else(missing)
     }
 
-    /// Keys with their offsets and values, in the order of the file.
+    /// Returns keys with their offsets and values, in the order of the file.
     pub(super) fn entries(&self) -> Vec<(&'a str, usize, Field<'a>)> {
         let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'a, str>>, _)| {
             let name: &'a str = key.get_ref();
@@ -113,22 +113,22 @@ impl<'a> Section<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// What is wrong with the value.
+    /// Creates an error at the position of the value.
     pub(super) fn wrong(&self, text: impl std::fmt::Display) -> ConfigError {
         self.doc.error(self.at(), text)
     }
 
-    /// What is wrong with the value, said of its key.
+    /// Creates an error at the position of the value; the message starts with the key.
     pub(super) fn is(&self, text: impl std::fmt::Display) -> ConfigError {
         self.wrong(format!("{} {text}", self.name))
     }
 
-    /// Where the value begins, as a byte offset.
+    /// Returns the byte offset of the value.
     pub(super) fn at(&self) -> usize {
         self.value.span().start
     }
 
-    /// Where the value begins, as `file:line:column`.
+    /// Returns the position of the value as `file:line:column`.
     pub(super) fn place(&self) -> String {
         self.doc.at(self.at())
     }
@@ -146,12 +146,12 @@ impl<'a> Field<'a> {
         self.is(format!("is {kind}; write {write}"))
     }
 
-    /// Text, which has no NUL.
+    /// Returns the value as text and rejects NUL characters.
     pub(super) fn text(&self) -> Result<&'a str, ConfigError> {
         self.text_or("text in quotes")
     }
 
-    /// The same, where something else may be written too.
+    /// Like [`Field::text`], with the given suggestion in the type error.
     pub(super) fn text_or(&self, write: &str) -> Result<&'a str, ConfigError> {
         match self.value.get_ref() {
             DeValue::String(text) if text.contains('\0') => {
@@ -162,7 +162,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// `true` or `false`.
+    /// Returns the value as a boolean.
     pub(super) fn boolean(&self) -> Result<bool, ConfigError> {
         self.value
             .get_ref()
@@ -170,7 +170,7 @@ impl<'a> Field<'a> {
             .ok_or_else(|| self.mistyped("true or false"))
     }
 
-    /// A whole number within a range.
+    /// Returns the value as an integer and checks the range.
     pub(super) fn number(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         let write = format!("a whole number from {} to {}", range.start(), range.end());
         let DeValue::Integer(digits) = self.value.get_ref() else {
@@ -182,7 +182,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// One of a few words.
+    /// Returns the variant that the text value names.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, ConfigError> {
         let all: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
         let write = all.join(" or ");
@@ -195,22 +195,22 @@ impl<'a> Field<'a> {
             .ok_or_else(|| self.is(format!("is {given:?}; write {write}")))
     }
 
-    /// The value as it stands.
+    /// Returns the TOML value.
     pub(super) fn value(&self) -> &'a DeValue<'a> {
         self.value.get_ref()
     }
 
-    /// Whether it is a table.
+    /// True if the value is a table.
     pub(super) fn is_table(&self) -> bool {
         self.value.get_ref().is_table()
     }
 
-    /// Whether it is a list.
+    /// True if the value is a list.
     pub(super) fn is_list(&self) -> bool {
         self.value.get_ref().is_array()
     }
 
-    /// A list, as fields of the same name.
+    /// Returns the elements of a list as fields of the same name.
     pub(super) fn list(&self, write: &str) -> Result<Vec<Field<'a>>, ConfigError> {
         let list = self
             .value
@@ -227,7 +227,7 @@ impl<'a> Field<'a> {
             .collect())
     }
 
-    /// A table, of which every key has to be `known`.
+    /// Returns a table and rejects keys that are not `known`.
     pub(super) fn section(
         &self,
         name: impl Into<String>,
@@ -237,7 +237,7 @@ impl<'a> Field<'a> {
         Section::new(self.doc, name, self.at(), self.table(write)?, known)
     }
 
-    /// A table with any keys.
+    /// Returns a table and accepts any key.
     pub(super) fn open_section(
         &self,
         name: impl Into<String>,

@@ -1,4 +1,4 @@
-//! What the operator says of a server: `[server.NAME]`.
+//! `[server.NAME]`: settings of one upstream server.
 
 use super::{
     address::{self, Address},
@@ -23,78 +23,78 @@ use std::{
 };
 use toolgate_policy::{First, OnChange, RequiredDefaults, UriSpelling};
 
-/// A server that the gateway starts, or reaches.
+/// Upstream server that the gateway starts or connects to.
 #[derive(Clone)]
 pub(crate) struct Server {
-    /// Its name in rules, on the command line and in the console: `[a-z0-9-]{1,32}`.
+    /// Server id in rules, commands and the console: `[a-z0-9-]{1,32}`.
     pub(crate) id: String,
-    /// Program and arguments; never a shell. Empty where it has an address.
+    /// Program and arguments, run without a shell; empty for a remote server.
     pub(crate) command: Vec<String>,
-    /// What is set in its environment. The values may be secret.
+    /// Environment variables to set. The values may be secret.
     pub(crate) env: Vec<(String, Given)>,
-    /// Names that it gets from our own environment.
+    /// Names of variables passed on from the gateway's environment.
     pub(crate) env_pass: Vec<String>,
-    /// Where it runs; our own directory where absent.
+    /// Working directory; the gateway's own if absent.
     pub(crate) cwd: Option<PathBuf>,
-    /// Where it is, if it is not started here.
+    /// Address, if the server is remote.
     pub(crate) address: Option<Address>,
-    /// Whether what it says of its tools is believed.
+    /// True if its tool annotations are trusted.
     pub(crate) trust_annotations: bool,
-    /// The revision of the protocol to use with it.
+    /// Protocol revision to use with it.
     pub(crate) revision: RevisionChoice,
-    /// What stands before its tools on the wire; empty only where it is the only server.
+    /// Prefix of its tool names for clients; empty only if it is the only server.
     pub(crate) prefix: String,
-    /// How long it may take to start, where it is not as the limits say.
+    /// Start timeout in seconds, if different from the limits.
     pub(crate) start_seconds: Option<u64>,
-    /// How long a call of it may take, where it is not as the limits say.
+    /// Call timeout in seconds, if different from the limits.
     pub(crate) call_seconds: Option<u64>,
-    /// How many of its calls run at the same time, where it is not as the limits say.
+    /// Maximum number of concurrent calls, if different from the limits.
     pub(crate) calls: Option<usize>,
-    /// How often it is called by all together, where that has a bound.
+    /// Rate limit for all callers together, if any.
     pub(crate) rate: Option<Rate>,
-    /// What happens to arguments that no schema names.
+    /// Action for arguments that the input schema does not name.
     pub(crate) unknown_arguments: Unknown,
-    /// Which spellings of the URIs of its resources it gets.
+    /// Spelling of resource URIs that the gateway sends to the server.
     pub(crate) uris: UriSpelling,
-    /// Whether required arguments with a default may be left out.
+    /// Handling of required arguments with a default.
     pub(crate) required_defaults: RequiredDefaults,
-    /// What happens to its definitions at first sight, where it is not as `[pins]` says.
+    /// Action for new definitions, if different from `[pins]`.
     pub(crate) pins_first: Option<First>,
-    /// What happens to them after a change, where it is not as `[pins]` says.
+    /// Action for changed definitions, if different from `[pins]`.
     pub(crate) pins_change: Option<OnChange>,
-    /// What happens to results that do not fit their schema.
+    /// Action for results that do not match their output schema.
     pub(crate) output: Output,
-    /// How what it sends and gets is cleaned.
+    /// Sanitizer settings.
     pub(crate) cleaning: Cleaning,
-    /// How its calls are recorded, where it is not as `[audit]` says.
+    /// Audit settings for its calls, if different from `[audit]`.
     pub(crate) recorded: OwnRecorded,
-    /// What it may ask in the middle of a call.
+    /// Policy for its input requests.
     pub(crate) asking: Asking,
-    /// What callers are shown of its tools instead of what it says.
+    /// Overrides of its tool definitions.
     pub(crate) tools: Vec<ToolOverride>,
 }
 
-/// What happens to arguments that a tool's schema does not name.
+/// Action for arguments that a tool's input schema does not name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Unknown {
-    /// The call is refused.
+    /// Reject the call.
     Refuse,
-    /// They are passed on.
+    /// Pass the arguments on.
     Allow,
 }
 
-/// What happens to a result that does not fit the tool's output schema.
+/// Action for a result that does not match the tool's output schema.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Output {
-    /// The caller gets an error instead.
+    /// Return an error instead of the result.
     Block,
-    /// The caller gets it, and the record says so.
+    /// Return the result and log the mismatch in the audit log.
     Warn,
-    /// Nobody looks.
+    /// Do not check.
     Off,
 }
 
-/// Without the environment and the arguments, which may hold secrets.
+/// Omits the environment and the arguments, which may contain secrets.
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server")
@@ -105,7 +105,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Keys of a server, but those that only one with a url has.
+/// Keys of a server, except those of remote servers.
 const KEYS: &[&str] = &[
     "command",
     "env",
@@ -143,19 +143,19 @@ const KEYS: &[&str] = &[
     "url",
 ];
 
-/// Every key of a server.
+/// Returns every key of a server.
 pub(super) fn keys() -> Vec<&'static str> {
     [KEYS, address::KEYS, client::KEYS].concat()
 }
 
-/// Keys that only a server with a command has.
+/// Keys that are valid only for a server with a command.
 const CHILD: &[&str] = &["command", "env", "env_pass", "cwd"];
 
-/// What a command looks like.
+/// Example command for error messages.
 const COMMAND: &str = "[\"program\", \"argument\"]";
 
 impl Server {
-    /// A server with the defaults.
+    /// Creates a server with the defaults.
     pub(crate) fn new(id: impl Into<String>, command: Vec<String>) -> Server {
         let id = id.into();
         Server {
@@ -185,7 +185,7 @@ impl Server {
         }
     }
 
-    /// Reads all of `[server.…]`, in the order of the file.
+    /// Reads all sections `[server.NAME]`, in the order of the file.
     pub(super) fn read_all(
         field: &Field<'_>,
         limits: &Limits,
@@ -232,7 +232,7 @@ impl Server {
         Ok(server)
     }
 
-    /// A server with an address, which is none of ours to start.
+    /// Creates a remote server, which the gateway does not start.
     fn reached(id: &str, section: &Section<'_>, address: Address) -> Result<Server, ConfigError> {
         if let Some(field) = CHILD.iter().find_map(|key| section.get(key)) {
             return Err(field.is(

@@ -1,4 +1,4 @@
-//! Whole configs: right ones, and the reference that is held to the code. The table of wrong ones is in `wrong`.
+//! Whole valid configs, and the check of the reference against the code. Invalid configs are in `wrong`.
 
 mod files;
 mod json;
@@ -9,10 +9,10 @@ use super::*;
 use toolgate_policy::{Held, OnPlaceholder, RequiredDefaults, UriSpelling, Waits};
 use toolgate_wire::dialect;
 
-/// The reference of the config, whose example and tables are held to the code.
+/// Config reference; tests compare its example and tables with the code.
 const REFERENCE: &str = include_str!("../../../../docs/config.md");
 
-/// Reads a text as if it were `/etc/toolgate.toml`, and gives its name to errors as `toolgate.toml`.
+/// Parses a text as `/etc/toolgate.toml`; errors name it `toolgate.toml`.
 fn parse(text: &str) -> Result<Config, String> {
     let path = Path::new("/etc/toolgate.toml");
     Config::parse(path, text).map_err(|error| error.to_string().replace("/etc/", ""))

@@ -1,19 +1,19 @@
-//! The bearer token of the clients, and secrets of ours at issuers: where they are, and what is long enough.
+//! Bearer token of the clients and the gateway's OAuth client secrets: sources and length check.
 
 use super::{error::ConfigError, given::Given, section::Section};
 use std::path::Path;
 use toolgate_auth::Secret;
 
-/// The fewest characters of a token.
+/// Minimum length of a token in characters.
 const SHORTEST: usize = 16;
-/// The most characters of a token.
+/// Maximum length of a token in characters.
 const LONGEST: usize = 4096;
 
-/// Where a token comes from.
+/// Source of a token or client secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct TokenSource {
     pub(crate) given: Given,
-    /// Where the config says so, as `file:line:column`.
+    /// Position in the config, as `file:line:column`.
     place: String,
 }
 
@@ -44,10 +44,10 @@ impl TokenSource {
         section.get(key).map(of).transpose()
     }
 
-    /// The token, of what was read.
+    /// Checks the token that was read from the source.
     ///
     /// # Errors
-    /// It was not to be had, is too short, too long, or cannot stand in a header. The words do not have it.
+    /// The token is unavailable, too short, too long, or invalid in a header. The message does not contain the token.
     pub(crate) fn checked(&self, read: Result<Secret, String>) -> Result<Secret, ConfigError> {
         let wrong = |text| ConfigError::new(&self.place, text);
         let token = read.map_err(wrong)?;

@@ -17,7 +17,7 @@ use std::path::Path;
 use toml::de::DeTable;
 use toolgate::aggregate::NameRules;
 
-/// Every key at the top.
+/// Every top-level key.
 pub(super) const KEYS: &[&str] = &[
     "listen",
     "token",
@@ -80,7 +80,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
     Ok(config)
 }
 
-/// Which names of tools and prompts clients can use.
+/// Reads the naming rules for tools and prompts.
 fn name_rules(field: &Field<'_>) -> Result<NameRules, ConfigError> {
     match field.text()? {
         "specification" => Ok(NameRules::Specification),
@@ -120,7 +120,7 @@ fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), C
     }
 }
 
-/// The parser's words, in one line.
+/// Converts the parser's message to one line with the position.
 pub(super) fn syntax(doc: Doc<'_>, error: &toml::de::Error) -> ConfigError {
     let text = error.message().lines().collect::<Vec<_>>().join("; ");
     doc.error(

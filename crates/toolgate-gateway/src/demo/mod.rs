@@ -1,4 +1,4 @@
-//! The demo server: one tool for every verdict. Started as a child of the gateway, so that the real path is taken.
+//! Demo server: one tool for every rule decision. It runs as a child process of the gateway, like any other server.
 
 mod tools;
 
@@ -44,7 +44,7 @@ pub(crate) async fn run() -> ExitCode {
     }
 }
 
-/// The tools, and the notes that they keep while the process lives.
+/// Demo service: the tools, and notes that live as long as the process.
 pub(crate) struct Demo {
     catalog: Catalog,
     notes: Mutex<BTreeMap<String, String>>,
@@ -92,7 +92,7 @@ impl Service for Demo {
     }
 }
 
-/// The demo server stands alone, without the gateway's duties, so it looks at its arguments itself.
+/// Returns an invalid-arguments error: the demo server has no policy layers, so it checks its arguments itself.
 fn invalid(text: &'static str) -> Error {
     Error::new(Kind::Invalid(Vec::new()), text)
 }

@@ -1,4 +1,4 @@
-//! What the demo tools do.
+//! Demo tools: definitions and implementations.
 
 use super::{Demo, invalid};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -9,7 +9,7 @@ use toolgate::{
     ToolResult,
 };
 
-/// The definitions, as a server would publish them.
+/// Returns the definitions as a server would publish them.
 pub(crate) fn definitions() -> Vec<Value> {
     let tool = |name: &str, description: &str, hints: Value, properties: Value, required: Value| {
         json!({
@@ -73,7 +73,7 @@ pub(crate) fn definitions() -> Vec<Value> {
     ]
 }
 
-/// Uses one of them.
+/// Calls a demo tool.
 pub(crate) async fn call(demo: &Demo, call: &Call) -> Result<Outcome, Error> {
     let arguments = call.arguments().value();
     let done = |result| Ok(Outcome::Done(Output::Tool(result)));
@@ -163,7 +163,7 @@ async fn slow_count(call: &Call, arguments: &Value) -> Result<ToolResult, Error>
     Ok(ToolResult::text(&format!("counted to {to}")))
 }
 
-/// Shows from outside whether the tool still works; for tests, and for those who want to see a cancel arrive.
+/// Appends a line to the file in `TOOLGATE_DEMO_TRACE`, so that tests and users can see a cancellation take effect.
 fn trace(n: u64) {
     let Some(path) = std::env::var_os("TOOLGATE_DEMO_TRACE") else {
         return;

@@ -1,58 +1,57 @@
-//! A call as the record has it.
+//! Calls from the audit log.
 
 use serde_json::{Map, Value};
 use toolgate::{Caller, Foreseen, Json, Op, PinState};
 
-/// What stands in the place of a secret begins so.
+/// Prefix of a redaction placeholder.
 pub(super) const MARK: &str = "[redacted:";
-/// The mark of what a schema calls secret: no rule that finds secrets saw it.
+/// Placeholder of a value that the schema marks as secret; no secret rule matched it.
 const BY_SCHEMA: &str = "[redacted:schema]";
-/// The mark of an argument that no rule read: only its name is recorded.
+/// Placeholder of an argument that no rule read: only its name is recorded.
 pub(super) const UNREAD: &str = "[redacted:unread]";
-/// What stands in the place of a text that is too long begins so.
+/// Prefix of the placeholder of an oversized text.
 const OMITTED: &str = "[omitted:";
 
-/// A call, and what was decided then.
+/// Recorded call and its decision.
 pub(super) struct Recorded {
     pub(super) id: String,
     /// Microseconds since 1970.
     pub(super) at: u64,
     pub(super) caller: Caller,
     pub(super) op: Op,
-    /// The name that the caller used.
+    /// Name that the caller used.
     pub(super) name: String,
-    /// The configured id of the server and the full name, with the name at the server; absent where the caller was not
-    /// to know of it.
+    /// Server id and full name, with the server's own item name; `None` if the caller was not allowed to know the item.
     pub(super) of: Option<(String, String)>,
     pub(super) arguments: Arguments,
     pub(super) pin: PinState,
-    /// What was decided; `None` where no rule did.
+    /// Recorded decision; `None` if no rule decided.
     pub(super) then: Option<Decided>,
-    /// Whether a secret was seen in the arguments.
+    /// True if a secret was found in the arguments.
     pub(super) leak: bool,
 }
 
-/// What is known of arguments.
+/// Recorded form of the arguments.
 pub(super) enum Arguments {
-    /// All.
+    /// Complete arguments.
     Whole(Json),
-    /// Some values were taken out.
+    /// Arguments with redacted values.
     Redacted(Json),
-    /// Nothing but a digest.
+    /// Only a digest.
     Digest,
 }
 
-/// A decision.
+/// Decision on a call.
 #[derive(Clone, Debug)]
 pub(super) struct Decided {
     pub(super) end: Foreseen,
-    /// Which duty.
+    /// Name of the policy layer.
     pub(super) by: String,
     pub(super) why: String,
 }
 
 impl Recorded {
-    /// A call that was let out, or that was refused; nothing else.
+    /// Reads a record of a sent or rejected call; `None` for other records.
     pub(super) fn read(event: &str, at: u64, fields: &Map<String, Value>) -> Option<Recorded> {
         let begun = match event {
             "call.begin" => true,
@@ -97,7 +96,7 @@ impl Recorded {
     }
 }
 
-/// The steps of a record, with the word of each.
+/// Steps of a recorded decision log, each with its outcome word.
 type Trail = Vec<(String, Decided)>;
 
 fn trail(fields: &Map<String, Value>) -> Trail {
@@ -115,7 +114,7 @@ fn trail(fields: &Map<String, Value>) -> Trail {
     steps.into_iter().flatten().filter_map(read).collect()
 }
 
-/// Who let a call out: where a person was asked, whoever wanted that.
+/// Returns the step that allowed a call; if an approval was needed, the step that required it.
 fn let_out(trail: &Trail) -> Decided {
     let asked = trail.iter().find(|(_, step)| step.end == Foreseen::Ask);
     let allows = |(word, step): &&(String, Decided)| step.by == "access" && word == "allow";
@@ -130,8 +129,9 @@ fn let_out(trail: &Trail) -> Decided {
     )
 }
 
-/// Who refused a call; none where that was no rule of a config, but a rate, a freeze, a pin, a name that nobody knows,
-/// or what went wrong.
+/// Returns the rule step that rejected a call. Returns `None` if the cause was not a rule but a rate limit, a freeze, a
+/// pin,
+/// an unknown name or a failure.
 fn refused(trail: &Trail) -> Option<Decided> {
     let rules = ["access", "arguments", "leaks", "placeholders"];
     let refused = trail
@@ -143,12 +143,12 @@ fn refused(trail: &Trail) -> Option<Decided> {
     {
         return rules.contains(&step.by.as_str()).then(|| step.clone());
     }
-    // A person was asked, and did not say yes.
+    // An approval was required and not given.
     let asked = trail.iter().find(|(_, step)| step.end == Foreseen::Ask);
     asked.map(|(_, step)| step.clone())
 }
 
-/// How the definition was pinned: what is as it was accepted has no step.
+/// Returns the pin state of the definition; an accepted definition has no step.
 fn pin(trail: &Trail) -> PinState {
     let states = [PinState::New, PinState::Changed];
     let is = |state: &PinState| {
@@ -168,7 +168,7 @@ fn arguments(fields: &Map<String, Value>, op: Op, name: &str) -> Arguments {
     match held.and_then(read) {
         Some(json) if json.as_str().contains(MARK) => Arguments::Redacted(json),
         Some(json) => Arguments::Whole(json),
-        // There is one object of two bytes.
+        // Only the empty object has two bytes.
         None if fields.get("args_len").and_then(Value::as_u64) == Some(2) => {
             Arguments::Whole(Json::from_value(&serde_json::json!({})))
         }

@@ -1,4 +1,4 @@
-//! What a config says to a recorded call.
+//! Evaluation of a recorded call under a config.
 
 use super::recorded::{Arguments, Decided, MARK, Recorded, UNREAD};
 use crate::{explained, stored::Stored};
@@ -9,17 +9,17 @@ use std::{
 use toolgate::{Call, Foreseen, Item, Json, Op, Pinning, Rule};
 use toolgate_policy::{Access, AccessRule, OnLeak, Then};
 
-/// What comes of a recorded call.
+/// Result of evaluating a recorded call.
 pub(super) struct Judged {
-    /// The full name, or the one that the caller used.
+    /// Full name, or the name that the caller used.
     pub(super) tool: String,
     pub(super) now: Now,
 }
 
-/// What a config says.
+/// Decision of a config.
 pub(super) enum Now {
     Decided(Decided),
-    /// Why it cannot be said.
+    /// Reason why the decision is unknown.
     Unsaid(String),
 }
 
@@ -28,7 +28,7 @@ fn decided(end: Foreseen, by: &str, why: impl Into<String>) -> Now {
     Now::Decided(Decided { end, by, why })
 }
 
-/// Judges a call by a config. Where only a part of its arguments is known, what that leaves open cannot be said.
+/// Evaluates a call under a config. With incomplete arguments, the decision may be unknown.
 pub(super) async fn judge(call: &Recorded, by: &Stored) -> Judged {
     let item = found(call, by);
     let tool = match (&item, &call.of) {
@@ -43,7 +43,7 @@ pub(super) async fn judge(call: &Recorded, by: &Stored) -> Judged {
     Judged { tool, now }
 }
 
-/// The thing as it is stored. What waits to be accepted is no matter of the config.
+/// Returns the stored item. Pending pins do not depend on the config and are ignored.
 fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
     let named = match &call.of {
         Some((server, tool)) => given(by, server, tool, call.op)
@@ -73,7 +73,7 @@ fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
     }))))
 }
 
-/// The thing that a server calls so: what it is called here may be another matter now.
+/// Returns the item with the server's own name; its name at the gateway may have changed.
 fn given(by: &Stored, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
     let own = name.strip_prefix(server)?.strip_prefix('.')?;
     let lists = by.catalogs().iter();
@@ -98,7 +98,7 @@ async fn of_item(recorded: &Recorded, item: &Arc<Item>, by: &Stored) -> Now {
     let at = UNIX_EPOCH + Duration::from_micros(recorded.at);
     let call = |arguments: &Json| {
         let (caller, arguments) = (recorded.caller.clone(), arguments.clone());
-        // A template is read at the URI that the caller named; all else has the name that it has under this config.
+        // A template or skill is read at the URI that the caller named; other items are called by their current name.
         let name = match item.def.kind() {
             toolgate::ItemKind::Template | toolgate::ItemKind::Skill => recorded.name.as_str(),
             _ => item.def.name(),
@@ -120,8 +120,9 @@ async fn of_item(recorded: &Recorded, item: &Arc<Item>, by: &Stored) -> Now {
     }
 }
 
-/// Judges by the rules that need no more than is known; those that do may speak or not. Whether the arguments fit and
-/// hold a secret is as it was then.
+/// Evaluates the rules that need only the known arguments, and checks that no other rule could change the result.
+/// Schema
+/// mismatches and secrets are taken from the record.
 fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: SystemTime) -> Now {
     let digest = matches!(recorded.arguments, Arguments::Digest);
     let is_open = |rule: &AccessRule| {
@@ -141,7 +142,7 @@ fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: Syste
             .is_some_and(|when| !digest && when.may_read(call.arguments().value(), UNREAD));
         let with = AccessRule { when: None, ..rule };
         let all = closed.iter().cloned().chain([with]).collect();
-        // To be hidden is to be denied.
+        // Hiding counts as a denial.
         let end = |says: &Decided| says.end.min(Foreseen::Refuse);
         if end(&says(all)) != end(&certain) {
             let why = match digest {
@@ -155,7 +156,7 @@ fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: Syste
     Now::Decided(certain)
 }
 
-/// What rules about access say to a call.
+/// Returns the decision of the access rules.
 fn heard(rules: Vec<AccessRule>, call: &Call, item: &Item, at: SystemTime) -> Decided {
     let access = Access::new(rules).at(at);
     let of = |end, why: String| Decided {
@@ -184,7 +185,7 @@ fn heard(rules: Vec<AccessRule>, call: &Call, item: &Item, at: SystemTime) -> De
     }
 }
 
-/// The same with what was seen of the arguments then.
+/// Applies the recorded findings on the arguments to a decision.
 fn stricter(says: Decided, recorded: &Recorded, item: &Item, by: &Stored) -> Decided {
     let leak = match by.on_leak(&item.origin.server) {
         OnLeak::Ask => Foreseen::Ask,

@@ -1,4 +1,4 @@
-//! What is counted of recorded calls, and how it is shown.
+//! Counts of recorded calls and their output.
 
 use super::{
     recorded::{Decided, Recorded},
@@ -8,14 +8,14 @@ use crate::stored::ago;
 use std::{cmp::Reverse, collections::BTreeMap};
 use toolgate::{Foreseen, visible};
 
-/// Kinds of changes that are told apart; the rest is counted only.
+/// Maximum number of distinct changes; further ones are only counted in the totals.
 const KINDS: usize = 10_000;
-/// Lines of changes that are shown.
+/// Maximum number of changes in the output.
 const LINES: usize = 50;
-/// Calls that are shown.
+/// Maximum number of example calls in the output.
 const EXAMPLES: usize = 10;
 
-/// What came of all calls.
+/// Counts of evaluated calls.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     same: u64,
@@ -23,13 +23,13 @@ pub(crate) struct Tally {
     asked: u64,
     denied: u64,
     unsaid: u64,
-    /// Refused then, and not by a rule.
+    /// Calls rejected for a reason other than a rule.
     other: u64,
     changes: BTreeMap<Change, u64>,
     examples: Vec<String>,
 }
 
-/// Calls of one tool that come out alike.
+/// Group of calls with the same tool, old decision, new decision and reason.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Change {
     tool: String,
@@ -91,7 +91,7 @@ impl Tally {
         }
     }
 
-    /// What the terminal shows.
+    /// Returns the text for the terminal.
     pub(crate) fn text(&self) -> String {
         let all = self.same + self.allowed + self.asked + self.denied + self.unsaid + self.other;
         let mut text = format!("{all:>7} recorded calls\n");
@@ -127,7 +127,7 @@ impl Tally {
     }
 }
 
-/// To be hidden is to be denied.
+/// Returns the decision word; hiding counts as a denial.
 fn word(one: &Decided) -> &'static str {
     match one.end {
         Foreseen::Allow => "allow",
@@ -136,7 +136,7 @@ fn word(one: &Decided) -> &'static str {
     }
 }
 
-/// Which rule; of other duties no more than which: their words tell of arguments.
+/// Returns the rule, or only the name of another policy layer: its message could reveal arguments.
 fn reason(one: &Decided) -> String {
     match one.by.as_str() {
         "access" | "resolve" => one

@@ -16,7 +16,7 @@ impl Service for Known {
                 trusted: true,
             };
             let def = Definition::read(ask.kind, Json::from_value(&json)).unwrap();
-            // As the layer of pins hands it on.
+            // As the pin layer returns it.
             let pin = Pinning {
                 digest: "d".into(),
                 state: PinState::Accepted,

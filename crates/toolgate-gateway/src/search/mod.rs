@@ -1,7 +1,8 @@
-//! Two tools in the place of a long list: one that finds tools, and one that calls them.
+//! Tool search: two tools replace a long tool list, `find_tools` and `call_tool`.
 //!
-//! What is called through it goes to the same pipeline as a direct call, under its own name and with the bytes that came:
-//! there is no second way to judge it.
+//! `call_tool` sends a call through the same pipeline as a direct call, under its own name and with the original bytes.
+//! No
+//! other path evaluates it.
 
 mod offer;
 mod rank;
@@ -21,27 +22,27 @@ use toolgate::{
 };
 use toolgate_policy::{self as policy, Pattern, Route};
 
-/// Lists whose words are kept, and lists as they are shown.
+/// Maximum number of cached search indexes, and of cached presented lists.
 const KEPT: usize = 16;
-/// Names that an error tells.
+/// Maximum number of similar names in an error.
 const NEAR: usize = 3;
 
-/// All tools behind their duties, and the two that stand for them.
+/// Tool search service: all tools behind their policy, and the two search tools.
 pub(crate) struct Search {
     tools: Arc<Tools>,
     own: Arc<dyn Service>,
-    /// From so many tools of a caller on.
+    /// Number of visible tools from which search replaces the list.
     from: usize,
     direct: Vec<Direct>,
     shown: Mutex<VecDeque<Shown>>,
 }
 
-/// The tools behind their duties.
+/// Tools behind their policy, with search settings and cached indexes.
 struct Tools {
     service: Arc<dyn Service>,
-    /// How many are told where nobody says how many.
+    /// Default number of results.
     results: u64,
-    /// How long an answer is at most, in bytes.
+    /// Maximum size of a search result in bytes.
     bytes: usize,
     indexed: Mutex<VecDeque<(Catalog, Arc<Index>)>>,
 }
@@ -53,7 +54,7 @@ struct Direct {
     except: Vec<Pattern>,
 }
 
-/// A list as a caller is shown it.
+/// Cached tool list as presented to a caller.
 struct Shown {
     whole: Catalog,
     own: Catalog,
@@ -62,7 +63,7 @@ struct Shown {
 }
 
 impl Search {
-    /// Over the pipeline of a route, with the settings of a config.
+    /// Creates the search service over the pipeline of a policy, with the settings of a config.
     pub(crate) fn new(
         settings: &config::Search,
         route: &Route,
@@ -93,9 +94,9 @@ impl Search {
         }
     }
 
-    /// Whether the two stand for the tools of this caller.
+    /// True if search replaces the tool list of this caller.
     async fn is_on(&self, caller: &Caller) -> Result<bool, Error> {
-        // Where they always do, no list is needed to know.
+        // With threshold 0, no list is needed.
         if self.from == 0 {
             return Ok(true);
         }
@@ -133,7 +134,7 @@ impl Search {
         all.any(|direct| fits(&direct.tools, &name) && !fits(&direct.except, &name))
     }
 
-    /// The same list for the same callers is the same snapshot.
+    /// Returns a cached snapshot if the inputs are unchanged.
     fn shown(&self, whole: Catalog, own: Catalog, direct: Vec<bool>) -> Catalog {
         let mut kept = lock(&self.shown);
         let same = |shown: &&Shown| {
@@ -156,7 +157,7 @@ impl Search {
         seen
     }
 
-    /// Whether the name is that of one of the two, as this caller sees it.
+    /// True if the name is that of a search tool that this caller sees.
     async fn is_own(&self, caller: &Caller, name: &str) -> Result<bool, Error> {
         if !matches!(name, FIND | CALL) || !self.is_on(caller).await? {
             return Ok(false);
@@ -190,8 +191,9 @@ impl Search {
     }
 }
 
-/// Whether a tool is for pages and not for models (the extension MCP Apps): hosts have to see it, to let their pages use
-/// it, and no model should find it.
+/// True if a tool is for the pages of MCP Apps and not for models. Hosts must see it, so that their pages can use it,
+/// but no
+/// model should find it.
 fn is_for_pages(item: &Item) -> bool {
     let visible = || item.def.json().get("_meta")?.get("ui")?.get("visibility");
     let words: Option<Vec<Option<String>>> =
@@ -206,7 +208,7 @@ impl Tools {
         self.service.list(List::all(caller, ItemKind::Tool)).await
     }
 
-    /// The words of a list; worked out once for each.
+    /// Returns the search index of a list, built once for each list.
     fn index(&self, list: &Catalog) -> Arc<Index> {
         let known = |kept: &VecDeque<(Catalog, Arc<Index>)>| {
             let found = kept.iter().find(|(of, _)| of.same(list));
@@ -215,7 +217,7 @@ impl Tools {
         if let Some(index) = known(&lock(&self.indexed)) {
             return index;
         }
-        // Not under the lock: others may find meanwhile.
+        // Build without the lock, so that other searches can run.
         let index = Arc::new(Index::of(list));
         let mut kept = lock(&self.indexed);
         if let Some(index) = known(&kept) {
@@ -226,7 +228,7 @@ impl Tools {
         index
     }
 
-    /// The names that are nearest to another one.
+    /// Returns the most similar tool names.
     fn near<'a>(&self, list: &'a Catalog, name: &str) -> Vec<&'a str> {
         const LONGEST: usize = 128;
         if name.len() > LONGEST {

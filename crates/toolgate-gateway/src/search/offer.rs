@@ -1,4 +1,4 @@
-//! The two tools of the gateway itself: their definitions, and what `find_tools` does.
+//! Search tools of the gateway: their definitions, and the implementation of `find_tools`.
 
 use super::{Search, Tools};
 use serde_json::{Value, json};
@@ -10,18 +10,18 @@ use toolgate::{
 };
 use toolgate_wire::json::ObjectWriter;
 
-/// The name of the one that finds tools.
+/// Name of the tool that finds tools.
 pub(crate) const FIND: &str = "find_tools";
-/// The name of the one that calls them.
+/// Name of the tool that calls a found tool.
 pub(crate) const CALL: &str = "call_tool";
-/// Where both come from, in rules and records.
+/// Server name of the search tools in rules and audit records.
 pub(crate) const SERVER: &str = "toolgate";
-/// The longest question, in characters.
+/// Maximum length of a query in characters.
 const QUERY: usize = 1000;
-/// The most tools that one answer has.
+/// Maximum number of results of one search.
 pub(crate) const MOST: u64 = 50;
 
-/// What a found tool is told with.
+/// Definition fields that a search result contains.
 const TOLD: [&str; 6] = [
     "name",
     "title",
@@ -31,7 +31,7 @@ const TOLD: [&str; 6] = [
     "_meta",
 ];
 
-/// The two tools; behind the same duties as all others.
+/// Service of the two search tools, behind the same policy as all others.
 pub(super) struct Own {
     tools: Arc<Tools>,
     list: Catalog,
@@ -46,7 +46,7 @@ impl Own {
                 server: SERVER.into(),
                 trusted: true,
             };
-            // Ours, and as trustworthy as the program: nobody is asked when they change with it.
+            // Built in and as trusted as the program: a change needs no approval.
             let item = Item::new(origin, def).pinned(Arc::new(Pinning::unlisted()));
             Some(Arc::new(item))
         });
@@ -68,7 +68,7 @@ impl Own {
         for at in found.iter().take(limit) {
             let one = told_of(&list.items()[*at]);
             bytes += one.as_str().len();
-            // One that is too long alone is told all the same: its size has a limit of its own.
+            // Include a single oversized result: the size of a definition has its own limit.
             if bytes > self.tools.bytes && !told.is_empty() {
                 break;
             }
@@ -158,7 +158,7 @@ impl Service for Own {
     }
 }
 
-/// What `call_tool` calls: name and arguments; nothing where it is not as its schema says.
+/// Returns name and arguments of the inner call; `None` if they do not match the schema.
 pub(super) fn inner(call: &Call) -> Option<(String, Json)> {
     let raw = call.arguments().raw();
     if raw
@@ -177,7 +177,7 @@ pub(super) fn inner(call: &Call) -> Option<(String, Json)> {
     }
 }
 
-/// The result of `call_tool` for a name that this caller does not know.
+/// Returns the result of `call_tool` for a name that this caller does not know.
 pub(super) fn unknown(search: &Search, list: &Catalog, name: &str) -> ToolResult {
     let near = search.tools.near(list, name);
     let hint = match near.is_empty() {

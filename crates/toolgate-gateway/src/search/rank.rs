@@ -1,24 +1,24 @@
-//! Which tools fit some words: BM25 over their names, titles and descriptions, worked out once for each list.
+//! Ranking of tools for a query: BM25 over their names, titles and descriptions, with one index for each list.
 
 use std::collections::HashMap;
 use toolgate::Catalog;
 
-/// How much a word of the name counts, of the title, and of the description.
+/// BM25 field weights of name, title and description.
 const WEIGHTS: [f32; 3] = [3.0, 2.0, 1.0];
-/// How soon a word that stands there again counts no more.
+/// BM25 `k1`: saturation of repeated words.
 const OFTEN: f32 = 1.2;
-/// How much a long text counts less.
+/// BM25 `b`: normalization by text length.
 const LONG: f32 = 0.75;
-/// How much a word counts that only begins with the one asked for.
+/// Weight of a prefix match relative to a whole word.
 const BEGUN: f32 = 0.5;
-/// Words of a question that are looked at.
+/// Maximum number of words of a query.
 const MOST: usize = 64;
 
-/// The words of a list.
+/// Search index of a tool list.
 pub(super) struct Index {
-    /// In which tools a word stands, and its weight there, by their places in the list.
+    /// Tools that contain a word, as positions in the list, and the weight of the word there.
     places: HashMap<String, Vec<(usize, f32)>>,
-    /// The weight of all words of each tool.
+    /// Total weight of all words of each tool.
     lengths: Vec<f32>,
     mean: f32,
 }
@@ -60,7 +60,7 @@ impl Index {
         }
     }
 
-    /// The places of the tools that have some of these words, the best first; of equals the first in the list.
+    /// Returns the positions of matching tools, best first; ties keep the order of the list.
     pub(super) fn find(&self, query: &str) -> Vec<usize> {
         let mut asked: Vec<String> = words(query).take(MOST).collect();
         asked.sort();
@@ -77,7 +77,7 @@ impl Index {
         found.into_iter().map(|(at, _)| at).collect()
     }
 
-    /// Where no tool has the word, those count that have a longer one.
+    /// Adds the scores of longer words if no tool has the exact word.
     fn add_begun(&self, scores: &mut HashMap<usize, f32>, word: &str) {
         if word.chars().count() < 3 {
             return;
@@ -102,8 +102,7 @@ impl Index {
     }
 }
 
-/// The words of a text: runs of letters and digits, parted where a capital begins a new one, in lower case and without
-/// the `s` of a plural.
+/// Splits a text into words: runs of letters and digits, split at capitals, in lower case and without a plural `s`.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let mut words = Vec::new();
     for run in text.split(|c: char| !c.is_alphanumeric()) {

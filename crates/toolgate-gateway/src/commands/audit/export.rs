@@ -1,4 +1,4 @@
-//! `toolgate audit export`: the record in the forms of other systems, from where the last export ended.
+//! `toolgate audit export`: the audit log in the formats of other systems, from the position of the last export.
 
 use super::{Failed, Result, forms, print, since, unreadable};
 use crate::cli::Form;
@@ -11,10 +11,11 @@ use std::{
 };
 use toolgate_journal::read::{Follower, Line};
 
-/// The number of the last exported record of each chain.
+/// Sequence number of the last exported record of each chain.
 type Places = BTreeMap<String, u64>;
 
-/// Prints what was not exported yet. The cursor moves once the lines are out: a crash repeats some, and loses none.
+/// Prints the records that are not exported yet. The cursor moves after the output: a crash repeats records but loses
+/// none.
 pub(super) fn run(
     dir: &Path,
     form: Form,

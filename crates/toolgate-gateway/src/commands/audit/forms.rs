@@ -1,22 +1,22 @@
-//! Records in the forms of other systems.
+//! Audit records in the formats of other systems.
 
 use serde_json::{Value, json};
 use toolgate::visible;
 use toolgate_journal::read::Line;
 
-/// A text of the record; empty where it has none.
+/// Returns a text field of a record; empty if absent.
 pub(super) fn text<'a>(line: &'a Line, name: &str) -> &'a str {
     let value = line.fields.get(name);
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A number of the record; 0 where it has none.
+/// Returns a number field of a record; 0 if absent.
 pub(super) fn number(line: &Line, name: &str) -> u64 {
     let value = line.fields.get(name);
     value.and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// Whether a record says how a call came out.
+/// True if a record states the outcome of a call.
 fn is_outcome(line: &Line) -> bool {
     matches!(line.event.as_str(), "call.end" | "call.unknown" | "deny")
 }
@@ -25,7 +25,7 @@ fn is_bad(line: &Line) -> bool {
     line.event != "call.end" || text(line, "out") != "ok"
 }
 
-/// An export request of OTLP logs in JSON, with one record.
+/// Formats a record as an OTLP log export request in JSON.
 pub(super) fn otlp(line: &Line) -> String {
     let attribute = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
     let mut attributes = vec![
@@ -68,7 +68,7 @@ pub(super) fn otlp(line: &Line) -> String {
     .to_string()
 }
 
-/// An API Activity of OCSF; only records that say how a call came out are one.
+/// Formats a record as an OCSF API Activity; `None` for records without an outcome.
 pub(super) fn ocsf(line: &Line) -> Option<String> {
     if !is_outcome(line) {
         return None;
@@ -102,7 +102,7 @@ pub(super) fn ocsf(line: &Line) -> Option<String> {
     Some(event.to_string())
 }
 
-/// A line of CEF; only records that say how a call came out are one.
+/// Formats a record as a line of CEF; `None` for records without an outcome.
 pub(super) fn cef(line: &Line) -> Option<String> {
     if !is_outcome(line) {
         return None;
@@ -137,13 +137,13 @@ pub(super) fn cef(line: &Line) -> Option<String> {
     ))
 }
 
-/// Backslash and pipe are escaped in the head, and it has one line. Other controls are spelled out.
+/// Escapes backslash and pipe for a CEF header and replaces line breaks. Other control characters are made visible.
 fn in_head(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('|', "\\|");
     visible(&text.replace(['\r', '\n'], " "))
 }
 
-/// Backslash, equals sign and line ends are escaped in a field. Other controls are spelled out.
+/// Escapes backslash, equals sign and line breaks for a CEF field. Other control characters are made visible.
 fn in_field(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('=', "\\=");
     visible(&text.replace('\r', "\\r").replace('\n', "\\n"))
@@ -192,7 +192,7 @@ mod tests {
             let all = lines(text, text);
             let line = all.iter().find_map(cef).unwrap();
             assert!(!line.contains(['\n', '\r']), "{line}");
-            // Seven pipes that are not escaped, then fields.
+            // Seven unescaped pipes, then fields.
             let (mut parts, mut escaped) = (vec![String::new()], false);
             for c in line.chars() {
                 if c == '|' && !escaped && parts.len() < 8 {

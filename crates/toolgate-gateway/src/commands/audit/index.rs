@@ -1,7 +1,7 @@
-//! The index of the record: where the records of a tool, a caller or a server are. A cache, which may be deleted.
+//! Search index of the audit log: positions of records by tool, caller and server. A cache, which may be deleted.
 //!
-//! It holds names and places, no contents. A file that is broken or not ours is thrown away and made anew. What it says
-//! is looked up in the segments, so it can hide a record and never invent one; `--no-index` and `verify` do without it.
+//! It stores names and positions, no contents. A broken or foreign file is replaced. The search reads each hit from its
+//! segment, so the index can hide a record but not invent one; `--no-index` and `verify` do not use it.
 
 use super::search::Hit;
 use crate::cli::Wanted;
@@ -17,16 +17,16 @@ use std::{
 };
 use toolgate_journal::read::{Line, SegmentFile};
 
-/// The file in the data directory.
+/// File name in the data directory.
 const NAME: &str = "audit-index.sqlite";
 
-/// Says that a file is ours: `TgIx`.
+/// SQLite application id of the index: `TgIx`.
 const APPLICATION: i64 = 0x5467_4978;
 
-/// The form of the tables. Another one is made anew.
+/// Schema version. An index of another version is rebuilt.
 const VERSION: i64 = 1;
 
-/// How long another search may hold it.
+/// Lock timeout while another search uses the index.
 const BUSY: Duration = Duration::from_secs(10);
 
 const TABLES: &str = "
@@ -39,16 +39,16 @@ const TABLES: &str = "
     CREATE INDEX by_caller ON record (segment, caller);
     CREATE INDEX by_server ON record (segment, srv);";
 
-/// The index of a data directory.
+/// Search index of a data directory.
 pub(super) struct Index {
     path: PathBuf,
     connection: Connection,
-    /// It was made anew for the second time: now it is done without.
+    /// True after one rebuild: the next error disables the index.
     tired: bool,
 }
 
 impl Index {
-    /// Opens it, or makes it; `None` with a note where that is not possible: a search can do without.
+    /// Opens or creates the index. Returns `None` and prints a note on failure: a search also works without the index.
     pub(super) fn open(data: &Path) -> Option<Index> {
         let path = data.join(NAME);
         let (connection, tired) = match connect(&path) {
@@ -62,7 +62,7 @@ impl Index {
         })
     }
 
-    /// Where in a sealed segment what is wanted may be, in its order; `None` where it cannot say.
+    /// Returns the positions of possible matches in a sealed segment, in order; `None` if the index cannot be used.
     pub(super) fn find(
         &mut self,
         file: usize,
@@ -75,7 +75,7 @@ impl Index {
                 .and_then(|hits| checked(hits, segment));
             match found {
                 Ok(hits) => return Some(hits),
-                // Retired meanwhile, or not to be read: a scan says so.
+                // The segment was deleted or is unreadable: a scan reports it.
                 Err(rusqlite::Error::ToSqlConversionFailure(_)) => return None,
                 Err(_) if self.tired => return None,
                 Err(why) => {
@@ -86,14 +86,14 @@ impl Index {
         }
     }
 
-    /// Forgets segments that were retired.
+    /// Removes deleted segments from the index.
     pub(super) fn keep_only(mut self, files: &[SegmentFile]) {
-        // What stays too long is forgotten the next time.
+        // A failure is harmless: the next search removes them.
         let _ = forget(&mut self.connection, files);
     }
 }
 
-/// A connection to an index of ours, whose tables are made where there are none.
+/// Connects to an index and creates its tables if the file is empty.
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     create(path);
     let mut connection = Connection::open(path)?;
@@ -118,14 +118,14 @@ fn number(row: &Row<'_>) -> rusqlite::Result<i64> {
     row.get(0)
 }
 
-/// Creates the file for its owner only, where it is not there. What is in the way shows when it is opened.
+/// Creates the file, accessible only to its owner, if it does not exist. Errors show when the file is opened.
 fn create(path: &Path) {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     drop(options.open(path));
 }
 
-/// Whether a file with this error is not worth keeping. One that is in use, or on a disk that is full, is.
+/// True if the file is corrupt. A locked file or a full disk does not count.
 fn is_broken(why: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{
         CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, PermissionDenied, ReadOnly,
@@ -145,7 +145,7 @@ fn is_broken(why: &rusqlite::Error) -> bool {
     )
 }
 
-/// Throws a broken file away and makes it anew, with a note.
+/// Replaces a corrupt file and prints a note.
 fn anew(path: &Path, why: &rusqlite::Error) -> Option<Connection> {
     let shown = path.display();
     let told = match why {
@@ -176,7 +176,7 @@ fn remove(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The number of a sealed segment in the index, into which it is read the first time.
+/// Returns the index id of a sealed segment, and indexes the segment first if needed.
 fn indexed(connection: &mut Connection, segment: &SegmentFile) -> rusqlite::Result<i64> {
     let known = connection
         .query_row(
@@ -233,7 +233,7 @@ fn fill(making: &Transaction<'_>, id: i64, segment: &SegmentFile) -> rusqlite::R
     }
 }
 
-/// Places that fit what the index knows of; a search judges the lines themselves.
+/// Returns the positions that match the indexed filters; the search checks the lines themselves.
 fn hits(
     connection: &Connection,
     id: i64,
@@ -267,7 +267,7 @@ fn hits(
     asked.query_map(with.as_slice(), hit)?.collect()
 }
 
-/// Looks whether lines begin at the first place and at the last one, so that an index of other files shows.
+/// Checks that records begin at the first and last position, to detect an index of other files.
 fn checked(hits: Vec<Hit>, segment: &SegmentFile) -> rusqlite::Result<Vec<Hit>> {
     for hit in hits.first().into_iter().chain(hits.last()) {
         let line = segment.line_at(hit.at).map_err(unread)?;

@@ -1,4 +1,4 @@
-//! Records for a person to read: one line each. What is cut here stands whole in the record.
+//! Audit records as readable text, one line each. Long values are truncated.
 
 use super::forms;
 use serde_json::Value;
@@ -6,18 +6,18 @@ use toolgate::{visible, visible_line};
 use toolgate_journal::read::Line;
 use toolgate_wire::method::tasks::iso;
 
-/// What ties a record to its chain and its process, and says nothing of what happened.
+/// Fields that link a record to its chain and process and do not describe the event.
 const FRAME: [&str; 10] = [
     "v", "chain", "seg", "seq", "prev", "h", "ts", "mono", "boot", "ev",
 ];
-/// What has a column of its own.
+/// Fields with their own column.
 const COLUMNS: [&str; 4] = ["call", "tool", "name", "caller"];
-/// What is left of a long value, in characters.
+/// Maximum length of a value in characters.
 const LONGEST: usize = 160;
-/// What is left of a digest: enough to tell two apart.
+/// Shown length of a digest in characters.
 const DIGEST: usize = 12;
 
-/// The record as it stands, or a line that tells of it.
+/// Formats a record as raw JSON or as readable text.
 pub(super) fn text(line: &Line, json: bool) -> String {
     match json {
         true => visible(&line.raw) + "\n",
@@ -25,7 +25,7 @@ pub(super) fn text(line: &Line, json: bool) -> String {
     }
 }
 
-/// When, what, in which call, of which tool, by whom, and how it came out.
+/// Formats time, event, call id, tool, caller and outcome.
 fn told(line: &Line) -> String {
     let rest = match line.event.as_str() {
         "unreadable" => "no record; `toolgate audit verify` says more".to_owned(),
@@ -52,12 +52,12 @@ fn word(line: &Line, name: &str) -> String {
     short(forms::text(line, name))
 }
 
-/// What became of the call, and what the last who had a say in it said.
+/// Returns the decision and the reason of the last step that gave one.
 fn because(line: &Line, verdict: &str) -> String {
     let trail = line.fields.get("trail").and_then(Value::as_array);
     let last = trail.and_then(|steps| steps.last());
     let why = last.and_then(|step| step["why"].as_str());
-    // What the door refuses has no trail.
+    // Requests rejected at authentication have no decision log.
     let why = why.or_else(|| line.fields.get("why").and_then(Value::as_str));
     match why {
         Some(why) => format!("{}: {}", word(line, verdict), short(why)),
@@ -76,7 +76,7 @@ fn ended(line: &Line) -> String {
     told + &cancelled(line)
 }
 
-/// Who cancelled it, and the reason that its caller gave.
+/// Returns who cancelled the call and the reason that the caller gave.
 fn cancelled(line: &Line) -> String {
     match (word(line, "cancel"), word(line, "cancel_reason")) {
         (by, _) if by.is_empty() => by,
@@ -85,7 +85,7 @@ fn cancelled(line: &Line) -> String {
     }
 }
 
-/// All that the event says and no column has.
+/// Formats all fields without a column.
 fn members(line: &Line) -> String {
     let said = line.fields.iter().filter(|(name, _)| {
         let name = name.as_str();
@@ -100,7 +100,7 @@ fn members(line: &Line) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-/// A value that fits in a line.
+/// Escapes a value and truncates it for one line.
 fn short(text: &str) -> String {
     let is_digest = text.len() >= 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let most = if is_digest { DIGEST } else { LONGEST };
@@ -116,7 +116,7 @@ mod tests {
     use serde_json::json;
     use toolgate_journal::{Entry, Event, Journal, Options, read};
 
-    /// The lines of some entries, without their times.
+    /// Returns the lines of some entries, without their times.
     fn lines(of: &str, entries: Vec<Entry>) -> Vec<String> {
         let dir = format!("toolgate-lines-{}-{of}", std::process::id());
         let dir = std::env::temp_dir().join(dir);

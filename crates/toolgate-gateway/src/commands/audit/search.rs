@@ -1,7 +1,8 @@
-//! `toolgate audit search`: the records that fit, oldest first.
+//! `toolgate audit search`: matching records, oldest first.
 //!
-//! Sealed segments are looked up in an index, those that grow are read. The index only says where to look: every line is
-//! read from its segment and judged there.
+//! Sealed segments are looked up in an index, open segments are scanned. The index only supplies positions: every line
+//! is
+//! read from its segment and checked.
 
 use super::{Result, index::Index, lines, print, since, unreadable};
 use crate::cli::Wanted;
@@ -9,25 +10,25 @@ use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
 use toolgate_journal::read::{self, Line, SegmentFile};
 
-/// Bytes that are printed at once.
+/// Output buffer size in bytes.
 const CHUNK: usize = 1024 * 1024;
 
-/// Where a record is.
+/// Position of a record.
 pub(super) struct Hit {
-    /// When; never less than a record before it in the chain.
+    /// Time in microseconds; never less than that of an earlier record in the chain.
     pub(super) ts: u64,
-    /// Its segment, by its place in the list.
+    /// Index of its segment in the list of files.
     pub(super) file: usize,
-    /// Where its line begins.
+    /// Byte offset of its line.
     pub(super) at: u64,
 }
 
-/// Prints the records that fit everything that was asked for.
+/// Prints the records that match all filters.
 pub(super) fn run(data: &Path, dir: &Path, wanted: &Wanted) -> Result<ExitCode> {
     let from = wanted.since.map_or(0, since);
     let files = read::files(dir).map_err(unreadable(dir))?;
     let mut hits = Vec::new();
-    // Only these can be looked up; for all else every line has to be read.
+    // The index covers only these filters; for others every line is read.
     let by_index = wanted.tool.is_some() || wanted.caller.is_some() || wanted.server.is_some();
     let mut index = match by_index && !wanted.no_index {
         true => Index::open(data),
@@ -49,7 +50,7 @@ pub(super) fn run(data: &Path, dir: &Path, wanted: &Wanted) -> Result<ExitCode> 
     put(&files, in_order(&files, hits), wanted, from).map_err(unreadable(dir))?
 }
 
-/// Reads a whole segment.
+/// Scans a whole segment.
 fn scan(number: usize, file: &SegmentFile, wanted: &Wanted, from: u64) -> io::Result<Vec<Hit>> {
     let mut hits = Vec::new();
     let read = file.lines(|at, line| {
@@ -60,13 +61,13 @@ fn scan(number: usize, file: &SegmentFile, wanted: &Wanted, from: u64) -> io::Re
         Ok(())
     });
     match read {
-        // Retired meanwhile.
+        // The segment was deleted meanwhile.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(hits),
         other => other.map(|()| hits),
     }
 }
 
-/// By time, but never against the order of a chain: a clock may have been set back.
+/// Sorts by time, but keeps the order of each chain: a clock may have been set back.
 fn in_order(files: &[SegmentFile], mut hits: Vec<Hit>) -> Vec<Hit> {
     let mut latest: BTreeMap<&str, u64> = BTreeMap::new();
     for hit in &mut hits {
@@ -78,7 +79,7 @@ fn in_order(files: &[SegmentFile], mut hits: Vec<Hit>) -> Vec<Hit> {
     hits
 }
 
-/// Reads each line where it is said to be, and prints what fits.
+/// Reads the line at each position, and prints the matching ones.
 fn put(
     files: &[SegmentFile],
     hits: Vec<Hit>,

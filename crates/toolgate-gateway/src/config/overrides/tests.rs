@@ -1,4 +1,4 @@
-//! Sections of tools, right and wrong.
+//! Valid and invalid tool sections.
 
 use super::ToolOverride;
 use crate::config::Config;

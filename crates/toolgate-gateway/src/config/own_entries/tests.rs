@@ -1,7 +1,7 @@
 use super::*;
 use std::fs;
 
-/// A folder with a config and links to this program.
+/// Directory with a config and links to this program.
 struct Folder(PathBuf);
 
 impl Folder {

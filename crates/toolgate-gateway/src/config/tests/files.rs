@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// A directory of its own that only we can enter.
+/// Temporary directory that only this user can enter.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -151,7 +151,7 @@ fn a_token_file_is_for_us_alone() {
     );
 }
 
-/// A host writes secrets in clear. That works where nobody else can read them, and is told.
+/// Hosts write plaintext secrets. The gateway loads them if no other user can read the file, and reports them.
 #[test]
 fn the_json_of_a_host_with_secrets_is_for_us_alone() {
     let dir = Dir::new();
@@ -176,7 +176,7 @@ fn the_json_of_a_host_with_secrets_is_for_us_alone() {
     assert!(Config::load(Some(&dir.write("plain.json", none, 0o644))).is_ok());
 }
 
-/// The value of a server in a file: ours alone, without the line end of an editor.
+/// Secret files must be private; the trailing line break of an editor is removed.
 #[test]
 fn a_file_with_a_value_is_for_us_alone() {
     let dir = Dir::new();

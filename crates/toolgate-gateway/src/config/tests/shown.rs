@@ -1,4 +1,4 @@
-//! Each limit has a test that goes one over. Which one stands here, so that none is forgotten.
+//! Table of the tests that exceed each limit, so that no limit lacks one.
 
 use super::super::limits;
 use std::path::Path;
@@ -367,7 +367,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
         APPROVALS,
         "a_yes_is_remembered_for_so_long",
     ),
-    // How many share a sync and for how long is no refusal: that none is lost is what counts.
+    // Batch size and wait of a sync reject nothing: the tests show that no record is lost.
     ("audit_batch", DURABILITY, "waiters_share_a_sync"),
     (
         "audit_wait_milliseconds",

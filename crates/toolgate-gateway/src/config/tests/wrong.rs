@@ -1,6 +1,6 @@
 use super::parse;
 
-/// Checks that a config is refused with these words and at this place.
+/// Checks that a config is rejected with this message at this position.
 fn check(text: &str, error: &str) {
     assert_eq!(
         parse(text).expect_err(text),
@@ -9,17 +9,17 @@ fn check(text: &str, error: &str) {
     );
 }
 
-/// The same with a right server behind the text.
+/// Like `check`, with a valid server after the text.
 fn above(text: &str, error: &str) {
     check(&format!("{text}\n[server.s]\ncommand = [\"x\"]\n"), error);
 }
 
-/// The same with the text within a right server, from line 3.
+/// Like `check`, with the text inside a valid server, from line 3.
 fn server(text: &str, error: &str) {
     check(&format!("[server.s]\ncommand = [\"x\"]\n{text}\n"), error);
 }
 
-/// The same with the text within a rule, from line 4.
+/// Like `check`, with the text inside a rule, from line 4.
 fn rule(text: &str, error: &str) {
     server(&format!("[[rule]]\n{text}"), error);
 }
@@ -59,7 +59,7 @@ fn keys() {
         "[servers.s]\ncommand = [\"x\"]",
         "1:2: unknown key \"servers\"; did you mean \"server\"?",
     );
-    // The first of several, as they stand.
+    // The first of several errors in the order of the file.
     above(
         "z = 1\ny = 1",
         "1:1: unknown key \"z\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
@@ -551,7 +551,7 @@ fn search() {
     );
 }
 
-/// Every place where a secret may not stand in clear, and what is said instead; never the value.
+/// Every position that rejects a plaintext secret, and the suggested alternative; never the value.
 #[test]
 fn no_secret_stands_in_clear() {
     let token = format!("ghp_{}", "a4Gs".repeat(9));
