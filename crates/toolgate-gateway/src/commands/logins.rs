@@ -72,7 +72,7 @@ fn at<'a>(config: &'a Config, grants: &'a Path, key: &'a str) -> Option<At<'a>> 
     (at.address.url == url).then_some(at)
 }
 
-/// True if a configured server uses the credentials with this key.
+/// Returns true if a configured server uses the credentials with this key.
 fn is_used(config: &Config, key: &str) -> bool {
     at(config, Path::new(""), key).is_some()
 }

@@ -169,12 +169,12 @@ impl Address {
         }
     }
 
-    /// True if each caller has separate credentials.
+    /// Returns true if each caller has separate credentials.
     pub(crate) fn a_grant_each(&self) -> bool {
         self.grants == GrantsOf::Caller
     }
 
-    /// True if each caller has a separate connection.
+    /// Returns true if each caller has a separate connection.
     pub(crate) fn a_connection_each(&self) -> bool {
         self.exchange.is_some() || self.a_grant_each()
     }
@@ -184,7 +184,7 @@ impl Address {
         set.any(|(set, _)| set.eq_ignore_ascii_case(name))
     }
 
-    /// True if the config sets an `Authorization` header.
+    /// Returns true if the config sets an `Authorization` header.
     pub(crate) fn has_authorization(&self) -> bool {
         self.has("authorization")
     }

@@ -111,7 +111,7 @@ impl Given {
         }
     }
 
-    /// True if a retry may succeed: only the gateway's environment cannot change.
+    /// Returns true if a retry may succeed: only the gateway's environment cannot change.
     pub(crate) fn may_come(&self) -> bool {
         !matches!(self, Given::Env(_))
     }
@@ -143,7 +143,7 @@ pub(super) fn in_clear(why: &str) -> String {
     )
 }
 
-/// True if the name is a valid keyring entry, which no program mistakes for an option.
+/// Returns true if the name is a valid keyring entry, which no program mistakes for an option.
 fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/@".contains(&b);
     (1..=128).contains(&name.len())

@@ -235,18 +235,18 @@ impl Config {
         ))
     }
 
-    /// True for the built-in config.
+    /// Returns true for the built-in config.
     pub(crate) fn is_demo(&self) -> bool {
         self.source == Source::BuiltIn
     }
 
-    /// True if any server uses token exchange.
+    /// Returns true if any server uses token exchange.
     pub(crate) fn exchanges(&self) -> bool {
         let mut addresses = self.servers.iter().filter_map(|s| s.address.as_ref());
         addresses.any(|address| address.exchange.is_some())
     }
 
-    /// True if every HTTP caller must authenticate.
+    /// Returns true if every HTTP caller must authenticate.
     pub(crate) fn is_closed(&self) -> bool {
         self.token.is_some() || self.auth.required || !self.auth.issuers.is_empty()
     }

@@ -48,7 +48,7 @@ impl Config {
     }
 }
 
-/// True if the server's command starts a gateway with that config file.
+/// Returns true if the server's command starts a gateway with that config file.
 fn starts_gateway_of(server: &Server, config: &Path) -> bool {
     let Some(words) = program_words(&server.command) else {
         return false;
@@ -94,7 +94,7 @@ fn program_words(command: &[String]) -> Option<Vec<&str>> {
     }
 }
 
-/// True if the program is this executable or has its name.
+/// Returns true if the program is this executable or has its name.
 fn is_this_program(program: &str, server: &Server) -> bool {
     let path = Path::new(program);
     // Package runners allow a version after the name.
@@ -118,7 +118,7 @@ fn found(program: &Path, server: &Server) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// True if two paths refer to the same file.
+/// Returns true if two paths refer to the same file.
 fn same_file(one: &Path, two: &Path) -> bool {
     match (one.metadata(), two.metadata()) {
         (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
@@ -126,7 +126,7 @@ fn same_file(one: &Path, two: &Path) -> bool {
     }
 }
 
-/// True if a URL is that of the gateway's own listener.
+/// Returns true if a URL is that of the gateway's own listener.
 fn is_listener(url: &str, listen: SocketAddr) -> bool {
     let Some(rest) = url.strip_prefix("http://") else {
         return false;

@@ -200,12 +200,12 @@ impl<'a> Field<'a> {
         self.value.get_ref()
     }
 
-    /// True if the value is a table.
+    /// Returns true if the value is a table.
     pub(super) fn is_table(&self) -> bool {
         self.value.get_ref().is_table()
     }
 
-    /// True if the value is a list.
+    /// Returns true if the value is a list.
     pub(super) fn is_list(&self) -> bool {
         self.value.get_ref().is_array()
     }

@@ -94,7 +94,7 @@ impl Search {
         }
     }
 
-    /// True if search replaces the tool list of this caller.
+    /// Returns true if search replaces the tool list of this caller.
     async fn is_on(&self, caller: &Caller) -> Result<bool, Error> {
         // With threshold 0, no list is needed.
         if self.from == 0 {
@@ -157,7 +157,7 @@ impl Search {
         seen
     }
 
-    /// True if the name is that of a search tool that this caller sees.
+    /// Returns true if the name is that of a search tool that this caller sees.
     async fn is_own(&self, caller: &Caller, name: &str) -> Result<bool, Error> {
         if !matches!(name, FIND | CALL) || !self.is_on(caller).await? {
             return Ok(false);
@@ -191,9 +191,8 @@ impl Search {
     }
 }
 
-/// True if a tool is for the pages of MCP Apps and not for models. Hosts must see it, so that their pages can use it,
-/// but no
-/// model should find it.
+/// Returns true if a tool is for the pages of MCP Apps and not for models. Hosts must see it, so that their pages can
+/// use it, but no model should find it.
 fn is_for_pages(item: &Item) -> bool {
     let visible = || item.def.json().get("_meta")?.get("ui")?.get("visibility");
     let words: Option<Vec<Option<String>>> =

@@ -16,7 +16,7 @@ pub(super) fn number(line: &Line, name: &str) -> u64 {
     value.and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// True if a record states the outcome of a call.
+/// Returns true if a record states the outcome of a call.
 fn is_outcome(line: &Line) -> bool {
     matches!(line.event.as_str(), "call.end" | "call.unknown" | "deny")
 }

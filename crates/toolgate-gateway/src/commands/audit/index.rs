@@ -125,7 +125,7 @@ fn create(path: &Path) {
     drop(options.open(path));
 }
 
-/// True if the file is corrupt. A locked file or a full disk does not count.
+/// Returns true if the file is corrupt. A locked file or a full disk does not count.
 fn is_broken(why: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{
         CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, PermissionDenied, ReadOnly,
