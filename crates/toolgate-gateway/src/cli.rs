@@ -391,10 +391,10 @@ impl Cli {
         match &cli.command {
             // Without this check, `toolgate --stdio inbox` would silently ignore the option.
             Some(_) if cli.serve != Serve::default() => conflict(
-                "--listen and --stdio stand before a command; write them after it, as in: toolgate serve --stdio",
+                "--listen and --stdio must follow the command, as in: toolgate serve --stdio",
             ),
             Some(Command::Run(_) | Command::DemoServer) if cli.config.is_some() => {
-                conflict("--config is given, and this command serves one server without a config")
+                conflict("--config cannot be used with this command, which serves one server without a config")
             }
             _ => Ok(cli),
         }
@@ -410,7 +410,7 @@ impl Cli {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no time; write a number and s, m, h or d, such as 7d");
+    let wrong = || format!("{text:?} is not a duration; write a number and s, m, h or d, such as 7d");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,
@@ -446,7 +446,7 @@ fn object(text: &str) -> Result<String, String> {
     let parsed: Result<&serde_json::value::RawValue, _> = serde_json::from_str(text);
     match parsed {
         Ok(_) if text.trim_start().starts_with('{') => Ok(text.to_owned()),
-        Ok(_) => Err("the arguments are no object; write {\"name\": \"value\"}".to_owned()),
+        Ok(_) => Err("the arguments are not a JSON object; write {\"name\": \"value\"}".to_owned()),
         Err(error) => Err(format!("the arguments are not JSON: {error}")),
     }
 }

@@ -252,7 +252,7 @@ fn revoke_console(data: &Path) -> Result<ExitCode> {
 }
 
 fn revoked_text(sessions: u64) -> String {
-    format!("ended {sessions} browser sessions; `toolgate console` prints a fresh link\n")
+    format!("ended {sessions} console sessions; `toolgate console` prints a new link\n")
 }
 
 /// Joins the lists of all gateways.
@@ -289,7 +289,7 @@ fn calls(gateways: &Gateways) -> Result<ExitCode> {
 fn inbox(gateways: &Gateways) -> Result<ExitCode> {
     let pending = decide::distinct(all(gateways, "inbox")?, "id");
     if pending.is_empty() {
-        eprintln!("nothing waits for you");
+        eprintln!("no calls are waiting for approval");
     }
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

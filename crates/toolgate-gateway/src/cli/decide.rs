@@ -138,7 +138,7 @@ const LONGEST: Duration = Duration::from_secs(36_525 * 24 * 3600);
 
 /// Parses a duration such as `30m`, `8h` or `7d`.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no time; write 30m, 8h or 7d");
+    let wrong = || format!("{text:?} is not a duration; write one such as 30m, 8h or 7d");
     let unit = match text.chars().last() {
         Some('m') => 60,
         Some('h') => 3600,
@@ -156,7 +156,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
 
 /// Parses `2027-01-31` (the end of the day) or `2027-01-31T18:00`, in UTC.
 pub(super) fn date(text: &str) -> Result<SystemTime, String> {
-    let wrong = || format!("{text:?} is no date; write 2027-01-31 or 2027-01-31T18:00 (UTC)");
+    let wrong = || format!("{text:?} is not a date; write 2027-01-31 or 2027-01-31T18:00 (UTC)");
     let (day, time) = match text.trim_end_matches('Z').split_once('T') {
         Some((day, time)) => (day, Some(time)),
         None => (text, None),

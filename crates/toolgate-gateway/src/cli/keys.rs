@@ -94,7 +94,7 @@ impl NewEnd {
 fn new_name(text: &str) -> Result<String, String> {
     match text.strip_prefix("key:") {
         Some(name) => Err(format!(
-            "the name is given without key: in front, which its caller gets; write {name:?}"
+            "the prefix key: is added automatically; write {name:?}"
         )),
         None => Ok(text.to_owned()),
     }

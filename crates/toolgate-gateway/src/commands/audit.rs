@@ -95,7 +95,7 @@ fn visible_lines(text: &str) -> String {
 fn acknowledge(place: &Place<'_>, data: &Path, dir: &Path) -> Result<ExitCode> {
     let open = notices(dir).map_err(unreadable(dir))?;
     if open.is_empty() {
-        return print("no damage to the audit log waits for an acknowledgement\n");
+        return print("no damage to the audit log needs to be acknowledged\n");
     }
     for notice in open {
         let entry = Entry::new(Event::from("audit.acknowledged"));

@@ -62,7 +62,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Check) -> Result<ExitCode> {
         print(&memory::explained(&config))?;
     }
     print(&format!(
-        "fine: {} servers, {} rules in {}\n",
+        "valid: {} servers, {} rules in {}\n",
         config.servers.len(),
         config.rules.len(),
         visible_line(&source(&config))
@@ -111,11 +111,11 @@ fn seen(
     let unknown = unmatched::unknown(&config.rules, servers, &offered);
     if !unknown.is_empty() {
         let why = match stored {
-            Ok(_) => "no gateway has seen what they offer".to_owned(),
+            Ok(_) => "no gateway has listed their items yet".to_owned(),
             Err(why) => why.clone(),
         };
         found.open.push(format!(
-            "not checked: whether the rules fit anything of {}: {why}; --servers starts them and asks",
+            "not checked: whether the rules match any items of {}: {why}; pass --servers to start the servers and list their items",
             few(&unknown)
         ));
     }
@@ -170,7 +170,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
             if own {
                 offered.by_server.remove(&server.id);
                 found.open.push(format!(
-                    "not checked: what {} offers: it is used in the name of each caller, and nobody calls here",
+                    "not checked: the items of {}: it is used with each caller's own credentials, and a check has no caller",
                     server.id
                 ));
             } else if missing.contains(&server.id) {
@@ -179,7 +179,7 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
                     .error
                     .unwrap_or_else(|| "it did not answer in time".to_owned());
                 found.failed.push(format!(
-                    "the server {} could not be asked: {why}",
+                    "the server {} could not be contacted: {why}",
                     server.id
                 ));
             } else {
@@ -199,7 +199,7 @@ fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -
         let (id, server, tool) = (&grant.id, &*grant.server, &grant.tool);
         if !config.servers.iter().any(|s| s.id == server) {
             notes.push(format!(
-                "grant {id} is for {server}.{tool}, and the config has no server {server:?}"
+                "grant {id} is for {server}.{tool}, but the config has no server {server:?}"
             ));
             continue;
         }
@@ -210,7 +210,7 @@ fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -
         if !["", Item::PROMPT, Item::RESOURCE].into_iter().any(is) {
             let of = offered.of(server);
             notes.push(format!(
-                "grant {id} is for {server}.{tool}, which is nothing that {of}"
+                "grant {id} is for {server}.{tool}, which is not among the items that {of}"
             ));
         }
     }
@@ -223,7 +223,7 @@ fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -
             .collect();
         if !gone.is_empty() {
             notes.push(format!(
-                "{server} offers no more what is pinned of it: {}",
+                "{server} no longer offers some pinned items: {}",
                 few(&gone)
             ));
         }

@@ -24,9 +24,9 @@ pub(super) fn approve(data: &Path, approve: &Approve) -> Result<ExitCode> {
     let done = Gateways::find(data)?.ask_any("approve", &with)?;
     let id = visible_line(&approve.id);
     match (done["more"] == true, approve.remember) {
-        (true, _) => eprintln!("your yes is noted; another person has to say yes too"),
+        (true, _) => eprintln!("your approval is recorded; another approver has to approve too"),
         (false, true) => {
-            eprintln!("approved: {id}; `toolgate grants list` shows what is remembered");
+            eprintln!("approved: {id}; `toolgate grants list` lists the remembered approvals");
         }
         (false, false) => eprintln!("approved: {id}"),
     }
@@ -79,7 +79,7 @@ pub(super) fn thaw(data: &Path, thaw: &Thaw) -> Result<ExitCode> {
 fn list(data: &Path) -> Result<ExitCode> {
     let grants = distinct(all(&Gateways::find(data)?, "grants")?, "id");
     if grants.is_empty() {
-        eprintln!("nothing is remembered");
+        eprintln!("no approvals are remembered");
     }
     print(&grants.iter().map(grant).collect::<String>())
 }

@@ -31,7 +31,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Explain) -> Result<ExitCode> {
     match (wanted.history, &wanted.tool) {
         (Some(back), _) => past(config, &data, wanted, back),
         (None, Some(tool)) => stored(config, &data, wanted, tool),
-        (None, None) => Err(Failed::Usage("name a tool, or give --history".to_owned())),
+        (None, None) => Err(Failed::Usage("name a tool, or pass --history".to_owned())),
     }
 }
 
@@ -56,7 +56,7 @@ fn past(config: Config, data: &Path, wanted: &Explain, back: Duration) -> Result
         judged.map_err(|e| format!("cannot read the audit log in {}: {e}", dir.display()))
     });
     print(&format!(
-        "{}\njudged by {from}; nothing was called\n",
+        "{}\nevaluated with {from}; nothing was called\n",
         tally?.text()
     ))
 }
@@ -75,13 +75,13 @@ fn live(gateways: &Gateways, wanted: &Explain) -> Result<ExitCode> {
     if let Some(why) = way["no_caller"].as_str() {
         return Err(Failed::Usage(why.to_owned()));
     }
-    print(&explained::text(&way, "as a running gateway has it"))
+    print(&explained::text(&way, "according to a running gateway"))
 }
 
 fn stored(config: Config, data: &Path, wanted: &Explain, tool: &str) -> Result<ExitCode> {
     let from = source(&config);
     let from = format!(
-        "from {from} and what is stored in {}; no gateway was asked",
+        "from {from} and the definitions stored in {}; no gateway was contacted",
         data.display()
     );
     let caller = match &wanted.caller {

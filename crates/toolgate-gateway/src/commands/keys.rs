@@ -88,7 +88,7 @@ impl Work<'_> {
             }
         })?;
         eprintln!(
-            "This key is shown this once. Its caller is key:{name}, and sends: Authorization: Bearer KEY"
+            "This key is shown only once. Its caller is key:{name} and sends: Authorization: Bearer KEY"
         );
         shown(&made)
     }
@@ -103,7 +103,7 @@ impl Work<'_> {
         let left = expires.map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
         // Allow a minute: some time has passed since the expiry was computed.
         if left.is_some_and(|left| keep > left + Duration::from_secs(59)) {
-            let why = "the new key would end before the old one, which ends with it; give a shorter --keep-old or a later end";
+            let why = "the new key would expire before the end of --keep-old, and the old key expires with it; pass a shorter --keep-old or a later expiry";
             return Err(Failed::Usage(why.to_owned()));
         }
         let seconds = keep.as_secs();
@@ -115,17 +115,17 @@ impl Work<'_> {
         })?;
         let until = &made["old_until"];
         let old = match until.is_null() {
-            true => "opens nothing new; what it began goes on to its end, or until `toolgate keys revoke`"
+            true => "is no longer accepted; its running calls complete, unless you run `toolgate keys revoke`"
                 .to_owned(),
-            false => format!("opens until {}; what it began goes on to its end", stamp(until)),
+            false => format!("is accepted until {}; calls that run then complete", stamp(until)),
         };
-        eprintln!("This key of key:{name} is shown this once. The one before it {old}.");
+        eprintln!("The new key of key:{name} is shown only once. The old key {old}.");
         shown(&made)
     }
 
     fn extend(&self, name: &str, end: Option<SystemTime>) -> Result<ExitCode> {
         let Some(end) = end else {
-            let why = "such a time is too far away; give an earlier one";
+            let why = "the expiry is too far in the future; pass an earlier one";
             return Err(Failed::Usage(why.to_owned()));
         };
         let with = json!({"name": name, "expires": millis(end)});
@@ -185,17 +185,17 @@ fn revoked(name: &str, done: &Value) -> String {
         Some(1) => Some("1 call".to_owned()),
         Some(n) => Some(format!("{n} calls")),
     };
-    let mut text = format!("key:{name} opens nothing any more; its streams and sessions end\n");
+    let mut text = format!("key:{name} is revoked; its streams and sessions are closed\n");
     if let Some(calls) = count("running") {
-        text.push_str(&format!("stopped: {calls}\n"));
+        text.push_str(&format!("cancelled: {calls}\n"));
     }
     if let Some(calls) = count("waiting") {
-        text.push_str(&format!("refused: {calls} that waited for a person\n"));
+        text.push_str(&format!("denied: {calls} that waited for approval\n"));
     }
     for server in done["servers"].as_array().into_iter().flatten() {
         let server = visible_line(server.as_str().unwrap_or_default());
         text.push_str(&format!(
-            "signed out: {server}; what it granted goes back to who granted it, where that takes it\n"
+            "signed out: {server}; its credentials are deleted, and revoked if their issuer supports that\n"
         ));
     }
     text
@@ -218,7 +218,7 @@ fn list(data: &Path, json: bool) -> Result<ExitCode> {
         return print(&lines.collect::<String>());
     }
     if keys.is_empty() {
-        eprintln!("there are no keys; `toolgate keys create NAME` makes one");
+        eprintln!("there are no keys; `toolgate keys create NAME` creates one");
     }
     print(&keys.iter().map(|key| line(key, now)).collect::<String>())
 }
@@ -228,9 +228,9 @@ pub(super) fn soon(left: Duration) -> Option<String> {
     let hours = left.as_secs() / 3600;
     let words = match hours {
         _ if left > ENDS_SOON => return None,
-        0 => "ends within the hour".to_owned(),
-        1..48 => format!("ends in {hours} h"),
-        _ => format!("ends in {} days", hours / 24),
+        0 => "expires within the hour".to_owned(),
+        1..48 => format!("expires in {hours} h"),
+        _ => format!("expires in {} days", hours / 24),
     };
     Some(words)
 }
@@ -248,7 +248,7 @@ fn line(key: &KeyView, now: SystemTime) -> String {
         (None, _, None) => "valid".to_owned(),
     };
     let old = match key.old.filter(|at| key.over(now).is_none() && *at > now) {
-        Some(at) => format!("; the key before it until {}", stamp(at)),
+        Some(at) => format!("; the old key until {}", stamp(at)),
         None => String::new(),
     };
     let made = stamp(key.created);
@@ -258,7 +258,7 @@ fn line(key: &KeyView, now: SystemTime) -> String {
         None => "never used".to_owned(),
     };
     format!(
-        "key:{:<24} {holds}{old}; {used}; made {made} by {by}\n",
+        "key:{:<24} {holds}{old}; {used}; created {made} by {by}\n",
         key.name
     )
 }
@@ -271,9 +271,9 @@ mod tests {
     fn what_ends_soon_is_told() {
         let hours = |n: u64| soon(Duration::from_secs(n * 3600));
         assert_eq!(hours(15 * 24), None);
-        assert_eq!(hours(6 * 24 + 3).as_deref(), Some("ends in 6 days"));
-        assert_eq!(hours(30).as_deref(), Some("ends in 30 h"));
-        assert_eq!(hours(0).as_deref(), Some("ends within the hour"));
+        assert_eq!(hours(6 * 24 + 3).as_deref(), Some("expires in 6 days"));
+        assert_eq!(hours(30).as_deref(), Some("expires in 30 h"));
+        assert_eq!(hours(0).as_deref(), Some("expires within the hour"));
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
             &json!({"running": 2, "waiting": 1, "servers": ["far"]}),
         );
         for words in [
-            "key:ci opens nothing",
+            "key:ci is revoked",
             "2 calls\n",
             "1 call that waited",
             "signed out: far",

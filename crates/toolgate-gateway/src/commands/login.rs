@@ -39,7 +39,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
     runtime.block_on(room).map_err(Failed::Work)?;
     if let Some(caller) = for_whom {
         eprintln!(
-            "toolgate: what you grant will be used by {}, and by nobody else",
+            "toolgate: only {} will use these credentials",
             visible_line(caller)
         );
     }
@@ -81,7 +81,7 @@ pub(super) fn secret(config: &Config, at: At<'_>) -> Result<Option<Secret>> {
     };
     read.map(Some).map_err(|why| {
         Failed::Work(format!(
-            "the server {}: what shows its client_id cannot be had: {why}",
+            "the server {}: the secret or private key of its client_id is unavailable: {why}",
             at.id
         ))
     })
@@ -112,7 +112,7 @@ pub(super) fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: O
     }
     let entry = sign_in(id, caller, state, &person::owner(By::Terminal));
     if let Err(Failed::Usage(why) | Failed::Work(why)) = here::record(place, data, entry) {
-        eprintln!("toolgate: this is not in the record: {}", visible(&why));
+        eprintln!("toolgate: this is not in the audit log: {}", visible(&why));
     }
 }
 
@@ -127,7 +127,7 @@ pub(super) enum Now {
 pub(super) fn named(id: &str, caller: Option<&str>) -> String {
     match caller {
         None => id.to_owned(),
-        Some(caller) => format!("{id}, for {} alone", visible_line(caller)),
+        Some(caller) => format!("{id}, only for {}", visible_line(caller)),
     }
 }
 
@@ -151,7 +151,7 @@ fn show(url: &Url, open: bool) {
         .stderr(Stdio::null())
         .spawn();
     if started.is_err() {
-        eprintln!("toolgate: no browser could be started; open the address yourself");
+        eprintln!("toolgate: no browser could be started; open the URL yourself");
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
     let config = place.config();
     if let Err(Failed::Usage(why) | Failed::Work(why)) = &config {
         eprintln!(
-            "toolgate: {}; so it is not told which server uses what",
+            "toolgate: {}; the list does not show which server uses which credentials",
             visible(why)
         );
     }
@@ -43,7 +43,7 @@ pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
         Ok::<_, Failed>(kept)
     })?;
     if kept.is_empty() && !json {
-        eprintln!("nobody is signed in; `toolgate login SERVER` does that");
+        eprintln!("no credentials are stored; `toolgate login SERVER` signs in");
     }
     let shown = kept.iter().map(|(key, grant)| {
         let one = shown(key, grant, config.as_ref());
@@ -88,16 +88,16 @@ fn line(one: &Value) -> String {
         scopes => format!(", for {scopes}"),
     };
     let lasts = match (&one["renews"], &one["until"]) {
-        (Value::Bool(true), _) => "renewed by itself".to_owned(),
-        (_, Value::Null) => "no end is known".to_owned(),
-        (_, until) => format!("ends {}, and nothing renews it", stamp(until)),
+        (Value::Bool(true), _) => "refreshed automatically".to_owned(),
+        (_, Value::Null) => "expiry unknown".to_owned(),
+        (_, until) => format!("expires {} and cannot be refreshed", stamp(until)),
     };
     let orphan = match one["used"] {
-        Value::Bool(false) => "; no server of the config uses it: `toolgate logout` forgets it",
+        Value::Bool(false) => "; no configured server uses it: `toolgate logout` deletes it",
         _ => "",
     };
     format!(
-        "{:<16} {} {for_whom}; granted by {}{scopes}; {lasts}{orphan}\n",
+        "{:<16} {} {for_whom}; issued by {}{scopes}; {lasts}{orphan}\n",
         word("server"),
         word("address"),
         word("issuer")
@@ -107,7 +107,7 @@ fn line(one: &Value) -> String {
 /// Deletes stored credentials, and revokes them at their issuer if it supports that.
 pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
     if wanted.server.is_none() && !wanted.all {
-        let why = "say of which server, as `toolgate logins` shows it, or --all for everything that was granted";
+        let why = "name a server, as `toolgate logins` shows it, or pass --all to delete all stored credentials";
         return Err(Failed::Usage(why.to_owned()));
     }
     let config = place.config()?;
@@ -131,7 +131,7 @@ pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
         let words = words(out.map_err(|error| Failed::Work(error.for_operator()))?);
         tell(place, &data, Now::Out, server, caller);
         let id = named(&visible_line(server), caller);
-        print(&format!("nothing is granted for {id} any more; {words}\n"))?;
+        print(&format!("the credentials for {id} are deleted; {words}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -139,11 +139,11 @@ pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
 /// Returns the error for a missing credential.
 fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -> Failed {
     match (id, all) {
-        (None, _) => Failed::Work("nothing was granted".to_owned()),
-        (Some(id), true) => Failed::Work(format!("nothing was granted for {id}")),
+        (None, _) => Failed::Work("no credentials are stored".to_owned()),
+        (Some(id), true) => Failed::Work(format!("no credentials are stored for {id}")),
         (Some(id), false) => match At::find(config, Path::new(""), id, caller) {
-            Ok(_) => Failed::Work(format!("nothing was granted for {}", named(id, caller))),
-            Err(why) => Failed::Usage(format!("{why}; `toolgate logins` shows what was granted")),
+            Ok(_) => Failed::Work(format!("no credentials are stored for {}", named(id, caller))),
+            Err(why) => Failed::Usage(format!("{why}; `toolgate logins` lists the stored credentials")),
         },
     }
 }
@@ -160,23 +160,23 @@ fn login(config: &Config, grants: &Path, key: &str) -> Result<Login> {
         return Ok(login.build());
     }
     let (id, url, _) = callers::parts(key);
-    let url = Url::parse(url).map_err(|bad| format!("the address of {id}: {bad}"))?;
+    let url = Url::parse(url).map_err(|bad| format!("the URL of {id}: {bad}"))?;
     let login = Login::builder(url).key(key).name("Toolgate");
     Ok(login.store(FileStore::new(grants)).build())
 }
 
 /// Describes the result of a sign-out.
 fn words(out: SignedOut) -> String {
-    let still = "what it gave out is good until it ends";
+    let still = "the tokens stay valid until they expire";
     match out {
-        SignedOut::Revoked(issuer) => format!("{} took it back", visible(&issuer)),
+        SignedOut::Revoked(issuer) => format!("{} revoked them", visible(&issuer)),
         SignedOut::Forgotten(issuer) => {
-            format!("{} takes nothing back: {still}", visible(&issuer))
+            format!("{} does not support revocation: {still}", visible(&issuer))
         }
         SignedOut::Unsaid(issuer, error) => {
-            format!("{} was not told ({error}): {still}", visible(&issuer))
+            format!("{} did not revoke them ({error}): {still}", visible(&issuer))
         }
-        _ => "it is forgotten".to_owned(),
+        _ => "there was nothing to revoke".to_owned(),
     }
 }
 

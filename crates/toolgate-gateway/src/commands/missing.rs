@@ -36,12 +36,12 @@ fn why(server: &Value) -> Option<String> {
     let state = server["state"].as_str().unwrap_or_default();
     match (state, error) {
         ("running", _) if server["reached"] == false => {
-            Some("not used yet; what it offers is known once a caller used it".to_owned())
+            Some("not used yet; its items are known once a caller has used it".to_owned())
         }
         ("running", _) => None,
         ("sign-in", Some(why)) => Some(why),
         ("failed", Some(why)) => Some(format!("cannot be started: {why}")),
-        (_, Some(why)) => Some(format!("does not run: {why}")),
+        (_, Some(why)) => Some(format!("not running: {why}")),
         (state, None) => Some(visible(state)),
     }
 }
@@ -66,7 +66,7 @@ mod tests {
             told("failed", "no\n program"),
             "cannot be started: no\\u000a program"
         );
-        assert_eq!(told("backoff", "gone"), "does not run: gone");
+        assert_eq!(told("backoff", "gone"), "not running: gone");
         assert_eq!(of("starting", None, true).unwrap(), "starting");
     }
 }

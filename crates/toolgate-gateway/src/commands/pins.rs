@@ -104,7 +104,7 @@ fn told(pin: &Value) -> String {
     let text = |value: &Value| value.as_str().map(visible_line);
     let word = |key: &str| text(&pin[key]).unwrap_or_default();
     let Some(other) = text(&pin["other"]) else {
-        return format!("{} {}: as it was accepted\n", word("kind"), word("name"));
+        return format!("{} {}: unchanged since it was accepted\n", word("kind"), word("name"));
     };
     let mut out = format!(
         "{} {} is {}: {other}\n",
@@ -115,7 +115,7 @@ fn told(pin: &Value) -> String {
     for one in pin["differences"].as_array().into_iter().flatten() {
         let place = text(&one["place"])
             .filter(|p| !p.is_empty())
-            .unwrap_or("all of it".to_owned());
+            .unwrap_or("the whole definition".to_owned());
         let weight = if one["cosmetic"] == true {
             "cosmetic"
         } else {
@@ -131,7 +131,7 @@ fn told(pin: &Value) -> String {
     match text(&pin["text"]) {
         Some(new) => out.push_str(&format!("\n  + {new}\n")),
         None if pin["differences"] == json!([]) => {
-            out.push_str("\n  one of the two is too long to be kept; nothing can be shown\n");
+            out.push_str("\n  one of the two definitions is too large to be stored, so the differences are unknown\n");
         }
         None => {}
     }

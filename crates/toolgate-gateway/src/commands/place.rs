@@ -20,7 +20,7 @@ impl Place<'_> {
             None => {
                 let named = Config::data_in(self.config).map_err(|error| {
                     let then =
-                        "so it is not known which data directory is meant; name it with --data DIR";
+                        "so the data directory is unknown; pass --data DIR";
                     Failed::Usage(format!("{error}; {then}"))
                 })?;
                 whole(named.as_deref())

@@ -50,22 +50,22 @@ fn text(status: &Value) -> String {
     line("data", &word(&status["data"]));
     line("policy", &word(&status["policy"]["hash"]));
     if let Some(why) = status["policy"]["refused"].as_str() {
-        line("", &format!("a newer config was refused: {}", visible(why)));
+        line("", &format!("a newer config was rejected: {}", visible(why)));
     }
     match record["state"].as_str() {
-        Some("written") => line("record", "written"),
+        Some("written") => line("audit log", "written"),
         Some("failed") => {
             let why = word(&record["why"]);
-            let then = "all calls are refused until the disk takes records again";
-            line("record", &format!("NOT WRITTEN: {why}; {then}"));
+            let then = "all calls are rejected until records can be written again";
+            line("audit log", &format!("NOT WRITTEN: {why}; {then}"));
         }
-        _ => line("record", "closed: the gateway stops"),
+        _ => line("audit log", "closed: the gateway is stopping"),
     }
     match record["checkpoints"].as_str() {
-        None => line("checkpoints", "in their second place"),
+        None => line("checkpoints", "mirrored"),
         Some(why) => line(
             "checkpoints",
-            &format!("NOT in their second place: {}", visible(why)),
+            &format!("NOT MIRRORED: {}", visible(why)),
         ),
     }
     let ahead = status["clock_ahead_seconds"].as_u64().unwrap_or_default();
@@ -74,7 +74,7 @@ fn text(status: &Value) -> String {
         line(
             "clock",
             &format!(
-                "the system clock was set back: approvals, grants and keys expire by a time {ahead} min ahead of it; if that time was wrong, stop all gateways of this data directory and remove the lines with \"t\":\"clock\" from state/state.jsonl"
+                "the system clock was set back: approvals, grants and keys expire by a clock {ahead} min ahead of it; if that clock is wrong, stop all gateways of this data directory and remove the lines with \"t\":\"clock\" from state/state.jsonl"
             ),
         );
     }
@@ -128,11 +128,11 @@ fn text(status: &Value) -> String {
                 let since = since.map_or(String::new(), |at| format!(", first {}", ago(at)));
                 format!("cannot be used: {}{since}", visible(why))
             }
-            (None, _) => "nothing is known to be wrong".to_owned(),
+            (None, _) => "no known problems".to_owned(),
         };
         line("issuer", &format!("{} {state}", word(&issuer["id"])));
     }
-    line("waiting", &format!("{} for a person", status["waiting"]));
+    line("approvals", &format!("{} pending", status["waiting"]));
     text
 }
 
@@ -148,7 +148,7 @@ fn notes(server: &Value) -> Vec<String> {
         .filter(|more| *more > 0)
     {
         lines.push(format!(
-            "{more} more notes on definitions; the console has them"
+            "{more} more notes on definitions; the console shows them"
         ));
     }
     lines
@@ -180,13 +180,13 @@ mod tests {
             "issuers": [{"id": "corp", "error": null, "since": null}],
         });
         let fine = text(&status);
-        assert!(fine.contains("record       written\n"), "{fine}");
+        assert!(fine.contains("audit log    written\n"), "{fine}");
         assert!(
             !fine.contains(['\u{1b}']) && !fine.contains("NOT"),
             "{fine}"
         );
-        assert!(fine.contains("2 for a person"), "{fine}");
-        assert!(fine.contains("issuer       corp nothing is"), "{fine}");
+        assert!(fine.contains("2 pending"), "{fine}");
+        assert!(fine.contains("issuer       corp no known"), "{fine}");
         status["issuers"][0] =
             json!({"id": "corp", "error": "its keys: no\u{1b} answer", "since": 1});
         let damage = json!([{"about": "c-1", "why": "cut\u{1b} off"}]);
@@ -194,10 +194,10 @@ mod tests {
             json!({"state": "failed", "why": "no space", "checkpoints": "gone", "damage": damage});
         let bad = text(&status);
         assert!(
-            bad.contains("NOT WRITTEN: no space; all calls are refused"),
+            bad.contains("NOT WRITTEN: no space; all calls are rejected"),
             "{bad}"
         );
-        assert!(bad.contains("NOT in their second place: gone"), "{bad}");
+        assert!(bad.contains("NOT MIRRORED: gone"), "{bad}");
         assert!(bad.contains("damaged      c-1: cut\\u001b off\n"), "{bad}");
         let issuer = "corp cannot be used: its keys: no\\u001b answer, first ";
         assert!(bad.contains(issuer), "{bad}");
@@ -222,7 +222,7 @@ mod tests {
         unused["servers"][0]["reached"] = json!(false);
         assert!(text(&unused).contains("server       far not used yet\n"));
         assert!(told.contains("server       far running\n"), "{told}");
-        let line = "key:ci ends in 6 days; run: toolgate keys extend ci --expires 90d --data /d, or: toolgate keys rotate ci --data /d\n";
+        let line = "key:ci expires in 6 days; run: toolgate keys extend ci --expires 90d --data /d, or: toolgate keys rotate ci --data /d\n";
         assert!(told.contains(line), "{told}");
     }
 }

@@ -68,7 +68,7 @@ impl Address {
             let mut keys = KEYS.iter().chain(client::KEYS);
             return match keys.find_map(|key| section.get(key)) {
                 Some(field) => {
-                    Err(field.is(format!("is for a server with a url; write url = {URL}")))
+                    Err(field.is(format!("is only valid for a server with a url; write url = {URL}")))
                 }
                 None => Ok(None),
             };
@@ -98,7 +98,7 @@ impl Address {
                 };
                 check_header(name, text).map_err(|text| all.doc.error(at, text))?;
                 if address.has(name) {
-                    let text = format!("{name:?} is there twice; keep one of the two");
+                    let text = format!("{name:?} is set twice; keep one of the two");
                     return Err(all.doc.error(at, text));
                 }
                 address.headers.push((name.to_owned(), given));
@@ -113,19 +113,19 @@ impl Address {
         if let (Some(_), Some(field)) = (&self.exchange, section.get("exchange")) {
             if self.has_authorization() {
                 return Err(field.is(
-                    "says who calls, and so does the header Authorization; keep one of the two",
+                    "authenticates to the server, and so does the Authorization header; keep one of the two",
                 ));
             }
             let mut of_client = ["client_id", "client_document"].into_iter();
             if let Some(key) = of_client.find(|key| section.get(key).is_some()) {
-                return Err(field.is(format!("has a client_id of its own, and nobody signs in at this server; take {key} out of the server")));
+                return Err(field.is(format!("has its own client_id, and no sign-in is used at this server; remove {key} from the server")));
             }
         }
         if let (SignsIn::Client(_), Some(field)) = (&self.sign_in, section.get("sign_in"))
             && self.has_authorization()
         {
             return Err(field.is(
-                "says that the gateway signs in by itself, and the header Authorization says who calls; keep one of the two",
+                "makes the gateway sign in by itself, and the Authorization header authenticates it too; keep one of the two",
             ));
         }
         if let Some(field) = section.get("grants") {
@@ -133,18 +133,18 @@ impl Address {
                 field.word(&[("server", GrantsOf::Server), ("caller", GrantsOf::Caller)])?;
             let other = match () {
                 () if !self.a_grant_each() => None,
-                () if self.has_authorization() => Some("the header Authorization is one for all"),
+                () if self.has_authorization() => Some("the Authorization header is the same for all callers"),
                 () if self.exchange.is_some() => {
-                    Some("the exchange that it has a token for its own")
+                    Some("the exchange already gets a token for each caller")
                 }
                 () if self.sign_in != SignsIn::Person => {
-                    Some("sign_in = \"client\" that the gateway signs in for all")
+                    Some("sign_in = \"client\" makes the gateway sign in for all callers")
                 }
                 () => None,
             };
             if let Some(other) = other {
                 return Err(field.is(format!(
-                    "says that each caller has a grant of its own, and {other}; keep one of the two"
+                    "gives each caller separate credentials, but {other}; keep one of the two"
                 )));
             }
         }
@@ -158,13 +158,13 @@ impl Address {
         }
         if self.exchange.is_some() {
             return Some(
-                "is used with tokens that those of callers are exchanged for, so what is granted here would never be used; remove its exchange to sign in",
+                "is used with exchanged tokens of the callers, so these credentials would never be used; remove its exchange to sign in",
             );
         }
         match self.sign_in {
             SignsIn::Person => None,
             SignsIn::Client(_) => Some(
-                "is one where the gateway signs in by itself (sign_in = \"client\"), so nobody has to",
+                "has sign_in = \"client\": the gateway signs in by itself, so no person has to",
             ),
         }
     }
@@ -199,7 +199,7 @@ fn url<'a>(field: &Field<'a>) -> Result<&'a str, ConfigError> {
     match clear::why_url(url) {
         None => Ok(url),
         Some(why) => Err(field.is(format!(
-            "{why}, and would be in clear in this file; if the server takes it in a header, write that with {}; else {{ {} = \"…\" }}",
+            "{why}, and would be in plaintext in this file; if the server accepts it in a header, write the header with {}; otherwise write {{ {} = \"…\" }}",
             given::WRITE,
             given::CLEAR
         ))),
@@ -212,10 +212,10 @@ fn url<'a>(field: &Field<'a>) -> Result<&'a str, ConfigError> {
 /// The reason why the URL is not allowed.
 pub(super) fn check(url: &str) -> Result<(), String> {
     check_url(url)?;
-    let uri: Uri = url.parse().map_err(|_| "it is no address")?;
+    let uri: Uri = url.parse().map_err(|_| "it is not a valid URL")?;
     let open = uri.scheme() == Some(&Scheme::HTTP);
     if open && !uri.host().is_some_and(is_loopback) {
-        return Err("http:// reaches only this machine, because everybody on the way could read and change it".to_owned());
+        return Err("http:// is allowed only for this machine, because anyone on the network path could read and change the traffic".to_owned());
     }
     Ok(())
 }
@@ -225,7 +225,7 @@ pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
     let checked = HttpOptions::default().header(name, value);
     checked
         .map(drop)
-        .map_err(|bad| format!("the header {name:?} cannot be sent along: {bad}"))
+        .map_err(|bad| format!("the header {name:?} cannot be sent: {bad}"))
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -262,7 +262,7 @@ mod tests {
             (EACH.replace("\"caller\"", "\"callers\""), "caller"),
             (
                 EACH.replace("url = \"https://far.test/mcp\"", "command = [\"x\"]"),
-                "is for a server with a url",
+                "is only valid for a server with a url",
             ),
             (
                 format!("{EACH}headers = {{ Authorization = {{ env = \"A\" }} }}\n"),

@@ -51,7 +51,7 @@ impl Asking {
                 "ask" => OnSample::Ask,
                 rate => often(rate).ok_or_else(|| {
                     field.is(format!(
-                        "is {rate:?}; write \"off\", \"ask\", or how often, such as \"20/h\""
+                        "is {rate:?}; write \"off\", \"ask\", or a rate such as \"20/h\""
                     ))
                 })?,
             };

@@ -39,7 +39,7 @@ const ISSUER: &[&str] = &[
 const SCOPE: &[&str] = &["tools", "except", "needs"];
 /// Maximum number of additional audiences of one issuer.
 const AUDIENCES: usize = 16;
-const RESOURCE: &str = "\"https://tools.example.com/mcp\", the address that clients use";
+const RESOURCE: &str = "\"https://tools.example.com/mcp\", the URL that clients use";
 
 /// Authentication settings for HTTP callers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -133,7 +133,7 @@ impl Auth {
         let issuers = issuers.unwrap_or_default();
         if let (None, Some(field)) = (&resource, section.get("issuer")) {
             return Err(field.is(format!(
-                "needs \"resource\" in [auth], which tokens must be for; write resource = {RESOURCE}"
+                "needs \"resource\" in [auth], the audience of tokens; write resource = {RESOURCE}"
             )));
         }
         let ask_every = flag("danger_ask_every_issuer")?;
@@ -145,8 +145,8 @@ impl Auth {
                 && !field.boolean().is_ok_and(|on| !on)
             {
                 return Err(field.is(match key {
-                    "scope" | "implies" => "means nothing without an issuer: only tokens have scopes; add [auth.issuer.NAME], or use [[rule]] with callers",
-                    _ => "means nothing without an issuer, whose tokens it is about; add [auth.issuer.NAME], or take it out",
+                    "scope" | "implies" => "has no effect without an issuer: only tokens have scopes; add [auth.issuer.NAME], or use [[rule]] with callers",
+                    _ => "has no effect without an issuer; add [auth.issuer.NAME], or remove it",
                 }));
             }
         }
@@ -175,7 +175,7 @@ fn issuers(field: &Field<'_>, base: &Path) -> Result<Vec<IssuerSettings>, Config
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         if id == "key" || !(1..=32).contains(&id.len()) || !id.bytes().all(plain) {
             let text = format!(
-                "{id:?} cannot name an issuer: the names of its callers begin with it; write 1 to 32 of a-z, 0-9 and -, and not \"key\""
+                "{id:?} cannot name an issuer, because it is the prefix of its callers' names; write 1 to 32 of a-z, 0-9 and -, but not \"key\""
             );
             return Err(all.doc.error(at, text));
         }
@@ -213,7 +213,7 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
         let useless = useless.into_iter().find_map(|key| section.get(key));
         return match useless.or(section.get("introspect_signed").filter(|_| signed)) {
             Some(field) => {
-                Err(field.is("is for asking about tokens; write introspect = true, or take it out"))
+                Err(field.is("is only used for token introspection; write introspect = true, or remove it"))
             }
             None => Ok(None),
         };
@@ -237,15 +237,15 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
 
 /// Reads the additional audiences of an issuer.
 fn audiences(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
-    let list = field.list("a list such as [\"api://toolgate\"]")?;
+    let list = field.list("an array such as [\"api://toolgate\"]")?;
     if !(1..=AUDIENCES).contains(&list.len()) {
-        return Err(field.is(format!("has none or too many; write 1 to {AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
+        return Err(field.is(format!("is empty or too long; write 1 to {AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
     }
     let name = |item: Field<'_>| {
         let text = item.text()?;
         match (1..=256).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
             true => Ok(text.to_owned()),
-            false => Err(item.is("is no name that tokens have for this gateway; write what the issuer writes into \"aud\", 1 to 256 signs without blanks")),
+            false => Err(item.is("is not a valid audience; write the \"aud\" value that the issuer uses for this gateway, 1 to 256 ASCII characters without blanks")),
         }
     };
     list.into_iter().map(name).collect()
@@ -259,7 +259,7 @@ fn token_prefix(field: &Field<'_>) -> Result<String, ConfigError> {
         true => Ok(text.to_owned()),
         false => {
             Err(field
-                .is("is no beginning of a token; write 1 to 64 signs of one, such as \"corp_\""))
+                .is("is not a valid token prefix; write 1 to 64 characters, such as \"corp_\""))
         }
     }
 }
@@ -270,7 +270,7 @@ fn apart(field: &Field<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigErro
     let mut prefixes: Vec<String> = issuers.iter().filter_map(prefix).collect();
     prefixes.sort();
     match prefixes.windows(2).any(|two| two[0] == two[1]) {
-        true => Err(field.is("has several that would be asked about the same tokens, so that each sees tokens of the others; say which are whose with token_prefix = \"corp_\" (one may be without), or write danger_ask_every_issuer = true in [auth]")),
+        true => Err(field.is("has several issuers that would introspect the same tokens, so that each sees tokens of the others; set a different token_prefix such as \"corp_\" for each (one may have none), or write danger_ask_every_issuer = true in [auth]")),
         false => Ok(()),
     }
 }
@@ -279,12 +279,12 @@ fn apart(field: &Field<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigErro
 pub(super) fn url(field: &Field<'_>) -> Result<Url, ConfigError> {
     let url = Url::parse(field.text()?).map_err(|bad| {
         field.is(format!(
-            "cannot be used: {bad}; write an address such as \"https://login.example.com\""
+            "cannot be used: {bad}; write a URL such as \"https://login.example.com\""
         ))
     })?;
     match url.is_https() || url.is_loopback() {
         true => Ok(url),
-        false => Err(field.is("cannot be used: http:// reaches only this machine, because everybody on the way could read and change it; write https://")),
+        false => Err(field.is("cannot be used: http:// is allowed only for this machine, because anyone on the network path could read and change the traffic; write https://")),
     }
 }
 
@@ -321,7 +321,7 @@ fn implies(field: &Field<'_>) -> Result<BTreeMap<String, Vec<String>>, ConfigErr
 
 /// Reads a list of at least one scope.
 pub(super) fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
-    let list = field.list("a list such as [\"files:read\"]")?;
+    let list = field.list("an array such as [\"files:read\"]")?;
     if list.is_empty() {
         return Err(field.is("is empty; name at least one scope"));
     }
@@ -331,7 +331,7 @@ pub(super) fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
         match !text.is_empty() && text.len() <= 255 && text.bytes().all(plain) {
             // The specification excludes `offline_access` from the scopes that a resource requests.
             true if text != "offline_access" => Ok(text.to_owned()),
-            _ => Err(item.wrong(format!("{text:?} is no scope of a tool; write one such as \"files:read\", without blanks and quotes"))),
+            _ => Err(item.wrong(format!("{text:?} is not a valid scope of a tool; write one such as \"files:read\", without blanks and quotes"))),
         }
     };
     list.into_iter().map(word).collect()
@@ -368,8 +368,8 @@ mod tests {
         let issuer = |more: &str| format!("{ISSUER}{more}\n");
         let asked = "introspect = true\nclient_id = \"a\"\nclient_secret = { env = \"A\" }\n";
         for (text, told) in [
-            (scope("[\"offline_access\"]"), "is no scope of a tool"),
-            (scope("[\"a b\"]"), "is no scope of a tool"),
+            (scope("[\"offline_access\"]"), "is not a valid scope of a tool"),
+            (scope("[\"a b\"]"), "is not a valid scope of a tool"),
             (scope("[]"), "name at least one scope"),
             (
                 scope("[\"a\"]").replace("files.*", "file.*"),
@@ -377,7 +377,7 @@ mod tests {
             ),
             (
                 issuer("client_secret = \"0123456789abcdef\""),
-                "in clear in this file",
+                "in plaintext in this file",
             ),
             (issuer("introspect = true"), "has no \"client_id\""),
             (
@@ -392,11 +392,11 @@ mod tests {
             ),
             (
                 issuer("dpop_required = true\nsign_in = { client_id = \"a\" }"),
-                "bound to no key",
+                "not bound to a key",
             ),
             (
                 issuer("sign_in = { client_id = \"a\", client_secret = \"0123456789abcdef\" }"),
-                "in clear in this file",
+                "in plaintext in this file",
             ),
             (
                 issuer("client_secret = { env = \"A\" }"),
@@ -406,7 +406,7 @@ mod tests {
                 issuer("introspect_signed = true"),
                 "write introspect = true",
             ),
-            (issuer("audiences = []"), "has none or too many"),
+            (issuer("audiences = []"), "is empty or too long"),
             (issuer("audiences = [\"a b\"]"), "without blanks"),
             (issuer("audiences = [\"\"]"), "without blanks"),
             (
@@ -415,19 +415,19 @@ mod tests {
             ),
             (
                 "[auth]\ndpop_nonces = true".to_owned(),
-                "means nothing without an issuer",
+                "has no effect without an issuer",
             ),
             (
                 "[auth]\ndanger_ask_every_issuer = true".to_owned(),
-                "means nothing without an issuer",
+                "has no effect without an issuer",
             ),
             (
                 "[auth.implies]\n\"a\" = [\"b\"]".to_owned(),
-                "means nothing without an issuer",
+                "has no effect without an issuer",
             ),
             (
                 issuer(&format!("{asked}token_prefix = \"c d\"")),
-                "is no beginning of a token",
+                "is not a valid token prefix",
             ),
             (
                 issuer(&format!(
@@ -441,7 +441,7 @@ mod tests {
             ),
             (
                 ISSUER.replace("https://l.test", "http://l.test"),
-                "everybody on the way",
+                "anyone on the network path",
             ),
             (
                 ISSUER.replace("https://l.test", "https://u:p@l.test"),
@@ -461,7 +461,7 @@ mod tests {
             ),
             (
                 "[auth]\n[[auth.scope]]\ntools = [\"files.*\"]\nneeds = [\"a\"]\n".to_owned(),
-                "means nothing without an issuer",
+                "has no effect without an issuer",
             ),
         ] {
             let error = read(&text).map(|_| ()).unwrap_err();

@@ -28,7 +28,7 @@ impl Auth {
             return match wild(caller) {
                 true => Ok(()),
                 false => Err(format!(
-                    "there is no caller {caller:?}; one with a key is named \"key:{caller}\", and others such as \"anonymous@http\""
+                    "there is no caller {caller:?}; a caller with an API key is named \"key:{caller}\", others for example \"anonymous@http\""
                 )),
             };
         };

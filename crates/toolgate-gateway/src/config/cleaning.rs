@@ -96,10 +96,10 @@ fn schemes(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
         match text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(rest) {
             true => Ok(text.to_owned()),
             false => Err(field.is(format!(
-                "has {text:?}, which is no scheme; write one such as \"https\""
+                "contains {text:?}, which is not a URI scheme; write one such as \"https\""
             ))),
         }
     };
-    let fields = field.list("a list of schemes such as [\"https\"]")?;
+    let fields = field.list("an array of schemes such as [\"https\"]")?;
     fields.iter().map(one).collect()
 }

@@ -51,7 +51,7 @@ pub(super) fn why_url(url: &str) -> Option<String> {
     let part = |part: &str| {
         let (name, value) = part.split_once('=')?;
         let why = why(name, value)?;
-        Some(format!("has a query in which {name:?} {why}"))
+        Some(format!("has a query parameter {name:?} that {why}"))
     };
     query.split('&').find_map(part).or_else(|| why("", url))
 }

@@ -83,14 +83,14 @@ impl Client {
         let Some(field) = section.get("client_id") else {
             let of_id = ["issuer", "client_secret", "client_key"];
             if let Some(field) = of_id.iter().find_map(|key| section.get(key)) {
-                return Err(field.is("is that of a client_id; write that too"));
+                return Err(field.is("belongs to a client_id; write client_id too"));
             }
             return match document {
                 Some(field) => {
                     let at = url(&field)?;
                     match at.is_https() && at.path() != "/" {
                         true => Ok(Client::Document(at)),
-                        false => Err(field.is("is the id of a client, which begins with https:// and has a path; write one such as \"https://tools.example.com/client.json\"")),
+                        false => Err(field.is("is not the URL of a client metadata document, which begins with https:// and has a path; write one such as \"https://tools.example.com/client.json\"")),
                     }
                 }
                 None => Ok(Client::Registers),
@@ -98,12 +98,12 @@ impl Client {
         };
         if let Some(field) = document {
             return Err(
-                field.is("says who this client is, and so does client_id; keep one of the two")
+                field.is("identifies the client, and so does client_id; keep one of the two")
             );
         }
         let id = field.text()?;
         if id.is_empty() {
-            return Err(field.is("is empty; write the id that the authorization server gave"));
+            return Err(field.is("is empty; write the id that the authorization server assigned"));
         }
         let (secret, key) = (section.get("client_secret"), section.get("client_key"));
         let shows = match (&secret, &key) {
@@ -112,13 +112,13 @@ impl Client {
             (None, Some(key)) => Shows::Key(Given::secret(key, "private key", base)?),
             (Some(_), Some(key)) => {
                 return Err(key.is(
-                    "shows who this client is, and so does client_secret; keep one of the two",
+                    "authenticates the client, and so does client_secret; keep one of the two",
                 ));
             }
         };
         let Some(issuer) = section.get("issuer") else {
             return Err(field.is(format!(
-                "is known to one authorization server, and would be shown with its secret to any that this server names; write {ISSUER}, as the one where it is registered names itself"
+                "is registered at one authorization server, and would be sent with its secret to any that this server names; write {ISSUER}, exactly as its authorization server identifies itself"
             )));
         };
         // The issuer is compared exactly, so the text is stored unchanged.
@@ -141,7 +141,7 @@ impl SignsIn {
         let Some(field) = field.filter(|_| itself) else {
             return match scopes {
                 Some(field) => Err(field.is(
-                    "is what the gateway asks for by itself; write sign_in = \"client\" too, or take it out: a person is asked for what the server wants",
+                    "is only used if the gateway signs in by itself; write sign_in = \"client\" too, or remove it: a person's sign-in requests the scopes that the server names",
                 )),
                 None => Ok(SignsIn::Person),
             };
@@ -149,7 +149,7 @@ impl SignsIn {
         match client.given() {
             Some(_) => Ok(SignsIn::Client(scopes.as_ref().map_or(Ok(Vec::new()), words)?)),
             None => Err(field.is(format!(
-                "says that the gateway signs in by itself; write client_id, {ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
+                "makes the gateway sign in by itself; write client_id, {ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
             ))),
         }
     }
@@ -203,7 +203,7 @@ mod tests {
         for (parts, told) in [
             (
                 &[ID] as &[_],
-                "\"client_id\" in [server.far] is known to one authorization server",
+                "\"client_id\" in [server.far] is registered at one authorization server",
             ),
             (
                 &[ID, SECRET],
@@ -211,15 +211,15 @@ mod tests {
             ),
             (
                 &[ID, "issuer = \"http://l.test\"\n"],
-                "http:// reaches only this machine",
+                "http:// is allowed only for this machine",
             ),
-            (&[AT], "\"issuer\" in [server.far] is that of a client_id"),
-            (&[SECRET], "is that of a client_id"),
-            (&[KEY], "is that of a client_id"),
+            (&[AT], "\"issuer\" in [server.far] belongs to a client_id"),
+            (&[SECRET], "belongs to a client_id"),
+            (&[KEY], "belongs to a client_id"),
             (&[ID, AT, SECRET, KEY], "keep one of the two"),
             (
                 &[ID, AT, "client_key = \"canary\"\n"],
-                "would keep the private key in clear",
+                "would store the private key in plaintext",
             ),
             (&[ID, AT, document], "keep one of the two"),
             (
@@ -229,7 +229,7 @@ mod tests {
             (&["client_document = \"https://t.test\"\n"], "has a path"),
             (
                 &[document, EXCHANGE],
-                "take client_document out of the server",
+                "remove client_document from the server",
             ),
         ] {
             let error = read(parts).map(drop).unwrap_err();
@@ -260,10 +260,10 @@ mod tests {
                 &[ID, AT, SECRET, ITSELF, "grants = \"caller\"\n"],
                 "keep one of the two",
             ),
-            (&[ID, AT, SECRET, ITSELF, AUTH], "the header Authorization"),
+            (&[ID, AT, SECRET, ITSELF, AUTH], "the Authorization header"),
             (
                 &[ID, AT, SECRET, ITSELF, EXCHANGE],
-                "take client_id out of the server",
+                "remove client_id from the server",
             ),
         ] {
             let error = read(parts).map(drop).unwrap_err();

@@ -33,7 +33,7 @@ pub(super) fn env_pass(
         }
     };
     field
-        .list("a list such as [\"NAME\"]")?
+        .list("an array such as [\"NAME\"]")?
         .into_iter()
         .map(name)
         .collect()
@@ -45,7 +45,7 @@ pub(super) fn check_env_name(name: &str) -> Result<(), String> {
     match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
         true => Ok(()),
         false => Err(format!(
-            "{name:?} is no name of an environment variable; write one name of letters, digits and _"
+            "{name:?} is not a valid name of an environment variable; write letters, digits and _"
         )),
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn hint<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) ->
             format!("; did you mean {name:?}?")
         }
         _ if known.is_empty() || known.len() > 16 => String::new(),
-        _ => format!("; known here: {}", known.join(", ")),
+        _ => format!("; expected one of: {}", known.join(", ")),
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
             "; did you mean \"command\"?"
         );
         assert_eq!(hint("Listen", ["listen"]), "; did you mean \"listen\"?");
-        assert_eq!(hint("x", ["cwd", "url"]), "; known here: cwd, url");
+        assert_eq!(hint("x", ["cwd", "url"]), "; expected one of: cwd, url");
         assert_eq!(hint("x", []), "");
     }
 }

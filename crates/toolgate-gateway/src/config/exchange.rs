@@ -84,7 +84,7 @@ mod tests {
         for (text, told) in [
             (
                 format!("{SERVER}{EXCHANGE}"),
-                "t.toml:1:9: [server.far] has an exchange, and no caller has a token to be exchanged; add [auth.issuer.NAME]",
+                "t.toml:1:9: [server.far] has an exchange, but without an issuer no caller has a token to exchange; add [auth.issuer.NAME]",
             ),
             (
                 format!(
@@ -94,7 +94,7 @@ mod tests {
             ),
             (
                 format!("{AUTH}{SERVER}client_id = \"x\"\nissuer = \"https://l.test\"\n{EXCHANGE}"),
-                "take client_id out of the server",
+                "remove client_id from the server",
             ),
             (
                 whole.replace("client_secret = { env = \"S\" }\n", ""),
@@ -102,19 +102,19 @@ mod tests {
             ),
             (
                 whole.replace("https://l.test/token", "http://l.test/token"),
-                "everybody on the way",
+                "anyone on the network path",
             ),
             (
                 whole.replace("audience", "audiense"),
                 "did you mean \"audience\"",
             ),
-            (whole.replace("[\"x\"]", "[\"a b\"]"), "is no scope"),
+            (whole.replace("[\"x\"]", "[\"a b\"]"), "is not a valid scope"),
             (
                 format!(
                     "{AUTH}[server.s]\ncommand = [\"x\"]\n{}",
                     EXCHANGE.replace("far", "s")
                 ),
-                "is for a server with a url",
+                "is only valid for a server with a url",
             ),
         ] {
             let error = read(&text).map(|_| ()).unwrap_err();

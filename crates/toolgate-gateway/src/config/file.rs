@@ -13,7 +13,7 @@ pub(super) const LONGEST: u64 = 1024 * 1024;
 
 /// Error text for paths that need tilde expansion.
 pub(super) const TILDE: &str =
-    "begins with ~, which only a shell understands; write the whole path";
+    "begins with ~, which only a shell expands; write the absolute path";
 
 /// Maximum number of consecutive symbolic links.
 const LINKS: usize = 16;
@@ -81,16 +81,16 @@ fn us() -> u32 {
 fn judge(owner: u32, mode: u32, us: u32, privacy: Privacy) -> Result<(), String> {
     if owner != us && owner != 0 {
         return Err(format!(
-            "is refused: it belongs to user {owner}, not to you (user {us}) or root, and could be changed by them; chown it"
+            "is refused: it belongs to user {owner}, who could change it; chown it to your user {us} or to root"
         ));
     }
     let shown = mode & 0o777;
     match privacy {
         Privacy::Config if mode & WRITE != 0 => Err(format!(
-            "is refused: its mode {shown:04o} lets others write to it, and it decides which programs are started; chmod go-w it"
+            "is refused: its mode {shown:04o} lets others write to it, and it decides which programs are started; run chmod go-w on it"
         )),
         Privacy::Secret if mode & ANY != 0 => Err(format!(
-            "is refused: its mode {shown:04o} lets others read or write the secret in it; chmod 600 it"
+            "is refused: its mode {shown:04o} lets others read or write the secret in it; run chmod 600 on it"
         )),
         _ => Ok(()),
     }
@@ -129,7 +129,7 @@ fn judge_link(path: &Path, link: &Metadata, directory: &Metadata, us: u32) -> Re
     }
     let link = path.display();
     Err(format!(
-        "is refused: {link} is a symbolic link where others could put one; name the file itself"
+        "is refused: {link} is a symbolic link in a directory where others could place one; name the file itself"
     ))
 }
 
@@ -151,7 +151,7 @@ pub(super) fn base(path: &Path) -> PathBuf {
 /// Resolves a path of the config; relative paths start at `base`.
 pub(super) fn resolve(field: &Field<'_>, base: &Path) -> Result<PathBuf, ConfigError> {
     match field.text()? {
-        "" => Err(field.is("is empty; write a path or leave it out")),
+        "" => Err(field.is("is empty; write a path or remove the key")),
         path if path == "~" || path.starts_with("~/") => Err(field.is(TILDE)),
         path => Ok(base.join(path)),
     }

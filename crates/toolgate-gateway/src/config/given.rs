@@ -46,7 +46,7 @@ impl Given {
         if field.is_table() {
             return Given::elsewhere(field, base);
         }
-        let text = field.text_or(&format!("text in quotes, or {WRITE}"))?;
+        let text = field.text_or(&format!("a string in quotes, or {WRITE}"))?;
         match clear::why(name, text) {
             None => Ok(Given::Clear(text.to_owned())),
             Some(why) => Err(field.is(in_clear(&why))),
@@ -61,7 +61,7 @@ impl Given {
         };
         match given {
             Given::Clear(_) => Err(field.is(format!(
-                "would keep the {what} in clear in this file; write {WRITE}"
+                "would store the {what} in plaintext in this file; write {WRITE}"
             ))),
             given => Ok(given),
         }
@@ -80,10 +80,10 @@ impl Given {
             "env" => check_env_name(value.text()?)
                 .map(|()| value.text().map(|name| Given::Env(name.to_owned())))
                 .map_err(|_| {
-                    value.is("is no name of an environment variable; write its name, not the value")
+                    value.is("is not a valid name of an environment variable; write the name, not the value")
                 })?,
             "keyring" if is_name(value.text()?) => Ok(Given::Keyring(value.text()?.to_owned())),
-            "keyring" => Err(value.is("is no name in a keyring; write 1 to 128 letters, digits and any of \".\", \"_\", \"-\", \"/\" and \"@\", a letter or digit first")),
+            "keyring" => Err(value.is("is not a valid name of a keyring entry; write 1 to 128 letters, digits and any of \".\", \"_\", \"-\", \"/\" and \"@\", a letter or digit first")),
             _ => Err(field.is(format!("has a key {key:?}; write {WRITE}"))),
         }
     }
@@ -107,7 +107,7 @@ impl Given {
             Given::File(path) => file::read(path, LONGEST as u64, Privacy::Secret)
                 .map(line)
                 .map_err(|why| format!("file {} {why}", path.display())),
-            Given::Keyring(name) => Err(format!("{name:?} in the keyring was not asked for")),
+            Given::Keyring(name) => Err(format!("{name:?} in the keyring was not read")),
         }
     }
 
@@ -139,7 +139,7 @@ pub(super) fn said_clear<'a>(field: &Field<'a>) -> Option<Result<&'a str, Config
 /// Returns the error text for a plaintext secret.
 pub(super) fn in_clear(why: &str) -> String {
     format!(
-        "{why}, and would be in clear in this file; write {WRITE}; if it is no secret, {{ {CLEAR} = \"…\" }}"
+        "{why}, and would be in plaintext in this file; write {WRITE}; if it is not a secret, write {{ {CLEAR} = \"…\" }}"
     )
 }
 

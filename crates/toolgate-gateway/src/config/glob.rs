@@ -17,12 +17,12 @@ impl Glob {
         }
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(format!(
-                "glob {text:?} has a blank in it; write ? where a name has one"
+                "glob {text:?} contains whitespace or a control character; write ? in its place"
             ));
         }
         match text.chars().find(|c| "[]{}!\\,^".contains(*c)) {
             Some(c) => Err(format!(
-                "glob {text:?} has {c:?}, but only * and ? are special here; write two globs instead"
+                "glob {text:?} contains {c:?}, but only * and ? are supported; write several globs instead"
             )),
             None => Ok(Glob(text.to_owned())),
         }
@@ -38,7 +38,7 @@ impl Glob {
             return Ok(glob);
         }
         Err(format!(
-            "glob {text:?} fits no tool, because tools are named server.tool; write \"{text}.*\""
+            "glob {text:?} matches no tool, because tools are named server.tool; write \"{text}.*\""
         ))
     }
 

@@ -55,7 +55,7 @@ fn in_clear(server: &Server) -> Vec<String> {
     let id = &server.id;
     let note = |what: String, instead: &str| {
         format!(
-            "server {id:?} has a secret in clear in this file: {what}; it is used, and nobody else may read the file; better is {instead} in a toolgate.toml"
+            "server {id:?} has a plaintext secret in this file: {what}; it is used, because only you can read the file; better write {instead} in a toolgate.toml"
         )
     };
     let named = |list: &[(String, Given)], key: &str| -> Vec<String> {
@@ -79,8 +79,8 @@ fn in_clear(server: &Server) -> Vec<String> {
     let words = clear::why_command(&server.command).next();
     notes.extend(words.map(|(at, _)| {
         note(
-            format!("word {at} of \"args\""),
-            "env, where the program takes it from there",
+            format!("argument {at} of \"args\""),
+            "env, if the program reads it from there",
         )
     }));
     notes
@@ -121,7 +121,7 @@ fn entry(
     let entries = json.object(value, &format!("{name:?}"))?;
     let left_out = |why: String| {
         Ok(Err(format!(
-            "{}: server {name:?} is left out: {why}",
+            "{}: server {name:?} is skipped: {why}",
             json.0.at(json.offset(value))
         )))
     };
@@ -211,7 +211,7 @@ fn server<'a>(
     }
     let mut command = vec![program];
     if let Some(args) = entries.get("args") {
-        let args: Vec<&RawValue> = json.typed(args, &what("args"), "a list of texts")?;
+        let args: Vec<&RawValue> = json.typed(args, &what("args"), "an array of strings")?;
         for arg in args {
             command.push(text(json, arg, &what("args"))?);
         }
@@ -242,16 +242,16 @@ fn env<'a>(
 }
 
 fn text<'a>(json: Json<'a>, value: &'a RawValue, what: &str) -> Result<String, ConfigError> {
-    let text: String = json.typed(value, what, "text in quotes")?;
+    let text: String = json.typed(value, what, "a string")?;
     match text {
         text if text.contains('\0') => {
-            Err(json.wrong(value, format!("{what} has a NUL in it; take it out")))
+            Err(json.wrong(value, format!("{what} contains a NUL character; remove it")))
         }
         // Some hosts expand variables here; the server would get the unexpanded text.
         text if text.contains("${") => Err(json.wrong(
             value,
             format!(
-                "{what} has \"${{\" in it, which is not filled in here; write the value itself"
+                "{what} contains \"${{\", but variables are not expanded here; write the value itself"
             ),
         )),
         text => Ok(text),

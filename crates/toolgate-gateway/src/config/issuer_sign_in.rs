@@ -34,7 +34,7 @@ impl IssuerSignIn {
             && bound.boolean()?
         {
             return Err(field.is(
-                "goes with no dpop_required = true: a token that a page gets is bound to no key; take one of them out",
+                "cannot be combined with dpop_required = true: a token from a browser sign-in is not bound to a key; remove one of the two",
             ));
         }
         one(&field, id, base).map(Some)

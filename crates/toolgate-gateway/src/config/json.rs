@@ -71,7 +71,7 @@ impl<'a> Json<'a> {
         value: &'a RawValue,
         what: &str,
     ) -> Result<Entries<'a>, ConfigError> {
-        let entries: Entries<'a> = self.typed(value, what, "an object in braces")?;
+        let entries: Entries<'a> = self.typed(value, what, "an object")?;
         let twice = |(at, (key, _)): (usize, &(String, _))| {
             entries.0[..at].iter().any(|(other, _)| other == key)
         };
@@ -83,7 +83,7 @@ impl<'a> Json<'a> {
         {
             Some((_, (key, value))) => Err(self.wrong(
                 value,
-                format!("{key:?} is there twice in {what}; keep one of the two"),
+                format!("{key:?} is set twice in {what}; keep one of the two"),
             )),
             None => Ok(entries),
         }

@@ -334,7 +334,7 @@ impl Limits {
         let least = self.longest().saturating_mul(2);
         match keys.iter().find_map(|key| section.get(key)) {
             Some(field) if self.memory_bytes < least => Err(field.wrong(format!(
-                "memory_bytes is {}, and two messages of the longest take {least}; raise memory_bytes, or lower line_bytes, body_bytes or elements",
+                "memory_bytes is {}, but two messages of the maximum size need {least}; raise memory_bytes, or lower line_bytes, body_bytes or elements",
                 self.memory_bytes
             ))),
             _ => Ok(()),

@@ -193,7 +193,7 @@ impl Config {
         let wrong = |text: &str| {
             ConfigError::new(
                 "demo server",
-                format!("the path of this program {text}; give --config"),
+                format!("the path of this program {text}; pass --config"),
             )
         };
         let program =

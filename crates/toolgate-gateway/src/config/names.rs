@@ -22,7 +22,7 @@ pub(super) fn prefix(field: &Field<'_>) -> Result<String, ConfigError> {
 pub(super) fn check_prefix(server: &Server, all: &[Server]) -> Result<(), String> {
     if server.prefix.is_empty() && all.len() > 1 {
         return Err(format!(
-            "[server.{}] has an empty prefix, which only the only server may have; take it out",
+            "[server.{}] has an empty prefix, which is only allowed for a single server; remove it",
             server.id
         ));
     }

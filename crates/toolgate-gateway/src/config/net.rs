@@ -29,16 +29,16 @@ pub(super) fn check_listen(listen: SocketAddr, closed: bool) -> Result<(), Strin
         return Ok(());
     }
     Err(format!(
-        "{listen} can be reached from other machines and anybody could call; set token, or required = true in [auth]"
+        "{listen} can be reached from other machines, so anyone could call; set token, or required = true in [auth]"
     ))
 }
 
 /// Reads `allowed_hosts`: lower case names with or without a port.
 pub(super) fn hosts(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
-    let write = "is no host name; write it as it stands in a browser, such as \"tools.example.com\" or \"tools.example.com:8665\"";
+    let write = "is not a host name; write it as a browser shows it, such as \"tools.example.com\" or \"tools.example.com:8665\"";
     names(
         top.get("allowed_hosts"),
-        "a list such as [\"tools.example.com\"]",
+        "an array such as [\"tools.example.com\"]",
         write,
         is_host,
     )
@@ -47,10 +47,10 @@ pub(super) fn hosts(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
 /// Reads `allowed_origins`: `scheme://host` or `scheme://host:port`.
 pub(super) fn origins(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
     let write =
-        "is no origin; write scheme and host without a path, such as \"https://app.example.com\"";
+        "is not an origin; write scheme and host without a path, such as \"https://app.example.com\"";
     names(
         top.get("allowed_origins"),
-        "a list such as [\"https://app.example.com\"]",
+        "an array such as [\"https://app.example.com\"]",
         write,
         is_origin,
     )

@@ -138,7 +138,7 @@ impl ToolOverride {
                 Fixed::Value(value) => value.clone(),
                 Fixed::Env { name, place } => Value::String(env(name).ok_or_else(|| {
                     let text = format!(
-                        "environment variable {name} is not set; set it to the argument {key:?} of {}",
+                        "environment variable {name} is not set; set it to the value of argument {key:?} of {}",
                         self.tool
                     );
                     ConfigError::new(place, text)
@@ -186,7 +186,7 @@ fn fixed(name: &str, field: &Field<'_>) -> Result<Fixed, ConfigError> {
         && let Some(why) = clear::why(name, text)
     {
         return Err(field.is(format!(
-            "{why}, and would be in clear in this file; write {{ env = \"NAME\" }}; if it is no secret, {{ {} = \"…\" }}",
+            "{why}, and would be in plaintext in this file; write {{ env = \"NAME\" }}; if it is not a secret, write {{ {} = \"…\" }}",
             given::CLEAR
         )));
     }
@@ -195,7 +195,7 @@ fn fixed(name: &str, field: &Field<'_>) -> Result<Fixed, ConfigError> {
     {
         let name = of.text()?;
         let named = check_env_name(name).map_err(|_| {
-            of.is("is no name of an environment variable; write its name, not the value")
+            of.is("is not a valid name of an environment variable; write the name, not the value")
         });
         return named.map(|()| Fixed::Env {
             name: name.to_owned(),
@@ -215,15 +215,15 @@ fn value(from: &DeValue<'_>) -> Result<Value, String> {
         DeValue::Integer(digits) => {
             let number = i64::from_str_radix(digits.as_str(), digits.radix());
             number
-                .map_err(|_| "has a whole number that does not fit 64 bits".to_owned())?
+                .map_err(|_| "has an integer that does not fit into 64 bits".to_owned())?
                 .into()
         }
         DeValue::Float(digits) => {
             let number: Option<f64> = digits.as_str().parse().ok();
             let number = number.and_then(serde_json::Number::from_f64);
-            number.ok_or("has a number that JSON does not have")?.into()
+            number.ok_or("has a number that JSON cannot represent")?.into()
         }
-        DeValue::Datetime(_) => return Err("has a date; write it as text in quotes".to_owned()),
+        DeValue::Datetime(_) => return Err("has a date-time; write it as a string in quotes".to_owned()),
         DeValue::Array(list) => {
             let list = list.iter().map(|one| value(one.get_ref()));
             Value::Array(list.collect::<Result<_, _>>()?)

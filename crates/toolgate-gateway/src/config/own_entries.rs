@@ -37,12 +37,12 @@ impl Config {
             .map(|s| s.id.clone())
             .collect();
         if own.len() == self.servers.len() && !own.is_empty() {
-            let text = "its only server is toolgate itself with this very config, which would start itself without end; add the servers that it is to serve";
+            let text = "its only server is toolgate itself with this config, which would start itself endlessly; add the servers that it should serve";
             return Err(ConfigError::new(file.display(), text));
         }
         self.servers.retain(|server| !own.contains(&server.id));
         self.notes.extend(own.iter().map(|id| {
-            format!("the server {id:?} is left out: it is this gateway itself, which would start itself without end")
+            format!("the server {id:?} is skipped: it is this gateway itself, which would start itself endlessly")
         }));
         Ok(())
     }

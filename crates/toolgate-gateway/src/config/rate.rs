@@ -30,7 +30,7 @@ impl Rate {
     pub(crate) fn parse(text: &str) -> Result<Rate, String> {
         let wrong = || {
             format!(
-                "rate {text:?} is not understood; write a count, \"/\" and s, min or h, such as \"30/min\""
+                "rate {text:?} is invalid; write a count, \"/\" and s, min or h, such as \"30/min\""
             )
         };
         let (count, unit) = text.split_once('/').ok_or_else(wrong)?;

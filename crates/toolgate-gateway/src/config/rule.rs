@@ -112,7 +112,7 @@ pub(super) fn tools(
 ) -> Result<Vec<Glob>, ConfigError> {
     match tools_of(field, servers, search)? {
         empty if empty.is_empty() => {
-            Err(field.is("is empty, so the rule says nothing; write [\"*\"] for every tool"))
+            Err(field.is("is empty, so the rule matches nothing; write [\"*\"] for every tool"))
         }
         tools => Ok(tools),
     }
@@ -136,7 +136,7 @@ pub(super) fn tools_of(
         }
     };
     field
-        .list("a list such as [\"server.*\"]")?
+        .list("an array such as [\"server.*\"]")?
         .into_iter()
         .map(glob)
         .collect()
@@ -145,7 +145,7 @@ pub(super) fn tools_of(
 fn stranger(glob: &Glob, id: &str, servers: &[Server]) -> String {
     let hint = hint(id, servers.iter().map(|server| server.id.as_str()));
     format!(
-        "glob {:?} speaks of a server {id:?} that is not configured{hint}",
+        "glob {:?} names the server {id:?}, which is not configured{hint}",
         glob.as_str()
     )
 }
@@ -155,9 +155,9 @@ pub(super) fn callers(section: &Section<'_>, auth: &Auth) -> Result<Vec<Glob>, C
     let Some(field) = section.get("callers") else {
         return Ok(Vec::new());
     };
-    let list = field.list("a list such as [\"key:ci\"]")?;
+    let list = field.list("an array such as [\"key:ci\"]")?;
     if list.is_empty() {
-        return Err(field.is("is empty; leave it out for every caller"));
+        return Err(field.is("is empty; remove it to match every caller"));
     }
     list.into_iter()
         .map(|item| {
@@ -180,7 +180,7 @@ fn when(section: &Section<'_>, limits: &Limits) -> Result<Option<When>, ConfigEr
     };
     When::compile_within(field.text()?, &limits)
         .map(Some)
-        .map_err(|wrong| field.is(format!("is wrong: {wrong}")))
+        .map_err(|wrong| field.is(format!("is invalid: {wrong}")))
 }
 
 fn rate(section: &Section<'_>) -> Result<Option<Rate>, ConfigError> {
@@ -197,7 +197,7 @@ fn approvals(section: &Section<'_>, then: Then) -> Result<Option<u32>, ConfigErr
         return Ok(None);
     };
     if then != Then::Ask {
-        return Err(field.is("means nothing without then = \"ask\"; take one of them out"));
+        return Err(field.is("has no effect without then = \"ask\"; change then or remove it"));
     }
     let persons = field.number(1..=MOST_PERSONS)?;
     Ok(u32::try_from(persons).ok())

@@ -45,7 +45,7 @@ impl Search {
         let section = field.section("[search]", "a section that begins with [search]", KEYS)?;
         if servers.iter().any(|server| server.id == SERVER) {
             return Err(field.wrong(format!(
-                "[search] and [server.{SERVER}] cannot stand together: rules name the tools of [search] {SERVER}.*; give the server another name"
+                "[search] and [server.{SERVER}] conflict: rules name the tools of [search] {SERVER}.*; give the server another name"
             )));
         }
         let number = |key: &str, range, default| match section.get(key) {

@@ -30,10 +30,10 @@ impl SecretRuleFiles {
         let Some(field) = field else {
             return Ok(read);
         };
-        let list = field.list("a list of files such as [\"secrets.toml\"]")?;
+        let list = field.list("an array of files such as [\"secrets.toml\"]")?;
         if list.len() > MAX_FILES {
             return Err(field.is(format!(
-                "has {} files; at most {MAX_FILES} are read",
+                "lists {} files; the gateway reads at most {MAX_FILES}",
                 list.len()
             )));
         }

@@ -135,12 +135,12 @@ impl<'a> Field<'a> {
 
     fn mistyped(&self, write: &str) -> ConfigError {
         let kind = match self.value.get_ref() {
-            DeValue::String(_) => "text",
-            DeValue::Integer(_) => "a whole number",
-            DeValue::Float(_) => "a number with a point",
-            DeValue::Boolean(_) => "true or false",
-            DeValue::Datetime(_) => "a date",
-            DeValue::Array(_) => "a list",
+            DeValue::String(_) => "a string",
+            DeValue::Integer(_) => "an integer",
+            DeValue::Float(_) => "a float",
+            DeValue::Boolean(_) => "a boolean",
+            DeValue::Datetime(_) => "a date-time",
+            DeValue::Array(_) => "an array",
             DeValue::Table(_) => "a table",
         };
         self.is(format!("is {kind}; write {write}"))
@@ -148,14 +148,14 @@ impl<'a> Field<'a> {
 
     /// Returns the value as text and rejects NUL characters.
     pub(super) fn text(&self) -> Result<&'a str, ConfigError> {
-        self.text_or("text in quotes")
+        self.text_or("a string in quotes")
     }
 
     /// Like [`Field::text`], with the given suggestion in the type error.
     pub(super) fn text_or(&self, write: &str) -> Result<&'a str, ConfigError> {
         match self.value.get_ref() {
             DeValue::String(text) if text.contains('\0') => {
-                Err(self.is("has a NUL in it; take it out"))
+                Err(self.is("contains a NUL character; remove it"))
             }
             DeValue::String(text) => Ok(text),
             _ => Err(self.mistyped(write)),
@@ -172,7 +172,7 @@ impl<'a> Field<'a> {
 
     /// Returns the value as an integer and checks the range.
     pub(super) fn number(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
-        let write = format!("a whole number from {} to {}", range.start(), range.end());
+        let write = format!("an integer from {} to {}", range.start(), range.end());
         let DeValue::Integer(digits) = self.value.get_ref() else {
             return Err(self.mistyped(&write));
         };

@@ -236,7 +236,7 @@ impl Server {
     fn reached(id: &str, section: &Section<'_>, address: Address) -> Result<Server, ConfigError> {
         if let Some(field) = CHILD.iter().find_map(|key| section.get(key)) {
             return Err(field.is(
-                "is for a server that is started here, and this one has a url; keep one of the two",
+                "is only valid for a server that the gateway starts, but this one has a url; keep one of the two",
             ));
         }
         let mut server = Server::new(id, Vec::new());
@@ -314,7 +314,7 @@ impl Server {
 }
 
 fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
-    let words = field.list(&format!("a list such as {COMMAND}"))?;
+    let words = field.list(&format!("an array such as {COMMAND}"))?;
     let said: Vec<Option<_>> = words.iter().map(given::said_clear).collect();
     let (fields, clear) = (words, |at: usize| said.get(at).is_some_and(Option::is_some));
     let word = |(word, said): (&Field<'_>, &Option<Result<&str, ConfigError>>)| match said {
@@ -326,7 +326,7 @@ fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
     let found = clear::why_command(&words).find(|(at, _)| !clear(*at));
     if let Some((word, why)) = found.and_then(|(at, why)| Some((fields.get(at)?, why))) {
         return Err(word.is(format!(
-            "has a word that {why}, and would be in clear in this file and in the list of processes; if the program takes it from its environment, write env = {{ NAME = {} }}; else {{ {} = \"…\" }}",
+            "has an argument that {why}, and would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {} }}; otherwise write {{ {} = \"…\" }}",
             "{ env = \"NAME\" }",
             given::CLEAR
         )));
@@ -335,7 +335,7 @@ fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
         None => Err(field.is(format!(
             "is empty; write the program and its arguments, such as {COMMAND}"
         ))),
-        Some("") => Err(field.is("begins with an empty word; the first word is the program")),
+        Some("") => Err(field.is("begins with an empty string; the first element is the program")),
         Some(program) if program.starts_with("~/") => Err(field.is(super::file::TILDE)),
         Some(_) => Ok(words),
     }

@@ -189,7 +189,7 @@ fn every_limit_can_be_set_to_its_ends_and_no_further() {
             "[limits]\n{key} = {number}\n[server.s]\ncommand = [\"x\"]"
         ))
     };
-    let range = |error: &str| error.contains("write a whole number from");
+    let range = |error: &str| error.contains("write an integer from");
     for (key, _, low, high) in limits::TABLE {
         for number in [*low, *high] {
             assert!(

@@ -60,13 +60,13 @@ impl TokenSource {
 fn check(text: &str) -> Result<(), String> {
     if !(SHORTEST..=LONGEST).contains(&text.len()) {
         return Err(format!(
-            "the token has {} characters, not {SHORTEST} to {LONGEST}; make one with: openssl rand -hex 32",
+            "the token has {} characters, not {SHORTEST} to {LONGEST}; generate one with: openssl rand -hex 32",
             text.chars().count()
         ));
     }
     match text.bytes().all(|b| b.is_ascii_graphic()) {
         true => Ok(()),
-        false => Err("the token has blanks or characters that cannot stand in a header; use letters and digits".to_owned()),
+        false => Err("the token contains whitespace or characters that a header cannot contain; use letters and digits".to_owned()),
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
     if servers.is_empty() {
         return Err(doc.error(
             0,
-            "there is no server; add [server.NAME] with command = [\"program\", \"argument\"]",
+            "no server is configured; add [server.NAME] with command = [\"program\", \"argument\"]",
         ));
     }
     let mut config = Config::of(source, servers, limits);
@@ -107,7 +107,7 @@ fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), C
         let mut entries = servers.entries().into_iter();
         let at = entries.find(|(id, ..)| *id == server.id);
         let at = at.map_or(field.at(), |(_, at, _)| at);
-        return Err(top.doc.error(at, format!("[server.{}] has an exchange, and no caller has a token to be exchanged; add [auth.issuer.NAME], or take the exchange out", server.id)));
+        return Err(top.doc.error(at, format!("[server.{}] has an exchange, but without an issuer no caller has a token to exchange; add [auth.issuer.NAME], or remove the exchange", server.id)));
     }
     config.allowed_hosts = net::hosts(top)?;
     config.allowed_origins = net::origins(top)?;

@@ -87,10 +87,10 @@ fn given(by: &Stored, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
 fn without_item(call: &Recorded, by: &Stored) -> Now {
     match &call.of {
         Some((server, _)) if !by.has(server) => {
-            decided(Foreseen::Hide, "resolve", "the config has no such server")
+            decided(Foreseen::Hide, "resolve", "the config does not have its server")
         }
         Some(_) => Now::Unsaid("its definition is not stored".to_owned()),
-        None => Now::Unsaid("it is not known what the name meant".to_owned()),
+        None => Now::Unsaid("the item of this name is unknown".to_owned()),
     }
 }
 
@@ -146,11 +146,11 @@ fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: Syste
         let end = |says: &Decided| says.end.min(Foreseen::Refuse);
         if end(&says(all)) != end(&certain) {
             let why = match digest {
-                true => "of which only a digest is recorded",
-                false if reads_unread => "of which it needs one that is not recorded",
-                false => "of which it needs a part that is redacted",
+                true => "but only their digest is recorded",
+                false if reads_unread => "but one that it needs is not recorded",
+                false => "but a part that it needs is redacted",
             };
-            return Now::Unsaid(format!("{label} looks at the arguments, {why}"));
+            return Now::Unsaid(format!("{label} reads the arguments, {why}"));
         }
     }
     Now::Decided(certain)

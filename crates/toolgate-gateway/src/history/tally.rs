@@ -96,12 +96,12 @@ impl Tally {
         let all = self.same + self.allowed + self.asked + self.denied + self.unsaid + self.other;
         let mut text = format!("{all:>7} recorded calls\n");
         for (count, what) in [
-            (self.same, "decided alike"),
+            (self.same, "same decision"),
             (self.allowed, "would be allowed"),
-            (self.asked, "would be asked for"),
+            (self.asked, "would need an approval"),
             (self.denied, "would be denied"),
-            (self.unsaid, "cannot be said"),
-            (self.other, "refused then, and not by a rule: not judged"),
+            (self.unsaid, "unknown"),
+            (self.other, "rejected for another reason than a rule: not evaluated"),
         ] {
             text.push_str(&format!("{count:>7} {what}\n"));
         }
@@ -114,7 +114,7 @@ impl Tally {
         }
         match changes.len() {
             0 => {}
-            n if n > LINES => text.push_str(&format!("\n        and {} more kinds\n", n - LINES)),
+            n if n > LINES => text.push_str(&format!("\n        and {} more changes\n", n - LINES)),
             _ => text.push('\n'),
         }
         if !self.examples.is_empty() {

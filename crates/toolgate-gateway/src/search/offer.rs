@@ -101,20 +101,20 @@ fn told_of(item: &Item) -> Json {
 fn find(results: u64) -> Value {
     json!({
         "name": FIND, "title": "Find tools",
-        "description": "Finds the tools that fit some words, with what they take. Not all tools are listed: look here first, \
+        "description": "Finds tools by keywords and returns their definitions. Not all tools are listed: search here first, \
                         then use call_tool.",
         "inputSchema": {
             "type": "object", "required": ["query"], "additionalProperties": false,
             "properties": {
                 "query": {"type": "string", "minLength": 1, "maxLength": QUERY, "description": "What the tool should do, in a few words."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": results, "description": "How many tools at most."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": results, "description": "Maximum number of tools."},
             },
         },
         "outputSchema": {
             "type": "object", "required": ["tools", "found"],
             "properties": {
-                "tools": {"type": "array", "items": {"type": "object"}, "description": "The best first."},
-                "found": {"type": "integer", "description": "How many fit."},
+                "tools": {"type": "array", "items": {"type": "object"}, "description": "The matching tools, best first."},
+                "found": {"type": "integer", "description": "Number of matching tools."},
             },
         },
         "annotations": {"readOnlyHint": true, "openWorldHint": false},
@@ -124,12 +124,12 @@ fn find(results: u64) -> Value {
 fn call() -> Value {
     json!({
         "name": CALL, "title": "Call a tool",
-        "description": "Calls a tool by the name that find_tools gave, with arguments that fit its inputSchema.",
+        "description": "Calls a tool by the name that find_tools returned, with arguments that match its inputSchema.",
         "inputSchema": {
             "type": "object", "required": ["name"], "additionalProperties": false,
             "properties": {
                 "name": {"type": "string", "minLength": 1, "description": "The name of the tool."},
-                "arguments": {"type": "object", "description": "What the tool takes."},
+                "arguments": {"type": "object", "description": "Arguments of the tool."},
             },
         },
     })
@@ -182,10 +182,10 @@ pub(super) fn unknown(search: &Search, list: &Catalog, name: &str) -> ToolResult
     let near = search.tools.near(list, name);
     let hint = match near.is_empty() {
         true => String::new(),
-        false => format!("; did you mean {}?", near.join(" or ")),
+        false => format!(" (did you mean {}?)", near.join(" or ")),
     };
     let name: String = name.chars().take(128).collect();
     ToolResult::error(&format!(
-        "unknown tool: {name}{hint} {FIND} tells the names of the tools that there are"
+        "unknown tool: {name}{hint}; {FIND} returns the names of the available tools"
     ))
 }

@@ -39,7 +39,7 @@ fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
     assert_eq!(
         said,
         "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) is stricter wherever it speaks\n\
-         toolgate: not checked: whether the rules fit anything of s: no gateway has seen what they offer; --servers starts them and asks\n"
+         toolgate: not checked: whether the rules match any items of s: no gateway has listed their items yet; pass --servers to start the servers and list their items\n"
     );
     let (code, said) = told(&format!("{allow}when = 'args.path.startWith(\"/\")'\n"));
     assert_eq!(code, 2);
@@ -98,14 +98,14 @@ fn rules_that_fit_nothing_are_told_by_what_a_gateway_saw() {
     let data = home.path().join("state");
     let file = home.write("rules.toml", &demo(RULES));
     let told = said("a gateway saw of demo");
-    let fine = format!("fine: 1 servers, 4 rules in {}\n", file.display());
+    let fine = format!("valid: 1 servers, 4 rules in {}\n", file.display());
     assert_eq!(check(&file, &data, &[]), (0, told.clone(), fine.clone()));
     assert_eq!(check(&file, &data, &["--strict"]), (1, told, fine));
     let good = home.write(
         "good.toml",
         &demo("[[rule]]\ntools = [\"demo.add\"]\nthen = \"allow\"\n"),
     );
-    let fine = format!("fine: 1 servers, 1 rules in {}\n", good.display());
+    let fine = format!("valid: 1 servers, 1 rules in {}\n", good.display());
     assert_eq!(check(&good, &data, &["--strict"]), (0, String::new(), fine));
 }
 
@@ -116,7 +116,7 @@ fn without_a_list_it_says_so_and_with_servers_it_asks() {
     let file = home.write("rules.toml", &demo(RULES));
     let (code, told, _) = check(&file, &nowhere, &["--strict"]);
     assert_eq!(code, 0, "what was not checked is no fault");
-    let open = "toolgate: not checked: whether the rules fit anything of demo: no gateway has seen what they offer; --servers starts them and asks\n";
+    let open = "toolgate: not checked: whether the rules match any items of demo: no gateway has listed their items yet; pass --servers to start the servers and list their items\n";
     assert!(told.ends_with(open), "{told}");
     assert!(!told.contains("fits nothing"), "{told}");
     let (code, told, _) = check(&file, &nowhere, &["--servers"]);
@@ -136,7 +136,7 @@ fn without_a_list_it_says_so_and_with_servers_it_asks() {
         "{told}"
     );
     assert!(
-        told.contains("toolgate: the server gone could not be asked: "),
+        told.contains("toolgate: the server gone could not be contacted: "),
         "{told}"
     );
     assert!(!told.contains("\"gone.a\" fits"), "{told}");
@@ -159,7 +159,7 @@ fn grants_for_what_is_not_there_are_told() {
     let (code, told, _) = check(&file, &home.path().join("state"), &["--strict"]);
     assert_eq!(code, 1);
     assert!(
-        told.contains(" is for demo.note, and the config has no server \"demo\"\n"),
+        told.contains(" is for demo.note, but the config has no server \"demo\"\n"),
         "{told}"
     );
 }
@@ -186,7 +186,7 @@ fn a_token_that_is_not_set_ends_serve_and_check_with_2() {
     let out = output(&mut run);
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(
-        said.contains("fine: 1 servers, 0 rules in the built-in config"),
+        said.contains("valid: 1 servers, 0 rules in the built-in config"),
         "{said}"
     );
 }

@@ -173,7 +173,7 @@ fn a_login_outlives_a_restart_and_ends_by_logout_and_by_revocation() {
     page.event("waiting");
     assert!(
         gate.cli(&["console", "--revoke"])
-            .contains("ended 1 browser session")
+            .contains("ended 1 console session")
     );
     page.go_on();
     page.event("done");

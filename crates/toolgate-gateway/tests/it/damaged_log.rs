@@ -220,7 +220,7 @@ fn a_segment_displaced_under_a_running_gateway_is_refused_reported_and_written_b
         let status = until("the log is written again", SOON, || {
             let status = gate.run(&["status"]);
             let told = String::from_utf8_lossy(&status.stdout).into_owned();
-            told.contains("record       written")
+            told.contains("audit log    written")
                 .then_some((status, told))
         });
         assert_eq!(status.0.status.code(), Some(1));

@@ -104,7 +104,7 @@ fn edited_arguments_are_judged_anew_and_marked() {
             json,
         ]
     };
-    assert!(refused(&gate, &edit("[]")).contains("no object"));
+    assert!(refused(&gate, &edit("[]")).contains("not a JSON object"));
     let unfit = refused(&gate, &edit(r#"{"name": 5, "text": "x"}"#));
     assert!(unfit.contains("name"), "{unfit}");
     assert_eq!(gate.inbox(), [id.as_str()], "a bad edit decides nothing");

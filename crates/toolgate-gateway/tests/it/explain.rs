@@ -64,7 +64,7 @@ fn a_call_is_explained_and_nothing_happens() {
         "leaks allow".to_owned(),
         "placeholders allow".to_owned(),
         "confirm allow no approval is required".to_owned(),
-        "so: allow (as a running gateway has it; nothing was called)".to_owned(),
+        "so: allow (according to a running gateway; nothing was called)".to_owned(),
     ];
     assert_eq!(way, allowed);
     // As often as one likes: the rate is not used up.
@@ -85,7 +85,7 @@ fn a_call_is_explained_and_nothing_happens() {
     );
     assert_eq!(
         denied.last().unwrap(),
-        "so: deny (as a running gateway has it; nothing was called)"
+        "so: deny (according to a running gateway; nothing was called)"
     );
     let untold = explain(&["demo.add", "{}"]);
     let why = format!(
@@ -115,7 +115,7 @@ fn a_call_is_explained_and_nothing_happens() {
     );
     assert_eq!(
         hidden[1],
-        "so: hide (as a running gateway has it; nothing was called)"
+        "so: hide (according to a running gateway; nothing was called)"
     );
     let strange = gate.run(&["explain", "demo.nope"]);
     assert_eq!(strange.status.code(), Some(1));
@@ -187,7 +187,7 @@ fn without_a_gateway_the_config_and_what_is_stored_answer() {
     assert_eq!(way[1..way.len() - 1], same);
     let state = data.to_str().unwrap();
     let last = format!(
-        "so: allow (from {file} and what is stored in {state}; no gateway was asked; nothing was called)"
+        "so: allow (from {file} and the definitions stored in {state}; no gateway was contacted; nothing was called)"
     );
     assert_eq!(way.last(), Some(&last));
     let hidden = alone(

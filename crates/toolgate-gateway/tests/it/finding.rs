@@ -163,7 +163,7 @@ fn a_thousand_tools_are_two_and_those_that_somebody_wants_listed() {
     let slip = through(port, "many_raed_order_3", json!({"id": 7}));
     assert_eq!(slip["result"]["isError"], true);
     assert!(
-        text(&slip).contains("unknown tool: many_raed_order_3; did you mean many_read_order_3 or"),
+        text(&slip).contains("unknown tool: many_raed_order_3 (did you mean many_read_order_3 or"),
         "{slip}"
     );
     // Neither says that there is something hidden.

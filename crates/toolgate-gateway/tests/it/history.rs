@@ -119,12 +119,12 @@ fn recorded_calls_are_judged_once_more() {
     };
     has("1 demo.add: allow -> deny, rule 2 (line 10): when args.a > 9");
     has(
-        "1 demo.note: allow -> ?, rule 3 (line 14) looks at the arguments, of which it needs a part that is redacted",
+        "1 demo.note: allow -> ?, rule 3 (line 14) reads the arguments, but a part that it needs is redacted",
     );
     has("1 demo.fail: deny -> allow, rule 1 (line 7)");
     has("1 demo.picture: deny -> allow, rule 1 (line 7)");
     has("1 demo.delete_note: ask -> allow, rule 1 (line 7)");
-    assert!(new.last().unwrap().starts_with("judged by "), "{new:#?}");
+    assert!(new.last().unwrap().starts_with("evaluated with "), "{new:#?}");
     assert!(!new.concat().contains("ghp_"), "{new:#?}");
 
     // What a rule does not look at may be redacted.
@@ -183,7 +183,7 @@ fn rules_over_arguments_are_judged_by_default() {
     assert_eq!(counts(&judged), [5, 5, 0, 0, 0, 0, 0], "{judged:#?}");
     let unread = try_rule("demo.add", "args.b > 9");
     assert_eq!(counts(&unread), [5, 1, 0, 0, 0, 4, 0], "{unread:#?}");
-    let why = "4 demo.add: allow -> ?, rule 2 (line 10) looks at the arguments, of which it needs one that is not recorded";
+    let why = "4 demo.add: allow -> ?, rule 2 (line 10) reads the arguments, but one that it needs is not recorded";
     assert!(unread.contains(&why.to_owned()), "{unread:#?}");
 }
 
@@ -204,7 +204,7 @@ fn with_a_digest_only_what_needs_no_arguments_is_said() {
     let new = past(&home, &rules, &[]);
     // Of the sums nobody can tell; an empty object has a digest that says it all; and what is denied anyway is denied.
     assert_eq!(counts(&new), [9, 1, 2, 0, 1, 4, 1], "{new:#?}");
-    let why = "4 demo.add: allow -> ?, rule 2 (line 10) looks at the arguments, of which only a digest is recorded";
+    let why = "4 demo.add: allow -> ?, rule 2 (line 10) reads the arguments, but only their digest is recorded";
     assert!(new.contains(&why.to_owned()), "{new:#?}");
     let gone = config("digest", "").replace("[server.demo]", "[server.other]");
     let file = home.write("gone.toml", &gone);

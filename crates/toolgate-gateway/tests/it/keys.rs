@@ -276,7 +276,7 @@ fn t26_a_revoked_key_ends_what_it_opened_at_once() {
     assert_eq!(in_session(port, &ann, &session).status, 404);
 
     let said = gate.cli(&["keys", "revoke", "ci"]);
-    assert!(said.contains("stopped: 1 call\n"), "{said}");
+    assert!(said.contains("cancelled: 1 call\n"), "{said}");
     assert!(said.contains("refused: 1 call that waited"), "{said}");
     ends("the stream of changes", heard);
     ends("the stream of 2024-11-05", old);

@@ -72,7 +72,7 @@ fn a_key_is_made_anew_and_the_one_before_it_opens_for_a_while() {
     assert_eq!(status(&[&first, &second]), [200, 200]);
     let list = gate.cli(&["keys", "list"]);
     assert!(
-        list.contains("the key before it until") && !list.contains("tg_"),
+        list.contains("the old key until") && !list.contains("tg_"),
         "{list}"
     );
     let third = rotated(&[]);
@@ -114,10 +114,10 @@ fn a_key_that_ends_soon_is_told_of_and_put_off() {
     gate.cli(&["keys", "create", "ci", "--expires", "150h"]);
     gate.cli(&["keys", "create", "ann"]);
     let list = gate.cli(&["keys", "list"]);
-    assert!(list.contains("(ends in 6 days)"), "{list}");
+    assert!(list.contains("(expires in 6 days)"), "{list}");
     let status = gate.cli(&["status"]);
     assert!(
-        status.contains("key:ci ends in 6 days; run: toolgate keys extend ci --expires 90d --"),
+        status.contains("key:ci expires in 6 days; run: toolgate keys extend ci --expires 90d --"),
         "{status}"
     );
     assert!(!status.contains("key:ann"), "{status}");
@@ -126,7 +126,7 @@ fn a_key_that_ends_soon_is_told_of_and_put_off() {
     assert!(said.starts_with("key:ci is valid until 20"), "{said}");
     let list = gate.cli(&["keys", "list"]);
     assert!(
-        list.contains("valid until") && !list.contains("ends in"),
+        list.contains("valid until") && !list.contains("expires in"),
         "{list}"
     );
     assert_eq!(recorded(&gate, "extended").len(), 1);
@@ -160,7 +160,7 @@ fn what_cannot_be_done_with_a_key_is_said() {
             let said = said(run(&args), code);
             assert!(said.contains(words), "{args:?}: {said}");
         };
-        run(2, "create key:x", "without key: in front");
+        run(2, "create key:x", "is added automatically");
         for far in [
             "create x --expires",
             "extend ci --expires",
@@ -170,16 +170,16 @@ fn what_cannot_be_done_with_a_key_is_said() {
         }
         run(2, "create x --until 9999-01-01", "more than 100 years");
         let longer = "rotate ci --keep-old 1h --expires 1m";
-        run(2, longer, "would end before the old one");
+        run(2, longer, "would expire before the end of --keep-old");
         run(
             0,
             "rotate key:ci --keep-old 1h --expires 1h",
-            "opens until 20",
+            "is accepted until 20",
         );
         run(
             0,
             "rotate key:ci",
-            "opens nothing new; what it began goes on",
+            "is no longer accepted; its running calls complete",
         );
         run(0, "extend key:ci --expires 90d", "");
         run(1, "extend ci --expires 80d", "ends later already, at 20");
@@ -227,7 +227,7 @@ fn a_key_that_is_made_again_was_never_used() {
     let said = gate.cli(&["keys", "revoke", "ci"]);
     assert_eq!(
         said,
-        "key:ci opens nothing any more; its streams and sessions end\n"
+        "key:ci is revoked; its streams and sessions are closed\n"
     );
     created(&gate, "ci");
     let list = gate.cli(&["keys", "list"]);

@@ -347,7 +347,7 @@ fn what_was_taken_back_is_used_no_more_by_a_gateway_that_runs() {
     let config = gate.data.file("toolgate.toml");
     let said = gate.cli(&["logout", "far", "--config", config.to_str().unwrap()]);
     assert!(
-        said.starts_with("nothing is granted for far any more"),
+        said.starts_with("the credentials for far are deleted"),
         "{said}"
     );
     let calls = world.played.seen.lock().unwrap().calls.len();

@@ -352,7 +352,7 @@ fn what_was_granted_can_be_forgotten() {
     let again = out();
     assert_eq!(again.status.code(), Some(1));
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(said.contains("nothing was granted for far"), "{said}");
+    assert!(said.contains("no credentials are stored for far"), "{said}");
 }
 
 #[test]

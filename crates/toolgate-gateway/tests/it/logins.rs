@@ -71,7 +71,7 @@ impl Alone {
 #[test]
 fn who_signed_in_where_is_listed_without_what_was_granted() {
     let alone = Alone::new();
-    assert!(alone.well(&["logins"]).contains("nobody is signed in"));
+    assert!(alone.well(&["logins"]).contains("no credentials are stored"));
     assert!(!alone.state().join("grants").exists(), "nothing is made");
     let words = ["login", "far", "--no-browser", "--caller", "key:nosuch"];
     let none = alone.run(&words, &alone.config);
@@ -85,11 +85,11 @@ fn who_signed_in_where_is_listed_without_what_was_granted() {
     alone.sign_in("key:ann");
     let said = alone.well(&["logins"]);
     assert!(
-        said.contains("far ") && said.contains("for key:ann; granted by http"),
+        said.contains("far ") && said.contains("for key:ann; issued by http"),
         "{said}"
     );
     assert!(
-        said.contains("renewed by itself") && !said.contains("no server"),
+        said.contains("refreshed automatically") && !said.contains("no configured server"),
         "{said}"
     );
     let all = alone.well(&["logins", "--json"]);
@@ -101,7 +101,7 @@ fn who_signed_in_where_is_listed_without_what_was_granted() {
     assert!(!format!("{said}{all}").contains("canary"), "{said} {all}");
     alone.rename();
     let said = alone.well(&["logins"]);
-    assert!(said.contains("no server of the config uses it"), "{said}");
+    assert!(said.contains("no configured server uses it"), "{said}");
 }
 
 #[test]
@@ -119,14 +119,14 @@ fn what_no_server_uses_any_more_is_forgotten_and_given_back() {
         "{said}"
     );
     let said = alone.well(&["logout", "far", "--caller", "key:ann"]);
-    assert!(said.contains("took it back"), "{said}");
+    assert!(said.contains("revoked them"), "{said}");
     assert!(alone.given_back(1) && !alone.given_back(2));
     assert_eq!(alone.well(&["logins", "--json"]).lines().count(), 2);
     // All at once.
     let said = alone.well(&["logout", "--all"]);
-    assert_eq!(said.matches("took it back").count(), 2, "{said}");
+    assert_eq!(said.matches("revoked them").count(), 2, "{said}");
     assert!(alone.given_back(2) && alone.given_back(3));
-    assert!(alone.well(&["logins"]).contains("nobody is signed in"));
+    assert!(alone.well(&["logins"]).contains("no credentials are stored"));
     let records = alone.well(&["audit", "tail", "--json", "-n", "1000"]);
     assert_eq!(records.matches("\"signed_out\"").count(), 3, "{records}");
     assert_eq!(

@@ -64,14 +64,14 @@ fn an_entry_for_the_gateway_itself_is_left_out_with_a_note() {
         let noted = gate
             .said()
             .iter()
-            .any(|line| line.contains(&format!("\"{id}\" is left out")));
+            .any(|line| line.contains(&format!("\"{id}\" is skipped")));
         assert!(noted, "{id}: {:?}", gate.said());
     }
     assert!(Family::of(gate.pid()).len() <= 4, "no gateway behind it");
     let check = check_config(&file, &data);
     let said = String::from_utf8_lossy(&check.stderr).into_owned();
     assert!(
-        check.status.success() && said.contains("\"toolgate\" is left out"),
+        check.status.success() && said.contains("\"toolgate\" is skipped"),
         "{said}"
     );
 }

@@ -260,10 +260,10 @@ fn t31_each_caller_has_a_sign_in_of_its_own_and_nobody_uses_anothers() {
     let [ann, bob, eve] = ["ann", "bob", "eve"].map(|name| key(&gate, name));
     let (said, done) = sign_in(&gate, "key:ann");
     assert!(
-        said.contains("what you grant will be used by key:ann, and by nobody else"),
+        said.contains("only key:ann will use these credentials"),
         "{said}"
     );
-    assert!(done.contains("for far, for key:ann alone"), "{done}");
+    assert!(done.contains("for far, only for key:ann"), "{done}");
     // The first has one, the others do not.
     assert!(who(&gate, &ann, "ann").contains("you are account1"));
     let before = far.seen(|seen| seen.calls.len());

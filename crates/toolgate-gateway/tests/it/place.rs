@@ -69,7 +69,7 @@ fn every_command_works_on_the_data_directory_of_the_config() {
     );
     let explained = well(folder, &["explain", "demo.add"]);
     assert!(
-        explained.contains("as a running gateway has it"),
+        explained.contains("according to a running gateway"),
         "{explained}"
     );
     let data = gate.stop();

@@ -183,7 +183,7 @@ fn a_person_signs_in_with_a_browser_and_what_was_allowed_is_renewed_and_withdraw
     let config = one.data.file("toolgate.toml");
     let said = one.cli(&["logout", "far", "--config", config.to_str().unwrap()]);
     let words = format!(
-        "nothing is granted for far any more; {} took it back\n",
+        "the credentials for far are deleted; {} revoked them\n",
         issuer.url
     );
     assert_eq!(said, words);
@@ -377,7 +377,7 @@ fn a_gateway_signs_in_by_itself() {
         let out = login(&gate, &["--no-browser"]).output().unwrap();
         assert_eq!(out.status.code(), Some(2), "{out:?}");
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(said.contains("so nobody has to"), "{said}");
+        assert!(said.contains("so no person has to"), "{said}");
     }
     // A refusal is told as what it is: no person can do anything about it at a page.
     let gate = itself("agent.ES256", "client_secret = { env = \"AGENT\" }\n")

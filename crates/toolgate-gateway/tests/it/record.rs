@@ -62,7 +62,7 @@ fn add(gate: &Gate, n: u32) {
 #[test]
 fn status_and_console_say_when_the_second_place_is_gone() {
     let gate = Setup::config(config("checkpoint_records = 1")).start();
-    assert!(gate.cli(&["status"]).contains("in their second place"));
+    assert!(gate.cli(&["status"]).contains("mirrored"));
     assert_eq!(gate.state()["record"]["state"], "written");
     let place = gate.data.path().join("state/checkpoints");
     std::fs::rename(&place, place.with_extension("away")).unwrap();
@@ -70,9 +70,9 @@ fn status_and_console_say_when_the_second_place_is_gone() {
     // It is tried after the answer was released.
     let told = until("the trouble is told", SOON, || {
         let told = gate.cli(&["status"]);
-        told.contains("NOT in their second place").then_some(told)
+        told.contains("NOT MIRRORED").then_some(told)
     });
-    assert!(told.contains("record       written"), "{told}");
+    assert!(told.contains("audit log    written"), "{told}");
     assert!(gate.state()["record"]["checkpoints"].is_string());
 }
 

@@ -179,7 +179,7 @@ fn a_bad_config_changes_nothing_and_says_why() {
             "[server.demo]\ncommand = [\"x\"]\nsurprise = 1\n",
             "surprise",
         ),
-        ("", "there is no server"),
+        ("", "no server is configured"),
     ] {
         gate.configure(bad);
         let out = gate.run(&["reload"]);

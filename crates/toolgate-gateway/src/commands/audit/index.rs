@@ -149,7 +149,7 @@ fn is_broken(why: &rusqlite::Error) -> bool {
 fn anew(path: &Path, why: &rusqlite::Error) -> Option<Connection> {
     let shown = path.display();
     let told = match why {
-        rusqlite::Error::InvalidQuery => "it does not fit the record".to_owned(),
+        rusqlite::Error::InvalidQuery => "it does not match the audit log".to_owned(),
         why => why.to_string(),
     };
     let made = match is_broken(why) {
@@ -157,7 +157,7 @@ fn anew(path: &Path, why: &rusqlite::Error) -> Option<Connection> {
         false => None,
     };
     let then = match made {
-        Some(_) => "it is made anew",
+        Some(_) => "it is rebuilt",
         None => "the segments are read instead",
     };
     eprintln!("toolgate: the index {shown} cannot be used ({told}); {then}");

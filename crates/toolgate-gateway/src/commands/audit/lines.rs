@@ -28,7 +28,7 @@ pub(super) fn text(line: &Line, json: bool) -> String {
 /// Formats time, event, call id, tool, caller and outcome.
 fn told(line: &Line) -> String {
     let rest = match line.event.as_str() {
-        "unreadable" => "no record; `toolgate audit verify` says more".to_owned(),
+        "unreadable" => "not a valid record; `toolgate audit verify` shows details".to_owned(),
         "call.begin" => because(line, "dec"),
         "deny" => because(line, "code") + &cancelled(line),
         "call.end" => ended(line),

@@ -56,16 +56,16 @@ fn wrong_ones_say_what_to_write() {
         (long.as_str(), "write 1 to 122 letters"),
         ("name = \"é\"", "\"_\", \"-\" and \".\""),
         ("hide = 1", "true or false"),
-        ("description = []", "text in quotes"),
+        ("description = []", "a string in quotes"),
         ("arguments = []", "{ name = value }"),
-        ("arguments = { at = 2026-01-01 }", "has a date"),
+        ("arguments = { at = 2026-01-01 }", "has a date-time"),
         (
             "arguments = { n = nan }",
-            "a number that JSON does not have",
+            "a number that JSON cannot represent",
         ),
         (
             "arguments = { n = { env = \"s3cret value\" } }",
-            "write its name, not the value",
+            "write the name, not the value",
         ),
     ] {
         let error = tool(text);

@@ -65,7 +65,7 @@ fn a_file_that_others_can_write_is_refused() {
     for mode in [0o664, 0o646, 0o666] {
         let refusal = refusal(&dir.write("toolgate.toml", FINE, mode));
         let words =
-            "lets others write to it, and it decides which programs are started; chmod go-w it";
+            "lets others write to it, and it decides which programs are started; run chmod go-w on it";
         assert_eq!(refusal, format!("is refused: its mode {mode:04o} {words}"));
     }
 }
@@ -187,7 +187,7 @@ fn a_file_with_a_value_is_for_us_alone() {
         dir.write("key", "canary\n", mode);
         let told = read().unwrap_err();
         assert!(
-            told.contains("chmod 600 it") && !told.contains("canary"),
+            told.contains("chmod 600 on it") && !told.contains("canary"),
             "{told}"
         );
     }

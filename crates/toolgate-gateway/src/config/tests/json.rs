@@ -46,9 +46,9 @@ fn the_config_of_a_host() {
     };
     assert_eq!(
         off,
-        "/etc/hosts.json:7:20: server \"off\" is left out: it is disabled"
+        "/etc/hosts.json:7:20: server \"off\" is skipped: it is disabled"
     );
-    assert!(key.contains("secret in clear in this file: \"KEY\" in \"env\""));
+    assert!(key.contains("plaintext secret in this file: \"KEY\" in \"env\""));
     assert!(header.contains("\"X-Key\" in \"headers\"") && config.in_clear);
 }
 
@@ -64,20 +64,20 @@ fn wrong_ones() {
         ),
         (
             "{\"mcpServers\": []}".to_owned(),
-            "1:16: \"mcpServers\" is not an object in braces",
+            "1:16: \"mcpServers\" is not an object",
         ),
         (
             "{\"mcpServers\": {}}".to_owned(),
             "1:16: \"mcpServers\" has no server that can be started; add one",
         ),
-        (server("1"), "1:22: \"a\" is not an object in braces"),
+        (server("1"), "1:22: \"a\" is not an object"),
         (
             server("{}"),
             "1:22: \"a\" has no \"command\"; write \"command\": \"program\"",
         ),
         (
             server("{\"command\": [\"x\"]}"),
-            "1:34: \"command\" of \"a\" is not text in quotes",
+            "1:34: \"command\" of \"a\" is not a string",
         ),
         (
             server("{\"command\": \"\"}"),
@@ -85,23 +85,23 @@ fn wrong_ones() {
         ),
         (
             server("{\"command\": \"x\", \"args\": \"y\"}"),
-            "1:47: \"args\" of \"a\" is not a list of texts",
+            "1:47: \"args\" of \"a\" is not an array of strings",
         ),
         (
             server("{\"command\": \"x\", \"args\": [1]}"),
-            "1:48: \"args\" of \"a\" is not text in quotes",
+            "1:48: \"args\" of \"a\" is not a string",
         ),
         (
             server("{\"command\": \"x\", \"command\": \"y\"}"),
-            "1:50: \"command\" is there twice in \"a\"; keep one of the two",
+            "1:50: \"command\" is set twice in \"a\"; keep one of the two",
         ),
         (
             server("{\"command\": \"x\", \"env\": {\"A\": 1}}"),
-            "1:52: \"A\" in \"env\" of \"a\" is not text in quotes",
+            "1:52: \"A\" in \"env\" of \"a\" is not a string",
         ),
         (
             server("{\"command\": \"x\", \"env\": {\"A\": \"${B}\"}}"),
-            "1:52: \"A\" in \"env\" of \"a\" has \"${\" in it, which is not filled in here; write the value itself",
+            "1:52: \"A\" in \"env\" of \"a\" contains \"${\", but variables are not expanded here; write the value itself",
         ),
         (
             "{\"mcpServers\": {\"a b\": {\"command\": \"x\"},\n\"A-B\": {\"command\": \"x\"}}}"

@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
+        "1:1: unknown key \"x\"; expected one of: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -62,7 +62,7 @@ fn keys() {
     // The first of several errors in the order of the file.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; known here: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
+        "1:1: unknown key \"z\"; expected one of: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
     );
 }
 
@@ -84,59 +84,59 @@ fn syntax() {
 fn types() {
     above(
         "listen = 1",
-        "1:10: \"listen\" is a whole number; write text in quotes",
+        "1:10: \"listen\" is an integer; write a string in quotes",
     );
     above(
         "allowed_hosts = \"x\"",
-        "1:17: \"allowed_hosts\" is text; write a list such as [\"tools.example.com\"]",
+        "1:17: \"allowed_hosts\" is a string; write an array such as [\"tools.example.com\"]",
     );
     above(
         "allowed_origins = [1]",
-        "1:20: \"allowed_origins\" is a whole number; write text in quotes",
+        "1:20: \"allowed_origins\" is an integer; write a string in quotes",
     );
     above(
         "limits = 1",
-        "1:10: \"limits\" is a whole number; write a section that begins with [limits]",
+        "1:10: \"limits\" is an integer; write a section that begins with [limits]",
     );
     above(
         "[limits]\ncalls = \"1\"",
-        "2:9: \"calls\" in [limits] is text; write a whole number from 1 to 1000000",
+        "2:9: \"calls\" in [limits] is a string; write an integer from 1 to 1000000",
     );
     above(
         "[limits]\ncalls = 1.5",
-        "2:9: \"calls\" in [limits] is a number with a point; write a whole number from 1 to 1000000",
+        "2:9: \"calls\" in [limits] is a float; write an integer from 1 to 1000000",
     );
     check(
         "server = 1",
-        "1:10: \"server\" is a whole number; write a section for each server, such as [server.files]",
+        "1:10: \"server\" is an integer; write a section for each server, such as [server.files]",
     );
     check(
         "server.s = []",
-        "1:12: \"s\" in [server] is a list; write a section that begins with [server.s]",
+        "1:12: \"s\" in [server] is an array; write a section that begins with [server.s]",
     );
     check(
         "[server.s]\ncommand = \"npx x\"",
-        "2:11: \"command\" in [server.s] is text; write a list such as [\"program\", \"argument\"]",
+        "2:11: \"command\" in [server.s] is a string; write an array such as [\"program\", \"argument\"]",
     );
     check(
         "[server.s]\ncommand = [\"x\", 1]",
-        "2:17: \"command\" in [server.s] is a whole number; write text in quotes",
+        "2:17: \"command\" in [server.s] is an integer; write a string in quotes",
     );
     server(
         "trust_annotations = \"yes\"",
-        "3:21: \"trust_annotations\" in [server.s] is text; write true or false",
+        "3:21: \"trust_annotations\" in [server.s] is a string; write true or false",
     );
     server(
         "env = [\"A=1\"]",
-        "3:7: \"env\" in [server.s] is a list; write { NAME = \"value\" }",
+        "3:7: \"env\" in [server.s] is an array; write { NAME = \"value\" }",
     );
     server(
         "env = { A = 1 }",
-        "3:13: \"A\" in [server.s.env] is a whole number; write text in quotes, or { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
+        "3:13: \"A\" in [server.s.env] is an integer; write a string in quotes, or { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
     server(
         "env_pass = true",
-        "3:12: \"env_pass\" in [server.s] is true or false; write a list such as [\"NAME\"]",
+        "3:12: \"env_pass\" in [server.s] is a boolean; write an array such as [\"NAME\"]",
     );
     server(
         "[rule]\nthen = \"ask\"",
@@ -152,7 +152,7 @@ fn listening() {
     );
     above(
         "listen = \"0.0.0.0:8665\"",
-        "1:10: listen 0.0.0.0:8665 can be reached from other machines and anybody could call; set token, or required = true in [auth]",
+        "1:10: listen 0.0.0.0:8665 can be reached from other machines, so anyone could call; set token, or required = true in [auth]",
     );
     assert!(
         parse("listen = \"0.0.0.0:8665\"\ntoken = { env = \"T\" }\n[server.s]\ncommand = [\"x\"]")
@@ -160,12 +160,12 @@ fn listening() {
     );
     above(
         "allowed_hosts = [\"https://a.example.com\"]",
-        "1:18: \"https://a.example.com\" is no host name; write it as it stands in a browser, such as \"tools.example.com\" or \
+        "1:18: \"https://a.example.com\" is not a host name; write it as a browser shows it, such as \"tools.example.com\" or \
          \"tools.example.com:8665\"",
     );
     above(
         "allowed_origins = [\"*\"]",
-        "1:20: \"*\" is no origin; write scheme and host without a path, such as \"https://app.example.com\"",
+        "1:20: \"*\" is not an origin; write scheme and host without a path, such as \"https://app.example.com\"",
     );
 }
 
@@ -173,11 +173,11 @@ fn listening() {
 fn tokens() {
     above(
         "token = \"hunter2hunter2hunter2\"",
-        "1:9: \"token\" would keep the token in clear in this file; write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
+        "1:9: \"token\" would store the token in plaintext in this file; write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
     above(
         "token = { env = \"a-b c\" }",
-        "1:17: \"env\" is no name of an environment variable; write its name, not the value",
+        "1:17: \"env\" is not a valid name of an environment variable; write the name, not the value",
     );
     above(
         "token = { env = \"T\", file = \"t\" }",
@@ -185,7 +185,7 @@ fn tokens() {
     );
     above(
         "token = { file = \"~/t\" }",
-        "1:18: \"file\" begins with ~, which only a shell understands; write the whole path",
+        "1:18: \"file\" begins with ~, which only a shell expands; write the absolute path",
     );
 }
 
@@ -193,11 +193,11 @@ fn tokens() {
 fn limits() {
     above(
         "[limits]\ncall_seconds = 0",
-        "2:16: \"call_seconds\" in [limits] is 0; write a whole number from 1 to 86400",
+        "2:16: \"call_seconds\" in [limits] is 0; write an integer from 1 to 86400",
     );
     above(
         "[limits]\ncall_seconds = -1",
-        "2:16: \"call_seconds\" in [limits] is -1; write a whole number from 1 to 86400",
+        "2:16: \"call_seconds\" in [limits] is -1; write an integer from 1 to 86400",
     );
     above(
         "[limits]\ncall_max_seconds = 30",
@@ -205,15 +205,15 @@ fn limits() {
     );
     above(
         "[limits]\nmemory_bytes = 8388607",
-        "2:16: \"memory_bytes\" in [limits] is 8388607; write a whole number from 8388608 to 1099511627776",
+        "2:16: \"memory_bytes\" in [limits] is 8388607; write an integer from 8388608 to 1099511627776",
     );
     above(
         "[limits]\nmemory_bytes = 67108864",
-        "2:16: memory_bytes is 67108864, and two messages of the longest take 233417728; raise memory_bytes, or lower line_bytes, body_bytes or elements",
+        "2:16: memory_bytes is 67108864, but two messages of the maximum size need 233417728; raise memory_bytes, or lower line_bytes, body_bytes or elements",
     );
     above(
         "[limits]\nrate = \"60/minute\"",
-        "2:8: rate \"60/minute\" is not understood; write a count, \"/\" and s, min or h, such as \"30/min\"",
+        "2:8: rate \"60/minute\" is invalid; write a count, \"/\" and s, min or h, such as \"30/min\"",
     );
     above(
         "[limits]\nrate = \"0/s\"",
@@ -230,7 +230,7 @@ fn cleaning() {
         ),
         (
             "secrets = true",
-            "11: \"secrets\" in [server.s] is true or false; write \"redact\" or \"warn\" or \"off\"",
+            "11: \"secrets\" in [server.s] is a boolean; write \"redact\" or \"warn\" or \"off\"",
         ),
         (
             "leaks = \"allow\"",
@@ -254,19 +254,19 @@ fn cleaning() {
         ),
         (
             "links = [\"HTTPS\"]",
-            "10: \"links\" in [server.s] has \"HTTPS\", which is no scheme; write one such as \"https\"",
+            "10: \"links\" in [server.s] contains \"HTTPS\", which is not a URI scheme; write one such as \"https\"",
         ),
         (
             "links = [\"https:\"]",
-            "10: \"links\" in [server.s] has \"https:\", which is no scheme; write one such as \"https\"",
+            "10: \"links\" in [server.s] contains \"https:\", which is not a URI scheme; write one such as \"https\"",
         ),
         (
             "links = [\"\"]",
-            "10: \"links\" in [server.s] has \"\", which is no scheme; write one such as \"https\"",
+            "10: \"links\" in [server.s] contains \"\", which is not a URI scheme; write one such as \"https\"",
         ),
         (
             "links = [1]",
-            "10: \"links\" in [server.s] is a whole number; write text in quotes",
+            "10: \"links\" in [server.s] is an integer; write a string in quotes",
         ),
         (
             "error_text = \"none\"",
@@ -274,14 +274,14 @@ fn cleaning() {
         ),
         (
             "mark_foreign = \"on\"",
-            "16: \"mark_foreign\" in [server.s] is text; write true or false",
+            "16: \"mark_foreign\" in [server.s] is a string; write true or false",
         ),
     ] {
         server(line, &format!("3:{wrong}"));
     }
     above(
         "[limits]\nmedia_bytes = 1000",
-        "2:15: \"media_bytes\" in [limits] is 1000; write a whole number from 1024 to 1073741824",
+        "2:15: \"media_bytes\" in [limits] is 1000; write an integer from 1024 to 1073741824",
     );
 }
 
@@ -289,7 +289,7 @@ fn cleaning() {
 fn servers() {
     check(
         "",
-        "1:1: there is no server; add [server.NAME] with command = [\"program\", \"argument\"]",
+        "1:1: no server is configured; add [server.NAME] with command = [\"program\", \"argument\"]",
     );
     check(
         "[server.My_Files]\n",
@@ -309,11 +309,11 @@ fn servers() {
     );
     check(
         "[server.s]\ncommand = [\"\"]",
-        "2:11: \"command\" in [server.s] begins with an empty word; the first word is the program",
+        "2:11: \"command\" in [server.s] begins with an empty string; the first element is the program",
     );
     check(
         "[server.s]\ncommand = [\"~/x\"]",
-        "2:11: \"command\" in [server.s] begins with ~, which only a shell understands; write the whole path",
+        "2:11: \"command\" in [server.s] begins with ~, which only a shell expands; write the absolute path",
     );
     check(
         "[server.s]\nurl = \"ftp://x\"",
@@ -321,39 +321,39 @@ fn servers() {
     );
     check(
         "[server.s]\nurl = \"http://a.test/\"",
-        "2:7: \"url\" in [server.s] cannot be used: http:// reaches only this machine, because everybody on the way could read and change it; write url = \"https://mcp.example.com/mcp\"",
+        "2:7: \"url\" in [server.s] cannot be used: http:// is allowed only for this machine, because anyone on the network path could read and change the traffic; write url = \"https://mcp.example.com/mcp\"",
     );
     check(
         "[server.s]\nurl = \"https://x\"\ncwd = \"y\"",
-        "3:7: \"cwd\" in [server.s] is for a server that is started here, and this one has a url; keep one of the two",
+        "3:7: \"cwd\" in [server.s] is only valid for a server that the gateway starts, but this one has a url; keep one of the two",
     );
     check(
         "[server.s]\nurl = \"https://x\"\ncommand = [\"y\"]",
-        "3:11: \"command\" in [server.s] is for a server that is started here, and this one has a url; keep one of the two",
+        "3:11: \"command\" in [server.s] is only valid for a server that the gateway starts, but this one has a url; keep one of the two",
     );
     check(
         "[server.s]\ncommand = [\"y\"]\nheaders = { A = \"b\" }",
-        "3:11: \"headers\" in [server.s] is for a server with a url; write url = \"https://mcp.example.com/mcp\"",
+        "3:11: \"headers\" in [server.s] is only valid for a server with a url; write url = \"https://mcp.example.com/mcp\"",
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { Host = \"b\" }",
-        "3:13: the header \"Host\" cannot be sent along: the protocol itself sets this header",
+        "3:13: the header \"Host\" cannot be sent: the protocol itself sets this header",
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { A = \"b\", a = { env = \"B\" } }",
-        "3:22: \"a\" is there twice; keep one of the two",
+        "3:22: \"a\" is set twice; keep one of the two",
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { a = { env = \"B C\" } }",
-        "3:25: \"env\" is no name of an environment variable; write its name, not the value",
+        "3:25: \"env\" is not a valid name of an environment variable; write the name, not the value",
     );
     server(
         "cwd = \"\"",
-        "3:7: \"cwd\" in [server.s] is empty; write a path or leave it out",
+        "3:7: \"cwd\" in [server.s] is empty; write a path or remove the key",
     );
     server(
         "cwd = \"a\\u0000\"",
-        "3:7: \"cwd\" in [server.s] has a NUL in it; take it out",
+        "3:7: \"cwd\" in [server.s] contains a NUL character; remove it",
     );
     server(
         "prefix = \"a_b\"",
@@ -361,7 +361,7 @@ fn servers() {
     );
     server(
         "prefix = \"\"\n[server.t]\ncommand = [\"x\"]",
-        "1:9: [server.s] has an empty prefix, which only the only server may have; take it out",
+        "1:9: [server.s] has an empty prefix, which is only allowed for a single server; remove it",
     );
     server(
         "[server.t]\ncommand = [\"x\"]\nprefix = \"s\"",
@@ -369,7 +369,7 @@ fn servers() {
     );
     server(
         "call_seconds = 901",
-        "3:16: \"call_seconds\" in [server.s] is 901; write a whole number from 1 to 900",
+        "3:16: \"call_seconds\" in [server.s] is 901; write an integer from 1 to 900",
     );
     server(
         "output = \"of\"",
@@ -385,15 +385,15 @@ fn servers() {
     );
     server(
         "audit_results = 1",
-        "3:17: \"audit_results\" in [server.s] is a whole number; write \"digest\" or \"redacted\"",
+        "3:17: \"audit_results\" in [server.s] is an integer; write \"digest\" or \"redacted\"",
     );
     server(
         "sampling = \"on\"",
-        "3:12: \"sampling\" in [server.s] is \"on\"; write \"off\", \"ask\", or how often, such as \"20/h\"",
+        "3:12: \"sampling\" in [server.s] is \"on\"; write \"off\", \"ask\", or a rate such as \"20/h\"",
     );
     server(
         "sampling_tokens = 0",
-        "3:19: \"sampling_tokens\" in [server.s] is 0; write a whole number from 1 to 1000000",
+        "3:19: \"sampling_tokens\" in [server.s] is 0; write an integer from 1 to 1000000",
     );
     server(
         "forms = \"deny\"",
@@ -401,25 +401,25 @@ fn servers() {
     );
     server(
         "pages = true",
-        "3:9: \"pages\" in [server.s] is true or false; write \"check\" or \"off\"",
+        "3:9: \"pages\" in [server.s] is a boolean; write \"check\" or \"off\"",
     );
     server(
         "roots = \"off\"",
-        "3:9: \"roots\" in [server.s] is text; write true or false",
+        "3:9: \"roots\" in [server.s] is a string; write true or false",
     );
     server(
         "unknown_arguments = true",
-        "3:21: \"unknown_arguments\" in [server.s] is true or false; write \"refuse\" or \"allow\"",
+        "3:21: \"unknown_arguments\" in [server.s] is a boolean; write \"refuse\" or \"allow\"",
     );
     server(
         "required_with_default = false",
-        "3:25: \"required_with_default\" in [server.s] is true or false; write \"optional\" or \"required\"",
+        "3:25: \"required_with_default\" in [server.s] is a boolean; write \"optional\" or \"required\"",
     );
 }
 
 #[test]
 fn environments() {
-    let no = "is no name of an environment variable; write one name of letters, digits and _";
+    let no = "is not a valid name of an environment variable; write letters, digits and _";
     server("env = { \"A=B\" = \"\" }", &format!("3:9: \"A=B\" {no}"));
     server("env_pass = [\"AWS_*\"]", &format!("3:13: \"AWS_*\" {no}"));
     server(
@@ -440,15 +440,15 @@ fn rules() {
     );
     rule(
         "tools = []",
-        "4:9: \"tools\" in [[rule]] is empty, so the rule says nothing; write [\"*\"] for every tool",
+        "4:9: \"tools\" in [[rule]] is empty, so the rule matches nothing; write [\"*\"] for every tool",
     );
     rule(
         "tools = [\"s\"]",
-        "4:10: glob \"s\" fits no tool, because tools are named server.tool; write \"s.*\"",
+        "4:10: glob \"s\" matches no tool, because tools are named server.tool; write \"s.*\"",
     );
     rule(
         "tools = [\"s.[ab]\"]",
-        "4:10: glob \"s.[ab]\" has '[', but only * and ? are special here; write two globs instead",
+        "4:10: glob \"s.[ab]\" contains '[', but only * and ? are supported; write several globs instead",
     );
     rule(
         "tools = [\"\"]",
@@ -456,11 +456,11 @@ fn rules() {
     );
     rule(
         "tools = [\"s.a b\"]",
-        "4:10: glob \"s.a b\" has a blank in it; write ? where a name has one",
+        "4:10: glob \"s.a b\" contains whitespace or a control character; write ? in its place",
     );
     rule(
         "tools = [\"S.*\"]",
-        "4:10: glob \"S.*\" speaks of a server \"S\" that is not configured; did you mean \"s\"?",
+        "4:10: glob \"S.*\" names the server \"S\", which is not configured; did you mean \"s\"?",
     );
     let all = "tools = [\"*\"]\n";
     rule(
@@ -469,7 +469,7 @@ fn rules() {
     );
     rule(
         &format!("{all}then = \"ask\"\ncallers = []"),
-        "6:11: \"callers\" in [[rule]] is empty; leave it out for every caller",
+        "6:11: \"callers\" in [[rule]] is empty; remove it to match every caller",
     );
     let caller = |name: &str, error: &str| {
         let text = format!("{all}then = \"deny\"\ncallers = [\"*\", \"{name}\"]");
@@ -481,36 +481,36 @@ fn rules() {
     );
     caller(
         "corp:alice",
-        "\"corp:alice\": \"corp\" is neither \"key\" nor an [auth.issuer] of this config; known here: key",
+        "\"corp:alice\": \"corp\" is neither \"key\" nor an [auth.issuer] of this config; expected one of: key",
     );
     caller(
         "corp:al@example.com",
-        "\"corp:al@example.com\": \"corp\" is neither \"key\" nor an [auth.issuer] of this config; known here: key",
+        "\"corp:al@example.com\": \"corp\" is neither \"key\" nor an [auth.issuer] of this config; expected one of: key",
     );
     caller(
         "ci",
-        "\"ci\"; one with a key is named \"key:ci\", and others such as \"anonymous@http\"",
+        "\"ci\"; a caller with an API key is named \"key:ci\", others for example \"anonymous@http\"",
     );
     caller("token@htp", "\"token@htp\"; did you mean \"token@http\"?");
     rule(
         &format!("{all}then = \"ask\"\nexcept = [\"t.*\"]"),
-        "6:11: glob \"t.*\" speaks of a server \"t\" that is not configured; known here: s",
+        "6:11: glob \"t.*\" names the server \"t\", which is not configured; expected one of: s",
     );
     rule(
         &format!("{all}then = \"ask\"\nrate = \"9\""),
-        "6:8: rate \"9\" is not understood; write a count, \"/\" and s, min or h, such as \"30/min\"",
+        "6:8: rate \"9\" is invalid; write a count, \"/\" and s, min or h, such as \"30/min\"",
     );
     rule(
         &format!("{all}then = \"ask\"\nwhen = 'arg.a'"),
-        "6:8: \"when\" in [[rule]] is wrong: column 1: unknown name arg; do you mean args?",
+        "6:8: \"when\" in [[rule]] is invalid: column 1: unknown name arg; do you mean args?",
     );
     rule(
         &format!("{all}then = \"ask\"\nwhen = 7"),
-        "6:8: \"when\" in [[rule]] is a whole number; write text in quotes",
+        "6:8: \"when\" in [[rule]] is an integer; write a string in quotes",
     );
     rule(
         &format!("{all}then = \"ask\"\nwhen = \"true{}\"", " ".repeat(4093)),
-        "6:8: \"when\" in [[rule]] is wrong: the condition has 4097 bytes; 4096 are allowed",
+        "6:8: \"when\" in [[rule]] is invalid: the condition has 4097 bytes; 4096 are allowed",
     );
 }
 
@@ -523,11 +523,11 @@ fn search() {
     );
     search(
         "results = 51",
-        "4:11: \"results\" in [search] is 51; write a whole number from 1 to 50",
+        "4:11: \"results\" in [search] is 51; write an integer from 1 to 50",
     );
     search(
         "bytes = 1",
-        "4:9: \"bytes\" in [search] is 1; write a whole number from 1024 to 1073741824",
+        "4:9: \"bytes\" in [search] is 1; write an integer from 1024 to 1073741824",
     );
     search(
         "[[search.direct]]\ncallers = [\"a\"]",
@@ -539,15 +539,15 @@ fn search() {
     );
     search(
         "[[search.direct]]\ntools = [\"t.*\"]",
-        "5:10: glob \"t.*\" speaks of a server \"t\" that is not configured; known here: s",
+        "5:10: glob \"t.*\" names the server \"t\", which is not configured; expected one of: s",
     );
     rule(
         "tools = [\"toolgate.*\"]\nthen = \"deny\"",
-        "4:10: glob \"toolgate.*\" speaks of a server \"toolgate\" that is not configured; known here: s",
+        "4:10: glob \"toolgate.*\" names the server \"toolgate\", which is not configured; expected one of: s",
     );
     check(
         "[server.toolgate]\ncommand = [\"x\"]\n[search]\n",
-        "3:1: [search] and [server.toolgate] cannot stand together: rules name the tools of [search] toolgate.*; give the server another name",
+        "3:1: [search] and [server.toolgate] conflict: rules name the tools of [search] toolgate.*; give the server another name",
     );
 }
 
@@ -557,7 +557,7 @@ fn no_secret_stands_in_clear() {
     let token = format!("ghp_{}", "a4Gs".repeat(9));
     let child = |line: &str| format!("[server.s]\ncommand = [\"x\"]\n{line}");
     let far = |line: &str| format!("[server.s]\nurl = \"https://a.test/\"\n{line}");
-    let write = "write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }; if it is no secret, { danger_clear = \"…\" }";
+    let write = "write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }; if it is not a secret, write { danger_clear = \"…\" }";
     for (text, place) in [
         (
             child("env = { API_KEY = \"canary\" }"),
@@ -583,14 +583,14 @@ fn no_secret_stands_in_clear() {
         let told = parse(&text).unwrap_err();
         assert_eq!(
             told,
-            format!("toolgate.toml:{place}, and would be in clear in this file; {write}")
+            format!("toolgate.toml:{place}, and would be in plaintext in this file; {write}")
         );
     }
     let command = |words: &str| format!("[server.s]\ncommand = [\"x\", {words}]");
     for (text, part) in [
         (
             command("\"--api-key=canary\""),
-            "2:17: \"command\" in [server.s] has a word that has the name",
+            "2:17: \"command\" in [server.s] has an argument that has the name",
         ),
         (
             command("\"--token\", \"canary\""),
@@ -598,7 +598,7 @@ fn no_secret_stands_in_clear() {
         ),
         (
             "[server.s]\nurl = \"https://a.test/?key=canary\"".to_owned(),
-            "2:7: \"url\" in [server.s] has a query in which \"key\" has the name",
+            "2:7: \"url\" in [server.s] has a query parameter \"key\" that has the name",
         ),
         (
             child("tools.a.arguments = { api_key = \"canary\" }"),
@@ -606,23 +606,23 @@ fn no_secret_stands_in_clear() {
         ),
         (
             "token = \"canary\"\n[server.s]\ncommand = [\"x\"]".to_owned(),
-            "would keep the token in clear",
+            "would store the token in plaintext",
         ),
         (
             "token = { danger_clear = \"canary\" }\n[server.s]\ncommand = [\"x\"]".to_owned(),
-            "would keep the token in clear",
+            "would store the token in plaintext",
         ),
         (
             child("env = { API_KEY = { env = \"canary canary\" } }"),
-            "is no name of an environment variable",
+            "is not a valid name of an environment variable",
         ),
         (
             child("env = { API_KEY = { keyring = \"-canary\" } }"),
-            "is no name in a keyring",
+            "is not a valid name of a keyring entry",
         ),
         (
             far("client_id = \"a\"\nclient_secret = \"canary\""),
-            "would keep the secret in clear",
+            "would store the secret in plaintext",
         ),
         (
             child("env = { API_KEY = { vault = \"canary\" } }"),

@@ -31,7 +31,7 @@ fn each_command_says_what_it_did_or_why_not() {
     assert_eq!((settled.len(), settled[4].len()), (5, 12), "{settled:?}");
     assert_eq!(
         gate.cli(&["pins", "diff", "s.look"]),
-        "tool s.look: as it was accepted\n"
+        "tool s.look: unchanged since it was accepted\n"
     );
     for (args, why) in [
         (
