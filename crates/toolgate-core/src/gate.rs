@@ -355,7 +355,11 @@ async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
     if now.any(|now| is(now) && now.withheld.is_none()) {
         return Ok(());
     }
-    call.trail.add("confirm", "refuse", "the definition changed after the approval");
+    call.trail.add(
+        "confirm",
+        "refuse",
+        "the definition changed after the approval",
+    );
     let text = "refused: the definition changed after a person approved the call; call it again";
     Err(Error::new(Kind::Refused(Refusal::Person), text))
 }

@@ -32,10 +32,7 @@ pub struct Resolved {
 
 impl Pipeline {
     /// Starts an empty pipeline.
-    #[expect(
-        clippy::new_ret_no_self,
-        reason = "returns a pipeline builder"
-    )]
+    #[expect(clippy::new_ret_no_self, reason = "returns a pipeline builder")]
     pub fn new() -> Unresolved {
         Unresolved { layers: Vec::new() }
     }

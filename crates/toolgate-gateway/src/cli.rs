@@ -393,9 +393,9 @@ impl Cli {
             Some(_) if cli.serve != Serve::default() => conflict(
                 "--listen and --stdio must follow the command, as in: toolgate serve --stdio",
             ),
-            Some(Command::Run(_) | Command::DemoServer) if cli.config.is_some() => {
-                conflict("--config cannot be used with this command, which serves one server without a config")
-            }
+            Some(Command::Run(_) | Command::DemoServer) if cli.config.is_some() => conflict(
+                "--config cannot be used with this command, which serves one server without a config",
+            ),
             _ => Ok(cli),
         }
     }
@@ -410,7 +410,8 @@ impl Cli {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a duration; write a number and s, m, h or d, such as 7d");
+    let wrong =
+        || format!("{text:?} is not a duration; write a number and s, m, h or d, such as 7d");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,

@@ -61,7 +61,9 @@ fn ready(socket: &UnixStream) -> io::Result<()> {
     match first {
         Some((Event::Ready { version: VERSION }, _)) => Ok(()),
         Some(_) => Err(not_ready("its version differs; restart the gateway")),
-        None => Err(not_ready("it exited at once; its standard error contains the reason")),
+        None => Err(not_ready(
+            "it exited at once; its standard error contains the reason",
+        )),
     }
 }
 

@@ -47,7 +47,9 @@ pub(crate) fn put_string(out: &mut String, text: &str) {
 
 fn put(out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
     if depth > DEEPEST {
-        return Err(Error::entry("a field is nested too deeply; record it as text"));
+        return Err(Error::entry(
+            "a field is nested too deeply; record it as text",
+        ));
     }
     match value {
         Value::Null => return Err(Error::entry("a field is null; leave it out")),

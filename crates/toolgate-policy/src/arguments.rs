@@ -196,9 +196,9 @@ impl Rule for Arguments {
             Ok(Checked::Soon(found)) => Decision::Later(Box::pin(async move {
                 match found.await {
                     Ok(found) => verdict(of, found),
-                    Err(why) => {
-                        Verdict::Refuse(refused(format!("the arguments are too complex to validate: {why}")))
-                    }
+                    Err(why) => Verdict::Refuse(refused(format!(
+                        "the arguments are too complex to validate: {why}"
+                    ))),
                 }
             })),
         }

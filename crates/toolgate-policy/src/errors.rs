@@ -58,7 +58,9 @@ impl Errors {
         }
         let what = match error.kind() {
             Kind::Answered(code) => format!("answered with the error {code}"),
-            Kind::Unsupported(_) => "needs a capability that this client did not declare".to_owned(),
+            Kind::Unsupported(_) => {
+                "needs a capability that this client did not declare".to_owned()
+            }
             Kind::BadAnswer => {
                 "sent an invalid response; the call may have taken effect".to_owned()
             }

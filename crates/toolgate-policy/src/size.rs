@@ -180,7 +180,11 @@ impl Size {
                     AskKind::Approve(_) | AskKind::Roots => 0,
                 }
         });
-        limit(all.sum(), self.questions, "the input requests of the server")
+        limit(
+            all.sum(),
+            self.questions,
+            "the input requests of the server",
+        )
     }
 }
 

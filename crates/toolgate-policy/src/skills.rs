@@ -167,7 +167,10 @@ mod tests {
         for (part, word) in [
             (json!({"uri": URI, "text": longer}), "size"),
             (json!({"uri": URI, "text": other}), "digest"),
-            (json!({"uri": "skill://pdf/b", "text": TEXT}), "another file"),
+            (
+                json!({"uri": "skill://pdf/b", "text": TEXT}),
+                "another file",
+            ),
             (json!({"uri": URI}), "neither"),
         ] {
             assert!(of(part).unwrap_err().contains(word), "{word}");

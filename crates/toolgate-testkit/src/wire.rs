@@ -56,7 +56,9 @@ impl Wire {
     pub(crate) async fn next(&mut self) -> Option<String> {
         let mut line = String::new();
         let read = tokio::time::timeout(HANG, self.from.read_line(&mut line)).await;
-        let read = read.expect("no line arrived in time").expect("the stream can be read");
+        let read = read
+            .expect("no line arrived in time")
+            .expect("the stream can be read");
         if read == 0 {
             return None;
         }

@@ -71,7 +71,8 @@ pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
         outcome = state.at_the_end().map(|()| End::Fine);
         if outcome.is_ok() && torn && !excused {
             place.1 = line;
-            outcome = Err("a write was cut short by a crash; the next start sets it aside".to_owned());
+            outcome =
+                Err("a write was cut short by a crash; the next start sets it aside".to_owned());
         }
     }
     state.chain.open = state.open.len();
@@ -141,7 +142,9 @@ impl State<'_> {
             if last && !whole && lines.size - lines.at <= LONGEST_TEAR {
                 return Ok(End::Torn);
             }
-            let text = line.strip_suffix(b"\n").ok_or("the line has no newline at its end")?;
+            let text = line
+                .strip_suffix(b"\n")
+                .ok_or("the line has no newline at its end")?;
             self.record(text)?;
             self.digest.update(&line);
             self.bytes += line.len() as u64;
@@ -175,7 +178,10 @@ impl State<'_> {
         self.end.add(event, &record, seq == self.start);
         match self.heads.get(&seq) {
             Some(head) if *head != hash => {
-                return Err("a checkpoint in a mirror covers another record here: the chain was rewritten".to_owned());
+                return Err(
+                    "a checkpoint in a mirror covers another record here: the chain was rewritten"
+                        .to_owned(),
+                );
             }
             Some(_) => self.chain.kept = seq,
             None => {}

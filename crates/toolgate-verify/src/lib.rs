@@ -188,7 +188,9 @@ fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
 fn doubts(chain: &Chain, against: &Against) -> Vec<String> {
     let mut doubts = Vec::new();
     if against.keys.is_empty() {
-        doubts.push("there is no public key to verify the signatures with; pass one with --key".to_owned());
+        doubts.push(
+            "there is no public key to verify the signatures with; pass one with --key".to_owned(),
+        );
     }
     if chain.unbounded {
         doubts.push(format!(

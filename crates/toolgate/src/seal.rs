@@ -200,10 +200,7 @@ impl Seal {
 
 fn read(keys: &[[u8; 32]]) -> Result<Arc<[Key]>, Error> {
     if keys.is_empty() {
-        return Err(Error::new(
-            Kind::Bug,
-            "no key is configured to seal state",
-        ));
+        return Err(Error::new(Kind::Bug, "no key is configured to seal state"));
     }
     keys.iter().map(Key::new).collect()
 }

@@ -85,10 +85,13 @@ impl<'a> Pending<'a> {
             AuthError::new(AuthErrorKind::Unsupported, words)
         };
         let endpoint = server.authorization.as_ref();
-        let endpoint = endpoint.ok_or_else(|| no("has no authorization_endpoint, where a user signs in"))?;
-        reach
-            .takes_scheme(endpoint)
-            .map_err(|why| no(&format!("has an authorization_endpoint that is not opened: {why}")))?;
+        let endpoint =
+            endpoint.ok_or_else(|| no("has no authorization_endpoint, where a user signs in"))?;
+        reach.takes_scheme(endpoint).map_err(|why| {
+            no(&format!(
+                "has an authorization_endpoint that is not opened: {why}"
+            ))
+        })?;
         let challenge = self.verifier.challenge();
         let scope = scopes.to_string();
         let mut pairs = vec![
@@ -114,7 +117,9 @@ impl<'a> Pending<'a> {
             .into_iter()
             .any(|(key, _)| key == "scope" || pairs.iter().any(|(ours, _)| *ours == key))
         {
-            return Err(no("has an authorization_endpoint whose query sets parameters that only the client may set"));
+            return Err(no(
+                "has an authorization_endpoint whose query sets parameters that only the client may set",
+            ));
         }
         endpoint
             .with_query(pairs)
@@ -138,7 +143,10 @@ impl<'a> Pending<'a> {
             }
         };
         if !get("state")?.is_some_and(|state| self.state.is(state)) {
-            return Err(unsafe_("the response belongs to another sign-in: its state is wrong; sign in again".to_owned()));
+            return Err(unsafe_(
+                "the response belongs to another sign-in: its state is wrong; sign in again"
+                    .to_owned(),
+            ));
         }
         let issuer = &self.found.server.issuer;
         match get("iss")? {

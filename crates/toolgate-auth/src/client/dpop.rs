@@ -39,7 +39,10 @@ impl Binding {
     /// Restores the stored key, or generates a new one.
     pub(super) fn new(kept: Option<&Secret>) -> Result<Binding, AuthError> {
         let failed = |bad: jose::BadKey| {
-            AuthError::new(AuthErrorKind::Store, format!("the DPoP key cannot be used: {bad}"))
+            AuthError::new(
+                AuthErrorKind::Store,
+                format!("the DPoP key cannot be used: {bad}"),
+            )
         };
         let (key, kept) = match kept {
             Some(kept) => (SigningKey::kept(kept).map_err(failed)?, kept.clone()),

@@ -159,7 +159,10 @@ impl Visit for Waiting {
                 Ok(query) => Ok(query),
                 Err(_) => Err(AuthError::new(
                     AuthErrorKind::NeedsSignIn,
-                    format!("the sign-in was not completed within {:?}; try again", self.browser.wait),
+                    format!(
+                        "the sign-in was not completed within {:?}; try again",
+                        self.browser.wait
+                    ),
                 )),
             }
         })
@@ -215,7 +218,10 @@ async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Opt
         matches!((sent, state), (Some((_, sent)), Some(state)) if state.is(&sent))
     });
     let page = match ours {
-        Some(_) => ("200 OK", "The response to the sign-in has arrived. You can close this page."),
+        Some(_) => (
+            "200 OK",
+            "The response to the sign-in has arrived. You can close this page.",
+        ),
         None => (
             "400 Bad Request",
             "This is not the expected response to the sign-in.",

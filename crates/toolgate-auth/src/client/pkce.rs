@@ -38,8 +38,12 @@ fn challenge(verifier: &str) -> String {
 pub(super) fn random() -> Result<String, AuthError> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled
-        .map_err(|_| AuthError::new(AuthErrorKind::Store, "the system provides no random numbers"))?;
+    filled.map_err(|_| {
+        AuthError::new(
+            AuthErrorKind::Store,
+            "the system provides no random numbers",
+        )
+    })?;
     Ok(jose::encode(bytes))
 }
 

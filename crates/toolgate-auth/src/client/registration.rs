@@ -232,7 +232,10 @@ impl Identity {
             return Err(AuthError::new(AuthErrorKind::Refused, words));
         }
         let malformed = |what: &str| {
-            let words = format!("{}: the registration response has {what}", endpoint.origin());
+            let words = format!(
+                "{}: the registration response has {what}",
+                endpoint.origin()
+            );
             AuthError::new(AuthErrorKind::Unreachable, words)
         };
         let id = text("client_id").filter(|id| !id.is_empty() && id.len() <= 2048);

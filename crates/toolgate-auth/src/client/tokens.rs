@@ -92,7 +92,9 @@ fn token(json: &Json, key: &str) -> Result<Option<Secret>, &'static str> {
     let Some(text) = json.get(key).filter(|value| !value.is_null()) else {
         return Ok(None);
     };
-    let text = text.string().ok_or("a token in its response is not a string")?;
+    let text = text
+        .string()
+        .ok_or("a token in its response is not a string")?;
     if text.is_empty() || text.len() > TOKEN || !text.bytes().all(|b| b.is_ascii_graphic()) {
         return Err("a token in its response cannot be sent in a header");
     }

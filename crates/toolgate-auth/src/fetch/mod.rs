@@ -240,7 +240,9 @@ impl Fetcher {
             let refused =
                 |words: &str| FetchError::new(&request.url, FetchErrorKind::Redirect, words);
             if !bare {
-                return Err(refused("it redirects a request that has a body or credentials"));
+                return Err(refused(
+                    "it redirects a request that has a body or credentials",
+                ));
             }
             let to = to.to_str().ok().and_then(|to| request.url.follow(to).ok());
             let to = to.ok_or_else(|| refused("it redirects to an invalid URL"))?;
@@ -287,7 +289,11 @@ impl Fetcher {
         *out.headers_mut() = request.headers.clone();
         let host = HeaderValue::from_str(url.authority());
         let host = host.map_err(|_| {
-            FetchError::new(url, FetchErrorKind::Refused, "its host cannot be sent in a header in a header")
+            FetchError::new(
+                url,
+                FetchErrorKind::Refused,
+                "its host cannot be sent in a header in a header",
+            )
         })?;
         out.headers_mut().insert(header::HOST, host);
         let answer = async {

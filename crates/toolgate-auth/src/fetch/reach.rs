@@ -88,9 +88,9 @@ impl Reach {
             Kind::Private if self.private => Ok(()),
             Kind::Special if self.special => Ok(()),
             Kind::Loopback => Err("it is on this machine, but the server that names it is not"),
-            Kind::Private => Err(
-                "it is in a private network, which the configuration does not permit",
-            ),
+            Kind::Private => {
+                Err("it is in a private network, which the configuration does not permit")
+            }
             Kind::Special => Err("it is not a public unicast address"),
         }
     }

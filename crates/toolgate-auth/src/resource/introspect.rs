@@ -186,7 +186,9 @@ impl Asked {
 async fn said(request: Request, source: &Source) -> (Word, bool) {
     let url = request.url.clone();
     let no = |error: FetchError, pauses: bool| {
-        source.trouble.is(format!("token introspection failed: {error}"));
+        source
+            .trouble
+            .is(format!("token introspection failed: {error}"));
         (Err(NoWord::Away), pauses)
     };
     let malformed = |words: &str| FetchError::new(&url, FetchErrorKind::Malformed, words);

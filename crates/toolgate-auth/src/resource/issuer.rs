@@ -277,7 +277,9 @@ impl Opened {
             NoWord::Busy => Why::Unavailable("too many introspections of the issuer are running"),
         })?;
         if said.get("active").and_then(|active| active.bool()) != Some(true) {
-            return Err(Why::Invalid("the issuer reports that the token is not active"));
+            return Err(Why::Invalid(
+                "the issuer reports that the token is not active",
+            ));
         }
         let other = |iss: Json| iss.string().as_deref() != Some(self.url());
         if said.get("iss").is_some_and(other) {

@@ -136,9 +136,7 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
         Some(cnf) => {
             let key = cnf.get("jkt").and_then(|jkt| jkt.string());
             // Another binding, such as mTLS, cannot be verified here; the token must not count as unbound.
-            Some(key.ok_or(Why::Invalid(
-                "the token is bound in an unsupported way",
-            ))?)
+            Some(key.ok_or(Why::Invalid("the token is bound in an unsupported way"))?)
         }
     };
     Ok(Claims {

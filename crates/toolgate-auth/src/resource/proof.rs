@@ -116,7 +116,9 @@ impl Proofs {
         }
         let mut shown = request.headers.get_all("dpop").iter();
         let (Some(proof), None) = (shown.next(), shown.next()) else {
-            return Err(Why::Proof("the request does not have exactly one DPoP proof"));
+            return Err(Why::Proof(
+                "the request does not have exactly one DPoP proof",
+            ));
         };
         let proof = proof
             .to_str()
@@ -146,7 +148,9 @@ impl Proofs {
         let made = proof.payload().get("iat").and_then(|iat| iat.u64());
         let made = made.ok_or(Why::Proof("the proof has no iat"))?;
         if made.abs_diff(now) > FRESH {
-            return Err(Why::Proof("the proof is too old, or its iat is in the future"));
+            return Err(Why::Proof(
+                "the proof is too old, or its iat is in the future",
+            ));
         }
         self.check_nonce(text("nonce"), now)?;
         let id = text("jti").filter(|id| !id.is_empty());

@@ -817,7 +817,10 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
     let stolen = mallory
         .shown(&server, &mallory.header(), &mallory.payload("m"))
         .await;
-    assert_eq!(stolen.unwrap_err().why(), "the proof is signed with another key");
+    assert_eq!(
+        stolen.unwrap_err().why(),
+        "the proof is signed with another key"
+    );
     // A bound token needs a proof, and a proof does not bind an unbound token.
     assert!(admit(&server, &proof.token).await.is_err());
     let free = world.es.token(&World::header(), &world.payload());

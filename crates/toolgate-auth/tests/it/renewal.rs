@@ -193,7 +193,9 @@ async fn no_secret_goes_to_a_place_that_nobody_named() {
     let error = world.call(&login, "tools/list").await.unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Unsupported);
     assert!(
-        error.to_string().contains("client credentials are sent only to"),
+        error
+            .to_string()
+            .contains("client credentials are sent only to"),
         "{error}"
     );
     assert!(world.asked("/token").is_empty());
@@ -272,10 +274,7 @@ async fn a_new_token_that_the_server_refuses_is_not_renewed_at_once() {
     let before = world.paths().len();
     for _ in 0..5 {
         let error = world.call(&login, "tools/list").await.unwrap_err();
-        assert!(
-            error.to_string().contains("rejects the token"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("rejects the token"), "{error}");
     }
     assert_eq!(world.paths().len(), before, "{:?}", world.paths());
     world.twist(|twist| twist.deaf = false);

@@ -142,8 +142,13 @@ fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -
         (None, _) => Failed::Work("no credentials are stored".to_owned()),
         (Some(id), true) => Failed::Work(format!("no credentials are stored for {id}")),
         (Some(id), false) => match At::find(config, Path::new(""), id, caller) {
-            Ok(_) => Failed::Work(format!("no credentials are stored for {}", named(id, caller))),
-            Err(why) => Failed::Usage(format!("{why}; `toolgate logins` lists the stored credentials")),
+            Ok(_) => Failed::Work(format!(
+                "no credentials are stored for {}",
+                named(id, caller)
+            )),
+            Err(why) => Failed::Usage(format!(
+                "{why}; `toolgate logins` lists the stored credentials"
+            )),
         },
     }
 }
@@ -174,7 +179,10 @@ fn words(out: SignedOut) -> String {
             format!("{} does not support revocation: {still}", visible(&issuer))
         }
         SignedOut::Unsaid(issuer, error) => {
-            format!("{} did not revoke them ({error}): {still}", visible(&issuer))
+            format!(
+                "{} did not revoke them ({error}): {still}",
+                visible(&issuer)
+            )
         }
         _ => "there was nothing to revoke".to_owned(),
     }

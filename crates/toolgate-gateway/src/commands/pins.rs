@@ -104,7 +104,11 @@ fn told(pin: &Value) -> String {
     let text = |value: &Value| value.as_str().map(visible_line);
     let word = |key: &str| text(&pin[key]).unwrap_or_default();
     let Some(other) = text(&pin["other"]) else {
-        return format!("{} {}: unchanged since it was accepted\n", word("kind"), word("name"));
+        return format!(
+            "{} {}: unchanged since it was accepted\n",
+            word("kind"),
+            word("name")
+        );
     };
     let mut out = format!(
         "{} {} is {}: {other}\n",

@@ -19,8 +19,7 @@ impl Place<'_> {
             Some(_) => whole(self.data),
             None => {
                 let named = Config::data_in(self.config).map_err(|error| {
-                    let then =
-                        "so the data directory is unknown; pass --data DIR";
+                    let then = "so the data directory is unknown; pass --data DIR";
                     Failed::Usage(format!("{error}; {then}"))
                 })?;
                 whole(named.as_deref())

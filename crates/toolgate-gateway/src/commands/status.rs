@@ -50,7 +50,10 @@ fn text(status: &Value) -> String {
     line("data", &word(&status["data"]));
     line("policy", &word(&status["policy"]["hash"]));
     if let Some(why) = status["policy"]["refused"].as_str() {
-        line("", &format!("a newer config was rejected: {}", visible(why)));
+        line(
+            "",
+            &format!("a newer config was rejected: {}", visible(why)),
+        );
     }
     match record["state"].as_str() {
         Some("written") => line("audit log", "written"),
@@ -63,10 +66,7 @@ fn text(status: &Value) -> String {
     }
     match record["checkpoints"].as_str() {
         None => line("checkpoints", "mirrored"),
-        Some(why) => line(
-            "checkpoints",
-            &format!("NOT MIRRORED: {}", visible(why)),
-        ),
+        Some(why) => line("checkpoints", &format!("NOT MIRRORED: {}", visible(why))),
     }
     let ahead = status["clock_ahead_seconds"].as_u64().unwrap_or_default();
     if ahead >= CLOCK_NOTE_SECONDS {

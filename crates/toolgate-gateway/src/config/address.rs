@@ -67,9 +67,9 @@ impl Address {
         let Some(field) = section.get("url") else {
             let mut keys = KEYS.iter().chain(client::KEYS);
             return match keys.find_map(|key| section.get(key)) {
-                Some(field) => {
-                    Err(field.is(format!("is only valid for a server with a url; write url = {URL}")))
-                }
+                Some(field) => Err(field.is(format!(
+                    "is only valid for a server with a url; write url = {URL}"
+                ))),
                 None => Ok(None),
             };
         };
@@ -133,7 +133,9 @@ impl Address {
                 field.word(&[("server", GrantsOf::Server), ("caller", GrantsOf::Caller)])?;
             let other = match () {
                 () if !self.a_grant_each() => None,
-                () if self.has_authorization() => Some("the Authorization header is the same for all callers"),
+                () if self.has_authorization() => {
+                    Some("the Authorization header is the same for all callers")
+                }
                 () if self.exchange.is_some() => {
                     Some("the exchange already gets a token for each caller")
                 }

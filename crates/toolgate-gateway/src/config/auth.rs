@@ -212,9 +212,8 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
         let useless = ["client_id", "client_secret", "token_prefix"];
         let useless = useless.into_iter().find_map(|key| section.get(key));
         return match useless.or(section.get("introspect_signed").filter(|_| signed)) {
-            Some(field) => {
-                Err(field.is("is only used for token introspection; write introspect = true, or remove it"))
-            }
+            Some(field) => Err(field
+                .is("is only used for token introspection; write introspect = true, or remove it")),
             None => Ok(None),
         };
     }
@@ -368,7 +367,10 @@ mod tests {
         let issuer = |more: &str| format!("{ISSUER}{more}\n");
         let asked = "introspect = true\nclient_id = \"a\"\nclient_secret = { env = \"A\" }\n";
         for (text, told) in [
-            (scope("[\"offline_access\"]"), "is not a valid scope of a tool"),
+            (
+                scope("[\"offline_access\"]"),
+                "is not a valid scope of a tool",
+            ),
             (scope("[\"a b\"]"), "is not a valid scope of a tool"),
             (scope("[]"), "name at least one scope"),
             (

@@ -108,7 +108,10 @@ mod tests {
                 whole.replace("audience", "audiense"),
                 "did you mean \"audience\"",
             ),
-            (whole.replace("[\"x\"]", "[\"a b\"]"), "is not a valid scope"),
+            (
+                whole.replace("[\"x\"]", "[\"a b\"]"),
+                "is not a valid scope",
+            ),
             (
                 format!(
                     "{AUTH}[server.s]\ncommand = [\"x\"]\n{}",

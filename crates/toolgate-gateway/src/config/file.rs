@@ -12,8 +12,7 @@ use std::{
 pub(super) const LONGEST: u64 = 1024 * 1024;
 
 /// Error text for paths that need tilde expansion.
-pub(super) const TILDE: &str =
-    "begins with ~, which only a shell expands; write the absolute path";
+pub(super) const TILDE: &str = "begins with ~, which only a shell expands; write the absolute path";
 
 /// Maximum number of consecutive symbolic links.
 const LINKS: usize = 16;

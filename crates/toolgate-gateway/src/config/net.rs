@@ -46,8 +46,7 @@ pub(super) fn hosts(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
 
 /// Reads `allowed_origins`: `scheme://host` or `scheme://host:port`.
 pub(super) fn origins(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
-    let write =
-        "is not an origin; write scheme and host without a path, such as \"https://app.example.com\"";
+    let write = "is not an origin; write scheme and host without a path, such as \"https://app.example.com\"";
     names(
         top.get("allowed_origins"),
         "an array such as [\"https://app.example.com\"]",

@@ -221,9 +221,13 @@ fn value(from: &DeValue<'_>) -> Result<Value, String> {
         DeValue::Float(digits) => {
             let number: Option<f64> = digits.as_str().parse().ok();
             let number = number.and_then(serde_json::Number::from_f64);
-            number.ok_or("has a number that JSON cannot represent")?.into()
+            number
+                .ok_or("has a number that JSON cannot represent")?
+                .into()
         }
-        DeValue::Datetime(_) => return Err("has a date-time; write it as a string in quotes".to_owned()),
+        DeValue::Datetime(_) => {
+            return Err("has a date-time; write it as a string in quotes".to_owned());
+        }
         DeValue::Array(list) => {
             let list = list.iter().map(|one| value(one.get_ref()));
             Value::Array(list.collect::<Result<_, _>>()?)

@@ -86,9 +86,11 @@ fn given(by: &Stored, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
 
 fn without_item(call: &Recorded, by: &Stored) -> Now {
     match &call.of {
-        Some((server, _)) if !by.has(server) => {
-            decided(Foreseen::Hide, "resolve", "the config does not have its server")
-        }
+        Some((server, _)) if !by.has(server) => decided(
+            Foreseen::Hide,
+            "resolve",
+            "the config does not have its server",
+        ),
         Some(_) => Now::Unsaid("its definition is not stored".to_owned()),
         None => Now::Unsaid("the item of this name is unknown".to_owned()),
     }

@@ -101,7 +101,10 @@ impl Tally {
             (self.asked, "would need an approval"),
             (self.denied, "would be denied"),
             (self.unsaid, "unknown"),
-            (self.other, "rejected for another reason than a rule: not evaluated"),
+            (
+                self.other,
+                "rejected for another reason than a rule: not evaluated",
+            ),
         ] {
             text.push_str(&format!("{count:>7} {what}\n"));
         }

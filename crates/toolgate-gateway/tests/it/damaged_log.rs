@@ -129,7 +129,10 @@ fn a_log_without_its_mirror_cannot_be_told() {
     fs::remove_dir_all(state.join("checkpoints")).unwrap();
     let (code, said) = verdict(&state, false);
     assert_eq!(code, 3, "{said}");
-    assert!(said.contains("the chain names the checkpoint mirror"), "{said}");
+    assert!(
+        said.contains("the chain names the checkpoint mirror"),
+        "{said}"
+    );
     fs::remove_dir_all(state.join("audit")).unwrap();
     assert_eq!(cli(&state, &["audit", "verify"]).status.code(), Some(3));
     assert_eq!(

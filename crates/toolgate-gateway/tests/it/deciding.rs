@@ -205,7 +205,10 @@ fn two_persons_are_two() {
     let id = gate.pending();
     let own = ann.post("approve", &json!({"id": id}));
     assert!(
-        own["error"].as_str().unwrap().contains("you made this call"),
+        own["error"]
+            .as_str()
+            .unwrap()
+            .contains("you made this call"),
         "{own}"
     );
     gate.cli(&["deny", &id, "-m", "no"]);

@@ -124,7 +124,10 @@ fn recorded_calls_are_judged_once_more() {
     has("1 demo.fail: deny -> allow, rule 1 (line 7)");
     has("1 demo.picture: deny -> allow, rule 1 (line 7)");
     has("1 demo.delete_note: ask -> allow, rule 1 (line 7)");
-    assert!(new.last().unwrap().starts_with("evaluated with "), "{new:#?}");
+    assert!(
+        new.last().unwrap().starts_with("evaluated with "),
+        "{new:#?}"
+    );
     assert!(!new.concat().contains("ghp_"), "{new:#?}");
 
     // What a rule does not look at may be redacted.

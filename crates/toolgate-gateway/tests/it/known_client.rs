@@ -278,7 +278,9 @@ fn what_a_server_names_lies_in_a_private_network_only_where_the_config_says_so()
         let gate = world.setup(more).start();
         let done = login(&gate, &[], nothing);
         assert_eq!(done.code == Some(1), refused, "{}", done.said);
-        let told = done.said.contains("in a private network, which the configuration does not permit");
+        let told = done
+            .said
+            .contains("in a private network, which the configuration does not permit");
         assert_eq!(told, private, "{more}{issuer}: {}", done.said);
         let special = issuer.contains("169") == done.said.contains("not a public unicast address");
         assert!(special, "{more}{issuer}: {}", done.said);
@@ -297,7 +299,8 @@ fn a_document_is_our_id_where_the_authorization_server_takes_documents() {
     let done = login(&gate, &[], nothing);
     assert_eq!(done.code, Some(1), "{}", done.said);
     assert!(
-        done.said.contains("does not support dynamic client registration"),
+        done.said
+            .contains("does not support dynamic client registration"),
         "{}",
         done.said
     );

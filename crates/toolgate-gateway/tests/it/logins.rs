@@ -71,7 +71,11 @@ impl Alone {
 #[test]
 fn who_signed_in_where_is_listed_without_what_was_granted() {
     let alone = Alone::new();
-    assert!(alone.well(&["logins"]).contains("no credentials are stored"));
+    assert!(
+        alone
+            .well(&["logins"])
+            .contains("no credentials are stored")
+    );
     assert!(!alone.state().join("grants").exists(), "nothing is made");
     let words = ["login", "far", "--no-browser", "--caller", "key:nosuch"];
     let none = alone.run(&words, &alone.config);
@@ -126,7 +130,11 @@ fn what_no_server_uses_any_more_is_forgotten_and_given_back() {
     let said = alone.well(&["logout", "--all"]);
     assert_eq!(said.matches("revoked them").count(), 2, "{said}");
     assert!(alone.given_back(2) && alone.given_back(3));
-    assert!(alone.well(&["logins"]).contains("no credentials are stored"));
+    assert!(
+        alone
+            .well(&["logins"])
+            .contains("no credentials are stored")
+    );
     let records = alone.well(&["audit", "tail", "--json", "-n", "1000"]);
     assert_eq!(records.matches("\"signed_out\"").count(), 3, "{records}");
     assert_eq!(

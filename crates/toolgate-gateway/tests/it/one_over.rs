@@ -284,7 +284,8 @@ fn rounds_and_the_life_of_what_is_sealed() {
     let first = until("it asks", LONG, || state(&asking(&gate, None)));
     let over = asking(&gate, Some(&first));
     assert!(
-        over.to_string().contains("requested input in more than 1 rounds"),
+        over.to_string()
+            .contains("requested input in more than 1 rounds"),
         "{over}"
     );
     gate.stop();

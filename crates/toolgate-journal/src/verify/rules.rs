@@ -78,7 +78,9 @@ impl Walk {
             .number("seq")
             .ok_or(Fault::Head("it has no sequence number"))?;
         let expected = self.report.records + 1;
-        let event = record.text("ev").ok_or(Fault::Head("it has no event type"))?;
+        let event = record
+            .text("ev")
+            .ok_or(Fault::Head("it has no event type"))?;
         let stamped = ["ts", "mono"]
             .iter()
             .all(|name| record.number(name).is_some())

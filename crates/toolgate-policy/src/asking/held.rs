@@ -111,7 +111,8 @@ impl Asking {
         mut questions: Questions,
     ) -> Result<Outcome, Error> {
         let Some(person) = &self.person else {
-            let text = "refused: a sampling request needs an approval, and no approver is available here";
+            let text =
+                "refused: a sampling request needs an approval, and no approver is available here";
             call.trail.add(NAME, "refuse", text);
             return Err(Error::new(Kind::Refused(Refusal::Rule), text));
         };
@@ -144,8 +145,7 @@ impl Asking {
 fn edit(questions: &mut Questions, written: &Json) -> Result<(), Error> {
     for ask in &mut questions.asks {
         if let AskKind::Sample(params) = &mut ask.kind {
-            let text =
-                "refused: the edit of the approver removed a sampling request";
+            let text = "refused: the edit of the approver removed a sampling request";
             let new = written.get(&ask.key);
             *params = new.ok_or_else(|| Error::new(Kind::Refused(Refusal::Person), text))?;
         }

@@ -154,7 +154,9 @@ impl Asking {
             if forms == OnForm::Check {
                 return Err(Error::new(
                     Kind::Refused(Refusal::Result),
-                    format!("refused: {what}; the server must use URL mode elicitation for secrets"),
+                    format!(
+                        "refused: {what}; the server must use URL mode elicitation for secrets"
+                    ),
                 ));
             }
             trail.add(NAME, "warn", what);
@@ -172,9 +174,7 @@ impl Asking {
             .and_then(|url| url.string())
             .unwrap_or_default();
         let page = page::Page::read(&url, self.loopback).map_err(|why| {
-            let text = format!(
-                "refused: the server {server} sent an unsafe URL: {why}"
-            );
+            let text = format!("refused: the server {server} sent an unsafe URL: {why}");
             Error::new(Kind::Refused(Refusal::Result), text)
         })?;
         let mut head = format!("[{server}] [page at {}]", page.host);
@@ -213,11 +213,8 @@ impl Asking {
             OnSample::Free => return Ok(()),
             OnSample::Often(quota) => {
                 bounded(server, params, self.tokens.of(server))?;
-                self.rate.take_for(
-                    caller,
-                    &format!("{server} for sampling requests"),
-                    quota,
-                )?;
+                self.rate
+                    .take_for(caller, &format!("{server} for sampling requests"), quota)?;
             }
             OnSample::Ask => bounded(server, params, self.tokens.of(server))?,
         }

@@ -137,9 +137,7 @@ impl Book {
             .filter(|slip| slip.kept.binding.caller == binding.caller)
             .count();
         let text = if own >= limits.per_caller {
-            format!(
-                "this caller already has {own} pending approvals; wait until some are decided"
-            )
+            format!("this caller already has {own} pending approvals; wait until some are decided")
         } else if open().count() >= limits.open {
             "too many approvals are pending; try again later".to_owned()
         } else {

@@ -252,7 +252,10 @@ fn holds(grant: &grants::Grant, call: &Call, item: &Item, now: SystemTime) -> bo
         return true;
     };
     when.judge(call, item).unwrap_or_else(|why| {
-        let text = format!("the condition of {} cannot be evaluated: {why}", grant.view.id);
+        let text = format!(
+            "the condition of {} cannot be evaluated: {why}",
+            grant.view.id
+        );
         call.trail.add("confirm", "stricter", text);
         false
     })

@@ -12,7 +12,9 @@ impl Condition {
     pub(super) fn compile(text: &str) -> Result<Condition, String> {
         let when = When::compile(text)?;
         if when.reads_pinned() {
-            return Err("the condition of a grant cannot use the pin state; only rules can".to_owned());
+            return Err(
+                "the condition of a grant cannot use the pin state; only rules can".to_owned(),
+            );
         }
         Ok(Condition(when))
     }

@@ -59,7 +59,11 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
     assert_eq!(keys.gone(&other.caller()), None);
     assert!(other.caller() == pass.caller() && !other.caller().is_still(&pass.caller()));
     // This check runs after the name was reused, so it never saw the name free.
-    assert!(keys.gone(&pass.caller()).unwrap().contains("another caller"));
+    assert!(
+        keys.gone(&pass.caller())
+            .unwrap()
+            .contains("another caller")
+    );
     keys.clone().ended(pass).await;
 }
 

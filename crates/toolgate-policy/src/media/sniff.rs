@@ -57,9 +57,7 @@ pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
     }
     let Some((_, is)) = FORMS.iter().find(|(names, _)| names.contains(&said)) else {
         let said = crate::words::shown(said);
-        return Err(format!(
-            "its MIME type {said} cannot be checked"
-        ));
+        return Err(format!("its MIME type {said} cannot be checked"));
     };
     if is(start) {
         return Ok(());

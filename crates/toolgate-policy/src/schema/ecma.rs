@@ -263,7 +263,9 @@ impl Translation<'_> {
             Escape::Same(text) if text.starts_with("\\p") || text.starts_with("\\P") => {
                 self.out.push_str(&text);
             }
-            Escape::Same(text) => return Err(format!("{text} has no meaning in a character class")),
+            Escape::Same(text) => {
+                return Err(format!("{text} has no meaning in a character class"));
+            }
         }
         // `\d-z`: the hyphen after a class is a literal.
         if self.rest.next_if_eq(&'-').is_some() {

@@ -41,7 +41,8 @@ impl Allowlist {
                 "AND" | "&&" => true,
                 "OR" | "||" => false,
                 other => {
-                    let text = format!("the condition {other:?} is unknown; write \"OR\" or \"AND\"");
+                    let text =
+                        format!("the condition {other:?} is unknown; write \"OR\" or \"AND\"");
                     return Err((word.span().start, text));
                 }
             },

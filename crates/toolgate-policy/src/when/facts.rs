@@ -85,7 +85,9 @@ impl<'a> Facts<'a> {
 
     fn moment(&self, fact: Fact) -> Result<V<'a>, String> {
         let since = self.time.duration_since(UNIX_EPOCH);
-        let unix = since.map_err(|_| "the system clock is before 1970")?.as_secs();
+        let unix = since
+            .map_err(|_| "the system clock is before 1970")?
+            .as_secs();
         let days = unix / 86_400;
         Ok(match fact {
             Fact::Hour => V::Int((unix / 3600 % 24).into()),

@@ -79,9 +79,7 @@ fn name(rest: &str) -> Result<(Word, usize), String> {
     let more = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let length = rest.find(|c| !more(c)).unwrap_or(rest.len());
     if rest[length..].starts_with(['"', '\'']) && length <= 2 {
-        return Err(
-            "strings with a prefix (raw strings, bytes) are not supported".to_owned(),
-        );
+        return Err("strings with a prefix (raw strings, bytes) are not supported".to_owned());
     }
     Ok((Word::Name(rest[..length].to_owned()), length))
 }

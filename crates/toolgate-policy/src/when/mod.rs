@@ -103,7 +103,10 @@ impl When {
         };
         match evaluator.value(&self.0.expr) {
             Ok(V::Bool(holds)) => Ok(holds),
-            Ok(other) => Err(format!("it evaluates to {}, not true or false", other.word())),
+            Ok(other) => Err(format!(
+                "it evaluates to {}, not true or false",
+                other.word()
+            )),
             Err(Stop::Wrong(why)) => Err(why),
             Err(Stop::Spent) => Err(format!("it takes more than {} steps", self.0.steps)),
         }

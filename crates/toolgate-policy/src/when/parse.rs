@@ -32,7 +32,10 @@ pub(super) fn parse(text: &str, deepest: usize) -> Result<Expr, Wrong> {
     match parser.peek() {
         Word::End if matches!(expr.gives(), Gives::Bool | Gives::Unknown) => Ok(expr),
         Word::End => {
-            let wrong = format!("the condition evaluates to {}, not true or false", expr.gives().word());
+            let wrong = format!(
+                "the condition evaluates to {}, not true or false",
+                expr.gives().word()
+            );
             Err((0, wrong))
         }
         _ => Err(parser.unexpected("an operator or the end")),
@@ -78,10 +81,7 @@ impl Parser {
             Word::Int(_) | Word::Float(_) => "unexpected number".to_owned(),
             Word::Text(_) => "unexpected string".to_owned(),
         };
-        (
-            self.at(),
-            format!("{found}, expected {wanted}"),
-        )
+        (self.at(), format!("{found}, expected {wanted}"))
     }
 
     /// Parses `a ? b : c` and everything with a higher precedence.

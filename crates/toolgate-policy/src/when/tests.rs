@@ -325,13 +325,19 @@ fn wrong_conditions_are_refused_with_their_place() {
             "column 1: this number is too large",
         ),
         ("1e999 == 1.0", "column 1: this number is too large"),
-        ("0x10 == 16", "column 1: hexadecimal numbers are not supported"),
+        (
+            "0x10 == 16",
+            "column 1: hexadecimal numbers are not supported",
+        ),
         ("1a == 1", "column 1: a letter follows the number directly"),
         (
             "args.n == 1 == true",
             "column 13: comparisons cannot be chained; join two with &&",
         ),
-        ("1 == 'a'", "column 3: cannot compare a number with a string"),
+        (
+            "1 == 'a'",
+            "column 3: cannot compare a number with a string",
+        ),
         (
             "time.hour == '9'",
             "column 11: cannot compare a number with a string",
@@ -342,8 +348,14 @@ fn wrong_conditions_are_refused_with_their_place() {
         ),
         ("!3", "column 2: ! cannot be applied to a number"),
         ("-'a' == 1", "column 2: - cannot be applied to a string"),
-        ("size(args)", "column 1: the condition evaluates to a number, not true or false"),
-        ("'true'", "column 1: the condition evaluates to a string, not true or false"),
+        (
+            "size(args)",
+            "column 1: the condition evaluates to a number, not true or false",
+        ),
+        (
+            "'true'",
+            "column 1: the condition evaluates to a string, not true or false",
+        ),
         (
             "(args.on",
             "column 9: unexpected end of the condition, expected )",

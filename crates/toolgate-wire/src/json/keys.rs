@@ -11,10 +11,7 @@ pub(super) struct Keys<'a> {
     /// Index of its first key among those of all open objects. Keys are only added to the innermost object.
     from: usize,
     /// Hash set of all keys, once there are many. Boxed, because few objects have so many.
-    #[expect(
-        clippy::box_collection,
-        reason = "one pointer in each open object"
-    )]
+    #[expect(clippy::box_collection, reason = "one pointer in each open object")]
     many: Option<Box<HashSet<Cow<'a, str>>>>,
 }
 

@@ -50,7 +50,9 @@ pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), B
             })
         };
         match *prefix {
-            "" if prefixes.len() > 1 => return bad("it is empty, which is only allowed for a single server"),
+            "" if prefixes.len() > 1 => {
+                return bad("it is empty, which is only allowed for a single server");
+            }
             p if p.len() > MAX_PREFIX_CHARS => return bad("it is longer than 32 characters"),
             p if !p.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') => {
                 return bad("it may contain only letters, digits and \"-\"");

@@ -203,7 +203,9 @@ fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
         elicitation::ROOTS => (AskKind::Roots, granted.roots),
         _ => {
             let method = harmless(&method, 60);
-            return Err(format!("an input request has the method \"{method}\", which this client does not support"));
+            return Err(format!(
+                "an input request has the method \"{method}\", which this client does not support"
+            ));
         }
     };
     if !may {

@@ -106,8 +106,12 @@ impl EraRefusal {
     pub(super) fn advice(self, options: &RemoteOptions) -> String {
         let server = &options.origin.server;
         let (cause, stateless) = match self {
-            EraRefusal::AsksByResult { .. } => ("the server cannot request this input in a session", true),
-            EraRefusal::AsksByRequest => ("the server can request this input only in a session", false),
+            EraRefusal::AsksByResult { .. } => {
+                ("the server cannot request this input in a session", true)
+            }
+            EraRefusal::AsksByRequest => {
+                ("the server can request this input only in a session", false)
+            }
         };
         let newest = dialect::ALL.iter().find(|d| d.stateless == stateless);
         let revision = newest.map_or("", |d| d.revision);

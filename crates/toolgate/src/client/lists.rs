@@ -351,9 +351,10 @@ impl Remote {
             Failure::Malformed(reason) => {
                 self.upstream(format_args!("sent a malformed list: {reason}"))
             }
-            Failure::Unusable(reason) => {
-                self.upstream(format_args!("listed its {}, but the list {reason}", many(kind)))
-            }
+            Failure::Unusable(reason) => self.upstream(format_args!(
+                "listed its {}, but the list {reason}",
+                many(kind)
+            )),
             Failure::NoRoom => self.upstream(format_args!(
                 "listed its {}, but the memory budget for messages in flight is exhausted",
                 many(kind)
@@ -474,7 +475,9 @@ impl Remote {
             .iter()
             .any(|prefix| def.name().starts_with(prefix));
         if kind == ItemKind::Tool && reads_as_other {
-            return Err("its name begins with a prefix that is reserved for resources, prompts and skills");
+            return Err(
+                "its name begins with a prefix that is reserved for resources, prompts and skills",
+            );
         }
         if kind == ItemKind::Tool && self.mirrors() {
             Marks::read(&def.input_schema()).inspect_err(|_| {

@@ -491,9 +491,7 @@ async fn initialize(
     let wrong = |error| Err(Handshake::Wrong(error));
     let read = initialize::Answer::read_within(&answer, 2 * options.instructions);
     let Some(answer) = read else {
-        return wrong(OpenError::Malformed(
-            "a required member is missing".into(),
-        ));
+        return wrong(OpenError::Malformed("a required member is missing".into()));
     };
     let allowed = options
         .revisions

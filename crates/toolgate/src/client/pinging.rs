@@ -71,7 +71,9 @@ async fn ping(link: Arc<Link>, every: Duration) {
         match answers {
             true => link.lose(&format!("{words}, {MISSED} times in a row")),
             // The server may be healthy and not support pings.
-            false => link.notes.say("it does not answer pings, so pings are stopped"),
+            false => link
+                .notes
+                .say("it does not answer pings, so pings are stopped"),
         }
         return;
     }

@@ -69,8 +69,10 @@ impl Link {
             Unusable::NoRoom | Unusable::Over(..) => Trouble::LongLine,
             _ => Trouble::BadLine,
         };
-        self.notes
-            .count(trouble, format!("one of its messages {why}; it was dropped"));
+        self.notes.count(
+            trouble,
+            format!("one of its messages {why}; it was dropped"),
+        );
         let mut known = unread.replies;
         known.retain(|id| self.purpose(id).is_some());
         if known.is_empty() && unread.unnamed {

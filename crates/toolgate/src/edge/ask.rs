@@ -82,7 +82,10 @@ async fn asked(
         if call.round.number >= server.limits.rounds {
             return Err(Error::new(
                 Kind::Upstream,
-                format!("the tool requested input in more than {} rounds", server.limits.rounds),
+                format!(
+                    "the tool requested input in more than {} rounds",
+                    server.limits.rounds
+                ),
             ));
         }
         let answers = match (approval(&questions), signing(&questions)) {
@@ -294,7 +297,11 @@ fn able(questions: &Questions, context: &Context) -> Result<(), Error> {
                 Need::SamplingTools,
                 "use tools in sampling",
             ),
-            AskKind::Sample(_) => (abilities.sampling, Need::Sampling, "ask its model (sampling)"),
+            AskKind::Sample(_) => (
+                abilities.sampling,
+                Need::Sampling,
+                "ask its model (sampling)",
+            ),
             AskKind::Roots => (abilities.roots, Need::Roots, "list its roots"),
         };
         if !able {

@@ -112,7 +112,9 @@ fn log_level(meta: &Meta) -> Result<Option<u8>, RpcError> {
     };
     let rank = word.string().as_deref().and_then(level);
     rank.map(Some).ok_or_else(|| {
-        answer::bad_params("\"io.modelcontextprotocol/logLevel\" is not a log level of the protocol")
+        answer::bad_params(
+            "\"io.modelcontextprotocol/logLevel\" is not a log level of the protocol",
+        )
     })
 }
 

@@ -104,7 +104,9 @@ impl Telling {
         room.map_err(|full| RpcError::new(code::INTERNAL, full.to_string()))?;
         if !self.state().enter(uri, claim, self.server.limits.uris) {
             let most = self.server.limits.uris;
-            let text = format!("one session may subscribe to at most {most} resources; unsubscribe from some");
+            let text = format!(
+                "one session may subscribe to at most {most} resources; unsubscribe from some"
+            );
             return Err(RpcError::new(code::INTERNAL, text));
         }
         self.listen_anew().await

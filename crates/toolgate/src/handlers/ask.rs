@@ -44,7 +44,9 @@ impl<T> Reply<T> {
         match self {
             Reply::Accepted(answer) => Ok(answer),
             Reply::Declined => Err(Stop::new("the user declined to answer")),
-            Reply::Cancelled => Err(Stop::new("the user dismissed the request without an answer")),
+            Reply::Cancelled => Err(Stop::new(
+                "the user dismissed the request without an answer",
+            )),
         }
     }
 }

@@ -85,7 +85,8 @@ pub(super) fn is_own(definition: &Definition, mounts: &[String]) -> Result<(), B
     match mounts.iter().find(begins) {
         None => Ok(()),
         Some(mount) => {
-            let why = format!("names that begin with \"{mount}_\" are reserved for the mounted server");
+            let why =
+                format!("names that begin with \"{mount}_\" are reserved for the mounted server");
             Err(BuildError::new(about(definition), why))
         }
     }
@@ -103,7 +104,9 @@ fn meta_is_good(definition: &Definition) -> Result<(), String> {
             return Err(format!("{key:?} is not a valid _meta key"));
         }
         if meta::is_reserved(&key) && !key.starts_with(meta::PREFIX) {
-            return Err(format!("the _meta key {key:?} is reserved for the protocol"));
+            return Err(format!(
+                "the _meta key {key:?} is reserved for the protocol"
+            ));
         }
     }
     Ok(())

@@ -30,7 +30,10 @@ struct Inner {
 
 /// Severity of a log message, as the protocol defines it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[expect(missing_docs, reason = "the names of RFC 5424 severities are self-explanatory")]
+#[expect(
+    missing_docs,
+    reason = "the names of RFC 5424 severities are self-explanatory"
+)]
 pub enum Level {
     Debug,
     Info,
@@ -216,7 +219,10 @@ impl Cx {
         let able = self.abilities();
         let (able, what) = match need {
             Need::Elicitation => (able.elicitation, "ask its user (elicitation)"),
-            Need::ElicitationUrl => (able.elicitation_url, "open a URL for its user (URL elicitation)"),
+            Need::ElicitationUrl => (
+                able.elicitation_url,
+                "open a URL for its user (URL elicitation)",
+            ),
             Need::Sampling => (able.sampling, "ask its model (sampling)"),
             Need::SamplingTools => (able.sampling_tools, "use tools in sampling"),
             Need::Roots => (able.roots, "list its roots"),
@@ -225,7 +231,8 @@ impl Cx {
         if able {
             return Ok(());
         }
-        let text = format!("the client did not declare that it can {what}, which this call requires");
+        let text =
+            format!("the client did not declare that it can {what}, which this call requires");
         Err(Stop(Why::Error(Error::new(Kind::Unsupported(need), text))))
     }
 }

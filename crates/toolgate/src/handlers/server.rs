@@ -374,7 +374,8 @@ impl Server {
                 return Err(BuildError::new(format!("the extension {id:?}"), why));
             }
             if id == toolgate_wire::method::skills::EXTENSION {
-                let why = "it is declared automatically if there are skills; add one with Server::skill";
+                let why =
+                    "it is declared automatically if there are skills; add one with Server::skill";
                 return Err(BuildError::new(format!("the extension {id:?}"), why));
             }
             extensions.raw(id, settings);

@@ -116,7 +116,10 @@ impl Skill {
                 let meta = fs::symlink_metadata(&path).map_err(bad)?;
                 if !meta.is_dir() {
                     let what = format!("the skill in {}", path.display());
-                    return Err(BuildError::new(what, "it is a link; links are not followed"));
+                    return Err(BuildError::new(
+                        what,
+                        "it is a link; links are not followed",
+                    ));
                 }
                 skills.push(Skill::in_folder(path)?);
             }
@@ -267,7 +270,9 @@ impl Found {
             } else if kind.is_file() {
                 self.take(&entry.path(), path)?;
             } else {
-                return Err(format!("{path} is a link or special file; only regular files are read"));
+                return Err(format!(
+                    "{path} is a link or special file; only regular files are read"
+                ));
             }
         }
         Ok(())

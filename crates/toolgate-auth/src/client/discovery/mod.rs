@@ -143,11 +143,7 @@ async fn document(fetcher: &Fetcher, url: Url) -> Result<Looked<Json>, AuthError
     let fetched = fetcher.fetch(request).await?;
     let (status, origin) = (fetched.status.as_u16(), fetched.url.origin());
     let no = |words: &str| AuthError::new(AuthErrorKind::Unreachable, format!("{origin} {words}"));
-    let answers = || {
-        no(&format!(
-            "returned HTTP {status} instead of its metadata"
-        ))
-    };
+    let answers = || no(&format!("returned HTTP {status} instead of its metadata"));
     Ok(match status {
         404 | 405 | 410 => Looked::Absent,
         200..300 => match object(fetched) {

@@ -70,7 +70,10 @@ pub(in super::super) async fn find(
 ) -> Result<Option<ServerMetadata>, AuthError> {
     let url = Url::parse(issuer).ok().filter(|url| url.query().is_none());
     let url = url.ok_or_else(|| {
-        let words = format!("the authorization server {:?} is not a valid URL", shown(issuer));
+        let words = format!(
+            "the authorization server {:?} is not a valid URL",
+            shown(issuer)
+        );
         AuthError::new(AuthErrorKind::Unsupported, words)
     })?;
     match first(fetcher, places(&url)).await? {

@@ -163,9 +163,7 @@ fn granted(
     };
     match (bound, binding) {
         (false, Some(_)) => {
-            return Err(unsafe_(
-                "issued a token without the requested DPoP binding",
-            ));
+            return Err(unsafe_("issued a token without the requested DPoP binding"));
         }
         (true, None) => {
             return Err(unsafe_(

@@ -64,8 +64,7 @@ fn a_file_that_others_can_write_is_refused() {
     let dir = Dir::new();
     for mode in [0o664, 0o646, 0o666] {
         let refusal = refusal(&dir.write("toolgate.toml", FINE, mode));
-        let words =
-            "lets others write to it, and it decides which programs are started; run chmod go-w on it";
+        let words = "lets others write to it, and it decides which programs are started; run chmod go-w on it";
         assert_eq!(refusal, format!("is refused: its mode {mode:04o} {words}"));
     }
 }

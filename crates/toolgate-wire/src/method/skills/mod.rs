@@ -106,7 +106,9 @@ pub(super) fn read(json: &Json) -> Result<Manifest, &'static str> {
         .and_then(|root| root.strip_suffix('/'));
     let root = root.ok_or("its \"uri\" does not end in /SKILL.md")?;
     if !is_name(&name) {
-        return Err("its name is not a valid skill name: use a-z, 0-9 and single hyphens, at most 64 characters");
+        return Err(
+            "its name is not a valid skill name: use a-z, 0-9 and single hyphens, at most 64 characters",
+        );
     }
     if root.rsplit('/').next() != Some(&name) || !root.contains("://") {
         return Err("the folder in its \"uri\" does not match its name");
@@ -135,7 +137,8 @@ fn files(root: &str, own: &str, resources: &Json) -> Result<Vec<SkillFile>, &'st
         if files.len() == MOST_FILES {
             return Err("it has more than 512 files, which is the limit of the extension");
         }
-        let file = file(&one).ok_or("one of its files has no valid \"uri\", \"digest\" or \"size\"")?;
+        let file =
+            file(&one).ok_or("one of its files has no valid \"uri\", \"digest\" or \"size\"")?;
         if !is_within(root, &file.uri) {
             return Err("one of its files is not in its folder");
         }

@@ -162,15 +162,11 @@ fn worded(dialect: &Dialect, output: &Output) -> Output {
             }
             ContentKind::Audio => {
                 let mime = word("mimeType");
-                format!(
-                    "[audio of type {mime}, which this protocol revision does not support]"
-                )
+                format!("[audio of type {mime}, which this protocol revision does not support]")
             }
             _ => {
                 let kind = word("type");
-                format!(
-                    "[content of type {kind}, which this protocol revision does not support]"
-                )
+                format!("[content of type {kind}, which this protocol revision does not support]")
             }
         })
     };

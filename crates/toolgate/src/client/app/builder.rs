@@ -466,7 +466,10 @@ impl ClientBuilder {
             return Ok(self.duties.recorder.clone());
         };
         let recorder = Recorder::in_folder(folder).map_err(|error| {
-            let text = format!("the audit log in {} cannot be written: {error}", folder.display());
+            let text = format!(
+                "the audit log in {} cannot be written: {error}",
+                folder.display()
+            );
             unusable(text).because(error)
         })?;
         Ok(Arc::new(recorder))

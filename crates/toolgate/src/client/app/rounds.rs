@@ -73,7 +73,10 @@ impl Client {
             };
             questions.open.join(std::mem::take(&mut open));
             if call.round.number >= inner.rounds {
-                let text = format!("the server requested input in more than {} rounds", inner.rounds);
+                let text = format!(
+                    "the server requested input in more than {} rounds",
+                    inner.rounds
+                );
                 return Err(Error::new(Kind::Upstream, text));
             }
             let mut answers = Vec::new();

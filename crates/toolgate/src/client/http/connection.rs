@@ -167,8 +167,9 @@ impl Connections {
 fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, Failure> {
     let reference = to.and_then(|to| to.to_str().ok());
     let target = reference.and_then(|reference| address::follow(from, reference));
-    target
-        .ok_or_else(|| elsewhere("redirected to another origin; such redirects are not followed".to_owned()))
+    target.ok_or_else(|| {
+        elsewhere("redirected to another origin; such redirects are not followed".to_owned())
+    })
 }
 
 /// Returns the failure for a missing token. Nothing that could run was sent: a request that got 401 did not run.

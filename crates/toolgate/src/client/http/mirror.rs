@@ -129,7 +129,9 @@ impl Marks {
         plain: bool,
     ) -> Result<(), &'static str> {
         if !plain || path.is_empty() {
-            return Err("\"x-mcp-header\" is only allowed on a property that is reachable through \"properties\" alone");
+            return Err(
+                "\"x-mcp-header\" is only allowed on a property that is reachable through \"properties\" alone",
+            );
         }
         let Some(label) = value.string().filter(|label| !label.is_empty()) else {
             return Err("an \"x-mcp-header\" is empty or not a string");

@@ -50,7 +50,9 @@ impl Sessions {
             id.len() <= LIMIT && id.as_bytes().iter().all(|byte| matches!(byte, 0x21..=0x7e))
         };
         if id.is_some_and(|id| id.is_empty() || !good(id)) {
-            return Err(Failure::Malformed("its session id is empty, too long, or not visible ASCII"));
+            return Err(Failure::Malformed(
+                "its session id is empty, too long, or not visible ASCII",
+            ));
         }
         let mut id = id.cloned();
         if let Some(id) = &mut id {

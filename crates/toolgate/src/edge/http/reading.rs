@@ -67,7 +67,12 @@ where
             return Err(Box::new(too_large(limit)));
         }
         Err(Broken::Full(full)) => return Err(Box::new(no_room(&full))),
-        Err(Broken::Off(_)) => return no(StatusCode::BAD_REQUEST, "the body could not be read to its end"),
+        Err(Broken::Off(_)) => {
+            return no(
+                StatusCode::BAD_REQUEST,
+                "the body could not be read to its end",
+            );
+        }
         Ok(bytes) => bytes,
     };
     endpoint

@@ -40,7 +40,10 @@ impl Endpoint {
     /// The first event contains it, with the secret id of this session.
     pub fn sse<B>(&self, caller: &Caller, request: &Request<B>, messages: &str) -> Response<Body> {
         if request.method() != Method::GET {
-            return only(Method::GET, "only GET is allowed here; it opens an event stream");
+            return only(
+                Method::GET,
+                "only GET is allowed here; it opens an event stream",
+            );
         }
         if !accept::accepts(request.headers(), "text", "event-stream") {
             return refused(
@@ -75,7 +78,10 @@ impl Endpoint {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if request.method() != Method::POST {
-            return only(Method::POST, "only POST is allowed here, with one message each");
+            return only(
+                Method::POST,
+                "only POST is allowed here, with one message each",
+            );
         }
         let (parts, body) = request.into_parts();
         let id = parts.uri.query().and_then(session_id);

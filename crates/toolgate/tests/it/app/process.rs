@@ -157,5 +157,11 @@ async fn what_cannot_be_started_says_so() {
     let ended = Client::spawn(["false"]).await.unwrap_err();
     assert!(ended.public().contains("could not be opened"), "{ended}");
     let wrong = Client::builder().revision("2023-01-01").spawn(["false"]);
-    assert!(wrong.await.unwrap_err().public().contains("not a protocol revision"));
+    assert!(
+        wrong
+            .await
+            .unwrap_err()
+            .public()
+            .contains("not a protocol revision")
+    );
 }

@@ -103,7 +103,10 @@ async fn a_skill_that_no_list_shows_is_asked_for_and_compared() {
 async fn another_skill_than_the_one_that_was_asked_for_is_none() {
     let played = played(entry("skill://elsewhere/refunds/SKILL.md")).await;
     let other = played.client.skill(URI).await.unwrap_err();
-    assert!(other.public().contains("it contains another skill"), "{other}");
+    assert!(
+        other.public().contains("it contains another skill"),
+        "{other}"
+    );
     let unknown = played.client.skill("skill://none/SKILL.md").await;
     assert_eq!(*unknown.unwrap_err().kind(), Kind::Answered(-32602));
     assert_eq!(played.heard("skills/get"), 2);

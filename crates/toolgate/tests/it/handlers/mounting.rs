@@ -336,10 +336,14 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
             .unwrap()
             .to_string()
     };
-    assert!(why("lok", Override::new()).contains("the server has no such tool; it has look, other"));
+    assert!(
+        why("lok", Override::new()).contains("the server has no such tool; it has look, other")
+    );
     assert!(why("look", Override::new().name("other")).contains("gives the name \"other\""));
     assert!(why("look", Override::new().name("no name")).contains("a name has 1 to 128"));
-    assert!(why("look", Override::new().argument("tem", 1)).contains("which the tool does not accept"));
+    assert!(
+        why("look", Override::new().argument("tem", 1)).contains("which the tool does not accept")
+    );
 }
 
 #[test]

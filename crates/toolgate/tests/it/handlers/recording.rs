@@ -58,7 +58,9 @@ fn a_log_that_cannot_be_written_is_no_server() {
     let built = Server::new("s", "1").audit_in("/dev/null/log").build();
     let Err(error) = built else { panic!("built") };
     assert!(
-        error.to_string().starts_with("the audit log in /dev/null/log: "),
+        error
+            .to_string()
+            .starts_with("the audit log in /dev/null/log: "),
         "{error}"
     );
 }

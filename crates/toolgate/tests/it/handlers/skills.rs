@@ -82,7 +82,11 @@ async fn a_folder_is_served_and_loaded_as_it_is() {
     }
     // No picture, which is taken out on the way: then it is not what is stated.
     let logo = client.skill_file(skill, "logo.png").await.unwrap_err();
-    assert!(logo.public().contains("removed a part"), "{}", logo.public());
+    assert!(
+        logo.public().contains("removed a part"),
+        "{}",
+        logo.public()
+    );
     for strange in [
         ".git/config",
         "../other.md",

@@ -141,14 +141,22 @@ async fn a_call_that_ends_by_itself_says_why() {
     let mut gone = scene(LONG).await;
     gone.caller.shutdown().await.unwrap();
     let told = gone.ended().await;
-    let expected = ("the caller disconnected".to_owned(), json!("link"), json!(null));
+    let expected = (
+        "the caller disconnected".to_owned(),
+        json!("link"),
+        json!(null),
+    );
     assert_eq!(told, expected);
 
     let mut stops = scene(LONG).await;
     stops.front.close();
     stops.caller.shutdown().await.unwrap();
     let told = stops.ended().await;
-    let expected = ("the client is shutting down".to_owned(), json!("stop"), json!(null));
+    let expected = (
+        "the client is shutting down".to_owned(),
+        json!("stop"),
+        json!(null),
+    );
     assert_eq!(told, expected);
 
     let late = scene(Duration::from_millis(100)).await;

@@ -77,7 +77,11 @@ async fn pages_without_end_are_an_error() {
     let error = list(&remote, &mut peer, &[again.clone(), again])
         .await
         .unwrap_err();
-    assert!(error.public().contains("repeats a cursor"), "{}", error.public());
+    assert!(
+        error.public().contains("repeats a cursor"),
+        "{}",
+        error.public()
+    );
     let mut few = options();
     few.pages = 3;
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), few).await;

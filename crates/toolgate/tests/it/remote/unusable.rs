@@ -26,7 +26,10 @@ pub(crate) fn bad_results() -> Vec<(String, &'static str)> {
             "exceeds the limit `elements` (100000)",
         ),
         ("NaN".to_owned(), "cannot be read: the text is not JSON"),
-        (r#"{"a":1,"a":2}"#.to_owned(), "an object has a duplicate key"),
+        (
+            r#"{"a":1,"a":2}"#.to_owned(),
+            "an object has a duplicate key",
+        ),
     ]
 }
 

@@ -166,7 +166,10 @@ async fn a_server_is_asked_for_nothing_that_it_did_not_declare() {
             let complete = Op::Complete(ItemKind::Prompt);
             let complete = Call::new("c", who(), complete, "p", Json::from_value(&what));
             let error = soon(remote.call(complete)).await.unwrap_err();
-            assert!(error.public().contains("does not support completion"), "{error}");
+            assert!(
+                error.public().contains("does not support completion"),
+                "{error}"
+            );
         }
         assert!(peer.is_left_alone().await, "{revision}");
     }

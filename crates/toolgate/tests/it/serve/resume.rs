@@ -293,7 +293,10 @@ async fn the_connection_that_comes_back_takes_the_turn() {
 async fn not_kept(response: Response<Body>) {
     assert_eq!(response.status(), 400);
     let text = text(response).await;
-    assert!(text.contains("cannot be resumed after this event"), "{text}");
+    assert!(
+        text.contains("cannot be resumed after this event"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -115,7 +115,12 @@ impl Asker for Entry {
         Box::pin(async move {
             let (key, answered) = self.open(method, params);
             let _asked = Asked(self, key);
-            let gone = |_| Error::new(Kind::Cancelled, "the task ended before the input request was answered");
+            let gone = |_| {
+                Error::new(
+                    Kind::Cancelled,
+                    "the task ended before the input request was answered",
+                )
+            };
             answered.await.map_err(gone)
         })
     }
