@@ -1,4 +1,4 @@
-//! The calls as they happen, for the console.
+//! Live feed of calls for the console.
 
 use crate::show;
 use serde_json::{Value, json};
@@ -11,25 +11,25 @@ use tokio::sync::broadcast;
 use toolgate::{Caller, Catalog, Item, ItemKind, Op, OperatorDetail, Progress, Seen, Trail};
 use toolgate_policy::{CallView, End, Observer, Secrets, Stage, Stop, clean};
 
-/// Calls that are kept for the console.
+/// Number of recent calls in the console's list.
 const KEPT: usize = 200;
-/// Events that a slow reader may lie behind before it gets everything anew.
+/// Events that a slow subscriber may lag behind before it has to reload the full state.
 const BEHIND: usize = 256;
-/// Bytes of a call's arguments that are kept for the list. An approval shows all of them.
+/// Bytes of a call's arguments in the console's list. An approval shows all of them.
 const SHOWN: usize = 16 * 1024;
 
-/// An event for the console: its name and its JSON.
+/// Event for the console: its name and its JSON data.
 pub(crate) type Told = (&'static str, String);
 
-/// The calls as they happen.
+/// Recent calls, and the event feed of the console.
 pub(crate) struct Board {
     calls: Mutex<VecDeque<Shown>>,
-    /// All things by the names that callers use, to show a call under its full name from the start.
+    /// Catalog of each item kind, by the names that callers use. It gives a call its full name from the start.
     names: Mutex<[Catalog; ItemKind::ALL.len()]>,
-    /// What runs, and the hand on it.
+    /// Registry of running calls, through which the operator stops them.
     pub(crate) stop: Stop,
     feed: broadcast::Sender<Told>,
-    /// The details of a failure that were printed last.
+    /// Details of the failure that was printed last.
     said: Mutex<Option<OperatorDetail>>,
 }
 
@@ -40,17 +40,17 @@ struct Shown {
     seen: Arc<Seen>,
     at: SystemTime,
     server: String,
-    /// The name behind the server, also of a resource or a prompt.
+    /// Name of the item on its server, prefixed with its kind for a resource or a prompt.
     tool: String,
     op: Op,
-    /// As the caller wrote it.
+    /// Name as the caller wrote it.
     name: String,
     state: &'static str,
     arguments: String,
     masked: usize,
     trail: Trail,
     outcome: Option<&'static str>,
-    /// Of what is refused, the kind of the error.
+    /// Error class of a refused call.
     code: Option<&'static str>,
     detail: Option<String>,
     progress: Option<Progress>,
@@ -69,7 +69,7 @@ impl Board {
         }
     }
 
-    /// Prints the details of a failure, unless they are those that were printed last.
+    /// Prints the details of a failure to stderr, unless the last printed failure had the same details.
     fn say_once(&self, detail: &OperatorDetail) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.as_ref() != Some(detail) {
@@ -79,35 +79,35 @@ impl Board {
         }
     }
 
-    /// What happens from now on.
+    /// Subscribes to events from now on.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Told> {
         self.feed.subscribe()
     }
 
-    /// Whether anybody looks; where nobody does, making an event is wasted work.
+    /// Returns whether the feed has a subscriber. Without one, building an event is wasted work.
     pub(crate) fn is_watched(&self) -> bool {
         self.feed.receiver_count() > 0
     }
 
-    /// Tells the console something.
+    /// Sends an event to the console.
     pub(crate) fn tell(&self, name: &'static str, value: &Value) {
-        // Nobody may be looking.
+        // It fails only if there is no subscriber.
         let _ = self.feed.send((name, value.to_string()));
     }
 
-    /// Learns what there is of one kind.
+    /// Stores the catalog of one item kind.
     pub(crate) fn know(&self, kind: ItemKind, catalog: Catalog) {
         self.names()[kind as usize] = catalog;
     }
 
-    /// The thing that a call is about, where it is known.
+    /// Finds the item that a call uses, if it is known.
     fn find(&self, call: &CallView) -> Option<Arc<Item>> {
         let names = self.names();
         let mut kinds = call.op.kinds().iter();
         kinds.find_map(|kind| names[*kind as usize].find(&call.name).cloned())
     }
 
-    /// A tool by its full name, `server.tool`, where its server has told of it; else as the caller named it.
+    /// Returns the full name of a tool, `server.tool`, if its server has listed it; otherwise the name unchanged.
     pub(crate) fn full_name(&self, tool: &str) -> String {
         let found = self.names()[ItemKind::Tool as usize].find(tool).cloned();
         found.map_or_else(|| tool.to_owned(), |item| item.full_name())
@@ -117,12 +117,12 @@ impl Board {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest calls first.
+    /// Returns the calls as JSON, newest first.
     pub(crate) fn json(&self) -> Value {
         self.calls().iter().map(Shown::json).collect()
     }
 
-    /// The calls that wait, each with the approval that it waits for.
+    /// Returns the calls that wait for an approval, each with the ID of that approval.
     pub(crate) fn waiting(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let calls = self.calls();
         let waiting = calls.iter().filter(|c| c.state == "waiting");
@@ -131,7 +131,7 @@ impl Board {
             .collect()
     }
 
-    /// How many calls of a caller run, and how many wait for a person.
+    /// Returns the number of running calls of a caller, and the number of its calls that wait for an approval.
     pub(crate) fn open_of(&self, caller: &str) -> (usize, usize) {
         let calls = self.calls();
         let own = calls.iter().filter(|call| call.caller.name() == caller);
@@ -143,7 +143,7 @@ impl Board {
         (all - waiting, waiting)
     }
 
-    /// A call that waited will not come back.
+    /// Marks a waiting call as cancelled, because its caller will not retry it.
     pub(crate) fn gone(&self, id: &str) {
         self.update(id, |call| {
             call.state = "done";
@@ -170,7 +170,7 @@ impl Observer for Board {
     fn began(&self, call: &CallView) {
         let mut calls = self.calls();
         if let Some(known) = calls.iter_mut().find(|c| c.id == call.id) {
-            // A round that was sent twice does not hide the one that runs.
+            // A duplicate request of a round does not hide the running one.
             if known.state != "running" {
                 known.state = "judging";
                 self.tell("call", &known.json());
@@ -198,7 +198,7 @@ impl Observer for Board {
     }
 
     fn ended(&self, id: &str, end: &End) {
-        // The same round, sent twice: the other one still runs, and its end is the one that counts.
+        // Duplicate request of a round: the other request still runs, and its end is the one that counts.
         if self.stop.runs(id) {
             return;
         }
@@ -220,7 +220,7 @@ impl Observer for Board {
     }
 }
 
-/// The word of the console for a word of the record.
+/// Converts an outcome of the audit log to the outcome that the console shows.
 fn word(out: &'static str) -> &'static str {
     if out == "cancelled_unknown" {
         "cancelled"
@@ -255,7 +255,7 @@ impl Shown {
         }
     }
 
-    /// Who cancelled it, and why.
+    /// Returns who cancelled the call, and the reason.
     fn given_up(&self) -> Option<Value> {
         let cancelled = self.outcome == Some("cancelled");
         let why = self.trail.given_up().filter(|_| cancelled)?;
@@ -263,7 +263,7 @@ impl Shown {
         Some(json!({"by": why.by(), "reason": reason.as_deref().map(Secrets::without)}))
     }
 
-    /// Why it was refused, as the console tells reasons apart; `None` if it was not.
+    /// Returns the class of refusal that the console shows; `None` if the call was not refused.
     fn refusal(&self) -> Option<&'static str> {
         let code = self.code.filter(|_| self.outcome == Some("refused"))?;
         let by = |rule: &str| self.trail.any(|s| s.by == rule && s.verdict == "refuse");
@@ -312,10 +312,10 @@ impl Shown {
     }
 }
 
-/// How long a name may be that nobody knows.
+/// Maximum length of the caller's spelling of a name, in characters.
 const LONGEST: usize = 2048;
 
-/// The name as the caller wrote it, as long as names may be, with what it is of.
+/// Returns the name of an unresolved item with the prefix of its kind, cut to 128 characters.
 fn name(view: &CallView) -> String {
     let kind = match view.op.kinds().first() {
         Some(ItemKind::Resource | ItemKind::Template | ItemKind::Skill) => Item::RESOURCE,
@@ -325,7 +325,8 @@ fn name(view: &CallView) -> String {
     kind.chars().chain(view.name.chars().take(128)).collect()
 }
 
-/// The name of a thing behind its server; where a template is read, the URI, which says more.
+/// Returns the name of an item on its server. For a resource it is the requested URI, which says more than a
+/// template.
 fn shown_name(item: &Item, op: Op, name: &str) -> String {
     match op {
         Op::Resource => format!("{}{name}", Item::RESOURCE),
@@ -333,7 +334,7 @@ fn shown_name(item: &Item, op: Op, name: &str) -> String {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since the Unix epoch.
 pub(crate) fn millis(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH)
         .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! Who may come in over HTTP, and as whom.
+//! Authentication of HTTP requests.
 
 mod attempts;
 mod bearers;
@@ -21,53 +21,54 @@ use toolgate::{
 };
 use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys, Over};
 
-/// The path of the resource itself, wherever a proxy puts it.
+/// Path of the MCP endpoint, under any prefix that a proxy adds.
 const MCP: &str = "mcp";
 
-/// Who may come in over HTTP, and as whom.
+/// Authenticator of HTTP requests.
 pub(crate) struct Door {
     pub(crate) guard: HostGuard,
     pub(crate) token: Option<Secret>,
-    /// Who takes tokens of authorization servers.
+    /// Verifier of access tokens from authorization servers.
     pub(crate) resource: Option<Arc<ResourceServer>>,
-    /// Whether those who do not say who they are stay out.
+    /// Whether anonymous access is denied.
     pub(crate) closed: bool,
-    /// Refused credentials of one address in a minute, of which each is recorded.
+    /// Rejected credentials per client address and minute that are audited one by one. Further ones get status 429.
     pub(crate) failures: u32,
-    /// Where tokens are held that are exchanged for those of servers, and how many; absent where none is.
+    /// Store of callers' tokens for token exchange, and its maximum number of callers. `None` if no server exchanges
+    /// tokens.
     pub(crate) bearers: Option<(Arc<Bearers>, usize)>,
 }
 
-/// Somebody who came in.
+/// An authenticated caller.
 pub(crate) struct Entered {
     pub(crate) caller: Caller,
-    /// Ends when he has to leave at once: his key was revoked.
+    /// Resolves when the caller's key is revoked: everything that it began is cut off.
     pub(crate) withdrawn: Option<BoxFuture<'static, ()>>,
-    /// Ends when he may begin nothing more: with his key or his token.
+    /// Resolves when the key or token ends: notification streams are closed.
     pub(crate) over: Option<BoxFuture<'static, ()>>,
 }
 
-/// Why somebody stays out.
+/// Rejection of a request's credentials.
 pub(crate) struct StaysOut {
     pub(crate) how: How,
-    /// For the record.
+    /// Reason for the audit log.
     pub(crate) why: String,
-    /// For himself.
+    /// Message for the client.
     pub(crate) told: &'static str,
-    /// The same, of those who take tokens.
+    /// Rejection of the resource server, with its OAuth challenge. `None` if no issuer is configured.
     pub(crate) refused: Option<Box<Refused>>,
 }
 
-/// How somebody stays out.
+/// Class of an authentication rejection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum How {
-    /// He showed nothing that could be good.
+    /// No credentials that could be valid.
     Silent,
-    /// He showed what is not good.
+    /// Invalid credentials.
     Wrong,
-    /// He showed what cannot be read.
+    /// Malformed credentials.
     Malformed,
-    /// What he showed is not looked at now.
+    /// Credentials that were not checked, because too many requests fail.
     Unasked,
 }
 
@@ -90,11 +91,14 @@ impl Entered {
 }
 
 impl Door {
-    /// Lets somebody in by the headers of his request. What he shows and is wrong keeps him out, also where he need not
-    /// show anything. `over`: too much of what came from his address was wrong lately, so no issuer is asked for him.
+    /// Authenticates a request by its headers. Invalid credentials are rejected even where authentication is
+    /// optional.
+    ///
+    /// `over` says that the client address sent too many invalid credentials lately, so no issuer is asked about
+    /// these.
     ///
     /// # Errors
-    /// He stays out.
+    /// The credentials are missing, malformed or invalid.
     pub(crate) async fn enter(
         &self,
         (method, path): (&Method, &str),
@@ -105,7 +109,7 @@ impl Door {
         let shown = Shown::of(headers);
         if let Shown::Token(scheme, shown) = shown {
             let ours = self.token.as_ref().is_some_and(|token| token.is(shown));
-            // No issuer sees what is ours, however it came.
+            // Our own token and keys are never sent to an issuer, whatever their scheme.
             return match scheme {
                 Scheme::Bearer if ours => Ok(Entered::as_one(over_http(true))),
                 Scheme::Bearer if shown.starts_with(KEY_PREFIX) => self.by_key(shown, keys),
@@ -180,7 +184,7 @@ impl Door {
         }
     }
 
-    /// Somebody showed what is not good.
+    /// Returns the rejection of invalid credentials.
     pub(crate) fn wrong(&self, why: String, told: &'static str) -> StaysOut {
         let refused = self.refused(|resource| resource.refuses(told));
         StaysOut {
@@ -191,7 +195,7 @@ impl Door {
         }
     }
 
-    /// The refusal in the words of those who take tokens, where there are any.
+    /// Builds the rejection of the resource server, if an issuer is configured.
     fn refused(&self, of: impl FnOnce(&ResourceServer) -> Refused) -> Option<Box<Refused>> {
         let resource = self.resource.as_ref()?;
         Some(Box::new(of(resource)))
@@ -206,7 +210,7 @@ impl Door {
         }
     }
 
-    /// What is told of credentials of another scheme, or of none.
+    /// Returns the message for credentials of another authentication scheme.
     fn other_scheme(&self) -> &'static str {
         match self.closed || self.resource.is_some() {
             true => {
@@ -228,7 +232,8 @@ impl Door {
     }
 }
 
-/// The address of another path of ours, beside that of the resource: a proof has to be for it.
+/// Returns the URL of another path next to the resource, which a DPoP proof has to name. `None` for the resource
+/// itself.
 fn beside(resource: &Url, path: &str) -> Option<Url> {
     let (folder, own) = resource.path().rsplit_once('/')?;
     let path = path.trim_start_matches('/');
@@ -253,7 +258,7 @@ impl StaysOut {
         }
     }
 
-    /// Where no token of an issuer is taken: the status, and the header that says what is wanted.
+    /// Returns the status and the `WWW-Authenticate` challenge where no issuer is configured.
     pub(crate) fn challenge(&self) -> (StatusCode, &'static str) {
         match self.how {
             How::Malformed => (StatusCode::BAD_REQUEST, "Bearer error=\"invalid_request\""),
@@ -263,7 +268,7 @@ impl StaysOut {
     }
 }
 
-/// The name of a caller over HTTP that says no other.
+/// Returns the name of an HTTP caller that has neither a key nor an issuer's token.
 pub(crate) fn over_http(token: bool) -> &'static str {
     match token {
         true => "token@http",
@@ -271,7 +276,7 @@ pub(crate) fn over_http(token: bool) -> &'static str {
     }
 }
 
-/// Compares secrets by their digests, so that the time it takes says nothing about where they differ.
+/// Compares two secrets by their SHA-256 digests, so that the time does not reveal where they differ.
 pub(crate) fn same(given: &str, wanted: &str) -> bool {
     let digest = |text: &str| digest::digest(&digest::SHA256, text.as_bytes());
     digest(given).as_ref() == digest(wanted).as_ref()

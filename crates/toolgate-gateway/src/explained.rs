@@ -1,4 +1,4 @@
-//! What would become of a call that nobody makes: what is asked, and how the answer is told.
+//! Dry runs of calls: the request, and the rendered result.
 
 use crate::{
     config::{Config, IssuerSettings},
@@ -12,21 +12,21 @@ use toolgate::{
 };
 use toolgate_wire::json::Kind;
 
-/// A name that is asked for, and with what.
+/// Request to explain a call.
 pub(crate) struct Asked {
-    /// `server.tool`, `server.resource:URI`, `server.prompt:NAME`, or a name on the wire.
+    /// Full name (`server.tool`, `server.resource:URI`, `server.prompt:NAME`), or the name that clients use.
     pub(crate) name: String,
-    /// Who would call.
+    /// Caller of the dry run.
     pub(crate) caller: Caller,
-    /// With what; an object.
+    /// Arguments of the call; a JSON object.
     pub(crate) arguments: Json,
 }
 
 impl Asked {
-    /// Reads the arguments; none where there is no text.
+    /// Parses the arguments; without text they are empty.
     ///
     /// # Errors
-    /// They are no JSON object.
+    /// The arguments are not a JSON object.
     pub(crate) fn read(name: &str, caller: Caller, text: Option<&str>) -> Result<Asked, String> {
         let text = text.unwrap_or("{}").to_owned();
         let arguments = Json::read(text.into_bytes(), &Default::default())
@@ -42,7 +42,7 @@ impl Asked {
         })
     }
 
-    /// The call of what was found.
+    /// Builds the call of a resolved item.
     pub(crate) fn call(self, found: &Found) -> Call {
         let at = found.at.clone();
         let arguments = match found.op {
@@ -53,17 +53,18 @@ impl Asked {
     }
 }
 
-/// What a name means.
+/// Item that a name resolves to.
 pub(crate) struct Found {
-    /// What is known of it.
+    /// Definition of the item, with its origin and notes.
     pub(crate) item: Arc<Item>,
     pub(crate) op: Op,
-    /// The name on the wire, or the URI.
+    /// Name that clients use, or the URI.
     at: String,
 }
 
-/// What a full name or a name on the wire means, whether or not anybody may see it. A file of a skill is the skill, wherever
-/// else it is listed: so it is where it is read.
+/// Resolves a full name or a client's name to an item, whether or not a caller may see it.
+///
+/// A file of a skill resolves to the skill, even if it is listed as a resource too. Reads do the same.
 pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<Found> {
     let (item, op) = named(catalogs, name)?;
     let uri = name.split_once(Item::RESOURCE).map(|(_, uri)| uri);
@@ -76,7 +77,7 @@ pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<Found
     Some(Found { item, op, at })
 }
 
-/// The item of that name.
+/// Finds the item of that name.
 fn named(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)> {
     catalogs.iter().find_map(|(kind, catalog)| {
         let is = |item: &&Arc<Item>| {
@@ -86,7 +87,7 @@ fn named(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)
     })
 }
 
-/// Whether a name is that of a resource that a template has.
+/// Returns whether a name is that of a resource that the item's template matches.
 fn is_at(item: &Item, name: &str) -> bool {
     let uri = name.strip_prefix(&format!("{}.{}", item.origin.server, Item::RESOURCE));
     uri.is_some_and(|uri| item.has(uri))
@@ -100,8 +101,10 @@ fn op(kind: ItemKind) -> Op {
     }
 }
 
-/// Adds what the door has to say: that nobody comes in who shows nothing, and the scopes that the token of the caller has
-/// to have, where it is one of an issuer. Which ones it has only the token knows; they are what is returned.
+/// Adds the steps of authentication to a dry run, and returns the scopes that the caller's token needs.
+///
+/// An anonymous caller is rejected where credentials are required. Only the token of an issuer's caller says which
+/// scopes it has.
 pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> Vec<String> {
     let nobody = config.is_closed() && call.caller.name() == over_http(false);
     if nobody {
@@ -153,14 +156,14 @@ pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> 
     }
 }
 
-/// A way for the control socket, and the scopes that it takes.
+/// Renders a dry run and its required scopes as JSON for the control socket.
 pub(crate) fn told(way: &Way, needs: &[String]) -> Value {
     let steps = way.steps.iter();
     let steps = steps.map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why}));
     json!({"steps": steps.collect::<Value>(), "verdict": way.end.as_str(), "scopes": needs})
 }
 
-/// A way as the terminal shows it, a line a step; the last line says from what it is known.
+/// Renders a dry run for the terminal, one line per step. The last line names the source of the definitions (`from`).
 pub(crate) fn text(way: &Value, from: &str) -> String {
     let mut text = String::new();
     for step in way["steps"].as_array().into_iter().flatten() {
@@ -181,8 +184,8 @@ pub(crate) fn text(way: &Value, from: &str) -> String {
     text
 }
 
-/// The name that is nearest to another one, where one is near enough to be meant. Of a server that is named rightly, what
-/// stands behind it counts.
+/// Returns the most similar name for a "did you mean" hint, if it is similar enough. If the name has the right server
+/// ID, only the names of that server are compared.
 pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
     let server = name.split_inclusive('.').next().unwrap_or_default();
     let (of, others): (Vec<String>, Vec<String>) = names

@@ -1,4 +1,4 @@
-//! The listener: one accept loop, bounded, with times for headers and for the end.
+//! HTTP listener: one bounded accept loop, with timeouts for headers and for draining.
 
 mod addresses;
 
@@ -13,24 +13,24 @@ use tokio::{
     task::JoinSet,
 };
 
-/// The limits of a listener.
+/// Limits of the HTTP listener.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListenLimits {
-    /// Connections at once.
+    /// Maximum number of concurrent connections.
     pub(crate) connections: usize,
-    /// Those of one address.
+    /// Maximum number of concurrent connections of one client address.
     pub(crate) per_address: usize,
-    /// Bytes of a request's head.
+    /// Maximum size of a request's head, in bytes.
     pub(crate) head: usize,
-    /// Headers of a request.
+    /// Maximum number of headers in a request.
     pub(crate) headers_count: usize,
-    /// How long the head of a request may take.
+    /// Timeout for receiving the head of a request.
     pub(crate) headers: Duration,
-    /// How long running requests may take when the program stops.
+    /// Drain timeout of running requests at shutdown.
     pub(crate) drain: Duration,
 }
 
-/// Serves until `stop` ends, then lets running requests end within the drain time.
+/// Serves until `stop` resolves, then waits for running requests within the drain timeout.
 pub(crate) async fn serve(
     listener: TcpListener,
     routes: Arc<Routes>,
@@ -43,7 +43,7 @@ pub(crate) async fn serve(
     let addresses = Addresses::default();
     let mut stop = std::pin::pin!(stop);
     loop {
-        // At the limit nothing more is accepted until a connection ends.
+        // At the limit, nothing is accepted until a connection ends.
         let next = async {
             let place = places.clone().acquire_owned().await;
             (place, listener.accept().await)
@@ -54,7 +54,7 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, from)) => {
-                // One address too many times: its connection is closed without a word.
+                // The address has too many connections: close this one without a response.
                 let Some(own) = addresses.take(from.ip(), limits.per_address) else {
                     continue;
                 };
@@ -64,7 +64,7 @@ pub(crate) async fn serve(
                     drop((place, own));
                 });
             }
-            // Out of file descriptors, mostly: others end, so try again.
+            // Usually the process is out of file descriptors. Retry after other connections had time to close.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
         while connections.try_join_next().is_some() {}
@@ -96,7 +96,7 @@ async fn connection(
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
-        // A broken connection is the peer's business; what ran for it has been cancelled.
+        // The connection has ended. Requests that ran on it are cancelled.
         _ = connection.as_mut() => return,
         _ = stopped.wait_for(|stop| *stop) => {}
     }

@@ -1,6 +1,7 @@
-//! Where tasks are kept, so that their clients find them after a restart: a store of its own in the data directory.
+//! Persistent task store in the data directory, so that clients find their tasks after a restart.
 //!
-//! Several gateways may share it. Each holds a lock for as long as it lives, so that the others know whose work is lost.
+//! Several gateways may share it. Each holds a lock file while it lives, so that the others recognize abandoned
+//! tasks.
 
 use crate::config::Limits;
 use rustix::fs::{FlockOperation, flock};
@@ -14,29 +15,29 @@ use std::{
 use toolgate_journal::state::{State, StateLimits};
 use toolgate_policy::{Expect, Store};
 
-/// How much room a task has beside its result, in bytes.
+/// Size of a task's row beyond its result, in bytes.
 const ABOUT: usize = 64 * 1024;
 
-/// The store of the tasks, and the word that this process lives.
+/// Task store, with the lock file that shows that this process lives.
 pub(crate) struct KeptTasks {
     pub(crate) store: Arc<dyn Store>,
-    /// Names this process in it.
+    /// ID of this process in the store.
     pub(crate) process: String,
     dir: PathBuf,
     _lock: File,
 }
 
 impl KeptTasks {
-    /// Opens it, as one more process that uses it. Blocks.
+    /// Opens the store and locks a file for this process. Blocks.
     ///
     /// # Errors
-    /// A sentence that says what is in the way.
+    /// The store cannot be opened or the file cannot be locked; the message is for the operator.
     pub(crate) fn open(data: &Path, limits: &Limits) -> Result<KeptTasks, String> {
         let dir = data.join("tasks");
         let limits = StateLimits {
-            // Three rows a task, and as many again for those that another process left.
+            // Three rows for each task, and as many again for tasks that another process left behind.
             rows: limits.tasks.saturating_mul(6),
-            // A result is kept as text in JSON, where quotes take two bytes; so do the bytes of what is sealed.
+            // A result is stored as a JSON string, in which a quote takes two bytes. A sealed byte takes two as well.
             row_bytes: limits.task_bytes.saturating_mul(2).saturating_add(ABOUT),
             ..StateLimits::default()
         };
@@ -54,15 +55,15 @@ impl KeptTasks {
         })
     }
 
-    /// Whether a process has ended. Of what cannot be looked at it is said that it lives.
+    /// Returns whether a process has ended. If its lock cannot be checked, it counts as alive.
     pub(crate) fn is_gone(&self, process: &str) -> bool {
         let named = process.bytes().all(|b| b.is_ascii_alphanumeric());
         named && process != self.process && is_free(&place(&self.dir, process))
     }
 
-    /// Ends when all that was to be kept is on the disk.
+    /// Waits until all queued writes are on disk.
     pub(crate) async fn settle(&self) {
-        // What waits is written in its order; what could not be was said where it happened.
+        // Writes are executed in order, so this one is the last. Failures were reported where they occurred.
         let last = self.store.write("tasks", "", None, Expect::Any);
         let _ = last.await;
     }
@@ -78,7 +79,8 @@ fn place(dir: &Path, process: &str) -> PathBuf {
     dir.join(format!("{process}.lock"))
 }
 
-/// Locks a file of that name. It has its name once it is locked, so nobody takes it for that of a process that ended.
+/// Creates and locks the lock file of a process, and removes abandoned ones. The file gets its final name after it is
+/// locked, so no other process takes it for abandoned.
 fn lock(dir: &Path, process: &str) -> io::Result<File> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -98,7 +100,7 @@ fn lock(dir: &Path, process: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether nobody holds the lock; removes it then.
+/// Returns whether no process holds the lock, and removes the file in that case.
 fn is_free(path: &Path) -> bool {
     let free = match File::open(path) {
         Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok(),
@@ -125,7 +127,7 @@ mod tests {
         let process = two.process.clone();
         drop(two);
         assert!(one.is_gone(&process), "it ended");
-        // As a kill leaves it: the file is there, and nobody holds it.
+        // The state after SIGKILL: the file exists, and no process holds its lock.
         fs::write(place(&data.join("tasks"), "killed"), "").unwrap();
         assert!(one.is_gone("killed") && one.is_gone("killed"));
         fs::remove_dir_all(data).unwrap();

@@ -1,7 +1,7 @@
-//! The keyring of the operating system, asked by the system's own tool.
+//! Secrets in the keyring of the operating system, read with the system's own tool.
 //!
-//! A library for it would bring a D-Bus stack into the process that faces the network. The tool is one program, started by
-//! the guardian like a server: no shell, a bound of time and of bytes.
+//! A library would bring a D-Bus stack into the process that faces the network. The guardian starts the tool like a
+//! server: without a shell, with a timeout and a size limit.
 
 use crate::config::{Given, LONGEST};
 use std::time::Duration;
@@ -13,9 +13,10 @@ use toolgate_auth::Secret;
 use toolgate_guardian::{Child, DEFAULT_ALLOW, Exit, Guardian, Spawn, environment};
 use toolgate_policy::Secrets;
 
-/// What our entries are of.
+/// Service name of Toolgate's entries in the keyring.
 const SERVICE: &str = "toolgate";
-/// What the tool needs of our environment besides the usual names: how to reach the keyring, and to ask for its password.
+/// Environment variables that the tool needs beyond the default allowlist: to reach the keyring, and to prompt for
+/// its password.
 const ALSO: [&str; 5] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
@@ -23,13 +24,13 @@ const ALSO: [&str; 5] = [
     "XAUTHORITY",
     "XDG_RUNTIME_DIR",
 ];
-/// The longest words of the tool that are told, in bytes.
+/// Maximum size of the tool's error output in a message, in bytes.
 const WORDS: u64 = 512;
 
-/// The value of a given, in the keyring too.
+/// Reads a secret from its configured source, including the keyring.
 ///
 /// # Errors
-/// It cannot be had within that time, in words that do not have it.
+/// The secret cannot be read within that time. The message never contains it.
 pub(crate) async fn read(
     given: &Given,
     guardian: &Guardian,
@@ -48,7 +49,7 @@ pub(crate) async fn read(
     }
 }
 
-/// The tool and its arguments.
+/// Returns the command line of the tool.
 fn command(name: &str) -> Vec<String> {
     let words: &[&str] = match cfg!(target_os = "macos") {
         true => &[
@@ -97,7 +98,7 @@ async fn ask(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     }
 }
 
-/// What the tool said of it, or that nothing is there.
+/// Returns the first line of the tool's error output, or a message that the entry does not exist.
 fn not_there(tool: &str, said: &str) -> String {
     match said
         .lines()
@@ -110,11 +111,11 @@ fn not_there(tool: &str, said: &str) -> String {
     }
 }
 
-/// At most that many bytes; the rest is read and dropped, so that the tool can end.
+/// Reads at most that many bytes, and discards the rest so that the tool can exit.
 async fn bytes(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
-        // A pipe that breaks is the end of what it says; the exit tells the rest.
+        // A broken pipe counts as the end of the output. The exit status decides.
         let _ = (&mut from).take(most).read_to_end(&mut bytes).await;
         let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
     }

@@ -1,5 +1,7 @@
-//! What servers listed when they were last asked, across restarts: which items in which order in a table of its own, and
-//! their definitions from the pins, so that a list from here is judged like one from the server.
+//! Last known lists of the servers, stored across restarts.
+//!
+//! A table stores the names and their order; the definitions come from the pins. So a restored list passes the same
+//! checks as a list from the server.
 
 use crate::{
     servers::{LastLists, ServerSpec},
@@ -10,22 +12,22 @@ use std::{collections::HashMap, sync::Arc};
 use toolgate::{BoxFuture, Catalog, ItemKind, Origin};
 use toolgate_policy::{Expect, Pins, Store, pins::Kept};
 
-/// The table in the store.
+/// Name of the table of lists in the store.
 const TABLE: &str = "lists";
-/// The longest row, in bytes: a longer list is put together from all pins of its kind.
+/// Maximum size of a row, in bytes. A longer list is restored from all pins of its kind.
 const MAX_ROW_BYTES: usize = 512 * 1024;
 
-/// What servers listed when they were last asked, from the pins.
+/// Last known lists of the servers, with definitions from the pins.
 pub(crate) struct PinnedLists {
     pins: Pins,
     store: Arc<dyn Store>,
 }
 
-/// What is noted of a list.
+/// Stored row of one list.
 struct Row {
-    /// Names within the server, in its order.
+    /// Names of the items on the server, in its order.
     names: Vec<String>,
-    /// Whether the server said how to use it.
+    /// Whether the server has instructions.
     has_instructions: bool,
 }
 
@@ -34,7 +36,7 @@ impl PinnedLists {
         PinnedLists { pins, store }
     }
 
-    /// The pins of that server alone, as it is now.
+    /// Returns the pins of one server with its current identity.
     fn pins_of(&self, spec: &ServerSpec) -> Pins {
         let is = crate::pins::identity(spec.address.as_ref(), &spec.command);
         self.pins.clone().identities([(spec.id.to_string(), is)])
@@ -54,7 +56,7 @@ impl LastLists for PinnedLists {
             server: spec.id.clone(),
             trusted: spec.trusted,
         };
-        // What would be met now: the last definition that came, accepted or not.
+        // Use the latest definition, accepted or not: it is the one that the server would list now.
         let item = |one: &Kept| {
             let counts = one.other.as_ref().or(one.accepted.as_ref())?;
             stored::item(kind, counts, origin.clone())
@@ -89,7 +91,7 @@ impl LastLists for PinnedLists {
         let text = has_instructions
             .then(|| pins.kept_instructions(&spec.id))
             .flatten();
-        // Absence of what is too long to be stored must not read as removal.
+        // A definition that is too long to be stored must not look removed.
         let missing = items.iter().filter(|item| item.is_none());
         let missing = missing
             .map(|_| "a definition that is not stored".to_owned())
@@ -123,7 +125,7 @@ impl LastLists for PinnedLists {
             if self.store.row(TABLE, &key).map(|row| row.value) == row {
                 return;
             }
-            // What cannot be written is asked for again at the next start.
+            // If the write fails, the next start asks the server again.
             let _ = self.store.write(TABLE, &key, row, Expect::Any).await;
         })
     }
@@ -144,7 +146,7 @@ impl Row {
     }
 }
 
-/// The key of a list: the configured id, what the server is, and what is listed.
+/// Returns the key of a row: the configured server ID, the identity of the server, and the item kind.
 fn key(spec: &ServerSpec, kind: ItemKind) -> String {
     let is = crate::pins::identity(spec.address.as_ref(), &spec.command);
     let prefix = toolgate_policy::pins::key_prefix(&spec.id, &is);

@@ -1,5 +1,6 @@
-//! The plan in force, as the service that the edges serve. It is swapped whole: a call runs on the plan with which it
-//! began, and what comes after the swap runs on the next.
+//! Active snapshot of the config, as the service behind all edges.
+//!
+//! A reload swaps the whole snapshot. A call runs on the snapshot with which it began.
 
 use crate::plan::Plan;
 use futures_util::FutureExt;
@@ -10,14 +11,16 @@ use toolgate::{
     Service, Stale, edge::Instructs,
 };
 
-/// The plan in force.
+/// Service that delegates to the active [`Plan`].
 pub(crate) struct Live {
     plan: watch::Sender<Arc<Plan>>,
     stale: watch::Sender<Stale>,
 }
 
-/// Somebody who hears of single resources. Each plan is asked anew what he may hear, and keeps its servers telling.
-/// Dropping it ends that.
+/// Task that forwards updates of single resources to one subscriber.
+///
+/// After a reload, it subscribes to the new snapshot, which decides again which resources the caller may see. Its
+/// subscription keeps the servers sending updates. Dropping it ends the task.
 struct Ear(JoinHandle<()>);
 
 impl Drop for Ear {
@@ -27,7 +30,7 @@ impl Drop for Ear {
 }
 
 impl Live {
-    /// This plan is in force.
+    /// Creates the service with its first snapshot.
     pub(crate) fn new(plan: Plan) -> Live {
         Live {
             plan: watch::Sender::new(Arc::new(plan)),
@@ -35,17 +38,17 @@ impl Live {
         }
     }
 
-    /// The plan in force. Whoever keeps it for long keeps its servers from ending.
+    /// Returns the active snapshot. Its servers run for as long as it is held.
     pub(crate) fn plan(&self) -> Arc<Plan> {
         self.plan.borrow().clone()
     }
 
-    /// From now on this plan is in force; who listens is told that all lists are stale.
+    /// Activates a snapshot. Subscribers are notified that all lists are stale.
     pub(crate) fn swap(&self, plan: Plan) {
         let _before = self.plan.send_replace(Arc::new(plan));
     }
 
-    /// Passes on what the servers tell, of one plan after the other, without end.
+    /// Forwards list changes from the servers, across reloads, without end.
     pub(crate) async fn feed(&self) {
         let mut plans = self.plan.subscribe();
         let mut heard = plans.borrow_and_update().heard();
@@ -59,7 +62,8 @@ impl Live {
                     },
                 }
             }
-            // What the servers told before the swap, and what they tell after it: the new plan has listened since before.
+            // Drain the changes from before the swap. The new snapshot has subscribed before the swap, so none is
+            // lost.
             let last = heard.as_mut().and_then(|heard| heard.next().now_or_never());
             self.tell(&last.flatten().unwrap_or_default());
             heard = plans.borrow_and_update().heard();
@@ -77,7 +81,7 @@ impl Live {
     }
 }
 
-/// The next change; none ever where nobody tells any more.
+/// Waits for the next change; never resolves once the stream has ended.
 async fn next(heard: &mut Option<Changes>) -> Changed {
     if let Some(changes) = heard {
         if let Some(changed) = changes.next().await {
@@ -89,7 +93,7 @@ async fn next(heard: &mut Option<Changes>) -> Changed {
 }
 
 impl Ear {
-    /// Passes on to `stale` what is heard of resources, of one plan after the other.
+    /// Forwards resource updates to `stale`, across reloads.
     fn start(
         mut plans: watch::Receiver<Arc<Plan>>,
         want: Interest,
@@ -109,14 +113,15 @@ impl Ear {
                 if swapped.is_err() {
                     return;
                 }
-                // The old one is let go after the new one listens, and nobody hears of what he may not see any more.
+                // The old subscription is dropped only after the new one exists. Resources that the caller may no
+                // longer see are left out of the new one.
                 let service = plans.borrow_and_update().service.clone();
                 let new = service.changes(want.clone()).await.ok();
                 let told = new
                     .as_ref()
                     .map(|new| new.told().unwrap_or(&want).uris.clone());
                 heard = new;
-                // What may have changed in between.
+                // These resources may have changed in between.
                 stale.send_modify(|stale| told.iter().flatten().for_each(|uri| stale.update(uri)));
             }
         };
@@ -141,7 +146,7 @@ impl Service for Live {
 
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
         Box::pin(async move {
-            // Before anything is asked, so that nothing falls between.
+            // Subscribe before the service is asked, so that no change is lost.
             let (lists, mut plans) = (self.stale.subscribe(), self.plan.subscribe());
             let lists = Changes::new(lists);
             if want.uris.is_empty() {

@@ -47,11 +47,11 @@ mod witness;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The guardian is this same program; it must not be anything else before it is asked for.
+    // The guardian is this same program, so nothing else may run before this check.
     if let Some(code) = toolgate_guardian::run_if_asked() {
         return code;
     }
-    // Calls, secrets and results of others pass through all of it.
+    // A panic message could contain calls, secrets or results, so it is withheld.
     toolgate_policy::withhold_panic_words();
     commands::run(cli::parse())
 }

@@ -1,46 +1,46 @@
-//! How much memory the gateway takes at most, as it follows from the limits.
+//! Memory bound of the gateway, computed from its limits.
 //!
-//! The formula stands in `docs/limits.md`. All long messages share one budget; what is small is counted by how many of it
-//! there may be. So it is far above what is usual, and never exceeded.
+//! The formula is in `docs/limits.md`. All long messages share one budget; short ones are bounded by the number of
+//! their owners. The bound is far above the usual consumption and is never exceeded.
 
 use crate::config::Config;
 use toolgate_wire::room::FREE;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// The program itself: code, threads, tables, and what an allocator keeps.
+/// Memory of the program itself: code, threads, tables, and allocator overhead.
 const PROGRAM: u64 = 64 * MIB;
-/// What a connection or a stream takes up while nothing long is on its way: a task with its timers, and short messages.
+/// Memory of an idle connection or stream: a task with its timers, and short messages.
 const TASK: u64 = 32 * KIB;
-/// The layers of a call, each with its future.
+/// Memory of the layers of a call, each with its future.
 const CALL: u64 = 32 * KIB;
-/// Of a server: the buffers of its pipes, short messages that wait, short pages of its lists, its last words.
+/// Memory of a server: pipe buffers, queued short messages, short pages of its lists, the end of its stderr.
 const SERVER: u64 = 8 * MIB;
-/// Of a connection of one caller to a server: its tasks, two tokens of at most 32 KiB, short messages.
+/// Memory of one caller's connection to a server: its tasks, two tokens of at most 32 KiB, short messages.
 const OWN: u64 = 128 * KIB;
-/// The console keeps so many calls, and so many events for a slow reader.
+/// Memory of the console: 200 calls, and 256 events for slow subscribers.
 const BOARD: u64 = (200 + 256) * 64 * KIB;
-/// The ends of calls that wait for room in the queue of the record.
+/// Memory of call ends that wait for space in the audit queue.
 const LATE: u64 = 64 * MIB;
-/// A link that is remembered: its digest and where it came from.
+/// Memory of a remembered resource link: its digest and its origin.
 const LINK: u64 = 160;
 
-/// A proof that is remembered: its digest and its end, in a table that may just grow.
+/// Memory of a remembered DPoP proof: its digest and its expiry, in a table that may just have grown.
 const PROOF: u64 = 144;
-/// What an issuer said lately: 4096 words of at most 4 KiB, with what an allocator adds.
+/// Memory of the cached answers of an issuer: 4096 answers of at most 4 KiB, with allocator overhead.
 const WORDS: u64 = 32 * MIB;
 
-/// One line of the sum.
+/// One component of the memory bound.
 pub(crate) struct Part {
-    /// What takes it up.
+    /// User of the memory.
     pub(crate) what: &'static str,
-    /// From which limits that follows.
+    /// Formula of the limits.
     pub(crate) from: &'static str,
-    /// How much, in bytes.
+    /// Memory in bytes.
     pub(crate) bytes: u64,
 }
 
-/// The lines of the sum.
+/// Returns the components of the memory bound.
 pub(crate) fn parts(config: &Config) -> Vec<Part> {
     let limits = &config.limits;
     let servers = config.servers.len();
@@ -123,13 +123,13 @@ fn times(count: usize, bytes: u64) -> u64 {
     (count as u64).saturating_mul(bytes)
 }
 
-/// The sum.
+/// Returns the memory bound in bytes.
 pub(crate) fn most(config: &Config) -> u64 {
     let add = |sum: u64, part: &Part| sum.saturating_add(part.bytes);
     parts(config).iter().fold(0, add)
 }
 
-/// The sum in one line.
+/// Formats the memory bound in one line.
 pub(crate) fn line(config: &Config) -> String {
     format!(
         "at most {} by its limits; toolgate check --explain-memory shows the sum",
@@ -137,7 +137,7 @@ pub(crate) fn line(config: &Config) -> String {
     )
 }
 
-/// Each line of the sum, the largest first.
+/// Formats each component of the memory bound, the largest first, and the sum.
 pub(crate) fn explained(config: &Config) -> String {
     let mut parts = parts(config);
     parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
@@ -153,7 +153,7 @@ pub(crate) fn explained(config: &Config) -> String {
     format!("{lines}{:>10}  in all\n", size(most(config)))
 }
 
-/// `12.0 MiB`, `3.5 GiB`; rounded up.
+/// Formats a number of bytes, rounded up: `12.0 MiB`, `3.5 GiB`.
 fn size(bytes: u64) -> String {
     let (unit, name) = if bytes < 1024 * MIB {
         (MIB, "MiB")
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(of(&|limits| limits.connections += 1) - before, connection);
         assert!(of(&|limits| limits.listen_streams += 1) > before);
         assert!(of(&|limits| limits.audit_queue_bytes += 1) > before);
-        // What shares the budget does not raise it.
+        // Limits of messages in the shared budget do not raise the bound.
         assert_eq!(of(&|limits| limits.body_bytes += 1), before);
         assert_eq!(of(&|limits| limits.call_seconds += 1), before);
         assert!(before < 1024 * MIB, "{}", size(before));

@@ -1,27 +1,30 @@
-//! Gateways behind gateways: allowed, but not without end. Each gateway tells its servers by a variable of their
-//! environment which gateways they are behind, so that one that is a server of itself does not start.
+//! Nested gateways: allowed up to a maximum depth.
+//!
+//! Each gateway passes the digests of its own config and of all outer gateways' configs to its servers, in an
+//! environment variable. A gateway that finds its own digest there does not start.
 
 use crate::config::Source;
 use ring::digest::{SHA256, digest};
 use std::path::Path;
 
-/// The variable: a digest of the config of each gateway, from the outermost on, `-` where it has no file.
+/// Environment variable with the digest of each gateway's config, the outermost first; `-` for a gateway without a
+/// file.
 const VARIABLE: &str = "TOOLGATE_PARENTS";
-/// Gateways that may be behind each other.
+/// Maximum depth of nested gateways.
 const MAX_NESTED_GATEWAYS: usize = 4;
-/// Characters of a digest.
+/// Hex digits of a config's digest.
 const DIGEST: usize = 16;
 
-/// The variable for the servers of a gateway.
+/// Returns the environment variable for the servers of a gateway.
 pub(crate) fn for_servers(source: &Source) -> (String, String) {
     let above = std::env::var(VARIABLE).unwrap_or_default();
     (VARIABLE.to_owned(), joined(&above, &name(source)))
 }
 
-/// Refuses to start a gateway that is a server of itself, or of too many others.
+/// Rejects a gateway that is nested in itself or too deeply.
 ///
 /// # Errors
-/// That is so; a sentence that says what to do.
+/// The gateway is nested in itself or too deeply; the message says what to do.
 pub(crate) fn check(source: &Source) -> Result<(), String> {
     check_behind(&std::env::var(VARIABLE).unwrap_or_default(), source)
 }
@@ -52,7 +55,7 @@ fn joined(above: &str, own: &str) -> String {
     }
 }
 
-/// What names a config: servers need not know where it is.
+/// Returns a short digest of the config's path, so that servers do not learn the path.
 fn name(source: &Source) -> String {
     let Source::File(file) = source else {
         return "-".to_owned();

@@ -1,11 +1,11 @@
-//! What the servers offer, as the operator sees it: each thing with the verdict that a caller gets.
+//! Operator's view of the items that servers offer, each with its rule decision.
 
 use serde_json::{Map, Value, json};
 use toolgate::{Caller, Hints, Item, ItemKind, ItemNote, NoteAction};
 use toolgate_policy::{Access, Then};
 use toolgate_wire::dialect::{self, Dialect};
 
-/// The lists by their names in the console and on the socket, and what is in them.
+/// Names of the lists in the console and on the control socket, with the item kinds in each.
 pub(crate) const LISTS: [(&str, &[ItemKind]); 3] = [
     ("tools", &[ItemKind::Tool]),
     (
@@ -15,11 +15,11 @@ pub(crate) const LISTS: [(&str, &[ItemKind]); 3] = [
     ("prompts", &[ItemKind::Prompt]),
 ];
 
-/// One thing for the console and the terminal.
+/// Renders one item for the console and the terminal.
 pub(crate) fn item(item: &Item, access: &Access, caller: &Caller) -> Value {
     let (then, rule) = access.verdict(caller, item);
     let hints = item.def.hints();
-    // The name on the wire is made of the own one, in which something may have been taken out.
+    // The client's name derives from the name on the server. A sanitizer may have removed characters from that one.
     let named = |name: &str| match item.withheld.is_some() && name == item.def.name() {
         true => item.own_name(),
         false => name.to_owned(),
@@ -35,10 +35,10 @@ pub(crate) fn item(item: &Item, access: &Access, caller: &Caller) -> Value {
     })
 }
 
-/// What was repaired in it or is not checked, and for which clients it is left out.
+/// Renders the notes of an item: its repairs, its unchecked parts, and the revisions whose clients do not get it.
 fn notes(item: &Item) -> Value {
     let note = |note: &ItemNote| json!({"action": note.action.as_str(), "reason": note.reason});
-    // Asked once for each item: all revisions would have to be written for each view.
+    // Cached for each item, because it writes the definition in all protocol revisions.
     let left_out = item.memo(|item| {
         let why = |dialect: &&Dialect| {
             let why = dialect.definition(&item.def).err()?;
@@ -51,14 +51,14 @@ fn notes(item: &Item) -> Value {
     item.notes.iter().chain(left_out.iter()).map(note).collect()
 }
 
-/// Why callers do not get it.
+/// Returns the reason for which callers do not get the item.
 fn withheld(item: &Item) -> Option<&str> {
     item.withheld
         .as_deref()
         .or(toolgate_policy::pins::hidden(item))
 }
 
-/// What it takes, as a schema: of a prompt its arguments, of a resource its URI.
+/// Returns the input schema of an item: for a prompt its arguments, for a resource its URI.
 pub(crate) fn schema(item: &Item) -> Value {
     match item.kind() {
         ItemKind::Tool => item.def.input_schema().to_value(),

@@ -1,4 +1,4 @@
-//! What the operator sees and does, the same from the console and from a terminal.
+//! Operator's views and actions, shared by the console and the terminal.
 
 mod desk;
 mod explain;
@@ -36,37 +36,37 @@ use toolgate_journal::{Entry, Event as Happened, Journal};
 use toolgate_policy::{Desk, Standing, Who, for_record};
 use toolgate_wire::dialect;
 
-/// Everything that the operator can see and do.
+/// Views and actions of the operator on the running gateway.
 pub(crate) struct Operator {
     pub(crate) board: Arc<Board>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) supervisor: Arc<Supervisor>,
-    /// What is in force.
+    /// Active snapshot of the config.
     pub(crate) live: Arc<Live>,
     pub(crate) reloader: Arc<Reloader>,
-    /// The way that the operator's own calls take: the same as everybody's.
+    /// Server for the operator's own calls, which pass the same layers as all calls.
     pub(crate) server: Arc<Front>,
     pub(crate) logins: Option<Arc<Logins>>,
-    /// Where clients reach it over HTTP.
+    /// URL of the MCP endpoint; `None` if the gateway serves stdio only.
     pub(crate) endpoint: Option<String>,
     pub(crate) data: String,
-    /// With which config and data it runs, as the options of a command.
+    /// Command-line options that name this gateway's config and data.
     pub(crate) flags: String,
-    /// Where what servers granted is kept.
+    /// Directory of the stored credentials for servers.
     pub(crate) grants: PathBuf,
-    /// The record.
+    /// Audit log.
     pub(crate) journal: Arc<Journal>,
-    /// What was repaired, withheld or dropped of the definitions of servers.
+    /// Notes on definitions that were repaired, withheld or dropped.
     pub(crate) notes: NoteBook,
 }
 
 type Done = Result<Value, NotDone>;
 
-/// Why something was not done.
+/// Failure of an operator's action.
 pub(crate) enum NotDone {
-    /// This gateway does not know what is meant; another one may.
+    /// The object is unknown here; another gateway may know it.
     Unknown(String),
-    /// It is known, and the answer is no.
+    /// The object is known, and the action is refused.
     Refused(String),
 }
 
@@ -84,12 +84,12 @@ impl From<String> for NotDone {
 }
 
 impl Operator {
-    /// What happens from now on.
+    /// Subscribes to events from now on.
     pub(crate) fn changes(&self) -> broadcast::Receiver<Told> {
         self.board.subscribe()
     }
 
-    /// Everything as it is now.
+    /// Returns the full state as JSON.
     pub(crate) async fn snapshot(&self) -> Value {
         self.collect_notes().await;
         let mut all = json!({
@@ -105,20 +105,20 @@ impl Operator {
         all
     }
 
-    /// Does one thing.
+    /// Executes an action.
     ///
     /// # Errors
-    /// A sentence for the person who asked.
+    /// The message is for the person who asked.
     pub(crate) async fn act(&self, action: &str, with: &Value, who: &Who) -> Result<Value, String> {
         let (notes, _) = mpsc::channel(1);
         let done = self.act_noting(action, with, who, notes).await;
         done.map_err(NotDone::why)
     }
 
-    /// Does one thing, and tells what happens meanwhile.
+    /// Executes an action, and sends progress messages meanwhile.
     ///
     /// # Errors
-    /// A sentence for the person who asked.
+    /// The message is for the person who asked.
     pub(crate) async fn act_noting(
         &self,
         action: &str,
@@ -159,15 +159,16 @@ impl Operator {
         }
     }
 
-    /// Somebody signed in at a server, or out, here: that is recorded. A server that waits is tried again at once, and
-    /// connections that use what is taken back end. A reload may have taken the server away meanwhile; then, too, it has
-    /// happened.
+    /// Applies and records a sign-in or sign-out that this process performed.
+    ///
+    /// A server that waits for it is retried at once; connections that use revoked credentials end. The event is
+    /// recorded even if a reload has removed the server meanwhile.
     pub(crate) fn signed(&self, id: &str, caller: Option<&str>, state: &'static str, who: &Who) {
         self.follow(id, caller, state);
         self.record_sign_in(id, caller, state, who);
     }
 
-    /// Whether there is such a server.
+    /// Applies a sign-in or sign-out; returns whether the server exists.
     fn follow(&self, id: &str, caller: Option<&str>, state: &'static str) -> bool {
         match state {
             "signed_out" => self.supervisor.signed_out(id, caller),
@@ -175,8 +176,8 @@ impl Operator {
         }
     }
 
-    /// The same in another process, which asks the gateways in turn and records it itself where none of them knows the
-    /// server.
+    /// Applies and records a sign-in or sign-out of another process. That process asks the gateways in turn, and
+    /// records the event itself if none of them knows the server.
     fn heard(&self, id: &str, caller: Option<&str>, state: &'static str, who: &Who) -> Done {
         if !self.follow(id, caller, state) {
             return Err(NotDone::Unknown(format!("there is no server {id:?}")));
@@ -193,21 +194,21 @@ impl Operator {
         Ok(json!({"link": logins.link(label)?}))
     }
 
-    /// Ends all browser sessions of the data directory.
+    /// Revokes all browser sessions of the data directory.
     async fn revoke_logins(&self, who: &Who) -> Done {
         let Some(logins) = &self.logins else {
             return Ok(json!({"revoked": 0}));
         };
         let revoked = logins.revoke().await?;
         let entry = Entry::new(Happened::from("console.revoked")).with("count", revoked);
-        // It has happened. Where it cannot be recorded, calls are refused and the console says so.
+        // The sessions are revoked already. If that cannot be recorded, calls are rejected and the console shows it.
         let _ = self
             .journal
             .note(for_record(entry.with("by", who.by.as_str())));
         Ok(json!({"revoked": revoked}))
     }
 
-    /// Stops a call in all that runs of it; one that waits for a person is denied.
+    /// Stops everything that runs for a call. If the call waits for an approval, that is denied.
     async fn stop(&self, id: &str, who: &Who) -> Done {
         let stopped = self.board.stop.stop(id);
         let waits = self
@@ -233,7 +234,7 @@ impl Operator {
         }
     }
 
-    /// The calls that go on after their answer, the oldest first.
+    /// Returns the tasks, oldest first: calls that continue after their response.
     pub(crate) fn tasks(&self) -> Value {
         let tasks = self.server.tasks().into_iter();
         tasks
@@ -245,21 +246,21 @@ impl Operator {
             .collect()
     }
 
-    /// Ends a task; one that waits for a person is denied.
+    /// Stops a task. If it waits for an approval, that is denied.
     async fn stop_task(&self, id: &str, who: &Who) -> Done {
         if !self.server.stop_task(id) {
             return Err(NotDone::Unknown(format!(
                 "no task {id} is running; `toolgate tasks list` shows them"
             )));
         }
-        // Where nothing of it waits any more, there is nothing to deny.
+        // It fails if the task no longer waits; then there is nothing to deny.
         let _ = self.stop(id, who).await;
         Ok(json!({"ok": true}))
     }
 
     async fn call(&self, tool: &str, with: &Value, who: &Who, notes: mpsc::Sender<String>) -> Done {
         let name = self.wire_name(tool).await?;
-        // Over the socket the exact text comes along; the console sends a tree.
+        // The control socket sends the exact text; the console sends parsed JSON.
         let arguments = match with.get("text").and_then(Value::as_str) {
             Some(text) => Json::read(text.as_bytes().to_vec(), &Default::default())
                 .map_err(|e| format!("the arguments: {e}"))?,
@@ -273,7 +274,7 @@ impl Operator {
             );
         }
         let by = who.by.as_str();
-        // A login with a label is a person whom rules and approvals tell from others.
+        // A session with a label belongs to a person of its own in rules and approvals.
         let person = who.name.as_deref().filter(|_| !who.owner).unwrap_or(by);
         let caller = Caller::new(format!("operator@{person}"));
         let reporter = Reporter::new(Arc::new(Notes(notes)));
@@ -283,7 +284,7 @@ impl Operator {
         Ok(output_json(&output))
     }
 
-    /// `server.tool`, or the name on the wire, as the name on the wire.
+    /// Resolves `server.tool` or a client's name to the client's name.
     async fn wire_name(&self, tool: &str) -> Result<String, NotDone> {
         let find = |catalog: &Catalog| {
             let mut items = catalog.items().iter();
@@ -293,7 +294,7 @@ impl Operator {
         if let Some(name) = find(&self.known(ItemKind::Tool).await) {
             return Ok(name);
         }
-        // A server may just have started: ask them all.
+        // A server may just have started, so list all servers again.
         self.refresh().await;
         let catalog = self.known(ItemKind::Tool).await;
         if let Some(name) = find(&catalog) {
@@ -306,14 +307,14 @@ impl Operator {
         }))
     }
 
-    /// Asks all servers for all that they have; a slow one takes its time.
+    /// Lists all items of all servers. Waits for slow ones.
     pub(crate) async fn refresh(&self) {
         let servers = self.live.plan().pinning.clone();
         let list = |kind| servers.list(List::all(Caller::new("operator"), kind));
         join_all(ItemKind::ALL.map(list)).await;
     }
 
-    /// What is known of one kind; waits for no server.
+    /// Returns the known items of one kind, without asking a server.
     async fn known(&self, kind: ItemKind) -> Catalog {
         let ask = List::all(Caller::new("operator"), kind);
         let tools = self.live.plan().tools.clone();
@@ -322,11 +323,11 @@ impl Operator {
         catalog
     }
 
-    /// One of the lists of [`LISTS`], with the verdicts.
+    /// Returns one of the lists of [`LISTS`], with rule decisions.
     async fn list(&self, kinds: &[ItemKind]) -> Value {
         let mut all = Vec::new();
         let plan = self.live.plan();
-        // Verdicts are shown as the callers of the listener get them.
+        // The console shows the decisions for callers of the listener.
         let caller = plan.caller(self.endpoint.is_some());
         for kind in kinds {
             let catalog = self.known(*kind).await;
@@ -336,7 +337,7 @@ impl Operator {
         Value::Array(all)
     }
 
-    /// Tells the console of questions that are new, changed or settled since `known`.
+    /// Sends approvals that are new, changed, or settled since `known` to the console.
     pub(crate) fn tell_pending(&self, known: &mut Vec<String>) {
         let pending = self.pending();
         let open: Vec<&Value> = pending
@@ -364,7 +365,7 @@ impl Operator {
         self.settle_waiting();
     }
 
-    /// Calls whose caller gave up, and whose approval is over, wait no longer.
+    /// Marks calls as cancelled if their caller gave up and their approval is settled.
     fn settle_waiting(&self) {
         for (call, approval) in self.board.waiting() {
             let over = match self.desk.find(&approval).map(|view| view.standing) {
@@ -378,7 +379,7 @@ impl Operator {
         }
     }
 
-    /// Tells the console of all that the servers offer.
+    /// Sends all items that the servers offer to the console.
     pub(crate) async fn tell_offered(&self) {
         for (name, kinds) in LISTS {
             let list = self.list(kinds).await;
@@ -394,7 +395,7 @@ fn millis_of(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A result as the protocol writes it, for a terminal or the console.
+/// Renders a tool result as the protocol writes it, for a terminal or the console.
 fn output_json(output: &ToolResult) -> Value {
     let nobody = toolgate_wire::method::initialize::Implementation::default();
     let mut value = dialect::MODERN
@@ -407,7 +408,7 @@ fn output_json(output: &ToolResult) -> Value {
     value
 }
 
-/// Progress as lines for a terminal.
+/// Reporter that sends progress as lines for a terminal.
 struct Notes(mpsc::Sender<String>);
 
 impl Report for Notes {

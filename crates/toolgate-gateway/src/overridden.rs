@@ -1,4 +1,4 @@
-//! What `[server.NAME.tools.TOOL]` makes of what the servers offer, for `toolgate check`.
+//! Lint for the sections `[server.NAME.tools.TOOL]`, for `toolgate check`.
 
 use crate::{
     config::{Config, Glob, Server},
@@ -8,7 +8,7 @@ use crate::{
 use std::collections::BTreeMap;
 use toolgate_policy::Pattern;
 
-/// What is offered, by the names that rules use.
+/// Applies the overrides to the offered names. The result has the names that rules use.
 pub(crate) fn shown(config: &Config, offered: &Offered) -> Offered {
     let mut by_server = offered.by_server.clone();
     for server in &config.servers {
@@ -16,7 +16,7 @@ pub(crate) fn shown(config: &Config, offered: &Offered) -> Offered {
             continue;
         };
         let own = |tool: &str| format!("{}.{tool}", server.id);
-        // What is renamed may have the old name of another one.
+        // Collect the new names first: a tool may be renamed to the old name of another tool.
         let renamed = server
             .tools
             .iter()
@@ -34,7 +34,7 @@ pub(crate) fn shown(config: &Config, offered: &Offered) -> Offered {
     }
 }
 
-/// Sections of tools that are not there, names that two have, and rules that speak of a name of before.
+/// Returns notes on sections of unknown tools, on duplicate names, and on rules that use an old name.
 pub(crate) fn notes(config: &Config, offered: &Offered) -> Vec<String> {
     let mut notes = Vec::new();
     for server in &config.servers {
@@ -70,7 +70,7 @@ fn not_there(server: &Server, offered: &Offered) -> Vec<String> {
     strange.map(note).collect()
 }
 
-/// Names that the file itself gives twice.
+/// Returns notes on names that the config gives to two tools.
 fn same(server: &Server) -> Vec<String> {
     let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for over in server.tools.iter().filter(|over| !over.hide) {
@@ -87,7 +87,7 @@ fn same(server: &Server) -> Vec<String> {
     twice.map(note).collect()
 }
 
-/// Rules that name a tool as its server does, where it has another name here.
+/// Returns notes on rules that use the server's name of a tool that the config renames.
 fn of_before(config: &Config, server: &Server) -> Vec<String> {
     let full = |tool: &str| format!("{}.{tool}", server.id);
     let renamed = || server.tools.iter().filter(|over| over.tool != over.shown());

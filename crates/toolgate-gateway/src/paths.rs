@@ -1,19 +1,19 @@
-//! Where the program keeps its data, and where it looks for its config.
+//! Default paths of the data directory and of the config.
 
 use std::{ffi::OsString, path::PathBuf};
 
-/// The data directory of the platform, where neither `--data` nor the config names one.
+/// Returns the platform's data directory, which applies if neither `--data` nor the config names one.
 ///
 /// # Errors
-/// There is no home directory.
+/// `HOME` is not an absolute path.
 pub(crate) fn data_dir() -> Result<PathBuf, String> {
     default_data(|name| std::env::var_os(name), cfg!(target_os = "macos"))
 }
 
-/// The default config where it exists: `toolgate/toolgate.toml` in `XDG_CONFIG_HOME` or `~/.config`.
+/// Returns the default config if the file exists: `toolgate/toolgate.toml` in `XDG_CONFIG_HOME` or `~/.config`.
 pub(crate) fn default_config() -> Option<PathBuf> {
     let path = default_config_path(|name| std::env::var_os(name))?;
-    // A dangling link or a file that cannot be read is there: to load it then says what is wrong.
+    // A dangling link or an unreadable file counts as existing, because loading it reports the problem.
     let missing = path
         .symlink_metadata()
         .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
@@ -40,7 +40,7 @@ fn default_config_path(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf
     Some(config.join("toolgate/toolgate.toml"))
 }
 
-/// A relative path would depend on where the program is started: it does not count.
+/// Returns an absolute path. A relative one is ignored, because it would depend on the working directory.
 fn directory(value: Option<OsString>) -> Option<PathBuf> {
     value.map(PathBuf::from).filter(|path| path.is_absolute())
 }

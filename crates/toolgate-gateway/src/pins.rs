@@ -1,4 +1,4 @@
-//! Pins in the gateway: their settings, what each server is, and who hears of changes.
+//! Pins of the gateway: settings, server identities, and notifications.
 
 use crate::{
     board::Board,
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use toolgate::visible_line;
 use toolgate_policy::{PinEvent, Pins, Recorder, Store};
 
-/// The pins of the data directory. What a person should know is told on stderr, and in the console.
+/// Creates the pins of the data directory. Their events go to stderr and to the console.
 pub(crate) fn shared(store: Arc<dyn Store>, recorder: Arc<Recorder>, board: Arc<Board>) -> Pins {
     Pins::new(store, recorder).told(move |event| tell(&board, &event))
 }
 
-/// The same pins with the settings of a config.
+/// Applies the settings of a config to the pins.
 pub(crate) fn settings(config: &Config, pins: Pins) -> Pins {
     let defaults = config.pins;
     let first = per_server(config, defaults.first, |server| {
@@ -34,7 +34,7 @@ pub(crate) fn settings(config: &Config, pins: Pins) -> Pins {
         .identities(identities)
 }
 
-/// What a server is: its address, or the words of its command.
+/// Returns the identity of a server: its URL, or the words of its command.
 pub(crate) fn identity(address: Option<&Address>, command: &[String]) -> String {
     match address {
         Some(address) => serde_json::json!({"url": address.url}).to_string(),

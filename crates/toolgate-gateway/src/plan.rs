@@ -1,4 +1,4 @@
-//! What one config makes: the policy in force and everything that is swapped with it, as one value.
+//! Snapshot of one config: the policies, and everything that a reload swaps with them, as one value.
 
 use crate::{
     board::Board,
@@ -23,52 +23,53 @@ use toolgate_auth::Secret;
 use toolgate_policy::{self as policy, Desk, Pins, Recorder, Route, Store};
 use toolgate_wire::room::Room;
 
-/// What the duties of every config share: where calls are recorded, asked for and shown.
+/// Backends that the policies of all snapshots share: audit log, call feed, approvals, store and pins.
 pub(crate) struct Kept {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) board: Arc<Board>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) store: Arc<dyn Store>,
-    /// What was pinned, without the settings.
+    /// Pinned definitions, without the settings of a config.
     pub(crate) pins: Pins,
 }
 
-/// What outlives every config: what the duties share, and the servers that run.
+/// State that outlives every config: the backends of the policies, and the running servers.
 pub(crate) struct Shared {
     pub(crate) kept: Kept,
     pub(crate) supervisor: Arc<Supervisor>,
-    /// What all messages in flight are counted in.
+    /// Memory budget of all messages in flight.
     pub(crate) room: Arc<Room>,
-    /// Where the listener is, if there is one.
+    /// Address of the listener, if there is one.
     pub(crate) address: Option<SocketAddr>,
-    /// Where what servers granted us is kept.
+    /// Directory of the stored credentials for servers.
     pub(crate) grants: PathBuf,
-    /// What a person does to sign in at a server.
+    /// Instructions for signing in to a server.
     pub(crate) how: How,
-    /// The links by which users of callers sign in.
+    /// Sign-in links for the users behind callers.
     pub(crate) links: Arc<Links>,
-    /// What callers showed, for servers whose tokens it is exchanged for.
+    /// Tokens of callers, for servers that exchange them.
     pub(crate) bearers: Arc<Bearers>,
 }
 
-/// What one config makes. A call keeps the plan with which it began; servers that no plan names any more end.
+/// Snapshot of one config. A call keeps the snapshot with which it began. A server that no snapshot uses any more
+/// ends.
 pub(crate) struct Plan {
     pub(crate) config: Config,
-    /// The duties and their settings.
+    /// The policies and their settings.
     pub(crate) route: Route,
-    /// The servers as one, without the duties.
+    /// Aggregate of the servers, without the policies.
     pub(crate) servers: Arc<Aggregate>,
-    /// The same, and what they offer is pinned as soon as it is listed.
+    /// The aggregate with pinning: items are pinned as soon as they are listed.
     pub(crate) pinning: Arc<dyn Service>,
-    /// All tools, cleaned but not hidden: the operator sees why something is withheld.
+    /// All known items, sanitized but not hidden, so that the operator sees why an item is withheld.
     pub(crate) tools: Arc<dyn Service>,
-    /// The servers behind the duties: what callers use.
+    /// The servers behind the policies: the service for callers.
     pub(crate) service: Arc<dyn Service>,
     pub(crate) door: Arc<Door>,
     tokens: Tokens,
-    /// Where users of callers sign in, if they can.
+    /// Sign-in pages for the users behind callers, if they are reachable.
     pub(crate) pages: Option<Pages>,
-    /// At which issuers they can show who they are.
+    /// Issuers at which those users can prove their identity.
     pub(crate) users: Users,
     pub(crate) instructions: Instructions,
     leases: Vec<Arc<Lease>>,
@@ -76,11 +77,11 @@ pub(crate) struct Plan {
 }
 
 impl Shared {
-    /// Makes the plan of a config, after the one that is in force. Servers that stay the same stay as they are; new ones
+    /// Builds the snapshot of a config as the successor of the active one. Unchanged servers keep running; new ones
     /// start.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with the config. Nothing has changed then.
+    /// The config is invalid; the message says why. Nothing has changed in that case.
     pub(crate) async fn plan(&self, config: Config, before: Option<&Plan>) -> Result<Plan, String> {
         let token = match &config.token {
             Some(source) => Some(self.secret(&config, source).await?),
@@ -122,7 +123,7 @@ impl Shared {
         let known: Arc<dyn Service> = Arc::new(stack::Known(servers.clone()));
         let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));
         let pinning: Arc<dyn Service> = Arc::new(policy::keeping(&route, servers.clone()));
-        // Nobody waits for a server here: only for the word that something changed.
+        // This waits for the subscription only, not for a server.
         let heard = pinning.changes(Interest::lists(Caller::new("toolgate")));
         let service: Arc<dyn Service> = Arc::new(policy::pipeline(&route, servers.clone()));
         let service = match &config.search {
@@ -150,10 +151,10 @@ impl Shared {
         })
     }
 
-    /// A secret of the config, which is looked for wherever the config says.
+    /// Reads a secret of the config from its source.
     ///
     /// # Errors
-    /// A sentence that says why there is none.
+    /// The secret cannot be read; the message says why.
     pub(crate) async fn secret(
         &self,
         config: &Config,
@@ -164,8 +165,9 @@ impl Shared {
         source.checked(read).map_err(|error| error.to_string())
     }
 
-    /// Where users of callers sign in, as their browsers reach it: at the address that clients use, or, where none is
-    /// said, at the listener, if only this machine reaches that.
+    /// Returns the sign-in pages with the base URL that browsers use.
+    ///
+    /// This is the public URL of the resource. Without one, it is the listener, if only this machine can reach that.
     fn pages(&self, config: &Config, users: &Users) -> Option<Pages> {
         let address = self.address?;
         let base = match &config.auth.resource {
@@ -194,23 +196,23 @@ impl Shared {
 }
 
 impl Plan {
-    /// A hold on each of its servers, in the order of the config.
+    /// Returns a lease on each of its servers, in the order of the config.
     pub(crate) fn leases(&self) -> Vec<Arc<Lease>> {
         self.leases.clone()
     }
 
-    /// What its servers told since the plan was made; to be taken once.
+    /// Takes the stream of changes since the snapshot was made; `None` after the first call.
     pub(crate) fn heard(&self) -> Option<Changes> {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.take()
     }
 
-    /// Names the policy, for records.
+    /// Returns the digest of the config, which identifies the policy in audit records.
     pub(crate) fn hash(&self) -> &str {
         &self.route.policy
     }
 
-    /// The name under which the listener's callers stand in rules and records.
+    /// Returns the default caller of a transport, as rules and audit records name it.
     pub(crate) fn caller(&self, http: bool) -> Caller {
         Caller::new(match (http, &self.door.token) {
             (false, _) => "local@stdio",
@@ -219,12 +221,12 @@ impl Plan {
     }
 }
 
-/// Where the page of the console is.
+/// Returns the URL of the console.
 pub(crate) fn console_address(address: SocketAddr) -> String {
     format!("http://{}/", reachable(address))
 }
 
-/// An address that a program on this machine can open.
+/// Returns an address to which a program on this machine can connect.
 pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
@@ -233,7 +235,7 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The name of an address that was asked for by itself.
+/// Returns the host of an address, unless the address is unspecified.
 fn own_host(address: SocketAddr) -> Option<String> {
     let host = match address {
         SocketAddr::V4(a) => a.ip().to_string(),

@@ -1,4 +1,4 @@
-//! Which address leads where. Host, Origin and credentials are checked here, for every route, before anything else.
+//! HTTP routes. Host, Origin and credentials are checked here, for every route, before anything else.
 
 mod sign_in;
 
@@ -24,31 +24,31 @@ use toolgate::{
 };
 use toolgate_policy::keys::Keys;
 
-/// Everything that can be reached over HTTP. None of it starts a process.
+/// All HTTP routes. None of them starts a process.
 pub(crate) struct Routes {
-    /// Who may come in stands in the plan in force.
+    /// Active snapshot, which has the authenticator.
     pub(crate) live: Arc<Live>,
     pub(crate) endpoint: Endpoint,
     pub(crate) console: Console,
-    /// Where users of callers sign in.
+    /// Sign-in pages for the users behind callers.
     pub(crate) own: OwnSignIn,
     pub(crate) witness: Arc<EdgeWitness>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) attempts: Attempts,
 }
 
-/// Streamable HTTP.
+/// Path of the Streamable HTTP endpoint.
 const MCP: &str = "/mcp";
-/// The stream of the transport of 2024-11-05.
+/// Path of the event stream of the HTTP+SSE transport (2024-11-05).
 const SSE: &str = "/sse";
-/// Where the clients of such a stream post.
+/// Path to which clients of that stream post.
 const MESSAGES: &str = "/messages";
-/// Said to whom a key was withdrawn while he called.
+/// Message for a caller whose key is revoked during a request.
 const WITHDRAWN: &str = "this key was revoked meanwhile; ask the operator for a new one";
-/// Recorded of an address whose further refusals are not recorded.
+/// Audit reason of an address whose further rejections are not audited.
 const MANY: &str = "too many credentials of this address were refused; what it shows in the next minute is refused without a record";
 
-/// Keeps windows and scripts of other origins from the pages of this program.
+/// Isolates this program's pages from windows and scripts of other origins.
 fn isolate(response: &mut Response<Body>) {
     let headers = response.headers_mut();
     for name in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
@@ -60,9 +60,9 @@ fn isolate(response: &mut Response<Body>) {
 }
 
 impl Routes {
-    /// Answers one request that came from that address.
+    /// Answers a request from that client address.
     pub(crate) async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
-        // Not the whole plan: a request may be a stream that lives for long.
+        // Do not hold the whole snapshot: a request may be a stream that lives for long.
         let door = self.live.plan().door.clone();
         let ours = !matches!(request.uri().path(), MCP | SSE | MESSAGES)
             && !door
@@ -86,7 +86,8 @@ impl Routes {
         response
     }
 
-    /// Pages of other origins have to do with the endpoint alone, never with the console.
+    /// Answers cross-origin requests. Pages of other origins may use the endpoint and its metadata, never the
+    /// console.
     async fn shared(
         &self,
         door: &Door,
@@ -144,7 +145,7 @@ impl Routes {
         let response = match withdrawn {
             None => self.served(door, caller, request).await,
             Some(withdrawn) => {
-                // What was begun with a key ends when that is withdrawn: a stream, and a call that has no stream yet.
+                // Revoking a key ends everything that it began: a stream, and a call that has no stream yet.
                 let withdrawn = withdrawn.shared();
                 let response = tokio::select! {
                     response = self.served(door, caller, request) => response,
@@ -153,7 +154,7 @@ impl Routes {
                 response.map(|body| body.ending(withdrawn.boxed()))
             }
         };
-        // Time ends what is listened to; a call that was begun goes on.
+        // Expiry ends notification streams; a call in flight completes.
         match over {
             Some(over) => response.map(|body| body.expiring(over)),
             None => response,
@@ -189,7 +190,7 @@ impl Routes {
                 self.refused(request, &out.why).await;
                 return refusal(&out);
             }
-            // Its address was counted already, and that was recorded.
+            // The address has too many rejections already, and that was audited.
             How::Unasked => return refusal(&out),
             How::Wrong | How::Malformed => {}
         }
@@ -212,8 +213,8 @@ impl Routes {
     }
 
     async fn refused(&self, request: &Request<Incoming>, reason: &str) {
-        // A page that loads, a probe: only what aims at the endpoint may have meant a call, and who begins a sign-in shows
-        // credentials as well.
+        // Page loads and probes are not audited. Only a POST to the endpoint may have been a call, and a POST that
+        // begins a sign-in carries credentials as well.
         let path = request.uri().path();
         let aims = matches!(path, MCP | MESSAGES) || path.starts_with(FOLDER);
         if aims && request.method() == Method::POST {
@@ -231,7 +232,7 @@ impl Routes {
     }
 }
 
-/// A refusal of credentials, and what would be taken.
+/// Builds the response to rejected credentials, with a challenge that names the expected ones.
 fn refusal(out: &StaysOut) -> Response<Body> {
     if let Some(refused) = &out.refused {
         return protected::unauthorized(refused);
@@ -246,7 +247,7 @@ fn refusal(out: &StaysOut) -> Response<Body> {
     response
 }
 
-/// A response of one line of plain text.
+/// Builds a response of one line of plain text.
 pub(crate) fn text(status: StatusCode, text: &str) -> Response<Body> {
     let mut response = Response::new(Body::full(format!("{text}\n")));
     *response.status_mut() = status;

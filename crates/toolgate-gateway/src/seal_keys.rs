@@ -1,4 +1,5 @@
-//! The keys that seal what waits at clients: kept in the store, so that a question survives a restart, and new each day.
+//! Keys that seal the state that clients hold. They are stored, so that input requests survive a restart, and rotated
+//! daily.
 
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
@@ -10,15 +11,15 @@ use toolgate::edge::Front;
 use toolgate_policy::{Expect, Row, Store};
 
 const TABLE: &str = "seal_keys";
-/// Seconds for which a key seals. It opens for as long again, which is longer than any state is good.
+/// Seconds for which a key seals. It unseals for as long again, which is longer than any state is valid.
 const PERIOD: u64 = 24 * 60 * 60;
-/// How often it is looked whether the time of the newest is over.
+/// Interval of the checks for a new key.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// The keys of now, the newest first. Makes the newest where no process of the data directory has.
+/// Returns the current keys, the newest first. Creates the newest if no process of the data directory has.
 ///
 /// # Errors
-/// It cannot be made or kept, in words.
+/// A key cannot be created or stored; the message says why.
 pub(crate) async fn of_now(store: &dyn Store) -> Result<Vec<[u8; 32]>, String> {
     of(store, store.clock().now()).await
 }
@@ -28,7 +29,7 @@ async fn of(store: &dyn Store, now: SystemTime) -> Result<Vec<[u8; 32]>, String>
     let newest = name(period);
     if !store.entries(TABLE).iter().any(|row| row.key == newest) {
         let key = json!({ "key": fresh()? });
-        // Another process may have been faster; then its key counts.
+        // Another process may have created the key first; then that one counts.
         let made = store.write(TABLE, &newest, Some(key), Expect::Absent);
         made.await.map_err(|e| e.public().to_owned())?;
     }
@@ -36,16 +37,16 @@ async fn of(store: &dyn Store, now: SystemTime) -> Result<Vec<[u8; 32]>, String>
     rows.sort_by(|a, b| b.key.cmp(&a.key));
     let oldest = name(period.saturating_sub(1));
     for over in rows.extract_if(.., |row| row.key < oldest) {
-        // One that cannot be removed now is removed later; it opens nothing meanwhile.
+        // A key that cannot be removed now is removed later. It unseals nothing meanwhile.
         let _ = store.write(TABLE, &over.key, None, Expect::Any).await;
     }
-    // A clock that was set back leaves keys of the future: they open, and do not seal.
+    // A clock that was set back leaves keys of the future. They unseal, and do not seal.
     rows.sort_by_key(|row| row.key > newest);
     let keys: Option<Vec<[u8; 32]>> = rows.iter().map(read).collect();
     keys.ok_or_else(|| "a seal key in the state is no key; remove its line".to_owned())
 }
 
-/// Changes the keys of a front when their time is over, or another process made a new one.
+/// Updates the seal keys of a server when a new period begins, or when another process created a key.
 pub(crate) async fn renew(store: Arc<dyn Store>, front: Arc<Front>) {
     loop {
         tokio::time::sleep(LOOK).await;
@@ -56,7 +57,7 @@ pub(crate) async fn renew(store: Arc<dyn Store>, front: Arc<Front>) {
     }
 }
 
-/// Sorts by age.
+/// Returns the row key of a period. Row keys sort by age.
 fn name(period: u64) -> String {
     format!("k-{period:010}")
 }

@@ -1,11 +1,11 @@
-//! JSON for a person to read: indented, numbers to the letter, secrets masked where asked.
+//! Pretty-printer for JSON: indented, with exact numbers, and with secrets masked where asked.
 
 use toolgate::Json;
 use toolgate_wire::json::{Kind, write_string};
 
-/// What stands in the place of a masked value.
+/// Replacement of a masked value.
 const MASK: &str = "•••";
-/// Parts of names whose values are not for every screen.
+/// Parts of member names whose values are masked.
 const SECRET: [&str; 9] = [
     "password",
     "passwd",
@@ -18,7 +18,7 @@ const SECRET: [&str; 9] = [
     "private_key",
 ];
 
-/// The text as it is, indented.
+/// Pretty-prints JSON without masking.
 pub(crate) fn exact(json: &Json) -> String {
     let mut show = Show {
         out: String::new(),
@@ -30,8 +30,8 @@ pub(crate) fn exact(json: &Json) -> String {
     show.out
 }
 
-/// The text with the values of secret-looking members masked, and how many were. Over `most` bytes it is cut, and says
-/// so.
+/// Pretty-prints JSON with the values of secret-looking members masked, and returns their number. Text over `most`
+/// bytes is cut, with a note.
 pub(crate) fn masked(json: &Json, most: usize) -> (String, usize) {
     let mut show = Show {
         out: String::new(),
@@ -62,7 +62,7 @@ impl Show {
         self.out.len() > self.most
     }
 
-    /// Goes as deep as the reader let the text be.
+    /// Writes a value. The depth limit of the parser bounds the recursion.
     fn value(&mut self, json: &Json, depth: usize) {
         match json.kind() {
             _ if self.is_full() => {}

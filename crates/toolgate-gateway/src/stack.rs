@@ -1,4 +1,4 @@
-//! From config to pipeline: the members, the aggregate, and the duties over it.
+//! Composition of the service stack from a config: members, aggregate, and policies.
 
 use crate::{
     config::{
@@ -30,13 +30,13 @@ use toolgate_wire::{
     room::{Account, Room},
 };
 
-/// The extension MCP Apps: tools with pages.
+/// Extension MCP Apps: tools with UI resources.
 const UI: &str = "io.modelcontextprotocol/ui";
-/// How long a server that is up may take to list what it has, on top of the time to start.
+/// Time in which a running server has to list its items, beyond its time to start.
 const LIST_READ: Duration = Duration::from_secs(10);
 
-/// What the operator says of each server, for the supervisor, what their messages are counted in, and where what they
-/// granted is kept.
+/// Builds the specification of each server for the supervisor, with its memory budget and the directory of
+/// credentials.
 pub(crate) fn specs(
     config: &Config,
     room: &Arc<Room>,
@@ -59,7 +59,7 @@ pub(crate) fn specs(
             trusted: server.trust_annotations,
             revision: server.revision,
             start: seconds(start_seconds(server, limits)),
-            // Nobody waits longer for it than a call of it may take.
+            // Waiting for the start never takes longer than the timeout of a call.
             call_wait: seconds(
                 start_seconds(server, limits)
                     .min(server.call_seconds.unwrap_or(limits.call_seconds)),
@@ -88,14 +88,14 @@ pub(crate) fn specs(
         .collect()
 }
 
-/// What is set in its environment, and behind which gateways it is.
+/// Returns the environment of a server, with the variable for nested gateways.
 fn environment(server: &Server, source: &Source) -> Vec<(String, Given)> {
     let (name, value) = crate::nesting::for_servers(source);
     let set = server.env.iter().cloned();
     set.chain([(name, Given::Clear(value))]).collect()
 }
 
-/// How long the slowest server may take to start and to list what it has.
+/// Returns the longest time in which a server may start and list its items.
 pub(crate) fn longest_start(config: &Config) -> Duration {
     let starts = config
         .servers
@@ -108,32 +108,32 @@ fn start_seconds(server: &Server, limits: &Limits) -> u64 {
     server.start_seconds.unwrap_or(limits.start_seconds)
 }
 
-/// What servers are told of the extensions that pass through here: pages of tools go to callers as they come.
+/// Returns the client extensions that servers see. UI resources of tools reach callers unchanged.
 fn apps() -> Json {
     Json::from_value(&serde_json::json!({UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}))
 }
 
-/// What callers are told of them.
+/// Returns the server extensions that callers see.
 pub(crate) fn extensions() -> Json {
     Json::from_value(&serde_json::json!({UI: {}}))
 }
 
-/// All servers as one.
+/// Aggregates all servers.
 ///
 /// # Errors
-/// A prefix that cannot stand in a name, or a variable of the environment that is not set.
+/// A prefix is not valid in a name, or an environment variable is not set.
 pub(crate) fn aggregate(config: &Config, leases: &[Arc<Lease>]) -> Result<Aggregate, String> {
     let services = leases.iter().map(|lease| lease.clone() as Arc<dyn Service>);
     joined(config, services.collect())
 }
 
-/// Whether callers of a server sign in one by one: to the others, pages for that are nothing.
+/// Returns whether each caller signs in to the server. Other servers need no sign-in pages.
 fn a_grant_each(server: &Server) -> bool {
     let address = server.address.as_ref();
     address.is_some_and(|address| address.a_grant_each())
 }
 
-/// The same of other services, one for each server.
+/// Aggregates other services, one for each server.
 pub(crate) fn joined(
     config: &Config,
     services: Vec<Arc<dyn Service>>,
@@ -153,7 +153,7 @@ pub(crate) fn joined(
         ..LinkLimits::default()
     };
     let joined = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
-    // Each server waits for itself; these bounds are for what none of them foresees.
+    // Each server has its own timeouts; these are a backstop.
     let joined = joined
         .wait(seconds(config.limits.list_wait_seconds) + LIST_READ)
         .call_wait(longest_start(config));
@@ -165,7 +165,7 @@ pub(crate) fn joined(
     Ok(joined.links(links).names(config.tool_names))
 }
 
-/// The tools that are known, without asking any server: the operator's view waits for nobody.
+/// Service that lists the known items without asking a server, so that the operator's view never waits.
 pub(crate) struct Known(pub(crate) Arc<Aggregate>);
 
 impl Service for Known {
@@ -182,7 +182,7 @@ impl Service for Known {
     }
 }
 
-/// The duties with the settings of a config, over what outlives it. What was used before stays used.
+/// Builds the policies of a config over the shared backends. Counters of the previous policies carry over.
 pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Route {
     let limits = &config.limits;
     let silence = per_server(config, seconds(limits.call_seconds), |server| {
@@ -236,7 +236,7 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
     }
 }
 
-/// The servers behind what checks their definitions: for a list that shows which are withheld, and why.
+/// Builds the pipeline that only checks definitions, for a list of withheld items with reasons.
 pub(crate) fn checked(config: &Config, servers: Arc<dyn Service>) -> Pipeline {
     let size = size(config);
     Pipeline::new()
@@ -270,7 +270,7 @@ fn size(config: &Config) -> Size {
     }
 }
 
-/// For what tokens have to be good.
+/// Returns the scopes that tokens need.
 pub(crate) fn scopes(config: &Config) -> Scopes {
     let patterns = |globs: &[Glob]| globs.iter().map(|g| Pattern::new(g.as_str())).collect();
     let rules = config.auth.scopes.iter().map(|scope| ScopeRule {
@@ -281,7 +281,7 @@ pub(crate) fn scopes(config: &Config) -> Scopes {
     Scopes::new(rules.collect()).implying(config.auth.implies.clone())
 }
 
-/// What the record holds of calls.
+/// Returns the contents of calls that are audited.
 fn contents(config: &Config) -> Contents {
     let held = &config.audit.recorded;
     Contents {
@@ -296,7 +296,7 @@ fn contents(config: &Config) -> Contents {
     }
 }
 
-/// How what servers send is cleaned.
+/// Returns the settings of the sanitizers.
 fn cleaning(config: &Config) -> Cleaning {
     let mut cleaning = Cleaning::default();
     cleaning.secrets.found = per_server(config, OnSecret::Redact, |s| s.cleaning.secrets);
@@ -313,7 +313,7 @@ fn cleaning(config: &Config) -> Cleaning {
     cleaning
 }
 
-/// What servers may ask in the middle of a call.
+/// Returns the policy for requests that servers make during a call.
 fn asking(config: &Config) -> Asking {
     let mut asking = Asking::default();
     asking.forms = per_server(config, OnForm::Check, |s| s.asking.forms);
@@ -347,12 +347,12 @@ fn broken(server: &Server) -> Broken {
     }
 }
 
-/// The rules about who may use what.
+/// Returns the access rules.
 pub(crate) fn access(config: &Config) -> Access {
     Access::new(access_rules(config))
 }
 
-/// The same, one by one.
+/// Returns the access rules one by one.
 pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
     let rules = config.rules.iter().enumerate().map(|(n, rule)| AccessRule {
         tools: patterns(&rule.tools),
@@ -369,7 +369,7 @@ pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
     rules.collect()
 }
 
-/// How many calls run at the same time, and how many wait.
+/// Returns the concurrency limits: running and queued calls.
 fn caps(config: &Config) -> Caps {
     let limits = &config.limits;
     Caps {
@@ -385,7 +385,7 @@ fn caps(config: &Config) -> Caps {
     }
 }
 
-/// Time limits of single tools, by their full names.
+/// Returns the timeouts of single tools, by full name.
 fn tool_limits(server: &Server) -> impl Iterator<Item = (String, Duration)> {
     server.tools.iter().filter_map(|tool| {
         let name = format!("{}.{}", server.id, tool.shown());
@@ -393,7 +393,7 @@ fn tool_limits(server: &Server) -> impl Iterator<Item = (String, Duration)> {
     })
 }
 
-/// The circuit breaker of each server, over the circuits of before.
+/// Returns the circuit breaker of each server. The state of the previous ones carries over.
 fn circuit_breaker(config: &Config, before: Option<&Route>) -> CircuitBreaker {
     let limits = &config.limits;
     let before = before.map_or_else(CircuitBreaker::default, |route| {
@@ -402,7 +402,7 @@ fn circuit_breaker(config: &Config, before: Option<&Route>) -> CircuitBreaker {
     before.reloaded(limits.breaker_failures, seconds(limits.breaker_seconds))
 }
 
-/// How often, over the buckets of before.
+/// Returns the rate limiter. The token buckets of the previous one carry over.
 fn rate(config: &Config, before: Option<&Route>) -> policy::Rate {
     let (rules, all) = (rates(config), quota(&config.limits.rate));
     let rate = match before {
@@ -451,7 +451,7 @@ fn quota(rate: &Rate) -> Quota {
     }
 }
 
-/// The limits of what waits for a person.
+/// Returns the limits of pending and remembered approvals.
 pub(crate) fn desk_limits(config: &Config) -> DeskLimits {
     let limits = &config.limits;
     DeskLimits {
@@ -464,13 +464,13 @@ pub(crate) fn desk_limits(config: &Config) -> DeskLimits {
     }
 }
 
-/// The limits of the serving edges.
+/// Returns the limits of the protocol server.
 pub(crate) fn server_limits(config: &Config) -> ServerLimits {
     let limits = &config.limits;
     let json = json_limits(limits, limits.body_bytes);
     ServerLimits {
         json,
-        // Those of a peer that run, and those that wait for their turn.
+        // Requests of one peer: the running and the queued ones.
         in_flight: limits.calls_per_caller + limits.waiting_per_caller,
         name: limits.name_bytes,
         page: limits.page_items,
@@ -494,7 +494,7 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
     }
 }
 
-/// The limits of the HTTP endpoint.
+/// Returns the limits of the HTTP endpoint.
 pub(crate) fn http_limits(config: &Config) -> HttpLimits {
     let limits = &config.limits;
     HttpLimits {
@@ -520,7 +520,7 @@ fn seconds(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// What JSON is taken, up to so many bytes.
+/// Returns the limits of JSON messages with that maximum size.
 fn json_limits(limits: &Limits, bytes: usize) -> json::Limits {
     json::Limits {
         bytes,

@@ -1,8 +1,8 @@
-//! Times as people read them.
+//! Formatting of timestamps.
 
 use serde_json::Value;
 
-/// Milliseconds since 1970 as `2027-01-31 18:00 UTC`.
+/// Formats milliseconds since the Unix epoch as `2027-01-31 18:00 UTC`.
 pub(crate) fn stamp(millis: &Value) -> String {
     let minutes = millis.as_u64().unwrap_or(0) / 60_000;
     let (mut day, minutes) = (minutes / 1440, minutes % 1440);

@@ -1,26 +1,26 @@
-//! What the program says when it is ready: where everything is, and what to paste where.
+//! Startup banner: addresses and paths, and snippets to paste.
 
 use std::{fmt::Write, path::Path};
 
-/// Where everything is.
+/// Content of the startup banner.
 pub(crate) struct Ready<'a> {
     pub(crate) endpoint: Option<&'a str>,
     pub(crate) console: Option<&'a str>,
     pub(crate) data: &'a Path,
-    /// How much it takes at most.
+    /// Memory bound of the gateway.
     pub(crate) memory: &'a str,
     pub(crate) program: &'a Path,
-    /// The command that a host would start, behind the program's name.
+    /// Arguments with which a host would start the gateway.
     pub(crate) stdio: &'a [String],
-    /// A tool to try at once, with its arguments.
+    /// Example tool call, with its arguments.
     pub(crate) example: Option<(&'a str, &'a str)>,
     pub(crate) token: bool,
-    /// What else has to be known.
+    /// Additional note.
     pub(crate) note: Option<String>,
 }
 
 impl Ready<'_> {
-    /// The text for stderr.
+    /// Renders the banner for stderr.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         let mut line = |name: &str, value: &dyn std::fmt::Display| {
@@ -64,8 +64,8 @@ impl Ready<'_> {
     }
 }
 
-/// Those of these options that are among the words with which a host would start the same, for a shell. What stands behind
-/// `--` is of a server.
+/// Returns those of the options that are in the arguments, with their values, quoted for a shell. Words behind `--`
+/// belong to a server's command.
 pub(crate) fn flags(words: &[String], names: &[&str]) -> String {
     let own = words.iter().position(|word| word == "--");
     let own = words.get(..own.unwrap_or(words.len())).unwrap_or_default();
@@ -90,7 +90,7 @@ fn url_snippet(endpoint: &str, token: bool) -> String {
     )
 }
 
-/// A word for a shell, in quotes where it needs them.
+/// Quotes a word for a shell, if necessary.
 pub(crate) fn shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

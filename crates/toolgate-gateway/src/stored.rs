@@ -1,4 +1,4 @@
-//! What is known without a gateway that runs: a config, and what is stored in a data directory. Nothing is written.
+//! Offline view of a config and of the state in a data directory, without a running gateway. Nothing is written.
 
 use crate::{
     board::Board,
@@ -20,38 +20,38 @@ use toolgate_policy::{
     Recorder, Route, Row, Store, Written, pins::Kept as KeptPin,
 };
 
-/// Which of two definitions counts, where the last one that came is not the accepted one.
+/// Choice of a definition if the latest one is not the accepted one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Which {
-    /// The last one that came: what would be met now.
+    /// The latest definition, which the server would list now.
     Last,
-    /// The accepted one: what was used.
+    /// The accepted definition, which past calls used.
     Accepted,
 }
 
-/// A config over what is stored.
+/// A config with the stored state of its servers.
 pub(crate) struct Stored {
     config: Config,
-    /// The duties, over servers that cannot be called.
+    /// The policies, over servers that cannot be called.
     route: Route,
     servers: Arc<dyn Service>,
     rules: Vec<AccessRule>,
-    /// What the servers offered, by kind, cleaned and not hidden.
+    /// Items of the servers by kind, sanitized and not hidden.
     catalogs: Vec<(ItemKind, Catalog)>,
     shelves: Vec<Arc<Shelf>>,
     desk: Arc<Desk>,
 }
 
 impl Stored {
-    /// Reads what a data directory has of the servers of a config. One that is not there has nothing.
+    /// Reads the state of a data directory for the servers of a config. A missing state is empty.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The state cannot be read.
     pub(crate) async fn open(config: Config, data: &Path, which: Which) -> Result<Stored, String> {
         let store = store(&data.join("state"))?;
         policy::Secrets::install(&config.secret_rules.files);
         let recorder = Arc::new(Recorder::log());
-        // What was used then was not frozen.
+        // The current freezes did not apply to past calls.
         let now: Arc<dyn Store> = match which {
             Which::Last => store.clone(),
             Which::Accepted => Arc::new(Memory::new()),
@@ -88,10 +88,10 @@ impl Stored {
         })
     }
 
-    /// The way of a call, as far as it is known here.
+    /// Explains a call with stored definitions.
     ///
     /// # Errors
-    /// A sentence that says why nothing is known of it.
+    /// The item is unknown; the message says why.
     pub(crate) async fn explain(&self, asked: Asked) -> Result<Value, String> {
         let Some(found) = explained::find(&self.catalogs, &asked.name) else {
             return Err(self.unknown(&asked.name));
@@ -119,7 +119,7 @@ impl Stored {
         Ok(explained::told(&way, &needs))
     }
 
-    /// The way of a call of an item at that moment.
+    /// Dry-runs a call of an item at a point in time.
     pub(crate) async fn way_at(&self, call: &Call, item: &Arc<Item>, at: SystemTime) -> Way {
         let route = Route {
             access: self.route.access.clone().at(at),
@@ -129,28 +129,28 @@ impl Stored {
         pipeline.explain(call, item).await
     }
 
-    /// The rules about access.
+    /// Returns the access rules.
     pub(crate) fn rules(&self) -> &[AccessRule] {
         &self.rules
     }
 
-    /// What becomes of a secret in the arguments for a server.
+    /// Returns the action for secrets in the arguments for a server.
     pub(crate) fn on_leak(&self, server: &str) -> OnLeak {
         self.route.cleaning.leaks.found.of(server)
     }
 
-    /// Whether the config has a server of that id.
+    /// Returns whether the config has a server of that ID.
     pub(crate) fn has(&self, server: &str) -> bool {
         self.shelf(server).is_some()
     }
 
-    /// What the servers offered, by kind, cleaned and not hidden.
+    /// Returns the items of the servers by kind, sanitized and not hidden.
     pub(crate) fn catalogs(&self) -> &[(ItemKind, Catalog)] {
         &self.catalogs
     }
 
-    /// The servers' own names of what a gateway saw of a server under the command or address that it has here; none where it saw
-    /// nothing.
+    /// Returns the full names of a server's stored items under its current command or address; `None` if there are
+    /// none.
     pub(crate) fn names(&self, server: &str) -> Option<Vec<String>> {
         let shelf = self.shelf(server)?;
         let long = shelf.long.iter().map(|(_, name)| name.clone());
@@ -159,7 +159,7 @@ impl Stored {
         (!names.is_empty()).then_some(names)
     }
 
-    /// The remembered approvals that still hold.
+    /// Returns the remembered approvals that are still valid.
     pub(crate) fn valid_grants(&self) -> Vec<GrantView> {
         let now = self.desk.now();
         let all = self.desk.grants().into_iter();
@@ -170,7 +170,7 @@ impl Stored {
         self.shelves.iter().find(|shelf| *shelf.server == *server)
     }
 
-    /// Why nothing is known of a name.
+    /// Returns the reason for which a name is unknown.
     fn unknown(&self, name: &str) -> String {
         let server = name.split('.').next().unwrap_or_default();
         let Some(shelf) = self.shelf(server) else {
@@ -195,19 +195,19 @@ impl Stored {
     }
 }
 
-/// What is stored of one server. It can be listed, and not called.
+/// Stored items of one server. It can be listed, but not called.
 struct Shelf {
     server: Arc<str>,
     items: Vec<Placed>,
     /// Names of definitions that are too long to be stored.
     long: Vec<(ItemKind, String)>,
-    /// Whether all of this is of another command or address.
+    /// Whether everything stored belongs to another command or address.
     other: bool,
 }
 
 struct Placed {
     item: Arc<Item>,
-    /// When it was stored, in milliseconds since 1970.
+    /// Time of storage, in milliseconds since the Unix epoch.
     at: u64,
 }
 
@@ -230,7 +230,8 @@ fn shelves(config: &Config, pins: &Pins, which: Which) -> Vec<Arc<Shelf>> {
             long: Vec::new(),
             other: !ours && of().next().is_some(),
         };
-        // Of another command or address nothing can be told of now; what was used then had some definition.
+        // Pins of another command or address say nothing about the server now. Past calls had some definition, so
+        // these count.
         let counts = |one: &&KeptPin| one.ours || (!ours && which == Which::Accepted);
         for one in of().filter(counts) {
             let origin = Origin {
@@ -263,7 +264,7 @@ impl Shelf {
     }
 }
 
-/// A stored definition as an item; `None` where it is too long to be stored.
+/// Parses a stored definition as an item; `None` if it is too long to be stored.
 pub(crate) fn item(kind: ItemKind, stored: &PinnedText, origin: Origin) -> Option<Arc<Item>> {
     let text = stored.text.clone()?;
     let json = Json::read(text.into_bytes(), &Default::default()).ok()?;
@@ -288,7 +289,7 @@ impl Service for Shelf {
     }
 }
 
-/// The tables of a folder, where there is one.
+/// Opens the tables of a directory; empty ones if there are none.
 fn store(dir: &Path) -> Result<Arc<dyn Store>, String> {
     if !dir.join("state.jsonl").exists() {
         return Ok(Arc::new(Memory::new()));
@@ -298,7 +299,7 @@ fn store(dir: &Path) -> Result<Arc<dyn Store>, String> {
     Ok(Arc::new(ReadOnly(state)))
 }
 
-/// Tables that are read and never written.
+/// Store that rejects writes.
 struct ReadOnly(State);
 
 impl Store for ReadOnly {
@@ -334,7 +335,7 @@ impl Store for ReadOnly {
     }
 }
 
-/// How long ago a moment was, in words; milliseconds since 1970.
+/// Formats the age of a moment, which is given in milliseconds since the Unix epoch.
 pub(crate) fn ago(at: u64) -> String {
     let now = crate::board::millis(SystemTime::now());
     let seconds = now.saturating_sub(at) / 1000;

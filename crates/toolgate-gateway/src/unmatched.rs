@@ -1,4 +1,4 @@
-//! Rules that fit nothing that the servers offer, for `toolgate check`.
+//! Lint for rules that match no offered item, for `toolgate check`.
 
 use crate::{
     config::{Glob, Rule},
@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use toolgate::Item;
 use toolgate_policy::Pattern;
 
-/// What the servers are known to offer.
+/// Names of the items that servers are known to offer.
 #[derive(Debug, Default)]
 pub(crate) struct Offered {
-    /// The full names by server. A server that is not here is not known.
+    /// Full names by server ID. An absent server is unknown.
     pub(crate) by_server: BTreeMap<String, Vec<String>>,
-    /// Whether the servers were asked just now; else it is what a gateway saw of them.
+    /// Whether the servers were just asked; otherwise the names come from the state of a gateway.
     pub(crate) asked: bool,
 }
 
 impl Offered {
-    /// What was looked at, as the end of a sentence.
+    /// Names the source of the names, as the end of a sentence.
     pub(crate) fn of(&self, server: &str) -> String {
         match self.asked {
             true => format!("{server} offers"),
@@ -26,8 +26,8 @@ impl Offered {
         }
     }
 
-    /// Whether a glob is certain to fit nothing. Only one that names a known server can be: and a resource can be
-    /// read that no list shows, so it must not fit a URI.
+    /// Returns whether a glob certainly matches nothing. It must name a known server, and it must not match URIs,
+    /// because a resource can be readable without being listed.
     fn misses(&self, glob: &Glob) -> bool {
         let names = glob.server().and_then(|id| self.by_server.get(id));
         let pattern = Pattern::new(glob.as_str());
@@ -45,7 +45,7 @@ impl Offered {
     }
 }
 
-/// Whether some name that a glob fits may be that of a resource.
+/// Returns whether a glob may match the name of a resource.
 fn may_fit_uri(glob: &Glob) -> bool {
     let own = glob.as_str().split_once('.').map_or("", |(_, own)| own);
     match own.find(['*', '?']) {
@@ -54,7 +54,7 @@ fn may_fit_uri(glob: &Glob) -> bool {
     }
 }
 
-/// A line for each rule that fits nothing, and for each glob that does.
+/// Returns a note for each rule that matches nothing, and for each such glob of another rule.
 pub(crate) fn notes(rules: &[Rule], offered: &Offered) -> Vec<String> {
     let numbered = rules.iter().enumerate();
     numbered
@@ -80,7 +80,7 @@ fn of_rule(n: usize, rule: &Rule, offered: &Offered) -> Vec<String> {
         .collect()
 }
 
-/// The servers that rules name, or may mean, and that are not known.
+/// Returns the servers that rules name or may match, and that are not known.
 pub(crate) fn unknown<'r>(
     rules: &'r [Rule],
     servers: impl Iterator<Item = &'r str>,

@@ -1,6 +1,6 @@
-//! T62: what holds a secret cannot be printed or written down. A slip does not compile.
+//! T62: types that hold a secret cannot be printed or serialized. A violation does not compile.
 
-/// Compiles only where the type does not implement the trait: else two implementations of `Either` fit.
+/// Compiles only if the type does not implement the trait; otherwise two implementations of `Either` apply.
 macro_rules! is_not {
     ($type:ty: $($of:tt)+) => {{
         trait Either<Which> {
@@ -21,8 +21,8 @@ macro_rules! is_unprinted {
     )+};
 }
 
-/// Secrets, keys that were just made, links and logins of the console. What has a `Debug` without its secrets is tested
-/// where it is.
+/// Secrets, new keys, and links and sessions of the console. Types with a redacting `Debug` are tested in their
+/// modules.
 #[test]
 fn t62_what_holds_a_secret_cannot_be_printed() {
     is_unprinted!(

@@ -1,9 +1,9 @@
-//! Rules that can never decide, for `toolgate check`: a stricter one speaks wherever they do.
+//! Lint for rules that can never decide, for `toolgate check`: a stricter rule matches wherever they do.
 
 use crate::config::{Glob, Rule};
 use toolgate_policy::Pattern;
 
-/// A line for each such rule. Only what is certain is told: a rule with a condition covers no other.
+/// Returns a note for each unreachable rule. Only certain cases count: a rule with a condition covers no other rule.
 pub(crate) fn notes(rules: &[Rule]) -> Vec<String> {
     let mut notes = Vec::new();
     for (n, rule) in rules.iter().enumerate() {
@@ -15,7 +15,7 @@ pub(crate) fn notes(rules: &[Rule]) -> Vec<String> {
             ));
             continue;
         }
-        // What says how often has an effect of its own.
+        // A rule with a rate has an effect of its own.
         if rule.rate.is_some() {
             continue;
         }
@@ -39,7 +39,7 @@ pub(crate) fn notes(rules: &[Rule]) -> Vec<String> {
     notes
 }
 
-/// Whether one rule speaks wherever another does.
+/// Returns whether one rule matches wherever another does.
 fn covers(one: &Rule, other: &Rule) -> bool {
     one.when.is_none()
         && one.approvals == other.approvals
@@ -55,8 +55,8 @@ fn all_covered(these: &[Glob], by: &[Glob]) -> bool {
         .all(|this| by.iter().any(|glob| wider(glob, this)))
 }
 
-/// Whether all that fits one glob fits another. A `?` of the wider one could stand for the `*` of the other, which is
-/// longer: such are only taken where both are the same.
+/// Returns whether one glob matches everything that another matches. A `?` of the wider one could stand for the `*`
+/// of the other, which is longer. So a glob with `?` covers only an equal glob.
 fn wider(one: &Glob, other: &Glob) -> bool {
     let plain = !one.as_str().contains('?');
     one == other || (plain && Pattern::new(one.as_str()).matches(other.as_str()))

@@ -1,4 +1,4 @@
-//! What an edge refuses stands in the record, like all that is refused; a flood of it stands there as a number.
+//! Audit of requests that the edges reject. More than 100 in 10 s are counted instead of listed.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -11,18 +11,18 @@ use toolgate::{
 use toolgate_journal::{Entry, Event, Journal};
 use toolgate_policy::for_record;
 
-/// Refusals of the edges that are recorded one by one within [`WINDOW`].
+/// Rejections within [`WINDOW`] that are audited one by one.
 const EACH: u32 = 100;
-/// The time in which they are counted.
+/// Period in which rejections are counted.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Records what the edges refuse.
+/// Audits the requests that the edges reject.
 pub(crate) struct EdgeWitness {
     journal: Arc<Journal>,
     flood: Mutex<Flood>,
 }
 
-/// How many refusals came lately, and how many of them were not recorded one by one.
+/// Counter of recent rejections, and of those that were not audited one by one.
 struct Flood {
     since: Instant,
     count: u32,
@@ -30,7 +30,7 @@ struct Flood {
 }
 
 impl Flood {
-    /// Whether this refusal is recorded, and how many before it were not.
+    /// Returns the number of rejections skipped before this one; `None` if this one is skipped too.
     fn take(&mut self, now: Instant) -> Option<u64> {
         if now.duration_since(self.since) > WINDOW {
             (self.since, self.count) = (now, 0);
@@ -69,18 +69,19 @@ impl Witness for EdgeWitness {
                 let entry = Entry::new(Event::OVERLOAD).with("by", "edge");
                 let _ = self.journal.note(entry.with("skipped", skipped));
             }
-            // It is refused whether or not the record can be written; an unhealthy journal shows itself elsewhere.
+            // The request is rejected whether or not the record can be written. An unhealthy journal is reported
+            // elsewhere.
             let _ = self.journal.append(for_record(entry(refused))).await;
         })
     }
 
     fn unheard(&self, caller: &Caller, transport: &'static str, unheard: Unheard) {
-        // An unhealthy journal shows itself elsewhere.
+        // An unhealthy journal is reported elsewhere.
         let _ = self.journal.note(gone(caller, transport, unheard));
     }
 }
 
-/// A client that is gone stands in the record, with what ends for it.
+/// Builds the audit record of a client that stopped answering pings, with what ends for it.
 fn gone(caller: &Caller, transport: &'static str, unheard: Unheard) -> Entry {
     Entry::new("client.unheard")
         .with("caller", caller.name())
