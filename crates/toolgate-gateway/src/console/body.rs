@@ -1,4 +1,4 @@
-//! What a request of our own pages brings.
+//! Bodies of requests from the console's and the sign-in pages.
 
 use super::foreign;
 use crate::routes::text;
@@ -11,13 +11,12 @@ use tokio::time::timeout;
 use toolgate::edge::http::Body;
 use toolgate_wire::room::FREE;
 
-/// The longest request of somebody who has not shown who he is, in bytes: as long as what the sum of memory has for each
-/// connection.
+/// Maximum body size of an unauthenticated request, in bytes: the memory that the bound has for each connection.
 pub(crate) const SHORT: usize = FREE as usize;
-/// How long it may take to come.
+/// Timeout for receiving a body.
 const TIME: Duration = Duration::from_secs(30);
 
-/// The JSON body of a request of our own page, of at most so many bytes.
+/// Reads the JSON body of a request from one of our pages, with a maximum size in bytes.
 pub(crate) async fn body(
     request: Request<Incoming>,
     most: usize,
@@ -34,7 +33,7 @@ pub(crate) async fn body(
     serde_json::from_slice(&bytes).map_err(|_| no("the body is no JSON"))
 }
 
-/// In one piece: what is kept as it comes takes many times its length, where it comes byte by byte.
+/// Reads the body into one buffer. Storing its frames would take many times its length if it arrives byte by byte.
 async fn whole(mut body: Incoming, most: usize) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {

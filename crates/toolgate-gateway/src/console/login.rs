@@ -1,9 +1,10 @@
-//! Browser logins of the console: a link that this program printed is exchanged for a session.
+//! Browser sessions of the console: a link that this program printed is exchanged for a session.
 //!
-//! A session is two secrets. Browsers send the cookie to every port of this machine, so another web server on it can learn
-//! it. The key lies in the storage of our own origin, port included, and only our page sends it. The state of the data
-//! directory has their digests, so a session outlives a restart. It is valid at the address whose cookie it has; another
-//! gateway of the data directory has another port, and with it another cookie.
+//! A session is two secrets. Browsers send the cookie to every port of this machine, so another web server on it can
+//! learn the cookie. The key is in the storage of our own origin, port included, and only our page sends it.
+//!
+//! The state of the data directory has the digests of both, so a session outlives a restart. It is valid at the
+//! address whose cookie it has. Another gateway of the data directory has another port, and so another cookie.
 
 use crate::{board::millis, control::person, door::same};
 use ring::digest::{SHA256, digest};
@@ -15,18 +16,18 @@ use std::{
 use toolgate::ids;
 use toolgate_policy::{By, Expect, Row, Store, Who};
 
-/// How long a link is good, if nobody opens it.
+/// Lifetime of an unused link.
 const LINK: Duration = Duration::from_secs(24 * 3600);
-/// How long a browser stays logged in.
+/// Lifetime of a session.
 const LOGIN: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Links at once, and sessions at once; the oldest is removed.
+/// Maximum number of links, and of sessions. The oldest is removed.
 const MOST: usize = 32;
-/// The table of sessions in the state of the data directory.
+/// Name of the table of sessions in the state of the data directory.
 const TABLE: &str = "console_logins";
-/// Longest time between two checks whether a session has expired.
+/// Maximum time between two checks whether a session has expired.
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// The links that were printed, and the browsers that opened one.
+/// Printed links and browser sessions of the console.
 pub(crate) struct Logins {
     address: String,
     cookie: String,
@@ -34,31 +35,32 @@ pub(crate) struct Logins {
     store: Arc<dyn Store>,
 }
 
-/// A link that was printed: its token, and whom it is for.
+/// Printed link: its token, and the person for whom it is.
 struct Link {
     token: String,
     label: Option<Arc<str>>,
 }
 
-/// What a browser gets for a link.
+/// New session, which a browser gets for a link.
 pub(crate) struct Entered {
     /// The value of `Set-Cookie`.
     pub(crate) cookie: String,
-    /// What the page has to send beside the cookie.
+    /// Key that the page has to send with the cookie.
     pub(crate) key: String,
 }
 
-/// A session of a browser.
+/// Browser session of the console.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Its key in the table, a digest of the cookie.
+    /// Row key in the table: the digest of the cookie.
     id: String,
-    /// Who is logged in.
+    /// Person who is logged in.
     pub(crate) who: Who,
 }
 
 impl Logins {
-    /// For a console at this address; browsers share cookies between ports, so the port names ours.
+    /// Creates the sessions of the console at that address. The cookie's name has the port, because browsers share
+    /// cookies between ports.
     pub(crate) fn new(address: std::net::SocketAddr, store: Arc<dyn Store>) -> Logins {
         let cookie = format!("toolgate_{}", address.port());
         Logins {
@@ -69,10 +71,10 @@ impl Logins {
         }
     }
 
-    /// A fresh link, good once; for the person of that label, or for the owner of this process where it is empty.
+    /// Creates a link that is valid once, for the person of that label. An empty label is the owner of this process.
     ///
     /// # Errors
-    /// The label is no name.
+    /// The label is not a valid name.
     pub(crate) fn link(&self, label: &str) -> Result<String, String> {
         if !is_label(label) {
             return Err(format!(
@@ -88,7 +90,7 @@ impl Logins {
         Ok(format!("{}#token={token}", self.address))
     }
 
-    /// Exchanges the token of a link for a session; `None` if no such link is open.
+    /// Exchanges the token of a link for a session; `None` if there is no such link.
     ///
     /// # Errors
     /// The session cannot be written to the state.
@@ -112,7 +114,7 @@ impl Logins {
         }))
     }
 
-    /// The session of a `Cookie` header and a key, if both are of one.
+    /// Returns the session of a `Cookie` header and a key, if both belong to the same session.
     pub(crate) fn knows(&self, header: &str, key: &str) -> Option<Session> {
         let cookies = header.split(';').filter_map(|c| c.trim().split_once('='));
         let mut ours = cookies.filter(|(name, _)| *name == self.cookie);
@@ -164,7 +166,7 @@ impl Logins {
         }
     }
 
-    /// Takes the link with this token out; returns whom it is for.
+    /// Removes the link of that token, and returns its label.
     fn redeem(&self, token: &str) -> Option<Option<Arc<str>>> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let at = links
@@ -173,7 +175,7 @@ impl Logins {
         Some(links.remove(at).0.label)
     }
 
-    /// How long a session of this console is valid; `None` if it is not.
+    /// Returns the remaining lifetime of a session; `None` if it is not valid at this console.
     fn left(&self, row: &Row) -> Option<Duration> {
         let console = row.value.get("console").and_then(Value::as_str);
         let now = millis(self.store.clock().now());
@@ -183,7 +185,7 @@ impl Logins {
         (console == Some(&self.cookie)).then(|| Duration::from_millis(left))
     }
 
-    /// Removes what has expired, and the oldest session of this console where there are too many.
+    /// Removes expired sessions, and the oldest session of this console if there are too many.
     async fn make_room(&self, now: SystemTime) {
         let mut rows = self.store.entries(TABLE);
         rows.sort_by_key(|row| number(row, "since"));
@@ -196,7 +198,7 @@ impl Logins {
         let surplus = (rows.len() + 1).saturating_sub(MOST);
         gone.extend(rows.into_iter().take(surplus).map(|row| row.key));
         for id in gone {
-            // One that stays is not valid, or is removed at the next login.
+            // A session that stays is invalid, or is removed at the next login.
             let _ = self.store.write(TABLE, &id, None, Expect::Any).await;
         }
     }
@@ -214,7 +216,7 @@ impl Logins {
     }
 }
 
-/// Ends all sessions of a data directory; returns how many.
+/// Revokes all sessions of a data directory, and returns their number.
 ///
 /// # Errors
 /// The state cannot be written.
@@ -227,7 +229,7 @@ pub(crate) async fn revoke_all(store: &dyn Store) -> Result<usize, String> {
     Ok(rows.len())
 }
 
-/// SHA-256 of a secret, so that the state does not have it.
+/// Returns the SHA-256 digest of a secret, so that the state does not contain the secret.
 fn digest_of(what: &str, secret: &str) -> String {
     let text = format!("toolgate-console-{what}-v1\n{secret}");
     let digest = digest(&SHA256, text.as_bytes());
@@ -245,7 +247,8 @@ fn who(session: &Value) -> Who {
     }
 }
 
-/// Whether a person can be called so. `console` and `terminal` are how calls of the owner are called.
+/// Returns whether a label is a valid name of a person. `console` and `terminal` are reserved for the calls of the
+/// owner.
 fn is_label(label: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     label.len() <= 64 && label.chars().all(plain) && !matches!(label, "console" | "terminal")

@@ -1,4 +1,4 @@
-//! The console: a page where a person sees the tools and the calls, and decides.
+//! Web console: the page on which a person sees tools and calls, and decides about approvals.
 
 mod body;
 mod login;
@@ -22,27 +22,27 @@ pub(crate) use body::{SHORT, body};
 use login::Session;
 pub(crate) use login::{Logins, revoke_all};
 
-/// The console's part of the routes.
+/// Handler of the console's routes.
 pub(crate) struct Console {
     pub(crate) logins: Arc<Logins>,
     pub(crate) operator: Arc<Operator>,
     pub(crate) sign_ins: SignIns,
 }
 
-/// A header that no form and no foreign page can send without being asked for first. It holds the key of the login; the
-/// login itself has none yet and sends `1`.
+/// Header that neither a form nor a page of another origin can send without a CORS preflight. It holds the session's
+/// key; the login has no key yet and sends `1`.
 const MARK: &str = "x-toolgate-console";
-/// The longest request of somebody who is logged in, in bytes.
+/// Maximum body size of an authenticated request, in bytes.
 const LONGEST: usize = 1 << 20;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 impl Console {
-    /// A file of the page.
+    /// Returns a file of the console.
     pub(crate) fn page(&self, name: &str) -> Response<Body> {
         pages::find(name).unwrap_or_else(|| text(StatusCode::NOT_FOUND, "there is no such page"))
     }
 
-    /// Answers what is below `/console/`.
+    /// Answers requests below `/console/`.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path().to_owned();
         match (request.method().clone(), path.as_str()) {
@@ -126,7 +126,7 @@ impl Console {
         response
     }
 
-    /// Who is logged in.
+    /// Returns the session of the request, if it is valid.
     fn is_in(&self, request: &Request<Incoming>) -> Option<Session> {
         let key = mark(request)?;
         request
@@ -137,7 +137,7 @@ impl Console {
             .find_map(|c| self.logins.knows(c, key))
     }
 
-    /// A snapshot first, then each change as it happens, until the session ends.
+    /// Streams the full state, then each change, until the session ends.
     fn events(&self, session: Session) -> Response<Body> {
         let (tx, rx) = mpsc::channel(64);
         let (operator, logins) = (self.operator.clone(), self.logins.clone());
@@ -152,7 +152,7 @@ impl Console {
     }
 }
 
-/// Everything as it is, then each change; everything anew for a reader that fell behind.
+/// Sends the full state, then each change. A subscriber that lags behind gets the full state again.
 async fn follow(operator: &Operator, tx: mpsc::Sender<Told>) {
     let mut changes = operator.changes();
     let mut event = ("state", operator.snapshot().await.to_string());
@@ -167,7 +167,7 @@ async fn follow(operator: &Operator, tx: mpsc::Sender<Told>) {
     }
 }
 
-/// The value of the header, where it stands once.
+/// Returns the value of the header, unless it is absent or repeated.
 fn mark(request: &Request<Incoming>) -> Option<&str> {
     let mut values = request.headers().get_all(MARK).iter();
     match (values.next(), values.next()) {
@@ -190,7 +190,7 @@ fn foreign() -> Response<Body> {
     )
 }
 
-/// A JSON answer: what was done, or why it was not.
+/// Builds a JSON response: the result, or the error with status 409.
 pub(crate) fn answer(result: Result<Value, String>) -> Response<Body> {
     let (status, value) = match result {
         Ok(value) => (StatusCode::OK, value),

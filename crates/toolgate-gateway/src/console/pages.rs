@@ -1,4 +1,4 @@
-//! The files of the page, part of the program.
+//! Static files of the console, embedded in the program.
 
 use http::{HeaderValue, Response, header};
 use toolgate::edge::http::Body;
@@ -31,11 +31,11 @@ const FILES: &[(&str, &str, &str)] = files! {
     "view-tools.js": "text/javascript; charset=utf-8",
 };
 
-/// Nothing but our own files, no frames, no forms to anywhere.
+/// Content security policy: only our own files, no frames, no form targets.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A file of the page by its name.
+/// Returns a static file by name.
 pub(crate) fn find(name: &str) -> Option<Response<Body>> {
     let (_, kind, text) = FILES.iter().find(|(file, _, _)| *file == name)?;
     let mut response = Response::new(Body::full(*text));

@@ -1,4 +1,4 @@
-//! Signing in at a server from the console.
+//! Sign-in to an upstream server from the console.
 
 use super::{Console, SHORT, answer, body, mark};
 use crate::{
@@ -13,8 +13,10 @@ use toolgate_auth::client::SignedOut;
 use toolgate_policy::Who;
 
 impl Console {
-    /// `begin` gives the page to go to and whose it is, `end` takes what came back; both are for one login. `out` takes back
-    /// what was granted, for one caller or for all.
+    /// Handles the steps of a sign-in, each for one session of the console.
+    ///
+    /// `begin` returns the authorization page and its issuer, `end` receives the redirect's query. `out` deletes and
+    /// revokes the credentials of one caller or of all.
     pub(super) async fn sign_in(
         &self,
         step: &str,
@@ -109,7 +111,7 @@ impl Console {
     }
 }
 
-/// Where a browser comes back to: our own origin, as this request has it. Its host was checked, and its origin too.
+/// Returns the redirect URI on our own origin, as this request names it. Its Host and Origin were checked.
 fn back(request: &Request<Incoming>) -> Result<String, String> {
     let one = |name| {
         let value = request.headers().get(name)?;

@@ -1,4 +1,4 @@
-//! The terminal's end of the control socket.
+//! Client of the control socket, for the commands in a terminal.
 
 use super::directory;
 use serde_json::{Value, json};
@@ -11,29 +11,29 @@ use std::{
 };
 use toolgate::visible_line;
 
-/// How long a gateway may take to hear a request.
+/// Timeout until a gateway acknowledges a request.
 const HEARS: Duration = Duration::from_secs(2);
-/// How long it may then take to do it, unless it is a call.
+/// Timeout for the result of a request after that, unless it is a call.
 const ANSWERS: Duration = Duration::from_secs(30);
 
-/// The running gateways of a data directory.
+/// Control sockets of the running gateways of a data directory.
 pub(crate) struct Gateways(Vec<PathBuf>);
 
-/// What one of them answered.
+/// Response of a gateway.
 pub(crate) enum Reached {
-    /// It did as told.
+    /// The action succeeded.
     Ok(Value),
-    /// It does not know what is meant; another one may.
+    /// The gateway does not know the object; another one may.
     Unknown(String),
-    /// It knows, and said no: that is the answer, and nobody else is asked.
+    /// The gateway refused the action. No other gateway is asked.
     Refused(String),
 }
 
 impl Gateways {
-    /// Finds them. Sockets that nobody listens on any more are removed.
+    /// Finds the running gateways, and removes sockets without a listener.
     ///
     /// # Errors
-    /// No gateway is running there.
+    /// No gateway is running on the data directory.
     pub(crate) fn find(data: &Path) -> Result<Gateways, String> {
         Gateways::any(data)?.ok_or_else(|| {
             format!(
@@ -43,10 +43,10 @@ impl Gateways {
         })
     }
 
-    /// The same, where there may be none.
+    /// Finds the running gateways, if there are any.
     ///
     /// # Errors
-    /// The place of the sockets cannot be looked at.
+    /// The directory of the sockets cannot be read.
     pub(crate) fn any(data: &Path) -> Result<Option<Gateways>, String> {
         let entries = directory(data)
             .and_then(std::fs::read_dir)
@@ -60,10 +60,10 @@ impl Gateways {
         Ok((!found.is_empty()).then_some(Gateways(found)))
     }
 
-    /// Asks all of them the same. Those that do not answer are named on stderr.
+    /// Sends a request to all gateways. Those that do not respond are reported on stderr.
     ///
     /// # Errors
-    /// None of them answered.
+    /// No gateway responded.
     pub(crate) fn ask_all(&self, action: &str, with: &Value) -> Result<Vec<Reached>, String> {
         let mut answers = Vec::new();
         let mut missed = Vec::new();
@@ -80,11 +80,14 @@ impl Gateways {
         Ok(answers)
     }
 
-    /// Asks one after the other until one knows what is meant. What that one says counts: a no is a no. One that cannot
-    /// be reached is passed over; one that goes away after it heard may have done it, so nobody else is asked.
+    /// Sends a request to one gateway after the other until one knows the object. Its response counts, also if it is
+    /// a refusal.
+    ///
+    /// A gateway that cannot be reached is skipped. One that ends after its acknowledgment may have executed the
+    /// action, so no other gateway is asked.
     ///
     /// # Errors
-    /// Why none did it.
+    /// The reasons for which no gateway executed the action.
     pub(crate) fn ask_any(&self, action: &str, with: &Value) -> Result<Value, String> {
         let mut reasons = Vec::new();
         for path in &self.0 {
@@ -108,12 +111,13 @@ fn is_alive(path: &Path) -> bool {
             false
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        // Whoever cannot be reached now is named when it is asked.
+        // A gateway that cannot be reached now is reported when it is asked.
         _ => true,
     }
 }
 
-/// Connects, within the time limit: where the queue of a suspended gateway is full, this would wait for ever.
+/// Connects within the timeout. The connection queue of a suspended gateway may be full; a plain connect would then
+/// block forever.
 fn connect(path: &Path) -> io::Result<UnixStream> {
     let (tx, rx) = mpsc::sync_channel(1);
     let path = path.to_owned();
@@ -122,11 +126,11 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Why there is no answer.
+/// Reason for a missing response.
 enum Silent {
-    /// It did not take the request.
+    /// The gateway did not acknowledge the request.
     Deaf(io::Error),
-    /// It took the request, so it may have done it.
+    /// The gateway acknowledged the request, so it may have executed it.
     Heard(io::Error),
 }
 
@@ -150,14 +154,14 @@ impl Silent {
     }
 }
 
-/// One request. Notes that come before the answer go to stderr, each once: what says that it still waits says nothing new.
+/// Sends one request. Notes before the response go to stderr; a repeated note is printed once.
 fn ask(path: &Path, action: &str, with: &Value) -> Result<Reached, Silent> {
     let mut reader = send(path, action, with).map_err(Silent::Deaf)?;
     let hears = next(&mut reader).map_err(Silent::Deaf)?;
     if hears.get("heard").is_none() {
         return Err(Silent::Deaf(io::ErrorKind::InvalidData.into()));
     }
-    // A call takes as long as it takes, with a person in between.
+    // A call has no time limit, because a person may have to approve it.
     let limit = (action != "call").then_some(ANSWERS);
     let set = reader.get_ref().set_read_timeout(limit);
     set.map_err(Silent::Heard)?;

@@ -1,8 +1,8 @@
-//! The control socket: how the commands of a terminal reach the running gateways of the same data directory.
+//! Control socket: connects the commands in a terminal to the running gateways of the same data directory.
 //!
-//! One socket per gateway, in a directory that only its owner can enter. A request is one line of JSON,
-//! `{"do": ACTION, "with": {…}}`; the answer is a line `{"heard": true}` before anything is done, any number of lines
-//! `{"note": TEXT}`, and then one line with `ok` or `error`.
+//! Each gateway has one socket, in a directory that only its owner can enter. A request is one line of JSON, `{"do":
+//! ACTION, "with": {…}}`. The response begins with a line `{"heard": true}` before anything is executed. Any number
+//! of lines `{"note": TEXT}` follow, then one line with `ok` or `error`.
 
 mod client;
 pub(crate) mod person;
@@ -11,7 +11,7 @@ mod server;
 pub(crate) use client::{Gateways, Reached};
 pub(crate) use server::Control;
 
-/// The longest line either way, in bytes.
+/// Maximum length of a line in either direction, in bytes.
 const LINE: u64 = 32 * 1024 * 1024;
 
 use std::{
@@ -20,13 +20,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The longest directory whose sockets still fit into a socket address.
+/// Maximum length of a directory whose sockets still fit into a socket address, in bytes.
 const LONGEST: usize = 80;
 
-/// The directory of the sockets for a data directory, made where it is missing.
+/// Returns the directory of the sockets of a data directory, and creates it if necessary.
 ///
 /// # Errors
-/// It cannot be made, or belongs to somebody else.
+/// The directory cannot be created, or belongs to another user.
 pub(crate) fn directory(data: &Path) -> io::Result<PathBuf> {
     let own = data.join("run");
     let path = if own.as_os_str().len() <= LONGEST {
@@ -50,7 +50,7 @@ pub(crate) fn directory(data: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Socket addresses are short; a data directory with a long path has its sockets in the temporary directory.
+/// Returns a directory in the temporary directory, for a data directory whose path is too long for a socket address.
 fn elsewhere(data: &Path) -> io::Result<PathBuf> {
     let data = std::path::absolute(data)?;
     let digest = ring::digest::digest(&ring::digest::SHA256, data.as_os_str().as_encoded_bytes());

@@ -1,13 +1,13 @@
-//! Who sits at a terminal of this machine.
+//! Identity of a person at a terminal of this machine.
 
 use toolgate_policy::{By, Who};
 
-/// The owner of this process, as a channel of his own knows him.
+/// Returns the owner of this process, who uses that channel.
 pub(crate) fn owner(by: By) -> Who {
     user(by, rustix::process::getuid().as_raw())
 }
 
-/// The user of that number. Only the owner, or root, gets to the control socket.
+/// Returns the user with that ID. Only the owner and root can reach the control socket.
 pub(crate) fn user(by: By, uid: u32) -> Who {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = name_in(&users, uid).unwrap_or_else(|| format!("uid:{uid}"));
@@ -17,7 +17,7 @@ pub(crate) fn user(by: By, uid: u32) -> Who {
     }
 }
 
-/// The name of a user, from lines such as `ann:x:1000:1000:Ann:/home/ann:/bin/sh`.
+/// Finds the name of a user in lines like `ann:x:1000:1000:Ann:/home/ann:/bin/sh`.
 fn name_in(users: &str, uid: u32) -> Option<String> {
     users.lines().find_map(|line| {
         let mut parts = line.split(':');

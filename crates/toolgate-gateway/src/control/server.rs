@@ -1,4 +1,4 @@
-//! The gateway's end of the control socket.
+//! Server of the control socket, in the gateway.
 
 use super::{LINE, directory, person};
 use crate::operator::{NotDone, Operator};
@@ -17,36 +17,36 @@ use tokio::{
 };
 use toolgate_policy::By;
 
-/// An open control socket; it is removed when this is dropped.
+/// Open control socket. Dropping it removes the socket.
 pub(crate) struct Control {
     listener: UnixListener,
     path: PathBuf,
 }
 
-/// How long a terminal may take to say what it wants.
+/// Timeout for receiving a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Terminals at once.
+/// Maximum number of concurrent connections.
 const MOST: usize = 64;
 
 impl Control {
     /// Opens the socket of this process.
     ///
     /// # Errors
-    /// The directory or the socket cannot be made.
+    /// The directory or the socket cannot be created.
     pub(crate) fn open(data: &Path) -> io::Result<Control> {
         let path = directory(data)?.join(format!("{}.sock", std::process::id()));
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // The directory is ours alone, so whoever gets here is its owner.
+        // Only the owner can enter the directory, so every peer is the owner or root.
         Ok(Control {
             listener: UnixListener::bind(&path)?,
             path,
         })
     }
 
-    /// Answers terminals until the future is dropped.
+    /// Answers requests until the future is dropped.
     pub(crate) async fn serve(&self, operator: Arc<Operator>) {
         let mut open = JoinSet::new();
         loop {
@@ -54,7 +54,7 @@ impl Control {
                 Ok((stream, _)) => {
                     open.spawn(answer(stream, operator.clone()));
                 }
-                // Out of file descriptors, mostly: others end, so try again.
+                // Usually the process is out of file descriptors. Retry after other connections had time to close.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
             while open.len() >= MOST && open.join_next().await.is_some() {}
@@ -84,7 +84,7 @@ async fn answer(stream: UnixStream, operator: Arc<Operator>) {
         .and_then(Value::as_str)
         .unwrap_or_default();
     let with = request.get("with").cloned().unwrap_or_default();
-    // A terminal that gave up meanwhile, because this process was suspended, wants nothing done any more.
+    // If this process was suspended, the client may have given up meanwhile; then nothing is executed.
     if send(&mut write, &json!({"heard": true})).await.is_err() {
         return;
     }
@@ -100,7 +100,7 @@ async fn answer(stream: UnixStream, operator: Arc<Operator>) {
         }
         write
     };
-    // A terminal that hangs up gives up its call.
+    // A client that hangs up cancels its call.
     let mut rest = Vec::new();
     let gone = async {
         let _ = reader.read_to_end(&mut rest).await;

@@ -1,4 +1,4 @@
-//! How often each address showed credentials that were refused.
+//! Rate limiter for rejected credentials, by client address.
 
 use std::{
     collections::hash_map::RandomState,
@@ -8,12 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Counters; addresses share them by chance, so that no flood of addresses takes more room.
+/// Number of counters. Addresses share them by hash, so a flood of addresses takes no more memory.
 const SLOTS: usize = 4096;
-/// The time in which is counted.
+/// Period of a counter.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// How often each address showed credentials that were refused, in the last minute.
+/// Counters of rejected credentials within the last minute, by client address.
 pub(crate) struct Attempts {
     hasher: RandomState,
     slots: Mutex<Box<[Slot]>>,
@@ -25,14 +25,14 @@ struct Slot {
     count: u32,
 }
 
-/// What becomes of one more.
+/// Effect of one more rejection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Attempt {
-    /// It is told and recorded.
+    /// Within the limit: the rejection is answered in detail and audited.
     Counted,
-    /// The first above the limit: it is recorded that there were so many.
+    /// The first rejection above the limit: the excess is audited.
     First,
-    /// One of many above it.
+    /// A later rejection above the limit.
     Over,
 }
 
@@ -48,12 +48,12 @@ impl Attempts {
         }
     }
 
-    /// One more of this address, of which so many are counted in a minute.
+    /// Counts one more rejection of a client address, with that limit per minute.
     pub(crate) fn take(&self, from: IpAddr, most: u32) -> Attempt {
         self.take_at(from, most, Instant::now())
     }
 
-    /// Whether this address showed too many already.
+    /// Returns whether the address has exceeded the limit.
     pub(crate) fn is_over(&self, from: IpAddr, most: u32) -> bool {
         let at = self.hasher.hash_one(network(from)) as usize % SLOTS;
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ impl Attempts {
     }
 }
 
-/// Whoever has one address of version 6 mostly has 2^64 of them.
+/// Reduces an IPv6 address to its /64 network, because the owner of one address usually has 2^64 of them.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6((u128::from(v6) >> 64 << 64).into()),

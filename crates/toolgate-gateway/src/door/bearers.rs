@@ -1,5 +1,5 @@
-//! The tokens that callers showed, for servers whose tokens they are exchanged for. Nothing else holds them, and they
-//! leave to the token endpoints of the config alone. Where no server has an exchange, none is held.
+//! Access tokens of callers, for servers with token exchange. They are sent to the token endpoints of the config
+//! only. If no server has an exchange, no token is stored.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,10 +9,11 @@ use std::{
 use toolgate::{Caller, Principal};
 use toolgate_auth::{Secret, client::Subject};
 
-/// How long a token is held whose end is not known; its owner shows it again with each request.
+/// Storage time of a token with unknown expiry. Its caller sends it again with each request.
 const UNSAID: Duration = Duration::from_secs(5 * 60);
 
-/// Whose token it is: the same name with other scopes, or by another client, may do other things.
+/// Identity of a token's owner. The same name with other scopes, or through another client, may have other
+/// permissions.
 #[derive(Clone, Eq, Hash, PartialEq)]
 pub(crate) struct Bearer {
     name: Arc<str>,
@@ -20,7 +21,7 @@ pub(crate) struct Bearer {
 }
 
 impl Bearer {
-    /// Of a caller that an issuer named.
+    /// Returns the identity of a caller that an issuer named; `None` for other callers.
     pub(crate) fn of(caller: &Caller) -> Option<Bearer> {
         let principal = caller.principal()?.clone();
         Some(Bearer {
@@ -30,28 +31,28 @@ impl Bearer {
     }
 }
 
-/// The last token of each caller, while it is good.
+/// Latest valid token of each caller.
 #[derive(Default)]
 pub(crate) struct Bearers(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
     held: HashMap<Bearer, Held>,
-    /// Whose token ends when; the number tells two apart that end together.
+    /// Owners by expiry. The number distinguishes tokens that expire together.
     ends: BTreeMap<(SystemTime, u64), Bearer>,
     count: u64,
 }
 
 struct Held {
     token: Secret,
-    /// In seconds since 1970, as its issuer says.
+    /// Expiry that the issuer reports, in seconds since the Unix epoch.
     until: Option<u64>,
-    /// When it is dropped, and its number.
+    /// Time at which the token is dropped, and its number.
     gone: (SystemTime, u64),
 }
 
 impl Bearers {
-    /// Holds the token of a caller. Over `most`, the one that ends first is dropped.
+    /// Stores the token of a caller. Over `most` tokens, the one that expires first is dropped.
     pub(crate) fn hold(
         &self,
         caller: &Caller,
@@ -83,7 +84,7 @@ impl Bearers {
         table.held.insert(bearer, one);
     }
 
-    /// What a caller showed last, while it is good.
+    /// Returns the latest token of a caller, while it is valid.
     pub(crate) fn subject(&self, bearer: &Bearer) -> Option<Subject> {
         let table = self.good();
         let one = table.held.get(bearer)?;
@@ -93,7 +94,7 @@ impl Bearers {
         })
     }
 
-    /// Those that are good. What has ended is at the front, so nothing else is looked at.
+    /// Locks the table and drops the expired tokens. They are first in the order, so no other entry is visited.
     fn good(&self) -> MutexGuard<'_, Table> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemTime::now();
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(token(&bearers, &caller("read")).as_deref(), Some("weak"));
         assert_eq!(token(&bearers, &caller("write")).as_deref(), Some("strong"));
         assert_eq!(token(&bearers, &Caller::new("corp:alice")), None);
-        // The newest counts, and one over drops the one that ends first.
+        // The newest token counts, and a token over the limit drops the one that expires first.
         bearers.hold(&caller("read"), "fresh", later(60), 2);
         assert_eq!(token(&bearers, &caller("read")).as_deref(), Some("fresh"));
         bearers.hold(&caller("all"), "third", later(90), 2);
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(token(&bearers, &caller("write")).as_deref(), Some("strong"));
         bearers.hold(&caller("write"), "ended", Some(UNIX_EPOCH), 2);
         assert_eq!(token(&bearers, &caller("write")), None);
-        // Of two that end together, each is dropped by itself.
+        // Of two tokens that expire together, each is dropped by itself.
         let end = later(120);
         bearers.hold(&caller("one"), "one", end, 3);
         bearers.hold(&caller("two"), "two", end, 3);

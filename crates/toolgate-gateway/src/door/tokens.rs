@@ -1,4 +1,4 @@
-//! Tokens of authorization servers: whose are taken, as the config says.
+//! Verification of access tokens from the configured issuers.
 
 use crate::{
     config::{Config, IssuerSettings},
@@ -12,21 +12,21 @@ use toolgate::auth::{
     resource::{Issuer, Proofs, ResourceLimits, ResourceServer},
 };
 
-/// Who takes tokens, and as whom issuers are asked about them.
+/// Verifier of access tokens, with the gateway's secrets for introspection.
 #[derive(Clone, Default)]
 pub(crate) struct Tokens {
-    /// Absent where the config names no issuer.
+    /// Verifier of access tokens; `None` if the config has no issuer.
     pub(crate) server: Option<Arc<ResourceServer>>,
-    /// The secret for each issuer that is asked.
+    /// Introspection secret of each issuer; `None` for an issuer without introspection.
     secrets: Vec<Option<Secret>>,
 }
 
 impl Tokens {
-    /// Who takes tokens as a config says, after the one that did before: the same where nothing is different, secrets
-    /// included; else one that goes on with the proofs that were shown.
+    /// Builds the verifier of a config. The previous one is reused if nothing changed, secrets included. Otherwise
+    /// the new one continues with its remembered DPoP proofs.
     ///
     /// # Errors
-    /// A secret cannot be read, in words.
+    /// A secret cannot be read; the message says why.
     pub(crate) async fn of(
         config: &Config,
         shared: &Shared,
@@ -96,7 +96,7 @@ fn server(config: &Config, secrets: &[Option<Secret>]) -> Result<Option<Resource
     Ok(Some(server))
 }
 
-/// How much of an issuer is waited for, read and remembered.
+/// Returns the limits of requests to issuers, and of what is cached about tokens.
 pub(crate) fn limits(config: &Config) -> (FetchLimits, ResourceLimits) {
     let (limits, seconds) = (&config.limits, Duration::from_secs);
     let mut fetching = FetchLimits::default();
@@ -142,7 +142,7 @@ mod tests {
     use std::path::Path;
     use toolgate::auth::Url;
 
-    /// What a config makes of its issuer.
+    /// Returns whether the fetcher of a config's issuer may connect to that URL at that address.
     fn fetches(more: &str, url: &str, ip: &str) -> bool {
         let text = format!(
             "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://login.corp.test\"\n{more}\n\

@@ -1,4 +1,4 @@
-//! How many connections each address has.
+//! Number of open connections by client address.
 
 use std::{
     collections::HashMap,
@@ -6,17 +6,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// How many connections each address has. Clones share the count.
+/// Number of open connections by client address. Clones share the numbers.
 #[derive(Clone, Default)]
 pub(super) struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
-/// One connection of an address.
+/// One counted connection of an address. Dropping it releases it.
 pub(super) struct Own(Addresses, IpAddr);
 
 impl Addresses {
-    /// One more of this address, up to so many.
+    /// Counts one more connection of an address; `None` at the limit.
     pub(super) fn take(&self, from: IpAddr, most: usize) -> Option<Own> {
-        // The same machine may come both ways.
+        // The same machine may connect over IPv4 and as an IPv4-mapped IPv6 address.
         let from = from.to_canonical();
         let mut all = self.all();
         let count = all.entry(from).or_default();

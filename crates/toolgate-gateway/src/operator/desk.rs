@@ -1,4 +1,4 @@
-//! What a person decides: approvals, grants, freezes.
+//! Decisions of a person: approvals, remembered approvals, freezes.
 
 use super::{Done, NotDone, Operator};
 use crate::{board::millis, offered, show};
@@ -10,7 +10,7 @@ use toolgate_policy::{
 };
 
 impl Operator {
-    /// Does one thing that a person decides.
+    /// Executes an action on approvals, grants or freezes.
     pub(super) async fn decide(&self, action: &str, with: &Value, who: &Who) -> Done {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         let id = word("id");
@@ -47,7 +47,7 @@ impl Operator {
         }
     }
 
-    /// The arguments that a person wrote instead, where they fit the tool.
+    /// Reads the arguments that the approver edited, and validates them against the tool.
     fn edit(&self, id: &str, with: &Value) -> Result<Option<Json>, NotDone> {
         let Some(text) = with.get("edit").and_then(Value::as_str) else {
             return Ok(None);
@@ -85,7 +85,7 @@ impl Operator {
         }
     }
 
-    /// The open approval requests: first those whose caller waits, then by the time they expire.
+    /// Returns the open approval requests: those with a waiting caller first, then by expiry.
     pub(crate) fn pending(&self) -> Value {
         let mut open = self.desk.list();
         open.retain(|view| view.standing == Standing::Open);
@@ -109,7 +109,7 @@ fn frozen(what: &str) -> Result<Frozen, String> {
         .ok_or_else(|| format!("cannot freeze {what:?}; say `all`, `caller NAME` or `server ID`"))
 }
 
-/// `{"remember": true | {"until": ms, "uses": n, "when": "...", "all_callers": true}}`.
+/// Reads `{"remember": true | {"until": ms, "uses": n, "when": "...", "all_callers": true}}`.
 fn remember(with: &Value) -> Result<Option<Remember>, String> {
     let how = match with.get("remember") {
         None | Some(Value::Bool(false) | Value::Null) => return Ok(None),
@@ -171,7 +171,7 @@ fn pending(view: &ApprovalView) -> Value {
     })
 }
 
-/// The part of the full name behind the server; of a template the URI that is read, which is what matters.
+/// Returns the name of the item on its server. For a template or skill it is the URI of the read.
 fn used(view: &ApprovalView) -> String {
     let uri = view.arguments.get("uri").and_then(|uri| uri.string());
     let part = matches!(view.item.kind(), ItemKind::Template | ItemKind::Skill);

@@ -1,4 +1,4 @@
-//! What would become of a call, step by step. Nothing is called, recorded, asked or used up.
+//! Dry run of a call, step by step. Nothing is called, recorded, asked or counted.
 
 use super::{Done, NotDone, Operator};
 use crate::explained::{self, Asked, Found};
@@ -7,7 +7,7 @@ use toolgate::{Caller, Item, ItemKind, List, PinState};
 use toolgate_policy as policy;
 
 impl Operator {
-    /// The way of a call that nobody makes.
+    /// Explains a call without executing it.
     pub(super) async fn explain(&self, with: &Value) -> Done {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
         let name = word("tool").unwrap_or_default();
@@ -22,7 +22,7 @@ impl Operator {
         let asked = Asked::read(name, caller.clone(), word("text"))?;
         let mut found = self.find(name).await?;
         if is_new(&found.item) {
-            // As any list of a caller does, which pins what it sees for the first time.
+            // A list on behalf of the caller pins definitions on first sight, as any of the caller's own lists would.
             let list = List::all(caller, found.item.kind());
             let _ = plan.service.list(list).await;
             found = self.find(name).await?;
@@ -35,11 +35,11 @@ impl Operator {
         Ok(explained::told(&way, &needs))
     }
 
-    /// What a full name or a name on the wire means, whether or not anybody may see it.
+    /// Resolves a full name or a client's name to an item, whether or not a caller may see it.
     async fn find(&self, name: &str) -> Result<Found, NotDone> {
         for fresh in [false, true] {
             if fresh {
-                // A server may just have started: ask them all.
+                // A server may just have started, so list all servers again.
                 self.refresh().await;
             }
             let mut catalogs = Vec::new();
@@ -56,7 +56,7 @@ impl Operator {
     }
 }
 
-/// Whether nobody has seen the definition yet.
+/// Returns whether the definition is new and hidden.
 fn is_new(item: &Item) -> bool {
     let pin = item.pin.as_ref();
     pin.is_some_and(|pin| pin.state == PinState::New && pin.hidden.is_some())

@@ -1,4 +1,4 @@
-//! The keys of callers, as a terminal makes and revokes them.
+//! API keys of callers: create, rotate, extend, revoke and list.
 
 use super::{Done, NotDone, Operator};
 use crate::{board::millis, signing_in::callers, stamp::stamp};
@@ -9,11 +9,11 @@ use toolgate_policy::{
     keys::{KeyError, KeyView, NewKey, Over},
 };
 
-/// A key that ends within so long is said to end soon.
+/// A key that expires within this time is listed as ending soon.
 pub(crate) const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
 impl Operator {
-    /// The keys that end by themselves soon.
+    /// Returns the valid keys that expire soon.
     pub(super) fn keys_ending(&self) -> Value {
         let now = self.desk.now();
         let soon = |key: &&KeyView| {
@@ -25,14 +25,14 @@ impl Operator {
         ending.map(|key| key_json(key, now)).collect()
     }
 
-    /// All keys without the keys themselves, which nobody has.
+    /// Returns all keys as JSON. Their secrets are not stored.
     pub(crate) fn key_list(&self) -> Value {
         let now = self.desk.now();
         let keys = self.desk.freezes().keys().list();
         keys.iter().map(|key| key_json(key, now)).collect()
     }
 
-    /// Keeps when keys were used, and tells the console of what changed.
+    /// Stores when keys were last used, and sends changed keys to the console.
     pub(crate) async fn follow_keys(&self, told: &mut Value) {
         self.desk.freezes().keys().keep_uses().await;
         if !self.board.is_watched() {
@@ -45,7 +45,8 @@ impl Operator {
         }
     }
 
-    /// What was granted for a key is not for another key of that name. Gives the servers where it was.
+    /// Deletes the credentials of a key, which a later key of that name must not use. Returns the servers that had
+    /// some.
     async fn forget_grants(&self, name: &str, who: &Who) -> Result<Vec<String>, String> {
         let forgotten = callers::forget_key(&self.grants, name).await?;
         let caller = format!("key:{name}");
@@ -71,7 +72,7 @@ impl Operator {
         Ok(servers)
     }
 
-    /// Does what has to do with keys; `None` for anything else.
+    /// Executes an action on keys; `None` for any other action.
     pub(super) async fn keys(&self, action: &str, with: &Value, who: &Who) -> Option<Done> {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         let (keys, name) = (self.desk.freezes().keys(), word("name"));
@@ -81,7 +82,7 @@ impl Operator {
         let shown = |key: NewKey| json!({"key": key.reveal(), "old_until": key.old().map(millis)});
         let done = match action {
             "keys" => return Some(Ok(self.key_list())),
-            // A key that is made must not be read in a browser, nor by whoever looks at its screen.
+            // A new key must not be read in a browser, nor by a person who sees its screen.
             "keys/create" | "keys/rotate" if who.by != By::Terminal => {
                 let why = format!(
                     "keys are made in a terminal: `toolgate {} NAME`",
@@ -92,7 +93,7 @@ impl Operator {
             "keys/create" => {
                 let most = self.live.plan().config.limits.caller_keys;
                 match keys.create(name, expires, who, most).await {
-                    // One of that name may have expired before, and what was granted for it is not for this one.
+                    // A key of that name may have expired before. Its credentials do not belong to the new key.
                     Ok(key) => match self.forget_grants(name, who).await {
                         Ok(_) => Ok(shown(key)),
                         Err(why) => {
@@ -138,7 +139,7 @@ impl Operator {
     }
 }
 
-/// Why a key was not made or changed, with the time that it has to do with.
+/// Formats the error of an action on a key, with the time that caused it.
 pub(crate) fn key_words(error: &KeyError) -> String {
     let stamp = |at: &SystemTime| stamp(&json!(millis(*at)));
     match error {
@@ -159,7 +160,7 @@ pub(crate) fn key_words(error: &KeyError) -> String {
     }
 }
 
-/// A key without the key itself, which nobody has.
+/// Renders a key as JSON, without its secret.
 pub(crate) fn key_json(key: &KeyView, now: SystemTime) -> Value {
     json!({"name": key.name, "created": millis(key.created), "expires": key.expires.map(millis),
         "revoked": key.revoked.map(millis), "over": key.over(now).map(Over::as_str), "by": key.by,

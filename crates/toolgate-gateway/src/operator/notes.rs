@@ -10,14 +10,15 @@ use toolgate::{DefinitionNote, ItemKind, ItemNote, NoteAction, visible_line};
 use toolgate_journal::{Entry, Event};
 use toolgate_policy::for_record;
 
-/// Most notes on one server that are announced while the gateway runs; later ones are shown on request only.
+/// Maximum number of notes on one server that are announced while the gateway runs. Later ones are only shown on
+/// request.
 const MAX_ANNOUNCED_PER_SERVER: usize = 1000;
-/// Most notes on one server that the console and the command line get.
+/// Maximum number of notes on one server that the console and the command line show.
 const MAX_SHOWN_PER_SERVER: usize = 500;
-/// Names that one line on standard error lists.
+/// Maximum number of names in one line on stderr.
 const MAX_NAMES_PER_LINE: usize = 5;
 
-/// The notes in force, and those that were announced.
+/// Current notes, and those that were announced.
 #[derive(Default)]
 pub(crate) struct NoteBook {
     now: Mutex<Vec<DefinitionNote>>,
@@ -27,14 +28,14 @@ pub(crate) struct NoteBook {
 #[derive(Default)]
 struct Announced {
     notes: HashSet<DefinitionNote>,
-    /// How many were announced of each server.
+    /// Number of announced notes of each server.
     counts: HashMap<Arc<str>, usize>,
-    /// The reasons that were printed: each is printed once per server.
+    /// Printed reasons: each is printed once per server.
     printed: HashSet<(Arc<str>, ItemNote)>,
 }
 
 impl NoteBook {
-    /// Replaces the notes in force and returns those that were not announced before.
+    /// Replaces the current notes, and returns those that were not announced before.
     fn replace(&self, notes: Vec<DefinitionNote>) -> Vec<DefinitionNote> {
         let mut announced = lock(&self.announced);
         let mut fresh = Vec::new();
@@ -50,7 +51,7 @@ impl NoteBook {
         fresh
     }
 
-    /// Lines for standard error; a reason that was printed before is left out.
+    /// Formats new notes for stderr, without reasons that were printed before.
     fn lines(&self, fresh: &[DefinitionNote]) -> Vec<String> {
         let mut announced = lock(&self.announced);
         let reason = |note: &DefinitionNote| (note.server.clone(), note.note.clone());
@@ -62,7 +63,7 @@ impl NoteBook {
         lines
     }
 
-    /// The notes on one server, as JSON.
+    /// Returns the notes on one server as JSON.
     pub(super) fn of_server(&self, server: &str) -> Value {
         let now = lock(&self.now);
         let of = now.iter().filter(|note| *note.server == *server);
@@ -74,7 +75,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One line for each server, kind, action and reason, with the first names.
+/// Formats notes: one line for each server, kind, action and reason, with the first names.
 pub(crate) fn lines<'a>(notes: impl Iterator<Item = &'a DefinitionNote>) -> Vec<String> {
     let mut groups = BTreeMap::<(&str, NoteAction, ItemKind, &str), Vec<&str>>::new();
     for note in notes {
@@ -115,7 +116,7 @@ fn json_of(note: &DefinitionNote) -> Value {
 }
 
 impl Operator {
-    /// Collects the notes on all lists that are known and announces those that are new.
+    /// Collects the notes on all known lists, and announces the new ones.
     pub(crate) async fn collect_notes(&self) {
         let mut notes: Vec<DefinitionNote> = Vec::new();
         for server in self.supervisor.status() {
@@ -133,12 +134,12 @@ impl Operator {
             eprintln!("toolgate: {line}");
         }
         for note in &fresh {
-            // Where the log cannot be written, calls are refused and the console says so.
+            // If the audit log cannot be written, calls are rejected and the console shows it.
             let _ = self.journal.note(for_record(entry(note)));
         }
     }
 
-    /// The state of all servers, with the notes on their definitions.
+    /// Returns the status of all servers, with the notes on their definitions.
     pub(crate) fn server_status(&self) -> Value {
         let servers = self.supervisor.status().into_iter().map(|server| {
             let notes = self.notes.of_server(&server.id);
@@ -150,7 +151,7 @@ impl Operator {
     }
 }
 
-/// The audit record of a note.
+/// Builds the audit record of a note.
 fn entry(note: &DefinitionNote) -> Entry {
     let entry = Entry::new(Event::from("definition"))
         .with("server", &*note.server)

@@ -1,16 +1,17 @@
-//! What the operator sees of pins, and decides.
+//! Pins as the operator sees them and decides about them.
 
 use super::{Done, NotDone, Operator};
 use serde_json::{Value, json};
 use toolgate_policy::{PinError, PinView, Pins, Secrets, pins::Difference};
 
-/// Pins that the console shows at once; the next come when some of these are settled.
+/// Maximum number of pins that the console shows. More are shown once some of these are decided.
 const SHOWN: usize = 500;
-/// Bytes of differences and texts that go to the console with every change; those of the rest are asked for one by one.
+/// Maximum size of the differences and texts that the console gets with every change, in bytes. Those of further pins
+/// are requested one by one.
 const SENT: usize = 1024 * 1024;
 
 impl Operator {
-    /// Does what has to do with pins; `None` for anything else.
+    /// Executes an action on pins; `None` for any other action.
     pub(super) async fn pins(&self, action: &str, with: &Value, by: &'static str) -> Option<Done> {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
         let pins = self.live.plan().route.pins.clone();
@@ -44,7 +45,7 @@ impl Operator {
         }
     }
 
-    /// What waits for somebody or was rejected, with what differs as far as there is room.
+    /// Returns the pins that wait for a decision or were rejected, with differences up to the maximum size.
     pub(super) fn open_pins(&self) -> Value {
         let mut room = SENT;
         let open = self.live.plan().route.pins.open(SHOWN);
@@ -58,7 +59,7 @@ impl Operator {
         open.iter().map(fitting).collect()
     }
 
-    /// Tells the console how pins stand.
+    /// Sends the open pins to the console.
     pub(super) fn tell_pins(&self) {
         if self.board.is_watched() {
             self.board.tell("pins", &self.open_pins());
@@ -80,7 +81,7 @@ fn unknown(name: &str) -> NotDone {
     ))
 }
 
-/// A pin without the texts.
+/// Renders a pin without its texts.
 fn short(view: &PinView) -> Value {
     json!({
         "server": &*view.server, "kind": view.kind, "name": Secrets::without(&view.name), "state": view.state.as_str(),
@@ -89,7 +90,7 @@ fn short(view: &PinView) -> Value {
     })
 }
 
-/// Bytes of what a short one leaves out.
+/// Returns the size of the texts that [`short`] leaves out, in bytes.
 fn size(view: &PinView) -> usize {
     let len = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let each = view.differences.iter();
@@ -106,7 +107,7 @@ fn whole(view: &PinView) -> Value {
     all
 }
 
-/// What differs, as it came: control and invisible characters are made visible where it is shown, and secrets are not.
+/// Renders a difference, with secrets removed. Control and invisible characters stay; the view makes them visible.
 fn difference(one: &Difference) -> Value {
     let text = |text: &Option<String>| {
         text.as_deref()

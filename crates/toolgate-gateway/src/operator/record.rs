@@ -1,4 +1,4 @@
-//! How it stands: with the record, and in a few lines with everything.
+//! Status of the audit log, of the issuers, and of the gateway as a whole.
 
 use super::Operator;
 use crate::board::millis;
@@ -8,7 +8,7 @@ use toolgate_journal::{Entry, Event, Health};
 use toolgate_policy::{Who, for_record};
 
 impl Operator {
-    /// Whether records can be written, and whether the second place takes the checkpoints.
+    /// Returns whether audit records can be written, and whether the checkpoint mirror works.
     pub(crate) fn record(&self) -> Value {
         let (state, why) = match self.journal.health() {
             Health::Healthy => ("written", None),
@@ -18,7 +18,7 @@ impl Operator {
         json!({"state": state, "why": why, "checkpoints": self.journal.place_trouble(), "damage": self.damage()})
     }
 
-    /// Damage to the audit log that no operator has acknowledged.
+    /// Returns the damage to the audit log that no operator has acknowledged.
     fn damage(&self) -> Value {
         let one = |about: &str, why: &str| json!({"about": about, "why": why});
         match self.journal.notices() {
@@ -27,7 +27,7 @@ impl Operator {
         }
     }
 
-    /// How the issuers of tokens stand, as far as that is known from what was asked of them.
+    /// Returns the status of the issuers, as known from past requests to them.
     pub(crate) fn issuers(&self) -> Value {
         let plan = self.live.plan();
         let issuers = plan.door.resource.iter().flat_map(|r| r.issuers());
@@ -35,7 +35,7 @@ impl Operator {
         issuers.map(one).collect()
     }
 
-    /// The few lines.
+    /// Returns the short status of the gateway.
     pub(super) fn status(&self) -> Value {
         let open = self.pending().as_array().map_or(0, Vec::len);
         json!({
@@ -46,7 +46,7 @@ impl Operator {
         })
     }
 
-    /// A person signed in at a server, or out.
+    /// Audits a sign-in to a server, or a sign-out.
     pub(super) fn record_sign_in(
         &self,
         id: &str,
@@ -55,18 +55,19 @@ impl Operator {
         who: &Who,
     ) {
         let entry = sign_in(id, caller, state, who);
-        // It has happened. Where the record cannot be written, calls are refused and the console says so.
+        // The event has happened already. If the audit log cannot be written, calls are rejected and the console
+        // shows it.
         let _ = self.journal.note(for_record(entry));
     }
 
-    /// The gateway begins to stop: says so in the record, and signs all that is in it.
+    /// Audits that the gateway begins to drain, and signs all records so far.
     pub(crate) fn drains(&self) {
-        // Where it cannot be written, the end says so.
+        // If it cannot be written, closing the journal reports that.
         let _ = self.journal.note_signed(Entry::new(Event::DRAIN));
     }
 }
 
-/// What the record has of a sign-in, or of its end.
+/// Builds the audit record of a sign-in or sign-out.
 pub(crate) fn sign_in(id: &str, caller: Option<&str>, state: &'static str, who: &Who) -> Entry {
     let entry = Entry::new(Event::from("sign_in"))
         .with("state", state)

@@ -1,9 +1,9 @@
-//! What stays as it was when the gateway started, whatever a later config says.
+//! Settings that stay as they were at the start, whatever a later config says.
 
 use crate::config::{Audit, Config, Limits};
 use std::net::SocketAddr;
 
-/// The limits of what is open already: the listener, sessions, streams and the questions that wait.
+/// Limits that apply at the start only: those of the listener, sessions, streams and pending approvals.
 const AT_START: &[&str] = &[
     "memory_bytes",
     "body_bytes",
@@ -54,7 +54,7 @@ const AT_START: &[&str] = &[
     "drain_seconds",
 ];
 
-/// A sentence for each thing that is different now and is not taken before a restart.
+/// Returns a note for each changed setting that applies after a restart only.
 pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<String> {
     let mut notes = Vec::new();
     if now.listen != listen {

@@ -1,8 +1,8 @@
-//! A config that is read again while the gateway runs: taken whole, or not at all.
+//! Reload of the config while the gateway runs: applied as a whole, or not at all.
 //!
-//! - [`Reloader`]: reads it, records what came of it, and swaps the plan.
-//! - `fixed`: what stays as it was at the start.
-//! - `watch`: when it is read again.
+//! - [`Reloader`]: reads the config, audits the result, and swaps the snapshot.
+//! - `fixed`: settings that stay as they were at the start.
+//! - `watch`: triggers of a reload.
 
 mod fixed;
 mod watch;
@@ -23,33 +23,33 @@ use std::{
 use toolgate_journal::{Entry, Event};
 use toolgate_policy::{Secrets, for_record};
 
-/// Reads the config again.
+/// Reloads the config.
 pub(crate) struct Reloader {
     shared: Shared,
     live: Arc<Live>,
-    /// Where the config says to listen, which the command line may overrule.
+    /// Listen address of the config, which the command line may override.
     listen: SocketAddr,
-    /// The config at the start, for what stays as it was.
+    /// Config at the start, for the settings that stay as they were.
     first: Config,
     one: tokio::sync::Mutex<()>,
     last: Mutex<Last>,
 }
 
-/// What came of it the last time.
+/// Result of the last reload.
 struct Last {
     at: SystemTime,
     by: &'static str,
-    /// Why the config was not taken.
+    /// Reason for which the config was rejected.
     refused: Option<String>,
     notes: Vec<String>,
 }
 
-/// Why the config is read again.
+/// Trigger of a reload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Because {
-    /// The file is another one.
+    /// The file has changed.
     File,
-    /// Somebody wants it: by SIGHUP, in a terminal, or in the console.
+    /// A reload was requested: by SIGHUP, in a terminal, or in the console.
     Wanted(&'static str),
 }
 
@@ -63,7 +63,7 @@ impl Because {
 }
 
 impl Reloader {
-    /// Reads again what `live` was made from. `listen` is where the config says to listen.
+    /// Creates the reloader of the config from which `live` was made. `listen` is the listen address of the config.
     pub(crate) fn new(shared: Shared, live: Arc<Live>, listen: SocketAddr) -> Reloader {
         Reloader {
             shared,
@@ -80,10 +80,10 @@ impl Reloader {
         }
     }
 
-    /// Reads the config again and puts it in force. Calls that run keep the policy with which they began.
+    /// Reads the config again and activates it. Running calls keep the policies with which they began.
     ///
     /// # Errors
-    /// Why it was not taken. Nothing has changed then.
+    /// The config was rejected; the message says why. Nothing has changed in that case.
     pub(crate) async fn reload(&self, because: Because) -> Result<Value, String> {
         let _one = self.one.lock().await;
         let before = self.live.plan();
@@ -97,13 +97,13 @@ impl Reloader {
             Err(why) => Err(why),
         };
         let taken = self.settle(made, new, &before, because).await;
-        // Its servers may end now.
+        // The last reference may be this one; dropping it ends servers that are no longer used.
         drop(before);
         self.shared.kept.board.tell("policy", &self.status());
         taken.map(|()| self.status())
     }
 
-    /// What is in force, and what came of the last reading.
+    /// Returns the active policy, and the result of the last reload.
     pub(crate) fn status(&self) -> Value {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         json!({
@@ -112,7 +112,7 @@ impl Reloader {
         })
     }
 
-    /// The file from which the config came.
+    /// Returns the file of the config.
     fn file(&self) -> Result<&Path, String> {
         match &self.first.source {
             Source::File(path) => Ok(path),
@@ -123,7 +123,7 @@ impl Reloader {
 
     fn read(&self) -> Result<Config, String> {
         let config = Config::load_file(self.file()?).map_err(|error| error.to_string())?;
-        // What counts is where we do listen.
+        // Check the address on which the gateway actually listens.
         if let Some(address) = self.shared.address {
             let here = Config {
                 listen: address,
@@ -141,7 +141,7 @@ impl Reloader {
         Ok((plan, notes))
     }
 
-    /// Puts it in force, once that stands in the record.
+    /// Activates a snapshot after the reload is audited.
     async fn settle(
         &self,
         made: Result<(Plan, Vec<String>), String>,
@@ -187,13 +187,13 @@ impl Reloader {
         let policy = plan.hash().to_owned();
         Secrets::install(&plan.config.secret_rules.files);
         self.live.swap(plan);
-        // What waits is judged by the new policy.
+        // Pending calls are decided by the new policies.
         self.shared.kept.desk.policy_changed(&policy);
         self.shared.supervisor.take(leases);
     }
 }
 
-/// Says on standard error what came of it.
+/// Prints the result of a reload to stderr.
 fn tell(taken: &Result<Vec<String>, String>, plan: &Plan) {
     match taken {
         Ok(notes) => {

@@ -1,13 +1,13 @@
-//! When the config is read again: at SIGHUP, and when its file is another one.
+//! Triggers of a reload: SIGHUP, and a changed config file.
 
 use super::{Because, Reloader};
 use std::{os::unix::fs::MetadataExt, path::Path, time::Duration};
 use tokio::{signal::unix::Signal, time::MissedTickBehavior};
 
-/// How often the file is looked at.
+/// Interval at which the file is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// By what one sees that a file was changed.
+/// Metadata by which a change of the file is detected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Mark {
     device: u64,
@@ -18,7 +18,7 @@ struct Mark {
 }
 
 impl Mark {
-    /// `None` where there is no file.
+    /// Reads the metadata; `None` if there is no file.
     fn of(path: &Path) -> Option<Mark> {
         let meta = path.metadata().ok()?;
         Some(Mark {
@@ -32,12 +32,13 @@ impl Mark {
 }
 
 impl Reloader {
-    /// Reads the config again whenever there is cause, without end. What goes wrong is told where it happens.
+    /// Reloads the config after each trigger, without end. Errors are reported where they occur.
     pub(crate) async fn watch(&self, mut hangup: Signal) {
         let mut looks = tokio::time::interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let look = || self.file().ok().and_then(Mark::of);
-        // Nothing is known at first: the file may have changed since it was read for the start. The same text is no change.
+        // The file may have changed since it was read at the start, so its metadata counts as unknown. The same
+        // content is no change.
         let (mut known, mut seen) = (None, look());
         loop {
             tokio::select! {
@@ -50,8 +51,8 @@ impl Reloader {
                 }
                 _ = looks.tick() => {
                     let now = look();
-                    // An editor may be half way: only what stayed the same between two looks is read. One that
-                    // removes the file first puts it back.
+                    // An editor may be in the middle of writing. Only a file that is unchanged between two checks is
+                    // read. An editor that removes the file first creates it again.
                     if now.is_some() && now != known && now == seen {
                         known = now;
                         let _ = self.reload(Because::File).await;

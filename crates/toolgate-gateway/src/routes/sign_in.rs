@@ -1,5 +1,7 @@
-//! The page where the user of a caller signs in at a server, and its requests. Who it is, is shown by the key of that
-//! caller, or by a sign-in at the issuer that named it; who comes back, by a secret that only the page has that began.
+//! Sign-in page for the user behind a caller, and its requests.
+//!
+//! The user proves their identity with the caller's API key, or by a sign-in at the issuer that named the caller. A
+//! secret that only the starting page has identifies a user who returns.
 
 use super::{Routes, text};
 use crate::{
@@ -16,17 +18,17 @@ use std::{net::IpAddr, sync::Arc};
 use toolgate::{BoxFuture, edge::http::Body, ids, visible, visible_line};
 use toolgate_policy::{By, Who};
 
-/// What the page needs.
+/// State of the sign-in page.
 pub(crate) struct OwnSignIn {
     pub(crate) links: Arc<Links>,
     pub(crate) sign_ins: SignIns,
-    /// Users who are away to show who they are.
+    /// Pending sign-ins by which users prove their identity.
     pub(crate) showing: Showing,
 }
 
-/// Said of a link that is no good for the caller who shows it, for whatever reason.
+/// Error for a link that is not valid for the caller, for whatever reason.
 const NO_LINK: &str = "this link is not for the caller of this key, or it was used, or it is older than ten minutes; have the program call the tool again";
-/// Said of a link that is none, whoever shows it.
+/// Error for a link that is not valid for anyone.
 const OLD_LINK: &str = "this link is not known, or it was used, or it is older than ten minutes; have the program call the tool again";
 
 impl Routes {
@@ -77,7 +79,7 @@ impl Routes {
         .await
     }
 
-    /// How the user of a link shows who he is.
+    /// Returns how the user of a link proves their identity.
     fn asks_who(&self, with: &Value) -> Result<Value, String> {
         let caller = self.own.links.caller(word(with, "link")).ok_or(OLD_LINK)?;
         let plan = self.live.plan();
@@ -104,7 +106,7 @@ impl Routes {
         Ok(json!({"page": page.as_str(), "at": page.origin(), "key": key}))
     }
 
-    /// Begins the sign-in of a user who came back from there, where he is whom the link is for.
+    /// Begins the sign-in of a user who returns from the issuer, if they are the caller of the link.
     async fn shown(&self, door: &Door, with: &Value) -> Result<Value, String> {
         let (link, query, key) = (word(with, "link"), word(with, "query"), word(with, "key"));
         let token = self.own.showing.end(query, key).await?;
@@ -150,7 +152,7 @@ impl Routes {
         let secret = servers.secret_of(&plan.config, at.address).await?;
         let login = at.begin(secret, plan.config.limits.callers_per_server, same)?;
         let key = ids::secret();
-        // Whoever begins anew has given up what he began before.
+        // A user who begins again has given up the earlier attempt.
         sign_ins.give_up(server, caller);
         let by = (key.as_str(), until);
         let begun = sign_ins.begin(at, login, pages.back(), by).await?;
@@ -182,7 +184,7 @@ impl Routes {
     }
 }
 
-/// Answers a request by what it brings.
+/// Answers a request from its JSON body.
 async fn with(
     request: Request<Incoming>,
     then: impl AsyncFnOnce(Value) -> Result<Value, String>,

@@ -1,4 +1,4 @@
-//! From the start to the parts that run.
+//! Construction of the running gateway's parts.
 
 use super::Start;
 use crate::{
@@ -26,7 +26,7 @@ use toolgate_journal::Journal;
 use toolgate_policy::{Desk, Recorder, Secrets, Store};
 use toolgate_wire::room::Room;
 
-/// What runs.
+/// Parts of the running gateway.
 pub(super) struct Parts {
     pub(super) server: Arc<Front>,
     pub(super) live: Arc<Live>,
@@ -87,7 +87,7 @@ impl Parts {
             .with_instructions_of(live.clone())
             .with_room(room)
             .with_clock(desk.clock().clone());
-        // Whatever stands behind a tool, it may be slow, and so may the person who has to approve.
+        // Any server may be slow, and so may the approver, so every tool can run as a task.
         let server = server.with_offers(Offers {
             tasks: TaskOffer::Every,
             extensions: Some(stack::extensions()),
@@ -175,6 +175,6 @@ impl Parts {
     }
 }
 
-/// Said where the listener takes connections on every address.
+/// Banner note for a listener on all addresses.
 const ANY: &str = "It listens on every address of this machine, and answers under the names in allowed_hosts only: \
                    add the names by which others reach it.";

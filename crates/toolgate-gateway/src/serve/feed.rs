@@ -1,21 +1,21 @@
-//! What the console is told that is not a call.
+//! Console events that are not calls.
 
 use super::Parts;
 use crate::{config::Source, servers::State};
 use std::{collections::HashMap, time::Duration};
 use toolgate::{Caller, Interest, Service, visible_line};
 
-/// Least time between two tellings of the same thing.
+/// Minimum time between two events of the same kind.
 const CALM: Duration = Duration::from_millis(250);
 
-/// Lines on standard error about messages of one server that could not be used; `toolgate status` has the last one.
+/// Maximum number of lines on stderr about unusable messages of one server. `toolgate status` shows the last one.
 const MAX_UNUSABLE_LINES: usize = 100;
 
-/// How often the record is looked at.
+/// Interval at which the audit log, keys and tasks are polled.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Parts {
-    /// Keeps the console up to date with what is not a call.
+    /// Keeps the console up to date with everything that is not a call.
     pub(super) async fn feed(&self) {
         tokio::join!(
             self.live.feed(),
@@ -32,7 +32,8 @@ impl Parts {
         );
     }
 
-    /// Of `toolgate run`, says once on stderr that its one server does not come up: nobody may look elsewhere.
+    /// For `toolgate run`, prints once on stderr that its one server does not start, because the user may look
+    /// nowhere else.
     async fn tell_of_the_only_server(&self) {
         if self.live.plan().config.source != Source::CommandLine {
             return;
@@ -45,7 +46,7 @@ impl Parts {
                         let (id, why) = (visible_line(&server.id), visible_line(&why));
                         return eprintln!("toolgate: the server {id} does not run: {why}");
                     }
-                    // It came up once; what becomes of it is shown by `toolgate status`.
+                    // It started once. From then on, `toolgate status` shows its state.
                     (State::Running, _) => return,
                     _ => {}
                 }
@@ -80,12 +81,12 @@ impl Parts {
                 let status = self.operator.server_status();
                 self.operator.board.tell("servers", &status);
             }
-            // A server that writes a lot must not keep us busy.
+            // A server that writes a lot must not keep the gateway busy.
             tokio::time::sleep(CALM).await;
         }
     }
 
-    /// Looks again when a list changed, or a server came or went.
+    /// Lists all items again when a list changed, or when a server started or ended.
     async fn feed_tools(&self) {
         let want = Interest::lists(Caller::new("operator"));
         let mut servers = self.supervisor.watch();
@@ -113,13 +114,13 @@ impl Parts {
         }
     }
 
-    /// What other processes decide of pins.
+    /// Follows the decisions on pins that other processes make.
     async fn feed_pins(&self) {
         let pins = self.live.plan().route.pins.clone();
         pins.follow().await;
     }
 
-    /// Whether the record is written; the journal has nobody whom it tells.
+    /// Polls the state of the audit log and of the issuers; neither has change notifications.
     async fn feed_record(&self) {
         let (mut told, mut issuers) = (self.operator.record(), self.operator.issuers());
         loop {
@@ -137,7 +138,7 @@ impl Parts {
         }
     }
 
-    /// Says on standard error which messages of servers could not be used, a few lines for each server.
+    /// Prints unusable messages of servers to stderr, up to a maximum for each server.
     async fn announce_unusable(&self) {
         let mut announced = HashMap::<String, (u64, usize)>::new();
         loop {
@@ -159,12 +160,12 @@ impl Parts {
         }
     }
 
-    /// What became of tasks; they have nobody whom they tell.
+    /// Polls the tasks, which have no change notifications.
     async fn feed_tasks(&self) {
         let mut told = None;
         loop {
             tokio::time::sleep(LOOK).await;
-            // Who begins to look has them from the start.
+            // A new subscriber gets the tasks with the full state.
             let now = self.operator.board.is_watched();
             let now = now.then(|| self.operator.tasks());
             if let Some(tasks) = now.as_ref().filter(|_| now != told) {
@@ -174,7 +175,7 @@ impl Parts {
         }
     }
 
-    /// Which servers can be asked.
+    /// Returns which servers are running.
     fn running(&self) -> Vec<bool> {
         let status = self.supervisor.status();
         status.iter().map(|s| s.state == State::Running).collect()

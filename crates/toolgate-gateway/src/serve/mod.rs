@@ -1,9 +1,9 @@
-//! The running gateway: all its parts, from the start to the end.
+//! The running gateway: all its parts, from start to shutdown.
 //!
-//! - `build`: from the start to the parts that run.
-//! - `reached`: how callers reach them.
-//! - `feed`: what the console is told.
-//! - `signals`: what ends them, and what has the config read again.
+//! - `build`: construction of the parts.
+//! - `reached`: transports to callers.
+//! - `feed`: events for the console.
+//! - `signals`: signals for shutdown and reload.
 
 mod build;
 mod feed;
@@ -28,7 +28,7 @@ use toolgate_journal::{
 };
 use toolgate_policy::Store;
 
-/// How the gateway is reached.
+/// Transport of the gateway.
 pub(crate) enum Reach {
     /// Over HTTP, with the console.
     Http(SocketAddr),
@@ -36,23 +36,23 @@ pub(crate) enum Reach {
     Stdio,
 }
 
-/// What `serve` and `run` have in common.
+/// Start options that `serve` and `run` share.
 pub(crate) struct Start {
     pub(crate) config: Config,
-    /// Where the config says to listen; the command line may have another word.
+    /// Listen address of the config, which the command line may override.
     pub(crate) listen: SocketAddr,
     pub(crate) data: PathBuf,
     pub(crate) reach: Reach,
-    /// The arguments with which a host would start the same over stdio.
+    /// Arguments with which a host would start the same gateway over stdio.
     pub(crate) stdio: Vec<String>,
 }
 
 /// Runs until a signal, the end of stdin, or the end of the guardian.
 ///
 /// # Errors
-/// A sentence that says what is in the way and what to do.
+/// The message says what prevents the start and what to do.
 pub(crate) fn run(start: Start) -> Result<(), String> {
-    // First of all: a port that is taken must leave no trace in the data directory.
+    // Bind first: if the port is in use, the data directory must stay untouched.
     let listener = match &start.reach {
         Reach::Http(address) => Some(listen(*address)?),
         Reach::Stdio => None,
@@ -67,12 +67,12 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
     let store = state::State::open(start.data.join("state"), StateLimits::default());
     let store: Arc<dyn Store> =
         Arc::new(store.map_err(|e| format!("cannot open the state: {}", e.detail()))?);
-    // Over stdio the end of the process ends the connection, and that its tasks.
+    // Over stdio, the connection ends with the process, and its tasks end with the connection.
     let tasks = match &start.reach {
         Reach::Http(_) => Some(KeptTasks::open(&start.data, &start.config.limits)?),
         Reach::Stdio => None,
     };
-    // The one process that this one ever starts, before anything can reach it from outside.
+    // The guardian is the only process that this one starts. It starts before anything outside can reach the gateway.
     let guardian =
         Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -86,7 +86,7 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
         (store, tasks.as_ref()),
         Arc::new(guardian),
     ));
-    // A read of the terminal may still block a thread; it must not hold up the end.
+    // Reading the terminal may still block a thread, which must not delay the exit.
     runtime.shutdown_timeout(Duration::from_millis(200));
     journal.close();
     result
@@ -108,7 +108,7 @@ fn open_journal(start: &Start) -> Result<Arc<Journal>, String> {
 
 /// Prints damage to the audit log that no operator has acknowledged.
 pub(crate) fn warn_of_damage(journal: &Journal) {
-    // What cannot be read here is shown by `toolgate status`.
+    // If the notices cannot be read here, `toolgate status` shows that.
     for notice in journal.notices().unwrap_or_default() {
         let (about, why) = (visible(&notice.about), visible(&notice.why));
         eprintln!(
@@ -143,7 +143,7 @@ async fn serve(
     parts.server.take_up_tasks().await;
     let control =
         Control::open(&start.data).map_err(|e| format!("cannot open the control socket: {e}"))?;
-    // Whoever reads that it is ready may tell it to stop at once.
+    // A program that reads the banner may send a signal at once, so install the handlers first.
     let (hangup, stop) = (signals::hangup()?, signals::stop()?);
     eprint!("{}", parts.ready(&start, address));
     let result = tokio::select! {

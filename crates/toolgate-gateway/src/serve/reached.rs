@@ -1,4 +1,4 @@
-//! How callers reach the gateway, until it stops.
+//! Transports to callers, until the gateway stops.
 
 use super::{Parts, Start};
 use crate::http_server::{self, ListenLimits};
@@ -9,11 +9,11 @@ use toolgate::{
     edge::{http::Endpoint, standard, stdio},
 };
 
-/// How often idle sessions are looked for.
+/// Interval at which idle sessions are removed.
 const SWEEP: Duration = Duration::from_secs(30);
 
 impl Parts {
-    /// Serves until `stop` ends, or nobody can reach it any more.
+    /// Serves until `stop` resolves, or until the transport ends.
     pub(super) async fn reached(
         &self,
         start: &Start,
@@ -39,7 +39,8 @@ impl Parts {
                         () = sweep(&endpoint) => {}
                     }
                     operator.drains();
-                    // Streams end, and calls that only wait for a person; what runs may end within the drain time.
+                    // Streams end, and so do calls that wait for an approval. Running calls may complete within the
+                    // drain timeout.
                     server.close();
                 };
                 http_server::serve(listener, routes.clone(), limits, stop).await;
@@ -53,7 +54,7 @@ impl Parts {
                 let stop = async {
                     stop.await;
                     self.operator.drains();
-                    // Calls that only wait for a person end; what runs may end within the drain time.
+                    // Calls that wait for an approval end. Running calls may complete within the drain timeout.
                     self.server.close();
                     tokio::time::sleep(drain).await;
                 };

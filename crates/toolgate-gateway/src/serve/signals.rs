@@ -1,4 +1,4 @@
-//! The signals: SIGINT and SIGTERM end the gateway, SIGHUP has the config read again.
+//! Signals: SIGINT and SIGTERM stop the gateway, SIGHUP reloads the config.
 
 use std::fs::File;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -7,12 +7,12 @@ fn listen(kind: SignalKind) -> Result<Signal, String> {
     signal(kind).map_err(|e| format!("cannot listen for signals: {e}"))
 }
 
-/// Comes with each SIGHUP.
+/// Returns a stream of SIGHUPs.
 pub(super) fn hangup() -> Result<Signal, String> {
     listen(SignalKind::hangup())
 }
 
-/// Ends at the first SIGINT or SIGTERM, or when the terminal is closed in which the gateway was started.
+/// Resolves at the first SIGINT or SIGTERM, or when the terminal closes in which the gateway was started.
 pub(super) fn stop() -> Result<impl Future<Output = ()>, String> {
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
@@ -20,7 +20,7 @@ pub(super) fn stop() -> Result<impl Future<Output = ()>, String> {
     let had_terminal = has_terminal();
     let closed = async move {
         while hangup.recv().await.is_some() {
-            // The same signal has the config read again; a terminal that is gone is what tells the two apart.
+            // SIGHUP also reloads the config. A terminal that is gone distinguishes the two.
             if had_terminal && !has_terminal() {
                 return;
             }

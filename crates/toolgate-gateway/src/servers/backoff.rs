@@ -1,28 +1,29 @@
-//! How long to wait before a server is started again.
+//! Backoff between the starts of a server.
 
 use std::{
     hash::{BuildHasher, RandomState},
     time::Duration,
 };
 
-/// The first wait.
+/// First wait.
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest wait.
+/// Maximum wait.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Each time that a server ran this long takes back one doubling.
+/// Run time of a server that undoes one doubling.
 const DECAY: Duration = Duration::from_secs(5);
-/// Doublings after which the wait no longer grows.
+/// Number of doublings after which the wait no longer grows.
 const MAX_DOUBLINGS: u32 = 7;
 
-/// How long to wait before a server is started again: twice as long each time, up to a minute. A run takes back one
-/// doubling for each 5 s, so a server that works most of the time is soon back after each crash.
+/// Exponential backoff between the starts of a server, up to one minute.
+///
+/// A run undoes one doubling for each 5 s, so a server that works most of the time restarts soon after each crash.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// The next wait, after a life in which the server ran for that long.
+    /// Returns the next wait, after the server ran for that time.
     pub(super) fn next(&mut self, ran: Duration) -> Duration {
         let taken_back = ran.as_secs() / DECAY.as_secs();
         let taken_back = u32::try_from(taken_back).unwrap_or(u32::MAX);
@@ -33,7 +34,7 @@ impl Backoff {
     }
 }
 
-/// A number from 0 to 1, so that servers that fell together do not rise together.
+/// Returns a random number from 0 to 1, so that servers that crashed together do not restart together.
 fn fraction() -> f64 {
     f64::from(RandomState::new().hash_one(0) as u32) / f64::from(u32::MAX)
 }

@@ -1,8 +1,8 @@
-//! Why a server is down: what its callers may read, and what only the operator does.
+//! Reason for which a server is down: a public part for callers, and details for the operator.
 
 use toolgate::OperatorDetail;
 
-/// Why a server is down.
+/// Reason for which a server is down.
 #[derive(Clone, Debug)]
 pub(super) struct DownReason {
     public: String,
@@ -10,7 +10,7 @@ pub(super) struct DownReason {
 }
 
 impl DownReason {
-    /// What the server did: callers may read it.
+    /// Creates a reason from the server's own behavior, which callers may read.
     pub(super) fn of_server(text: String) -> DownReason {
         DownReason {
             detail: OperatorDetail::new(text.clone()),
@@ -18,7 +18,8 @@ impl DownReason {
         }
     }
 
-    /// Why it could not be started here: that names commands, folders and files of the operator.
+    /// Creates a reason for a failed start. It names commands and files of the operator, so callers get a generic
+    /// text.
     pub(super) fn of_start(text: String) -> DownReason {
         DownReason {
             detail: OperatorDetail::new(text),

@@ -1,11 +1,11 @@
-//! Hearing of single resources of a server for as long as somebody listens, whatever becomes of its child.
+//! Subscriptions to single resources of a server that outlive its processes.
 
 use super::seat::Seat;
 use std::sync::Arc;
 use tokio::{sync::watch, task::JoinHandle};
 use toolgate::{Changes, Interest, Service, Stale, client::Remote};
 
-/// Somebody listens; dropping it ends that.
+/// Task that keeps a subscription for one listener. Dropping it ends the subscription.
 pub(super) struct Hearing(JoinHandle<()>);
 
 impl Drop for Hearing {
@@ -14,14 +14,14 @@ impl Drop for Hearing {
     }
 }
 
-/// A child that was asked to tell, and what keeps it telling.
+/// Connection with an active subscription.
 pub(super) struct Told {
     by: Arc<Remote>,
     _changes: Option<Changes>,
 }
 
 impl Told {
-    /// Asks a child. What it tells comes by the supervisor; this only keeps it telling.
+    /// Subscribes at a connection. Its updates arrive through the supervisor; this only keeps the subscription open.
     pub(super) async fn by(by: Arc<Remote>, want: &Interest) -> Told {
         let changes = by.changes(want.clone()).await.ok();
         Told {
@@ -32,7 +32,7 @@ impl Told {
 }
 
 impl Hearing {
-    /// Asks each child that follows for the same, and tells of what may have changed in between.
+    /// Subscribes again at each new connection, and reports that the resources may have changed in between.
     pub(super) fn start(
         mut seats: watch::Receiver<Seat>,
         changes: watch::Sender<Stale>,

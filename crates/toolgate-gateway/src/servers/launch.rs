@@ -1,4 +1,4 @@
-//! How a child comes to be: by the guardian, or by a test.
+//! Start of a server's process: by the guardian, or by a test.
 
 use super::ServerSpec;
 use crate::{
@@ -11,10 +11,10 @@ use toolgate::BoxFuture;
 use toolgate_auth::Secret;
 use toolgate_guardian::{Child, DEFAULT_ALLOW, Error, Exit, Guardian, Spawn, environment};
 
-/// The secret or the private key of the client that we are to the authorization server of a server, where it has one.
+/// Reads the secret or private key of our OAuth client at a server's authorization server, if it has one.
 ///
 /// # Errors
-/// It cannot be had; whether there may be another try.
+/// It cannot be read; the flag says whether a retry may help.
 pub(super) async fn secret_of(
     address: &Address,
     launch: &dyn Launch,
@@ -30,15 +30,15 @@ pub(super) async fn secret_of(
     })
 }
 
-/// Starts children.
+/// Starts processes of servers.
 pub(super) trait Launch: Send + Sync + 'static {
-    /// Starts the child of a server.
+    /// Starts the process of a server.
     fn launch<'a>(
         &'a self,
         spec: &'a ServerSpec,
     ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>>;
 
-    /// A value of the config.
+    /// Reads a secret of the config.
     fn read<'a>(
         &'a self,
         given: &'a Given,
@@ -48,24 +48,24 @@ pub(super) trait Launch: Send + Sync + 'static {
     }
 }
 
-/// Why there is no child.
+/// Failure to start a process.
 #[derive(Debug)]
 pub(super) struct NotStarted {
-    /// In words.
+    /// Error message.
     pub(super) why: String,
-    /// Whether it is worth another try.
+    /// Whether a retry may help.
     pub(super) again: bool,
 }
 
-/// A running child. Dropping it ends it.
+/// A running process. Dropping it ends it.
 pub(super) trait Process: Send {
-    /// Its ends of the pipes, once.
+    /// Takes its pipes; `None` after the first call.
     fn pipes(&mut self) -> Option<Pipes>;
 
-    /// Resolves when the child itself has exited, with how it did.
+    /// Resolves with the exit status when the process itself has exited.
     fn exited(&self) -> BoxFuture<'static, String>;
 
-    /// Ends it in steps, and resolves when nothing of it is left, with how it exited.
+    /// Stops it in steps, and resolves with the exit status when all its processes have ended.
     fn end(&mut self) -> BoxFuture<'_, String>;
 }
 

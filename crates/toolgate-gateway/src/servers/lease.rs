@@ -1,4 +1,4 @@
-//! A hold on a server.
+//! Lease on a server.
 
 use super::{LastLists, ServerSpec, ServerStatus, Supervised};
 use crate::door::Bearers;
@@ -8,8 +8,10 @@ use toolgate::{
     BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, List, Outcome, Service,
 };
 
-/// A hold on a server, shared by the configs that name it. The server ends when the last of them lets go: a config that
-/// is no longer in force lets go when the last call is over that it began.
+/// Lease on a server, shared by the configs that use it.
+///
+/// The server stops when the last holder drops it. A config that is no longer active drops it when its last call has
+/// ended.
 pub(crate) struct Lease {
     server: Arc<Supervised>,
     stop: watch::Sender<bool>,
@@ -28,7 +30,7 @@ impl Lease {
         }
     }
 
-    /// What the operator says of it.
+    /// Returns the specification of the server.
     pub(super) fn spec(&self) -> &ServerSpec {
         &self.server.spec
     }
@@ -45,14 +47,14 @@ impl Lease {
         self.stop.subscribe()
     }
 
-    /// What it offered when it was last asked, if that is known; asks nobody.
+    /// Returns the last known list, without asking the server.
     pub(crate) fn last_known(&self, kind: ItemKind) -> Option<Catalog> {
-        // What belongs to the account of one caller is not for others.
+        // Items that belong to one caller's account are not for others.
         let shared = !self.server.is_of_accounts(kind);
         shared.then(|| self.server.last_known(kind)).flatten()
     }
 
-    /// A line for the console.
+    /// Returns the status for the console.
     pub(crate) fn status(&self) -> ServerStatus {
         self.server.status()
     }

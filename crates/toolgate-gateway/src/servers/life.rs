@@ -1,4 +1,4 @@
-//! The loop that starts a child or reaches a server, opens it, watches it and ends it, again and again.
+//! Lifecycle loop of a server: start or connect, open, watch and end, again and again.
 
 use super::{
     State, Supervised,
@@ -25,34 +25,34 @@ use toolgate::{
     client::{EraPreference, OpenError, Remote, RemoteOptions},
 };
 
-/// How long the last words of a child that exited may take.
+/// Timeout for reading the rest of stderr after the process exited.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long the steps by which a child is ended may take; the guardian's own steps are shorter.
+/// Timeout for stopping a process. The guardian's own steps are shorter.
 const END: Duration = Duration::from_secs(10);
 
-/// Least time between two lists of our own, however often a server says that its list changed.
+/// Minimum time between two lists of our own, however often a server reports a change.
 const CALM: Duration = Duration::from_secs(1);
 
-/// How long to wait before a list that took too long is asked for again.
+/// Delay before a list that took too long is requested again.
 const LATE_RETRY: Duration = Duration::from_secs(5);
 
-/// How a life ended.
+/// End of a server's process or connection.
 pub(super) enum End {
-    /// The child is gone; why, and for how long it could be used, if ever.
+    /// The process or connection is gone: the reason, and how long it was usable, if ever.
     Gone(String, Option<Duration>),
-    /// It could not be started; whether another try makes sense.
+    /// It could not be started: the reason, and whether a retry makes sense.
     NotStarted(String, bool),
-    /// It ended after the first request, which another era may not bring about.
+    /// It ended after the first request. Another protocol era may avoid that.
     FirstRequest,
-    /// It asks by results, so it is opened again in the newest revision.
+    /// It sends input requests as results, so it is opened again in the newest revision.
     AsksByResult,
 }
 
-/// How often a server was tried in a row without success: each try opens in another way.
+/// Attempt to open a server. Each attempt uses another protocol era.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum OpeningAttempt {
     First,
-    /// The server ended after the first request.
+    /// The second attempt, after the server ended at the first request.
     Second,
 }
 
@@ -81,7 +81,7 @@ pub(super) async fn supervise(
                 (attempt, again) = (OpeningAttempt::First, false);
                 continue;
             }
-            // It did not come up in another way either: the first request was not to blame.
+            // The other era did not work either, so the first request was not the cause.
             End::Gone(error, None) => {
                 attempt = OpeningAttempt::First;
                 (State::Backoff, DownReason::of_server(error), Duration::ZERO)
@@ -109,7 +109,7 @@ pub(super) async fn supervise(
     server.down(State::Stopped, None, None);
 }
 
-/// One child from its start to its end.
+/// Runs one process from its start to its end.
 async fn live(
     server: &Supervised,
     launch: &dyn Launch,
@@ -149,7 +149,7 @@ async fn live(
     let errors = pin!(server.tail.read(stderr, || server.show()));
     let (end, exit) = match select(work, errors).await {
         Either::Left((ended, errors)) => {
-            // Its last words tell why it ended.
+            // The rest of its stderr may say why it ended.
             let _ = timeout(LAST_WORDS, errors).await;
             ended
         }
@@ -165,7 +165,7 @@ pub(super) fn stopping() -> End {
     End::Gone("the gateway stops".to_owned(), None)
 }
 
-/// Opens the server and keeps it in use until it is gone.
+/// Opens the server and uses it until it is gone.
 pub(super) async fn run(
     server: &Supervised,
     exited: BoxFuture<'static, String>,
@@ -173,7 +173,7 @@ pub(super) async fn run(
     attempt: OpeningAttempt,
 ) -> End {
     let first = attempt == OpeningAttempt::First;
-    // A child's own children may hold its pipes open, so its exit counts too; a moment later, for its last words.
+    // Its own child processes may keep the pipes open, so its exit counts too. Wait a moment for the rest of stderr.
     let mut exited = pin!(async {
         exited.await;
         sleep(LAST_WORDS).await;
@@ -207,15 +207,15 @@ pub(super) async fn run(
     End::Gone(why, Some(began.elapsed()))
 }
 
-/// Keeps the list filled, so that the console knows it before anybody asks, and passes its changes on.
+/// Keeps the list of tools filled, so that the console has it before any caller asks, and forwards its changes.
 async fn watch_tools(server: &Supervised, remote: &Remote) {
     let caller = Caller::new("toolgate");
     let list = async || {
-        // What goes wrong here goes wrong again for whoever asks next, who is told.
+        // A caller that lists next gets the same error.
         let _ = remote.list(List::all(caller.clone(), ItemKind::Tool)).await;
         server.show();
     };
-    // A server that is slow to say that it tells changes is listed meanwhile.
+    // A server may be slow to confirm the subscription; list it meanwhile.
     let changes = remote.changes(Interest::lists(caller.clone()));
     let (mut changes, ()) = tokio::join!(changes, list());
     loop {
@@ -232,7 +232,7 @@ async fn watch_tools(server: &Supervised, remote: &Remote) {
     }
 }
 
-/// Reads the lists that lists of callers did not wait for, until they are there.
+/// Reads the lists that took too long for callers, until they are complete.
 async fn read_late_lists(server: &Supervised, remote: &Remote) {
     loop {
         let kind = server.lists.late().await;
@@ -266,7 +266,7 @@ pub(super) fn options(server: &Supervised, attempt: OpeningAttempt) -> RemoteOpt
         RevisionChoice::Newest => options.probe = !second,
         RevisionChoice::Only(dialect) => options.revisions = vec![dialect],
     }
-    // Who waits wants to see progress, and a server that needs tasks has to say so.
+    // Callers wait for results and want progress. A server that requires tasks has to say so.
     options.tasks = false;
     options.line = server.spec.line;
     options.json = server.spec.json.clone();

@@ -1,4 +1,4 @@
-//! What a server lists, also while it cannot be asked: as it was last listed, in this run or in an earlier one.
+//! Lists of a server's items, also while it is down: from this run or from an earlier one.
 
 use super::ServerSpec;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,12 +8,12 @@ use tokio::{
 };
 use toolgate::{BoxFuture, Catalog, ItemKind};
 
-/// The last lists of servers, across restarts.
+/// Storage of the last known lists of servers, across restarts.
 pub(crate) trait LastLists: Send + Sync {
-    /// What a server listed when it was last asked; `None` where that is not known.
+    /// Returns the last known list of a server; `None` if there is none.
     fn read(&self, spec: &ServerSpec, kind: ItemKind) -> Option<Catalog>;
 
-    /// Notes what a server listed. A list that cannot be noted is asked for again at the next start.
+    /// Stores a list. If that fails, the next start asks the server again.
     fn write<'a>(
         &'a self,
         spec: &'a ServerSpec,
@@ -24,14 +24,14 @@ pub(crate) trait LastLists: Send + Sync {
 
 type ByKind<T> = [T; ItemKind::ALL.len()];
 
-/// What a server lists, also while it cannot be asked.
+/// Lists of a server's items, also while it is down.
 pub(super) struct Lists {
     stored: Option<Arc<dyn LastLists>>,
-    /// The last list of each kind; the outer `None` where the store was not asked yet.
+    /// Last known list of each kind. The outer `None` means that the storage was not read yet.
     last: Mutex<ByKind<Option<Option<Catalog>>>>,
     /// Lists that took longer than callers wait.
     late: watch::Sender<ByKind<bool>>,
-    /// Until when lists wait for a server of which nothing is known: only the first ones do.
+    /// Deadline until which lists wait for a server without a known list. Only the first lists wait.
     first_deadline: OnceLock<Instant>,
 }
 
@@ -45,7 +45,8 @@ impl Lists {
         }
     }
 
-    /// A server came up. What is known is looked up again if it may have been noted elsewhere.
+    /// Resets the state when a server came up. `look_up` reads the storage again, because another part may have
+    /// written to it.
     pub(super) fn begin(&self, look_up: bool) {
         self.late.send_replace(ByKind::default());
         if look_up {
@@ -59,12 +60,12 @@ impl Lists {
         last[kind as usize].get_or_insert_with(read).clone()
     }
 
-    /// Until when lists wait for the server to come up: all of them together no longer than that.
+    /// Returns the deadline until which lists wait for the server to come up. All of them share it.
     pub(super) fn first_deadline(&self, wait: Duration) -> Instant {
         *self.first_deadline.get_or_init(|| Instant::now() + wait)
     }
 
-    /// Notes what the server listed.
+    /// Stores a list of the server.
     pub(super) async fn remember(&self, spec: &ServerSpec, kind: ItemKind, listed: &Catalog) {
         let same = |last: &Catalog| last.same(listed);
         if self.last()[kind as usize]
@@ -79,7 +80,7 @@ impl Lists {
         self.last()[kind as usize] = Some(Some(listed.clone()));
     }
 
-    /// Waits for a list unless it took too long before; `None` where it takes too long.
+    /// Waits for a list, unless it took too long before; `None` if it takes too long.
     pub(super) async fn in_time<T>(
         &self,
         kind: ItemKind,
@@ -100,12 +101,12 @@ impl Lists {
         self.late.borrow()[kind as usize]
     }
 
-    /// A list that took too long has been read.
+    /// Marks a late list as complete.
     pub(super) fn came(&self, kind: ItemKind) {
         self.late.send_modify(|late| late[kind as usize] = false);
     }
 
-    /// The next kind of which a list took too long.
+    /// Waits for a list that took too long, and returns its kind.
     pub(super) async fn late(&self) -> ItemKind {
         let mut late = self.late.subscribe();
         loop {
@@ -113,7 +114,7 @@ impl Lists {
             if let Some(kind) = ItemKind::ALL.into_iter().find(is) {
                 return kind;
             }
-            // The sender lives as long as this.
+            // The sender lives as long as this value.
             let _ = late.changed().await;
         }
     }

@@ -1,14 +1,14 @@
-//! The servers: one supervised child each, started again when it ends.
+//! Upstream servers: one supervised process or connection each, restarted when it ends.
 //!
-//! - [`Supervisor`]: all of them.
-//! - `supervised`: one of them, as a service and as a line in the console.
-//! - `seat`: the state of its child or connection, and waiting for it.
-//! - `lists`: what it lists, also while it cannot be asked.
-//! - `life`: the loop that starts, opens, watches and ends a child.
+//! - [`Supervisor`]: all servers.
+//! - `supervised`: one server, as a service and as a status in the console.
+//! - `seat`: state of its process or connection, and waiting for it.
+//! - `lists`: its lists, also while it is down.
+//! - `life`: lifecycle loop of a process or connection.
 //! - `per_caller`: a server to which each caller has a connection of its own.
-//! - `own_sign_ins`: which callers have a sign-in of their own, and which wait for one.
-//! - `revision`: a change of the revision that is used with a server.
-//! - `launch`: how a child comes to be; by the guardian, or by a test.
+//! - `own_sign_ins`: callers with a sign-in of their own, and callers that need one.
+//! - `revision`: change of the protocol revision of a server.
+//! - `launch`: start of a process, by the guardian or by a test.
 
 mod backoff;
 mod down_reason;

@@ -1,4 +1,4 @@
-//! Which callers of a server have a sign-in of their own, and which were told that they need one.
+//! Callers of a server that have a sign-in of their own, and callers that were asked for one.
 
 use super::{Supervised, status::OwnSignIn};
 use crate::signing_in::callers;
@@ -8,11 +8,11 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// Most callers that are remembered to wait, and most that are shown.
+/// Maximum number of remembered callers that wait for a sign-in.
 const MOST: usize = 32;
-/// How long it is remembered that a caller was told.
+/// Time for which a caller counts as waiting.
 const LATELY: Duration = Duration::from_secs(60 * 60);
-/// Most callers with a sign-in that are shown.
+/// Maximum number of shown callers with a sign-in.
 const SHOWN: usize = 256;
 
 #[derive(Default)]
@@ -20,14 +20,14 @@ pub(super) struct OwnSignIns(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// The latest last.
+    /// Callers that wait for a sign-in, the latest last.
     told: Vec<(Arc<str>, Instant)>,
-    /// By what was read last.
+    /// Callers with a sign-in, as last read.
     granted: Vec<String>,
 }
 
 impl OwnSignIns {
-    /// A caller was told that somebody has to sign in for it; whether that is new.
+    /// Remembers that a caller was asked to sign in; returns whether that is new.
     pub(super) fn tell(&self, caller: Arc<str>) -> bool {
         let mut known = self.lock();
         known.told.retain(|(_, at)| at.elapsed() < LATELY);
@@ -42,7 +42,7 @@ impl OwnSignIns {
         new
     }
 
-    /// Reads anew who has one.
+    /// Reads the callers with a sign-in again.
     pub(super) async fn read(&self, server: &Supervised) {
         let (Some(address), Some(grants)) = (&server.spec.address, &server.spec.grants) else {
             return;
@@ -50,7 +50,7 @@ impl OwnSignIns {
         if !address.a_grant_each() {
             return;
         }
-        // Where it cannot be read, each call says so.
+        // If they cannot be read, each call reports that.
         let Ok(granted) = callers::who(grants, &server.spec.id, address).await else {
             return;
         };
@@ -66,7 +66,7 @@ impl OwnSignIns {
         }
     }
 
-    /// Those who wait first, the latest of them first, and of those who have one the first few.
+    /// Returns the waiting callers, the latest first, then the first callers with a sign-in.
     pub(super) fn shown(&self) -> Vec<OwnSignIn> {
         let known = self.lock();
         let lately = known

@@ -1,6 +1,8 @@
-//! A server to which each caller has a connection of its own, with a token of its own, which was exchanged for that of
-//! the caller or granted for it by a person: no session and no token is ever shared. What the server offers is taken to
-//! be the same for all: it is listed in the name of whoever asks first, and that holds for a minute for everybody.
+//! Server to which each caller has a connection and a token of its own.
+//!
+//! The token was exchanged for the caller's own, or a person granted it for the caller. No session and no token is
+//! ever shared. The items are assumed to be the same for all callers: a list on behalf of one caller is valid for all
+//! for one minute.
 
 mod asking;
 mod face;
@@ -38,21 +40,21 @@ use toolgate::{
 };
 use toolgate_auth::client::{AuthError, AuthErrorKind};
 
-/// How often idle connections are looked for.
+/// Interval at which idle connections are removed.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// The connections of callers to one server.
+/// Connections of callers to one server.
 pub(super) struct PerCaller {
     most: usize,
     bearers: Arc<Bearers>,
-    /// How they are made; nothing before the server began, and after it ended.
+    /// Parameters of new connections; `None` before the server began and after it ended.
     way: Mutex<Option<Way>>,
     open: Mutex<Vec<Place>>,
-    /// Whether one of them was made, ever.
+    /// Whether any connection was ever made.
     reached: AtomicBool,
     own: OwnSignIns,
     face: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,
-    /// The lists that failed on the connection that was asked last.
+    /// Lists that failed on the connection that was asked last.
     failed_lists: Mutex<Vec<DefinitionNote>>,
 }
 
@@ -127,18 +129,18 @@ impl PerCaller {
         }
     }
 
-    /// Whether a caller ever reached the server.
+    /// Returns whether any caller ever reached the server.
     pub(super) fn was_reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Who has a sign-in of its own, and who waits for one.
+    /// Returns the callers that have or need a sign-in of their own.
     pub(super) fn own_sign_ins(&self) -> Vec<OwnSignIn> {
         self.own.shown()
     }
 }
 
-/// Whether a sign-in of the caller is missing, or allows too little.
+/// Returns whether the caller's sign-in is missing or has too few scopes.
 fn lacks_sign_in(error: &Error) -> bool {
     error.source().is_some_and(|why| {
         let auth = why.downcast_ref::<AuthError>();

@@ -1,4 +1,4 @@
-//! A server that is reached by its address: opened, kept in use, and opened again.
+//! Remote server: connected by its URL, used, and connected again.
 
 use super::{
     Supervised,
@@ -13,14 +13,14 @@ use std::{future::pending, time::Duration};
 use tokio::sync::watch;
 use toolgate::client::{HttpOptions, Remote};
 
-/// One opening, to the end of its use.
+/// Connects to a server, and uses it until the connection ends.
 pub(super) async fn reach(
     server: &Supervised,
     address: &Address,
     launch: &dyn Launch,
     mut stop: watch::Receiver<bool>,
 ) -> End {
-    // From before what was granted is read.
+    // Subscribe before the credentials are read.
     let taken_back = server.taken_back();
     let http = tokio::select! {
         http = with_credentials(server, address, launch) => http,
@@ -42,13 +42,13 @@ pub(super) async fn reach(
     };
     server.end().await;
     if out {
-        // The end of the session used it once more.
+        // Ending the session used the credential once more, so forget it again.
         server.need.forget();
     }
     end
 }
 
-/// The headers, and the way to the token that goes with them.
+/// Returns the HTTP options with headers and credentials.
 async fn with_credentials(
     server: &Supervised,
     address: &Address,
@@ -62,7 +62,7 @@ async fn with_credentials(
     let secret = secret_of(address, launch, spec.start).await?;
     let login = match (&address.sign_in, address.no_sign_in()) {
         (SignsIn::Client(_), _) => signing_in::by_itself(address, secret),
-        // Nobody signs in here: a person does, by a command, and what was granted is used.
+        // The gateway does not start a sign-in here. A person does, by a command, and its credentials are used.
         (SignsIn::Person, None) => {
             let at = At {
                 id: &spec.id,
@@ -82,7 +82,7 @@ async fn with_credentials(
     }))
 }
 
-/// The headers, or why there are none and whether there may be later.
+/// Returns the HTTP options with headers. The error says whether a retry may help.
 pub(super) async fn http_options(
     address: &Address,
     launch: &dyn Launch,
@@ -112,7 +112,7 @@ mod tests {
     use toolgate::BoxFuture;
     use toolgate_auth::Secret;
 
-    /// An environment of its own.
+    /// Launcher with an environment of its own.
     struct Only(Option<&'static str>);
 
     impl Launch for Only {

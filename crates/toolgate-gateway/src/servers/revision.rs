@@ -1,5 +1,7 @@
-//! A change of the revision that is used with a server: one that was opened with a session and turns out to ask by
-//! results, which a session cannot carry, is opened again in the newest revision, until the gateway ends.
+//! Change of the protocol revision of a server.
+//!
+//! A server may be opened with a session, and then send input requests as results, which a session cannot carry. It
+//! is then opened again in the newest revision, until the gateway ends.
 
 use super::Supervised;
 use crate::config::RevisionChoice;
@@ -8,7 +10,7 @@ use toolgate::{Call, Error, Op, Outcome, StartWait, client::AsksByResult};
 use toolgate_wire::dialect;
 
 impl Supervised {
-    /// The revision to open it with.
+    /// Returns the revision with which to open the server.
     pub(super) fn revision_now(&self) -> RevisionChoice {
         match self.spec.revision {
             RevisionChoice::Auto if *self.asks_by_result.borrow() => RevisionChoice::Newest,
@@ -16,16 +18,16 @@ impl Supervised {
         }
     }
 
-    /// Ends once the server turns out to ask by results.
+    /// Resolves once the server turns out to send input requests as results.
     pub(super) async fn asks_by_result(&self) {
         if *self.asks_by_result.borrow() {
             return std::future::pending().await;
         }
-        // The sender lives as long as the server does.
+        // The sender lives as long as the server.
         let _ = self.asks_by_result.subscribe().wait_for(|asks| *asks).await;
     }
 
-    /// Sends a call over the connection of the moment.
+    /// Sends a call over the current connection.
     pub(super) async fn called(&self, call: Call) -> Result<Outcome, Error> {
         if let Some(callers) = &self.callers {
             return callers.call(self, call).await;
@@ -34,7 +36,7 @@ impl Supervised {
         called.map_err(|error| self.why(error))
     }
 
-    /// Whether it is used without a session by now; waits until it is open again.
+    /// Returns whether the server is used without a session, after waiting until it is open again.
     pub(super) async fn is_stateless(&self) -> bool {
         if self.callers.is_some() {
             return true;
@@ -44,8 +46,8 @@ impl Supervised {
         dialect.is_some_and(|dialect| dialect.stateless)
     }
 
-    /// Opens the server again where a failed call shows that it asks by results. Whether the call may be sent once
-    /// more; `None` where the failure shows nothing of that kind.
+    /// Opens the server again if a failed call shows that it sends input requests as results. Returns whether the
+    /// call may be sent again; `None` for other failures.
     pub(super) fn opened_by_result(&self, call: &Call, error: &Error) -> Option<bool> {
         let asks = error.source()?.downcast_ref::<AsksByResult>()?;
         if self.spec.revision != RevisionChoice::Auto {
@@ -58,7 +60,7 @@ impl Supervised {
         Some(asks.at_question || reads)
     }
 
-    /// The error of a call that was not sent again, because it may have taken effect.
+    /// Returns the error of a call that was not sent again, because it may have taken effect.
     pub(super) fn sent_once(&self, mut error: Error) -> Error {
         error.set_public(format!(
             "the server {} gave a result that its session cannot carry; the call may have taken effect; it is now used \

@@ -1,4 +1,4 @@
-//! The state of one server's process or connection, and waiting until it can be used.
+//! State of one server's process or connection, and waiting until it is usable.
 
 use super::{State, down_reason::DownReason};
 use std::{sync::Arc, time::Duration};
@@ -8,26 +8,26 @@ use tokio::{
 };
 use toolgate::client::Remote;
 
-/// A restart that is due so soon is waited for. Between the end of one attempt and the next that a call asks for there is
-/// at least this time: a model that repeats a call does not start a broken program without end.
+/// Maximum delay of a restart for which callers wait, and minimum time between two starts that calls trigger. It
+/// keeps a model that repeats a call from starting a broken program without end.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The state of one server's process or connection.
+/// State of one server's process or connection.
 #[derive(Clone)]
 pub(super) struct Seat {
     pub(super) state: State,
     pub(super) remote: Option<Arc<Remote>>,
     pub(super) restarts: u32,
     pub(super) error: Option<DownReason>,
-    /// When it is started again.
+    /// Time of the next start.
     due: Option<Instant>,
-    /// When the last process or connection ended.
+    /// End of the last process or connection.
     ended: Option<Instant>,
-    /// How many attempts to start it failed so far.
+    /// Number of failed starts so far.
     failed_starts: u64,
-    /// The last attempt to start it failed.
+    /// Whether the last start failed.
     fails: bool,
-    /// A call wants it to be started before it is due.
+    /// Whether a call asks for a start before it is due.
     wanted: bool,
 }
 
@@ -70,17 +70,17 @@ impl Seat {
         self.ended = Some(Instant::now());
     }
 
-    /// Whether it is expected to come up: it starts, or is started again, and the last attempt did not fail.
+    /// Returns whether it is expected to come up: it starts, or will restart, and the last start did not fail.
     pub(super) fn comes_up(&self) -> bool {
         !self.fails && matches!(self.state, State::Starting | State::Backoff)
     }
 
-    /// Whether it may come up at all without anybody's doing.
+    /// Returns whether it may come up without intervention.
     pub(super) fn may_come_up(&self) -> bool {
         self.state == State::Starting || self.waits_for_restart()
     }
 
-    /// Whether it comes up soon enough for a list to wait.
+    /// Returns whether it comes up soon enough for a list to wait.
     fn comes_up_soon(&self) -> bool {
         let soon = |due: Instant| due.saturating_duration_since(Instant::now()) <= SOON;
         self.comes_up() && self.due.is_none_or(soon)
@@ -105,8 +105,8 @@ pub(super) async fn wait_for_list(seats: &watch::Sender<Seat>, deadline: Instant
     }
 }
 
-/// Waits for a server on behalf of a call: until it is up, or an attempt to start it failed. If it waits for a restart
-/// and `may_start`, it is started at once.
+/// Waits for a server on behalf of a call, until it is up or a start failed. A server that waits for its restart is
+/// started at once if `may_start`.
 pub(super) async fn wait_for_call(
     seats: &watch::Sender<Seat>,
     within: Duration,
@@ -131,7 +131,7 @@ pub(super) async fn wait_for_call(
     }
 }
 
-/// Ends when a call wants a server that waits for its restart.
+/// Resolves when a call asks for a server that waits for its restart.
 pub(super) async fn wanted(seats: &watch::Sender<Seat>) {
     let mut changes = seats.subscribe();
     let seat = changes.wait_for(|seat| seat.wanted).await;

@@ -1,4 +1,4 @@
-//! What the operator says of a server.
+//! Specification of a server, from the config.
 
 use crate::{
     config::{Address, Given, RevisionChoice},
@@ -9,63 +9,64 @@ use toolgate::Abilities;
 use toolgate_policy::Secrets;
 use toolgate_wire::{json::Limits, room::Account};
 
-/// What the operator says of a server. Two that are equal are one server.
+/// Specification of a server. Two equal specifications are the same server.
 #[derive(Clone, PartialEq)]
 pub(crate) struct ServerSpec {
-    /// Its id; a word of the operator.
+    /// Configured ID of the server.
     pub(crate) id: Arc<str>,
-    /// Program and arguments. No shell. Empty where it has an address.
+    /// Program and arguments, without a shell. Empty for a server with an address.
     pub(crate) command: Vec<String>,
-    /// What is set in its environment besides the usual names.
+    /// Environment variables that are set beyond the default allowlist.
     pub(crate) env: Vec<(String, Given)>,
-    /// Names that it gets from our own environment besides the usual ones.
+    /// Names of environment variables that are passed on beyond the default allowlist.
     pub(crate) pass_env: Vec<String>,
-    /// Where it runs; our own directory where absent.
+    /// Working directory; the gateway's own if absent.
     pub(crate) cwd: Option<PathBuf>,
-    /// Where it is, if it is not started here.
+    /// Address of a remote server; `None` for a process that the gateway starts.
     pub(crate) address: Option<Address>,
-    /// Where what it granted us is kept, sealed, if anywhere.
+    /// Directory of the sealed credentials for the server, if it has any.
     pub(crate) grants: Option<PathBuf>,
-    /// What a person does to sign in at it.
+    /// Instructions for signing in to the server.
     pub(crate) how: How,
-    /// Where users of its callers sign in, if they can.
+    /// Sign-in pages for the users of its callers, if they are reachable.
     pub(crate) pages: Option<Pages>,
-    /// Whether the operator believes its annotations.
+    /// Whether the operator trusts its tool annotations.
     pub(crate) trusted: bool,
-    /// The revision of the protocol to use with it.
+    /// Protocol revision to use with it.
     pub(crate) revision: RevisionChoice,
-    /// Longest time from the start to the end of the handshake; 30 s.
+    /// Timeout from the start to the end of the handshake; default 30 s.
     pub(crate) start: Duration,
-    /// Longest line that it may write, in bytes; 16 MiB.
+    /// Maximum length of a line that it may write, in bytes; default 16 MiB.
     pub(crate) line: usize,
-    /// What JSON it may send.
+    /// Limits of its JSON messages.
     pub(crate) json: Limits,
-    /// What counts the bytes of its messages; nobody.
+    /// Budget that its messages count against; default none.
     pub(crate) account: Account,
-    /// Calls of it that may wait for answers to its questions, and of one caller, and how long; 64, 16 and 10 minutes.
+    /// Maximum number of its calls that may wait for input responses, of those for one caller, and for how long;
+    /// default 64, 16 and 10 minutes.
     pub(crate) parked: (usize, usize, Duration),
-    /// After which time without a request it is asked whether it is there, if at all.
+    /// Idle time after which the server is pinged; default never.
     pub(crate) ping: Option<Duration>,
-    /// Longest instructions that are kept of it, in bytes; 32 KiB.
+    /// Maximum size of its instructions, in bytes; default 32 KiB.
     pub(crate) instructions: usize,
-    /// Most tools that are taken of it; 1000.
+    /// Maximum number of its tools; default 1000.
     pub(crate) tools: usize,
-    /// Most bytes of all its things of one kind; 16 MiB.
+    /// Maximum size of all its items of one kind, in bytes; default 16 MiB.
     pub(crate) list_bytes: usize,
-    /// How long its lists are kept at most; 24 h.
+    /// Maximum time for which its lists are cached; default 24 h.
     pub(crate) keep: Duration,
-    /// Callers that are connected to it in their own name at the same time; 256.
+    /// Maximum number of callers with a connection of their own; default 256.
     pub(crate) callers: usize,
-    /// Longest time that a call waits for it while it starts; 30 s.
+    /// Maximum time that a call waits for its start; default 30 s.
     pub(crate) call_wait: Duration,
-    /// Longest time that lists wait for it while it starts and nothing is known of it; 10 s.
+    /// Maximum time that lists wait for its start if no list is known; default 10 s.
     pub(crate) list_wait: Duration,
-    /// What it may ask callers for at most; all.
+    /// Client capabilities that it may use; default all.
     pub(crate) abilities: Abilities,
 }
 
 impl ServerSpec {
-    /// The defaults.
+    /// Creates a specification with the defaults.
     pub(crate) fn new(id: impl Into<Arc<str>>, command: Vec<String>) -> ServerSpec {
         ServerSpec {
             id: id.into(),
@@ -96,18 +97,18 @@ impl ServerSpec {
         }
     }
 
-    /// Whether a person can sign in at it for all its callers.
+    /// Returns whether a person can sign in to it for all its callers.
     pub(crate) fn takes_sign_in(&self) -> bool {
         let address = self.address.as_ref().filter(|_| self.grants.is_some());
         address.is_some_and(|a| a.no_sign_in().is_none() && !a.a_grant_each())
     }
 
-    /// Whether each caller has a grant of its own.
+    /// Returns whether each caller has a credential of its own.
     pub(crate) fn a_grant_each(&self) -> bool {
         self.address.as_ref().is_some_and(Address::a_grant_each)
     }
 
-    /// What the console shows of where it comes from, without what looks like a secret.
+    /// Returns its command or URL for the console, with secrets removed.
     pub(crate) fn shown(&self) -> String {
         let words = match &self.address {
             Some(address) => address.shown().to_owned(),
@@ -118,7 +119,7 @@ impl ServerSpec {
 }
 
 impl fmt::Debug for ServerSpec {
-    /// Without the environment: its values may be secrets.
+    /// Formats the ID only, because values of the environment may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerSpec")
             .field("id", &self.id)

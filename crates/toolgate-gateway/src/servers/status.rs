@@ -1,71 +1,72 @@
-//! A server as a line in the console.
+//! Status of a server, as the console shows it.
 
 use serde::Serialize;
 use toolgate::DefinitionNote;
 
-/// What a server does at the moment.
+/// Current state of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// It was started and did not answer yet.
+    /// Started, and not ready yet.
     Starting,
-    /// It can be used.
+    /// Ready for use.
     Running,
-    /// It ended, and is started again after a while.
+    /// Ended, and will be restarted after a delay.
     Backoff,
-    /// A person has to sign in at it first.
+    /// A person has to sign in first.
     #[serde(rename = "sign-in")]
     SignIn,
-    /// It could not be started at all, for example because there is no such program.
+    /// Could not be started, for example because the program does not exist.
     Failed,
-    /// It was ended with the gateway.
+    /// Stopped with the gateway.
     Stopped,
 }
 
-/// A caller of a server where each has a sign-in of its own.
+/// Caller of a server to which each caller signs in.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct OwnSignIn {
-    /// Its name.
+    /// Name of the caller.
     pub(crate) caller: String,
-    /// Whether it has one; else it was told lately that it needs one.
+    /// Whether it has a sign-in; otherwise it was recently asked for one.
     pub(crate) granted: bool,
 }
 
-/// A server as a line in the console.
+/// Status of a server, as the console shows it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerStatus {
-    /// Its id.
+    /// Configured ID.
     pub(crate) id: String,
-    /// What it does.
+    /// Current state.
     pub(crate) state: State,
-    /// Whether a person can sign in at it here.
+    /// Whether a person can sign in to it here.
     pub(crate) signs_in: bool,
-    /// Whether a token was sent that was granted to a person, or to the gateway itself.
+    /// Whether a token was sent that a person, or the gateway itself, obtained.
     pub(crate) signed_in: bool,
-    /// Where each caller has a sign-in of its own: those who have one or wait for one, as far as they are shown.
+    /// Callers that have or need a sign-in of their own, up to a maximum; `None` if callers do not sign in one by
+    /// one.
     pub(crate) own_sign_ins: Option<Vec<OwnSignIn>>,
-    /// Whether it was reached by now, where callers use it in their own name and nobody else does.
+    /// Whether any caller has reached it, if callers have connections of their own; otherwise true.
     pub(crate) reached: bool,
-    /// How often it was started again.
+    /// Number of restarts.
     pub(crate) restarts: u32,
-    /// Why it does not run, or, of a child, why it was started again the last time.
+    /// Reason for which it does not run, or for the last restart of a process.
     pub(crate) error: Option<String>,
-    /// Its last lines on standard error.
+    /// Last lines of its stderr.
     pub(crate) stderr: Vec<String>,
-    /// How many tools it has.
+    /// Number of its tools.
     pub(crate) tools: usize,
-    /// The revision that is spoken with it.
+    /// Protocol revision in use.
     pub(crate) revision: Option<&'static str>,
-    /// Name and version that it gives itself; not verified.
+    /// Name and version that it reports; not verified.
     pub(crate) server: Option<String>,
-    /// What was started.
+    /// Command or URL.
     pub(crate) command: String,
-    /// The lists that could not be read the last time.
+    /// Lists that could not be read the last time.
     #[serde(skip)]
     pub(crate) failed_lists: Vec<DefinitionNote>,
-    /// The last thing that went wrong on its stream.
+    /// Last error on its stream.
     pub(crate) note: Option<String>,
-    /// The last message of it that could not be used, in words, and how many there were.
+    /// Number of its unusable messages, and the last of them as text.
     #[serde(skip)]
     pub(crate) unusable: Option<(u64, String)>,
 }

@@ -1,4 +1,4 @@
-//! One server as a service, whatever state its child is in.
+//! One server as a service, whatever state its process is in.
 
 use super::{
     LastLists, ServerSpec, ServerStatus, State,
@@ -21,25 +21,25 @@ use toolgate::{
     client::{Remote, Status, harmless},
 };
 
-/// One server. A call is never sent twice: one that was lost with a child fails.
+/// One server. A call is never sent twice: a call that is lost with its process fails.
 pub(crate) struct Supervised {
     pub(super) spec: ServerSpec,
     pub(super) tail: Tail,
     pub(super) seat: watch::Sender<Seat>,
     changes: watch::Sender<Stale>,
-    /// Raised with everything that the console shows.
+    /// Counter that is raised with each change that the console shows.
     shown: watch::Sender<u64>,
-    /// Whether a person has to sign in at it.
+    /// Whether a person has to sign in.
     pub(super) need: Arc<Need>,
-    /// Has it tried again at once.
+    /// Wakes the lifecycle loop for an immediate retry.
     wake: Notify,
-    /// Raised when what was granted for all its callers is taken back.
+    /// Counter that is raised when the credentials of all callers are revoked.
     taken_back: watch::Sender<u64>,
-    /// What it lists, also while it cannot be asked.
+    /// Its lists, also while it is down.
     pub(super) lists: Lists,
-    /// The connections of callers, where each has one of its own.
+    /// Connections of callers, if each has one of its own.
     pub(super) callers: Option<PerCaller>,
-    /// Whether it turned out to ask by results, which a session cannot carry.
+    /// Whether it sends input requests as results, which a session cannot carry.
     pub(super) asks_by_result: watch::Sender<bool>,
 }
 
@@ -71,7 +71,7 @@ impl Supervised {
         }
     }
 
-    /// A line for the console.
+    /// Returns the status for the console.
     pub(crate) fn status(&self) -> ServerStatus {
         let seat = self.seat.borrow().clone();
         let remote = seat.remote.as_ref().map(|remote| remote.status());
@@ -118,22 +118,22 @@ impl Supervised {
         self.sit(|seat| {
             seat.run(remote);
             if self.spec.address.is_some() {
-                // What was wrong elsewhere, or wanted of a person, is over.
+                // An earlier connection error or a missing sign-in is over.
                 seat.error = None;
             }
         });
-        // What callers list for themselves is not noted here: it is read again from what is stored.
+        // Lists on behalf of callers are not stored here, so read the storage again.
         self.lists.begin(self.callers.is_some());
         self.stale();
     }
 
-    /// Its child is gone, for this reason; when the next one is due.
+    /// Records that its process or connection is gone, with the reason and the time of the next start.
     pub(super) fn down(&self, state: State, error: Option<DownReason>, due: Option<Instant>) {
         self.sit(|seat| seat.end(state, error, due));
         self.stale();
     }
 
-    /// Has it tried again at once, where it waits for that, or a caller connected anew.
+    /// Retries a waiting server at once, or makes a caller connect again.
     pub(super) fn wake(&self, caller: Option<&str>) {
         if let Some(caller) = caller {
             self.forget(caller);
@@ -141,27 +141,27 @@ impl Supervised {
         self.wake.notify_one();
     }
 
-    /// Whether what it lists of a kind belongs to the account that is used, and not to the server: not to be told to
-    /// others, where a person granted each caller an account.
+    /// Returns whether its items of a kind belong to the account in use. If each caller has an account of its own,
+    /// they must not be listed to others.
     pub(super) fn is_of_accounts(&self, kind: ItemKind) -> bool {
         self.spec.a_grant_each() && !matches!(kind, ItemKind::Tool | ItemKind::Prompt)
     }
 
-    /// Whether one caller of it has to sign in.
+    /// Returns a tracker of whether one of its callers has to sign in.
     pub(super) fn own_need(&self) -> Arc<Need> {
         Arc::new(Need::new(self.shown.clone()))
     }
 
-    /// Has a caller connected anew.
+    /// Makes a caller connect again.
     pub(super) fn forget(&self, caller: &str) {
         if let Some(callers) = &self.callers {
             callers.forget(caller);
-            // What is shown of it is read anew.
+            // The loop then reads the shown sign-ins again.
             self.wake.notify_one();
         }
     }
 
-    /// Ends the connections that use what was granted: for that caller, or for all.
+    /// Closes the connections that use the credentials of one caller or of all.
     pub(super) fn signed_out(&self, caller: Option<&str>) {
         match (&self.callers, caller) {
             (Some(callers), Some(caller)) => {
@@ -176,26 +176,26 @@ impl Supervised {
         }
     }
 
-    /// Ends when what was granted from now on is taken back.
+    /// Resolves when credentials that are read from now on are revoked.
     pub(super) fn taken_back(&self) -> impl Future<Output = ()> + use<> {
         let mut times = self.taken_back.subscribe();
         async move {
-            // The sender lives as long as the server does.
+            // The sender lives as long as the server.
             let _ = times.changed().await;
         }
     }
 
-    /// Ends when somebody wants it to be tried again.
+    /// Resolves when a retry is requested.
     pub(super) async fn woken(&self) {
         self.wake.notified().await;
     }
 
-    /// Ends when a call wants it to be started before that is due.
+    /// Resolves when a call asks for a start before it is due.
     pub(super) async fn wanted(&self) {
         wanted(&self.seat).await;
     }
 
-    /// Ends when somebody signed in at a server that is open and takes no token of ours any more.
+    /// Resolves when a person signs in to a server that is open but rejects our token.
     pub(super) async fn signed_in(&self) {
         loop {
             self.woken().await;
@@ -205,7 +205,7 @@ impl Supervised {
         }
     }
 
-    /// Ends its session, where it has one.
+    /// Ends its session, if it has one.
     pub(super) async fn end(&self) {
         let remote = self.seat.borrow().remote.clone();
         if let Some(remote) = remote {
@@ -213,14 +213,14 @@ impl Supervised {
         }
     }
 
-    /// Closes the stream to the child, so that the child sees the end of its input.
+    /// Closes the stream to the process, so that the process sees the end of its input.
     pub(super) fn close(&self) {
         if let Some(remote) = &self.seat.borrow().remote {
             remote.close();
         }
     }
 
-    /// Is about to be opened again: calls wait for that.
+    /// Marks it as about to be opened again; calls wait for that.
     pub(super) fn reopens(&self) {
         match &self.callers {
             Some(callers) => callers.reconnect(),
@@ -228,7 +228,7 @@ impl Supervised {
         }
     }
 
-    /// All its lists went stale.
+    /// Reports all its lists as stale.
     pub(super) fn stale(&self) {
         let all = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
         self.tell(&Changed {
@@ -237,7 +237,7 @@ impl Supervised {
         });
     }
 
-    /// Something of it went stale.
+    /// Reports changed lists and resources.
     pub(super) fn tell(&self, changed: &Changed) {
         self.changes.send_modify(|stale| {
             changed.lists.iter().for_each(|kind| stale.list(*kind));
@@ -246,7 +246,7 @@ impl Supervised {
         self.show();
     }
 
-    /// Something that the console shows is new.
+    /// Reports a change that the console shows.
     pub(super) fn show(&self) {
         self.shown.send_modify(|version| *version += 1);
     }
@@ -256,7 +256,7 @@ impl Supervised {
         self.show();
     }
 
-    /// Its state once it is up or is not expected to be, after a bounded wait.
+    /// Returns its state once it is up or is not expected to come up, after a bounded wait.
     pub(super) async fn settled(&self, wait: StartWait, known: bool) -> Seat {
         match wait {
             StartWait::Call => {
@@ -271,8 +271,8 @@ impl Supervised {
         }
     }
 
-    /// What it offered when it was last asked, here or in an earlier run: that it cannot be asked now takes nothing off
-    /// the lists.
+    /// Returns the last known list, from this run or an earlier one. A server that is down keeps its items in the
+    /// lists.
     pub(super) fn last_known(&self, kind: ItemKind) -> Option<Catalog> {
         self.lists.last_known(&self.spec, kind)
     }
@@ -296,7 +296,7 @@ impl Supervised {
         known.filter(|_| stands_in).ok_or(error)
     }
 
-    /// The list of a server that runs. One that takes too long is waited for once; it is read on in the background.
+    /// Lists a running server. A list that takes too long is waited for once, and then read in the background.
     async fn list_of(&self, remote: &Remote, ask: List) -> Result<Catalog, Error> {
         let (kind, is_call) = (ask.kind, ask.wait == StartWait::Call);
         let listed = match is_call {
@@ -315,7 +315,7 @@ impl Supervised {
             );
             return Err(Error::new(Kind::Upstream, text).while_starting([id.clone()]));
         };
-        // The console shows lists that fail.
+        // The console shows failed lists.
         let catalog = listed.inspect_err(|_| self.show())?;
         self.lists.remember(&self.spec, kind, &catalog).await;
         Ok(catalog)
@@ -335,7 +335,7 @@ impl Supervised {
         remote.call(call).await
     }
 
-    /// Whether a server that came up while the call waited offers what was judged: the definition may be another one.
+    /// Checks that a server that came up while the call waited still offers the definition that the rules decided on.
     async fn still_offers(
         &self,
         remote: &Remote,
@@ -363,7 +363,7 @@ impl Supervised {
         Err(Error::new(Kind::Upstream, text).because(NotSent))
     }
 
-    /// The error, or that a person has to sign in, where that is why.
+    /// Returns the error, or the need for a sign-in if that is the cause.
     pub(super) fn why(&self, error: Error) -> Error {
         self.need.why(&self.spec.id, error)
     }
@@ -390,7 +390,7 @@ impl Supervised {
     }
 }
 
-/// The lists of a server that could not be read the last time.
+/// Returns the lists of a server that could not be read the last time.
 pub(super) fn failed_lists(status: &Status) -> Vec<DefinitionNote> {
     let notes = status.definition_notes.iter();
     let failed = notes.filter(|note| note.note.action == NoteAction::ListFailed);
@@ -421,7 +421,7 @@ impl Service for Supervised {
             let again = call.clone();
             match self.called(call).await {
                 Err(error) => match self.opened_by_result(&again, &error) {
-                    // A server that has no newer revision would give the same again.
+                    // A server without a newer revision would fail the same way.
                     Some(true) if self.is_stateless().await => self.called(again).await,
                     Some(true) => Err(error),
                     Some(false) => Err(self.sent_once(error)),
@@ -435,11 +435,11 @@ impl Service for Supervised {
     fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
         Box::pin(async move {
             let changes = Changes::new(self.changes.subscribe());
-            // Which connection would tell of a resource is not said by who listens.
+            // The listener's identity does not say which caller's connection would report a resource.
             if want.uris.is_empty() || self.callers.is_some() {
                 return Ok(changes);
             }
-            // A child that is down is asked once it is back.
+            // A process that is down gets the subscription once it is back.
             let told = match self.settled(StartWait::List, false).await.remote {
                 Some(remote) => Some(Told::by(remote, &want).await),
                 None => None,

@@ -19,29 +19,29 @@ use tokio::{
 use toolgate_auth::Secret;
 use toolgate_guardian::Guardian;
 
-/// How long all children together may take to end.
+/// Timeout for stopping all processes together.
 const END: Duration = Duration::from_secs(15);
 
-/// All servers of the gateway. Dropping it ends their children, without waiting.
+/// Supervisor of all servers. Dropping it stops their processes, without waiting.
 pub(crate) struct Supervisor {
     launch: Arc<dyn Launch>,
     last: Option<Arc<dyn LastLists>>,
     bearers: Arc<Bearers>,
-    /// Those of the config in force, in its order.
+    /// Servers of the active config, in its order.
     current: Mutex<Vec<Arc<Lease>>>,
-    /// Everyone that was started and is not gone yet.
+    /// All servers that were started and have not ended yet.
     tasks: Mutex<Vec<Task>>,
     shown: watch::Sender<u64>,
 }
 
-/// A server's life, and the word that ends it.
+/// Task of one server, and the signal that stops it.
 struct Task {
     life: JoinHandle<()>,
     stop: watch::Sender<bool>,
 }
 
 impl Supervisor {
-    /// Starts processes by the guardian; none yet.
+    /// Creates a supervisor without servers. Its processes are started by the guardian.
     pub(crate) fn new(guardian: Arc<Guardian>) -> Supervisor {
         Supervisor::with(Arc::new(guardian))
     }
@@ -57,31 +57,30 @@ impl Supervisor {
         }
     }
 
-    /// A value of the config, which the keyring has that long to give.
+    /// Reads a secret of the config, with a timeout for the keyring.
     ///
     /// # Errors
-    /// It cannot be had, in words that do not have it.
+    /// It cannot be read. The message never contains it.
     pub(crate) async fn read(&self, given: &Given, within: Duration) -> Result<Secret, String> {
         self.launch.read(given, within).await
     }
 
-    /// The same, with what was stored of what servers offer, and what callers showed.
+    /// Sets the storage of last known lists, and the tokens of callers.
     pub(crate) fn knowing(mut self, last: Arc<dyn LastLists>, bearers: Arc<Bearers>) -> Supervisor {
         self.last = Some(last);
         self.bearers = bearers;
         self
     }
 
-    /// Has a server tried again at once, where it waits for that, or a caller connected anew to it; whether there is one of
-    /// that id.
+    /// Retries a waiting server at once, or makes a caller connect to it again. Returns whether the server exists.
     pub(crate) fn wake(&self, id: &str, caller: Option<&str>) -> bool {
         let current = lock(&self.current);
         let named = current.iter().find(|lease| *lease.spec().id == *id);
         named.inspect(|lease| lease.server().wake(caller)).is_some()
     }
 
-    /// Ends the connections to a server that use what was granted for that caller, or for all; whether there is one of that
-    /// id.
+    /// Closes the connections to a server that use the credentials of one caller or of all. Returns whether the
+    /// server exists.
     pub(crate) fn signed_out(&self, id: &str, caller: Option<&str>) -> bool {
         let current = lock(&self.current).clone();
         let named = current.iter().find(|lease| *lease.spec().id == *id);
@@ -90,7 +89,7 @@ impl Supervisor {
             .is_some()
     }
 
-    /// Ends the connections of a caller to all servers that use what was granted for it.
+    /// Closes the connections of a caller to all servers that use its credentials.
     pub(crate) fn forget(&self, caller: &str) {
         let current = lock(&self.current).clone();
         current
@@ -98,10 +97,10 @@ impl Supervisor {
             .for_each(|lease| lease.server().signed_out(Some(caller)));
     }
 
-    /// The secret or the private key of the client that we are to the authorization server of a server.
+    /// Reads the secret or private key of our OAuth client at a server's authorization server.
     ///
     /// # Errors
-    /// It cannot be had; a sentence without it.
+    /// It cannot be read. The message never contains it.
     pub(crate) async fn secret_of(
         &self,
         config: &Config,
@@ -112,8 +111,8 @@ impl Supervisor {
         secret.map_err(|(why, _)| why)
     }
 
-    /// A hold on each of these: on the one that runs where nothing of it changed, else on a new one, which starts now
-    /// and is started again whenever it ends. A server ends when its last hold is gone.
+    /// Returns a lease on each server. An unchanged server keeps running. A new one starts now, and restarts whenever
+    /// it ends. A server stops when its last lease is dropped.
     pub(crate) fn lease(&self, specs: Vec<ServerSpec>) -> Vec<Arc<Lease>> {
         let current = lock(&self.current).clone();
         let leased = |spec: ServerSpec| {
@@ -123,9 +122,9 @@ impl Supervisor {
         specs.into_iter().map(leased).collect()
     }
 
-    /// These are the servers from now on.
+    /// Replaces the servers of the active config.
     pub(crate) fn take(&self, leases: Vec<Arc<Lease>>) {
-        // Dropped here and not under the lock: the last hold on a server may be among them.
+        // Dropped after the lock is released, because the last lease on a server may be among them.
         let _before = std::mem::replace(&mut *lock(&self.current), leases);
         self.shown.send_modify(|version| *version += 1);
     }
@@ -150,18 +149,18 @@ impl Supervisor {
         lease
     }
 
-    /// All servers as lines for the console.
+    /// Returns the status of all servers.
     pub(crate) fn status(&self) -> Vec<ServerStatus> {
         let current = lock(&self.current);
         current.iter().map(|lease| lease.status()).collect()
     }
 
-    /// Changes with everything that [`Supervisor::status`] shows.
+    /// Returns a receiver that changes with everything that [`Supervisor::status`] shows.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.shown.subscribe()
     }
 
-    /// Ends all children in steps, and waits until nothing of them is left.
+    /// Stops all processes in steps, and waits until they have ended.
     pub(crate) async fn stop(&self) {
         let tasks = std::mem::take(&mut *lock(&self.tasks));
         for task in &tasks {

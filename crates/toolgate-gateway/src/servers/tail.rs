@@ -1,4 +1,4 @@
-//! The last lines that a server wrote to its standard error.
+//! Last lines of a server's stderr.
 
 use std::{
     collections::VecDeque,
@@ -7,25 +7,25 @@ use std::{
 use tokio::io::{AsyncRead, AsyncReadExt};
 use toolgate::client::harmless;
 
-/// Lines that are kept.
+/// Number of stored lines.
 const LINES: usize = 50;
-/// Characters of a line that are kept.
+/// Maximum number of stored characters of a line.
 const WIDTH: usize = 2 << 10;
-/// Bytes of a line that are looked at: a secret that the end of the line would cut is found whole.
+/// Bytes of a line that are searched for secrets: a secret at the cut is found as a whole.
 const READ: usize = 2 * WIDTH;
 
-/// The last lines, each cut, and without control characters and what looks like a secret.
+/// Last lines of stderr, each cut, without control characters and secrets.
 #[derive(Debug, Default)]
 pub(super) struct Tail(Mutex<VecDeque<String>>);
 
 impl Tail {
-    /// The lines, the oldest first.
+    /// Returns the lines, the oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
         self.kept().iter().cloned().collect()
     }
 
-    /// Reads to the end, and tells after each piece that lines were added. Never stops reading for a long line,
-    /// or the server would stop when the pipe is full.
+    /// Reads to the end, and reports added lines after each block. It never stops reading a long line, because the
+    /// server would block on a full pipe.
     pub(super) async fn read(&self, mut from: impl AsyncRead + Unpin, added: impl Fn()) {
         let (mut buffer, mut line) = (vec![0; 8 << 10], Vec::new());
         while let Ok(n @ 1..) = from.read(&mut buffer).await {

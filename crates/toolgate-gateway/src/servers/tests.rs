@@ -1,4 +1,4 @@
-//! Supervision, with children that are scripts of the test.
+//! Tests of the supervision, with scripted processes.
 
 use super::{
     ServerSpec, State, Supervised, Supervisor,
@@ -21,7 +21,7 @@ use tokio::{
 };
 use toolgate::{BoxFuture, Call, Caller, Interest, ItemKind, Json, Kind, List, Service};
 
-/// What the children of a server do, one after the other; the last one is what all later ones do.
+/// Behavior of a server's successive processes. The last one repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Act {
     /// Serves until its input ends.
@@ -30,7 +30,7 @@ enum Act {
     NoProbe,
     /// Serves the newest revision, and exits at a handshake.
     NoHandshake,
-    /// Serves one call and then exits without an answer.
+    /// Serves until the first call, and exits without an answer.
     Once,
     /// Like `Once`, in the newest revision and with `listChanged`.
     ListChangedOnce,
@@ -40,9 +40,9 @@ enum Act {
     Seconds(u64),
     /// Exits at once.
     Exit,
-    /// Says nothing.
+    /// Sends nothing.
     Silent,
-    /// Exits, while a child of its own holds the pipes open.
+    /// Exits, while a child process of its own keeps the pipes open.
     Leave,
     /// Cannot be started.
     Refuse,
@@ -267,7 +267,7 @@ fn call() -> Call {
 async fn a_server_is_started_opened_and_used() {
     let (script, supervisor, server) = start(&[Act::Serve]);
     assert_eq!(server.status().state, State::Starting);
-    // Asked before it is up: a bounded wait.
+    // List it before it is up: a bounded wait.
     assert_eq!(
         server.list(all()).await.unwrap().items()[0].full_name(),
         "files.a"
@@ -373,7 +373,7 @@ async fn a_lost_call_is_never_sent_again() {
     assert!(changes.next().await.is_some());
 }
 
-/// Whoever listens to a resource hears of it from the next child too, and of what may have changed in between.
+/// A subscriber to a resource gets updates from the next process too, and one for what may have changed in between.
 #[tokio::test(start_paused = true)]
 async fn a_new_child_is_asked_to_tell_what_the_last_one_told() {
     let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);
@@ -419,7 +419,7 @@ async fn a_restarted_server_is_subscribed_to_again() {
 async fn a_server_that_keeps_failing_is_tried_ever_less_often_and_says_why() {
     let (script, supervisor, server) = start(&[Act::Exit]);
     tokio::time::sleep(Duration::from_secs(600)).await;
-    // Half a second, doubled up to a minute; each try is one child with a probe and one without.
+    // Half a second, doubled up to a minute. Each attempt is one process with a probe and one without.
     let tries = script.started() / 2;
     assert!((14..=20).contains(&tries), "{tries}");
     assert_eq!(
@@ -480,7 +480,7 @@ async fn a_silent_server_has_thirty_seconds_and_so_long_a_call_waits() {
     );
     assert_eq!(error.starting().join(" "), "files");
     until(&server, &supervisor, State::Backoff).await;
-    // The child has four seconds to end after that.
+    // The process has four seconds to end after that.
     assert!(
         (30..=35).contains(&before.elapsed().as_secs()),
         "{:?}",
@@ -509,12 +509,12 @@ async fn a_call_starts_a_server_that_waits_for_its_restart() {
     let broken = [Act::Exit; 24];
     let acts = [&broken[..], &[Act::Serve]].concat();
     let (script, supervisor, server) = start(&acts);
-    // Past the first waits, and in the middle of a long one.
+    // Skip the first waits, and continue in the middle of a long one.
     while script.started() < 20 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     until(&server, &supervisor, State::Backoff).await;
-    // The last attempt is not that of a moment ago.
+    // The last attempt was longer than a moment ago.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let mut tries = 0;
     let before = Instant::now();

@@ -1,4 +1,4 @@
-//! As which client the gateway comes to the authorization server of a server.
+//! OAuth client of the gateway at a server's authorization server.
 
 use crate::config::{Address, Client, KnownClient, Shows, SignsIn};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use toolgate_auth::{
     jose::{Algorithm, SigningKey},
 };
 
-/// The way to the tokens of a server, without what is kept. `secret` is what [`Client::given`] led to: a secret or a
-/// private key.
+/// Builds the OAuth client for a server, without a store. `secret` is the secret or private key that
+/// [`Client::given`] refers to.
 ///
 /// # Errors
-/// Its address cannot be used for this, or its key is none.
+/// The address cannot be used for OAuth, or the key is invalid.
 pub(super) fn login(address: &Address, secret: Option<Secret>) -> Result<LoginBuilder, String> {
     let url = Url::parse(&address.url).map_err(|bad| format!("its url cannot be used: {bad}"))?;
     let mut reach = Reach::of(&url);
@@ -31,7 +31,8 @@ pub(super) fn login(address: &Address, secret: Option<Secret>) -> Result<LoginBu
     }
 }
 
-/// The same where nobody signs in but the gateway itself. Nothing is kept: there is always another token.
+/// Builds the OAuth client for the client credentials grant. Nothing is stored, because a new token can always be
+/// requested.
 ///
 /// # Errors
 /// As for [`login`].
@@ -60,7 +61,7 @@ fn authenticate(known: &KnownClient, secret: Option<Secret>) -> Result<Authentic
     }
 }
 
-/// A private key of whichever algorithm it fits.
+/// Reads a private key with the algorithm that it fits.
 fn key(pem: &Secret) -> Result<SigningKey, String> {
     let all = [Algorithm::Es256, Algorithm::EdDsa, Algorithm::Rs256];
     let mut read = all
@@ -68,7 +69,7 @@ fn key(pem: &Secret) -> Result<SigningKey, String> {
         .into_iter();
     match read.find_map(Result::ok) {
         Some(key) => Ok(key),
-        // It says the same of each, unless it is of another kind.
+        // The error is the same for each algorithm, unless the key is of another type.
         None => Err(match SigningKey::from_pem(Algorithm::Es256, pem) {
             Err(bad) if pem.reveal().contains("BEGIN PRIVATE KEY") => format!(
                 "{bad}, and for no other that is known here; write one for ES256 (P-256), EdDSA (Ed25519) or RS256"

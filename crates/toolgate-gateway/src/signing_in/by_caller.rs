@@ -1,8 +1,8 @@
-//! Links by which the user of a caller signs in: the caller's own client shows one when a call needs it.
+//! Links by which the user behind a caller signs in. The caller's client shows one when a call needs it.
 //!
-//! A link says for which server and which caller it is, and gives nobody anything: the page behind it asks for the key of
-//! that caller, or has its user sign in at the issuer that named it, before it leads anywhere. So whoever is handed somebody else's link can neither lend his account to that
-//! caller nor take the place of its user.
+//! A link names a server and a caller, and authorizes nothing. The page behind it asks for the caller's API key, or
+//! lets the user sign in at the issuer that named the caller. So a person with another user's link can neither lend
+//! that caller their account nor take the user's place.
 
 use super::callers;
 use crate::config::Address;
@@ -19,25 +19,25 @@ use tokio::{
 use toolgate::{BoxFuture, SignInPage, Waiting, ids, visible_line};
 use toolgate_auth::Secret;
 
-/// Below which path the page and its requests are.
+/// Path prefix of the sign-in page and of its requests.
 pub(crate) const FOLDER: &str = "/sign-in/";
-/// The page to which a browser comes back, below it.
+/// Redirect path for sign-ins at servers, below the prefix.
 pub(crate) const BACK: &str = "back";
-/// The same for a user who was away to show who he is. An issuer sends nobody to the other one: whom a server names could
-/// else have the code of a user of ours led there, and be given it.
+/// Redirect path for sign-ins at issuers, by which users prove their identity. It differs from [`BACK`]: otherwise
+/// the authorization server of a malicious server could have a user's code sent there, and receive it.
 pub(crate) const SHOWN: &str = "shown";
-/// How long a link is good.
+/// Lifetime of a link.
 const LINK: Duration = Duration::from_secs(10 * 60);
-/// Links at once; the oldest goes.
+/// Maximum number of links; the oldest is removed.
 const MOST: usize = 1024;
-/// How often is looked whether somebody signed in elsewhere.
+/// Interval of the checks for a sign-in elsewhere.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The links that callers were given.
+/// Links that callers were given.
 #[derive(Default)]
 pub(crate) struct Links {
     open: Mutex<HashMap<String, Link>>,
-    /// Raised when somebody signed in by one of them.
+    /// Counter that is raised when a user signed in by a link.
     done: watch::Sender<u64>,
 }
 
@@ -48,7 +48,7 @@ struct Link {
 }
 
 impl Links {
-    /// The link for a caller of a server: the one that it was given, while that is good.
+    /// Returns the link for a caller of a server. While its last link is valid, that is reused.
     fn of(&self, server: &Arc<str>, caller: &Arc<str>) -> String {
         let mut open = self.open();
         let same = |link: &Link| link.server == *server && link.caller == *caller;
@@ -71,29 +71,29 @@ impl Links {
         token
     }
 
-    /// At which server its user signs in by this link, if the link is that caller's.
+    /// Returns the server of a link, if the link belongs to that caller.
     pub(crate) fn server(&self, token: &str, caller: &str) -> Option<Arc<str>> {
         let open = self.open();
         let link = open.get(token).filter(|link| *link.caller == *caller)?;
         Some(link.server.clone())
     }
 
-    /// Whose link it is.
+    /// Returns the caller of a link.
     pub(crate) fn caller(&self, token: &str) -> Option<Arc<str>> {
         Some(self.open().get(token)?.caller.clone())
     }
 
-    /// It was used.
+    /// Removes a used link.
     pub(crate) fn spend(&self, token: &str) {
         self.open().remove(token);
     }
 
-    /// Somebody signed in: whoever waits for that looks again.
+    /// Reports a sign-in, so that waiting calls check again.
     pub(crate) fn signed_in(&self) {
         self.done.send_modify(|count| *count += 1);
     }
 
-    /// Those whose time is not over.
+    /// Locks the links and removes the expired ones.
     fn open(&self) -> MutexGuard<'_, HashMap<String, Link>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -102,21 +102,21 @@ impl Links {
     }
 }
 
-/// The pages of a gateway, as the browsers of users reach them.
+/// Sign-in pages of a gateway, with the base URL that browsers use.
 #[derive(Clone)]
 pub(crate) struct Pages {
     base: Arc<str>,
     links: Arc<Links>,
-    /// The issuers at which users can show who they are.
+    /// Issuers at which users can prove their identity.
     issuers: Arc<[String]>,
 }
 
-/// How the user of a caller shows that the caller is his.
+/// Proof of identity of the user behind a caller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ShownBy<'a> {
-    /// By its key.
+    /// The caller's API key.
     Key,
-    /// By a sign-in at the issuer of that name.
+    /// Sign-in at the issuer of that name.
     Issuer(&'a str),
 }
 
@@ -128,18 +128,18 @@ impl PartialEq for Pages {
     }
 }
 
-/// Whose sign-in a call lacks.
+/// Sign-in that a call lacks.
 pub(crate) struct Lacking<'a> {
     pub(crate) server: &'a Arc<str>,
     pub(crate) address: &'a Address,
     pub(crate) grants: PathBuf,
     pub(crate) caller: &'a Arc<str>,
-    /// What was granted before, and is good no more.
+    /// Credential from before, which is no longer valid.
     pub(crate) before: Option<Secret>,
 }
 
 impl Pages {
-    /// Those below an address that ends with `/`.
+    /// Creates the pages below a base URL that ends with `/`.
     pub(crate) fn new(
         base: impl Into<Arc<str>>,
         links: Arc<Links>,
@@ -152,8 +152,8 @@ impl Pages {
         }
     }
 
-    /// How the user of a caller can show that it is his; nothing where he cannot. A program that an issuer knows has no
-    /// user there.
+    /// Returns how the user behind a caller proves their identity; `None` if they cannot. A caller that is an OAuth
+    /// client of an issuer has no user there.
     pub(crate) fn shown_by<'a>(&self, caller: &'a str) -> Option<ShownBy<'a>> {
         match caller.split_once(':')? {
             ("key", _) => Some(ShownBy::Key),
@@ -165,17 +165,17 @@ impl Pages {
         }
     }
 
-    /// Where a browser comes back to.
+    /// Returns the redirect URI for sign-ins at servers.
     pub(crate) fn back(&self) -> String {
         format!("{}{BACK}", self.base)
     }
 
-    /// Where a browser comes back to from an issuer of ours.
+    /// Returns the redirect URI for sign-ins at issuers.
     pub(crate) fn shown(&self) -> String {
         format!("{}{SHOWN}", self.base)
     }
 
-    /// The question to the user of a caller; `opened` where its client said that the page was opened.
+    /// Builds the input request for the user of a caller. `opened` says that the client has opened the page.
     pub(crate) fn question(&self, lacking: &Lacking<'_>, opened: bool) -> SignInPage {
         let Lacking { server, caller, .. } = lacking;
         let waits = || -> Arc<dyn Waiting> {
@@ -207,7 +207,7 @@ impl Pages {
     }
 }
 
-/// Waits until somebody signed in.
+/// Waits until a person has signed in.
 struct Signing {
     links: Arc<Links>,
     grants: PathBuf,

@@ -1,8 +1,8 @@
-//! Sign-ins by a person in a browser: at the console, or at the page for users of callers.
+//! Sign-ins by a person in a browser: in the console, or on the page for users of callers.
 //!
-//! The login of a console has a cookie that no other site's link takes along, and a key that only our own page sends; so
-//! the page that is come back to hands over the answer itself, with both. An answer is taken only from the login that
-//! began the sign-in.
+//! A session of the console has a cookie that links from other sites do not send, and a key that only our own page
+//! sends. So the redirect page submits the authorization response itself, with both. A response is accepted only from
+//! the session that began the sign-in.
 
 use super::{
     At,
@@ -12,28 +12,28 @@ use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use toolgate_auth::client::{Grant, LoginBuilder};
 
-/// Where a browser comes back to.
+/// Path of the redirect page.
 pub(crate) const PATH: &str = "/console/signed-in";
 
-/// What a person has to do about an answer that is not taken.
+/// Error for an authorization response that is not accepted.
 const OTHER: &str = "this is not the answer to a sign-in that was begun here; begin again under Servers, in this browser";
 
-/// The sign-ins that were begun in a browser, and are not over.
+/// Pending sign-ins in a browser.
 pub(crate) struct SignIns {
     grants: PathBuf,
     visits: Visits<Grant>,
 }
 
-/// Somebody signed in.
+/// Completed sign-in.
 pub(crate) struct Signed {
     pub(crate) server: String,
-    /// For whom alone, where each caller has a grant of its own.
+    /// Caller that owns the credential, if each caller has one of its own.
     pub(crate) caller: Option<String>,
     pub(crate) grant: Grant,
 }
 
 impl SignIns {
-    /// None yet; grants are kept there.
+    /// Creates an empty set, with the directory of the stored credentials.
     pub(crate) fn new(grants: PathBuf) -> SignIns {
         SignIns {
             grants,
@@ -41,16 +41,16 @@ impl SignIns {
         }
     }
 
-    /// Where grants are kept.
+    /// Returns the directory of the stored credentials.
     pub(crate) fn grants(&self) -> &Path {
         &self.grants
     }
 
-    /// Begins one for a login of the console, and gives the page where the person signs in. It ends with what it was begun
-    /// with: `until` then.
+    /// Begins a sign-in for a session, and returns the authorization page. It is canceled when `until` resolves,
+    /// which is the end of the credential that began it.
     ///
     /// # Errors
-    /// A sentence for the person.
+    /// The message is for the person.
     pub(crate) async fn begin(
         &self,
         At { id, caller, .. }: At<'_>,
@@ -65,11 +65,13 @@ impl SignIns {
         self.visits.begin(of(id, caller), redirect, by, work).await
     }
 
-    /// Takes the answer with which a browser came back, from the login that began the sign-in. Any other changes nothing.
-    /// Once somebody signed in, `then` is called, also where the browser is gone by then.
+    /// Handles the authorization response, which must come from the session that began the sign-in; any other
+    /// response changes nothing.
+    ///
+    /// After the sign-in, `then` is called, even if the browser is gone by then.
     ///
     /// # Errors
-    /// A sentence for the person.
+    /// The message is for the person.
     pub(crate) async fn end(
         &self,
         query: &str,
@@ -88,7 +90,7 @@ impl SignIns {
         self.visits.end(query, by, signed).await
     }
 
-    /// Ends those that were begun for a caller of a server.
+    /// Cancels the sign-ins that were begun for a caller of a server.
     pub(crate) fn give_up(&self, server: &str, caller: &str) {
         self.visits.give_up(&of(server, Some(caller)));
     }

@@ -1,4 +1,4 @@
-//! What was granted for one caller of a server, and for nobody else: an operator says for whom a person signs in.
+//! Credentials of single callers at a server. An operator names the caller for whom a person signs in.
 
 use super::At;
 use crate::{
@@ -12,13 +12,13 @@ use toolgate::visible_line;
 use toolgate_auth::client::{FileStore, Grant, Store, StoreError};
 use toolgate_policy::{Who, keys::Keys};
 
-/// What was granted, with the names under which it was kept.
+/// Deleted credentials, with their keys in the store.
 pub(crate) type Forgotten = Vec<(String, Grant)>;
 
-/// How long it may take to give back what is not kept any more.
+/// Timeout for revoking deleted credentials.
 const GIVING_BACK: Duration = Duration::from_secs(30);
 
-/// Under which name a grant is kept. Neither an id nor an address has a space.
+/// Returns the store key of a credential. Neither a server ID nor a URL contains a space.
 pub(super) fn key(id: &str, address: &Address, caller: Option<&str>) -> String {
     match caller {
         None => format!("{id} {}", address.url),
@@ -26,7 +26,7 @@ pub(super) fn key(id: &str, address: &Address, caller: Option<&str>) -> String {
     }
 }
 
-/// The server, its address and the caller in such a name.
+/// Splits a store key into server ID, URL and caller.
 pub(crate) fn parts(key: &str) -> (&str, &str, Option<&str>) {
     let mut words = key.splitn(3, ' ');
     let mut word = || words.next();
@@ -37,18 +37,18 @@ pub(crate) fn parts(key: &str) -> (&str, &str, Option<&str>) {
     )
 }
 
-/// The caller in such a name.
+/// Returns the caller of a store key.
 fn caller_of(key: &str) -> Option<&str> {
     parts(key).2
 }
 
-/// The servers of what was forgotten.
+/// Returns the servers of deleted credentials.
 pub(crate) fn servers(forgotten: &Forgotten) -> Vec<&str> {
     forgotten.iter().map(|(key, _)| parts(key).0).collect()
 }
 
-/// Takes a key back that was made and that nobody may have, as what was granted for its name before could not be
-/// forgotten. A sentence for the operator.
+/// Revokes a key that was just created and must not be used, because the credentials of its predecessor could not be
+/// deleted. Returns a message for the operator.
 pub(crate) async fn unmade(keys: &Keys, name: &str, who: &Who, why: &str) -> String {
     match keys.revoke(name, who).await {
         Ok(()) => format!("no key was made: {why}"),
@@ -59,10 +59,10 @@ pub(crate) async fn unmade(keys: &Keys, name: &str, who: &Who, why: &str) -> Str
     }
 }
 
-/// Whether a name is that of one caller only.
+/// Checks that a name belongs to one caller only.
 ///
 /// # Errors
-/// Several share it, and why that is.
+/// Several callers share the name; the message says why.
 pub(crate) fn apart(caller: &str) -> Result<(), &'static str> {
     match caller.contains(':') || matches!(caller, "operator@terminal" | "operator@console") {
         true => Ok(()),
@@ -72,10 +72,10 @@ pub(crate) fn apart(caller: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether there can be a caller of that name, to whom something may be granted.
+/// Checks that a caller of that name can exist and can own credentials.
 ///
 /// # Errors
-/// A sentence for the operator.
+/// The message is for the operator.
 fn may_be(config: &Config, caller: &str) -> Result<(), String> {
     if caller.contains('@') {
         apart(caller).map_err(|why| format!("not for {}: {why}", visible_line(caller)))?;
@@ -96,7 +96,7 @@ fn may_be(config: &Config, caller: &str) -> Result<(), String> {
     }
 }
 
-/// What is granted for a caller, as it is kept now.
+/// Returns the stored credential of a caller.
 pub(crate) async fn granted(
     grants: &Path,
     id: &str,
@@ -107,7 +107,7 @@ pub(crate) async fn granted(
     FileStore::new(grants).grant(&key).await
 }
 
-/// The callers for whom something is granted at a server.
+/// Returns the callers with credentials for a server.
 pub(crate) async fn who(
     grants: &Path,
     id: &str,
@@ -119,10 +119,10 @@ pub(crate) async fn who(
     Ok(callers.map(str::to_owned).collect())
 }
 
-/// Whether somebody can sign in for that caller: there can be one of that name, and there is room for one more.
+/// Checks that a caller can sign in: it can exist, and the server's quota has space for one more.
 ///
 /// # Errors
-/// A sentence for the operator.
+/// The message is for the operator.
 pub(crate) async fn room(config: &Config, at: At<'_>) -> Result<(), String> {
     let At {
         id,
@@ -146,8 +146,8 @@ pub(crate) async fn room(config: &Config, at: At<'_>) -> Result<(), String> {
     ))
 }
 
-/// Gives what was forgotten back to who granted it, where that can be reached. It is gone here in any case. Without servers
-/// that run, no keyring is asked.
+/// Revokes deleted credentials at their authorization servers, as far as these are reachable. Without a supervisor,
+/// the keyring is not read.
 pub(crate) async fn give_back(
     config: &Config,
     grants: &Path,
@@ -178,11 +178,11 @@ pub(crate) async fn give_back(
     let _ = timeout(GIVING_BACK, join_all(each)).await;
 }
 
-/// Forgets all that was granted for a key, at every server: whoever has that name next is somebody else. Gives what it
-/// was, with the names under which it was kept.
+/// Deletes the credentials of an API key at every server, because the next owner of its name may be another person.
+/// Returns them with their store keys.
 ///
 /// # Errors
-/// The store cannot be read or written; a sentence for the operator.
+/// The store cannot be read or written; the message is for the operator.
 pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<Forgotten, String> {
     let forgotten = forget(grants, &format!("key:{name}")).await;
     forgotten.map_err(|bad| {
@@ -194,7 +194,7 @@ pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<Forgotten, S
 }
 
 async fn forget(grants: &Path, caller: &str) -> Result<Forgotten, StoreError> {
-    // Where nothing was ever granted, nothing is made.
+    // If no credential was ever stored, do not create the store.
     if !grants.join("grants.sealed").exists() {
         return Ok(Forgotten::new());
     }
@@ -202,7 +202,8 @@ async fn forget(grants: &Path, caller: &str) -> Result<Forgotten, StoreError> {
     let keys = store.keys().await?;
     let mut forgotten = Forgotten::new();
     for key in keys.iter().filter(|key| caller_of(key) == Some(caller)) {
-        // Whoever renews it now would keep it again. Where that does not end, it is forgotten all the same.
+        // A concurrent refresh would store it again, so take the lock. If the lock is not available, delete it
+        // anyway.
         let _turn = store.turn(key).await.ok();
         let grant = store.grant(key).await.ok().flatten();
         store.keep(key, None).await?;

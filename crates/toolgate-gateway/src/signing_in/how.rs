@@ -1,9 +1,9 @@
-//! What a person does who reads that a sign-in is missing.
+//! Instructions for a person who reads that a sign-in is missing.
 
 use crate::startup::{flags, shell};
 
-/// Where the console of a gateway is, if there is one, and with which config and data it runs: a command without them would
-/// sign in elsewhere.
+/// Instructions for signing in: the console's URL, if there is one, and the options that name the gateway's config
+/// and data. A command without these options would sign in elsewhere.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct How {
     console: Option<String>,
@@ -11,7 +11,7 @@ pub(crate) struct How {
 }
 
 impl How {
-    /// Of a gateway that a host would start with these words.
+    /// Creates the instructions of a gateway from the arguments with which a host would start it.
     pub(crate) fn new(console: Option<String>, words: &[String]) -> How {
         How {
             console,
@@ -19,7 +19,7 @@ impl How {
         }
     }
 
-    /// Of a gateway that said its options itself.
+    /// Creates the instructions of a gateway that reported its options.
     pub(crate) fn with(flags: &str) -> How {
         How {
             console: None,
@@ -27,7 +27,7 @@ impl How {
         }
     }
 
-    /// To sign in at a server, for that caller or for all.
+    /// Formats the instructions for a server, for one caller or for all.
     pub(crate) fn words(&self, id: &str, caller: Option<&str>) -> String {
         let (mut run, mut page) = (format!("toolgate login {id}"), format!("#/servers/{id}"));
         if let Some(caller) = caller {
@@ -59,7 +59,7 @@ mod tests {
             how.words("far", Some("corp:a b")),
             "run: toolgate login far --caller 'corp:a b' --config /c/t.toml --data '/tmp/a b'"
         );
-        // What stands behind is of the server.
+        // Words after `--` belong to the server.
         let how = words(&["run", "--stdio", "--", "x", "--data", "y"]);
         assert_eq!(how.words("far", None), "run: toolgate login far");
     }

@@ -1,4 +1,4 @@
-//! Who we are to servers that want to know: what `toolgate login` was granted, kept in the data directory.
+//! OAuth sign-in to upstream servers. The credentials are stored in the data directory.
 
 mod as_client;
 mod by_caller;
@@ -27,26 +27,26 @@ use toolgate_auth::{
     client::{FileStore, LoginBuilder},
 };
 
-/// Where grants are kept.
+/// Returns the directory of the stored credentials.
 pub(crate) fn folder(data: &Path) -> PathBuf {
     data.join("grants")
 }
 
-/// A sign-in: at which server, for whom, and where what is granted is kept.
+/// Target of a sign-in: the server, the caller, and the directory of the credentials.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(crate) id: &'a str,
     pub(crate) address: &'a Address,
     pub(crate) grants: &'a Path,
-    /// For this one alone, where each caller has a grant of its own; else for all.
+    /// Caller that owns the credential, if each caller has one of its own; `None` for all callers.
     pub(crate) caller: Option<&'a str>,
 }
 
 impl<'a> At<'a> {
-    /// The one at a server of a config, for that caller or for all.
+    /// Finds the target of a sign-in at a server of the config, for one caller or for all.
     ///
     /// # Errors
-    /// A sentence why nobody can sign in there.
+    /// Nobody can sign in there; the message says why.
     pub(crate) fn find(
         config: &'a Config,
         grants: &'a Path,
@@ -85,21 +85,23 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Under which name the grant is kept. It belongs to the name and the address together: under another address the same
-    /// name is somebody else. One for a caller belongs to that as well.
+    /// Returns the store key of the credential. It contains the server's name and URL, because the name may later
+    /// refer to another server. A caller's credential has the caller in its key as well.
     pub(crate) fn key(&self) -> String {
         callers::key(self.id, self.address, self.caller)
     }
 
-    /// The way to what was granted. `secret` is the secret or the key of the client, where it has one.
+    /// Builds the OAuth client over the stored credential. `secret` is the client's secret or private key, if it has
+    /// one.
     ///
     /// # Errors
-    /// The address cannot be used for this, or the key is none.
+    /// The address cannot be used for OAuth, or the key is invalid.
     pub(crate) fn login(&self, secret: Option<Secret>) -> Result<LoginBuilder, String> {
         self.kept(FileStore::new(self.grants), secret)
     }
 
-    /// The same for who signs in: of callers, so many have a grant, and only while the key is the same.
+    /// Builds the OAuth client for a sign-in. For callers, it enforces the quota of credentials, and that the API key
+    /// is still the same.
     ///
     /// # Errors
     /// As for [`At::login`].

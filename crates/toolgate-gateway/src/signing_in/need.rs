@@ -1,4 +1,4 @@
-//! Whether a person has to sign in at a server, as the connection to it finds out.
+//! Tracker of whether a person has to sign in to a server, as its connection finds out.
 
 use http::{HeaderMap, StatusCode};
 use std::{
@@ -14,16 +14,16 @@ use toolgate_auth::client::{
     Again, AuthError, AuthErrorKind, Credentials, Leaving, Login, Refusal,
 };
 
-/// Whether a person has to sign in at a server, and in which words.
+/// Whether a person has to sign in to a server, and the message about it.
 pub(crate) struct Need {
     words: Mutex<Option<Arc<str>>>,
-    /// Whether a token was sent before: then a sign-in has ended, and was not missing from the start.
+    /// Whether a token was sent before. If so, a sign-in has ended; otherwise it was missing from the start.
     had: AtomicBool,
-    /// Raised with everything that the console shows.
+    /// Counter that is raised with each change that the console shows.
     shown: watch::Sender<u64>,
 }
 
-/// The cause of an error: somebody has to sign in first.
+/// Error source: a person has to sign in first.
 #[derive(Debug)]
 pub(crate) struct SignInIsWhy;
 
@@ -40,7 +40,7 @@ impl std::error::Error for SignInIsWhy {
 }
 
 impl Need {
-    /// None so far.
+    /// Creates a tracker without a need.
     pub(crate) fn new(shown: watch::Sender<u64>) -> Need {
         Need {
             words: Mutex::default(),
@@ -49,22 +49,22 @@ impl Need {
         }
     }
 
-    /// Why somebody has to sign in, where that is so, and how.
+    /// Returns the reason for the sign-in, with instructions; `None` if there is no need.
     pub(crate) fn words(&self) -> Option<Arc<str>> {
         self.lock().clone()
     }
 
-    /// Whether a token was sent, and nobody signed out since.
+    /// Returns whether a token was sent, and no sign-out followed.
     pub(crate) fn had(&self) -> bool {
         self.had.load(Relaxed)
     }
 
-    /// What was granted is taken back: what is missing from now on has not ended by itself.
+    /// Records a sign-out. A sign-in that is missing from now on has not expired.
     pub(crate) fn forget(&self) {
         self.had.store(false, Relaxed);
     }
 
-    /// The error of a server, or that a person has to sign in there, where that is why.
+    /// Returns the error of a server, or the need for a sign-in if that is the cause.
     pub(crate) fn why(&self, server: &str, error: Error) -> Error {
         match self.words().filter(|_| *error.kind() == Kind::Upstream) {
             Some(words) => {
@@ -89,7 +89,7 @@ impl Need {
     }
 }
 
-/// A login that tells when it needs a person.
+/// OAuth client that reports when it needs a person.
 pub(crate) struct Watched {
     pub(crate) login: Login,
     pub(crate) need: Arc<Need>,
@@ -128,7 +128,7 @@ impl Credentials for Watched {
     ) -> BoxFuture<'a, Result<Again, AuthError>> {
         Box::pin(async move {
             let again = self.login.refused(request, refusal).await;
-            // A token that may too little is good for all else.
+            // A token with too few scopes is still valid for other requests.
             if let Err(error) = &again
                 && refusal.status == StatusCode::UNAUTHORIZED
             {

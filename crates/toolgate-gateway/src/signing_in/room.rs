@@ -1,11 +1,12 @@
-//! Grants of the callers of one server: so many of them, and not one more, whichever process keeps them; and each for who
-//! had the name of the caller when the sign-in began.
+//! Quota of the credentials of one server's callers, enforced across processes. Each credential belongs to the owner
+//! that the caller's name had when the sign-in began.
 
 use super::SameKey;
 use futures_util::future::BoxFuture;
 use toolgate_auth::client::{FileStore, Grant, OauthClient, Store, StoreError, Turn};
 
-/// A store with a bound on the grants whose names begin alike, which keeps what was granted while a key is the same.
+/// Credential store with a maximum number of entries under one key prefix. It stores a credential only while the
+/// caller's API key is the same.
 pub(super) struct Room {
     pub(super) store: FileStore,
     pub(super) begin: String,
@@ -14,7 +15,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Keeps a grant of a new name, where there is room. One after the other: each counts those before it.
+    /// Stores a credential under a new key, if the quota has space. The lock makes each process count the entries of
+    /// the others.
     async fn keep_new(&self, key: &str, grant: Grant) -> Result<(), StoreError> {
         let (begin, most) = (&self.begin, self.most);
         if !key.starts_with(begin) {
@@ -44,8 +46,8 @@ impl Store for Room {
         grant: Option<Grant>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            // Who signs in keeps it in turn, and who revokes a key forgets what was granted for it in a turn, too: before
-            // this, or after it.
+            // A sign-in stores its credential under the lock. Revoking a key deletes its credentials under the lock
+            // too: before this, or after it.
             if grant.is_some() {
                 self.key.check()?;
             }
@@ -111,7 +113,7 @@ mod tests {
             over.to_string().contains("2 grants are kept there already"),
             "{over}"
         );
-        // One that has its place may come anew, others have theirs, and a place that is free is given.
+        // A caller with an entry may replace it, other prefixes are not counted, and a free place is given away.
         let first = format!("far {}", kept[0]);
         room().keep(&first, Some(grant.clone())).await.unwrap();
         room().keep("near too", Some(grant.clone())).await.unwrap();

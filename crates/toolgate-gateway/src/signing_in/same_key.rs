@@ -1,13 +1,13 @@
-//! A sign-in for the caller of a key is for that key: whoever has its name afterwards is somebody else.
+//! Key generation check: a sign-in for the caller of a key belongs to that key, not to a later key of the same name.
 
 use std::sync::Arc;
 use toolgate::visible_line;
 use toolgate_auth::client::StoreError;
 
-/// Tells who has a name now, if its key opens.
+/// Returns the current generation of a key name, if the key is valid.
 type Now = dyn Fn(&str) -> Result<Option<u64>, String> + Send + Sync;
 
-/// Who had the key of the caller when a sign-in was begun; nothing where its caller has none.
+/// Key generation at the start of a sign-in; nothing for a caller without a key.
 #[derive(Clone)]
 pub(crate) struct SameKey(Option<Begun>);
 
@@ -19,10 +19,10 @@ struct Begun {
 }
 
 impl SameKey {
-    /// Who has the key of a caller now.
+    /// Reads the current generation of the caller's key.
     ///
     /// # Errors
-    /// There is none that opens, or it cannot be read.
+    /// There is no valid key, or it cannot be read.
     pub(crate) fn of(
         caller: Option<&str>,
         now: impl Fn(&str) -> Result<Option<u64>, String> + Send + Sync + 'static,
@@ -30,7 +30,7 @@ impl SameKey {
         let Some(name) = caller.and_then(|caller| caller.strip_prefix("key:")) else {
             return Ok(SameKey(None));
         };
-        // Nothing could be kept for it.
+        // Nothing could be stored for it.
         let Some(holder) = now(name)? else {
             let name = visible_line(name);
             return Err(format!(
@@ -44,10 +44,10 @@ impl SameKey {
         })))
     }
 
-    /// Whether it is the same yet.
+    /// Checks that the key generation is unchanged.
     ///
     /// # Errors
-    /// It is not, or that cannot be read.
+    /// It has changed, or cannot be read.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let Some(Begun { name, holder, now }) = &self.0 else {
             return Ok(());

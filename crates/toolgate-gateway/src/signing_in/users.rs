@@ -1,4 +1,4 @@
-//! Users of issuers, who show at a page of the gateway who they are.
+//! Users of issuers, who prove their identity on a page of the gateway.
 
 use super::visits::{For, Visits};
 use crate::{config::Config, door, plan::Shared};
@@ -8,18 +8,18 @@ use toolgate_auth::{
     client::{Authenticate, Identification, OauthClient, Scopes},
 };
 
-/// What a person has to do about an answer that is not taken.
+/// Error for an authorization response that is not accepted.
 const OTHER: &str = "this is not the answer to a sign-in that was begun on this page; have the program call the tool again";
 
-/// At which issuers users can show who they are, and how.
+/// Issuers at which users can prove their identity, with the OAuth client for each.
 #[derive(Default)]
 pub(crate) struct Users(BTreeMap<String, Arc<Identification>>);
 
 impl Users {
-    /// Those that the config has.
+    /// Builds the clients for the issuers of the config.
     ///
     /// # Errors
-    /// A secret cannot be read, in words.
+    /// A secret cannot be read; the message says why.
     pub(crate) async fn of(config: &Config, shared: &Shared) -> Result<Users, String> {
         let mut users = Users::default();
         let Some(resource) = &config.auth.resource else {
@@ -41,31 +41,31 @@ impl Users {
         Ok(users)
     }
 
-    /// Their names.
+    /// Returns the names of the issuers.
     pub(crate) fn issuers(&self) -> Arc<[String]> {
         self.0.keys().cloned().collect()
     }
 
-    /// How a user of an issuer shows who he is.
+    /// Returns the client with which a user of an issuer proves their identity.
     pub(crate) fn at(&self, issuer: &str) -> Option<Arc<Identification>> {
         self.0.get(issuer).cloned()
     }
 }
 
-/// The users who are away to show who they are.
+/// Pending sign-ins by which users prove their identity.
 pub(crate) struct Showing(Visits<Secret>);
 
 impl Showing {
-    /// None yet.
+    /// Creates an empty set.
     pub(crate) fn new() -> Showing {
         Showing(Visits::new(OTHER))
     }
 
-    /// Sends the user of a caller to its issuer, and gives the page. Whoever begins anew for the same caller has given up
-    /// what he began before.
+    /// Sends the user behind a caller to its issuer, and returns the page. An earlier attempt for the same caller is
+    /// canceled.
     ///
     /// # Errors
-    /// A sentence for the person.
+    /// The message is for the person.
     pub(crate) async fn begin(
         &self,
         (issuer, caller): (&str, &str),
@@ -83,10 +83,10 @@ impl Showing {
         Ok(begun.page)
     }
 
-    /// The token with which he came back.
+    /// Returns the access token with which the user returned.
     ///
     /// # Errors
-    /// A sentence for the person.
+    /// The message is for the person.
     pub(crate) async fn end(&self, query: &str, key: &str) -> Result<Secret, String> {
         self.0.end(query, key, |_, token| token).await
     }

@@ -1,7 +1,7 @@
-//! Visits of a browser to an authorization server: where it is sent, and how it comes back.
+//! Browser flows: a browser is sent to an authorization server, and comes back with a response.
 //!
-//! The way back is a page of ours, which hands over the answer itself, with a key that only the page has that began. An
-//! answer is taken only with that key.
+//! The redirect URI is a page of ours. It submits the response itself, with a key that only the page has that began
+//! the flow. A response is accepted only with that key.
 
 use crate::door::same;
 use futures_util::future::BoxFuture;
@@ -20,37 +20,37 @@ use toolgate_auth::{
     client::{AuthError, AuthErrorKind, SignIn, Visit},
 };
 
-/// How long a person has.
+/// Time that a person has to sign in.
 const PERSON: Duration = Duration::from_secs(5 * 60);
-/// How long it may take to find the page where a person signs in, and to trade the answer.
+/// Timeout for discovering the authorization page, and for exchanging the response for a token.
 const STEP: Duration = Duration::from_secs(60);
-/// Visits that are open at once.
+/// Maximum number of pending flows.
 const MOST: usize = 32;
-/// How many of them no caller takes, so that there is room for operators.
+/// Number of pending flows that are reserved for operators; callers cannot use them.
 const KEPT: usize = 8;
-/// The longest answer, in bytes. A request that brings it is a short one.
+/// Maximum size of a response, in bytes. It fits into a short request.
 const LONGEST: usize = 12 << 10;
 
-/// Said where a key ended while somebody signed in for its caller.
+/// Error if the caller's key ended during a sign-in.
 const OVER: &str = "the key of the caller was revoked or has expired meanwhile";
 
-/// Said where the work on an answer ended by itself.
+/// Error if the exchange of a response was interrupted.
 const CUT: &str = "the sign-in was cut off; begin again";
 
-/// The visits that were begun, and are not over. Each brings a `T`.
+/// Pending browser flows. Each yields a `T`.
 pub(super) struct Visits<T> {
     all: Mutex<All<T>>,
-    /// What a person has to do about an answer that is not taken.
+    /// Error for an authorization response that is not accepted.
     other: &'static str,
 }
 
-/// Those that have their page, and what others are just being begun for.
+/// Flows that have their page, and the purposes of those that are being started.
 struct All<T> {
     open: Vec<Open<T>>,
     beginning: Vec<For>,
 }
 
-/// A place among the visits, until one is open.
+/// Reserved place of a flow that is being started.
 struct Place<'a, T> {
     all: &'a Mutex<All<T>>,
     what: For,
@@ -65,19 +65,19 @@ impl<T> Drop for Place<'_, T> {
     }
 }
 
-/// What a visit is for.
+/// Purpose of a flow.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct For {
-    /// Where somebody signs in, by its name in the config.
+    /// Server or issuer, by its name in the config.
     pub(super) at: String,
-    /// For which caller alone.
+    /// Caller that owns the result, if it is for one caller.
     pub(super) caller: Option<String>,
 }
 
-/// One of them.
+/// A pending flow.
 struct Open<T> {
     what: For,
-    /// The key of what began it.
+    /// Key of the page or session that began it.
     by: String,
     state: Secret,
     answer: oneshot::Sender<String>,
@@ -85,14 +85,14 @@ struct Open<T> {
     until: Instant,
 }
 
-/// Where a person goes to sign in.
+/// Authorization page of a started flow.
 pub(crate) struct Begun {
     pub(crate) page: Url,
-    /// Whose page it is, as the authorization server names itself.
+    /// Issuer of the page, as the authorization server names itself.
     pub(crate) issuer: String,
 }
 
-/// What waits for the answer; it ends with its owner.
+/// Task that waits for the response. Dropping it aborts the task.
 struct Work<T>(JoinHandle<Result<T, AuthError>>);
 
 impl<T> Drop for Work<T> {
@@ -102,7 +102,7 @@ impl<T> Drop for Work<T> {
 }
 
 impl<T: Send + 'static> Visits<T> {
-    /// None yet. Of an answer that is not taken, a person is told `other`.
+    /// Creates an empty set. `other` is the error for a response that is not accepted.
     pub(super) fn new(other: &'static str) -> Visits<T> {
         Visits {
             all: Mutex::new(All {
@@ -113,11 +113,12 @@ impl<T: Send + 'static> Visits<T> {
         }
     }
 
-    /// Begins one, and gives the page where the person signs in; the browser comes back to `redirect`. It ends with what
-    /// it was begun with: `until` then. `work` is what is done with the person.
+    /// Starts a flow, and returns the authorization page; the browser comes back to `redirect`.
+    ///
+    /// The flow is canceled when `until` resolves. `work` runs the flow with the person.
     ///
     /// # Errors
-    /// A sentence for the person.
+    /// The message is for the person.
     pub(super) async fn begin<F>(
         &self,
         what: For,
@@ -150,7 +151,7 @@ impl<T: Send + 'static> Visits<T> {
         let page = async {
             tokio::select! {
                 biased;
-                // Where it comes to nothing, the work says why.
+                // If there is no page, the work says why.
                 Ok(begun) = page => Ok(begun),
                 done = &mut work.0 => Err(match done {
                     Ok(Err(error)) => error.to_string(),
@@ -175,7 +176,7 @@ impl<T: Send + 'static> Visits<T> {
         Ok(begun)
     }
 
-    /// A place for one more. For one caller, one is begun at a time.
+    /// Reserves a place for one more flow. A caller can start one flow at a time.
     fn place(&self, what: &For) -> Result<Place<'_, T>, String> {
         let mut all = self.all();
         let most = MOST - what.caller.as_ref().map_or(0, |_| KEPT);
@@ -194,11 +195,12 @@ impl<T: Send + 'static> Visits<T> {
         })
     }
 
-    /// Takes the answer with which a browser came back, with the key of what began. Any other changes nothing. What it
-    /// brings is made into something at once, also where the browser is gone by then.
+    /// Handles the authorization response with the key of its flow; any other response changes nothing.
+    ///
+    /// `then` receives the result at once, even if the browser is gone by then.
     ///
     /// # Errors
-    /// A sentence for the person.
+    /// The message is for the person.
     pub(super) async fn end<R: Send + 'static>(
         &self,
         query: &str,
@@ -218,7 +220,7 @@ impl<T: Send + 'static> Visits<T> {
         ending.await.unwrap_or_else(|_| Err(CUT.to_owned()))
     }
 
-    /// Ends those that were begun for this.
+    /// Cancels the flows with that purpose.
     pub(super) fn give_up(&self, what: &For) {
         self.all().open.retain(|open| open.what != *what);
     }
@@ -231,7 +233,7 @@ impl<T: Send + 'static> Visits<T> {
         Some(open.swap_remove(at))
     }
 
-    /// Those whose time is not over.
+    /// Locks the flows and removes the expired ones.
     fn all(&self) -> MutexGuard<'_, All<T>> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -240,7 +242,7 @@ impl<T: Send + 'static> Visits<T> {
     }
 }
 
-/// Hands the answer over, and waits for what it is traded for.
+/// Hands over the response, and waits for the result.
 async fn ended<T>(open: Open<T>, query: String) -> Result<(For, T), String> {
     let Open {
         what,
@@ -258,7 +260,7 @@ async fn ended<T>(open: Open<T>, query: String) -> Result<(For, T), String> {
     }
 }
 
-/// The one value of a name in a query.
+/// Returns the value of a query parameter that occurs once.
 fn value(query: &str, name: &str) -> Option<String> {
     let mut pairs = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
     let value = pairs.next()?.1.into_owned();
@@ -267,7 +269,7 @@ fn value(query: &str, name: &str) -> Option<String> {
 
 type Ends = (oneshot::Sender<Begun>, oneshot::Receiver<String>);
 
-/// The person at the browser, for one sign-in.
+/// The person at the browser, for one flow.
 pub(super) struct Person {
     redirect: String,
     ends: Mutex<Option<Ends>>,
@@ -348,7 +350,7 @@ mod tests {
         assert!((&mut first).now_or_never().is_none());
         let second = begin("key:ann").now_or_never();
         assert!(second.unwrap().err().unwrap().contains("just being begun"));
-        // Sign-ins of operators, who may be several, are told apart by nothing.
+        // Flows of operators are not distinguished, because there may be several operators.
         let mut others: Vec<_> = (1..MOST).map(|_| Box::pin(begin(""))).collect();
         for other in &mut others {
             assert!(other.now_or_never().is_none());

@@ -1,4 +1,4 @@
-//! Every example of `docs/rules.md` is read as a config, and says of each call what the page says.
+//! Tests every example of `docs/rules.md`: it is read as a config, and decides each call as the page says.
 
 use super::access;
 use crate::config::Config;
@@ -8,7 +8,7 @@ use toolgate_policy::Access;
 
 const PAGE: &str = include_str!("../../../../docs/rules.md");
 
-/// The blocks of the page, with their language.
+/// Returns the code blocks of the page, with their language.
 fn blocks() -> Vec<(&'static str, &'static str)> {
     let mut parts = PAGE.split("```");
     parts.next();

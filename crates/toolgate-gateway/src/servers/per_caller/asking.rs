@@ -1,23 +1,23 @@
-//! The question for a sign-in: a call that lacks that of its caller leads the caller's own user to a page.
+//! Input request for a sign-in: a call without its caller's sign-in leads the caller's user to a page.
 
 use super::PerCaller;
 use crate::{servers::Supervised, signing_in::Lacking};
 use toolgate::{Ask, AskKind, Call, Caller, Error, Kind, Outcome, Questions, Refusal};
 
-/// The key of our own question.
+/// Key of the gateway's own input request.
 const ASKED: &str = "toolgate.sign-in";
 
-/// Who might be asked to sign in.
+/// Caller that may be asked to sign in.
 pub(super) struct Asker {
     caller: Caller,
-    /// Whether its client can open a page for its user.
+    /// Whether its client can open a URL for its user (URL mode elicitation).
     opens_pages: bool,
-    /// What the user did with the page of the round before.
+    /// Response of the user to the input request of the previous round.
     answer: Option<String>,
 }
 
 impl Asker {
-    /// Takes our own answer out of a call: it is none of the server's business.
+    /// Removes the response to our own input request from a call, because the server must not see it.
     pub(super) fn of(call: &mut Call) -> Asker {
         let answer = call
             .round
@@ -34,8 +34,8 @@ impl Asker {
 }
 
 impl PerCaller {
-    /// Leads the user of the caller to a page where he signs in, where the caller's client can show it and he can show
-    /// that the caller is his; else the error stays what it is.
+    /// Asks the caller's user to open the sign-in page. Requires a client that supports this, and a user who can
+    /// prove their identity; otherwise the error is returned unchanged.
     pub(super) async fn asks(
         &self,
         server: &Supervised,

@@ -1,4 +1,4 @@
-//! What a server offers, taken to be the same for all its callers.
+//! Lists of a server, assumed to be the same for all its callers.
 
 use super::{PerCaller, down, lock};
 use crate::servers::{Supervised, supervised::failed_lists};
@@ -6,18 +6,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate::{Catalog, Changed, DefinitionNote, Error, ItemKind, List, Service};
 
-/// How long a list holds for everybody.
+/// Time for which a list is valid for all callers.
 const FACE: Duration = Duration::from_secs(60);
 
 impl PerCaller {
-    /// How many tools are known.
+    /// Returns the number of known tools.
     pub(in crate::servers) fn tools(&self) -> usize {
         let face = lock(&self.face);
         let tools = face[ItemKind::Tool as usize].as_ref();
         tools.map_or(0, |(catalog, _)| catalog.items().len())
     }
 
-    /// The lists that could not be read the last time.
+    /// Returns the lists that could not be read the last time.
     pub(in crate::servers) fn failed_lists(&self) -> Vec<DefinitionNote> {
         lock(&self.failed_lists).clone()
     }
@@ -37,7 +37,7 @@ impl PerCaller {
         {
             return Ok(catalog.clone());
         }
-        // All of it: what one asks for alone must not be what all are told.
+        // List everything: an answer for a single item must not become the list of all callers.
         let listed = self.listed(server, List { only: None, ..ask }).await;
         let known = known.map(|(catalog, _)| catalog);
         match (listed, known) {
@@ -56,7 +56,7 @@ impl PerCaller {
         }
     }
 
-    /// What a caller is told of it.
+    /// Lists the server on the caller's own connection.
     async fn listed(&self, server: &Supervised, ask: List) -> Result<Catalog, Error> {
         let (seat, token) = self.seat(server, &ask.caller).await?;
         match seat.get() {

@@ -1,4 +1,4 @@
-//! The places of callers: who has a connection, and who gives way.
+//! Pool of the connections of callers, with eviction of idle ones.
 
 use super::{
     PerCaller, down, lock,
@@ -22,22 +22,22 @@ use tokio::{
 };
 use toolgate::{Caller, Error, Kind, client::Remote};
 
-/// How long a connection is kept that nobody uses.
+/// Time after which an idle connection is removed.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
-/// The place of one caller.
+/// Connection slot of one caller.
 pub(super) struct Place {
     pub(super) whose: Whose,
     pub(super) token: Token,
-    /// When its grant was last compared with the one that is kept.
+    /// Time of the last comparison of its credential with the stored one.
     pub(super) looked: Instant,
-    /// Held by whoever uses it.
+    /// Connection; each user of it holds a clone.
     pub(super) seat: Arc<OnceCell<Remote>>,
     pub(super) used: Instant,
 }
 
 impl PerCaller {
-    /// The connection of a caller, which is made where there is none.
+    /// Returns the connection of a caller, and makes it if there is none.
     pub(super) async fn seat(
         &self,
         server: &Supervised,
@@ -77,7 +77,7 @@ impl PerCaller {
         }
     }
 
-    /// The place of a caller: its own, a free one, or the one that was not in use for longest.
+    /// Returns the slot of a caller: its own, a free one, or that of the connection that was idle for longest.
     fn place(
         &self,
         server: &Supervised,
@@ -117,7 +117,7 @@ impl PerCaller {
         Ok(found)
     }
 
-    /// Ends the connection of a caller, with what runs over it: what was granted is taken back.
+    /// Closes the connection of a caller, with its running requests, because its credential was revoked.
     pub(in crate::servers) fn end(&self, caller: &str) {
         let own = |place: &Place| matches!(&place.whose, Whose::Named(name) if **name == *caller);
         let gone: Vec<Place> = lock(&self.open)
@@ -127,20 +127,20 @@ impl PerCaller {
         seats.for_each(Remote::close);
     }
 
-    /// Has all callers connected again; what runs over the connections of now ends by itself.
+    /// Makes all callers connect again. Running requests complete on the old connections.
     pub(in crate::servers) fn reconnect(&self) {
         lock(&self.open)
             .iter_mut()
             .for_each(|place| place.seat = Arc::default());
     }
 
-    /// Has a caller connected anew, with what is granted for it now.
+    /// Makes a caller connect again, with its current credential.
     pub(in crate::servers) fn forget(&self, caller: &str) {
         lock(&self.open)
             .retain(|place| !matches!(&place.whose, Whose::Named(name) if **name == *caller));
     }
 
-    /// Ends the connections that nobody uses, and those of callers whose token has ended.
+    /// Removes idle connections, and those of callers whose token has expired.
     pub(super) fn sweep(&self) {
         lock(&self.open).retain(|place| {
             let ended = match &place.whose {
@@ -153,12 +153,12 @@ impl PerCaller {
 }
 
 impl Place {
-    /// Whether nobody uses it.
+    /// Returns whether no request uses the connection.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.seat) == 1
     }
 
-    /// Whether its connection is over.
+    /// Returns whether the connection is closed.
     fn is_gone(&self) -> bool {
         let remote = self.seat.get();
         remote.is_some_and(|remote| remote.closed().now_or_never().is_some())

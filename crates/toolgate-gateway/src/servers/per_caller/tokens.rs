@@ -1,4 +1,4 @@
-//! Whose token is used: one that was exchanged for that of the caller, or one that a person granted for it.
+//! Tokens of callers for a server: exchanged for the caller's own token, or granted for it by a person.
 
 use super::{PerCaller, down, lock, places::Place};
 use crate::{
@@ -19,10 +19,10 @@ use toolgate_auth::{
     client::{Authenticate, Login, OauthClient, OnBehalf, Scopes, TokenExchange},
 };
 
-/// How long it is taken for true that a grant is what it was: another process may have taken it back.
+/// Time for which a credential counts as unchanged. Another process may have revoked it.
 const TRUE: Duration = Duration::from_secs(1);
 
-/// How a connection is made.
+/// Parameters of a new connection.
 #[derive(Clone)]
 pub(super) struct Way {
     pub(super) url: Url,
@@ -30,23 +30,23 @@ pub(super) struct Way {
     pub(super) tokens: Tokens,
 }
 
-/// Where the tokens of callers come from.
+/// Source of the callers' tokens.
 #[derive(Clone)]
 pub(super) enum Tokens {
     Exchange(TokenExchange),
-    /// A person granted them, and they are kept there; the secret of our client.
+    /// Credentials that a person granted: the server's address, the store, and the secret of our client.
     Granted(Address, PathBuf, Option<Secret>),
 }
 
-/// Whose place it is.
+/// Identity that owns a connection.
 #[derive(Eq, PartialEq)]
 pub(super) enum Whose {
     Bearer(Bearer),
-    /// What an operator granted is for a name.
+    /// Name of a caller, for which a person granted credentials.
     Named(Arc<str>),
 }
 
-/// The way to the tokens of one caller.
+/// Token source of one caller.
 #[derive(Clone)]
 pub(super) enum Token {
     OnBehalf(OnBehalf),
@@ -92,7 +92,7 @@ async fn trade(
 }
 
 impl PerCaller {
-    /// What was granted for a caller and is not taken any more.
+    /// Returns the stored access token of a caller that the server no longer accepts.
     pub(super) async fn before(&self, caller: &str) -> Option<Secret> {
         let token = {
             let open = lock(&self.open);
@@ -111,7 +111,7 @@ impl PerCaller {
             .map(|grant| grant.access)
     }
 
-    /// Whose name a caller uses it in; nobody's, where it has none of its own.
+    /// Returns the identity under which a caller uses the server. Fails for a caller that has none of its own.
     pub(super) async fn whose(
         &self,
         server: &Supervised,
@@ -156,7 +156,7 @@ impl PerCaller {
             return Err(Error::new(Kind::Upstream, text).because(SignInIsWhy));
         };
         if let Some((Token::Granted(login, _), _)) = known {
-            // Somebody may have signed in with another account meanwhile.
+            // A person may have signed in with another account meanwhile.
             let now = login.granted().await.ok().flatten();
             if !now.is_some_and(|now| now.access.is(kept.access.reveal())) {
                 self.forget(caller.name());
@@ -190,7 +190,7 @@ impl PerCaller {
                     caller: Some(name),
                 };
                 let login = at.login(secret.clone()).map_err(|why| down(server, &why))?;
-                // Nobody signs in here: a person does, and says for whom.
+                // The gateway does not start a sign-in here. A person does, and names the caller.
                 let login = login.how(&spec.how.words(&spec.id, Some(name)));
                 Ok(Token::Granted(login.build(), server.own_need()))
             }
@@ -200,7 +200,7 @@ impl PerCaller {
 }
 
 impl Token {
-    /// The error, or that somebody has to sign in for this caller, where that is why.
+    /// Returns the error, or the need for a sign-in of this caller if that is the cause.
     pub(super) fn why(&self, server: &Supervised, error: Error) -> Error {
         match self {
             Token::Granted(_, need) => need.why(&server.spec.id, error),

@@ -1,4 +1,4 @@
-//! A task that another process began waits for the token of its caller.
+//! Recovered tasks that wait for the token of their caller.
 
 use super::{
     PerCaller, lock,
@@ -9,12 +9,12 @@ use std::time::Duration;
 use tokio::time::sleep;
 use toolgate::{Call, Event, Progress};
 
-/// How often it is looked whether a caller has shown a token.
+/// Interval at which the caller's token is looked up.
 const SHOWN: Duration = Duration::from_millis(500);
 
 impl PerCaller {
-    /// A task that another process began needs the token of its caller, and only the caller shows it: it waits, for as long
-    /// as calls may take.
+    /// Waits until the caller has sent a token, if the call is a recovered task of another process. Only the caller
+    /// has the token. The wait ends at the latest with the timeout of the call.
     pub(super) async fn token_is_shown(&self, server: &Supervised, call: &Call) {
         let is_exchanged = |way: &Way| matches!(way.tokens, Tokens::Exchange(_));
         let is_exchanged = lock(&self.way).as_ref().is_some_and(is_exchanged);
