@@ -30,7 +30,7 @@ pub(crate) struct Door {
     pub(crate) token: Option<Secret>,
     /// Verifier of access tokens from authorization servers.
     pub(crate) resource: Option<Arc<ResourceServer>>,
-    /// Whether anonymous access is denied.
+    /// True if anonymous access is denied.
     pub(crate) closed: bool,
     /// Rejected credentials per client address and minute that are audited one by one. Further ones get status 429.
     pub(crate) failures: u32,

@@ -27,7 +27,7 @@ pub(crate) struct PinnedLists {
 struct Row {
     /// Names of the items on the server, in its order.
     names: Vec<String>,
-    /// Whether the server has instructions.
+    /// True if the server has instructions.
     has_instructions: bool,
 }
 

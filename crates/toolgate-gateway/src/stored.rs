@@ -201,7 +201,7 @@ struct Shelf {
     items: Vec<Placed>,
     /// Names of definitions that are too long to be stored.
     long: Vec<(ItemKind, String)>,
-    /// Whether everything stored belongs to another command or address.
+    /// True if everything stored belongs to another command or address.
     other: bool,
 }
 

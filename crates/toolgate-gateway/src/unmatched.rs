@@ -13,7 +13,7 @@ use toolgate_policy::Pattern;
 pub(crate) struct Offered {
     /// Full names by server ID. An absent server is unknown.
     pub(crate) by_server: BTreeMap<String, Vec<String>>,
-    /// Whether the servers were just asked; otherwise the names come from the state of a gateway.
+    /// True if the servers were just asked; otherwise the names come from the state of a gateway.
     pub(crate) asked: bool,
 }
 

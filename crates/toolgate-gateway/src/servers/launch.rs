@@ -53,7 +53,7 @@ pub(super) trait Launch: Send + Sync + 'static {
 pub(super) struct NotStarted {
     /// Error message.
     pub(super) why: String,
-    /// Whether a retry may help.
+    /// True if a retry may help.
     pub(super) again: bool,
 }
 

@@ -50,7 +50,7 @@ pub(super) struct PerCaller {
     /// Parameters of new connections; `None` before the server began and after it ended.
     way: Mutex<Option<Way>>,
     open: Mutex<Vec<Place>>,
-    /// Whether any connection was ever made.
+    /// True if any connection was ever made.
     reached: AtomicBool,
     own: OwnSignIns,
     face: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,

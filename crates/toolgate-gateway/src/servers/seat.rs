@@ -25,9 +25,9 @@ pub(super) struct Seat {
     ended: Option<Instant>,
     /// Number of failed starts so far.
     failed_starts: u64,
-    /// Whether the last start failed.
+    /// True if the last start failed.
     fails: bool,
-    /// Whether a call asks for a start before it is due.
+    /// True if a call asks for a start before it is due.
     wanted: bool,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct ServerSpec {
     pub(crate) how: How,
     /// Sign-in pages for the users of its callers, if they are reachable.
     pub(crate) pages: Option<Pages>,
-    /// Whether the operator trusts its tool annotations.
+    /// True if the operator trusts its tool annotations.
     pub(crate) trusted: bool,
     /// Protocol revision to use with it.
     pub(crate) revision: RevisionChoice,

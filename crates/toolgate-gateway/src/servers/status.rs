@@ -27,7 +27,7 @@ pub(crate) enum State {
 pub(crate) struct OwnSignIn {
     /// Name of the caller.
     pub(crate) caller: String,
-    /// Whether it has a sign-in; otherwise it was recently asked for one.
+    /// True if it has a sign-in; otherwise it was recently asked for one.
     pub(crate) granted: bool,
 }
 
@@ -38,14 +38,14 @@ pub(crate) struct ServerStatus {
     pub(crate) id: String,
     /// Current state.
     pub(crate) state: State,
-    /// Whether a person can sign in to it here.
+    /// True if a person can sign in to it here.
     pub(crate) signs_in: bool,
-    /// Whether a token was sent that a person, or the gateway itself, obtained.
+    /// True if a token was sent that a person, or the gateway itself, obtained.
     pub(crate) signed_in: bool,
     /// Callers that have or need a sign-in of their own, up to a maximum; `None` if callers do not sign in one by
     /// one.
     pub(crate) own_sign_ins: Option<Vec<OwnSignIn>>,
-    /// Whether any caller has reached it, if callers have connections of their own; otherwise true.
+    /// True if any caller has reached it, if callers have connections of their own; otherwise true.
     pub(crate) reached: bool,
     /// Number of restarts.
     pub(crate) restarts: u32,

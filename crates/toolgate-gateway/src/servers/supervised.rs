@@ -29,7 +29,7 @@ pub(crate) struct Supervised {
     changes: watch::Sender<Stale>,
     /// Counter that is raised with each change that the console shows.
     shown: watch::Sender<u64>,
-    /// Whether a person has to sign in.
+    /// Tracker of the need for a person to sign in.
     pub(super) need: Arc<Need>,
     /// Wakes the lifecycle loop for an immediate retry.
     wake: Notify,
@@ -39,7 +39,7 @@ pub(crate) struct Supervised {
     pub(super) lists: Lists,
     /// Connections of callers, if each has one of its own.
     pub(super) callers: Option<PerCaller>,
-    /// Whether it sends input requests as results, which a session cannot carry.
+    /// True if it sends input requests as results, which a session cannot carry.
     pub(super) asks_by_result: watch::Sender<bool>,
 }
 

@@ -46,7 +46,7 @@ impl<'a> At<'a> {
     /// Finds the target of a sign-in at a server of the config, for one caller or for all.
     ///
     /// # Errors
-    /// Nobody can sign in there; the message says why.
+    /// The server has no sign-in of this type; the message says why.
     pub(crate) fn find(
         config: &'a Config,
         grants: &'a Path,

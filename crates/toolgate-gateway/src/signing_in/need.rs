@@ -14,10 +14,10 @@ use toolgate_auth::client::{
     Again, AuthError, AuthErrorKind, Credentials, Leaving, Login, Refusal,
 };
 
-/// Whether a person has to sign in to a server, and the message about it.
+/// Need for a person to sign in to a server, with the message about it.
 pub(crate) struct Need {
     words: Mutex<Option<Arc<str>>>,
-    /// Whether a token was sent before. If so, a sign-in has ended; otherwise it was missing from the start.
+    /// True if a token was sent before. If so, a sign-in has ended; otherwise it was missing from the start.
     had: AtomicBool,
     /// Counter that is raised with each change that the console shows.
     shown: watch::Sender<u64>,

@@ -10,7 +10,7 @@ const ASKED: &str = "toolgate.sign-in";
 /// Caller that may be asked to sign in.
 pub(super) struct Asker {
     caller: Caller,
-    /// Whether its client can open a URL for its user (URL mode elicitation).
+    /// True if its client can open a URL for its user (URL mode elicitation).
     opens_pages: bool,
     /// Response of the user to the input request of the previous round.
     answer: Option<String>,
