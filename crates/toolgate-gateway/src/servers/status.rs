@@ -45,7 +45,7 @@ pub(crate) struct ServerStatus {
     /// Callers that have or need a sign-in of their own, up to a maximum; `None` if callers do not sign in one by
     /// one.
     pub(crate) own_sign_ins: Option<Vec<OwnSignIn>>,
-    /// True if any caller has reached it, if callers have connections of their own; otherwise true.
+    /// True if any caller has reached it. Always true if callers share one connection.
     pub(crate) reached: bool,
     /// Number of restarts.
     pub(crate) restarts: u32,
