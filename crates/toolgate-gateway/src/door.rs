@@ -68,7 +68,7 @@ pub(crate) enum How {
     Wrong,
     /// Malformed credentials.
     Malformed,
-    /// Credentials that were not checked, because too many requests fail.
+    /// Credentials that were not checked this time (status 429).
     Unasked,
 }
 

@@ -34,7 +34,7 @@ const WORDS: u64 = 32 * MIB;
 pub(crate) struct Part {
     /// User of the memory.
     pub(crate) what: &'static str,
-    /// Formula of the limits.
+    /// Formula by which it follows from the limits.
     pub(crate) from: &'static str,
     /// Memory in bytes.
     pub(crate) bytes: u64,

@@ -86,8 +86,8 @@ impl Routes {
         response
     }
 
-    /// Answers cross-origin requests. Pages of other origins may use the endpoint and its metadata, never the
-    /// console.
+    /// Answers a request, with CORS headers for pages of other origins. These may use the endpoint and its metadata,
+    /// never the console.
     async fn shared(
         &self,
         door: &Door,

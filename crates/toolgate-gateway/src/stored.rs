@@ -230,8 +230,8 @@ fn shelves(config: &Config, pins: &Pins, which: Which) -> Vec<Arc<Shelf>> {
             long: Vec::new(),
             other: !ours && of().next().is_some(),
         };
-        // Pins of another command or address say nothing about the server now. Past calls had some definition, so
-        // these count.
+        // Pins of another command or address say nothing about the current server. Past calls used some
+        // definition, so these pins count for them.
         let counts = |one: &&KeptPin| one.ours || (!ours && which == Which::Accepted);
         for one in of().filter(counts) {
             let origin = Origin {

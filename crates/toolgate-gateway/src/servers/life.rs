@@ -48,7 +48,7 @@ pub(super) enum End {
     AsksByResult,
 }
 
-/// Attempt to open a server. Each attempt uses another protocol era.
+/// Consecutive attempt to open a server. The second one uses another protocol era, or no probe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum OpeningAttempt {
     First,
@@ -81,7 +81,7 @@ pub(super) async fn supervise(
                 (attempt, again) = (OpeningAttempt::First, false);
                 continue;
             }
-            // The other era did not work either, so the first request was not the cause.
+            // The second attempt failed too, so the first request was not the cause.
             End::Gone(error, None) => {
                 attempt = OpeningAttempt::First;
                 (State::Backoff, DownReason::of_server(error), Duration::ZERO)

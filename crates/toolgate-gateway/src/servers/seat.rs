@@ -8,8 +8,10 @@ use tokio::{
 };
 use toolgate::client::Remote;
 
-/// Maximum delay of a restart for which callers wait, and minimum time between two starts that calls trigger. It
-/// keeps a model that repeats a call from starting a broken program without end.
+/// Maximum delay of a restart for which lists wait, and minimum time from the end of one attempt to the next one that
+/// a call triggers.
+///
+/// It keeps a model that repeats a call from starting a broken program endlessly.
 const SOON: Duration = Duration::from_secs(2);
 
 /// State of one server's process or connection.
