@@ -114,7 +114,7 @@ impl Door {
                 Scheme::Bearer if ours => Ok(Entered::as_one(over_http(true))),
                 Scheme::Bearer if shown.starts_with(KEY_PREFIX) => self.by_key(shown, keys),
                 Scheme::Dpop if ours || shown.starts_with(KEY_PREFIX) => {
-                    let why = "a key came with DPoP".to_owned();
+                    let why = "a key was sent with DPoP".to_owned();
                     Err(self.wrong(why, "keys are sent as Authorization: Bearer KEY"))
                 }
                 _ => self.by_token((method, path), headers, shown, over).await,
@@ -125,7 +125,7 @@ impl Door {
             Shown::Nothing if !self.closed && self.resource.is_none() => {
                 Ok(Entered::as_one(over_http(false)))
             }
-            Shown::Nothing => Err(self.silent("no credentials were shown")),
+            Shown::Nothing => Err(self.silent("no credentials were sent")),
             _ => Err(StaysOut {
                 told: self.other_scheme(),
                 ..self.silent("the credentials are not one bearer token")
@@ -145,10 +145,10 @@ impl Door {
                 "the bearer token is wrong".to_owned(),
                 match self.token {
                     Some(_) => {
-                        "this bearer token is not known here; send a key that `toolgate keys create` made, or the token of the config"
+                        "unknown bearer token; send a key from `toolgate keys create`, or the token of the config"
                     }
                     None => {
-                        "this bearer token is not known here; send a key that `toolgate keys create` made"
+                        "unknown bearer token; send a key from `toolgate keys create`"
                     }
                 },
             ));
@@ -172,12 +172,12 @@ impl Door {
             }),
             Err(KeyRefused::Unknown) => Err(self.wrong(
                 "there is no such key".to_owned(),
-                "this key is not known here, or was replaced by another long ago; ask the operator for one, who makes it with `toolgate keys create NAME`",
+                "this key is unknown, or was rotated long ago; ask the operator for a key from `toolgate keys create NAME`",
             )),
             Err(KeyRefused::Over(name, over)) => Err(self.wrong(
                 format!("the key {name} is {}", over.as_str()),
                 match over {
-                    Over::Replaced => "this key was replaced by another; ask the operator for that one",
+                    Over::Replaced => "this key was rotated; ask the operator for the new one",
                     _ => "this key was revoked or has expired; ask the operator for a new one",
                 },
             )),
@@ -205,7 +205,7 @@ impl Door {
         StaysOut {
             how: How::Silent,
             why: why.to_owned(),
-            told: "credentials are needed here: send Authorization: Bearer KEY with a key that the operator made with `toolgate keys create NAME`",
+            told: "credentials required: send Authorization: Bearer KEY with a key that the operator created with `toolgate keys create NAME`",
             refused: self.refused(|resource| resource.asks_for()),
         }
     }
@@ -214,10 +214,10 @@ impl Door {
     fn other_scheme(&self) -> &'static str {
         match self.closed || self.resource.is_some() {
             true => {
-                "this Authorization does not begin with a scheme that is taken here; send Authorization: Bearer KEY with a key that the operator made with `toolgate keys create NAME`"
+                "unsupported scheme in the Authorization header; send Authorization: Bearer KEY with a key that the operator created with `toolgate keys create NAME`"
             }
             false => {
-                "this Authorization does not begin with a scheme that is taken here; send Authorization: Bearer KEY, or no Authorization, which is not needed here"
+                "unsupported scheme in the Authorization header; send Authorization: Bearer KEY, or no Authorization header, because none is required"
             }
         }
     }
@@ -226,7 +226,7 @@ impl Door {
         StaysOut {
             how: How::Malformed,
             why: why.to_owned(),
-            told: "the header Authorization cannot be read here; send it once, as Bearer and one key",
+            told: "malformed Authorization header; send it once, as Bearer and one key",
             refused: self.refused(|resource| resource.cannot_read(why)),
         }
     }

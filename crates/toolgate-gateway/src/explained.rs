@@ -113,10 +113,10 @@ pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> 
             true => Vec::new(),
             false => stack::scopes(config).needs(item, Some(call.name())),
         };
-        let mut why = "nobody comes in without a key or a token".to_owned();
+        let mut why = "anonymous access is denied; a key or a token is required".to_owned();
         if !needs.is_empty() {
             why.push_str(&format!(
-                "; a token has to have the scopes {}",
+                "; a token needs the scopes {}",
                 needs.join(" ")
             ));
         }
@@ -139,7 +139,7 @@ pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> 
     let why = match needs.is_empty() {
         true => "its token needs no scope for this".to_owned(),
         false => format!(
-            "its token has to have the scopes {}; else it is refused, and the tool is not listed",
+            "its token needs the scopes {}; otherwise the call is refused, and the tool is not listed",
             needs.join(" ")
         ),
     };
@@ -176,7 +176,7 @@ pub(crate) fn text(way: &Value, from: &str) -> String {
     let needs: Vec<&str> = needs.filter_map(Value::as_str).collect();
     let needs = match needs.is_empty() {
         true => String::new(),
-        false => format!(", where the token has: {}", visible_line(&needs.join(" "))),
+        false => format!(", if the token has: {}", visible_line(&needs.join(" "))),
     };
     text.push_str(&format!(
         "so: {verdict}{needs} ({from}; nothing was called)\n"

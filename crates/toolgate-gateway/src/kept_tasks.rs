@@ -43,7 +43,7 @@ impl KeptTasks {
         };
         let store = State::open(&dir, limits);
         let store =
-            store.map_err(|e| format!("cannot open the tasks that are kept: {}", e.detail()))?;
+            store.map_err(|e| format!("cannot open the task store: {}", e.detail()))?;
         let process = toolgate::ids::secret();
         let lock = lock(&dir, &process);
         let lock = lock.map_err(|e| format!("cannot lock {}: {e}", dir.display()))?;

@@ -43,7 +43,7 @@ pub(crate) async fn read(
     match timeout(within, ask(name, guardian)).await {
         Ok(found) => found.map_err(wrong),
         Err(_) => Err(wrong(format!(
-            "{} did not answer within {within:?}; is the keyring locked?",
+            "{} did not respond within {within:?}; is the keyring locked?",
             command(name)[0]
         ))),
     }
@@ -89,7 +89,7 @@ async fn ask(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     let (out, said) = (child.stdout.take(), child.stderr.take());
     let (value, said) = tokio::join!(bytes(out, LONGEST as u64 + 1), bytes(said, WORDS));
     let exit = child.exited().await;
-    let text = String::from_utf8(value).map_err(|_| "it is no text".to_owned())?;
+    let text = String::from_utf8(value).map_err(|_| "it is not UTF-8 text".to_owned())?;
     let text = text.trim_end_matches(['\r', '\n']);
     match exit {
         _ if text.len() > LONGEST => Err(format!("it is longer than {LONGEST} bytes")),
@@ -106,8 +106,8 @@ fn not_there(tool: &str, said: &str) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty())
     {
-        Some(line) => format!("{tool} says: {}", Secrets::without(line)),
-        None => format!("there is no such entry of {SERVICE}"),
+        Some(line) => format!("{tool} reports: {}", Secrets::without(line)),
+        None => format!("there is no such entry for {SERVICE}"),
     }
 }
 

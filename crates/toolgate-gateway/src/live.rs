@@ -127,7 +127,7 @@ impl Ear {
         };
         #[allow(
             clippy::disallowed_methods,
-            reason = "plans come and go while nobody asks; ended with `Ear`"
+            reason = "snapshots change between requests; aborted with `SubscriptionTask`"
         )]
         Ear(tokio::spawn(hear))
     }

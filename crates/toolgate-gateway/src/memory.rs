@@ -78,18 +78,18 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             ),
         ),
         part(
-            "streams that a client may come back to",
+            "resumable streams",
             "resume_bytes",
             limits.resume_bytes as u64,
         ),
         part("servers", "servers x 8 MiB", times(servers, SERVER)),
         part(
             "connections of callers to servers",
-            "servers that callers use in their own name x callers_per_server x 128 KiB",
+            "servers with a connection per caller x callers_per_server x 128 KiB",
             times(exchanges, times(limits.callers_per_server, OWN)),
         ),
         part(
-            "links",
+            "resource links",
             "link_callers x links_per_caller x 160 bytes",
             times(limits.link_callers, times(limits.links_per_caller, LINK)),
         ),
@@ -99,17 +99,17 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             (limits.task_bytes as u64).saturating_mul(2),
         ),
         part(
-            "the record",
+            "the audit log",
             "audit_queue_bytes + 64 MiB",
             (limits.audit_queue_bytes as u64).saturating_add(LATE),
         ),
         part(
-            "proofs of tokens",
+            "DPoP proofs",
             "with an issuer: proofs x 144 bytes",
             times(limits.proofs, PROOF).saturating_mul(issuers.min(1)),
         ),
         part(
-            "what issuers say of tokens",
+            "cached answers of issuers",
             "issuers x (32 MiB + (4 + introspections) x issuer_bytes)",
             issuers.saturating_mul(
                 WORDS + times(4 + limits.introspections, limits.issuer_bytes as u64),

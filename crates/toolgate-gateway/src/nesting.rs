@@ -35,13 +35,13 @@ fn check_behind(above: &str, source: &Source) -> Result<(), String> {
         && above.contains(&name(source).as_str())
     {
         return Err(format!(
-            "this gateway was started by a gateway with the same config, {}, and would start itself without end; remove the server that leads back to toolgate from that config",
+            "this gateway was started by a gateway with the same config, {}, and would start itself endlessly; remove the server that leads back to toolgate from that config",
             file.display()
         ));
     }
     if above.len() >= MAX_NESTED_GATEWAYS {
         return Err(format!(
-            "this gateway is behind {} others, and at most {MAX_NESTED_GATEWAYS} can be behind each other; if they start each other without end, remove the server that leads back to toolgate",
+            "this gateway is nested in {} others, and at most {MAX_NESTED_GATEWAYS} can be nested; if they start each other endlessly, remove the server that leads back to toolgate",
             above.len()
         ));
     }

@@ -60,7 +60,7 @@ fn not_there(server: &Server, offered: &Offered) -> Vec<String> {
         let near = near.and_then(|name| Some(name.split_once('.')?.1.to_owned()));
         let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
         format!(
-            "[server.{}.tools.{}] (line {}) does nothing: it is no tool that {}{hint}",
+            "[server.{}.tools.{}] (line {}) has no effect: it is not a tool that {}{hint}",
             server.id,
             over.tool,
             over.line,
@@ -79,7 +79,7 @@ fn same(server: &Server) -> Vec<String> {
     let twice = by_name.iter().filter(|(_, of)| of.len() > 1);
     let note = |(name, of): (&&str, &Vec<&str>)| {
         format!(
-            "{} of {} get the same name {name:?}, so nobody gets any of them",
+            "{} of {} have the same name {name:?}, so all of them are withheld",
             of.join(" and "),
             server.id
         )
@@ -102,7 +102,7 @@ fn of_before(config: &Config, server: &Server) -> Vec<String> {
             let (old, new) = (full(&over.tool), full(over.shown()));
             if fits(&old) && !fits(&new) {
                 notes.push(format!(
-                    "rule {} (line {}) fits {old}, which is {new} here; rules use the new name",
+                    "rule {} (line {}) matches {old}, which is renamed to {new}; rules use the new name",
                     n + 1,
                     rule.line
                 ));

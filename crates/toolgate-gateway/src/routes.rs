@@ -44,9 +44,9 @@ const SSE: &str = "/sse";
 /// Path to which clients of that stream post.
 const MESSAGES: &str = "/messages";
 /// Message for a caller whose key is revoked during a request.
-const WITHDRAWN: &str = "this key was revoked meanwhile; ask the operator for a new one";
+const WITHDRAWN: &str = "this key was revoked; ask the operator for a new one";
 /// Audit reason of an address whose further rejections are not audited.
-const MANY: &str = "too many credentials of this address were refused; what it shows in the next minute is refused without a record";
+const MANY: &str = "too many rejected credentials from this address; further rejections in the next minute are not logged";
 
 /// Isolates this program's pages from windows and scripts of other origins.
 fn isolate(response: &mut Response<Body>) {
@@ -117,7 +117,7 @@ impl Routes {
             (method, path) if door.resource.as_ref().is_some_and(|r| r.is_metadata(path)) => {
                 match &door.resource {
                     Some(resource) => protected::metadata(resource, method),
-                    None => text(StatusCode::NOT_FOUND, "there is nothing here"),
+                    None => text(StatusCode::NOT_FOUND, "not found"),
                 }
             }
             (&Method::GET, "/") => self.console.page("index.html"),
@@ -125,7 +125,7 @@ impl Routes {
             (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
             _ => text(
                 StatusCode::NOT_FOUND,
-                "there is nothing here; the MCP endpoint is /mcp, the console is /",
+                "not found; the MCP endpoint is /mcp, the console is /",
             ),
         }
     }
@@ -205,7 +205,7 @@ impl Routes {
         }
         let mut response = text(
             StatusCode::TOO_MANY_REQUESTS,
-            "too many wrong credentials came from this address; mend them, and try again in a minute",
+            "too many invalid credentials from this address; correct them, and try again in a minute",
         );
         let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));

@@ -43,7 +43,7 @@ async fn of(store: &dyn Store, now: SystemTime) -> Result<Vec<[u8; 32]>, String>
     // A clock that was set back leaves keys of the future. They unseal, and do not seal.
     rows.sort_by_key(|row| row.key > newest);
     let keys: Option<Vec<[u8; 32]>> = rows.iter().map(read).collect();
-    keys.ok_or_else(|| "a seal key in the state is no key; remove its line".to_owned())
+    keys.ok_or_else(|| "a seal key in the state is invalid; remove its line".to_owned())
 }
 
 /// Updates the seal keys of a server when a new period begins, or when another process created a key.
@@ -52,7 +52,7 @@ pub(crate) async fn renew(store: Arc<dyn Store>, front: Arc<Front>) {
         tokio::time::sleep(LOOK).await;
         match of_now(store.as_ref()).await {
             Ok(keys) => drop(front.set_seal_keys(&keys)),
-            Err(why) => eprintln!("toolgate: the seal keys stay as they are: {why}"),
+            Err(why) => eprintln!("toolgate: cannot update the seal keys, the current ones stay in use: {why}"),
         }
     }
 }
@@ -65,7 +65,7 @@ fn name(period: u64) -> String {
 fn fresh() -> Result<String, String> {
     let mut key = [0; 32];
     let filled = SystemRandom::new().fill(&mut key);
-    filled.map_err(|_| "the system gives no random bytes".to_owned())?;
+    filled.map_err(|_| "the system provides no random bytes".to_owned())?;
     Ok(key.iter().map(|b| format!("{b:02x}")).collect())
 }
 

@@ -38,8 +38,8 @@ impl Ready<'_> {
         if let Some(endpoint) = self.endpoint {
             let _ = write!(
                 out,
-                "\nPaste into a host; its calls wait in this console:\n{}\n\
-                 Or let the host start its own over stdio; its calls wait in `toolgate inbox`:\n{}\n",
+                "\nPaste into a host; its pending approvals appear in this console:\n{}\n\
+                 Or let the host start its own gateway over stdio; its pending approvals appear in `toolgate inbox`:\n{}\n",
                 url_snippet(endpoint, self.token),
                 self.stdio_snippet(),
             );

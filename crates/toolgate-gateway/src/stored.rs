@@ -183,7 +183,7 @@ impl Stored {
         }
         if shelf.other {
             return format!(
-                "{name:?} cannot be explained: what is stored of {server} belongs to another command or address than this config has; start a gateway with it once"
+                "{name:?} cannot be explained: the stored definitions of {server} belong to another command or address; start a gateway with this config once"
             );
         }
         let all = self.catalogs.iter().flat_map(|(_, list)| list.items());

@@ -22,7 +22,7 @@ impl Offered {
     pub(crate) fn of(&self, server: &str) -> String {
         match self.asked {
             true => format!("{server} offers"),
-            false => format!("a gateway saw of {server}"),
+            false => format!("a gateway has listed for {server}"),
         }
     }
 
@@ -41,7 +41,7 @@ impl Offered {
         let near = nearest(&glob.as_str().replace(['*', '?'], ""), names.cloned());
         let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
         let of = self.of(server);
-        format!("{:?} fits nothing that {of}{hint}", glob.as_str())
+        format!("{:?} matches nothing that {of}{hint}", glob.as_str())
     }
 }
 
@@ -72,7 +72,7 @@ fn of_rule(n: usize, rule: &Rule, offered: &Offered) -> Vec<String> {
     };
     let (tools, except) = (missing(&rule.tools), missing(&rule.except));
     if tools.len() == rule.tools.len() {
-        return vec![format!("{place} never speaks: {}", tools.join(", "))];
+        return vec![format!("{place} never matches: {}", tools.join(", "))];
     }
     let of = |key, told: Vec<String>| told.into_iter().map(move |told| (key, told));
     let told = of("tools", tools).chain(of("except", except));

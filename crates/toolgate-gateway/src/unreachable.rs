@@ -11,7 +11,7 @@ pub(crate) fn notes(rules: &[Rule]) -> Vec<String> {
         if all_covered(&rule.tools, &rule.except) {
             let place = place(n, rule);
             notes.push(format!(
-                "{place} speaks of nothing: its \"except\" leaves out all of its \"tools\""
+                "{place} matches nothing: its \"except\" excludes all of its \"tools\""
             ));
             continue;
         }
@@ -32,7 +32,7 @@ pub(crate) fn notes(rules: &[Rule]) -> Vec<String> {
             };
             let (this, that) = (place(n, rule), place(m, other));
             notes.push(format!(
-                "{this} never decides: {that} {why} wherever it speaks"
+                "{this} never decides: {that} {why} wherever it matches"
             ));
         }
     }
@@ -89,16 +89,16 @@ mod tests {
         let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
         let deny = "tools = [\"s.*\"]\nthen = \"deny\"";
         let told =
-            ["rule 1 (line 5) never decides: rule 2 (line 8) is stricter wherever it speaks"];
+            ["rule 1 (line 5) never decides: rule 2 (line 8) is stricter wherever it matches"];
         assert_eq!(noted(&[allow, deny]), told);
         let told =
-            ["rule 2 (line 8) never decides: rule 1 (line 5) is stricter wherever it speaks"];
+            ["rule 2 (line 8) never decides: rule 1 (line 5) is stricter wherever it matches"];
         assert_eq!(noted(&[deny, allow]), told);
         let told =
-            ["rule 2 (line 8) never decides: rule 1 (line 5) says the same wherever it speaks"];
+            ["rule 2 (line 8) never decides: rule 1 (line 5) says the same wherever it matches"];
         assert_eq!(noted(&[deny, "tools = [\"s.x\"]\nthen = \"deny\""]), told);
         let told =
-            ["rule 1 (line 5) speaks of nothing: its \"except\" leaves out all of its \"tools\""];
+            ["rule 1 (line 5) matches nothing: its \"except\" excludes all of its \"tools\""];
         assert_eq!(
             noted(&["tools = [\"s.a\"]\nexcept = [\"s.*\"]\nthen = \"deny\""]),
             told

@@ -24,7 +24,7 @@ pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
     match refused.is_empty() {
         true => Ok(ExitCode::SUCCESS),
         false => Err(Failed::Work(format!(
-            "{}; what was in force stays",
+            "{}; the previous config stays active",
             refused.join("; ")
         ))),
     }

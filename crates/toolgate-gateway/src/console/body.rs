@@ -29,8 +29,8 @@ pub(crate) async fn body(
     let no = |words| Box::new(text(StatusCode::BAD_REQUEST, words));
     let bytes = timeout(TIME, whole(request.into_body(), most)).await;
     let bytes = bytes.ok().flatten();
-    let bytes = bytes.ok_or_else(|| no("the body is too long or broke off"))?;
-    serde_json::from_slice(&bytes).map_err(|_| no("the body is no JSON"))
+    let bytes = bytes.ok_or_else(|| no("the body is too long or incomplete"))?;
+    serde_json::from_slice(&bytes).map_err(|_| no("the body is not valid JSON"))
 }
 
 /// Reads the body into one buffer. Storing its frames would take many times its length if it arrives byte by byte.

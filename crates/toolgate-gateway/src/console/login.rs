@@ -78,7 +78,7 @@ impl Logins {
     pub(crate) fn link(&self, label: &str) -> Result<String, String> {
         if !is_label(label) {
             return Err(format!(
-                "{label:?} is no name for a person; use up to 64 letters, digits, '.', '-' and '_', and neither \"console\" nor \"terminal\""
+                "{label:?} is not a valid name for a person; use up to 64 letters, digits, '.', '-' and '_', and neither \"console\" nor \"terminal\""
             ));
         }
         let token = ids::secret();

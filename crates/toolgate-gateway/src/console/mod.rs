@@ -64,7 +64,7 @@ impl Console {
             (_, path) if path.starts_with("/console/api/") => logged_out(),
             (Method::GET, PATH) => self.page("signed-in.html"),
             (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
-            _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
+            _ => text(StatusCode::NOT_FOUND, "not found"),
         }
     }
 
@@ -186,7 +186,7 @@ fn logged_out() -> Response<Body> {
 fn foreign() -> Response<Body> {
     text(
         StatusCode::FORBIDDEN,
-        "this is no request of the console page",
+        "this request does not come from the console page",
     )
 }
 

@@ -41,7 +41,7 @@ impl Console {
                 answer(self.out(word("server"), caller, who).await)
             }
             ("end", _) => answer(self.end(word("query"), &by, who).await),
-            _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
+            _ => text(StatusCode::NOT_FOUND, "not found"),
         }
     }
 
@@ -80,16 +80,16 @@ impl Console {
         let (server, of) = (id.to_owned(), caller.map(str::to_owned));
         #[allow(
             clippy::disallowed_methods,
-            reason = "bounded in time by the fetcher; what is forgotten is told and given back, also where the browser is gone"
+            reason = "bounded in time by the fetcher; deleted credentials are reported and revoked even if the browser is gone"
         )]
         let leaving = tokio::spawn(async move {
             let told = || operator.signed(&server, of.as_deref(), "signed_out", &who);
             login.sign_out_telling(told).await
         });
-        let out = leaving.await.map_err(|_| "the sign-out was cut off")?;
+        let out = leaving.await.map_err(|_| "the sign-out was interrupted")?;
         let words = match out.map_err(|error| error.for_operator())? {
             SignedOut::Nothing => {
-                return Err(format!("nothing was granted for {}", caller.unwrap_or(id)));
+                return Err(format!("no credentials are stored for {}", caller.unwrap_or(id)));
             }
             SignedOut::Revoked(_) => "taken back",
             _ => "forgotten",
@@ -121,13 +121,13 @@ fn back(request: &Request<Incoming>) -> Result<String, String> {
     let origin = one(header::ORIGIN).unwrap_or_else(|| format!("http://{host}"));
     let (scheme, name) = origin.split_once("://").unwrap_or_default();
     if name != host {
-        return Err("this is no request of the console page".to_owned());
+        return Err("this request does not come from the console page".to_owned());
     }
     let bare = name.rsplit_once(':').map_or(name, |(bare, _)| bare);
     let near = matches!(bare, "localhost" | "127.0.0.1" | "[::1]");
     if scheme != "https" && !near {
         return Err(format!(
-            "a code of a sign-in must not pass a network in clear; open the console on this machine, or by https, not at {origin}"
+            "a sign-in must not send its code over an unencrypted network; open the console on this machine, or over https, not at {origin}"
         ));
     }
     Ok(format!("{origin}{PATH}"))

@@ -50,7 +50,7 @@ impl Gateways {
     pub(crate) fn any(data: &Path) -> Result<Option<Gateways>, String> {
         let entries = directory(data)
             .and_then(std::fs::read_dir)
-            .map_err(|e| format!("cannot look for gateways in {}: {e}", data.display()))?;
+            .map_err(|e| format!("cannot list the gateways in {}: {e}", data.display()))?;
         let mut found: Vec<PathBuf> = entries
             .filter_map(|e| Some(e.ok()?.path()))
             .filter(|p| p.extension().is_some_and(|e| e == "sock"))
@@ -137,8 +137,8 @@ enum Silent {
 impl Silent {
     fn why(&self, path: &Path) -> String {
         let (what, error) = match self {
-            Silent::Deaf(error) => ("does not hear", error),
-            Silent::Heard(error) => ("heard, but did not answer", error),
+            Silent::Deaf(error) => ("does not accept requests", error),
+            Silent::Heard(error) => ("accepted the request, but did not respond", error),
         };
         let process = path.file_stem().unwrap_or_default().to_string_lossy();
         let cause = match error.kind() {
@@ -198,7 +198,7 @@ fn send(path: &Path, action: &str, with: &Value) -> io::Result<BufReader<UnixStr
 fn next(reader: &mut BufReader<UnixStream>) -> io::Result<Value> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
-        let text = "it stopped before it answered";
+        let text = "it stopped before it responded";
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
     }
     serde_json::from_str(&line).map_err(io::Error::other)

@@ -86,7 +86,7 @@ fn server(config: &Config, secrets: &[Option<Secret>]) -> Result<Option<Resource
     }
     if auth.dpop_nonces {
         let proofs = Proofs::with_nonces();
-        server = server.proofs(proofs.map_err(|_| "the system gives no random numbers")?);
+        server = server.proofs(proofs.map_err(|_| "the system provides no random numbers")?);
     }
     for (settings, secret) in auth.issuers.iter().zip(secrets) {
         let issuer = issuer(settings, secret.as_ref());

@@ -80,7 +80,7 @@ impl Operator {
         match thawed {
             true => Ok(json!({"ok": true})),
             false => Err(NotDone::Unknown(format!(
-                "{what} is not frozen; `toolgate freeze list` shows what is"
+                "{what} is not frozen; `toolgate freeze list` shows all freezes"
             ))),
         }
     }
@@ -106,7 +106,7 @@ impl Operator {
 
 fn frozen(what: &str) -> Result<Frozen, String> {
     Frozen::read(what)
-        .ok_or_else(|| format!("cannot freeze {what:?}; say `all`, `caller NAME` or `server ID`"))
+        .ok_or_else(|| format!("cannot freeze {what:?}; use `all`, `caller NAME` or `server ID`"))
 }
 
 /// Reads `{"remember": true | {"until": ms, "uses": n, "when": "...", "all_callers": true}}`.
@@ -136,10 +136,10 @@ pub(super) fn done(result: Result<(), DeskError>, id: &str) -> Done {
     match result {
         Ok(()) => Ok(json!({"ok": true})),
         Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
-            "there is nothing to decide under {id}; `toolgate inbox` lists what waits"
+            "there is no pending approval {id}; `toolgate inbox` lists them"
         ))),
         Err(DeskError::Decided(standing)) if standing != Standing::Revoked => {
-            let text = format!("{id} is settled already: {}", standing.as_str());
+            let text = format!("{id} is already decided: {}", standing.as_str());
             Err(NotDone::Refused(text))
         }
         Err(DeskError::Unkept(error) | DeskError::Unrecorded(error)) => {
@@ -152,7 +152,7 @@ pub(super) fn done(result: Result<(), DeskError>, id: &str) -> Done {
 fn forgotten(result: Result<(), DeskError>, id: &str) -> Done {
     match result {
         Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
-            "there is no grant {id}; `toolgate grants list` shows what is remembered"
+            "there is no grant {id}; `toolgate grants list` lists the remembered approvals"
         ))),
         result => done(result, id),
     }

@@ -51,7 +51,7 @@ impl Operator {
             }
         }
         Err(NotDone::Unknown(format!(
-            "there is no {name:?}; `toolgate tools`, `resources` and `prompts` list what there is"
+            "there is no item {name:?}; `toolgate tools`, `resources` and `prompts` list all items"
         )))
     }
 }

@@ -63,7 +63,7 @@ impl Operator {
             let servers = self.supervisor.clone();
             #[allow(
                 clippy::disallowed_methods,
-                reason = "it is gone here already; an authorization server that does not answer holds nobody up, and is waited for so long"
+                reason = "the credentials are deleted already; an authorization server that does not respond must not delay the response"
             )]
             tokio::spawn(async move {
                 callers::give_back(&plan.config, &grants, &forgotten, Some(&servers)).await;
@@ -85,7 +85,7 @@ impl Operator {
             // A new key must not be read in a browser, nor by a person who sees its screen.
             "keys/create" | "keys/rotate" if who.by != By::Terminal => {
                 let why = format!(
-                    "keys are made in a terminal: `toolgate {} NAME`",
+                    "keys are created in a terminal: `toolgate {} NAME`",
                     action.replace('/', " ")
                 );
                 return Some(Err(NotDone::Refused(why)));
@@ -144,16 +144,16 @@ pub(crate) fn key_words(error: &KeyError) -> String {
     let stamp = |at: &SystemTime| stamp(&json!(millis(*at)));
     match error {
         KeyError::Expired(name, at) => format!(
-            "key:{name} expired at {}; `toolgate keys create {name}` makes a new one, and what was granted for it is forgotten",
+            "key:{name} expired at {}; create a new one with `toolgate keys create {name}`, which deletes the approvals and credentials of the old one",
             stamp(at)
         ),
         KeyError::Later(name, end) => {
             let later = match end {
-                Some(at) => format!("ends later already, at {}", stamp(at)),
-                None => "has no end, which is later already".to_owned(),
+                Some(at) => format!("already expires later, at {}", stamp(at)),
+                None => "never expires".to_owned(),
             };
             format!(
-                "key:{name} {later}; for an earlier end give it another key: `toolgate keys rotate {name} --expires TIME`"
+                "key:{name} {later}; for an earlier expiry replace it with `toolgate keys rotate {name} --expires TIME`"
             )
         }
         error => error.to_string(),

@@ -71,7 +71,7 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
         ..now.audit.clone()
     };
     if kept != first.audit {
-        notes.push("the settings in [audit] are taken at the next start".to_owned());
+        notes.push("changes in [audit] apply after a restart".to_owned());
     }
     let changed = Limits::differing(&first.limits, &now.limits);
     let changed: Vec<&str> = AT_START
@@ -81,7 +81,7 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
         .collect();
     if !changed.is_empty() {
         notes.push(format!(
-            "these limits are taken at the next start: {}",
+            "changes of these limits apply after a restart: {}",
             changed.join(", ")
         ));
     }
@@ -110,7 +110,7 @@ mod tests {
         assert!(told.contains(":1 now; restart"), "{told}");
         assert!(told.contains("[audit]"), "{told}");
         assert!(told.contains("data is another directory"), "{told}");
-        assert!(told.contains("next start: connections"), "{told}");
+        assert!(told.contains("after a restart: connections"), "{told}");
         assert!(!told.contains("call_seconds"), "{told}");
     }
 

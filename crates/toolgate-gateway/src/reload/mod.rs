@@ -116,8 +116,8 @@ impl Reloader {
     fn file(&self) -> Result<&Path, String> {
         match &self.first.source {
             Source::File(path) => Ok(path),
-            Source::BuiltIn => Err("there is no config file to read again: this is the demo; start toolgate with --config".to_owned()),
-            Source::CommandLine => Err("there is no config file to read again: the server stands on the command line of `toolgate run`".to_owned()),
+            Source::BuiltIn => Err("there is no config file to reload: this is the demo; start toolgate with --config".to_owned()),
+            Source::CommandLine => Err("there is no config file to reload: the server is given on the command line of `toolgate run`".to_owned()),
         }
     }
 
@@ -163,7 +163,7 @@ impl Reloader {
             Some(journal) => journal.append(for_record(entry)).await.map(|_| ()),
             None => Ok(()),
         };
-        let unrecorded = |error| format!("the change of the policy cannot be recorded: {error}");
+        let unrecorded = |error| format!("the change of the policy cannot be written to the audit log: {error}");
         let taken = match (made, recorded.map_err(unrecorded)) {
             (Ok((plan, notes)), Ok(())) => {
                 self.take(plan);
@@ -198,11 +198,11 @@ fn tell(taken: &Result<Vec<String>, String>, plan: &Plan) {
     match taken {
         Ok(notes) => {
             let (servers, rules) = (plan.config.servers.len(), plan.config.rules.len());
-            eprintln!("toolgate: the config was read again: {servers} servers, {rules} rules");
+            eprintln!("toolgate: the config was reloaded: {servers} servers, {rules} rules");
             notes.iter().for_each(|note| eprintln!("toolgate: {note}"));
         }
         Err(why) => eprintln!(
-            "toolgate: {why}\ntoolgate: the config was not taken; what was in force stays"
+            "toolgate: {why}\ntoolgate: the config was rejected; the previous config stays active"
         ),
     }
 }

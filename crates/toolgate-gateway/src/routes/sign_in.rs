@@ -27,9 +27,9 @@ pub(crate) struct OwnSignIn {
 }
 
 /// Error for a link that is not valid for the caller, for whatever reason.
-const NO_LINK: &str = "this link is not for the caller of this key, or it was used, or it is older than ten minutes; have the program call the tool again";
+const NO_LINK: &str = "this link is not valid for this key: it belongs to another caller, was used, or is older than ten minutes; have the program call the tool again";
 /// Error for a link that is not valid for anyone.
-const OLD_LINK: &str = "this link is not known, or it was used, or it is older than ten minutes; have the program call the tool again";
+const OLD_LINK: &str = "this link is not valid: it is unknown, was used, or is older than ten minutes; have the program call the tool again";
 
 impl Routes {
     pub(super) async fn sign_in(
@@ -49,7 +49,7 @@ impl Routes {
             }
             (&Method::POST, "begin") => self.begin_sign_in(door, from, request).await,
             (&Method::POST, "end") => with(request, async |with| self.ended(&with).await).await,
-            _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
+            _ => text(StatusCode::NOT_FOUND, "not found"),
         }
     }
 
@@ -67,8 +67,8 @@ impl Routes {
         };
         let caller = entered.caller.shared();
         let Some(until) = entered.over.filter(|_| caller.starts_with("key:")) else {
-            let why = "a sign-in was begun without a key".to_owned();
-            let out = door.wrong(why, "this is no key of a caller; they begin with tg_");
+            let why = "a sign-in began without a key".to_owned();
+            let out = door.wrong(why, "this is not an API key; API keys begin with tg_");
             return self.stays_out(door, from, &request, out).await;
         };
         with(request, async |with| {
@@ -112,20 +112,20 @@ impl Routes {
         let token = self.own.showing.end(query, key).await?;
         let resource = door.resource.as_ref().ok_or(OLD_LINK)?;
         let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
-        let mut bearer = bearer.map_err(|_| "the issuer gave what is no token")?;
+        let mut bearer = bearer.map_err(|_| "the issuer returned an invalid token")?;
         bearer.set_sensitive(true);
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
         let admitted = resource.admit(&Method::POST, &headers).await;
         let caller = admitted.map_err(|out| {
             format!(
-                "the token that the issuer gave is not taken here: {}; tell the operator",
+                "the gateway rejected the issuer's token: {}; contact the operator",
                 out.why()
             )
         })?;
         let caller = caller.caller.shared();
         let server = self.own.links.server(link, &caller).ok_or_else(|| {
             format!(
-                "you are {} here, and this link is not for that caller, or it was used, or it is older than ten minutes; have the program call the tool again",
+                "you are signed in as {}, and this link is not valid for that caller: it belongs to another caller, was used, or is older than ten minutes; have the program call the tool again",
                 visible_line(&caller)
             )
         })?;

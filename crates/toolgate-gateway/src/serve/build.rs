@@ -176,5 +176,5 @@ impl Parts {
 }
 
 /// Banner note for a listener on all addresses.
-const ANY: &str = "It listens on every address of this machine, and answers under the names in allowed_hosts only: \
-                   add the names by which others reach it.";
+const ANY: &str = "The gateway listens on all addresses of this machine, and accepts only the host names in allowed_hosts: \
+                   add the names that clients use.";

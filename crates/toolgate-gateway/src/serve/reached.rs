@@ -59,7 +59,7 @@ impl Parts {
                     tokio::time::sleep(drain).await;
                 };
                 tokio::select! {
-                    result = served => result.map_err(|e| format!("stdin or stdout broke: {e}")),
+                    result = served => result.map_err(|e| format!("stdin or stdout failed: {e}")),
                     () = stop => Ok(()),
                 }
             }

@@ -58,7 +58,7 @@ impl Hearing {
         };
         #[allow(
             clippy::disallowed_methods,
-            reason = "children come and go while nobody waits; ended with `Hearing`"
+            reason = "processes restart between requests; aborted with `ResourceSubscription`"
         )]
         Hearing(tokio::spawn(hear))
     }

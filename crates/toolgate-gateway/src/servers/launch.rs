@@ -25,7 +25,7 @@ pub(super) async fn secret_of(
     };
     let read = launch.read(given, within).await;
     read.map(Some).map_err(|why| {
-        let why = format!("what shows its client_id cannot be had: {why}");
+        let why = format!("the secret or private key of its client_id is unavailable: {why}");
         (why, given.may_come())
     })
 }
@@ -149,6 +149,6 @@ fn words(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("it exited with status {code}"),
         Exit::Signal(signal) => format!("it was ended by signal {signal}"),
-        Exit::Unknown => "it is gone".to_owned(),
+        Exit::Unknown => "it has ended".to_owned(),
     }
 }

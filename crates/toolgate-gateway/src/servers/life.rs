@@ -196,7 +196,7 @@ pub(super) async fn run(
     let why = tokio::select! {
         why = remote.closed() => why,
         () = exited => "it exited".to_owned(),
-        () = server.signed_in() => "somebody signed in".to_owned(),
+        () = server.signed_in() => "a user signed in".to_owned(),
         () = watch_tools(server, &remote) => "it is gone".to_owned(),
         () = server.asks_by_result() => {
             remote.end().await;

@@ -67,7 +67,7 @@ pub(super) async fn serve(
 ) -> End {
     let Some(callers) = &server.callers else {
         return End::NotStarted(
-            "it is not used in the name of each caller".to_owned(),
+            "its callers do not have connections of their own".to_owned(),
             false,
         );
     };

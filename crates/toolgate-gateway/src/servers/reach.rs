@@ -36,7 +36,7 @@ pub(super) async fn reach(
         end = run(server, Box::pin(pending()), opening, OpeningAttempt::Second) => end,
         () = taken_back => {
             out = true;
-            End::Gone("somebody signed out".to_owned(), None)
+            End::Gone("a user signed out".to_owned(), None)
         }
         _ = stop.wait_for(|stop| *stop) => stopping(),
     };

@@ -63,7 +63,7 @@ impl Supervised {
     /// Returns the error of a call that was not sent again, because it may have taken effect.
     pub(super) fn sent_once(&self, mut error: Error) -> Error {
         error.set_public(format!(
-            "the server {} gave a result that its session cannot carry; the call may have taken effect; it is now used \
+            "the server {} returned a result that its session cannot carry; the call may have taken effect; the server is now used \
              in the newest revision, so if another call does no harm, call again",
             self.spec.id
         ));

@@ -310,7 +310,7 @@ impl Supervised {
         let Some(listed) = listed else {
             let id = &self.spec.id;
             let text = format!(
-                "the server {id} runs, and has not listed its {}s yet",
+                "the server {id} is running, but has not listed its {}s yet",
                 kind.word()
             );
             return Err(Error::new(Kind::Upstream, text).while_starting([id.clone()]));
@@ -358,7 +358,7 @@ impl Supervised {
         }
         let (id, what) = (&self.spec.id, kind.word());
         let text = format!(
-            "not called: the server {id} was still starting, and its {what} {name} is not the one that was listed; list again"
+            "not called: the server {id} was still starting, and its {what} {name} differs from the one that was listed; list again"
         );
         Err(Error::new(Kind::Upstream, text).because(NotSent))
     }
@@ -376,7 +376,7 @@ impl Supervised {
             (None, _) => "it is still starting".to_owned(),
         };
         let text = format!(
-            "the server {id} is not running: {why}; its last lines are in the console, under Servers"
+            "the server {id} is not running: {why}; the last lines of its stderr are in the console, under Servers"
         );
         let error = Error::new(Kind::Upstream, text).because(NotSent);
         let error = match (&seat.error, seat.state) {

@@ -139,7 +139,7 @@ impl Supervisor {
         let life = supervise(lease.server(), self.launch.clone(), lease.stopped());
         #[allow(
             clippy::disallowed_methods,
-            reason = "the supervisor: one task a server, ended with it"
+            reason = "the supervisor runs one task per server, and aborts it when dropped"
         )]
         let life = tokio::spawn(life);
         let stop = lease.stop();

@@ -72,7 +72,7 @@ fn key(pem: &Secret) -> Result<SigningKey, String> {
         // The error is the same for each algorithm, unless the key is of another type.
         None => Err(match SigningKey::from_pem(Algorithm::Es256, pem) {
             Err(bad) if pem.reveal().contains("BEGIN PRIVATE KEY") => format!(
-                "{bad}, and for no other that is known here; write one for ES256 (P-256), EdDSA (Ed25519) or RS256"
+                "{bad}, nor for another supported algorithm; use a key for ES256 (P-256), EdDSA (Ed25519) or RS256"
             ),
             Err(bad) => bad.to_string(),
             Ok(_) => String::new(),
@@ -91,7 +91,7 @@ mod tests {
             ("-----BEGIN EC PRIVATE KEY-----\ncanary\n", "openssl pkcs8"),
             (
                 "-----BEGIN PRIVATE KEY-----\nY2FuYXJ5\n-----END PRIVATE KEY-----\n",
-                "write one for ES256",
+                "use a key for ES256",
             ),
         ] {
             let error = key(&Secret::new(pem)).map(drop).unwrap_err();

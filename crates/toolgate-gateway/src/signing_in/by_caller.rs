@@ -194,11 +194,11 @@ impl Pages {
                 false => format!("{}#{}", self.base, self.links.of(server, caller)),
             },
             message: format!(
-                "Toolgate: the server {server} needs somebody to sign in for {}. The page {} first; what is granted then is used by it, and by nobody else.",
+                "Toolgate: a user has to sign in to the server {server} for {}. The page {} first; only this caller will use the credentials.",
                 visible_line(caller),
                 match self.shown_by(caller) {
                     Some(ShownBy::Issuer(issuer)) =>
-                        format!("has you sign in at {issuer} as that caller"),
+                        format!("asks you to sign in at {issuer} as that caller"),
                     _ => "asks for the key of that caller".to_owned(),
                 }
             ),

@@ -16,7 +16,7 @@ use toolgate_auth::client::{Grant, LoginBuilder};
 pub(crate) const PATH: &str = "/console/signed-in";
 
 /// Error for an authorization response that is not accepted.
-const OTHER: &str = "this is not the answer to a sign-in that was begun here; begin again under Servers, in this browser";
+const OTHER: &str = "this response does not belong to a sign-in that began in this browser; start again under Servers, in this browser";
 
 /// Pending sign-ins in a browser.
 pub(crate) struct SignIns {

@@ -51,9 +51,9 @@ pub(crate) fn servers(forgotten: &Forgotten) -> Vec<&str> {
 /// deleted. Returns a message for the operator.
 pub(crate) async fn unmade(keys: &Keys, name: &str, who: &Who, why: &str) -> String {
     match keys.revoke(name, who).await {
-        Ok(()) => format!("no key was made: {why}"),
+        Ok(()) => format!("no key was created: {why}"),
         Err(error) => format!(
-            "{why}; a key of that name was made, nobody was shown it, and it could not be taken back: {error}; \
+            "{why}; a key of that name was created but not shown, and it could not be revoked: {error}; \
              run: toolgate keys revoke {name}"
         ),
     }
@@ -67,7 +67,7 @@ pub(crate) fn apart(caller: &str) -> Result<(), &'static str> {
     match caller.contains(':') || matches!(caller, "operator@terminal" | "operator@console") {
         true => Ok(()),
         false => Err(
-            "each of its callers has a sign-in of its own, and callers without a key or a token of an authorization server cannot be told apart",
+            "each of its callers signs in separately, and callers without a key or a token of an authorization server cannot be told apart",
         ),
     }
 }
@@ -90,7 +90,7 @@ fn may_be(config: &Config, caller: &str) -> Result<(), String> {
     match known {
         true => Ok(()),
         false => Err(format!(
-            "{} is no name of a caller; a key is key:NAME, and who has a token of an [auth.issuer.NAME] is NAME:SUBJECT",
+            "{} is no name of a caller; a caller with a key is key:NAME, and a caller with a token of [auth.issuer.NAME] is NAME:SUBJECT",
             visible_line(caller)
         )),
     }
@@ -142,7 +142,7 @@ pub(crate) async fn room(config: &Config, at: At<'_>) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{most} callers have a sign-in of their own at {id} already; sign one of them out, or raise callers_per_server in [limits]"
+        "{most} callers are already signed in at {id}; sign one of them out, or raise callers_per_server in [limits]"
     ))
 }
 
@@ -187,7 +187,7 @@ pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<Forgotten, S
     let forgotten = forget(grants, &format!("key:{name}")).await;
     forgotten.map_err(|bad| {
         format!(
-            "what was granted for key:{name} could not be forgotten: {}",
+            "the credentials of key:{name} could not be deleted: {}",
             bad
         )
     })

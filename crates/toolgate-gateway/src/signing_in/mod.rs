@@ -63,7 +63,7 @@ impl<'a> At<'a> {
         })?;
         let Some(address) = &server.address else {
             return Err(format!(
-                "the server {id} is started here; there is nobody to sign in to"
+                "the server {id} is a local process and has no sign-in"
             ));
         };
         if let Some(why) = address.no_sign_in() {
@@ -77,10 +77,10 @@ impl<'a> At<'a> {
                 caller,
             }),
             (Some(_), false) => Err(format!(
-                "what is granted for {id} is used by all its callers; write grants = \"caller\" in [server.{id}] to sign in for one of them"
+                "the credentials for {id} are shared by all its callers; write grants = \"caller\" in [server.{id}] to sign in for one of them"
             )),
             (None, true) => Err(format!(
-                "each caller of {id} has a sign-in of its own; say for whom this one is, such as --caller key:NAME"
+                "each caller of {id} signs in separately; name the caller, for example --caller key:NAME"
             )),
         }
     }

@@ -29,7 +29,7 @@ pub(crate) struct SignInIsWhy;
 
 impl fmt::Display for SignInIsWhy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("somebody has to sign in")
+        f.write_str("a user has to sign in")
     }
 }
 

@@ -28,7 +28,7 @@ impl Room {
             .iter()
             .filter(|other| other.starts_with(begin) && *other != key);
         if others.count() >= most {
-            let why = format!("{most} grants are kept there already; sign one of them out");
+            let why = format!("{most} callers are already signed in there; sign one of them out");
             return Err(StoreError::refused(why));
         }
         self.store.keep(key, Some(grant)).await
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(kept.len(), 2, "{done:?}");
         let over = done.iter().find_map(|done| done.as_ref().err()).unwrap();
         assert!(
-            over.to_string().contains("2 grants are kept there already"),
+            over.to_string().contains("2 callers are already signed in there"),
             "{over}"
         );
         // A caller with an entry may replace it, other prefixes are not counted, and a free place is given away.

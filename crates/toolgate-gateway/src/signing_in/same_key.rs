@@ -34,7 +34,7 @@ impl SameKey {
         let Some(holder) = now(name)? else {
             let name = visible_line(name);
             return Err(format!(
-                "there is no key {name} that is valid; run: toolgate keys create {name}"
+                "there is no valid key {name}; run: toolgate keys create {name}"
             ));
         };
         Ok(SameKey(Some(Begun {
@@ -55,7 +55,7 @@ impl SameKey {
         match now(name).map_err(StoreError::new)? == Some(*holder) {
             true => Ok(()),
             false => Err(StoreError::refused(format!(
-                "the key {name} is not the one that it was when the sign-in began: it was revoked or has expired meanwhile, or is somebody else's now; nothing is kept"
+                "the key {name} has changed since the sign-in began: it was revoked, has expired, or belongs to another owner now; no credentials were stored"
             ))),
         }
     }

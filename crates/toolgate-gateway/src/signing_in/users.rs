@@ -9,7 +9,7 @@ use toolgate_auth::{
 };
 
 /// Error for an authorization response that is not accepted.
-const OTHER: &str = "this is not the answer to a sign-in that was begun on this page; have the program call the tool again";
+const OTHER: &str = "this response does not belong to a sign-in that began on this page; have the program call the tool again";
 
 /// Issuers at which users can prove their identity, with the OAuth client for each.
 #[derive(Default)]

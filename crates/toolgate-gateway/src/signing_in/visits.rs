@@ -35,7 +35,7 @@ const LONGEST: usize = 12 << 10;
 const OVER: &str = "the key of the caller was revoked or has expired meanwhile";
 
 /// Error if the exchange of a response was interrupted.
-const CUT: &str = "the sign-in was cut off; begin again";
+const CUT: &str = "the sign-in was interrupted; start again";
 
 /// Pending browser flows. Each yields a `T`.
 pub(super) struct Visits<T> {
@@ -138,7 +138,7 @@ impl<T: Send + 'static> Visits<T> {
         });
         #[allow(
             clippy::disallowed_methods,
-            reason = "a person is away at another page meanwhile; bounded in time, and ended with its entry"
+            reason = "the person is at another page; bounded in time, and aborted with its entry"
         )]
         let mut work = Work(tokio::spawn(async move {
             let over = until.unwrap_or_else(|| Box::pin(pending()));
@@ -160,7 +160,7 @@ impl<T: Send + 'static> Visits<T> {
             }
         };
         let at = &what.at;
-        let late = |_| format!("the authorization server of {at} did not answer within {STEP:?}");
+        let late = |_| format!("the authorization server of {at} did not respond within {STEP:?}");
         let begun = timeout(STEP, page).await.map_err(late)??;
         let state = value(begun.page.query().unwrap_or_default(), "state");
         let state = state.ok_or("the sign-in has no state")?;
@@ -186,7 +186,7 @@ impl<T: Send + 'static> Visits<T> {
             ));
         }
         if what.caller.is_some() && all.beginning.contains(what) {
-            return Err("this sign-in is just being begun; try again in a moment".to_owned());
+            return Err("this sign-in is already starting; try again in a moment".to_owned());
         }
         all.beginning.push(what.clone());
         Ok(Place {
@@ -211,7 +211,7 @@ impl<T: Send + 'static> Visits<T> {
         let query = query.to_owned();
         #[allow(
             clippy::disallowed_methods,
-            reason = "bounded in time; a code is good once, and must not be lost with the connection that brought it"
+            reason = "bounded in time; a code is valid once, and must not be lost with the connection that delivered it"
         )]
         let ending = tokio::spawn(async move {
             let (what, brought) = ended(open, query).await?;
@@ -315,7 +315,7 @@ impl Visit for AtBrowser {
         let (sent, answered) = ends;
         Box::pin(async move {
             let nobody = || {
-                let words = format!("nobody signed in within {PERSON:?}; begin again");
+                let words = format!("the sign-in was not completed within {PERSON:?}; begin again");
                 AuthError::new(AuthErrorKind::NeedsSignIn, words)
             };
             sent.send(Begun { page, issuer }).map_err(|_| nobody())?;
@@ -349,7 +349,7 @@ mod tests {
         let mut first = Box::pin(begin("key:ann"));
         assert!((&mut first).now_or_never().is_none());
         let second = begin("key:ann").now_or_never();
-        assert!(second.unwrap().err().unwrap().contains("just being begun"));
+        assert!(second.unwrap().err().unwrap().contains("already starting"));
         // Flows of operators are not distinguished, because there may be several operators.
         let mut others: Vec<_> = (1..MOST).map(|_| Box::pin(begin(""))).collect();
         for other in &mut others {

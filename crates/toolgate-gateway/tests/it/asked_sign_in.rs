@@ -121,7 +121,7 @@ fn a_call_leads_its_user_to_a_sign_in_and_goes_on_after_it() {
     let asked = call(&gate, &bob, &json!({}));
     assert_ne!(page(&gate, &asked, "key:bob").1, link);
     let no = call(&gate, &bob, &answered(&asked, "decline")).to_string();
-    assert!(no.contains("the page for it was not opened"), "{no}");
+    assert!(no.contains("the user did not open the sign-in page"), "{no}");
     far.seen(|seen| {
         let own = |(said, account): &(String, String)| said != "x" || account == "account2";
         assert!(seen.calls.iter().all(own), "{:?}", seen.calls);
@@ -362,7 +362,7 @@ fn a_person_signs_in_for_a_program_in_the_browser() {
     let back = page.event("own_sign_in");
     let wrong = back["wrong"].as_str().unwrap();
     assert!(
-        wrong.contains("this link is not for the caller of this key"),
+        wrong.contains("this link is not valid for this key"),
         "{wrong}"
     );
     let told = back["told"].as_str().unwrap();

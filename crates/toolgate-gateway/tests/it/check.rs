@@ -38,7 +38,7 @@ fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
     assert_eq!(code, 0);
     assert_eq!(
         said,
-        "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) is stricter wherever it speaks\n\
+        "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) is stricter wherever it matches\n\
          toolgate: not checked: whether the rules match any items of s: no gateway has listed their items yet; pass --servers to start the servers and list their items\n"
     );
     let (code, said) = told(&format!("{allow}when = 'args.path.startWith(\"/\")'\n"));
@@ -84,9 +84,9 @@ fn demo(more: &str) -> String {
 /// What is said of [`RULES`], where `offers` is how it is known.
 fn said(offers: &str) -> String {
     format!(
-        "toolgate: rule 1 (line 5) never speaks: \"demo.ad\" fits nothing that {offers}; did you mean \"demo.add\"?, \"demo.zap*\" fits nothing that {offers}\n\
-         toolgate: rule 2 (line 10), in tools: \"demo.wipe\" fits nothing that {offers}\n\
-         toolgate: rule 2 (line 10), in except: \"demo.fial\" fits nothing that {offers}; did you mean \"demo.fail\"?\n"
+        "toolgate: rule 1 (line 5) never matches: \"demo.ad\" matches nothing that {offers}; did you mean \"demo.add\"?, \"demo.zap*\" matches nothing that {offers}\n\
+         toolgate: rule 2 (line 10), in tools: \"demo.wipe\" matches nothing that {offers}\n\
+         toolgate: rule 2 (line 10), in except: \"demo.fial\" matches nothing that {offers}; did you mean \"demo.fail\"?\n"
     )
 }
 
@@ -97,7 +97,7 @@ fn rules_that_fit_nothing_are_told_by_what_a_gateway_saw() {
     let home = gate.stop();
     let data = home.path().join("state");
     let file = home.write("rules.toml", &demo(RULES));
-    let told = said("a gateway saw of demo");
+    let told = said("a gateway has listed for demo");
     let fine = format!("valid: 1 servers, 4 rules in {}\n", file.display());
     assert_eq!(check(&file, &data, &[]), (0, told.clone(), fine.clone()));
     assert_eq!(check(&file, &data, &["--strict"]), (1, told, fine));
@@ -118,7 +118,7 @@ fn without_a_list_it_says_so_and_with_servers_it_asks() {
     assert_eq!(code, 0, "what was not checked is no fault");
     let open = "toolgate: not checked: whether the rules match any items of demo: no gateway has listed their items yet; pass --servers to start the servers and list their items\n";
     assert!(told.ends_with(open), "{told}");
-    assert!(!told.contains("fits nothing"), "{told}");
+    assert!(!told.contains("matches nothing"), "{told}");
     let (code, told, _) = check(&file, &nowhere, &["--servers"]);
     assert_eq!((code, told), (0, said("demo offers")));
     assert!(!nowhere.exists(), "nothing is stored");
@@ -132,7 +132,7 @@ fn without_a_list_it_says_so_and_with_servers_it_asks() {
     let (code, told, _) = check(&file, &nowhere, &["--servers"]);
     assert_eq!(code, 1);
     assert!(
-        told.contains("in tools: \"demo.ad\" fits nothing that demo offers"),
+        told.contains("in tools: \"demo.ad\" matches nothing that demo offers"),
         "{told}"
     );
     assert!(

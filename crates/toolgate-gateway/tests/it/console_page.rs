@@ -122,7 +122,7 @@ fn a_request_whose_caller_has_gone_is_marked_and_ranks_below_one_that_waits() {
     assert_eq!(gate.inbox()[1], old, "in the terminal, too");
     let steps = json!([
         {"do": "pending", "holds": "the caller waits"},
-        {"do": "see", "at": "[data-pending][data-caller=gone]", "holds": "caller has gone"},
+        {"do": "see", "at": "[data-pending][data-caller=gone]", "holds": "caller disconnected"},
         {"do": "rows", "at": "[data-pending]", "names": ["data-pending", "data-caller"]},
         {"do": "shot", "path": shot("caller-gone.png")},
         {"do": "keys", "keys": ["k"]},

@@ -56,7 +56,7 @@ fn an_approval_outlives_the_gateway_and_is_used_once() {
     assert_ne!(other, id, "it was good for one use");
     gate.cli(&["deny", &other, "-m", "once"]);
     assert_eq!(result(again)["isError"], true);
-    assert!(refused(&gate, &["approve", &id]).contains("settled already"));
+    assert!(refused(&gate, &["approve", &id]).contains("already decided"));
 }
 
 #[test]

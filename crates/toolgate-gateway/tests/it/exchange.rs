@@ -402,7 +402,7 @@ fn callers_over_the_limit_wait_for_a_place_or_take_an_idle_one() {
         });
         let said = who(&gate, &one);
         assert!(
-            said.contains("is in use by 1 callers in their own name"),
+            said.contains("has connections for 1 callers, which is the limit"),
             "{said}"
         );
         far.seen(|seen| seen.released = true);
@@ -477,7 +477,7 @@ fn a_task_waits_for_its_caller_after_a_restart() {
             tasks.contains(words).then_some(())
         })
     };
-    shown("waits for its caller: the server far");
+    shown("waiting for the caller's token: the server far");
     // What another caller shows is no help.
     assert!(who(&gate, &other).contains("you are agent.RS256"));
     far.seen(|seen| seen.released = true);

@@ -222,7 +222,7 @@ fn without_a_gateway_the_config_and_what_is_stored_answer() {
         alone(&data, &["demo.add", "--config", moved.to_str().unwrap()]).unwrap_err();
     assert_eq!(code, 1);
     assert!(
-        said.contains("belongs to another command or address"),
+        said.contains("belong to another command or address"),
         "{said}"
     );
     assert_eq!(files(&data), before, "nothing is written");
@@ -286,10 +286,10 @@ fn the_scopes_that_a_token_needs_are_told() {
     let explain = |tool: &str, caller: &str| {
         lines(&gate.cli(&["explain", tool, "--caller", caller, r#"{"a": 1, "b": 2}"#]))
     };
-    let told = "scopes told its token has to have the scopes demo:add demo:read; else it is refused, and the tool is not listed";
+    let told = "scopes told its token needs the scopes demo:add demo:read; otherwise the call is refused, and the tool is not listed";
     let way = explain("demo.add", "corp:ann");
     assert_eq!(way[1], told, "{way:#?}");
-    let so = "so: allow, where the token has: demo:add demo:read (";
+    let so = "so: allow, if the token has: demo:add demo:read (";
     assert!(way.last().unwrap().starts_with(so), "{way:#?}");
     let none = "scopes told its token needs no scope for this";
     assert_eq!(explain("demo.note", "corp:ann")[1], none);
@@ -300,7 +300,7 @@ fn the_scopes_that_a_token_needs_are_told() {
     );
     // Who shows nothing stays out.
     let way = lines(&gate.cli(&["explain", "demo.add", r#"{"a": 1, "b": 2}"#]));
-    let out = "door refuse nobody comes in without a key or a token; a token has to have the scopes demo:add demo:read";
+    let out = "door refuse anonymous access is denied; a key or a token is required; a token needs the scopes demo:add demo:read";
     assert_eq!(way[0], out, "{way:#?}");
     assert!(way.last().unwrap().starts_with("so: deny ("), "{way:#?}");
     // Who cannot be is named.

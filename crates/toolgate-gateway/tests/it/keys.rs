@@ -184,7 +184,7 @@ fn without_auth_a_key_names_its_caller_and_a_wrong_one_is_refused() {
         refused(&out, challenge);
         let told = match challenge {
             "Bearer" => {
-                "does not begin with a scheme that is taken here; send Authorization: Bearer KEY, or no Authorization"
+                "unsupported scheme in the Authorization header; send Authorization: Bearer KEY, or no Authorization"
             }
             _ => "",
         };

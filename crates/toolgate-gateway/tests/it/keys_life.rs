@@ -31,7 +31,7 @@ fn a_key_that_nobody_is_shown_does_not_live() {
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(!out.status.success() && out.stdout.is_empty(), "{out:?}");
         assert!(
-            said.contains("no key was made") && said.contains("grants.sealed"),
+            said.contains("no key was created") && said.contains("grants.sealed"),
             "{said}"
         );
     };
@@ -78,8 +78,8 @@ fn a_key_is_made_anew_and_the_one_before_it_opens_for_a_while() {
     let third = rotated(&[]);
     assert_eq!(status(&[&first, &second, &third]), [401, 401, 200]);
     let told = |key: &String| add(gate.port, key).body;
-    assert!(told(&first).contains("not known here, or was replaced"));
-    assert!(told(&second).contains("replaced by another;"));
+    assert!(told(&first).contains("unknown, or was rotated"));
+    assert!(told(&second).contains("was rotated; ask"));
     // There is one of that name in all, and it is the same caller.
     let begun = gate.audit().into_iter().filter(|r| r["ev"] == "call.begin");
     let callers: Vec<Value> = begun.map(|r| r["caller"].clone()).collect();
@@ -182,9 +182,9 @@ fn what_cannot_be_done_with_a_key_is_said() {
             "is no longer accepted; its running calls complete",
         );
         run(0, "extend key:ci --expires 90d", "");
-        run(1, "extend ci --expires 80d", "ends later already, at 20");
+        run(1, "extend ci --expires 80d", "already expires later, at 20");
         run(0, "create free", "");
-        run(1, "extend free --expires 80d", "has no end");
+        run(1, "extend free --expires 80d", "never expires");
         run(0, "revoke key:free", "");
     };
     created(&gate, "ci");

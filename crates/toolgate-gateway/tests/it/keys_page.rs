@@ -27,7 +27,7 @@ fn a_person_sees_keys_and_revokes_one_in_the_browser() {
     let mut page = Script::browser(&real, &gate.console(), steps);
     let shown = page.event("key")["text"].as_str().unwrap().to_owned();
     assert!(
-        shown.contains("key:ci.build-2026") && shown.contains("no end"),
+        shown.contains("key:ci.build-2026") && shown.contains("no expiry"),
         "{shown}"
     );
     let used = page.event("key")["text"].as_str().unwrap().to_owned();

@@ -81,7 +81,7 @@ fn who_signed_in_where_is_listed_without_what_was_granted() {
     let none = alone.run(&words, &alone.config);
     let said = String::from_utf8_lossy(&none.stderr).into_owned();
     assert_eq!(none.status.code(), Some(1), "{said}");
-    let then = "there is no key nosuch that is valid; run: toolgate keys create nosuch";
+    let then = "there is no valid key nosuch; run: toolgate keys create nosuch";
     assert!(said.contains(then) && !said.contains("http"), "{said}");
     let none = alone.run(&["logout"], &alone.config);
     assert_eq!(none.status.code(), Some(2));

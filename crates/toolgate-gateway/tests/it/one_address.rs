@@ -83,7 +83,7 @@ fn every_refusal_says_where_to_get_a_token_where_there_is_an_issuer() {
     wrong(
         &bearer(&format!("tg_{}", "0".repeat(64))),
         &invalid,
-        "this key is not known",
+        "this key is unknown",
     );
     let two = [bearer(&key), bearer(&key)].concat();
     wrong(

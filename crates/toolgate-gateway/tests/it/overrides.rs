@@ -294,19 +294,19 @@ fn check_tells_of_tools_that_are_not_there_and_of_rules_with_old_names() {
         String::from_utf8(output(&mut run).stderr).unwrap()
     };
     for (args, of) in [
-        (&[][..], "a gateway saw of far"),
+        (&[][..], "a gateway has listed for far"),
         (&["--servers"][..], "far offers"),
     ] {
         let said = check(args);
         for line in [
             format!(
-                "[server.far.tools.raed_file] (line 4) does nothing: it is no tool that {of}; did you mean \"read_file\"?"
+                "[server.far.tools.raed_file] (line 4) has no effect: it is not a tool that {of}; did you mean \"read_file\"?"
             ),
-            "find_file and drop_file of far get the same name \"look\", so nobody gets any of them"
+            "find_file and drop_file of far have the same name \"look\", so all of them are withheld"
                 .to_owned(),
-            "rule 1 (line 10) fits far.find_file, which is far.look here; rules use the new name"
+            "rule 1 (line 10) matches far.find_file, which is renamed to far.look; rules use the new name"
                 .to_owned(),
-            format!("rule 1 (line 10) never speaks: \"far.find_*\" fits nothing that {of}"),
+            format!("rule 1 (line 10) never matches: \"far.find_*\" matches nothing that {of}"),
         ] {
             assert!(said.contains(&line), "{line}\n{said}");
         }

@@ -273,7 +273,7 @@ fn t31_each_caller_has_a_sign_in_of_its_own_and_nobody_uses_anothers() {
         gate.port
     );
     for part in [
-        "somebody has to sign in for key:bob",
+        "a user has to sign in for key:bob",
         &link,
         "run: toolgate login far --caller key:bob",
     ] {
@@ -499,7 +499,7 @@ fn sign_ins_of_callers_are_few_and_each_has_a_name() {
     sign_in(&gate, "key:ann");
     assert!(who(&gate, &ann, "").contains("account2"));
     for (words, told) in [
-        (vec!["login", "far"], "say for whom this one is"),
+        (vec!["login", "far"], "name the caller"),
         (
             vec!["login", "far", "--caller", "anonymous@http"],
             "cannot be told apart",
@@ -508,7 +508,7 @@ fn sign_ins_of_callers_are_few_and_each_has_a_name() {
             vec!["login", "far", "--caller", "ann"],
             "is no name of a caller",
         ),
-        (vec!["logout", "far"], "say for whom this one is"),
+        (vec!["logout", "far"], "name the caller"),
     ] {
         let said = refused(&run(&gate, &words));
         assert!(said.contains(told), "{words:?}: {said}");
@@ -551,7 +551,7 @@ fn a_person_at_the_console_signs_in_for_one_caller() {
     shown(&gate, json!([["key:bob", false]]));
     let begin = |with: Value| post(&gate, &login, "begin", &with);
     for (with, told) in [
-        (json!({"server": "far"}), "say for whom this one is"),
+        (json!({"server": "far"}), "name the caller"),
         (
             json!({"server": "far", "caller": "bob"}),
             "is no name of a caller",
@@ -614,7 +614,7 @@ fn a_person_in_the_browser_is_told_for_whom_a_sign_in_is() {
     ]);
     let mut page = Script::browser(&real, &gate.console(), steps);
     let shown = page.event("server")["text"].as_str().unwrap().to_owned();
-    assert!(shown.contains("waits for a sign-in"), "{shown}");
+    assert!(shown.contains("needs a sign-in"), "{shown}");
     let back = page.event("sign_in");
     let told = back["told"].as_str().unwrap();
     assert!(

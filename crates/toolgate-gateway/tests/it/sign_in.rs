@@ -126,7 +126,7 @@ fn t35_an_answer_is_taken_from_the_login_that_asked_and_once() {
     ] {
         let answer = end(&near, login, &query);
         assert_eq!(answer.status, 409, "{query}: {answer:?}");
-        assert!(answer.body.contains("not the answer"), "{}", answer.body);
+        assert!(answer.body.contains("does not belong to a sign-in"), "{}", answer.body);
         refused += 1;
     }
     // Without the key of the login, as another site would send it.
@@ -239,7 +239,7 @@ fn a_person_signs_in_in_the_browser() {
     let told = back["told"].as_str().unwrap();
     let issuer = format!("at the authorization server {}.", far.issuer());
     assert!(told.contains(&issuer), "{told}");
-    assert!(told.contains("by all who may use far"), "{told}");
+    assert!(told.contains("by all callers that may use far"), "{told}");
     let shown = page.event("server")["text"].as_str().unwrap().to_owned();
     assert!(
         shown.contains("Sign in anew") && shown.contains("Sign out"),

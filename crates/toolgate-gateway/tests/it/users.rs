@@ -51,7 +51,7 @@ fn a_person_signs_in_for_a_program_that_an_issuer_knows() {
     let asked = call(&gate, &alice, &json!({}));
     let said = asked["result"]["inputRequests"]["toolgate.sign-in"]["params"]["message"].clone();
     assert!(
-        said.to_string().contains("has you sign in at corp"),
+        said.to_string().contains("asks you to sign in at corp"),
         "{said}"
     );
     let (url, link) = page(&gate, &asked, "corp:alice");

@@ -1,33 +1,33 @@
 // The gateway's state as this page knows it, and the requests it can make.
 
-/** What the gateway last told; `ready` once a whole snapshot came. */
+/** Latest state from the gateway; `ready` once the full state has arrived. */
 export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), tools: [], resources: [], prompts: [], servers: [], issuers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], policy: null, gone: [] };
-/** Most calls kept on the page. */
+/** Maximum number of calls on the page. */
 export const KEEP = 500;
 
 const listeners = { change: [], link: [], login: [], pending: [] };
 export const on = (name, run) => listeners[name].push(run);
 const tell = (name, value) => listeners[name].forEach((run) => run(value));
 
-/** The gateway's clock, in milliseconds since 1970. */
+/** The gateway's clock, in milliseconds since the Unix epoch. */
 export const now = () => Date.now() + state.skew;
 
 const STORED = "toolgate.key", EVENTS = "/console/api/events";
 let held = null;
 
-/** Keeps the key of a login. The storage is of this origin alone, port included, which cookies are not. */
+/** Stores the key of a session. Storage belongs to this origin only, port included; cookies do not. */
 export function keepKey(key) {
   held = key;
-  try { localStorage.setItem(STORED, key); } catch { /* then it lasts as long as this page */ }
+  try { localStorage.setItem(STORED, key); } catch { /* then the session lasts as long as this page */ }
 }
 
-/** Forgets the key of a login that ended. */
+/** Deletes the key of a session that ended. */
 export function dropKey() {
   held = null;
   try { localStorage.removeItem(STORED); } catch { /* no storage */ }
 }
 
-/** Ends the login of this browser. */
+/** Ends the session of this browser. */
 export async function logout() {
   const res = await post("/console/logout", {});
   if (!res.ok && res.status !== 401) return res;
@@ -37,7 +37,7 @@ export async function logout() {
   return { ...res, ok: true };
 }
 
-/** The header that says that a request is this page's own. */
+/** Header that shows that a request comes from this page. */
 function mark() {
   let key = held;
   try { key = localStorage.getItem(STORED) ?? held; } catch { /* no storage */ }
@@ -53,12 +53,12 @@ export async function postText(path, body, signal) {
     text = await res.text();
   } catch (e) {
     if (e.name === "AbortError") throw e;
-    return { ok: false, status: 0, text: "", error: "the gateway did not answer; is it still running?" };
+    return { ok: false, status: 0, text: "", error: "the gateway did not respond; is it still running?" };
   }
   if (res.status === 401 && path !== "/console/login") { close(); tell("login", ""); }
   let error = null;
   try { error = JSON.parse(text).error ?? null; } catch { /* an empty body is fine */ }
-  if (!res.ok && !error) error = `the gateway answered with status ${res.status}`;
+  if (!res.ok && !error) error = `the gateway responded with status ${res.status}`;
   return { ok: res.ok && !error, status: res.status, text, error };
 }
 
@@ -72,7 +72,7 @@ function close() {
   source = null;
 }
 
-/** Opens the event stream, and again whenever it ends, ever more slowly. An EventSource could not send the key. */
+/** Opens the event stream, and reopens it with backoff. An EventSource could not send the key. */
 export async function connect() {
   close();
   tell("link", state.ready ? "lost" : "connecting");
@@ -82,7 +82,7 @@ export async function connect() {
     const res = await fetch(EVENTS, { signal: mine.signal, credentials: "same-origin", cache: "no-store", headers: { Accept: "text/event-stream", ...mark() } });
     status = res.status;
     if (res.ok) await listen(res.body);
-  } catch { /* not there, or not any more */ }
+  } catch { /* unreachable, or the stream broke */ }
   if (mine !== source) return;
   if (status === 401) { close(); tell("login", ""); return; }
   tell("link", "lost");
@@ -147,7 +147,7 @@ function takePending(p) {
   }
 }
 
-/** Tells the views once per burst of events. */
+/** Notifies the views once per burst of events. */
 function changed(...names) {
   names.forEach((n) => dirty.add(n));
   if (!soon) soon = setTimeout(() => { soon = 0; const d = dirty; dirty = new Set(); tell("change", d); }, 30);

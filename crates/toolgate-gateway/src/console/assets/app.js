@@ -1,4 +1,4 @@
-// The console of the gateway: login, sections, keys and the header. The views draw themselves.
+// Console of the gateway: login, sections, shortcuts and the header. The views render themselves.
 
 import { state, on, connect, post, keepKey, logout } from "./api.js";
 import { h, t, put, attr, button, say, stamp, visText } from "./dom.js";
@@ -17,7 +17,7 @@ let current = "inbox";
 
 // Login ------------------------------------------------------------------
 
-/** Takes the token out of a link or a bare token. */
+/** Returns the token of a link, or the bare token. */
 function tokenIn(text) {
   const found = /[#?&]token=([^&\s]+)/.exec(text);
   if (!found) return text.trim();
@@ -27,7 +27,7 @@ function tokenIn(text) {
 async function login(token) {
   const res = await post("/console/login", { token });
   if (res.ok) { keepKey(JSON.parse(res.text).key); showLogin(null); connect(); return; }
-  showLogin(res.status === 401 || res.status === 403 ? "this link is not valid, or not any more; make a new one with `toolgate console`" : res.error);
+  showLogin(res.status === 401 || res.status === 403 ? "this link is invalid or expired; create a new one with `toolgate console`" : res.error);
 }
 
 /** Shows the login screen with a message, or hides it with null. */
@@ -61,7 +61,7 @@ function setLink(how) {
 on("link", (how) => {
   setLink(how);
   attr($("banner"), "hidden", how !== "lost");
-  if (how === "lost") put($("banner"), state.ready ? "Connection lost, reconnecting. What you see may be out of date." : "The gateway does not answer yet, trying again.");
+  if (how === "lost") put($("banner"), state.ready ? "Connection lost, reconnecting. What you see may be out of date." : "The gateway does not respond yet, retrying.");
   document.body.classList.toggle("stale", how === "lost");
 });
 on("login", showLogin);
@@ -80,24 +80,24 @@ function drawHeader() {
   attr($("link"), "title", state.data ? "Data: " + visText(state.data) : null);
 }
 
-/** Says where records or their checkpoints are not written. */
+/** Shows problems of the audit log and of its checkpoint mirror. */
 function drawRecord() {
   const record = state.record ?? {};
-  const failed = record.state === "failed" && `The record cannot be written, so all calls are refused: ${visText(record.why ?? "")}`;
-  const place = record.checkpoints && `The second place does not take the checkpoints of the record: ${visText(record.checkpoints)}`;
+  const failed = record.state === "failed" && `The audit log cannot be written, so all calls are refused: ${visText(record.why ?? "")}`;
+  const place = record.checkpoints && `The checkpoint mirror does not accept the checkpoints of the audit log: ${visText(record.checkpoints)}`;
   const damaged = (record.damage ?? []).map((d) => `The audit log is damaged: ${visText(d.about)}: ${visText(d.why)}. Run: toolgate audit verify, then: toolgate audit acknowledge`).join(" ");
   attr($("record"), "hidden", !failed && !place && !damaged);
   put($("record"), failed || damaged || place || "");
 }
 
-/** Says that the config on the disk is refused, until a good one is in force. */
+/** Shows that the config on disk was rejected, until a valid one is active. */
 function drawPolicy() {
   const refused = state.policy?.refused;
   attr($("policy"), "hidden", !refused);
-  put($("policy"), refused ? `The config was refused, the one before stays in force: ${visText(refused)}` : "");
+  put($("policy"), refused ? `The config was rejected, the previous one stays active: ${visText(refused)}` : "");
 }
 
-/** Says on every page that everything is frozen: by whom, since when, why, with Thaw. */
+/** Shows on every page that everything is frozen: by whom, since when, why, with a Thaw button. */
 let frozenDrawn = "";
 function drawFrozen() {
   const all = state.freezes.find((f) => f.what === "all");
@@ -186,7 +186,7 @@ function route() {
   const [, name = "inbox", id = ""] = /^#\/(\w+)(?:\/(.+))?$/.exec(location.hash) ?? [];
   go(TABS.includes(name) ? name : "inbox");
   let part = id;
-  try { part = decodeURIComponent(id); } catch { /* shown as it is */ }
+  try { part = decodeURIComponent(id); } catch { /* use it unchanged */ }
   if (state.ready) {
     if (current === "calls" || !part) showCall(current === "calls" && part ? part : null);
     if (current === "inbox" && part) showPending(part);
@@ -217,7 +217,7 @@ document.addEventListener("keydown", (e) => {
   let used = false;
   if (e.key >= "1" && e.key <= String(TABS.length)) {
     location.hash = "#/" + TABS[e.key - 1];
-    // Here and now: the event of the change comes later than a key that is pressed at once, which is meant for the new section.
+    // Route at once: the hashchange event comes later than a key that is pressed immediately and meant for the new section.
     route();
     used = true;
   }

@@ -1,11 +1,11 @@
-// What differs between two texts, word by word.
+// Word diff of two texts.
 
 /** Words, runs of white space, and single other characters. A run of letters stays whole, so that mixed scripts show. */
 const PART = /\s+|[\p{L}\p{M}\p{N}_]+|[^]/gu;
-/** Most comparisons of one pair; longer texts are marked as a whole between what they share at both ends. */
+/** Maximum number of comparisons of one pair. Longer texts are marked as a whole between their common prefix and suffix. */
 const MOST = 1_000_000;
 
-/** Two lists of `[{text, changed}]`: the old text and the new one, with what only one of them has marked. */
+/** Returns two lists of `[{text, changed}]`: the old and the new text, with the parts marked that only one of them has. */
 export function compare(older, newer) {
   const a = older.match(PART) ?? [], b = newer.match(PART) ?? [];
   const least = Math.min(a.length, b.length);
@@ -34,7 +34,7 @@ function shared(x, y) {
   return [inX, inY];
 }
 
-/** Neighbours of one kind become one text. */
+/** Merges adjacent parts of one kind. */
 function runs(parts, head, count, kept) {
   const out = [];
   parts.forEach((text, i) => {

@@ -1,4 +1,4 @@
-// Small DOM helpers. Foreign text goes through `put` or `vis` only: text nodes, with what cannot be seen marked.
+// Small DOM helpers. Untrusted text goes through `put` or `vis` only: text nodes, with invisible characters marked.
 
 /** Characters that are invisible, change the order of others, look like a plain space or pile up on one letter. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|\p{M}{4,}/u;
@@ -8,7 +8,7 @@ const PIECES = new RegExp(`(${HIDDEN.source})|(${WORD.source})`, "gu");
 const LATIN = /\p{Script=Latin}/u;
 const LOOKALIKE = /\p{Script=Cyrillic}|\p{Script=Greek}|\p{Script=Cherokee}|\p{Script=Armenian}/u;
 
-/** Most marks that get an element of their own; text with more is spelled out all the same. */
+/** Maximum number of marks with an element of their own. In text with more, the marks are still spelled out. */
 const MOST_MARKS = 4000;
 
 const code = (chars) => [...chars].map((ch) => "\u2039U+" + ch.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "\u203a").join("");
@@ -39,16 +39,16 @@ function pieces(text, lines) {
 /** Text as one inert string with hidden characters spelled out, for titles and notifications. */
 export const visText = (text) => pieces(String(text ?? ""), false).map((p) => p.text).join("");
 
-/** How many characters of the text are marked. */
+/** Number of marked characters of the text. */
 export const hiddenCount = (text) => pieces(text, true).filter((p) => p.mark).length;
 
-/** Text as an inert fragment. With `lines`, line ends and tabs stay what they are. */
+/** Text as an inert fragment. With `lines`, line ends and tabs are unchanged. */
 export function vis(text, lines = false) {
   const out = document.createDocumentFragment();
   const all = pieces(String(text ?? ""), lines);
   for (const p of all.splice(0, MOST_MARKS)) {
     if (!p.mark) { out.append(p.text); continue; }
-    const title = p.mark === "hidden" ? "a character that cannot be seen" : "mixes letters of different scripts that look alike";
+    const title = p.mark === "hidden" ? "an invisible character" : "mixes confusable letters of different scripts";
     out.append(h("span", { class: "mark " + p.mark, title }, p.text));
   }
   out.append(all.map((p) => p.text).join(""));
@@ -73,7 +73,7 @@ export function attr(node, name, value) {
   if (node.getAttribute(name) !== text) node.setAttribute(name, text);
 }
 
-/** Makes an element. `on` holds listeners; strings among the children are the console's own words. */
+/** Creates an element. `on` has the listeners; strings among the children are the console's own text. */
 export function h(tag, props = {}, ...kids) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -85,7 +85,7 @@ export function h(tag, props = {}, ...kids) {
   return node;
 }
 
-/** An element that shows foreign text. */
+/** Element that shows untrusted text. */
 export const t = (tag, props, text, lines = false) => put(h(tag, props), text, lines);
 
 export const button = (label, props, run) => h("button", { type: "button", ...props, on: { click: run } }, label);
@@ -150,7 +150,7 @@ export function span(ms) {
   return Math.floor(s / 3600) + " h " + Math.floor((s % 3600) / 60) + " min";
 }
 
-/** Says something to a screen reader. */
+/** Announces text to a screen reader. */
 export function say(text) {
   put(document.getElementById("say"), text);
 }

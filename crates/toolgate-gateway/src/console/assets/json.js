@@ -9,7 +9,7 @@ function tokens(text) {
   return out;
 }
 
-/** The same tokens, indented. Text that is no JSON comes back as it is. */
+/** The same tokens, indented. Text that is not JSON is returned unchanged. */
 export function pretty(text) {
   if (!valid(text)) return text;
   const list = tokens(text);
@@ -34,7 +34,7 @@ export function valid(text) {
   try { JSON.parse(text); return true; } catch { return false; }
 }
 
-/** The members of an object in its own order, as `[{key, raw}]` with the exact text of each value; null if it is none. */
+/** The members of an object in its own order, as `[{key, raw}]` with the exact text of each value; null if it is not an object. */
 export function members(text) {
   if (!valid(text)) return null;
   const list = tokens(text);
@@ -63,7 +63,7 @@ export function kind(raw) {
   return c === '"' ? "string" : c === "{" ? "object" : c === "[" ? "array" : c === "t" || c === "f" ? "boolean" : c === "n" ? "null" : "number";
 }
 
-/** The declared type of a schema in a few words. */
+/** Short description of the type that a schema declares. */
 export function typeOf(schema) {
   if (schema === true || schema === undefined || schema === null) return "any";
   if (schema.enum) return schema.enum.map((v) => JSON.stringify(v)).join(" | ");
@@ -75,7 +75,7 @@ export function typeOf(schema) {
   return Array.isArray(any) ? any.map(typeOf).join(" | ") : "any";
 }
 
-/** A first value to edit: the required properties of a schema with their default, first choice or an empty value. */
+/** Initial value to edit: the required properties of a schema with their default, first choice or an empty value. */
 export function sample(schema) {
   const out = {};
   const props = schema?.properties ?? {};

@@ -1,22 +1,22 @@
-// Where the user of a program signs in for it: first he shows who he is, by the key of the program or at the issuer that
-// knows him, then he signs in at the authorization server of the server.
+// Page on which the user of a program signs in for it. They first prove their identity, with the program's API key or at
+// their issuer, and then sign in at the authorization server of the server.
 
 const $ = (id) => document.getElementById(id);
 const KEPT = "toolgate.own-sign-in";
-/** What is kept while he shows who he is. */
+/** Storage key of the link, while the user proves their identity. */
 const SHOWING = "toolgate.showing";
 
-/** Sends JSON to a request beside this page; gives `{ok, value, error}`. */
+/** Posts JSON to a path next to this page; returns `{ok, value, error}`. */
 async function post(step, value, key) {
   const headers = { "Content-Type": "application/json", ...(key ? { Authorization: "Bearer " + key } : {}) };
   try {
     const res = await fetch(step, { method: "POST", headers, body: JSON.stringify(value), credentials: "omit" });
     const text = await res.text();
     let read = null;
-    try { read = JSON.parse(text); } catch { /* a line of words */ }
+    try { read = JSON.parse(text); } catch { /* plain text */ }
     return { ok: res.ok, value: read, error: res.ok ? null : read?.error ?? text.trim() };
   } catch {
-    return { ok: false, value: null, error: "the gateway did not answer; is it still running?" };
+    return { ok: false, value: null, error: "the gateway did not respond; is it still running?" };
   }
 }
 
@@ -32,7 +32,7 @@ async function begin(link) {
   const field = $("key"), button = $("who").querySelector("button");
   button.disabled = true;
   const key = field.value.trim();
-  // It is sent once, and kept nowhere.
+  // The key is sent once, and not stored.
   field.value = "";
   const res = await post("begin", { link }, key);
   button.disabled = false;
@@ -40,10 +40,10 @@ async function begin(link) {
   lead(res.value);
 }
 
-/** Says where he signs in, and whose calls will use what is granted, before he goes to grant it. */
+/** Shows where the user signs in, and which caller will use the credentials, before they leave this page. */
 function lead({ page, origin, issuer, server, caller, key: own }) {
   const at = `${issuer}/`.startsWith(`${origin}/`) ? "" : `, at its page on ${origin}`;
-  say("Sign in for a program", `You will sign in at the authorization server ${issuer}${at}. What you grant there will be used by ${caller} at the server ${server}, and by nobody else. Go on only if this caller may use your account.`);
+  say("Sign in for a program", `You will sign in at the authorization server ${issuer}${at}. Only ${caller} will use the credentials, at the server ${server}. Continue only if this caller may use your account.`);
   show("who", false);
   show("go", true);
   $("page").addEventListener("click", () => {
@@ -54,9 +54,9 @@ function lead({ page, origin, issuer, server, caller, key: own }) {
   $("page").focus();
 }
 
-/** He shows who he is at his issuer. */
+/** Lets the user prove their identity at their issuer. */
 async function show_who(link, issuer) {
-  say(null, `A program that uses this gateway as one of yours needs you to sign in somewhere. Show first who you are: sign in at ${issuer}.`);
+  say(null, `A program that uses this gateway on your behalf needs you to sign in to a server. First prove your identity: sign in at ${issuer}.`);
   $("issuer").textContent = `Sign in at ${issuer}`;
   show("at", true);
   $("issuer").addEventListener("click", async () => {
@@ -73,18 +73,18 @@ async function show_who(link, issuer) {
 }
 
 async function shown(query, { link, key }) {
-  say("Signing in", "The answer of your issuer is looked at.");
+  say("Signing in", "Checking the response of your issuer.");
   const res = await post("shown", { link, query, key });
   if (res.ok) lead(res.value);
   else say("Not signed in", "Nothing was changed.", res.error);
 }
 
 async function start(link) {
-  if (!link) { say(null, "Open this page by the link that the program was given."); return; }
+  if (!link) { say(null, "Open this page with the link that the program shows."); return; }
   const res = await post("who", { link });
   if (!res.ok) { say(null, "Nothing was changed.", res.error); return; }
   if (res.value.by === "issuer") { await show_who(link, res.value.issuer); return; }
-  say(null, "A program that uses this gateway needs you to sign in somewhere. Show first that it is yours: enter the key with which it calls this gateway. The key goes to this gateway alone.");
+  say(null, "A program that uses this gateway needs you to sign in to a server. First prove that the program is yours: enter the key with which it calls this gateway. The key is sent to this gateway only.");
   show("who", true);
   $("who").addEventListener("submit", (event) => { event.preventDefault(); begin(link); });
   $("key").focus();
@@ -93,7 +93,7 @@ async function start(link) {
 async function end(query) {
   const key = sessionStorage.getItem(KEPT) ?? "";
   sessionStorage.removeItem(KEPT);
-  say("Signing in", "The answer of the authorization server is looked at.");
+  say("Signing in", "Checking the response of the authorization server.");
   const res = await post("end", { query, key });
   if (res.ok) {
     const { issuer, server, caller, scopes } = res.value;
@@ -105,7 +105,7 @@ async function end(query) {
 
 if (location.pathname.endsWith("/back")) {
   const query = location.search.slice(1);
-  // The code is used once, and has no business in the history.
+  // The code is valid once, and must not stay in the history.
   history.replaceState(null, "", location.pathname);
   await end(query);
 } else if (location.pathname.endsWith("/shown")) {

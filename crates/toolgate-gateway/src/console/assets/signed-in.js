@@ -1,11 +1,11 @@
-// Where a browser comes back to from an authorization server. The answer goes to the gateway with the key of this login.
+// Redirect page after a sign-in at an authorization server. It sends the response to the gateway, with the key of this session.
 
 import { post } from "./api.js";
 import { put, attr } from "./dom.js";
 
 const $ = (id) => document.getElementById(id);
 const query = location.search.slice(1);
-// The code is used once, and has no business in the history.
+// The code is valid once, and must not stay in the history.
 history.replaceState(null, "", location.pathname);
 
 const res = await post("/console/api/sign-in/end", { query });

@@ -1,4 +1,4 @@
-// The calls as they happen: a list that filters, and the detail of one call beside it.
+// Live list of calls with a filter, and the detail of one call next to it.
 
 import { state, now, post, KEEP } from "./api.js";
 import { h, t, put, attr, keyed, button, textBox, span, clock, stamp, visText } from "./dom.js";
@@ -12,7 +12,7 @@ const GROUPS = {
   refused: ["Refused", (c) => c.outcome === "refused" || c.outcome === "denied"],
 };
 const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", bad_answer: "unusable answer", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied" };
-/** Why a call was refused: one text for each kind. */
+/** Text for each class of refusal. */
 const REFUSED = { invalid: "invalid arguments", rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "client cannot do it", record: "audit log failed", result: "result blocked" };
 const REFUSED_LEVEL = { person: "bad", expired: "idle", invalid: "idle", not_found: "idle" };
 const outcomeOf = (c) => REFUSED[c.refusal] ?? WORDS[c.outcome] ?? c.outcome;
@@ -24,7 +24,7 @@ const filter = h("input", { type: "search", id: "calls-filter", placeholder: "Fi
 const chips = Object.entries(GROUPS).map(([id, [label]]) => button("", { class: "chip", "data-group": id, "aria-pressed": id === "all" ? "true" : "false" }, () => pick(id)));
 const list = h("ul", { class: "calls" });
 const none = h("p", { class: "empty", hidden: true });
-const cap = h("p", { class: "dim cap", hidden: true }, `The newest ${KEEP} calls are kept on this page; the audit log has all.`);
+const cap = h("p", { class: "dim cap", hidden: true }, `This page shows the newest ${KEEP} calls; the audit log has all.`);
 const drawer = h("aside", { class: "drawer", tabindex: "-1", "aria-label": "Detail of the call", hidden: true });
 root.append(h("h2", { class: "sr" }, "Calls"),
   h("div", { class: "tools-bar" }, h("div", { class: "chips", role: "group", "aria-label": "State" }, ...chips), filter),
@@ -40,8 +40,8 @@ function pick(id) {
 }
 
 const nameOf = (c) => (c.server ? `${c.server}.${c.tool}` : c.tool) + (c.method === "completion/complete" ? " (completion)" : "");
-/** Who asked for the end of a call, with the reason where one was given. */
-const BY = { caller: "cancelled by its caller", link: "its caller is gone", deadline: "it took too long", operator: "stopped here", stop: "the gateway stopped" };
+/** Who cancelled a call, with the reason if there is one. */
+const BY = { caller: "cancelled by its caller", link: "its caller disconnected", deadline: "it took too long", operator: "stopped here", stop: "the gateway stopped" };
 const cancelOf = (c) => c.cancel ? (BY[c.cancel.by] ?? c.cancel.by) + (c.cancel.reason ? `: ${c.cancel.reason}` : "") : null;
 const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${outcomeOf(c) ?? ""} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments}`.toLowerCase();
 
@@ -52,7 +52,7 @@ export function renderCalls() {
   const seen = all.filter((c) => GROUPS[group][1](c) && words.every((w) => haystack(c).includes(w)));
   rows = sync(seen);
   attr(none, "hidden", seen.length > 0);
-  put(none, all.length ? "No call fits the filter." : "No call has come yet.");
+  put(none, all.length ? "No call matches the filter." : "No calls yet.");
   attr(cap, "hidden", all.length < KEEP);
   if (open && detail && state.calls.has(open)) detail.update(state.calls.get(open));
 }
@@ -140,7 +140,7 @@ function progressMark() {
   } };
 }
 
-/** The beginning of the arguments on one line; what is left out is said. */
+/** The beginning of the arguments on one line, with a note about the rest. */
 function preview(text) {
   const flat = text.replace(/\s*\n\s*/g, " ");
   const chars = [...flat];
@@ -196,7 +196,7 @@ function makeDetail(first) {
       args = c.arguments;
       box.replaceChildren(textBox("Arguments", args ?? ""));
     }
-    const rows = [["Call", c.id], ["Began", stamp(c.at)], ["Caller", c.caller], ["Client", c.client], ["Came by", `${c.transport}, revision ${c.revision ?? "unknown"}`],
+    const rows = [["Call", c.id], ["Started", stamp(c.at)], ["Caller", c.caller], ["Client", c.client], ["Transport", `${c.transport}, revision ${c.revision ?? "unknown"}`],
       ["Verdict", c.verdict], ["Rule", c.rule], ["Outcome", outcomeOf(c)], ["Cancelled", cancelOf(c)], ["Detail", c.detail], ["Approval", c.approval],
       ["Masked", c.masked ? `${c.masked} secret${c.masked === 1 ? "" : "s"} in the arguments shown` : null]].filter((r) => r[1]);
     const key = JSON.stringify(rows);

@@ -1,4 +1,4 @@
-// What else a person can say to a call: other arguments, or yes for a while.
+// Further decisions about a call: approve with edited arguments, or remember the approval.
 
 import { now } from "./api.js";
 import { h, button } from "./dom.js";
@@ -9,7 +9,7 @@ const SPANS = [["1 hour", HOUR], ["8 hours", 8 * HOUR], ["7 days", 168 * HOUR], 
 
 const panel = (kind, ...kids) => h("div", { class: "panel", hidden: true, "data-panel": kind }, ...kids);
 
-/** The arguments as a text that can be changed. The gateway judges them as it judged the first ones. */
+/** Editor for the arguments. The gateway applies the rules to them again. */
 export function editPanel(call, run) {
   const text = h("textarea", { rows: "8", spellcheck: "false", autocomplete: "off", "data-field": "edit", "aria-label": "Arguments as JSON" });
   const wrong = h("p", { class: "error", role: "alert", hidden: true }, "This is not a JSON object.");
@@ -19,7 +19,7 @@ export function editPanel(call, run) {
     if (good()) run();
   });
   text.addEventListener("input", () => { if (good()) wrong.hidden = true; });
-  const node = panel("edit", h("p", { class: "dim" }, "The call runs once, with this text instead. The record says who edited it."), text, wrong, h("div", { class: "row" }, go));
+  const node = panel("edit", h("p", { class: "dim" }, "The call runs once, with these arguments. The audit log records who edited them."), text, wrong, h("div", { class: "row" }, go));
   return { node, go, value: () => ({ edit: text.value }), show(yes) {
     node.hidden = !yes;
     if (!yes) return;
@@ -28,7 +28,7 @@ export function editPanel(call, run) {
   } };
 }
 
-/** For how long, how often, when and for whom a yes is remembered. */
+/** Form for a remembered approval: duration, number of uses, condition and callers. */
 export function rememberPanel(call, run) {
   const long = h("select", { "data-field": "for", "aria-label": "For how long" }, ...SPANS.map(([name, ms], i) => h("option", { value: String(ms), selected: i === 1 }, name)));
   const uses = h("input", { type: "number", min: "1", step: "1", "data-field": "uses", "aria-label": "How often at most", placeholder: "any number" });

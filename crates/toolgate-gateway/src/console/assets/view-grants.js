@@ -1,26 +1,26 @@
-// What is remembered, which keys callers have, and what is frozen: all of it can be taken back here.
+// Remembered approvals, API keys of callers, and freezes. All of them can be revoked here.
 
 import { state, post } from "./api.js";
 import { h, t, put, attr, keyed, button, clock, stamp, visText } from "./dom.js";
 
 const root = document.getElementById("view-grants");
 const error = h("p", { class: "error", role: "alert", hidden: true });
-const headings = (...names) => h("thead", {}, h("tr", {}, ...names.map((x) => h("th", { scope: "col" }, x)), h("th", { scope: "col" }, h("span", { class: "sr" }, "Take back"))));
+const headings = (...names) => h("thead", {}, h("tr", {}, ...names.map((x) => h("th", { scope: "col" }, x)), h("th", { scope: "col" }, h("span", { class: "sr" }, "Revoke"))));
 const grantList = h("tbody", {});
 const grantTable = h("table", { class: "grants" }, headings("Tool", "Caller", "Only when", "Given", "Used", "Until"), grantList);
-const noGrants = h("div", { class: "empty", hidden: true }, h("h3", {}, "Nothing is remembered"), h("p", {}, "An approval given with \u201cRemember\u201d stands here and can be withdrawn."));
+const noGrants = h("div", { class: "empty", hidden: true }, h("h3", {}, "Nothing is remembered"), h("p", {}, "An approval given with \u201cRemember\u201d appears here and can be withdrawn."));
 const freezeList = h("tbody", {});
 const freezeTable = h("table", { class: "grants freezes" }, headings("Frozen", "Reason", "By", "Since"), freezeList);
 const noFreezes = h("p", { class: "dim" }, "Nothing is frozen.");
 const keyList = h("tbody", {});
-const keyTable = h("table", { class: "grants keys-of-callers" }, headings("Caller", "Made", "Until", "Last use"), keyList);
+const keyTable = h("table", { class: "grants keys-of-callers" }, headings("Caller", "Created", "Until", "Last use"), keyList);
 const noKeys = h("p", { class: "dim" }, "There are no keys.");
 root.append(h("h2", { class: "sr" }, "Grants"), error, noGrants, grantTable,
   h("section", { class: "freeze-box" }, h("h3", {}, "Keys of callers"),
-    h("p", { class: "dim" }, "A key is made in a terminal, by ", h("code", {}, "toolgate keys create NAME"), ", and shown there once. What a revoked one opened ends at once."),
+    h("p", { class: "dim" }, "Create a key in a terminal with ", h("code", {}, "toolgate keys create NAME"), "; it is shown there once. Revoking a key ends everything that it started."),
     noKeys, keyTable),
-  h("section", { class: "freeze-box" }, h("h3", {}, "Stand still"),
-    h("p", { class: "dim" }, "A freeze stops what runs and refuses what comes, in all gateways of this data directory, until it is thawed."),
+  h("section", { class: "freeze-box" }, h("h3", {}, "Freezes"),
+    h("p", { class: "dim" }, "A freeze stops running calls and refuses new ones, in all gateways of this data directory, until it is thawed."),
     noFreezes, freezeTable, freezeForm()));
 
 const syncGrants = keyed(grantList, (g) => g.id, makeGrant);
@@ -39,7 +39,7 @@ export function renderGrants() {
   attr(freezeTable, "hidden", !state.freezes.length);
 }
 
-/** Does it, and says on this page what went wrong. */
+/** Executes an action, and shows its error on this page. */
 async function act(path, value, by) {
   by.disabled = true;
   const res = await post("/console/api/" + path, value);
@@ -69,13 +69,13 @@ function makeGrant(first) {
 function makeKey(first) {
   const until = h("span", {}), used = h("span", {});
   const revoke = button("Revoke", { class: "danger small", "data-act": "revoke-key", "aria-label": "Revoke the key of " + visText(first.name) }, () => {
-    if (confirm(`Revoke the key of ${visText(first.name)}? What it opened ends, and it opens nothing more.`)) act("keys/revoke", { name: first.name }, revoke);
+    if (confirm(`Revoke the key of ${visText(first.name)}? Everything that it started ends, and new requests are rejected.`)) act("keys/revoke", { name: first.name }, revoke);
   });
   const node = h("tr", { "data-key": first.name }, cell("Caller", t("b", {}, "key:" + first.name)),
-    cell("Made", h("span", {}, h("time", { title: stamp(first.created) }, day(first.created)), t("span", { class: "dim" }, " by " + first.by))),
+    cell("Created", h("span", {}, h("time", { title: stamp(first.created) }, day(first.created)), t("span", { class: "dim" }, " by " + first.by))),
     cell("Until", until), cell("Last use", used), cell("", revoke));
   return { node, update(k) {
-    put(until, k.over ? `${k.over} ${day(k.revoked ?? k.expires)}` : k.expires ? day(k.expires) : "no end");
+    put(until, k.over ? `${k.over} ${day(k.revoked ?? k.expires)}` : k.expires ? day(k.expires) : "no expiry");
     until.className = k.over ? "tag bad" : "";
     put(used, k.used ? day(k.used) : "never");
     attr(revoke, "hidden", Boolean(k.over));
@@ -100,7 +100,7 @@ function freezeForm() {
   const go = button("Freeze", { class: "danger", "data-act": "freeze" }, async () => {
     const caller = what.value.trim();
     const name = caller ? "caller " + caller : "all";
-    if (!confirm(`Freeze ${visText(caller || "everything")}? What runs of it is stopped.`)) return;
+    if (!confirm(`Freeze ${visText(caller || "everything")}? Its running calls are stopped.`)) return;
     if (await act("freeze", { what: name, reason: reason.value }, go)) { what.value = ""; reason.value = ""; }
   });
   return h("div", { class: "row" }, what, reason, go);
@@ -109,7 +109,7 @@ function freezeForm() {
 /** A button that freezes one thing. */
 export function freezeButton(what) {
   const go = button("Freeze", { class: "danger small", "data-act": "freeze-one" }, () => {
-    if (confirm(`Freeze ${visText(what())}? What runs of it is stopped.`)) act("freeze", { what: what(), reason: "" }, go);
+    if (confirm(`Freeze ${visText(what())}? Its running calls are stopped.`)) act("freeze", { what: what(), reason: "" }, go);
   });
   return go;
 }

@@ -1,4 +1,4 @@
-// The inbox: calls that wait for a person. Those whose caller still waits come first, then the one that expires first.
+// Inbox of pending approvals. Calls with a waiting caller come first, then by expiry.
 
 import { state, now, post } from "./api.js";
 import { h, t, put, attr, keyed, button, copyButton, textBox, hiddenCount, sizeNote, span, clock, stamp, say, visText } from "./dom.js";
@@ -31,7 +31,7 @@ export function renderInbox() {
   drawEmpty();
 }
 
-/** Cards moved: for a moment a click meant for one must not land on another. */
+/** Cards moved: for a moment, a click for one card must not hit another. */
 let settling = 0;
 function settle() {
   list.classList.add("settling");
@@ -80,7 +80,7 @@ export function tickInbox() {
   for (const part of parts.values()) part.tick();
 }
 
-/** Tags for what a server says its tool does. */
+/** Tags for the annotations that a server gives its tool. */
 export function riskTags(hints = {}, trusted = false) {
   const tag = (text, level) => h("span", { class: "tag " + level }, text);
   const out = [];
@@ -93,13 +93,13 @@ export function riskTags(hints = {}, trusted = false) {
   return out;
 }
 
-/** The freezes that refuse this call, whatever is decided here. */
+/** Freezes that refuse this call, whatever the approver decides. */
 const freezesOf = (p) => state.freezes.filter((f) => f.what === "all" || f.what === "caller " + p.caller || f.what === "server " + p.server);
 const freezeText = (f) => visText(`Frozen: ${f.what === "all" ? "everything" : f.what}, by ${f.by}, since ${stamp(f.since).slice(0, 16)} UTC${f.reason ? ": " + f.reason : ""}. An approved call is refused until it is thawed.`);
 
 const isTool = (p) => (p.kind ?? "tool") === "tool";
 
-/** What a question is about that is no tool. */
+/** Tags of an approval for a prompt or a resource. */
 function kindTags(p) {
   const word = p.kind === "prompt" ? "fetches a prompt" : "reads a resource";
   return [h("span", { class: "tag" }, word), h("span", { class: "dim claim" }, p.trusted ? "of a server that your configuration trusts" : "of a server that is not trusted")];
@@ -154,7 +154,7 @@ function makeCard(first) {
     const more = res.ok && res.text.includes('"more":true');
     sent = res.ok && !more;
     busy();
-    if (more) { put(error, "Your yes is noted; another person has to say yes too."); attr(error, "hidden", false); }
+    if (more) { put(error, "Your approval is recorded; another person has to approve too."); attr(error, "hidden", false); }
     if (res.ok) say(`${act === "deny" ? "Denied" : "Approved"} ${visText(p.server + "." + p.tool)}`);
   }
   function busy() {
@@ -190,17 +190,17 @@ function makeCard(first) {
     put(title, p.title ?? "");
     attr(node, "data-caller", p.connected ? "waits" : "gone");
     node.classList.toggle("gone", !p.connected);
-    tags.replaceChildren(...(p.connected ? [] : [h("span", { class: "tag bad" }, p.own ? "caller has gone" : "no caller waits here")]), ...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
+    tags.replaceChildren(...(p.connected ? [] : [h("span", { class: "tag bad" }, p.own ? "caller disconnected" : "no caller waits here")]), ...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
     drawFacts(facts, p, presence);
     args.update(p);
     attr(edit, "hidden", !p.may_edit);
     attr(remember, "hidden", p.needs > 1);
     put(approve, p.needs > 1 ? `Approve (${p.yeses.length + 1} of ${p.needs})` : "Approve once");
     put(note, p.needs > 1
-      ? `${p.needs} persons have to say yes.` + (p.yeses.length ? ` So far: ${p.yeses.join(", ")}.` : "")
-      : p.may_remember ? "" : "A yes is remembered only with a condition: " + (isTool(p) && p.hints?.destructive === true
-        ? "the server says this tool destroys things."
-        : `this server is not trusted, so its word that the ${p.kind ?? "tool"} is harmless does not count.`));
+      ? `${p.needs} people have to approve.` + (p.yeses.length ? ` So far: ${p.yeses.join(", ")}.` : "")
+      : p.may_remember ? "" : "An approval is remembered only with a condition: " + (isTool(p) && p.hints?.destructive === true
+        ? "the server annotates this tool as destructive."
+        : `this server is not trusted, so its claim that the ${p.kind ?? "tool"} is harmless does not count.`));
   }
   return { node, update, tick, reason, approve: () => run("approve") };
 }
@@ -208,21 +208,21 @@ function makeCard(first) {
 function drawFacts(facts, p, presence) {
   const schema = p.schema ?? {};
   put(presence, p.connected
-    ? "waiting for the answer"
-    : !p.own ? "asked in another process or before a restart; an approval is good for the identical call until it expires"
-    : "has gone; an approval stays good for the identical call until it expires");
+    ? "waiting for the decision"
+    : !p.own ? "asked in another process or before a restart; an approval is valid for the identical call until it expires"
+    : "disconnected; an approval stays valid for the identical call until it expires");
   presence.className = "presence " + (p.connected ? "here" : "away");
   const row = (label, ...kids) => [h("dt", {}, label), h("dd", {}, ...kids)];
   facts.replaceChildren(
-    ...row("Why asked", h("ul", {}, ...(p.reasons ?? []).map((r) => t("li", {}, r)))),
+    ...row("Reasons", h("ul", {}, ...(p.reasons ?? []).map((r) => t("li", {}, r)))),
     ...row("Caller", t("span", {}, p.caller), " ", presence),
     ...(p.client ? row("Client", t("span", {}, p.client)) : []),
-    ...row("Says it does", t("div", { class: "prose" }, p.description || schema.description || "nothing", true)),
+    ...row("Description", t("div", { class: "prose" }, p.description || schema.description || "nothing", true)),
     ...row("Asked", h("time", { title: stamp(p.at) }, clock(p.at)), " as call ", h("a", { href: "#/calls/" + encodeURIComponent(p.call) }, visText(p.call)), ", approval ", t("code", {}, p.id)),
     ...row("Digest", t("code", { title: p.digest, class: "digest" }, String(p.digest ?? "").slice(0, 16)), " ", copyButton(() => p.digest)));
 }
 
-/** The exact arguments in three forms; all three stand in the page, one is visible. */
+/** The exact arguments in three forms, of which one is visible. */
 function argumentsView(first) {
   let raw = null, mode = "table";
   const forms = { table: h("div", { class: "form" }), pretty: h("div", { class: "form" }), raw: h("div", { class: "form" }) };
@@ -262,7 +262,7 @@ function warningsOf(raw, rows) {
   const marked = hiddenCount(rows ? values.replace(/[\n\t]/g, "") : raw);
   if (marked) out.push(`${marked} hidden or look-alike piece${marked === 1 ? " is" : "s are"} marked below.`);
   const keys = (rows ?? []).map((r) => r.key);
-  if (new Set(keys).size < keys.length) out.push("A property stands there more than once; servers differ in which one they use.");
+  if (new Set(keys).size < keys.length) out.push("A property occurs more than once; servers differ in which one they use.");
   return out;
 }
 
@@ -303,8 +303,8 @@ function drawEmpty() {
   const key = `${running} ${up} ${state.servers.length} ${state.tools.length} ${state.calls.size > 0} ${state.endpoint}`;
   if (empty.dataset.key === key) return;
   empty.dataset.key = key;
-  empty.replaceChildren(h("h3", {}, "Nothing waits for you"),
-    h("p", {}, "Calls that a rule wants a person to see appear here, and are denied when nobody answers in time."),
+  empty.replaceChildren(h("h3", {}, "No pending approvals"),
+    h("p", {}, "Calls that need a person's approval appear here. A call that nobody decides in time is denied."),
     h("p", { class: "dim" }, `${up} of ${state.servers.length} servers running, ${state.tools.length} tools, ${running} calls running.`),
-    ...(state.calls.size ? [] : [h("p", {}, "No call has come yet. Point a client at ", t("code", {}, state.endpoint), " ", copyButton(() => state.endpoint))]));
+    ...(state.calls.size ? [] : [h("p", {}, "No calls yet. Point a client at ", t("code", {}, state.endpoint), " ", copyButton(() => state.endpoint))]));
 }

@@ -1,27 +1,27 @@
-// Definitions that are not as somebody accepted them: what differs, and yes or no to exactly what is shown.
+// Definitions that differ from the accepted ones: the differences, and buttons to accept or reject exactly what is shown.
 
 import { state, post } from "./api.js";
 import { compare } from "./diff.js";
 import { h, t, vis, put, attr, keyed, button, textBox, hiddenCount, sizeNote, say, stamp, visText } from "./dom.js";
 import { kind, pretty } from "./json.js";
 
-/** Most differences that the gateway tells of one definition, and most pins that it tells at once. */
+/** Maximum number of differences of one definition, and of pins, that the gateway sends. */
 const MOST = { differences: 200, pins: 500 };
 
 const root = document.getElementById("view-pins");
-const empty = h("div", { class: "empty", hidden: true }, h("h3", {}, "Every definition is as it was accepted"),
+const empty = h("div", { class: "empty", hidden: true }, h("h3", {}, "No definition has changed"),
   h("p", {}, "A tool, prompt or resource whose definition changes appears here, and is hidden from callers until you accept it."));
 const bulk = h("div", { class: "bulk" });
 const error = h("p", { class: "error", role: "alert", hidden: true });
 const list = h("div", { class: "cards" });
-const more = h("p", { class: "dim", hidden: true }, `These are ${MOST.pins}; more appear when some are settled.`);
+const more = h("p", { class: "dim", hidden: true }, `This page shows ${MOST.pins} pins; more appear when some are decided.`);
 root.append(h("h2", { class: "sr" }, "Pins"), empty, error, bulk, list, more);
 
 const idOf = (pin) => pin.kind + " " + pin.name;
 const sync = keyed(list, idOf, makeCard);
 let selected = null, armedAt = 0, parts = new Map(), order = [];
 
-/** Those that wait for somebody; the others were rejected. */
+/** Pins that wait for a decision; the others were rejected. */
 export const waiting = () => state.pins.filter((pin) => !pin.rejected);
 
 export function renderPins() {
@@ -39,10 +39,10 @@ export function renderPins() {
   drawBulk();
 }
 
-/** What was meant for one definition must not land on another: for a moment keys do nothing. */
+/** A key for one definition must not hit another: for a moment, keys do nothing. */
 function arm() { armedAt = Date.now() + 700; }
 
-/** Neither must a click, where something else stands under the pointer now. */
+/** The same for a click, if another card is now under the pointer. */
 let settling = 0;
 function moved() {
   list.classList.add("settling");
@@ -82,10 +82,10 @@ export function showPin(id) {
   parts.get(id).node.scrollIntoView({ block: "start" });
 }
 
-/** Settles exactly the definition that is shown. */
+/** Accepts or rejects exactly the definition that is shown. */
 const settle = (act, pin) => post("/console/api/pins/" + act, { name: pin.name, digest: pin.other });
 
-/** One button for each server of which several wait. Each is accepted by its digest, so nothing unseen is. */
+/** One button for each server with several pending pins. Each is accepted by its digest, so none is accepted unseen. */
 function drawBulk() {
   const by = new Map();
   for (const pin of waiting()) by.set(pin.server, (by.get(pin.server) ?? 0) + 1);
@@ -122,11 +122,11 @@ function makeCard(first) {
   const mine = () => select(idOf(pin));
   const node = h("article", { class: "card pin", tabindex: "-1", "data-pin": pin.name, "data-kind": pin.kind, "aria-label": visText(`${pin.kind} ${pin.name}`), on: { focusin: mine, pointerdown: mine } },
     h("header", {}, name, tags), body, wrong, note, h("footer", {}, yes, no));
-  /** What differs came along, or was asked for. */
+  /** The pin with its differences, sent or requested. */
   const whole = () => (pin.differences ? pin : fetched?.other === pin.other ? fetched : null);
   function draw() {
     tags.replaceChildren(...tagsOf(pin, whole()));
-    body.replaceChildren(...(whole() ? changes(whole()) : [button("Show what differs", { "data-act": "show" }, show)]));
+    body.replaceChildren(...(whole() ? changes(whole()) : [button("Show the differences", { "data-act": "show" }, show)]));
     attr(no, "hidden", !!pin.rejected);
     put(note, standing(pin));
     allow();
@@ -157,7 +157,7 @@ function makeCard(first) {
   function update(next) {
     const key = JSON.stringify(next);
     if (key === drawn) return;
-    if (drawn && next.other !== pin.other) { arm(); moved(); tell("It changed again; this is what came last."); }
+    if (drawn && next.other !== pin.other) { arm(); moved(); tell("The definition changed again; this is the latest one."); }
     pin = next;
     drawn = key;
     draw();
@@ -182,26 +182,26 @@ function tagsOf(pin, whole) {
 
 function standing(pin) {
   if (pin.rejected) return "It stays hidden until it changes again, or you accept it after all.";
-  const was = pin.accepted ? `What counts was accepted by ${pin.by} on ${stamp(pin.at).slice(0, 16)} UTC. ` : "Nothing was accepted under this name. ";
-  return was + `Digest of what came: ${pin.other.slice(0, 12)}.`;
+  const was = pin.accepted ? `The active definition was accepted by ${pin.by} on ${stamp(pin.at).slice(0, 16)} UTC. ` : "Nothing was accepted under this name. ";
+  return was + `Digest of the new definition: ${pin.other.slice(0, 12)}.`;
 }
 
-/** What came, place by place; the whole of it where nothing was there before. */
+/** The differences, place by place; the whole definition if it is new. */
 function changes(pin) {
   if (pin.text !== null && pin.text !== undefined) return [warning([pin.text]), textBox("The whole definition", shown(pin.text))];
-  if (!pin.differences.length) return [h("p", { class: "warning" }, "One of the two is too long to be kept, so what differs cannot be shown. Accept it only if you know why it changed.")];
+  if (!pin.differences.length) return [h("p", { class: "warning" }, "One of the two definitions is too long to be stored, so the differences cannot be shown. Accept it only if you know why it changed.")];
   const all = pin.differences.map(change);
   if (pin.differences.length >= MOST.differences) all.push(h("p", { class: "warning" }, `More than ${MOST.differences} places differ; the rest is not listed.`));
   return [warning(pin.differences.map((one) => one.new ?? "")), ...all];
 }
 
-/** Says so where the new texts hold what an eye would miss. */
+/** Warning about hidden or confusable characters in the new texts. */
 function warning(texts) {
   const marked = texts.reduce((sum, text) => sum + hiddenCount(shown(text)), 0);
   return h("p", { class: "warning", hidden: !marked }, `${marked} hidden or look-alike piece${marked === 1 ? " is" : "s are"} marked below.`);
 }
 
-/** JSON as a person reads it: a text without its quotes, anything else indented. */
+/** Readable JSON: a string without its quotes, anything else indented. */
 function shown(raw) {
   try { return kind(raw) === "string" ? JSON.parse(raw) : pretty(raw); } catch { return raw; }
 }
@@ -210,7 +210,7 @@ function change(one) {
   const [before, after] = [one.old, one.new].map((raw) => raw === null ? null : shown(raw));
   const [older, newer] = before !== null && after !== null ? compare(before, after) : [before, after].map((text) => text === null ? null : [{ text, changed: true }]);
   return h("section", { class: "change", "data-change": one.place },
-    h("div", { class: "box-head" }, t("code", { class: "place" }, one.place || "all of it"), one.cosmetic ? tag("cosmetic", "calm") : tag("semantic", "bad")),
+    h("div", { class: "box-head" }, t("code", { class: "place" }, one.place || "whole definition"), one.cosmetic ? tag("cosmetic", "calm") : tag("semantic", "bad")),
     h("div", { class: "sides" }, side("\u2212", "Accepted", "del", older, before), side("+", "Now", "ins", newer, after)));
 }
 

@@ -1,4 +1,4 @@
-// The servers behind the gateway.
+// Upstream servers of the gateway.
 
 import { state, post } from "./api.js";
 import { h, t, put, attr, keyed, sizeNote, button, visText } from "./dom.js";
@@ -78,10 +78,10 @@ function makeIssuer(first) {
   return { node, update(i) { put(error, `${i.error} (since ${new Date(i.since).toLocaleString()})`); } };
 }
 
-/** Where each caller has a sign-in of its own: those who wait for one and those who have one. */
+/** Callers that have or need a sign-in of their own. */
 function ownSignIns(server, failed) {
   const rows = h("ul", { class: "own-list" });
-  const none = h("p", { class: "dim" }, "Each caller has a sign-in of its own. None has one, and none asked lately.");
+  const none = h("p", { class: "dim" }, "Each caller signs in separately. No caller is signed in, and none has needed a sign-in recently.");
   const node = h("div", { class: "own", hidden: true }, none, rows);
   const sync = keyed(rows, (one) => one.caller, (one) => ownSignIn(server, one.caller, failed));
   return { node, update(all) {
@@ -97,15 +97,15 @@ function ownSignIn(server, caller, failed) {
   const sign = signing(server, caller, failed);
   const node = h("li", { "data-caller": caller }, t("b", {}, caller), " ", how, " ", sign.begin, " ", sign.out, sign.ask);
   return { node, update(one) {
-    put(how, one.granted ? "is signed in" : "waits for a sign-in");
+    put(how, one.granted ? "is signed in" : "needs a sign-in");
     attr(node, "data-granted", one.granted ? "yes" : "no");
     sign.update(true, one.granted, one.granted);
   } };
 }
 
 /**
- * The buttons to sign in and out, for one caller or for all. Whoever signs in is told where, and who will use the account,
- * before going anywhere.
+ * Buttons to sign in and out, for one caller or for all. They show where the user signs in, and who will use the account,
+ * before the user leaves this page.
  */
 function signing(server, caller, failed) {
   const who = caller === null ? server : visText(caller);
@@ -113,9 +113,9 @@ function signing(server, caller, failed) {
   const out = button("Sign out", { class: "small", hidden: true, "data-act": "sign-out", "aria-label": "Sign out " + who }, () => signOut());
   const issuer = t("b", {}, ""), at = h("span", {});
   const users = caller === null
-    ? h("span", {}, "by all who may use ", t("b", {}, server), ". Go on only if they may use your account.")
-    : h("span", {}, "by ", t("b", {}, caller), ", and by nobody else. Go on only if this caller may use your account.");
-  const words = h("span", {}, "You will sign in at the authorization server ", issuer, at, ". What you grant there will be used ", users);
+    ? h("span", {}, "by all callers that may use ", t("b", {}, server), ". Continue only if they may use your account.")
+    : h("span", {}, "by ", t("b", {}, caller), " only. Continue only if this caller may use your account.");
+  const words = h("span", {}, "You will sign in at the authorization server ", issuer, at, ". The credentials will be used ", users);
   let page = "";
   const go = button("Go to the page", { class: "primary small", "data-act": "go" }, () => location.assign(page));
   const ask = h("p", { class: "own-ask", role: "status", hidden: true }, words, " ", go, " ", button("Not now", { class: "small" }, () => show(false)));
@@ -123,13 +123,13 @@ function signing(server, caller, failed) {
   const say = (error) => { put(failed, error ?? ""); attr(failed, "hidden", !error); };
   const of = caller === null ? { server } : { server, caller };
 
-  /** Asks the gateway which page it is, and whose. It has looked at both. */
+  /** Requests the authorization page and its issuer from the gateway, which has validated both. */
   async function ready() {
     begin.disabled = true;
     const res = await post("/console/api/sign-in/begin", of);
     begin.disabled = false;
     const begun = res.ok ? JSON.parse(res.text) : null;
-    if (!begun || !/^https?:\/\//.test(begun.page)) { say(res.error ?? "the gateway named no page"); return; }
+    if (!begun || !/^https?:\/\//.test(begun.page)) { say(res.error ?? "the gateway returned no page"); return; }
     say(null);
     page = begun.page;
     put(issuer, begun.issuer);

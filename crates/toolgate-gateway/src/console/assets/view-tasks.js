@@ -1,10 +1,10 @@
-// The tasks: calls that go on after their answer. Those that run can be stopped here.
+// Tasks: calls that continue after their response. Running ones can be stopped here.
 
 import { state, now, post } from "./api.js";
 import { h, t, put, attr, keyed, button, span, stamp, visText } from "./dom.js";
 
 const LEVEL = { working: "running", input_required: "waiting", completed: "calm", failed: "bad", cancelled: "idle" };
-const WORDS = { input_required: "asks its client" };
+const WORDS = { input_required: "input required" };
 const runs = (task) => task.status === "working" || task.status === "input_required";
 
 /** How many run. */
@@ -12,9 +12,9 @@ export const tasksRunning = () => state.tasks.filter(runs).length;
 
 const root = document.getElementById("view-tasks");
 const error = h("p", { class: "error", role: "alert", hidden: true });
-const none = h("div", { class: "empty", hidden: true }, h("h3", {}, "No task"), h("p", {}, "A call that takes longer than its client waits goes on as a task, where the client knows tasks. It stands here until its time is over."));
+const none = h("div", { class: "empty", hidden: true }, h("h3", {}, "No task"), h("p", {}, "A call that takes longer than its client waits continues as a task, if the client supports tasks. It is listed here until it expires."));
 const list = h("tbody", {});
-const head = ["Tool", "Caller", "State", "Age", "Kept for"].map((x) => h("th", { scope: "col" }, x));
+const head = ["Tool", "Caller", "State", "Age", "Expires in"].map((x) => h("th", { scope: "col" }, x));
 const table = h("table", { class: "grants tasks" }, h("thead", {}, h("tr", {}, ...head, h("th", { scope: "col" }, h("span", { class: "sr" }, "Stop")))), list);
 root.append(h("h2", { class: "sr" }, "Tasks"), error, none, table);
 const sync = keyed(list, (task) => task.call, makeTask);
@@ -46,7 +46,7 @@ function makeTask(first) {
   });
   const call = h("a", { href: "#/calls/" + encodeURIComponent(first.call) }, t("b", {}, first.tool));
   const node = h("tr", { "data-task": first.call }, cell("Tool", call), cell("Caller", t("span", {}, first.caller)),
-    cell("State", h("span", {}, mark, words)), cell("Age", age), cell("Kept for", left), cell("", stop));
+    cell("State", h("span", {}, mark, words)), cell("Age", age), cell("Expires in", left), cell("", stop));
   const tick = () => {
     put(age, span(now() - task.created));
     put(left, span(task.created + task.ttl - now()));

@@ -1,5 +1,5 @@
-// The tools, resources and prompts as callers see them: what each is said to do, what the rules say, and of a tool a
-// form to try it.
+// Tools, resources and prompts as callers see them: descriptions, rule decisions, and a form to try a
+// tool.
 
 import { state, postText } from "./api.js";
 import { h, t, put, attr, keyed, button, textBox, span, visText } from "./dom.js";
@@ -21,7 +21,7 @@ export function renderTools() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const hay = (x) => `${idOf(x)} ${x.kind} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""} ${(x.notes ?? []).map((n) => n.action).join(" ")}`.toLowerCase();
   const offered = [state.tools, state.resources, state.prompts].flatMap((part) => [...part].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)));
-  // A resource and a template may stand under one text; the list shows each name once.
+  // A resource and a template may have the same name; the list shows each name once.
   const all = [...new Map(offered.map((x) => [idOf(x), x])).values()];
   const seen = all.filter((x) => words.every((w) => hay(x).includes(w)));
   sync(seen);
@@ -77,12 +77,12 @@ function describe(tool) {
   const row = (label, node) => [h("dt", {}, label), h("dd", {}, node)];
   const about = isTool(tool) ? describeTool(tool) : tool.kind === "prompt" ? [inputs(tool.input_schema)] : [];
   return [
-    tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld), ...(state.pins.some((pin) => pinOf(tool) === `${pin.kind} ${pin.name}`) ? [" ", h("a", { href: "#/pins/" + encodeURIComponent(pinOf(tool)) }, "See what differs")] : [])) : null,
+    tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld), ...(state.pins.some((pin) => pinOf(tool) === `${pin.kind} ${pin.name}`) ? [" ", h("a", { href: "#/pins/" + encodeURIComponent(pinOf(tool)) }, "Show the differences")] : [])) : null,
     ...(tool.notes ?? []).map((note) => h("p", { class: "dim" }, `${note.action}: `, t("span", {}, note.reason))),
     t("div", { class: "prose" }, tool.description || "The server gives no description.", true),
     h("dl", { class: "facts" },
       ...row("Rule", t("span", {}, `${tool.verdict}: ${tool.rule}`)),
-      ...row(tool.kind === "resource template" ? "Template" : tool.kind === "resource" ? "URI" : "On the wire", t("code", {}, tool.wire)),
+      ...row(tool.kind === "resource template" ? "Template" : tool.kind === "resource" ? "URI" : "Client name", t("code", {}, tool.wire)),
       ...(tool.mime ? row("Type", t("code", {}, tool.mime)) : []),
       ...(isTool(tool) ? row("Hints", h("span", { class: "tags" }, ...riskTags(tool.hints, tool.trusted))) : [])),
     ...about,
@@ -122,7 +122,7 @@ function tryForm(tool, box) {
     out.replaceChildren(h("p", { class: "dim busy" }, "Calling. If a rule asks, the call waits in the ", h("a", { href: "#/inbox" }, "inbox"), "."));
     const began = performance.now();
     try {
-      // The text goes out as written, so that big numbers keep their digits.
+      // The text is sent as written, so that big numbers keep their digits.
       const res = await postText("/console/api/call", `{"tool":${JSON.stringify(name)},"arguments":${text.value}}`, stop.signal);
       out.replaceChildren(...result(res, performance.now() - began));
     } catch {

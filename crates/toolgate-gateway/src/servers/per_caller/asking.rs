@@ -54,7 +54,7 @@ impl PerCaller {
             None => false,
             Some("accept") => true,
             Some(_) => {
-                let text = format!("{}; the page for it was not opened", error.public());
+                let text = format!("{}; the user did not open the sign-in page", error.public());
                 return Err(Error::new(Kind::Refused(Refusal::Person), text));
             }
         };

@@ -71,7 +71,7 @@ impl PerCaller {
             }
             Ok(Err(error)) => Err(token.why(server, down(server, &error.to_string()))),
             Err(_) => {
-                let why = format!("it did not answer within {:?}", server.spec.call_wait);
+                let why = format!("it did not respond within {:?}", server.spec.call_wait);
                 Err(down(server, &why))
             }
         }
@@ -97,7 +97,7 @@ impl PerCaller {
             let oldest = idle.min_by_key(|(_, place)| place.used).map(|(at, _)| at);
             let Some(oldest) = oldest else {
                 let text = format!(
-                    "the server {} is in use by {} callers in their own name, and takes no more; try again later",
+                    "the server {} has connections for {} callers, which is the limit; try again later",
                     server.spec.id, self.most
                 );
                 return Err(Error::new(Kind::Busy(Some(Duration::from_secs(5))), text));

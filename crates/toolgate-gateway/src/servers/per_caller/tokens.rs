@@ -67,7 +67,7 @@ pub(super) async fn way(
             let secret = secret_of(address, launch, server.spec.start).await?;
             Tokens::Granted(address.clone(), grants.clone(), secret)
         }
-        (None, None) => return Err(("nothing is granted here".to_owned(), false)),
+        (None, None) => return Err(("there are no credentials for it".to_owned(), false)),
     };
     Ok(Way { url, http, tokens })
 }
@@ -79,7 +79,7 @@ async fn trade(
 ) -> Result<TokenExchange, (String, bool)> {
     let secret = launch.read(&exchange.secret, server.spec.start).await;
     let secret = secret.map_err(|why| {
-        let why = format!("the secret of its exchange cannot be had: {why}");
+        let why = format!("the secret of its token exchange is unavailable: {why}");
         (why, exchange.secret.may_come())
     })?;
     let client = OauthClient::new(exchange.client.as_str(), Authenticate::Secret(secret));
@@ -121,7 +121,7 @@ impl PerCaller {
         let Tokens::Granted(address, grants, _) = &way.tokens else {
             let bearer = Bearer::of(caller).map(Whose::Bearer);
             return bearer.ok_or_else(|| {
-                let why = "it is used in the name of each caller, and only callers with a token of an authorization server have one";
+                let why = "it needs a token that is exchanged for the caller's, and only callers with a token of an authorization server have one";
                 down(server, why)
             });
         };
@@ -140,7 +140,7 @@ impl PerCaller {
         let id = &server.spec.id;
         let kept = callers::granted(grants, id, address, caller.name()).await;
         let kept = kept.map_err(|bad| {
-            let error = down(server, "what was granted for its callers cannot be read");
+            let error = down(server, "cannot read the credentials of its callers");
             error.with_detail(OperatorDetail::new(bad.to_string()))
         })?;
         let Some(kept) = kept else {
@@ -150,7 +150,7 @@ impl PerCaller {
             }
             let how = server.spec.how.words(id, Some(caller.name()));
             let text = format!(
-                "the server {id}: somebody has to sign in for {}, and what others were granted is not used; {how}",
+                "the server {id}: a user has to sign in for {}, and credentials of other callers are not used; {how}",
                 visible_line(caller.name())
             );
             return Err(Error::new(Kind::Upstream, text).because(SignInIsWhy));
@@ -194,7 +194,7 @@ impl PerCaller {
                 let login = login.how(&spec.how.words(&spec.id, Some(name)));
                 Ok(Token::Granted(login.build(), server.own_need()))
             }
-            _ => Err(down(server, "it is used in another way now")),
+            _ => Err(down(server, "its configuration has changed")),
         }
     }
 }

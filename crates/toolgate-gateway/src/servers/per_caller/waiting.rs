@@ -32,13 +32,13 @@ impl PerCaller {
             }));
         };
         tell(format!(
-            "waits for its caller: the server {} is used with a token that is exchanged for the caller's, and the caller \
-             has shown none since the gateway was started anew; any request with one is enough",
+            "waiting for the caller's token: the server {} needs a token that is exchanged for the caller's, and the caller \
+             has sent none since the gateway restarted; any request with one is enough",
             server.spec.id
         ));
         while self.bearers.subject(&bearer).is_none() {
             sleep(SHOWN).await;
         }
-        tell("goes on: its caller has shown a token".to_owned());
+        tell("resumed: the caller has sent a token".to_owned());
     }
 }

@@ -75,7 +75,7 @@ fn a_person_sees_what_differs_and_settles_it_in_the_browser() {
     page.event("settle");
     let offered = page.event("offered")["text"].as_str().unwrap().to_owned();
     assert!(
-        offered.contains("rejected") && offered.contains("See what differs"),
+        offered.contains("rejected") && offered.contains("Show the differences"),
         "{offered}"
     );
     page.event("waiting");
@@ -157,7 +157,7 @@ fn long_definitions_are_shown_one_by_one() {
         .collect();
     assert_eq!(short, ["s.f"]);
     let steps = json!([
-        {"do": "pin", "name": "s.f", "holds": "Show what differs"},
+        {"do": "pin", "name": "s.f", "holds": "Show the differences"},
         {"do": "press", "name": "s.f", "act": "show"},
         {"do": "pin", "name": "s.f", "holds": "f long long"},
         {"do": "settle", "name": "s.f", "act": "accept"},
