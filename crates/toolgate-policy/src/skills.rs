@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_stated_passes() {
+    fn accepts_only_files_that_match_the_entry() {
         let head = json!({"name": "pdf", "description": "Reads forms"});
         let good = item(head.clone(), stated(TEXT));
         let of = |part| is_stated(&good, URI, &read(part));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_states_nothing_or_hides_something_is_withheld() {
+    fn withholds_skills_without_digests_or_with_hidden_text() {
         let scrubbed = |mut item: Arc<Item>| {
             let value = Returned::Item(&mut item);
             Scrub::scrub(&Skills, None, None, value).is_ok()

@@ -292,7 +292,7 @@ impl Fetcher {
             FetchError::new(
                 url,
                 FetchErrorKind::Refused,
-                "its host cannot be sent in a header in a header",
+                "its host cannot be sent in a header",
             )
         })?;
         out.headers_mut().insert(header::HOST, host);

@@ -111,7 +111,7 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
         let error = world.call(login, "tools/list").await.unwrap_err();
         let said = error.to_string();
         assert!(
-            said.contains("(HTTP 400): its words are not shown"),
+            said.contains("(HTTP 400): its message is not shown"),
             "{said}"
         );
         for secret in secrets {
@@ -291,7 +291,7 @@ async fn what_is_too_big_to_be_kept_is_given_back() {
     let error = login.sign_in().await.map(drop).unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Store);
     assert!(
-        error.for_operator().contains("at most 32768 are kept"),
+        error.for_operator().contains("the limit is 32768"),
         "{error}"
     );
     assert_eq!(world.asked("/back").len(), 2);

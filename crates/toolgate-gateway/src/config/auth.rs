@@ -360,7 +360,7 @@ mod tests {
 
     /// Holds: AUTH-37
     #[test]
-    fn what_is_wrong_is_told_with_what_to_write() {
+    fn errors_say_what_to_write() {
         let scope = |needs: &str| {
             format!("{ISSUER}[[auth.scope]]\ntools = [\"files.*\"]\nneeds = {needs}\n")
         };

@@ -135,7 +135,7 @@ fn what_is_no_picture_and_no_sound_only_has_to_be_base64() {
 }
 
 #[test]
-fn one_byte_over_the_limit() {
+fn withholds_media_over_the_size_limit() {
     let (kind, mime, bytes) = forms().remove(0);
     let block = media(kind, mime, &bytes);
     let size = block["data"].as_str().unwrap().len();

@@ -345,9 +345,9 @@ impl Remote {
             if missed == FAILED {
                 return Err(self.unseen(&why));
             }
-            // The task runs on, whatever becomes of one look: a sign of life for whoever waits.
+            // A failed poll does not fail the task: the caller gets progress, so that its idle timeout restarts.
             let message = format!(
-                "the server {} did not say how its task is; it is asked again",
+                "the server {} did not report the status of its task; the poll is retried",
                 self.name()
             );
             followed.progress(call, Some(message));

@@ -216,7 +216,7 @@ mod tests {
             login.may_step("a").unwrap();
         }
         let why = login.may_step("a").unwrap_err();
-        assert!(why.contains("asked for 2 times"), "{why}");
+        assert!(why.contains("requested 2 times"), "{why}");
         for n in 1..OPERATIONS {
             login.may_step(&n.to_string()).unwrap();
         }

@@ -253,7 +253,7 @@ mod tests {
     fn one_server_does_not_take_the_room_of_others() {
         let mut kept = serde_json::json!({"grants": {}, "clients": {}});
         put_grant(&mut kept, "good", Some(&grant(1000))).unwrap();
-        let most = "at most 32768 are kept";
+        let most = "the limit is 32768";
         let error = put_grant(&mut kept, "evil", Some(&grant(33_000))).unwrap_err();
         assert!(error.to_string().contains(most), "{error}");
         // Wide credentials are small and reserve their share; big ones fill the rest.

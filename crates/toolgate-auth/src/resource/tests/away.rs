@@ -228,7 +228,7 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
     world.page("/introspect", json!(401));
     let told = cause(&zero(), "opaque").await;
     assert!(
-        told.contains("HTTP 401: it does not take client_id"),
+        told.contains("HTTP 401: it rejects client_id"),
         "{told}"
     );
     assert!(!told.contains("s3cret"), "{told}");

@@ -6,7 +6,7 @@ use std::path::Path;
 const FLOODS: &str = "crates/toolgate-gateway/tests/it/floods.rs";
 const MEMORY: &str = "crates/toolgate-gateway/tests/it/memory.rs";
 const EXCHANGE: &str = "crates/toolgate-gateway/tests/it/exchange.rs";
-const WHEN: &str = "crates/toolgate-policy/src/cel/tests.rs";
+const WHEN: &str = "crates/toolgate-policy/src/when/tests.rs";
 const FAILING_SERVER: &str = "crates/toolgate-gateway/tests/it/failing_server.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";

@@ -594,7 +594,7 @@ fn no_secret_stands_in_clear() {
         ),
         (
             command("\"--token\", \"canary\""),
-            "write env = { NAME = { env = \"NAME\" } }; else { danger_clear",
+            "write env = { NAME = { env = \"NAME\" } }; otherwise write { danger_clear",
         ),
         (
             "[server.s]\nurl = \"https://a.test/?key=canary\"".to_owned(),

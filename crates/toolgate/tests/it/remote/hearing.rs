@@ -220,7 +220,7 @@ async fn an_acknowledgement_without_a_list_is_noticed() {
             None => assert_eq!(note, None),
             Some(missing) => assert!(
                 note.as_ref()
-                    .is_some_and(|n| n.contains(&format!("changes: {missing} will not"))),
+                    .is_some_and(|n| n.contains(&format!("changes of {missing}"))),
                 "{filter}: {note:?}"
             ),
         }

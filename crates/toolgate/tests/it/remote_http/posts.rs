@@ -145,7 +145,7 @@ async fn a_response_that_is_no_reply_is_an_error_of_its_request() {
             "401 Unauthorized",
             json,
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"who?"}}"#,
-            "credentials, or does not take the ones it got: HTTP 401: who?",
+            "credentials, or rejects those that were sent: HTTP 401: who?",
         ),
         (
             "403 Forbidden",

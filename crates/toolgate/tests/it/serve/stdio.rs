@@ -94,7 +94,7 @@ fn modern(id: u32, tool: &str) -> String {
 async fn calls_that_no_layer_saw_are_on_record_in_2026() {
     let mut client = Client::start(1);
     let no = client.ask(&call(1, "closed", "")).await;
-    assert!(no.contains("not open"), "{no}");
+    assert!(no.contains("not initialized"), "{no}");
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
     client.ask(list).await;
     let version = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
@@ -176,7 +176,7 @@ async fn what_runs_may_end_when_the_server_stops_and_nothing_new_begins() {
         client.runs(1).await;
         client.server.close();
         let no = client.ask(&modern(2, "echo")).await;
-        assert!(no.contains("stops"), "{no}");
+        assert!(no.contains("shutting down"), "{no}");
         assert_eq!(client.seen.calls(), ["stdio echo"]);
         client.runs(1).await;
         client
