@@ -115,10 +115,7 @@ pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> 
         };
         let mut why = "anonymous access is denied; a key or a token is required".to_owned();
         if !needs.is_empty() {
-            why.push_str(&format!(
-                "; a token needs the scopes {}",
-                needs.join(" ")
-            ));
+            why.push_str(&format!("; a token needs the scopes {}", needs.join(" ")));
         }
         let told = Step {
             by: "door",

@@ -42,8 +42,7 @@ impl KeptTasks {
             ..StateLimits::default()
         };
         let store = State::open(&dir, limits);
-        let store =
-            store.map_err(|e| format!("cannot open the task store: {}", e.detail()))?;
+        let store = store.map_err(|e| format!("cannot open the task store: {}", e.detail()))?;
         let process = toolgate::ids::secret();
         let lock = lock(&dir, &process);
         let lock = lock.map_err(|e| format!("cannot lock {}: {e}", dir.display()))?;

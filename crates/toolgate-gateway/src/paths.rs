@@ -70,9 +70,8 @@ mod tests {
             of(&[("HOME", "/h"), ("XDG_DATA_HOME", "x")], false),
             Ok("/h/.local/share/toolgate".into())
         );
-        let unset = Err(
-            "cannot determine the data directory: HOME is not set; use --data DIR".to_owned(),
-        );
+        let unset =
+            Err("cannot determine the data directory: HOME is not set; use --data DIR".to_owned());
         assert_eq!(of(&[], false), unset);
         assert_eq!(of(&[("HOME", "")], true), unset);
     }

@@ -52,7 +52,9 @@ pub(crate) async fn renew(store: Arc<dyn Store>, front: Arc<Front>) {
         tokio::time::sleep(LOOK).await;
         match of_now(store.as_ref()).await {
             Ok(keys) => drop(front.set_seal_keys(&keys)),
-            Err(why) => eprintln!("toolgate: cannot update the seal keys, the current ones stay in use: {why}"),
+            Err(why) => eprintln!(
+                "toolgate: cannot update the seal keys, the current ones stay in use: {why}"
+            ),
         }
     }
 }

@@ -89,7 +89,10 @@ impl Console {
         let out = leaving.await.map_err(|_| "the sign-out was interrupted")?;
         let words = match out.map_err(|error| error.for_operator())? {
             SignedOut::Nothing => {
-                return Err(format!("no credentials are stored for {}", caller.unwrap_or(id)));
+                return Err(format!(
+                    "no credentials are stored for {}",
+                    caller.unwrap_or(id)
+                ));
             }
             SignedOut::Revoked(_) => "taken back",
             _ => "forgotten",

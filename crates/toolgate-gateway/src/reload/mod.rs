@@ -163,7 +163,8 @@ impl Reloader {
             Some(journal) => journal.append(for_record(entry)).await.map(|_| ()),
             None => Ok(()),
         };
-        let unrecorded = |error| format!("the change of the policy cannot be written to the audit log: {error}");
+        let unrecorded =
+            |error| format!("the change of the policy cannot be written to the audit log: {error}");
         let taken = match (made, recorded.map_err(unrecorded)) {
             (Ok((plan, notes)), Ok(())) => {
                 self.take(plan);

@@ -110,7 +110,8 @@ mod tests {
         assert_eq!(kept.len(), 2, "{done:?}");
         let over = done.iter().find_map(|done| done.as_ref().err()).unwrap();
         assert!(
-            over.to_string().contains("2 callers are already signed in there"),
+            over.to_string()
+                .contains("2 callers are already signed in there"),
             "{over}"
         );
         // A caller with an entry may replace it, other prefixes are not counted, and a free place is given away.

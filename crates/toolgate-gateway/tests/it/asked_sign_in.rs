@@ -121,7 +121,10 @@ fn a_call_leads_its_user_to_a_sign_in_and_goes_on_after_it() {
     let asked = call(&gate, &bob, &json!({}));
     assert_ne!(page(&gate, &asked, "key:bob").1, link);
     let no = call(&gate, &bob, &answered(&asked, "decline")).to_string();
-    assert!(no.contains("the user did not open the sign-in page"), "{no}");
+    assert!(
+        no.contains("the user did not open the sign-in page"),
+        "{no}"
+    );
     far.seen(|seen| {
         let own = |(said, account): &(String, String)| said != "x" || account == "account2";
         assert!(seen.calls.iter().all(own), "{:?}", seen.calls);

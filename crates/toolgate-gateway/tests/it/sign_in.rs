@@ -126,7 +126,11 @@ fn t35_an_answer_is_taken_from_the_login_that_asked_and_once() {
     ] {
         let answer = end(&near, login, &query);
         assert_eq!(answer.status, 409, "{query}: {answer:?}");
-        assert!(answer.body.contains("does not belong to a sign-in"), "{}", answer.body);
+        assert!(
+            answer.body.contains("does not belong to a sign-in"),
+            "{}",
+            answer.body
+        );
         refused += 1;
     }
     // Without the key of the login, as another site would send it.

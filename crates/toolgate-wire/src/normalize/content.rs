@@ -64,13 +64,16 @@ fn media(json: Json, kind: &str, repairs: &mut Repairs) -> Json {
     if is_text("mimeType") {
         return json;
     }
-    repairs.add(format!("a block of type {kind} has no \"mimeType\"; application/octet-stream is used"));
+    repairs.add(format!(
+        "a block of type {kind} has no \"mimeType\"; application/octet-stream is used"
+    ));
     json.with("mimeType", &string("application/octet-stream"))
 }
 
 fn embedded(json: Json, repairs: &mut Repairs) -> Json {
     let Some(resource) = json.get("resource").filter(|r| r.kind() == Kind::Object) else {
-        repairs.add("a block of type resource has no \"resource\"; it is replaced by text".to_owned());
+        repairs
+            .add("a block of type resource has no \"resource\"; it is replaced by text".to_owned());
         let text = placeholder::invalid_content("resource", "it has no \"resource\"");
         return Content::text(&text).json;
     };
@@ -92,7 +95,8 @@ fn link(json: Json, repairs: &mut Repairs) -> Json {
     let json = mend(&json, shape::RESOURCE, "", repairs).unwrap_or(json);
     let text = |key: &str| json.get(key).and_then(|value| value.string());
     let Some(uri) = text("uri") else {
-        repairs.add("a block of type resource_link has no \"uri\"; it is replaced by text".to_owned());
+        repairs
+            .add("a block of type resource_link has no \"uri\"; it is replaced by text".to_owned());
         let text = placeholder::invalid_content("resource_link", "it has no \"uri\"");
         return Content::text(&text).json;
     };

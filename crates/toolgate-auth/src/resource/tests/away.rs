@@ -227,10 +227,7 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
     assert!(told.contains("its response is not a JWK set"), "{told}");
     world.page("/introspect", json!(401));
     let told = cause(&zero(), "opaque").await;
-    assert!(
-        told.contains("HTTP 401: it rejects client_id"),
-        "{told}"
-    );
+    assert!(told.contains("HTTP 401: it rejects client_id"), "{told}");
     assert!(!told.contains("s3cret"), "{told}");
 
     // No listener: one attempt, because the other URLs are on the same machine.
