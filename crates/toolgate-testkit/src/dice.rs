@@ -3,9 +3,9 @@
 /// Pseudo-random number generator with the same sequence in every run, so that failures are reproducible.
 ///
 /// ```
-/// use toolgate_testkit::SeededRng;
+/// use toolgate_testkit::Dice;
 ///
-/// let (mut one, mut other) = (SeededRng::new(7), SeededRng::new(7));
+/// let (mut one, mut other) = (Dice::new(7), Dice::new(7));
 /// for _ in 0..100 {
 ///     let rolled = one.below(6);
 ///     assert!(rolled < 6);

@@ -14,13 +14,13 @@
 //! ```
 //! use serde_json::json;
 //! use toolgate::{Server, Tool};
-//! use toolgate_testkit::{REVISIONS, TestClient};
+//! use toolgate_testkit::{REVISIONS, Peer};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let hello = Tool::dynamic("hello", json!({"type": "object"}), |_, _| async { Ok("hello") });
 //! let server = Server::new("greeter", "1.0.0").tool(hello).build().unwrap();
 //! for revision in REVISIONS {
-//!     let mut peer = TestClient::open(&server, revision, json!({})).await;
+//!     let mut peer = Peer::open(&server, revision, json!({})).await;
 //!     let result = peer.result("tools/call", json!({"name": "hello"})).await;
 //!     assert_eq!(result["content"][0]["text"], "hello");
 //! }

@@ -42,7 +42,7 @@ pub(crate) fn page(gate: &Gate, answer: &Value, caller: &str) -> (String, String
     assert_eq!(params["mode"], "url", "{answer}");
     let said = params["message"].as_str().unwrap();
     assert!(said.contains("the server far"), "{said}");
-    assert!(said.contains(&format!("sign in for {caller}")), "{said}");
+    assert!(said.contains(&format!("far for {caller}")), "{said}");
     let url = params["url"].as_str().unwrap().to_owned();
     let (base, link) = url.split_once('#').unwrap();
     assert_eq!(base, format!("http://127.0.0.1:{}/sign-in/", gate.port));

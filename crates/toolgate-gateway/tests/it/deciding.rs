@@ -115,7 +115,7 @@ fn edited_arguments_are_judged_anew_and_marked() {
         "{said}"
     );
     assert!(
-        said.contains("an approver changed the arguments of this call"),
+        said.contains("a person changed the arguments of this call"),
         "{said}"
     );
     let records = gate.audit();

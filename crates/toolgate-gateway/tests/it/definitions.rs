@@ -348,7 +348,7 @@ fn a_tool_whose_schema_is_checked_in_part_is_used_and_marked() {
         tool("broken", of(broken)), tool("tuple", tuple),
     ]}}));
     let gate = canned.start();
-    let line = "partly checked: inputSchema at /properties/x/type (it names no type";
+    let line = "partly checked: inputSchema at /properties/x/type (it does not name a type";
     let noted = until("the note is there", SOON, || {
         let notes = notes(&gate);
         (!notes.is_empty()).then_some(notes)

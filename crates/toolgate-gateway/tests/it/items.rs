@@ -361,7 +361,7 @@ fn a_person_sees_all_kinds_and_decides_about_a_prompt_in_the_browser() {
         "every.prompt:args-prompt",
         "fetches a prompt",
         "Name of the city",
-        "its word that the prompt is harmless does not count",
+        "its claim that the prompt is harmless does not count",
     ] {
         assert!(card.contains(part), "{part:?} in {card}");
     }

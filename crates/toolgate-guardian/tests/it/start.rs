@@ -100,7 +100,7 @@ async fn what_cannot_start_is_told_clearly() {
     spawn.cwd = Some("/no/such/directory".into());
     let why = tell(&guardian, spawn).await;
     assert!(
-        why.contains("its working directory /no/such/directory is not there"),
+        why.contains("its working directory /no/such/directory does not exist"),
         "{why}"
     );
 
@@ -162,7 +162,7 @@ async fn one_child_over_the_limit_is_refused() {
         .await
         .unwrap_err()
         .to_string();
-    assert!(why.contains("256 programs run already"), "{why}");
+    assert!(why.contains("256 programs are already running"), "{why}");
 
     soon(children.pop().unwrap().end()).await;
     soon(guardian.spawn(program("sleep", &["1000"])))

@@ -233,7 +233,7 @@ fn the_report_is_readable() {
     log.check(&lines).unwrap();
     let text = log.scratch.verify().to_string();
     let place = format!(
-        "BAD at record 4 ({} line 4): its hash does not fit its contents",
+        "BAD at record 4 ({} line 4): its hash does not match its contents",
         log.file.display()
     );
     assert!(

@@ -347,10 +347,10 @@ fn bounds() {
     refused(text(64 * 1024 - 17), "the limit is 64 KiB");
     let deep = |n: usize| (0..n).fold(json!({}), |inner, _| json!({"items": inner}));
     taken(deep(32));
-    refused(deep(33), "more than 32 deep");
+    refused(deep(33), "more than 32 levels deep");
     let parts = |n: usize| json!({"anyOf": vec![json!({}); n - 1]});
     taken(parts(2000));
-    refused(parts(2001), "more than 2000 parts");
+    refused(parts(2001), "more than 2000 subschemas");
     let patterns = |n: usize| json!({"anyOf": vec![json!({"pattern": "a"}); n]});
     taken(patterns(200));
     refused(patterns(201), "more than 200 regular");
@@ -673,7 +673,7 @@ fn words() {
         (
             json!({"anyOf": [{"type": "string"}]}),
             json!({}),
-            ": one of the forms that the schema names, an object of 0 members",
+            ": one of the forms in the schema, an object of 0 members",
         ),
         (
             json!({"required": ["a/b"]}),

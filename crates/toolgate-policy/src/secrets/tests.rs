@@ -368,12 +368,12 @@ fn a_rule_that_cannot_be_used_is_an_error_that_names_it() {
         (
             rule("regex = \"abcd\"\n[[rules]]\nid = \"acme\"\nregex = \"x\""),
             52,
-            "there is another rule \"acme\"",
+            "another rule has the id \"acme\"",
         ),
         (
             "[[rules]]\nid = \"A b\"\nregex = \"abcd\"".to_owned(),
             15,
-            "the id \"A b\" cannot stand in a mark",
+            "the id \"A b\" cannot be used in a redaction mark",
         ),
     ] {
         let error = SecretRules::parse(&file).unwrap_err();

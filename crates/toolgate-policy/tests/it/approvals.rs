@@ -484,7 +484,7 @@ async fn a_desk_has_room_for_so_many() {
         outcome.as_ref().unwrap_err().kind(),
         Kind::Busy(_)
     ));
-    assert!(text(outcome).contains("2 calls of this caller wait"));
+    assert!(text(outcome).contains("2 pending approvals"));
     let of = |caller: &str, n: i32| {
         let mut call = world.call("wipe", json!({"n": n}));
         call.caller = Caller::new(caller);

@@ -485,7 +485,7 @@ async fn a_decision_that_is_always_overtaken_says_so() {
     let yes = a.route.desk.approve(&id, By::Console, Yes::default()).await;
     let no = a.route.desk.deny(&id, By::Console, None).await;
     for error in [yes.unwrap_err(), no.unwrap_err()] {
-        let text = "the approvals change too fast just now; try again";
+        let text = "other processes keep changing the approval; try again";
         assert_eq!(error.to_string(), text, "{error:?}");
     }
 }
@@ -560,7 +560,7 @@ async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
     let yes = at_once(&slow, a.route.desk.approve(&id, By::Console, yes)).await;
     assert_eq!(
         yes.unwrap_err().to_string(),
-        "it is approved for this call, but the yes is not remembered: the disk is full"
+        "the call is approved, but the grant was not stored: the disk is full"
     );
     assert!(ran(&at_once(&slow, a.go(again(&call, &questions))).await));
     let [asked, approved, failed, spent] =

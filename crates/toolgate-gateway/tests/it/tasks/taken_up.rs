@@ -361,7 +361,7 @@ fn what_cannot_be_found_again_has_failed_and_says_why() {
     let gate = far.setup("allow").start_in(data);
     let why = reason(&gate, &id);
     assert!(
-        why.contains("the server does not know that task any more"),
+        why.contains("the server no longer knows that task"),
         "{why}"
     );
     assert!(why.contains("it is not known whether"), "{why}");
@@ -422,7 +422,7 @@ fn a_child_that_lost_its_task_makes_it_fail() {
     });
     let gate = Setup::config(config).start_in(gate.kill());
     let why = reason(&gate, &id);
-    assert!(why.contains("does not know that task any more"), "{why}");
+    assert!(why.contains("no longer knows that task"), "{why}");
     gate.stop();
 }
 
