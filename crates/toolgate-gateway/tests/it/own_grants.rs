@@ -617,10 +617,7 @@ fn a_person_in_the_browser_is_told_for_whom_a_sign_in_is() {
     assert!(shown.contains("needs a sign-in"), "{shown}");
     let back = page.event("sign_in");
     let told = back["told"].as_str().unwrap();
-    assert!(
-        told.contains("will be used by key:bob only"),
-        "{told}"
-    );
+    assert!(told.contains("will be used by key:bob only"), "{told}");
     let text = back["text"].as_str().unwrap();
     assert!(text.contains("for key:bob alone"), "{text}");
     page.event("server");

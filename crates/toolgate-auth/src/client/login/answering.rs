@@ -222,7 +222,10 @@ mod tests {
         }
         let why = login.may_step("one more").unwrap_err();
         assert!(!why.contains("2 times"), "{why}");
-        assert!(why.contains("1024 other operations within 10 minutes"), "{why}");
+        assert!(
+            why.contains("1024 other operations within 10 minutes"),
+            "{why}"
+        );
         login.may_step("1").unwrap();
     }
 }
