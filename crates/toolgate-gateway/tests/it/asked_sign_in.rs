@@ -370,7 +370,7 @@ fn a_person_signs_in_for_a_program_in_the_browser() {
     );
     let told = back["told"].as_str().unwrap();
     assert!(
-        told.contains("will be used by key:bob at the server far, and by nobody else"),
+        told.contains("Only key:bob will use the credentials, at the server far"),
         "{told}"
     );
     assert_eq!(back["wide"], 375);

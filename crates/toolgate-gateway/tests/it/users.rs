@@ -64,14 +64,14 @@ fn a_person_signs_in_for_a_program_that_an_issuer_knows() {
     // Somebody else who is handed the link gets no further with it.
     let refused = go("mallory")["refused"].clone();
     assert!(
-        refused.to_string().contains("you are corp:mallory here"),
+        refused.to_string().contains("you are signed in as corp:mallory"),
         "{refused}"
     );
     assert_eq!(far.seen(|seen| seen.accounts), 1);
     let back = go("alice");
     let told = back["told"].as_str().unwrap();
     assert!(
-        told.contains("will be used by corp:alice at the server far, and by nobody else"),
+        told.contains("Only corp:alice will use the credentials, at the server far"),
         "{told}"
     );
     assert_eq!(back["wide"], 375);
