@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
-use crate::{bench, conformance, evidence, first_use, install, requirements, words};
+use crate::{bench, conformance, evidence, first_use, install, requirements};
 
 /// The quick half.
 pub(crate) fn check(report: &mut Report) {
@@ -14,7 +14,6 @@ pub(crate) fn check(report: &mut Report) {
     report.step("requirements", || requirements::check(false));
     report.step("security rows", evidence::check);
     report.step("lock file of the bench", bench::lock);
-    report.step("words", words::check);
     let mut tests = Tests::default();
     report.step("unit tests", || {
         each_line(
@@ -33,7 +32,6 @@ pub(crate) fn test(report: &mut Report) {
     report.step("requirements", || requirements::check(false));
     report.step("security rows", evidence::check);
     report.step("lock file of the bench", bench::lock);
-    report.step("words", words::check);
     report.step("documents", documents);
     report.step("features of dependencies", features);
     report.step("build of the tests", || {

@@ -64,7 +64,9 @@ fn a_person_signs_in_for_a_program_that_an_issuer_knows() {
     // Somebody else who is handed the link gets no further with it.
     let refused = go("mallory")["refused"].clone();
     assert!(
-        refused.to_string().contains("you are signed in as corp:mallory"),
+        refused
+            .to_string()
+            .contains("you are signed in as corp:mallory"),
         "{refused}"
     );
     assert_eq!(far.seen(|seen| seen.accounts), 1);
