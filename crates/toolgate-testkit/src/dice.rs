@@ -7,9 +7,9 @@
 ///
 /// let (mut one, mut other) = (Dice::new(7), Dice::new(7));
 /// for _ in 0..100 {
-///     let rolled = one.below(6);
+///     let rolled = one.roll(6);
 ///     assert!(rolled < 6);
-///     assert_eq!(rolled, other.below(6));
+///     assert_eq!(rolled, other.roll(6));
 /// }
 /// ```
 #[derive(Debug, Clone)]
