@@ -5,15 +5,21 @@ use std::thread;
 
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
-use crate::{bench, conformance, evidence, first_use, install, requirements};
+use crate::{bench, conformance, evidence, first_use, install, requirements, words};
 
-/// The quick half.
-pub(crate) fn check(report: &mut Report) {
+/// Checks of the sources alone.
+fn sources(report: &mut Report) {
     report.step("format", format);
+    report.step("words", words::check);
     report.step("clippy", clippy);
     report.step("requirements", || requirements::check(false));
     report.step("security rows", evidence::check);
     report.step("lock file of the bench", bench::lock);
+}
+
+/// The quick half.
+pub(crate) fn check(report: &mut Report) {
+    sources(report);
     let mut tests = Tests::default();
     report.step("unit tests", || {
         each_line(
@@ -27,11 +33,7 @@ pub(crate) fn check(report: &mut Report) {
 /// Everything. The installs run beside the compile: one waits for the network, the other for the processor.
 pub(crate) fn test(report: &mut Report) {
     let installs = thread::spawn(install::all);
-    report.step("format", format);
-    report.step("clippy", clippy);
-    report.step("requirements", || requirements::check(false));
-    report.step("security rows", evidence::check);
-    report.step("lock file of the bench", bench::lock);
+    sources(report);
     report.step("documents", documents);
     report.step("features of dependencies", features);
     report.step("build of the tests", || {

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{task::JoinSet, time::timeout};
-use toolgate::{Client, duties::Quota, handlers::ask::Reply};
+use toolgate::{Client, handlers::ask::Reply, policy::RateQuota};
 use toolgate_bench::{breaking::key, has, job::Job, word};
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
@@ -48,7 +48,7 @@ async fn open(job: &Job) -> Result<Client, toolgate::Error> {
     let century = Duration::from_secs(3_155_760_000);
     // A list is no call of a tool.
     let calls = if job.lists { 0 } else { job.calls };
-    let quota = Quota {
+    let quota = RateQuota {
         count: u32::try_from(LAST.max(calls + COUNTED)).unwrap_or(u32::MAX),
         per: century,
     };

@@ -8,8 +8,8 @@ use std::time::Duration;
 use toolgate::{
     Call, Caller, Content, Cx, Decision, Error, Http, Item, Kind, Refusal, Rule, Server, Stop,
     Tool, ToolResult, Verdict,
-    duties::{Deadline, OnSecret, PerServer, Quota},
     edge::http::HttpLimits,
+    policy::{Deadline, OnSecret, PerServer, Quota},
     tool,
 };
 use toolgate_bench::{breaking::key, has};

@@ -18,4 +18,4 @@ mod secret;
 mod url;
 
 pub use secret::Secret;
-pub use url::{BadUrl, Url};
+pub use url::{InvalidUrl, Url};

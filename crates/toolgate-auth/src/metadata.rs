@@ -7,18 +7,21 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use http::HeaderValue;
 
 /// Well-known path of authorization server metadata (RFC 8414).
-pub(crate) const OAUTH: &str = "/.well-known/oauth-authorization-server";
+pub(crate) const OAUTH_METADATA_PATH: &str = "/.well-known/oauth-authorization-server";
 /// Well-known path of OpenID Connect discovery metadata.
-pub(crate) const OIDC: &str = "/.well-known/openid-configuration";
+pub(crate) const OIDC_METADATA_PATH: &str = "/.well-known/openid-configuration";
 /// Well-known path of protected resource metadata (RFC 9728).
-pub(crate) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+pub(crate) const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 /// Returns the candidate metadata URLs of an issuer, in the order that the specification prescribes.
 pub(crate) fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
-    let mut places = vec![format!("{OAUTH}{path}"), format!("{OIDC}{path}")];
+    let mut places = vec![
+        format!("{OAUTH_METADATA_PATH}{path}"),
+        format!("{OIDC_METADATA_PATH}{path}"),
+    ];
     if !path.is_empty() {
-        places.push(format!("{path}{OIDC}"));
+        places.push(format!("{path}{OIDC_METADATA_PATH}"));
     }
     places
         .iter()

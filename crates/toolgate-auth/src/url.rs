@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Maximum length of a URL in bytes.
-const LONGEST: usize = 4096;
+const MAX_URL_BYTES: usize = 4096;
 
 /// Absolute `https` or `http` URL with a host, without user name and fragment. It keeps its text unchanged because
 /// issuers and resources are compared byte for byte.
@@ -19,44 +19,48 @@ pub struct Url {
 
 /// Error of an invalid URL. Its text does not quote the URL, which may contain a secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct BadUrl(&'static str);
+pub struct InvalidUrl(&'static str);
 
-impl fmt::Display for BadUrl {
+impl fmt::Display for InvalidUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for BadUrl {}
+impl std::error::Error for InvalidUrl {}
 
 impl Url {
     /// Parses an absolute URL.
     ///
     /// # Errors
-    /// [`BadUrl`]: too long, another scheme, no host, a user name, a fragment, or forbidden characters.
-    pub fn parse(text: &str) -> Result<Url, BadUrl> {
-        if text.len() > LONGEST {
-            return Err(BadUrl("it is longer than 4096 bytes"));
+    /// [`InvalidUrl`]: too long, another scheme, no host, a user name, a fragment, or forbidden characters.
+    pub fn parse(text: &str) -> Result<Url, InvalidUrl> {
+        if text.len() > MAX_URL_BYTES {
+            return Err(InvalidUrl("it is longer than 4096 bytes"));
         }
         let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
         if !text.bytes().all(plain) {
-            return Err(BadUrl("it contains characters that a URL cannot contain"));
+            return Err(InvalidUrl(
+                "it contains characters that a URL cannot contain",
+            ));
         }
         if text.contains('#') {
-            return Err(BadUrl("it has a fragment"));
+            return Err(InvalidUrl("it has a fragment"));
         }
-        let uri: Uri = text.parse().map_err(|_| BadUrl("it is not a valid URL"))?;
+        let uri: Uri = text
+            .parse()
+            .map_err(|_| InvalidUrl("it is not a valid URL"))?;
         if !matches!(uri.scheme_str(), Some("https" | "http")) {
-            return Err(BadUrl("it does not begin with https:// or http://"));
+            return Err(InvalidUrl("it does not begin with https:// or http://"));
         }
         let Some(authority) = uri.authority().filter(|a| !a.host().is_empty()) else {
-            return Err(BadUrl("it has no host"));
+            return Err(InvalidUrl("it has no host"));
         };
         if authority.as_str().contains('@') {
-            return Err(BadUrl("it has a user name"));
+            return Err(InvalidUrl("it has a user name"));
         }
         if authority.port().is_none() && authority.as_str().len() != authority.host().len() {
-            return Err(BadUrl("its port is invalid"));
+            return Err(InvalidUrl("its port is invalid"));
         }
         Ok(Url {
             text: text.to_owned(),
@@ -136,19 +140,19 @@ impl Url {
     /// Returns the URL of another path on the same origin. The path must begin with `/`.
     ///
     /// # Errors
-    /// [`BadUrl`]: the resulting URL is invalid.
-    pub fn at(&self, path: &str) -> Result<Url, BadUrl> {
+    /// [`InvalidUrl`]: the resulting URL is invalid.
+    pub fn at(&self, path: &str) -> Result<Url, InvalidUrl> {
         Url::parse(&format!("{}{path}", self.origin()))
     }
 
     /// Returns the URL with additional query parameters, form-encoded.
     ///
     /// # Errors
-    /// [`BadUrl`]: the result is too long.
+    /// [`InvalidUrl`]: the result is too long.
     pub fn with_query<'a>(
         &self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Url, BadUrl> {
+    ) -> Result<Url, InvalidUrl> {
         let mut text = self.text.clone();
         text.push(if self.query().is_some() { '&' } else { '?' });
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -160,8 +164,8 @@ impl Url {
     /// Resolves a URI reference, such as a `Location` header, against this URL. It drops the fragment.
     ///
     /// # Errors
-    /// [`BadUrl`]: the reference does not resolve to a valid URL.
-    pub fn follow(&self, reference: &str) -> Result<Url, BadUrl> {
+    /// [`InvalidUrl`]: the reference does not resolve to a valid URL.
+    pub fn follow(&self, reference: &str) -> Result<Url, InvalidUrl> {
         let reference = reference.split('#').next().unwrap_or_default();
         let scheme = if self.is_https() { "https" } else { "http" };
         let end = reference.find(['/', '?']).unwrap_or(reference.len());

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 /// Task mode of a call. The order matters: the mode of a call only ever increases.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Pace {
+pub enum TaskMode {
     /// Not a task: the caller waits for the result.
     #[default]
     Waited,
@@ -27,34 +27,34 @@ pub enum Pace {
 /// Only an edge turns a call into a task. The default handle belongs to a caller without task support; requests on it
 /// have no effect.
 #[derive(Clone, Default)]
-pub struct Background(Option<Arc<Said>>);
+pub struct TaskControl(Option<Arc<TaskControlState>>);
 
-/// Shared state of a [`Background`].
+/// Shared state of a [`TaskControl`].
 #[derive(Default)]
-struct Said {
-    pace: watch::Sender<Pace>,
+struct TaskControlState {
+    pace: watch::Sender<TaskMode>,
     /// Round by which the next process can resume the call.
     again: watch::Sender<Option<Round>>,
     is_left: AtomicBool,
 }
 
-impl Background {
+impl TaskControl {
     /// Creates a handle, and a receiver of the task mode for the edge.
-    pub fn new() -> (Background, watch::Receiver<Pace>) {
-        let said = Said::default();
+    pub fn new() -> (TaskControl, watch::Receiver<TaskMode>) {
+        let said = TaskControlState::default();
         let heard = said.pace.subscribe();
-        (Background(Some(Arc::new(said))), heard)
+        (TaskControl(Some(Arc::new(said))), heard)
     }
 
     /// Allows the call to become a task once it has run for some time.
     pub fn allow(&self) {
-        self.say(Pace::Slow);
+        self.say(TaskMode::Slow);
     }
 
     /// Requests that the call become a task at once. Returns false if its caller does not support tasks.
     #[must_use = "false means that the caller does not support tasks: it waits, or needs an error"]
     pub fn start(&self) -> bool {
-        self.say(Pace::Task);
+        self.say(TaskMode::Task);
         self.0.is_some()
     }
 
@@ -67,7 +67,7 @@ impl Background {
     pub fn is_task(&self) -> bool {
         self.0
             .as_ref()
-            .is_some_and(|said| *said.pace.borrow() == Pace::Task)
+            .is_some_and(|said| *said.pace.borrow() == TaskMode::Task)
     }
 
     /// Records that the server continues the call even if this process ends, and the round by which the next process
@@ -97,7 +97,7 @@ impl Background {
     }
 
     /// Raises the task mode; it never decreases.
-    fn say(&self, pace: Pace) {
+    fn say(&self, pace: TaskMode) {
         if let Some(said) = &self.0 {
             said.pace.send_if_modified(|now| {
                 let more = pace > *now;
@@ -108,11 +108,11 @@ impl Background {
     }
 }
 
-impl fmt::Debug for Background {
+impl fmt::Debug for TaskControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(said) => write!(f, "Background({:?})", *said.pace.borrow()),
-            None => f.write_str("Background(off)"),
+            Some(said) => write!(f, "TaskControl({:?})", *said.pace.borrow()),
+            None => f.write_str("TaskControl(off)"),
         }
     }
 }
@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn a_task_stays_a_task() {
-        let (background, heard) = Background::new();
+        let (background, heard) = TaskControl::new();
         background.allow();
-        assert_eq!(*heard.borrow(), Pace::Slow);
+        assert_eq!(*heard.borrow(), TaskMode::Slow);
         assert!(!background.is_task() && background.start() && background.is_task());
         background.allow();
-        assert_eq!(*heard.borrow(), Pace::Task);
-        let nobody = Background::default();
+        assert_eq!(*heard.borrow(), TaskMode::Task);
+        let nobody = TaskControl::default();
         nobody.allow();
         assert!(!nobody.start() && !nobody.is_task());
     }

@@ -1,7 +1,8 @@
 //! Calls and list requests: one invocation of an item, with its caller, round and context.
 
 use crate::{
-    Background, Error, Held, Item, ItemNote, Kind, NoteAction, Principal, Refusal, Reporter, Trail,
+    CallReporter, DecisionLog, Error, ErrorKind, HeldPermits, Item, ItemNote, NoteAction,
+    Principal, RefusalReason, TaskControl,
 };
 use serde_json::Value;
 use std::{
@@ -15,7 +16,7 @@ use std::{
     time::Duration,
 };
 use toolgate_wire::{
-    json::{Json, View},
+    json::{Json, JsonView},
     method::{definition::ItemKind, trace::TraceContext, usage::Op},
 };
 
@@ -46,55 +47,55 @@ pub struct CallParts {
     /// Operation: which kind of item is called, and how.
     pub op: Op,
     /// Name of the called item, and its arguments.
-    pub of: Use,
+    pub of: Invocation,
     /// Authenticated caller, set by the edge. Contains no token.
     pub caller: Caller,
     /// Round of a repeated call: its number, answers and slots; empty in the first round.
     pub round: Round,
     /// Capabilities that the client declared for this request.
-    pub abilities: Abilities,
+    pub abilities: ClientCapabilities,
     /// Idle timeout of the caller: the longest time without an answer or progress, if the caller sets one. The hard
     /// limit of the gateway still applies.
     pub patience: Option<Duration>,
     /// Reporter of progress and log messages, the only way to reach the caller before the outcome.
-    pub reporter: Reporter,
+    pub reporter: CallReporter,
     /// Task control of the call; disabled if the caller does not support tasks.
-    pub background: Background,
+    pub background: TaskControl,
     /// Time that the call has already run, if another process started it. The server finds the call by the state in its
     /// round; it must never be started again.
     pub under_way: Option<Duration>,
     /// Trace context of the caller: forwarded, and never used for decisions.
     pub trace: TraceContext,
     /// Request information from the edge, for the audit log and the console. Never used for decisions.
-    pub seen: Arc<Seen>,
+    pub seen: Arc<RequestInfo>,
     /// Decision log of the call.
-    pub trail: Trail,
+    pub trail: DecisionLog,
     /// Memory permits of the call's messages, held until the response has been sent.
-    pub held: Held,
+    pub held: HeldPermits,
     pub(crate) item: Option<Arc<Item>>,
 }
 
 /// Called item and its arguments.
 #[derive(Clone, Debug)]
-pub struct Use {
+pub struct Invocation {
     /// Name or URI of the item, as the service that receives the call knows it.
     pub name: String,
     /// Arguments; for a resource its `uri`, for a completion all parameters except the reference.
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
 }
 
 /// Maximum size of arguments that are read without building a tree, in bytes. Skipping nested values rescans the text
 /// once a level.
-const SHORT: usize = 4 << 10;
+const MAX_UNPARSED_ARGUMENT_BYTES: usize = 4 << 10;
 
 /// Arguments of a call: the original bytes, and a parsed tree that is built on first use.
 #[derive(Clone)]
-pub struct Arguments(Arc<(Json, OnceLock<(Value, bool)>)>);
+pub struct CallArguments(Arc<(Json, OnceLock<(Value, bool)>)>);
 
-impl Arguments {
+impl CallArguments {
     /// Creates arguments from strict JSON, which must be an object.
-    pub fn new(raw: Json) -> Arguments {
-        Arguments(Arc::new((raw, OnceLock::new())))
+    pub fn new(raw: Json) -> CallArguments {
+        CallArguments(Arc::new((raw, OnceLock::new())))
     }
 
     /// Returns the original JSON text, which is checked, displayed, audited and sent.
@@ -102,7 +103,7 @@ impl Arguments {
         &self.0.0
     }
 
-    /// Returns the parsed tree, built once. Numbers that fit no machine type are rounded; see [`Arguments::lossy`].
+    /// Returns the parsed tree, built once. Numbers that fit no machine type are rounded; see [`CallArguments::lossy`].
     pub fn value(&self) -> &Value {
         &self.tree().0
     }
@@ -116,9 +117,10 @@ impl Arguments {
     }
 
     /// Borrowed view of the raw arguments if they are at most 4 KiB and not yet parsed.
-    pub fn short(&self) -> Option<View<'_>> {
+    pub fn short(&self) -> Option<JsonView<'_>> {
         let (raw, tree) = &*self.0;
-        (tree.get().is_none() && raw.as_str().len() <= SHORT).then(|| raw.view())
+        (tree.get().is_none() && raw.as_str().len() <= MAX_UNPARSED_ARGUMENT_BYTES)
+            .then(|| raw.view())
     }
 
     fn tree(&self) -> &(Value, bool) {
@@ -126,9 +128,9 @@ impl Arguments {
     }
 }
 
-impl fmt::Debug for Arguments {
+impl fmt::Debug for CallArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Arguments({} bytes)", self.raw().as_str().len())
+        write!(f, "CallArguments({} bytes)", self.raw().as_str().len())
     }
 }
 
@@ -270,7 +272,7 @@ impl fmt::Display for Caller {
 
 /// State that layers need when the call is repeated, one slot a layer. The edge seals the slots before they leave the
 /// process.
-pub type Slots = BTreeMap<String, String>;
+pub type RoundSlots = BTreeMap<String, String>;
 
 /// Round of a repeated call: its number, the answers of the client, and the slots of the layers.
 #[derive(Clone, Debug, Default)]
@@ -280,7 +282,7 @@ pub struct Round {
     /// Answers of the client, by the key of their input request.
     pub answers: Vec<(String, Json)>,
     /// State that the layers stored in earlier rounds.
-    pub slots: Slots,
+    pub slots: RoundSlots,
 }
 
 impl Round {
@@ -292,7 +294,7 @@ impl Round {
 
 /// Client capabilities: the input requests that the client supports.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Abilities {
+pub struct ClientCapabilities {
     /// Form elicitation.
     pub elicitation: bool,
     /// URL elicitation.
@@ -309,9 +311,9 @@ pub struct Abilities {
     pub extensions: Option<Json>,
 }
 
-impl Abilities {
+impl ClientCapabilities {
     /// All capabilities, without extensions.
-    pub const ALL: Abilities = Abilities {
+    pub const ALL: ClientCapabilities = ClientCapabilities {
         elicitation: true,
         elicitation_url: true,
         sampling: true,
@@ -329,7 +331,7 @@ impl Abilities {
 
 /// Request information from the edge, for the audit log. The client's name is its own claim.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct RequestInfo {
     /// Protocol revision of the caller.
     pub revision: Cow<'static, str>,
     /// Transport: `http`, `stdio` or `console`.
@@ -341,7 +343,7 @@ pub struct Seen {
 }
 
 /// Empty request information, shared by all new calls.
-static UNSEEN: LazyLock<Arc<Seen>> = LazyLock::new(Arc::default);
+static EMPTY_REQUEST_INFO: LazyLock<Arc<RequestInfo>> = LazyLock::new(Arc::default);
 
 impl Call {
     /// Creates a call in its first round, with a decision log of its own.
@@ -352,12 +354,12 @@ impl Call {
         name: impl Into<String>,
         arguments: Json,
     ) -> Call {
-        Call::on(Trail::default(), id, caller, op, name, arguments)
+        Call::on(DecisionLog::default(), id, caller, op, name, arguments)
     }
 
     /// Creates a call in its first round whose decision log the edge shares.
     pub fn on(
-        trail: Trail,
+        trail: DecisionLog,
         id: impl Into<Arc<str>>,
         caller: Caller,
         op: Op,
@@ -367,21 +369,21 @@ impl Call {
         Call(Box::new(CallParts {
             id: id.into(),
             op,
-            of: Use {
+            of: Invocation {
                 name: name.into(),
-                arguments: Arguments::new(arguments),
+                arguments: CallArguments::new(arguments),
             },
             caller,
             round: Round::default(),
-            abilities: Abilities::default(),
+            abilities: ClientCapabilities::default(),
             patience: None,
-            reporter: Reporter::default(),
-            background: Background::default(),
+            reporter: CallReporter::default(),
+            background: TaskControl::default(),
             under_way: None,
             trace: TraceContext::default(),
-            seen: UNSEEN.clone(),
+            seen: EMPTY_REQUEST_INFO.clone(),
             trail,
-            held: Held::default(),
+            held: HeldPermits::default(),
             item: None,
         }))
     }
@@ -407,7 +409,7 @@ impl Call {
     }
 
     /// Returns the arguments.
-    pub fn arguments(&self) -> &Arguments {
+    pub fn arguments(&self) -> &CallArguments {
         &self.of.arguments
     }
 
@@ -418,7 +420,7 @@ impl Call {
              whether the call took effect",
             self.name()
         );
-        Error::new(Kind::Upstream, text)
+        Error::new(ErrorKind::Upstream, text)
     }
 
     /// Error for a call of an item that does not exist or that the caller may not see.
@@ -427,7 +429,10 @@ impl Call {
             Op::Resource => ItemKind::Resource.word(),
             op => op.kinds().first().map_or("item", |kind| kind.word()),
         };
-        Error::new(Kind::NotFound, format!("unknown {what}: {}", self.name()))
+        Error::new(
+            ErrorKind::NotFound,
+            format!("unknown {what}: {}", self.name()),
+        )
     }
 
     /// Error for a call of a withheld item, if the caller may know that the item exists.
@@ -436,13 +441,13 @@ impl Call {
         let note = ItemNote::new(NoteAction::Withheld, why);
         let (kind, name) = (item.kind().word(), self.name());
         let text = format!("the {kind} {name} is withheld: {}", note.reason);
-        Error::new(Kind::Refused(Refusal::Withheld), text)
+        Error::new(ErrorKind::Refused(RefusalReason::Withheld), text)
     }
 }
 
 /// Request to list all items of one kind.
 #[derive(Clone, Debug)]
-pub struct List {
+pub struct ListRequest {
     /// Caller of the list.
     pub caller: Caller,
     /// Kind of the listed items.
@@ -451,7 +456,7 @@ pub struct List {
     /// items.
     pub only: Option<Arc<str>>,
     /// Decision log that records why the only item is hidden: for the audit log, never for the caller.
-    pub trail: Trail,
+    pub trail: DecisionLog,
     /// Limit on waiting for servers that are still starting.
     pub wait: StartWait,
 }
@@ -468,31 +473,31 @@ pub enum StartWait {
     None,
 }
 
-impl List {
+impl ListRequest {
     /// Creates a request for all items of that kind that the caller may see.
-    pub fn all(caller: Caller, kind: ItemKind) -> List {
-        List {
+    pub fn all(caller: Caller, kind: ItemKind) -> ListRequest {
+        ListRequest {
             caller,
             kind,
             only: None,
-            trail: Trail::default(),
+            trail: DecisionLog::default(),
             wait: StartWait::List,
         }
     }
 
     /// Creates a request for the item of that name, for a caller that is about to use it.
-    pub fn one(caller: Caller, kind: ItemKind, name: impl Into<Arc<str>>) -> List {
-        List {
+    pub fn one(caller: Caller, kind: ItemKind, name: impl Into<Arc<str>>) -> ListRequest {
+        ListRequest {
             only: Some(name.into()),
             wait: StartWait::Call,
-            ..List::all(caller, kind)
+            ..ListRequest::all(caller, kind)
         }
     }
 }
 
 /// Filter of change notifications.
 #[derive(Clone, Debug)]
-pub struct Interest {
+pub struct ChangeFilter {
     /// Caller that subscribes.
     pub caller: Caller,
     /// Lists to report changes of. Templates and skills change together with resources.
@@ -504,10 +509,10 @@ pub struct Interest {
     pub owners: BTreeMap<String, Arc<str>>,
 }
 
-impl Interest {
+impl ChangeFilter {
     /// Creates a filter for changes of all lists, and of no resource.
-    pub fn lists(caller: Caller) -> Interest {
-        Interest {
+    pub fn lists(caller: Caller) -> ChangeFilter {
+        ChangeFilter {
             caller,
             lists: vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt],
             uris: Vec::new(),

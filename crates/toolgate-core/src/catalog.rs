@@ -1,7 +1,7 @@
 //! Items, and catalogs: immutable snapshots of the items that a service offers.
 
 use crate::{
-    DefinitionNote, ItemNote, NoteAction, Pinning,
+    DefinitionNote, DefinitionPin, ItemNote, NoteAction,
     note::{HIDDEN_BY_CONFIG, MAX_NOTES_PER_ITEM, MAX_NOTES_PER_LIST},
 };
 use ahash::AHashMap;
@@ -13,9 +13,9 @@ use std::{
 use toolgate_wire::{
     json::Json,
     method::{
-        definition::{Definition, Hints, ItemKind},
+        definition::{Definition, ItemKind, ToolAnnotations},
         list::CacheHint,
-        skills::Manifest,
+        skills::SkillManifest,
         uri_template,
     },
 };
@@ -31,7 +31,7 @@ pub struct Origin {
 
 /// Instructions of a server, as in its `initialize` result.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct About {
+pub struct ServerInstructions {
     /// Configured id of the server, if several servers are combined.
     pub server: Option<Arc<str>>,
     /// Text of the instructions.
@@ -40,7 +40,7 @@ pub struct About {
 
 /// Original definition of an item at its server, if the gateway shows callers an overridden one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Own {
+pub struct OriginalDefinition {
     /// Original definition, unchanged.
     pub def: Definition,
     /// Fixed arguments, an object: added to every call. Callers neither see nor send them.
@@ -48,7 +48,7 @@ pub struct Own {
 }
 
 /// Values cached in an item, one per type.
-type Kept = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
+type ItemCache = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
 
 /// Item: a tool, resource, template, prompt or skill that a server offers.
 pub struct Item {
@@ -59,14 +59,14 @@ pub struct Item {
     /// Name without the server's prefix, as the operator reads and writes it.
     pub local: String,
     /// Original definition at its server, if the item is overridden.
-    pub own: Option<Arc<Own>>,
+    pub own: Option<Arc<OriginalDefinition>>,
     /// Reason why the item is withheld from callers and visible to the operator only; `None` for an available item.
     pub withheld: Option<String>,
     /// Pin of the original definition; `None` if nothing compared it with its pin.
-    pub pin: Option<Arc<Pinning>>,
+    pub pin: Option<Arc<DefinitionPin>>,
     /// Notes on repaired or unchecked parts of the definition.
     pub notes: Vec<ItemNote>,
-    memo: Mutex<Kept>,
+    memo: Mutex<ItemCache>,
     full: OnceLock<Arc<str>>,
 }
 
@@ -102,7 +102,7 @@ impl Item {
     }
 
     /// Returns the same item with the pin of its original definition.
-    pub fn pinned(&self, pin: Arc<Pinning>) -> Item {
+    pub fn pinned(&self, pin: Arc<DefinitionPin>) -> Item {
         Item {
             pin: Some(pin),
             ..self.with_def(self.def.clone())
@@ -201,18 +201,18 @@ impl Item {
     fn prefix(&self) -> &'static str {
         match self.kind() {
             ItemKind::Tool => "",
-            ItemKind::Resource | ItemKind::Template => Item::RESOURCE,
-            ItemKind::Prompt => Item::PROMPT,
-            ItemKind::Skill => Item::SKILL,
+            ItemKind::Resource | ItemKind::Template => Item::RESOURCE_PREFIX,
+            ItemKind::Prompt => Item::PROMPT_PREFIX,
+            ItemKind::Skill => Item::SKILL_PREFIX,
         }
     }
 
     /// Prefix of resource and template URIs in full names.
-    pub const RESOURCE: &str = "resource:";
+    pub const RESOURCE_PREFIX: &str = "resource:";
     /// Prefix of prompt names in full names.
-    pub const PROMPT: &str = "prompt:";
+    pub const PROMPT_PREFIX: &str = "prompt:";
     /// Prefix of skill URIs in full names.
-    pub const SKILL: &str = "skill:";
+    pub const SKILL_PREFIX: &str = "skill:";
 
     /// Returns true if a URI other than the item's own belongs to it: it matches the template, or names a file of the
     /// skill.
@@ -225,10 +225,10 @@ impl Item {
     }
 
     /// Manifest of the files of a skill; `None` for other kinds.
-    pub fn manifest(&self) -> Option<Arc<Manifest>> {
+    pub fn manifest(&self) -> Option<Arc<SkillManifest>> {
         match self.kind() {
             ItemKind::Skill => self
-                .memo(|item| Manifest::of(&item.def).map(Arc::new))
+                .memo(|item| SkillManifest::of(&item.def).map(Arc::new))
                 .as_ref()
                 .clone(),
             _ => None,
@@ -236,11 +236,11 @@ impl Item {
     }
 
     /// Tool annotations, or the most cautious defaults if the server is not trusted.
-    pub fn hints(&self) -> Hints {
+    pub fn hints(&self) -> ToolAnnotations {
         if self.origin.trusted {
             self.def.hints()
         } else {
-            Hints::default()
+            ToolAnnotations::default()
         }
     }
 
@@ -259,7 +259,7 @@ impl Item {
         made
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, ItemCache> {
         self.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -270,7 +270,7 @@ impl fmt::Debug for Item {
     }
 }
 
-impl fmt::Display for About {
+impl fmt::Display for ServerInstructions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
             Some(server) => write!(f, "{server}: {}", self.text),
@@ -281,15 +281,15 @@ impl fmt::Display for About {
 
 /// Immutable snapshot of the items of one kind, with an index by name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Catalog(Arc<Inner>);
+pub struct Catalog(Arc<CatalogSnapshot>);
 
 #[derive(Clone, Debug, Default)]
-struct Inner {
+struct CatalogSnapshot {
     items: Vec<Arc<Item>>,
     /// Position of each item by name; every call uses it.
     index: AHashMap<String, usize>,
     missing: Vec<String>,
-    about: Vec<About>,
+    about: Vec<ServerInstructions>,
     /// Notes on dropped definitions and on the list itself.
     notes: Vec<DefinitionNote>,
     hint: CacheHint,
@@ -308,15 +308,21 @@ impl Catalog {
         instructions: Option<String>,
     ) -> Catalog {
         let text = instructions.into_iter();
-        let about = text.map(|text| About { server: None, text }).collect();
+        let about = text
+            .map(|text| ServerInstructions { server: None, text })
+            .collect();
         Catalog::made(items, missing, about)
     }
 
-    fn made(items: Vec<Arc<Item>>, missing: Vec<String>, about: Vec<About>) -> Catalog {
-        let mut inner = Inner {
+    fn made(
+        items: Vec<Arc<Item>>,
+        missing: Vec<String>,
+        about: Vec<ServerInstructions>,
+    ) -> Catalog {
+        let mut inner = CatalogSnapshot {
             missing,
             about,
-            ..Inner::default()
+            ..CatalogSnapshot::default()
         };
         for item in items {
             if !inner.index.contains_key(item.def.name()) {
@@ -376,13 +382,13 @@ impl Catalog {
     }
 
     /// Instructions of the servers.
-    pub fn about(&self) -> &[About] {
+    pub fn about(&self) -> &[ServerInstructions] {
         &self.0.about
     }
 
     /// Instructions of all servers as one text; a server's part begins with its name if there are several servers.
     pub fn instructions(&self) -> Option<String> {
-        let words = self.0.about.iter().map(About::to_string);
+        let words = self.0.about.iter().map(ServerInstructions::to_string);
         let words: Vec<String> = words.collect();
         (!words.is_empty()).then(|| words.join("\n\n"))
     }
@@ -397,7 +403,7 @@ impl Catalog {
     }
 
     /// Returns the same catalog with other instructions.
-    pub fn with_about(self, about: Vec<About>) -> Catalog {
+    pub fn with_about(self, about: Vec<ServerInstructions>) -> Catalog {
         self.changed(|inner| inner.about = about)
     }
 
@@ -418,11 +424,11 @@ impl Catalog {
     }
 
     /// Applies a change to the catalog, copying its content if it is shared.
-    fn changed(mut self, change: impl FnOnce(&mut Inner)) -> Catalog {
+    fn changed(mut self, change: impl FnOnce(&mut CatalogSnapshot)) -> Catalog {
         match Arc::get_mut(&mut self.0) {
             Some(inner) => change(inner),
             None => {
-                let mut inner = Inner::clone(&self.0);
+                let mut inner = CatalogSnapshot::clone(&self.0);
                 change(&mut inner);
                 self.0 = Arc::new(inner);
             }

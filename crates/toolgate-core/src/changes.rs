@@ -1,6 +1,6 @@
 //! Change notifications: which lists and resources changed, without their new content.
 
-use crate::Interest;
+use crate::ChangeFilter;
 use futures_util::future::select_all;
 use std::{any::Any, collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
@@ -8,7 +8,7 @@ use toolgate_wire::method::definition::ItemKind;
 
 /// Counters of changes so far, maintained by the service that offers the items.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Stale {
+pub struct ChangeCounters {
     /// Changes of the list of tools.
     pub tools: u64,
     /// Changes of the lists of resources, templates and skills.
@@ -19,9 +19,9 @@ pub struct Stale {
     pub updated: BTreeMap<Arc<str>, u64>,
 }
 
-impl Stale {
+impl ChangeCounters {
     /// Maximum number of resources to remember. Beyond it, the least recently updated one is evicted.
-    const MOST: usize = 4096;
+    const MAX_UPDATED_RESOURCES: usize = 4096;
 
     /// Counts a change of a list.
     pub fn list(&mut self, kind: ItemKind) {
@@ -34,7 +34,9 @@ impl Stale {
 
     /// Counts an update of a resource.
     pub fn update(&mut self, uri: &str) {
-        if self.updated.len() >= Stale::MOST && !self.updated.contains_key(uri) {
+        if self.updated.len() >= ChangeCounters::MAX_UPDATED_RESOURCES
+            && !self.updated.contains_key(uri)
+        {
             let oldest = self.updated.iter().min_by_key(|(_, number)| **number);
             let oldest = oldest.map(|(uri, _)| uri.clone());
             oldest.and_then(|uri| self.updated.remove(&uri));
@@ -45,7 +47,7 @@ impl Stale {
     }
 
     /// Returns the differences from an earlier state.
-    fn since(&self, before: &Stale) -> Changed {
+    fn since(&self, before: &ChangeCounters) -> ChangeSet {
         let lists = [
             (ItemKind::Tool, self.tools != before.tools),
             (ItemKind::Resource, self.resources != before.resources),
@@ -55,7 +57,7 @@ impl Stale {
             .updated
             .iter()
             .filter(|(uri, count)| before.updated.get(*uri) != Some(*count));
-        Changed {
+        ChangeSet {
             lists: lists
                 .into_iter()
                 .filter_map(|(kind, changed)| changed.then_some(kind))
@@ -67,7 +69,7 @@ impl Stale {
 
 /// Changes since the last report.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Changed {
+pub struct ChangeSet {
     /// Changed lists. Templates and skills change together with resources.
     pub lists: Vec<ItemKind>,
     /// URIs of updated resources.
@@ -75,33 +77,33 @@ pub struct Changed {
 }
 
 /// Stream of change notifications. It may merge several changes into one.
-pub struct Changes {
-    sources: Vec<Source>,
+pub struct ChangeStream {
+    sources: Vec<ChangeSource>,
     /// Filter of the stream; `None` reports all changes.
-    only: Option<Interest>,
+    only: Option<ChangeFilter>,
     _held: Vec<Box<dyn Any + Send + Sync>>,
 }
 
 /// One sender of changes, with its own filter and the state that was reported last.
-struct Source {
-    from: watch::Receiver<Stale>,
-    seen: Stale,
-    only: Option<Interest>,
+struct ChangeSource {
+    from: watch::Receiver<ChangeCounters>,
+    seen: ChangeCounters,
+    only: Option<ChangeFilter>,
     /// URIs that callers see, by the URIs of the sender.
     names: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-impl Changes {
+impl ChangeStream {
     /// Creates a stream of the changes that a sender counts.
-    pub fn new(mut from: watch::Receiver<Stale>) -> Changes {
+    pub fn new(mut from: watch::Receiver<ChangeCounters>) -> ChangeStream {
         let seen = from.borrow_and_update().clone();
-        let source = Source {
+        let source = ChangeSource {
             from,
             seen,
             only: None,
             names: BTreeMap::new(),
         };
-        Changes {
+        ChangeStream {
             sources: vec![source],
             only: None,
             _held: Vec::new(),
@@ -109,19 +111,19 @@ impl Changes {
     }
 
     /// Keeps a value alive until the stream is dropped, for example a subscription.
-    pub fn holding(mut self, held: impl Any + Send + Sync) -> Changes {
+    pub fn holding(mut self, held: impl Any + Send + Sync) -> ChangeStream {
         self._held.push(Box::new(held));
         self
     }
 
     /// Restricts the stream to these lists and resources. Repeated filters intersect.
-    pub fn only(mut self, want: &Interest) -> Changes {
+    pub fn only(mut self, want: &ChangeFilter) -> ChangeStream {
         self.only = Some(both(self.only.as_ref(), want));
         self
     }
 
     /// Merges two streams; each one's filter continues to apply to its own changes.
-    pub fn and(self, other: Changes) -> Changes {
+    pub fn and(self, other: ChangeStream) -> ChangeStream {
         let (mut one, other) = (self.settled(), other.settled());
         one.sources.extend(other.sources);
         one._held.extend(other._held);
@@ -129,7 +131,7 @@ impl Changes {
     }
 
     /// Renames the URIs of resources in the stream.
-    pub fn renamed(self, names: &BTreeMap<Arc<str>, Arc<str>>) -> Changes {
+    pub fn renamed(self, names: &BTreeMap<Arc<str>, Arc<str>>) -> ChangeStream {
         let mut changes = self.settled();
         for source in &mut changes.sources {
             for uri in source.only.iter_mut().flat_map(|only| &mut only.uris) {
@@ -148,7 +150,7 @@ impl Changes {
     }
 
     /// Moves the filter of the stream into each of its sources.
-    fn settled(mut self) -> Changes {
+    fn settled(mut self) -> ChangeStream {
         if let Some(only) = self.only.take() {
             for source in &mut self.sources {
                 source.only = Some(both(source.only.as_ref(), &only));
@@ -158,12 +160,12 @@ impl Changes {
     }
 
     /// Returns the filter of the stream; `None` if it reports all changes.
-    pub fn told(&self) -> Option<&Interest> {
+    pub fn told(&self) -> Option<&ChangeFilter> {
         self.only.as_ref()
     }
 
     /// Waits for the next changes. Returns `None` when all senders are gone.
-    pub async fn next(&mut self) -> Option<Changed> {
+    pub async fn next(&mut self) -> Option<ChangeSet> {
         loop {
             let source = self.changed().await?;
             let all = source.only.is_none();
@@ -180,7 +182,7 @@ impl Changes {
     }
 
     /// Waits until a source changes and returns it. Sources without a sender are removed.
-    async fn changed(&mut self) -> Option<&mut Source> {
+    async fn changed(&mut self) -> Option<&mut ChangeSource> {
         loop {
             if self.sources.is_empty() {
                 return None;
@@ -197,9 +199,9 @@ impl Changes {
     }
 }
 
-impl Source {
+impl ChangeSource {
     /// Returns the changes since the last call.
-    fn take(&mut self) -> Changed {
+    fn take(&mut self) -> ChangeSet {
         let now = self.from.borrow_and_update().clone();
         let mut changed = now.since(&self.seen);
         self.seen = now;
@@ -216,7 +218,7 @@ impl Source {
 }
 
 /// Returns the intersection of two filters.
-fn both(before: Option<&Interest>, want: &Interest) -> Interest {
+fn both(before: Option<&ChangeFilter>, want: &ChangeFilter) -> ChangeFilter {
     let mut want = want.clone();
     if let Some(before) = before {
         want.lists.retain(|kind| before.lists.contains(kind));
@@ -225,9 +227,9 @@ fn both(before: Option<&Interest>, want: &Interest) -> Interest {
     want
 }
 
-impl Changed {
+impl ChangeSet {
     /// Removes all changes that the filter excludes. Templates and skills change together with resources.
-    fn narrow(&mut self, want: &Interest) {
+    fn narrow(&mut self, want: &ChangeFilter) {
         let wanted = |kind: &ItemKind| {
             let with = [ItemKind::Template, ItemKind::Skill];
             want.lists.contains(kind)
@@ -243,9 +245,9 @@ impl Changed {
     }
 }
 
-impl fmt::Debug for Changes {
+impl fmt::Debug for ChangeStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Changes")
+        f.debug_struct("ChangeStream")
             .field("sources", &self.sources.len())
             .field("only", &self.only)
             .finish()

@@ -9,7 +9,7 @@ use std::{
 use toolgate_wire::method::list::CacheHint;
 
 /// A complete catalog, and the filtered catalog of one visibility pattern.
-struct Cut {
+struct FilteredCatalog {
     whole: Catalog,
     sees: Vec<bool>,
     seen: Catalog,
@@ -17,16 +17,16 @@ struct Cut {
 
 /// Cache of the most recent filtered catalogs of one gate. Visibility itself is evaluated for every list.
 #[derive(Default)]
-pub(crate) struct Cuts(Mutex<VecDeque<Cut>>);
+pub(crate) struct VisibilityCache(Mutex<VecDeque<FilteredCatalog>>);
 
-impl Cuts {
+impl VisibilityCache {
     /// Maximum number of entries; a further one evicts the oldest.
-    const MOST: usize = 16;
+    const MAX_ENTRIES: usize = 16;
 
     /// Returns the catalog of the items that `sees` marks as visible, in the order of the list.
     pub(crate) fn cut(&self, whole: &Catalog, sees: Vec<bool>, public: bool) -> Catalog {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |cut: &&Cut| {
+        let same = |cut: &&FilteredCatalog| {
             cut.whole.same(whole) && cut.sees == sees && cut.seen.hint().public == public
         };
         if let Some(cut) = kept.iter().find(same) {
@@ -38,8 +38,8 @@ impl Cuts {
             public,
             ..whole.hint()
         });
-        kept.truncate(Cuts::MOST - 1);
-        kept.push_front(Cut {
+        kept.truncate(VisibilityCache::MAX_ENTRIES - 1);
+        kept.push_front(FilteredCatalog {
             whole: whole.clone(),
             sees,
             seen: seen.clone(),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_same_cut_of_the_same_list_is_the_same() {
-        let (cuts, whole) = (Cuts::default(), Catalog::default());
+        let (cuts, whole) = (VisibilityCache::default(), Catalog::default());
         let first = cuts.cut(&whole, vec![true, false], false);
         assert!(first.same(&cuts.cut(&whole, vec![true, false], false)));
         assert!(!first.same(&cuts.cut(&whole, vec![false, true], false)));
@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn the_oldest_goes() {
-        let (cuts, whole) = (Cuts::default(), Catalog::default());
+        let (cuts, whole) = (VisibilityCache::default(), Catalog::default());
         let cut = |n: usize| cuts.cut(&whole, vec![true; n], false);
         let first = cut(0);
-        (1..Cuts::MOST).for_each(|n| drop(cut(n)));
+        (1..VisibilityCache::MAX_ENTRIES).for_each(|n| drop(cut(n)));
         assert!(first.same(&cut(0)));
-        cut(Cuts::MOST);
+        cut(VisibilityCache::MAX_ENTRIES);
         assert!(!first.same(&cut(0)), "one over");
     }
 }

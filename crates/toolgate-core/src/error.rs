@@ -9,7 +9,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Error of a call or a list.
 pub struct Error {
-    kind: Kind,
+    kind: ErrorKind,
     public: Cow<'static, str>,
     source: Option<BoxError>,
     detail: Option<OperatorDetail>,
@@ -18,7 +18,7 @@ pub struct Error {
 
 /// Error kind, by which code decides how to react.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The upstream server or a handler returned a JSON-RPC error; its code.
     Answered(i64),
     /// The upstream server's response exceeds a limit or cannot be parsed.
@@ -30,17 +30,17 @@ pub enum Kind {
     /// The caller disconnected, or the call was cancelled.
     Cancelled,
     /// The arguments do not match the input schema.
-    Invalid(Vec<Problem>),
+    Invalid(Vec<SchemaViolation>),
     /// The call timed out.
     Late,
     /// The item does not exist, or this caller may not see it; the error does not say which.
     NotFound,
     /// The call was refused.
-    Refused(Refusal),
+    Refused(RefusalReason),
     /// The scopes of the caller's token are insufficient; the scopes that the call needs.
     Scope(Vec<String>),
     /// The client lacks a capability that the call needs.
-    Unsupported(Need),
+    Unsupported(RequiredCapability),
     /// The upstream server failed.
     Upstream,
 }
@@ -59,7 +59,7 @@ impl std::error::Error for NotSent {}
 
 /// Reason of a refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Refusal {
+pub enum RefusalReason {
     /// A rule of the operator denies the call.
     Rule,
     /// An approver denied the call, with a reason that the model may read.
@@ -76,7 +76,7 @@ pub enum Refusal {
 
 /// Client capability that a call needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Need {
+pub enum RequiredCapability {
     /// Form elicitation.
     Elicitation,
     /// URL elicitation.
@@ -93,7 +93,7 @@ pub enum Need {
 
 /// Violation of the input schema by the arguments.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub struct SchemaViolation {
     /// Location as a JSON pointer; empty for the arguments as a whole.
     pub path: String,
     /// Expected value, as a phrase.
@@ -102,7 +102,7 @@ pub struct Problem {
     pub got: String,
 }
 
-impl Problem {
+impl SchemaViolation {
     /// Returns `{path, expected, got}`.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
@@ -115,7 +115,7 @@ impl Problem {
 
 impl Error {
     /// Creates an error with one public sentence: lower case, no full stop, fits after "failed to".
-    pub fn new(kind: Kind, public: impl Into<Cow<'static, str>>) -> Error {
+    pub fn new(kind: ErrorKind, public: impl Into<Cow<'static, str>>) -> Error {
         Error {
             kind,
             public: public.into(),
@@ -166,7 +166,7 @@ impl Error {
     }
 
     /// Kind of the error, for code.
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
 

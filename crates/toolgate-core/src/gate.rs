@@ -1,16 +1,17 @@
 //! Rules, and the layer that evaluates them all before a call and requests approval if a rule asks for it.
 
-use crate::cuts::Cuts;
+use crate::cuts::VisibilityCache;
 use crate::{
-    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Content, Error, Interest, Item, ItemKind,
-    Kind, Layer, List, Next, Op, Outcome, Output, Questions, Refusal,
+    BoxFuture, Call, CallArguments, Caller, Catalog, ChangeFilter, ChangeStream, Content, Error,
+    ErrorKind, InputRequests, Item, ItemKind, Layer, ListRequest, Next, Op, Outcome, Output,
+    RefusalReason,
 };
 use std::sync::Arc;
 use toolgate_wire::{json::Json, placeholder};
 
 /// Decision of a rule on a call.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum RuleDecision {
     /// Allows the call.
     Allow,
     /// Requires approval by a person, for this reason.
@@ -20,11 +21,11 @@ pub enum Verdict {
 }
 
 /// A decision that is ready, or a future of one. Rules never wait for a person.
-pub enum Decision<'a> {
+pub enum MaybeReady<'a> {
     /// The decision is ready.
-    Now(Verdict),
+    Now(RuleDecision),
     /// The decision has to be awaited.
-    Later(BoxFuture<'a, Verdict>),
+    Later(BoxFuture<'a, RuleDecision>),
 }
 
 /// Rule that decides before a call. One layer evaluates all rules, for lists and calls alike.
@@ -59,11 +60,11 @@ pub trait Rule: Send + Sync + 'static {
     }
 
     /// Decides a call.
-    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a>;
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a>;
 
     /// Decides a call in a dry run. It must have no effect: a rule whose `decide` has side effects overrides this
     /// method to report what `decide` would do.
-    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         self.decide(call, item)
     }
 }
@@ -93,24 +94,24 @@ impl Rule for Arc<dyn Rule> {
         self.as_ref().hears(item, uri)
     }
 
-    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         self.as_ref().decide(call, item)
     }
 
-    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         self.as_ref().explain(call, item)
     }
 }
 
 /// Approval step for calls that rules leave to a person. It never waits itself: only edges wait.
-pub trait Confirm: Send + Sync + 'static {
+pub trait ApprovalStep: Send + Sync + 'static {
     /// Requests one approval for all reasons, or redeems one that was given.
     fn confirm<'a>(
         &'a self,
         call: &'a Call,
         item: &'a Arc<Item>,
         reasons: Vec<String>,
-    ) -> BoxFuture<'a, Result<Confirmed, Error>>;
+    ) -> BoxFuture<'a, Result<ApprovalOutcome, Error>>;
 
     /// Describes, for a dry run, who would be asked.
     fn explain(&self, _call: &Call, _item: &Item) -> String {
@@ -120,7 +121,7 @@ pub trait Confirm: Send + Sync + 'static {
 
 /// Result of the approval step.
 #[derive(Debug)]
-pub enum Confirmed {
+pub enum ApprovalOutcome {
     /// The call is approved, now or earlier, with state for the next round.
     Yes {
         /// State for the slot `confirm`.
@@ -134,19 +135,19 @@ pub enum Confirmed {
         arguments: Json,
     },
     /// Input requests to an approver have to be answered first.
-    Ask(Questions),
+    Ask(InputRequests),
 }
 
-/// Name of the slot that [`Confirmed::Yes`] fills.
-const SLOT: &str = "confirm";
+/// Name of the slot that [`ApprovalOutcome::Yes`] fills.
+const CONFIRM_SLOT: &str = "confirm";
 
-pub(crate) struct Gate {
+pub(crate) struct RuleLayer {
     pub(crate) rules: Vec<Box<dyn Rule>>,
-    pub(crate) confirm: Option<Box<dyn Confirm>>,
-    pub(crate) cuts: Cuts,
+    pub(crate) confirm: Option<Box<dyn ApprovalStep>>,
+    pub(crate) cuts: VisibilityCache,
 }
 
-impl Gate {
+impl RuleLayer {
     pub(crate) fn sees(&self, caller: &Caller, item: &Item) -> bool {
         item.withheld.is_none() && self.rules.iter().all(|rule| rule.sees(caller, item))
     }
@@ -172,7 +173,7 @@ impl Gate {
     async fn one(
         &self,
         next: &Next<'_>,
-        ask: &List,
+        ask: &ListRequest,
         catalog: Catalog,
         name: &str,
     ) -> Result<Catalog, Error> {
@@ -210,14 +211,14 @@ impl Gate {
     async fn hidden_listing(
         &self,
         next: &Next<'_>,
-        ask: &List,
+        ask: &ListRequest,
         (below, kind): (&Catalog, ItemKind),
         uri: &str,
     ) -> Result<Vec<Arc<str>>, Error> {
         if below.fitting(uri).next().is_none() {
             return Ok(Vec::new());
         }
-        let listed = List::one(ask.caller.clone(), kind, uri);
+        let listed = ListRequest::one(ask.caller.clone(), kind, uri);
         let listed = next.fork().list(listed).await?;
         let hidden = listed
             .fitting(uri)
@@ -233,7 +234,7 @@ impl Gate {
         resources: &Catalog,
         sees: &mut [bool],
     ) -> Result<(), Error> {
-        let skills = List::all(caller.clone(), ItemKind::Skill);
+        let skills = ListRequest::all(caller.clone(), ItemKind::Skill);
         let skills = next.fork().list(skills).await?;
         let hidden = skills.items().iter().filter(|s| !self.sees(caller, s));
         for skill in hidden {
@@ -274,7 +275,7 @@ impl Gate {
         uri: &str,
     ) -> Result<Option<Arc<Item>>, Error> {
         for kind in Op::Resource.kinds() {
-            let ask = List::one(caller.clone(), *kind, uri);
+            let ask = ListRequest::one(caller.clone(), *kind, uri);
             let catalog = next.fork().list(ask.clone()).await?;
             let seen = self.one(next, &ask, catalog, uri).await?;
             if let Some(item) = seen.find(uri).filter(|item| item.withheld.is_none()) {
@@ -290,16 +291,16 @@ impl Gate {
         let mut reasons = Vec::new();
         for rule in &self.rules {
             let verdict = match rule.decide(call, item) {
-                Decision::Now(verdict) => verdict,
-                Decision::Later(verdict) => verdict.await,
+                MaybeReady::Now(verdict) => verdict,
+                MaybeReady::Later(verdict) => verdict.await,
             };
             match verdict {
-                Verdict::Allow => {}
-                Verdict::Ask(reason) => {
+                RuleDecision::Allow => {}
+                RuleDecision::Ask(reason) => {
                     call.trail.add(rule.name(), "ask", reason.as_str());
                     reasons.push(reason);
                 }
-                Verdict::Refuse(error) => {
+                RuleDecision::Refuse(error) => {
                     call.trail.add(rule.name(), "refuse", error.public());
                     return Err(error);
                 }
@@ -308,24 +309,24 @@ impl Gate {
         Ok(reasons)
     }
 
-    async fn settle(&self, call: &Call, item: &Arc<Item>) -> Result<Confirmed, Error> {
+    async fn settle(&self, call: &Call, item: &Arc<Item>) -> Result<ApprovalOutcome, Error> {
         let reasons = self.judge(call, item).await?;
         match &self.confirm {
-            _ if reasons.is_empty() => Ok(Confirmed::Yes { slot: None }),
+            _ if reasons.is_empty() => Ok(ApprovalOutcome::Yes { slot: None }),
             Some(confirm) => confirm.confirm(call, item, reasons).await,
             None => Err(Error::new(
-                Kind::Refused(Refusal::Rule),
+                ErrorKind::Refused(RefusalReason::Rule),
                 "refused: this call requires approval by a person, and approvals are not available here",
             )),
         }
     }
 }
 
-impl Gate {
+impl RuleLayer {
     /// Evaluates the rules for arguments that an approver wrote. The approver is the person to ask, so approval is not
     /// requested again.
     async fn rejudge(&self, call: &mut Call, item: &Item, arguments: Json) -> Result<(), Error> {
-        call.of.arguments = Arguments::new(arguments);
+        call.of.arguments = CallArguments::new(arguments);
         let judged = self.judge(call, item).await;
         judged.map(drop).map_err(|error| {
             let text = format!(
@@ -348,7 +349,7 @@ fn above(kind: ItemKind) -> &'static [ItemKind] {
 
 /// Verifies, just before the call is sent, that the item is still the one that was approved.
 async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
-    let ask = List::one(call.caller.clone(), item.kind(), call.name());
+    let ask = ListRequest::one(call.caller.clone(), item.kind(), call.name());
     let catalog = next.fork().list(ask).await?;
     let mut now = catalog.fitting(call.name());
     let is = |now: &Arc<Item>| now.origin == item.origin && now.def.json() == item.def.json();
@@ -361,15 +362,19 @@ async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
         "the definition changed after the approval",
     );
     let text = "refused: the definition changed after a person approved the call; call it again";
-    Err(Error::new(Kind::Refused(Refusal::Person), text))
+    Err(Error::new(ErrorKind::Refused(RefusalReason::Person), text))
 }
 
-impl Layer for Gate {
+impl Layer for RuleLayer {
     fn name(&self) -> &'static str {
         "gate"
     }
 
-    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+    fn list<'a>(
+        &'a self,
+        ask: ListRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Catalog, Error>> {
         Box::pin(async move {
             let (caller, only) = (ask.caller.clone(), ask.only.clone());
             if let Some(name) = &only {
@@ -401,9 +406,9 @@ impl Layer for Gate {
     /// Subscribes to changes of visible resources only.
     fn changes<'a>(
         &'a self,
-        mut want: Interest,
+        mut want: ChangeFilter,
         next: Next<'a>,
-    ) -> BoxFuture<'a, Result<Changes, Error>> {
+    ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
         Box::pin(async move {
             let mut seen = Vec::new();
             for uri in std::mem::take(&mut want.uris) {
@@ -426,9 +431,9 @@ impl Layer for Gate {
             };
             let mut edited = false;
             let slot = match self.settle(&call, &item).await? {
-                Confirmed::Ask(questions) => return Ok(Outcome::Ask(questions)),
-                Confirmed::Yes { slot } => slot,
-                Confirmed::Edited { slot, arguments } => {
+                ApprovalOutcome::Ask(questions) => return Ok(Outcome::Ask(questions)),
+                ApprovalOutcome::Yes { slot } => slot,
+                ApprovalOutcome::Edited { slot, arguments } => {
                     Box::pin(self.rejudge(&mut call, &item, arguments)).await?;
                     edited = true;
                     slot
@@ -437,11 +442,13 @@ impl Layer for Gate {
             if let Some(slot) = &slot {
                 Box::pin(same(&next, &call, &item)).await?;
                 // A task that continues this call later runs under the same approval.
-                call.round.slots.insert(SLOT.to_owned(), slot.clone());
+                call.round
+                    .slots
+                    .insert(CONFIRM_SLOT.to_owned(), slot.clone());
             }
             let mut outcome = next.call(call).await?;
             if let (Outcome::Ask(questions), Some(slot)) = (&mut outcome, slot) {
-                questions.slots.insert(SLOT.to_owned(), slot);
+                questions.slots.insert(CONFIRM_SLOT.to_owned(), slot);
             }
             if let (Outcome::Done(Output::Tool(result)), true) = (&mut outcome, edited) {
                 // The model sent other arguments and must not take this for the answer to those.

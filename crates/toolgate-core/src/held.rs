@@ -4,13 +4,13 @@ use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
-use toolgate_wire::{json::Json, room::Claim};
+use toolgate_wire::{json::Json, room::MemoryPermit};
 
 /// Memory permits of the messages that a call consists of. Clones share one set.
 #[derive(Clone, Default)]
-pub struct Held(Arc<Mutex<Vec<Arc<Claim>>>>);
+pub struct HeldPermits(Arc<Mutex<Vec<Arc<MemoryPermit>>>>);
 
-impl Held {
+impl HeldPermits {
     /// Holds the memory permit of this JSON text, if it has one.
     pub fn hold(&self, json: &Json) {
         if let Some(claim) = json.claim() {
@@ -20,8 +20,8 @@ impl Held {
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for HeldPermits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Held")
+        f.write_str("HeldPermits")
     }
 }

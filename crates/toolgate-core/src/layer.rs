@@ -1,6 +1,8 @@
 //! Layers: work around calls, lists and subscriptions.
 
-use crate::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service};
+use crate::{
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ListRequest, Outcome, Service,
+};
 use std::sync::Arc;
 
 /// Layer around a service.
@@ -16,7 +18,11 @@ pub trait Layer: Send + Sync + 'static {
     }
 
     /// Handles a list request; forwards it by default.
-    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+    fn list<'a>(
+        &'a self,
+        ask: ListRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Catalog, Error>> {
         next.list(ask)
     }
 
@@ -28,9 +34,9 @@ pub trait Layer: Send + Sync + 'static {
     /// Handles a subscription to changes; forwards it by default.
     fn changes<'a>(
         &'a self,
-        want: Interest,
+        want: ChangeFilter,
         next: Next<'a>,
-    ) -> BoxFuture<'a, Result<Changes, Error>> {
+    ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
         next.changes(want)
     }
 }
@@ -47,12 +53,12 @@ impl<'a> Next<'a> {
     }
 
     /// Lists items through the remaining layers without using up the one permitted forward.
-    pub fn look(&self, ask: List) -> BoxFuture<'a, Result<Catalog, Error>> {
+    pub fn look(&self, ask: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
         self.fork().list(ask)
     }
 
     /// Forwards a list to the next layer.
-    pub fn list(self, ask: List) -> BoxFuture<'a, Result<Catalog, Error>> {
+    pub fn list(self, ask: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
         match self.rest.split_first() {
             Some((layer, rest)) => layer.list(
                 ask,
@@ -80,7 +86,7 @@ impl<'a> Next<'a> {
     }
 
     /// Forwards a subscription to the next layer.
-    pub fn changes(self, want: Interest) -> BoxFuture<'a, Result<Changes, Error>> {
+    pub fn changes(self, want: ChangeFilter) -> BoxFuture<'a, Result<ChangeStream, Error>> {
         match self.rest.split_first() {
             Some((layer, rest)) => layer.changes(
                 want,

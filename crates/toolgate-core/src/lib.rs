@@ -28,34 +28,39 @@ mod trail;
 mod visible;
 mod way;
 
-pub use background::{Background, Pace};
+pub use background::{TaskControl, TaskMode};
 pub use call::{
-    Abilities, Arguments, Call, CallParts, Caller, Interest, LimitSubject, List, Round, Seen,
-    Slots, StartWait, Use,
+    Call, CallArguments, CallParts, Caller, ChangeFilter, ClientCapabilities, Invocation,
+    LimitSubject, ListRequest, RequestInfo, Round, RoundSlots, StartWait,
 };
-pub use catalog::{About, Catalog, Item, Origin, Own};
-pub use changes::{Changed, Changes, Stale};
-pub use error::{BoxError, Error, Kind, Need, NotSent, Problem, Refusal};
+pub use catalog::{Catalog, Item, Origin, OriginalDefinition, ServerInstructions};
+pub use changes::{ChangeCounters, ChangeSet, ChangeStream};
+pub use error::{
+    BoxError, Error, ErrorKind, NotSent, RefusalReason, RequiredCapability, SchemaViolation,
+};
 /// Boxed future that can be sent to another thread.
 pub use futures_util::future::BoxFuture;
-pub use gate::{Confirm, Confirmed, Decision, Rule, Verdict};
-pub use held::Held;
+pub use gate::{ApprovalOutcome, ApprovalStep, MaybeReady, Rule, RuleDecision};
+pub use held::HeldPermits;
 pub use layer::{Layer, Next};
 pub use note::{DefinitionNote, HIDDEN_BY_CONFIG, ItemNote, MAX_NOTES_PER_LIST, NoteAction};
 pub use operator_detail::OperatorDetail;
-pub use pin::{PinState, Pinning};
-pub use pipeline::{Pipeline, Resolved, Unresolved};
+pub use pin::{DefinitionPin, PinState};
+pub use pipeline::{Pipeline, ResolvedPipeline, UnresolvedPipeline};
 pub use principal::Principal;
-pub use question::{Approval, Ask, AskKind, Open, Questions, SignInPage, Waiting};
-pub use reporter::{Event, LogMessage, Report, Reporter};
-pub use scrub::{Asked, Returned, Scrub};
+pub use question::{
+    ApprovalRequest, DecisionWaiter, InputRequest, InputRequestKind, InputRequests,
+    PendingInputGuard, SignInPage,
+};
+pub use reporter::{CallReporter, EventSink, LogMessage, ReporterEvent};
+pub use scrub::{SanitizeContext, Sanitizer, UntrustedContent};
 pub use service::{Outcome, Service};
 pub use toolgate_wire::{
-    json::{Json, View},
+    json::{Json, JsonView},
     method::{
         complete::CompleteResult,
         content::{Content, ContentKind},
-        definition::{Definition, Hints, ItemKind, PromptArgument},
+        definition::{Definition, ItemKind, PromptArgument, ToolAnnotations},
         list::CacheHint,
         notifications::Progress,
         output::Output,
@@ -66,6 +71,6 @@ pub use toolgate_wire::{
         usage::Op,
     },
 };
-pub use trail::{GivenUp, Step, Trail};
+pub use trail::{CancelReason, DecisionLog, DecisionStep};
 pub use visible::{unsteered, visible, visible_line};
-pub use way::{Foreseen, Way};
+pub use way::{DryRun, PredictedOutcome};

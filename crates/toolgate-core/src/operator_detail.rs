@@ -8,9 +8,9 @@ use std::fmt;
 /// models read. It goes with the error by [`Error::with_detail`](crate::Error::with_detail).
 ///
 /// ```
-/// use toolgate_core::{Error, Kind, OperatorDetail};
+/// use toolgate_core::{Error, ErrorKind, OperatorDetail};
 /// let detail = OperatorDetail::new("/srv/state is full");
-/// let error = Error::new(Kind::Bug, "the state cannot be written").with_detail(detail);
+/// let error = Error::new(ErrorKind::Bug, "the state cannot be written").with_detail(detail);
 /// assert!(!format!("{error} {error:?}").contains("/srv"));
 /// assert_eq!(error.detail().unwrap().for_operator(), "/srv/state is full");
 /// ```

@@ -26,7 +26,7 @@ impl PinState {
 
 /// Pin state of a server's original definition, before sanitizing and renaming.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Pinning {
+pub struct DefinitionPin {
     /// SHA-256 of the definition's canonical form, hexadecimal.
     pub digest: Arc<str>,
     /// Comparison with the accepted definition.
@@ -37,10 +37,10 @@ pub struct Pinning {
     pub flags: Vec<String>,
 }
 
-impl Pinning {
+impl DefinitionPin {
     /// Pin state of an item that no server listed. The gateway created it for a URI, so its definition cannot change.
-    pub fn unlisted() -> Pinning {
-        Pinning {
+    pub fn unlisted() -> DefinitionPin {
+        DefinitionPin {
             digest: "".into(),
             state: PinState::Accepted,
             hidden: None,

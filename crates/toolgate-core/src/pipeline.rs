@@ -1,8 +1,9 @@
 //! Pipeline: the stack of layers over a service.
 
 use crate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Confirm, Error, Interest, Item, ItemKind, Layer,
-    List, Next, Op, Outcome, Rule, Scrub, Service, Trail, cuts::Cuts, gate::Gate, scrub::Cleaner,
+    ApprovalStep, BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, DecisionLog, Error,
+    Item, ItemKind, Layer, ListRequest, Next, Op, Outcome, Rule, Sanitizer, Service,
+    cuts::VisibilityCache, gate::RuleLayer, scrub::SanitizerLayer,
 };
 use std::sync::Arc;
 
@@ -10,31 +11,31 @@ use std::sync::Arc;
 pub struct Pipeline {
     layers: Vec<Arc<dyn Layer>>,
     /// The layers with rules, from the caller to the service.
-    pub(crate) gates: Vec<Arc<Gate>>,
+    pub(crate) gates: Vec<Arc<RuleLayer>>,
     end: Arc<dyn Service>,
 }
 
 /// Builder of a pipeline, before the item of a call is resolved.
-pub struct Unresolved {
+pub struct UnresolvedPipeline {
     layers: Vec<Arc<dyn Layer>>,
 }
 
 /// Builder of a pipeline, after the item of a call is resolved.
 ///
-/// [`Resolved::guard`] and [`Resolved::clean`] exist only here, so rules and sanitizers always see the item.
-pub struct Resolved {
+/// [`ResolvedPipeline::guard`] and [`ResolvedPipeline::clean`] exist only here, so rules and sanitizers always see the item.
+pub struct ResolvedPipeline {
     layers: Vec<Arc<dyn Layer>>,
-    gates: Vec<Arc<Gate>>,
+    gates: Vec<Arc<RuleLayer>>,
     rules: Vec<Box<dyn Rule>>,
     /// Adjacent sanitizers, from the caller to the service.
-    scrubs: Vec<Arc<dyn Scrub>>,
+    scrubs: Vec<Arc<dyn Sanitizer>>,
 }
 
 impl Pipeline {
     /// Starts an empty pipeline.
     #[expect(clippy::new_ret_no_self, reason = "returns a pipeline builder")]
-    pub fn new() -> Unresolved {
-        Unresolved { layers: Vec::new() }
+    pub fn new() -> UnresolvedPipeline {
+        UnresolvedPipeline { layers: Vec::new() }
     }
 
     /// Names of the policies, from the caller to the service.
@@ -50,17 +51,17 @@ impl Pipeline {
     }
 }
 
-impl Unresolved {
+impl UnresolvedPipeline {
     /// Adds a layer around all that follow.
-    pub fn wrap(mut self, layer: impl Layer) -> Unresolved {
+    pub fn wrap(mut self, layer: impl Layer) -> UnresolvedPipeline {
         self.layers.push(Arc::new(layer));
         self
     }
 
     /// Resolves the item of each call for the layers below. A name that the caller may not see is unknown.
-    pub fn resolve(mut self) -> Resolved {
-        self.layers.push(Arc::new(Resolve));
-        Resolved {
+    pub fn resolve(mut self) -> ResolvedPipeline {
+        self.layers.push(Arc::new(ResolveLayer));
+        ResolvedPipeline {
             layers: self.layers,
             gates: Vec::new(),
             rules: Vec::new(),
@@ -69,29 +70,29 @@ impl Unresolved {
     }
 }
 
-impl Resolved {
+impl ResolvedPipeline {
     /// Adds a rule. Adjacent rules are evaluated together by one layer.
-    pub fn guard(mut self, rule: impl Rule) -> Resolved {
+    pub fn guard(mut self, rule: impl Rule) -> ResolvedPipeline {
         self.close_scrubs();
         self.rules.push(Box::new(rule));
         self
     }
 
     /// Adds an approval step for the adjacent rules above.
-    pub fn confirm(mut self, confirm: impl Confirm) -> Resolved {
+    pub fn confirm(mut self, confirm: impl ApprovalStep) -> ResolvedPipeline {
         self.close(Some(Box::new(confirm)));
         self
     }
 
     /// Adds a layer around all that follow.
-    pub fn wrap(mut self, layer: impl Layer) -> Resolved {
+    pub fn wrap(mut self, layer: impl Layer) -> ResolvedPipeline {
         self.close(None);
         self.layers.push(Arc::new(layer));
         self
     }
 
     /// Adds a sanitizer. The last one added sees content first. Adjacent sanitizers share one layer.
-    pub fn clean(mut self, scrub: impl Scrub) -> Resolved {
+    pub fn clean(mut self, scrub: impl Sanitizer) -> ResolvedPipeline {
         self.close_rules(None);
         self.scrubs.push(Arc::new(scrub));
         self
@@ -107,25 +108,25 @@ impl Resolved {
         }
     }
 
-    fn close(&mut self, confirm: Option<Box<dyn Confirm>>) {
+    fn close(&mut self, confirm: Option<Box<dyn ApprovalStep>>) {
         self.close_scrubs();
         self.close_rules(confirm);
     }
 
     fn close_scrubs(&mut self) {
         if !self.scrubs.is_empty() {
-            let cleaner = Cleaner::new(std::mem::take(&mut self.scrubs));
+            let cleaner = SanitizerLayer::new(std::mem::take(&mut self.scrubs));
             self.layers.push(Arc::new(cleaner));
         }
     }
 
-    fn close_rules(&mut self, confirm: Option<Box<dyn Confirm>>) {
+    fn close_rules(&mut self, confirm: Option<Box<dyn ApprovalStep>>) {
         if !self.rules.is_empty() || confirm.is_some() {
             let rules = std::mem::take(&mut self.rules);
-            let gate = Arc::new(Gate {
+            let gate = Arc::new(RuleLayer {
                 rules,
                 confirm,
-                cuts: Cuts::default(),
+                cuts: VisibilityCache::default(),
             });
             self.gates.push(gate.clone());
             self.layers.push(gate);
@@ -134,7 +135,7 @@ impl Resolved {
 }
 
 impl Service for Pipeline {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         self.next().list(ask)
     }
 
@@ -142,15 +143,15 @@ impl Service for Pipeline {
         self.next().call(call)
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         self.next().changes(want)
     }
 }
 
 /// Layer that resolves the name of a call to the item that this caller sees.
-struct Resolve;
+struct ResolveLayer;
 
-impl Layer for Resolve {
+impl Layer for ResolveLayer {
     fn name(&self) -> &'static str {
         "resolve"
     }
@@ -178,15 +179,15 @@ async fn find(
     caller: &Caller,
     op: Op,
     name: &str,
-    trail: &Trail,
+    trail: &DecisionLog,
 ) -> Result<Option<Arc<Item>>, Error> {
     let mut barred: Vec<Arc<str>> = Vec::new();
     let mut reason = None;
     let only: Arc<str> = name.into();
     for kind in op.kinds() {
-        let ask = List {
+        let ask = ListRequest {
             trail: trail.clone(),
-            ..List::one(caller.clone(), *kind, only.clone())
+            ..ListRequest::one(caller.clone(), *kind, only.clone())
         };
         let catalog = next.fork().list(ask).await?;
         // A linked resource or template may stand in either list; a skill stands in the list of skills only.

@@ -1,6 +1,6 @@
 //! Input requests: a call that needs input returns them as its result, and the caller repeats it with the answers.
 
-use crate::{BoxFuture, Item, Slots};
+use crate::{BoxFuture, Item, RoundSlots};
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
@@ -10,31 +10,33 @@ use toolgate_wire::json::{Json, ObjectWriter};
 
 /// Input requests that have to be answered before a call can continue.
 #[derive(Clone, Debug, Default)]
-pub struct Questions {
+pub struct InputRequests {
     /// Requests, each with its own key.
-    pub asks: Vec<Ask>,
+    pub asks: Vec<InputRequest>,
     /// State that the layers need in the next round. The edge stores it, or seals it before it leaves the process.
-    pub slots: Slots,
+    pub slots: RoundSlots,
     /// Cleanup of a call that stays open at a server until the answers arrive.
-    pub open: Open,
+    pub open: PendingInputGuard,
 }
 
 /// Guard of state that stays open until input requests are answered. Dropping the last clone runs the cleanup, so a
 /// layer that rejects a request needs no cleanup of its own.
 #[derive(Clone, Default)]
-pub struct Open(Vec<Arc<End>>);
+pub struct PendingInputGuard(Vec<Arc<CleanupOnDrop>>);
 
 /// Cleanup to run on drop; `None` once it was defused.
-struct End(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+struct CleanupOnDrop(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
-impl Open {
+impl PendingInputGuard {
     /// Creates a guard that runs `end` when its last clone is dropped.
-    pub fn until(end: impl FnOnce() + Send + 'static) -> Open {
-        Open(vec![Arc::new(End(Mutex::new(Some(Box::new(end)))))])
+    pub fn until(end: impl FnOnce() + Send + 'static) -> PendingInputGuard {
+        PendingInputGuard(vec![Arc::new(CleanupOnDrop(Mutex::new(Some(Box::new(
+            end,
+        )))))])
     }
 
     /// Adds the guards of another round.
-    pub fn join(&mut self, other: Open) {
+    pub fn join(&mut self, other: PendingInputGuard) {
         self.0.extend(other.0);
     }
 
@@ -47,13 +49,13 @@ impl Open {
     }
 }
 
-impl End {
+impl CleanupOnDrop {
     fn take(&self) -> Option<Box<dyn FnOnce() + Send>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Drop for End {
+impl Drop for CleanupOnDrop {
     fn drop(&mut self) {
         if let Some(end) = self.take() {
             end();
@@ -61,26 +63,26 @@ impl Drop for End {
     }
 }
 
-impl fmt::Debug for Open {
+impl fmt::Debug for PendingInputGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Open({})", self.0.len())
+        write!(f, "PendingInputGuard({})", self.0.len())
     }
 }
 
 /// One input request.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct InputRequest {
     /// Key of the answer.
     pub key: String,
     /// Kind and content of the request.
-    pub kind: AskKind,
+    pub kind: InputRequestKind,
 }
 
 /// Kind of an input request.
 #[derive(Clone, Debug)]
-pub enum AskKind {
+pub enum InputRequestKind {
     /// Approval of the call by a person.
-    Approve(Approval),
+    Approve(ApprovalRequest),
     /// Elicitation of a form or a URL from the user: the parameters of `elicitation/create`.
     Elicit(Json),
     /// Sampling of the client's model: the parameters of `sampling/createMessage`.
@@ -99,7 +101,7 @@ pub struct SignInPage {
     /// Message for the user.
     pub message: String,
     /// Notification of the completed sign-in, for a client that reports that it opened the page and now waits.
-    pub opened: Option<Arc<dyn Waiting>>,
+    pub opened: Option<Arc<dyn DecisionWaiter>>,
 }
 
 impl SignInPage {
@@ -121,7 +123,7 @@ impl fmt::Debug for SignInPage {
 
 /// Request to approve one call.
 #[derive(Clone)]
-pub struct Approval {
+pub struct ApprovalRequest {
     /// Id of the request in the inbox.
     pub id: Arc<str>,
     /// Item that the call uses.
@@ -135,17 +137,22 @@ pub struct Approval {
     /// True if the caller's own client may present the request to its user.
     pub via_client: bool,
     /// Notification of the decision.
-    pub waiting: Arc<dyn Waiting>,
+    pub waiting: Arc<dyn DecisionWaiter>,
 }
 
-impl fmt::Debug for Approval {
+impl fmt::Debug for ApprovalRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Approval({} for {})", self.id, self.item.full_name())
+        write!(
+            f,
+            "ApprovalRequest({} for {})",
+            self.id,
+            self.item.full_name()
+        )
     }
 }
 
 /// Notification of a decision that a call waits for, on any channel.
-pub trait Waiting: Send + Sync + 'static {
+pub trait DecisionWaiter: Send + Sync + 'static {
     /// Completes when the request is decided or expires; the caller then repeats the call.
     fn decided(&self) -> BoxFuture<'static, ()>;
 

@@ -5,7 +5,7 @@ use toolgate_wire::{json::Json, method::notifications::Progress};
 
 /// Event during a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum ReporterEvent {
     /// Progress notification.
     Progress(Progress),
     /// Log message notification.
@@ -24,24 +24,24 @@ pub struct LogMessage {
 }
 
 /// Receiver of the events of one call. It must not block, and may drop progress that has no listener.
-pub trait Report: Send + Sync + 'static {
+pub trait EventSink: Send + Sync + 'static {
     /// Handles an event.
-    fn report(&self, event: Event);
+    fn report(&self, event: ReporterEvent);
 }
 
 /// Channel for events to the caller before the outcome. Without a listener it does nothing.
 #[derive(Clone, Default)]
-pub struct Reporter {
-    to: Option<Arc<dyn Report>>,
+pub struct CallReporter {
+    to: Option<Arc<dyn EventSink>>,
     /// True if a listener reads the content of events.
     read: bool,
     logs: Option<&'static str>,
 }
 
-impl Reporter {
+impl CallReporter {
     /// Creates a reporter that sends all events to `to`.
-    pub fn new(to: Arc<dyn Report>) -> Reporter {
-        Reporter {
+    pub fn new(to: Arc<dyn EventSink>) -> CallReporter {
+        CallReporter {
             to: Some(to),
             read: true,
             logs: None,
@@ -50,22 +50,22 @@ impl Reporter {
 
     /// Returns the same reporter for log messages of at least this severity. Upstream servers are asked for log
     /// messages only if a caller requested them.
-    pub fn with_logs(mut self, least: Option<&'static str>) -> Reporter {
+    pub fn with_logs(mut self, least: Option<&'static str>) -> CallReporter {
         self.logs = least;
         self
     }
 
     /// Returns a reporter that sends all events to `to` instead, for a layer that observes events without reading their
     /// content. The requested log level and the content flag stay the same.
-    pub fn through(&self, to: Arc<dyn Report>) -> Reporter {
-        Reporter {
+    pub fn through(&self, to: Arc<dyn EventSink>) -> CallReporter {
+        CallReporter {
             to: Some(to),
             ..*self
         }
     }
 
     /// Sends an event.
-    pub fn tell(&self, event: Event) {
+    pub fn tell(&self, event: ReporterEvent) {
         if let Some(to) = &self.to {
             to.report(event);
         }
@@ -88,11 +88,11 @@ impl Reporter {
     }
 }
 
-impl fmt::Debug for Reporter {
+impl fmt::Debug for CallReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "Reporter({})",
+            "CallReporter({})",
             if self.listens() { "listening" } else { "off" }
         )
     }

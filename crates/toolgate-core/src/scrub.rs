@@ -1,8 +1,8 @@
 //! Sanitizers, and the layer that passes all returned content through them.
 
 use crate::{
-    BoxFuture, Call, Catalog, Error, Event, Item, Layer, List, Next, Origin, Outcome, Questions,
-    Report, Reporter, Trail,
+    BoxFuture, Call, CallReporter, Catalog, DecisionLog, Error, EventSink, InputRequests, Item,
+    Layer, ListRequest, Next, Origin, Outcome, ReporterEvent,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use toolgate_wire::method::definition::ItemKind;
@@ -11,23 +11,23 @@ use toolgate_wire::method::output::Output;
 /// Untrusted content on its way to the caller. Exhaustive on purpose: a new variant breaks the build of every
 /// sanitizer.
 #[derive(Debug)]
-pub enum Returned<'a> {
+pub enum UntrustedContent<'a> {
     /// Instructions of a server.
     About(&'a mut String),
     /// Error of the upstream server.
     Error(&'a mut Error),
     /// Progress or log message.
-    Event(&'a mut Event),
+    Event(&'a mut ReporterEvent),
     /// Definition. To replace it, assign another item.
     Item(&'a mut Arc<Item>),
     /// Result of a call.
     Output(&'a mut Output),
     /// Input requests.
-    Questions(&'a mut Questions),
+    Questions(&'a mut InputRequests),
 }
 
 /// Sanitizer: changes or blocks untrusted content from a server.
-pub trait Scrub: Send + Sync + 'static {
+pub trait Sanitizer: Send + Sync + 'static {
     /// Name of the sanitizer's policy, one word.
     fn name(&self) -> &'static str;
 
@@ -40,19 +40,19 @@ pub trait Scrub: Send + Sync + 'static {
         &self,
         from: Option<&Origin>,
         item: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error>;
 
     /// Sanitizes content that belongs to a call. Override it to record changes in the decision log.
     ///
     /// # Errors
-    /// As [`Scrub::scrub`].
+    /// As [`Sanitizer::scrub`].
     fn scrub_for(
         &self,
-        _asked: &Asked,
+        _asked: &SanitizeContext,
         from: Option<&Origin>,
         item: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         self.scrub(from, item, value)
     }
@@ -60,26 +60,26 @@ pub trait Scrub: Send + Sync + 'static {
 
 /// Context of the call that the content belongs to.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct SanitizeContext {
     /// Id of the call.
     pub id: Arc<str>,
     /// Decision log that records changes.
-    pub trail: Trail,
+    pub trail: DecisionLog,
 }
 
 /// Layer of adjacent sanitizers.
-pub(crate) struct Cleaner {
+pub(crate) struct SanitizerLayer {
     /// Sanitizers in the order in which they see content.
-    scrubs: Arc<[Arc<dyn Scrub>]>,
+    scrubs: Arc<[Arc<dyn Sanitizer>]>,
     /// Last list of each kind and its sanitized form: a list is sanitized once, not once a call.
     last: [Mutex<Option<(Catalog, Catalog)>>; ItemKind::ALL.len()],
 }
 
-impl Cleaner {
+impl SanitizerLayer {
     /// Creates the layer from sanitizers in pipeline order, from the caller to the service.
-    pub(crate) fn new(mut scrubs: Vec<Arc<dyn Scrub>>) -> Cleaner {
+    pub(crate) fn new(mut scrubs: Vec<Arc<dyn Sanitizer>>) -> SanitizerLayer {
         scrubs.reverse();
-        Cleaner {
+        SanitizerLayer {
             scrubs: scrubs.into(),
             last: Default::default(),
         }
@@ -99,16 +99,16 @@ impl Cleaner {
 
     fn clean_outcome(
         &self,
-        asked: &Asked,
+        asked: &SanitizeContext,
         item: Option<&Arc<Item>>,
         outcome: &mut Result<Outcome, Error>,
     ) {
         let origin = item.map(|i| &i.origin);
         for scrub in self.scrubs.iter() {
             let returned = match outcome {
-                Ok(Outcome::Ask(questions)) => Returned::Questions(questions),
-                Ok(Outcome::Done(output)) => Returned::Output(output),
-                Err(error) => Returned::Error(error),
+                Ok(Outcome::Ask(questions)) => UntrustedContent::Questions(questions),
+                Ok(Outcome::Done(output)) => UntrustedContent::Output(output),
+                Err(error) => UntrustedContent::Error(error),
             };
             if let Err(error) = scrub.scrub_for(asked, origin, item, returned) {
                 *outcome = Err(error);
@@ -117,10 +117,14 @@ impl Cleaner {
     }
 }
 
-fn clean_items(scrub: &Arc<dyn Scrub>, dirty: &Catalog) -> Catalog {
+fn clean_items(scrub: &Arc<dyn Sanitizer>, dirty: &Catalog) -> Catalog {
     let clean = dirty.items().iter().map(|item| {
         let mut cleaned = item.clone();
-        match scrub.scrub(Some(&item.origin), Some(item), Returned::Item(&mut cleaned)) {
+        match scrub.scrub(
+            Some(&item.origin),
+            Some(item),
+            UntrustedContent::Item(&mut cleaned),
+        ) {
             Ok(()) => cleaned,
             // The operator sees the item as the sanitizer left it.
             Err(error) => Arc::new(cleaned.withhold(error.public().to_owned())),
@@ -128,13 +132,13 @@ fn clean_items(scrub: &Arc<dyn Scrub>, dirty: &Catalog) -> Catalog {
     });
     let clean = dirty.with_items(clean.collect());
     let about = dirty.about().iter().cloned().filter_map(|mut about| {
-        let text = Returned::About(&mut about.text);
+        let text = UntrustedContent::About(&mut about.text);
         scrub.scrub(None, None, text).ok().map(|()| about)
     });
     clean.with_about(about.collect())
 }
 
-impl Layer for Cleaner {
+impl Layer for SanitizerLayer {
     fn name(&self) -> &'static str {
         "clean"
     }
@@ -143,7 +147,11 @@ impl Layer for Cleaner {
         self.scrubs.iter().rev().map(|scrub| scrub.name()).collect()
     }
 
-    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+    fn list<'a>(
+        &'a self,
+        ask: ListRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Catalog, Error>> {
         let kind = ask.kind;
         Box::pin(async move {
             let mut error = match next.list(ask).await {
@@ -151,7 +159,7 @@ impl Layer for Cleaner {
                 Err(error) => error,
             };
             for scrub in self.scrubs.iter() {
-                let failed = Returned::Error(&mut error);
+                let failed = UntrustedContent::Error(&mut error);
                 if let Err(other) = scrub.scrub(None, None, failed) {
                     error = other;
                 }
@@ -163,12 +171,12 @@ impl Layer for Cleaner {
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let item = call.item().cloned();
-            let asked = Asked {
+            let asked = SanitizeContext {
                 id: call.id.clone(),
                 trail: call.trail.clone(),
             };
             if call.reporter.is_read() {
-                let report = CleanReport {
+                let report = SanitizingSink {
                     scrubs: self.scrubs.clone(),
                     asked: asked.clone(),
                     item: item.clone(),
@@ -183,19 +191,19 @@ impl Layer for Cleaner {
     }
 }
 
-struct CleanReport {
-    scrubs: Arc<[Arc<dyn Scrub>]>,
-    asked: Asked,
+struct SanitizingSink {
+    scrubs: Arc<[Arc<dyn Sanitizer>]>,
+    asked: SanitizeContext,
     item: Option<Arc<Item>>,
-    to: Reporter,
+    to: CallReporter,
 }
 
-impl Report for CleanReport {
-    fn report(&self, mut event: Event) {
+impl EventSink for SanitizingSink {
+    fn report(&self, mut event: ReporterEvent) {
         let origin = self.item.as_ref().map(|i| &i.origin);
         let mut scrubs = self.scrubs.iter();
         let cleaned = scrubs.try_for_each(|scrub| {
-            let value = Returned::Event(&mut event);
+            let value = UntrustedContent::Event(&mut event);
             scrub.scrub_for(&self.asked, origin, self.item.as_ref(), value)
         });
         if cleaned.is_ok() {

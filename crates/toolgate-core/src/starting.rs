@@ -1,6 +1,9 @@
 //! Calls of items that a starting server may offer. They fail as not yet known, not as unknown.
 
-use crate::{Catalog, Error, Item, ItemKind, Json, Kind, List, Origin, Pinning, gate::Gate};
+use crate::{
+    Catalog, DefinitionPin, Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin,
+    gate::RuleLayer,
+};
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_wire::method::definition::Definition;
@@ -17,16 +20,16 @@ impl Error {
         let text = format!(
             "it is not known yet whether the {what} {name} exists: {are}; try again in a moment"
         );
-        Error::new(Kind::Upstream, text).while_starting(servers)
+        Error::new(ErrorKind::Upstream, text).while_starting(servers)
     }
 }
 
-impl Gate {
+impl RuleLayer {
     /// Returns the error for this caller. It names only servers at which the caller could see an item of that name;
     /// without any, the item is unknown.
     pub(crate) fn while_starting(
         &self,
-        ask: &List,
+        ask: &ListRequest,
         name: &str,
         error: Error,
     ) -> Result<Catalog, Error> {
@@ -61,6 +64,6 @@ fn supposed(kind: ItemKind, name: &str, server: &Arc<str>) -> Option<Item> {
     if let (ItemKind::Tool | ItemKind::Prompt, Some((_, own))) = (kind, name.split_once('_')) {
         item.local = own.to_owned();
     }
-    item.pin = Some(Arc::new(Pinning::unlisted()));
+    item.pin = Some(Arc::new(DefinitionPin::unlisted()));
     Some(item)
 }

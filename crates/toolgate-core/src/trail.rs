@@ -8,7 +8,7 @@ use std::{
 
 /// One decision on a call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct DecisionStep {
     /// Name of the policy that decided.
     pub by: &'static str,
     /// Decision: `allow`, `ask`, `refuse`, `approved` and others.
@@ -20,7 +20,7 @@ pub struct Step {
 /// Reason why the caller no longer waits for a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum GivenUp {
+pub enum CancelReason {
     /// The caller cancelled it, with an optional reason, which is untrusted text.
     Caller(Option<Arc<str>>),
     /// Its connection or session ended.
@@ -33,22 +33,22 @@ pub enum GivenUp {
     Stop,
 }
 
-impl GivenUp {
+impl CancelReason {
     /// Name of the reason in the audit log.
     pub fn by(&self) -> &'static str {
         match self {
-            GivenUp::Caller(_) => "caller",
-            GivenUp::Link => "link",
-            GivenUp::Late => "deadline",
-            GivenUp::Operator => "operator",
-            GivenUp::Stop => "stop",
+            CancelReason::Caller(_) => "caller",
+            CancelReason::Link => "link",
+            CancelReason::Late => "deadline",
+            CancelReason::Operator => "operator",
+            CancelReason::Stop => "stop",
         }
     }
 
     /// Reason that the caller gave, which is untrusted text.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            GivenUp::Caller(reason) => reason.as_deref(),
+            CancelReason::Caller(reason) => reason.as_deref(),
             _ => None,
         }
     }
@@ -56,31 +56,31 @@ impl GivenUp {
     /// Reason for the server that executes the call. Contains no text of the caller.
     pub fn words(&self) -> &'static str {
         match self {
-            GivenUp::Caller(_) => "the caller cancelled it",
-            GivenUp::Link => "the caller disconnected",
-            GivenUp::Late => "the call timed out",
-            GivenUp::Operator => "an operator cancelled it",
-            GivenUp::Stop => "the client is shutting down",
+            CancelReason::Caller(_) => "the caller cancelled it",
+            CancelReason::Link => "the caller disconnected",
+            CancelReason::Late => "the call timed out",
+            CancelReason::Operator => "an operator cancelled it",
+            CancelReason::Stop => "the client is shutting down",
         }
     }
 }
 
 /// Decision log of one call in order, with counters of sanitizer actions. All rounds of the call share it.
 #[derive(Clone, Debug, Default)]
-pub struct Trail(Arc<Mutex<Taken>>);
+pub struct DecisionLog(Arc<Mutex<DecisionLogState>>);
 
 #[derive(Debug, Default)]
-struct Taken {
-    steps: Vec<Step>,
+struct DecisionLogState {
+    steps: Vec<DecisionStep>,
     counts: BTreeMap<String, u64>,
     item: Option<Arc<Item>>,
-    given_up: Option<GivenUp>,
+    given_up: Option<CancelReason>,
 }
 
-impl Trail {
+impl DecisionLog {
     /// Adds a decision.
     pub fn add(&self, by: &'static str, verdict: &'static str, why: impl Into<String>) {
-        self.taken().steps.push(Step {
+        self.taken().steps.push(DecisionStep {
             by,
             verdict,
             why: why.into(),
@@ -103,12 +103,12 @@ impl Trail {
 
     /// Records why the caller no longer waits. Call it before dropping the call's future: resources that close then see
     /// the reason.
-    pub fn give_up(&self, why: GivenUp) {
+    pub fn give_up(&self, why: CancelReason) {
         self.taken().given_up = Some(why);
     }
 
     /// Returns why the caller no longer waits, if it was recorded.
-    pub fn given_up(&self) -> Option<GivenUp> {
+    pub fn given_up(&self) -> Option<CancelReason> {
         self.taken().given_up.clone()
     }
 
@@ -131,16 +131,16 @@ impl Trail {
     }
 
     /// Returns all decisions so far.
-    pub fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<DecisionStep> {
         self.taken().steps.clone()
     }
 
     /// Returns true if a decision so far satisfies the predicate.
-    pub fn any(&self, is: impl FnMut(&Step) -> bool) -> bool {
+    pub fn any(&self, is: impl FnMut(&DecisionStep) -> bool) -> bool {
         self.taken().steps.iter().any(is)
     }
 
-    fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
+    fn taken(&self) -> std::sync::MutexGuard<'_, DecisionLogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

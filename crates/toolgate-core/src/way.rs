@@ -1,22 +1,22 @@
 //! Dry run of a call: evaluates the rules without executing it.
 
-use crate::{Call, Decision, Item, Pipeline, Rule, Step, Verdict, gate::Gate};
+use crate::{Call, DecisionStep, Item, MaybeReady, Pipeline, Rule, RuleDecision, gate::RuleLayer};
 use std::sync::Arc;
 
 /// Dry run of a call, step by step.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct DryRun {
     /// Evaluated steps, in pipeline order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DecisionStep>,
     /// Predicted outcome.
-    pub end: Foreseen,
+    pub end: PredictedOutcome,
     /// Step that determines the outcome; of several rules that require approval, the first.
-    pub decided: Option<Step>,
+    pub decided: Option<DecisionStep>,
 }
 
 /// Predicted outcome of a call.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Foreseen {
+pub enum PredictedOutcome {
     /// The call is allowed.
     Allow,
     /// The call requires approval.
@@ -27,14 +27,14 @@ pub enum Foreseen {
     Hide,
 }
 
-impl Foreseen {
+impl PredictedOutcome {
     /// Name of the outcome.
     pub fn as_str(self) -> &'static str {
         match self {
-            Foreseen::Allow => "allow",
-            Foreseen::Ask => "ask",
-            Foreseen::Refuse => "deny",
-            Foreseen::Hide => "hide",
+            PredictedOutcome::Allow => "allow",
+            PredictedOutcome::Ask => "ask",
+            PredictedOutcome::Refuse => "deny",
+            PredictedOutcome::Hide => "hide",
         }
     }
 }
@@ -42,8 +42,8 @@ impl Foreseen {
 impl Pipeline {
     /// Explains how the rules decide a call of an existing item, whether or not the caller may see it. Every rule is
     /// evaluated with [`Rule::explain`]; nothing is executed and no approval is requested.
-    pub async fn explain(&self, call: &Call, item: &Arc<Item>) -> Way {
-        let mut way = Way::new();
+    pub async fn explain(&self, call: &Call, item: &Arc<Item>) -> DryRun {
+        let mut way = DryRun::new();
         if let Some(why) = &item.withheld {
             return way.hides("resolve", why, format!("withheld: {why}"));
         }
@@ -58,7 +58,7 @@ impl Pipeline {
         way.step("resolve", "found", found);
         for gate in &self.gates {
             gate.explain(call, item, &mut way).await;
-            if way.end >= Foreseen::Refuse {
+            if way.end >= PredictedOutcome::Refuse {
                 break;
             }
         }
@@ -72,24 +72,24 @@ impl Pipeline {
     }
 }
 
-impl Way {
-    fn new() -> Way {
-        Way {
+impl DryRun {
+    fn new() -> DryRun {
+        DryRun {
             steps: Vec::new(),
-            end: Foreseen::Allow,
+            end: PredictedOutcome::Allow,
             decided: None,
         }
     }
 
     fn step(&mut self, by: &'static str, verdict: &'static str, why: impl Into<String>) {
         let why = why.into();
-        self.steps.push(Step { by, verdict, why });
+        self.steps.push(DecisionStep { by, verdict, why });
     }
 
-    fn hides(mut self, by: &'static str, why: &str, text: String) -> Way {
+    fn hides(mut self, by: &'static str, why: &str, text: String) -> DryRun {
         self.step("resolve", "hide", text);
-        self.end = Foreseen::Hide;
-        self.decided = Some(Step {
+        self.end = PredictedOutcome::Hide;
+        self.decided = Some(DecisionStep {
             by,
             verdict: "hide",
             why: why.to_owned(),
@@ -101,22 +101,26 @@ impl Way {
     async fn hear(&mut self, rule: &dyn Rule, call: &Call, item: &Item) {
         call.trail.clear();
         let verdict = match rule.explain(call, item) {
-            Decision::Now(verdict) => verdict,
-            Decision::Later(verdict) => verdict.await,
+            MaybeReady::Now(verdict) => verdict,
+            MaybeReady::Later(verdict) => verdict.await,
         };
         let steps = call.trail.steps();
         call.trail.clear();
         let (by, silent) = (rule.name(), steps.is_empty());
-        let allows = |step: &&Step| step.verdict == "allow" && !step.why.is_empty();
+        let allows = |step: &&DecisionStep| step.verdict == "allow" && !step.why.is_empty();
         if self.decided.is_none() {
             self.decided = steps.iter().find(allows).cloned();
         }
         self.steps.extend(steps);
         let (end, verdict, why) = match verdict {
-            Verdict::Allow if silent => return self.step(by, "allow", ""),
-            Verdict::Allow => return,
-            Verdict::Ask(why) => (Foreseen::Ask, "ask", why),
-            Verdict::Refuse(error) => (Foreseen::Refuse, "refuse", error.public().to_owned()),
+            RuleDecision::Allow if silent => return self.step(by, "allow", ""),
+            RuleDecision::Allow => return,
+            RuleDecision::Ask(why) => (PredictedOutcome::Ask, "ask", why),
+            RuleDecision::Refuse(error) => (
+                PredictedOutcome::Refuse,
+                "refuse",
+                error.public().to_owned(),
+            ),
         };
         self.step(by, verdict, why);
         if end > self.end {
@@ -126,26 +130,28 @@ impl Way {
     }
 }
 
-impl Gate {
+impl RuleLayer {
     /// Returns the rule that hides the called item from the caller, and its reason.
     fn hides_from(&self, call: &Call, item: &Item) -> Option<(&'static str, String)> {
         let hides = self.hides(&call.caller, item);
         hides.or_else(|| self.hides_at(&call.caller, item, call.name()))
     }
 
-    async fn explain(&self, call: &Call, item: &Arc<Item>, way: &mut Way) {
+    async fn explain(&self, call: &Call, item: &Arc<Item>, way: &mut DryRun) {
         for rule in &self.rules {
             way.hear(rule.as_ref(), call, item).await;
-            if way.end >= Foreseen::Refuse {
+            if way.end >= PredictedOutcome::Refuse {
                 return;
             }
         }
         match (&self.confirm, way.end) {
-            (Some(_), Foreseen::Allow) => way.step("confirm", "allow", "no approval is required"),
+            (Some(_), PredictedOutcome::Allow) => {
+                way.step("confirm", "allow", "no approval is required")
+            }
             (Some(confirm), _) => way.step("confirm", "ask", confirm.explain(call, item)),
-            (None, Foreseen::Ask) => {
+            (None, PredictedOutcome::Ask) => {
                 way.step("confirm", "refuse", "approvals are not available here");
-                way.end = Foreseen::Refuse;
+                way.end = PredictedOutcome::Refuse;
             }
             (None, _) => {}
         }

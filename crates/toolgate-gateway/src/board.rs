@@ -8,36 +8,40 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::broadcast;
-use toolgate::{Caller, Catalog, Item, ItemKind, Op, OperatorDetail, Progress, Seen, Trail};
-use toolgate_policy::{CallView, End, Observer, Secrets, Stage, Stop, clean};
+use toolgate::{
+    Caller, Catalog, DecisionLog, Item, ItemKind, Op, OperatorDetail, Progress, RequestInfo,
+};
+use toolgate_policy::{
+    CallCanceller, CallEnd, CallObserver, CallStage, CallView, SecretRedactor, clean,
+};
 
 /// Number of recent calls in the console's list.
-const KEPT: usize = 200;
+const MAX_LISTED_CALLS: usize = 200;
 /// Events that a slow subscriber may lag behind before it has to reload the full state.
-const BEHIND: usize = 256;
+const MAX_QUEUED_EVENTS: usize = 256;
 /// Bytes of a call's arguments in the console's list. An approval shows all of them.
-const SHOWN: usize = 16 * 1024;
+const MAX_SHOWN_ARGUMENT_BYTES: usize = 16 * 1024;
 
 /// Event for the console: its name and its JSON data.
-pub(crate) type Told = (&'static str, String);
+pub(crate) type ConsoleEvent = (&'static str, String);
 
 /// Recent calls, and the event feed of the console.
-pub(crate) struct Board {
-    calls: Mutex<VecDeque<Shown>>,
+pub(crate) struct CallFeed {
+    calls: Mutex<VecDeque<DisplayedCall>>,
     /// Catalog of each item kind, by the names that callers use. It gives a call its full name from the start.
     names: Mutex<[Catalog; ItemKind::ALL.len()]>,
     /// Registry of running calls, through which the operator stops them.
-    pub(crate) stop: Stop,
-    feed: broadcast::Sender<Told>,
+    pub(crate) stop: CallCanceller,
+    feed: broadcast::Sender<ConsoleEvent>,
     /// Details of the failure that was printed last.
     said: Mutex<Option<OperatorDetail>>,
 }
 
 /// One call as the console shows it.
-struct Shown {
+struct DisplayedCall {
     id: Arc<str>,
     caller: Caller,
-    seen: Arc<Seen>,
+    seen: Arc<RequestInfo>,
     at: SystemTime,
     server: String,
     /// Name of the item on its server, prefixed with its kind for a resource or a prompt.
@@ -48,7 +52,7 @@ struct Shown {
     state: &'static str,
     arguments: String,
     masked: usize,
-    trail: Trail,
+    trail: DecisionLog,
     outcome: Option<&'static str>,
     /// Error class of a refused call.
     code: Option<&'static str>,
@@ -58,13 +62,13 @@ struct Shown {
     approval: Option<Arc<str>>,
 }
 
-impl Board {
-    pub(crate) fn new() -> Board {
-        Board {
+impl CallFeed {
+    pub(crate) fn new() -> CallFeed {
+        CallFeed {
             calls: Mutex::default(),
             names: Mutex::default(),
-            stop: Stop::default(),
-            feed: broadcast::Sender::new(BEHIND),
+            stop: CallCanceller::default(),
+            feed: broadcast::Sender::new(MAX_QUEUED_EVENTS),
             said: Mutex::default(),
         }
     }
@@ -73,14 +77,14 @@ impl Board {
     fn say_once(&self, detail: &OperatorDetail) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.as_ref() != Some(detail) {
-            let text = Secrets::without(detail.for_operator());
+            let text = SecretRedactor::without(detail.for_operator());
             eprintln!("toolgate: a call failed: {}", toolgate::visible_line(&text));
             *said = Some(detail.clone());
         }
     }
 
     /// Subscribes to events from now on.
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Told> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<ConsoleEvent> {
         self.feed.subscribe()
     }
 
@@ -119,7 +123,7 @@ impl Board {
 
     /// Returns the calls as JSON, newest first.
     pub(crate) fn json(&self) -> Value {
-        self.calls().iter().map(Shown::json).collect()
+        self.calls().iter().map(DisplayedCall::json).collect()
     }
 
     /// Returns the calls that wait for an approval, each with the ID of that approval.
@@ -151,7 +155,7 @@ impl Board {
         });
     }
 
-    fn update(&self, id: &str, change: impl FnOnce(&mut Shown)) {
+    fn update(&self, id: &str, change: impl FnOnce(&mut DisplayedCall)) {
         let mut calls = self.calls();
         if let Some(call) = calls.iter_mut().find(|c| &*c.id == id) {
             change(call);
@@ -161,12 +165,12 @@ impl Board {
         }
     }
 
-    fn calls(&self) -> MutexGuard<'_, VecDeque<Shown>> {
+    fn calls(&self) -> MutexGuard<'_, VecDeque<DisplayedCall>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Observer for Board {
+impl CallObserver for CallFeed {
     fn began(&self, call: &CallView) {
         let mut calls = self.calls();
         if let Some(known) = calls.iter_mut().find(|c| c.id == call.id) {
@@ -177,19 +181,19 @@ impl Observer for Board {
             }
             return;
         }
-        let shown = Shown::new(call, self.find(call).as_deref());
+        let shown = DisplayedCall::new(call, self.find(call).as_deref());
         self.tell("call", &shown.json());
         calls.push_front(shown);
-        calls.truncate(KEPT);
+        calls.truncate(MAX_LISTED_CALLS);
     }
 
-    fn changed(&self, id: &str, stage: &Stage) {
-        let Stage::Running(item) = stage;
+    fn changed(&self, id: &str, stage: &CallStage) {
+        let CallStage::Running(item) = stage;
         self.update(id, |call| {
             call.state = "running";
             call.server = item.origin.server.to_string();
             let name = shown_name(item, call.op, &call.name);
-            call.tool = Secrets::without(&name).into_owned();
+            call.tool = SecretRedactor::without(&name).into_owned();
         });
     }
 
@@ -197,7 +201,7 @@ impl Observer for Board {
         self.update(id, |call| call.progress = Some(progress.clone()));
     }
 
-    fn ended(&self, id: &str, end: &End) {
+    fn ended(&self, id: &str, end: &CallEnd) {
         // Duplicate request of a round: the other request still runs, and its end is the one that counts.
         if self.stop.runs(id) {
             return;
@@ -229,21 +233,21 @@ fn word(out: &'static str) -> &'static str {
     }
 }
 
-impl Shown {
-    fn new(view: &CallView, item: Option<&Item>) -> Shown {
-        let (arguments, masked) = show::masked(&view.arguments, SHOWN);
+impl DisplayedCall {
+    fn new(view: &CallView, item: Option<&Item>) -> DisplayedCall {
+        let (arguments, masked) = show::masked(&view.arguments, MAX_SHOWN_ARGUMENT_BYTES);
         let tool = item.map_or_else(|| name(view), |i| shown_name(i, view.op, &view.name));
-        Shown {
+        DisplayedCall {
             id: view.id.clone(),
             caller: view.caller.clone(),
             seen: view.seen.clone(),
             at: SystemTime::now(),
             server: item.map_or(String::new(), |i| i.origin.server.to_string()),
-            tool: Secrets::without(&tool).into_owned(),
+            tool: SecretRedactor::without(&tool).into_owned(),
             op: view.op,
-            name: view.name.chars().take(LONGEST).collect(),
+            name: view.name.chars().take(MAX_UNRESOLVED_NAME_CHARS).collect(),
             state: "judging",
-            arguments: Secrets::without(&arguments).into_owned(),
+            arguments: SecretRedactor::without(&arguments).into_owned(),
             masked,
             trail: view.trail.clone(),
             outcome: None,
@@ -260,7 +264,7 @@ impl Shown {
         let cancelled = self.outcome == Some("cancelled");
         let why = self.trail.given_up().filter(|_| cancelled)?;
         let reason = why.reason().map(clean);
-        Some(json!({"by": why.by(), "reason": reason.as_deref().map(Secrets::without)}))
+        Some(json!({"by": why.by(), "reason": reason.as_deref().map(SecretRedactor::without)}))
     }
 
     /// Returns the class of refusal that the console shows; `None` if the call was not refused.
@@ -294,7 +298,7 @@ impl Shown {
         let rule = by_access.find(|s| decides(s.verdict));
         let trail: Vec<Value> = steps
             .iter()
-            .map(|s| json!({"by": s.by, "verdict": s.verdict, "why": Secrets::without(&s.why)}))
+            .map(|s| json!({"by": s.by, "verdict": s.verdict, "why": SecretRedactor::without(&s.why)}))
             .collect();
         let progress = self
             .progress
@@ -302,24 +306,24 @@ impl Shown {
             .map(|p| json!({"progress": p.progress, "total": p.total, "message": p.message}));
         json!({
             "id": self.id, "at": millis(self.at), "caller": self.caller.name(),
-            "client": self.seen.client.as_deref().map(Secrets::without), "server": self.server, "tool": self.tool, "method": self.op.method(),
+            "client": self.seen.client.as_deref().map(SecretRedactor::without), "server": self.server, "tool": self.tool, "method": self.op.method(),
             "revision": self.seen.revision, "transport": self.seen.transport, "state": self.state,
             "arguments": self.arguments, "masked": self.masked, "verdict": verdict,
-            "rule": rule.map(|s| Secrets::without(&s.why)), "trail": trail, "outcome": self.outcome, "refusal": self.refusal(),
-            "detail": self.detail.as_deref().map(Secrets::without), "progress": progress, "took_ms": self.took,
+            "rule": rule.map(|s| SecretRedactor::without(&s.why)), "trail": trail, "outcome": self.outcome, "refusal": self.refusal(),
+            "detail": self.detail.as_deref().map(SecretRedactor::without), "progress": progress, "took_ms": self.took,
             "approval": self.approval, "cancel": self.given_up(),
         })
     }
 }
 
 /// Maximum length of the caller's spelling of a name, in characters.
-const LONGEST: usize = 2048;
+const MAX_UNRESOLVED_NAME_CHARS: usize = 2048;
 
 /// Returns the name of an unresolved item with the prefix of its kind, cut to 128 characters.
 fn name(view: &CallView) -> String {
     let kind = match view.op.kinds().first() {
-        Some(ItemKind::Resource | ItemKind::Template | ItemKind::Skill) => Item::RESOURCE,
-        Some(ItemKind::Prompt) => Item::PROMPT,
+        Some(ItemKind::Resource | ItemKind::Template | ItemKind::Skill) => Item::RESOURCE_PREFIX,
+        Some(ItemKind::Prompt) => Item::PROMPT_PREFIX,
         Some(ItemKind::Tool) | None => "",
     };
     kind.chars().chain(view.name.chars().take(128)).collect()
@@ -329,7 +333,7 @@ fn name(view: &CallView) -> String {
 /// template.
 fn shown_name(item: &Item, op: Op, name: &str) -> String {
     match op {
-        Op::Resource => format!("{}{name}", Item::RESOURCE),
+        Op::Resource => format!("{}{name}", Item::RESOURCE_PREFIX),
         _ => item.own_name(),
     }
 }

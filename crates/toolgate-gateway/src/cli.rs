@@ -8,8 +8,8 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 mod decide;
 mod keys;
 
-pub(crate) use decide::{Approve, Freeze, Grants, Thaw, What};
-pub(crate) use keys::Keys;
+pub(crate) use decide::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand};
+pub(crate) use keys::KeysCommand;
 
 /// MCP gateway with policy, approvals and an audit log for every call
 #[derive(Debug, Parser)]
@@ -25,19 +25,19 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
-    serve: Serve,
+    serve: ServeOptions,
     /// Command; the default is `serve`.
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// Command of the program.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Serve the configured servers (the default command)
-    Serve(Serve),
+    Serve(ServeOptions),
     /// Serve one server without a config
-    Run(Run),
+    Run(RunOptions),
     /// Show the status of the running gateways; fails if one cannot write its audit log
     ///
     /// Also fails while damage to an audit log is not acknowledged.
@@ -61,13 +61,13 @@ pub(crate) enum Command {
     ///
     /// A running gateway answers. If none runs, or if you pass --config, the answer comes from the config and the
     /// stored definitions. Then the servers are not contacted, and the current use of rate limits is unknown.
-    Explain(Explain),
+    Explain(ExplainOptions),
     /// List the newest calls and their state
     Calls,
     /// List the pending approvals
     Inbox,
     /// Approve a pending call
-    Approve(Approve),
+    Approve(ApproveOptions),
     /// Deny a pending call
     Deny {
         /// Id of the call, as `toolgate inbox` shows it
@@ -83,16 +83,16 @@ pub(crate) enum Command {
     },
     /// List or revoke remembered approvals
     #[command(subcommand)]
-    Grants(Grants),
+    Grants(GrantsCommand),
     /// Cancel and reject the calls of a caller, a server or everyone
     #[command(subcommand)]
-    Freeze(Freeze),
+    Freeze(FreezeCommand),
     /// Lift the freeze of a caller, a server or everything
     #[command(subcommand)]
-    Thaw(Thaw),
+    Thaw(ThawCommand),
     /// Create, rotate, extend, list or revoke the API keys of HTTP callers
     #[command(subcommand)]
-    Keys(Keys),
+    Keys(KeysCommand),
     /// Make the running gateways reload their configs
     Reload,
     /// Review new and changed definitions
@@ -105,9 +105,9 @@ pub(crate) enum Command {
     ///
     /// Prints the sign-in URL, and opens it if a browser is available. The credentials are stored encrypted in the data
     /// directory. Every gateway with that data directory uses and refreshes them.
-    Login(Login),
+    Login(LoginOptions),
     /// Delete a server's stored credentials and revoke them
-    Logout(Logout),
+    Logout(LogoutOptions),
     /// List the stored credentials: server, caller and scopes
     Logins {
         /// Print one JSON object per line
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     },
     /// Read or verify the audit log
     #[command(subcommand)]
-    Audit(Audit),
+    Audit(AuditCommand),
     /// Run the demo server over standard input and output
     DemoServer,
     /// Check the config and exit
@@ -133,12 +133,12 @@ pub(crate) enum Command {
     /// Also reports rules that never decide, and rules that match nothing that the servers offer. Exit code: 0 the
     /// config is valid, 1 a server could not be contacted or --strict found something to report, 2 the config is
     /// invalid.
-    Check(Check),
+    Check(CheckOptions),
 }
 
 /// Options of `toolgate login`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Login {
+pub(crate) struct LoginOptions {
     /// Name of the server in the config
     pub(crate) server: String,
     /// Only for this caller, such as key:NAME, if each caller has separate credentials
@@ -154,7 +154,7 @@ pub(crate) struct Login {
 
 /// Options of `toolgate logout`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Logout {
+pub(crate) struct LogoutOptions {
     /// Name of the server, in the config or as `toolgate logins` shows it
     pub(crate) server: Option<String>,
     /// Only for this caller, such as key:NAME, if each caller has separate credentials
@@ -167,7 +167,7 @@ pub(crate) struct Logout {
 
 /// Options of `toolgate check`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Check {
+pub(crate) struct CheckOptions {
     /// Start the servers briefly and list their items, instead of using stored definitions
     #[arg(long)]
     pub(crate) servers: bool,
@@ -181,16 +181,16 @@ pub(crate) struct Check {
 
 /// Options of `toolgate serve`.
 #[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Serve {
+pub(crate) struct ServeOptions {
     #[command(flatten)]
-    pub(crate) options: Options,
+    pub(crate) options: ListenOptions,
 }
 
 /// Options of `toolgate run`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunOptions {
     #[command(flatten)]
-    pub(crate) options: Options,
+    pub(crate) options: ListenOptions,
     /// Program and arguments of the server
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
@@ -198,7 +198,7 @@ pub(crate) struct Run {
 
 /// Options of `toolgate explain`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Explain {
+pub(crate) struct ExplainOptions {
     /// Evaluate the recorded calls of this time again, such as 7d, and count the decisions that would change
     ///
     /// Uses the config of --config, else the default config. A tool and --caller limit the calls.
@@ -217,7 +217,7 @@ pub(crate) struct Explain {
 
 /// Listen options of the gateway.
 #[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Options {
+pub(crate) struct ListenOptions {
     /// Serve HTTP on this IP address and port
     #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
     pub(crate) listen: Option<SocketAddr>,
@@ -284,7 +284,7 @@ pub(crate) enum PinsCommand {
 
 /// Commands of `toolgate audit`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Audit {
+pub(crate) enum AuditCommand {
     /// Print the last records
     Tail {
         /// Number of records
@@ -298,12 +298,12 @@ pub(crate) enum Audit {
         json: bool,
     },
     /// Print the matching records, oldest first
-    Search(Wanted),
+    Search(AuditSearchOptions),
     /// Export the audit log in the format of another system
     Export {
         /// Output format; ocsf and cef have one line for each completed or rejected call
-        #[arg(long, value_enum, default_value_t = Form::Jsonl)]
-        format: Form,
+        #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
+        format: ExportFormat,
         /// Only records of this last period, such as 30m, 12h or 7d
         #[arg(long, value_name = "TIME", value_parser = time)]
         since: Option<Duration>,
@@ -333,7 +333,7 @@ pub(crate) enum Audit {
 
 /// Filters of `toolgate audit search`; a record must match all of them.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct AuditSearchOptions {
     /// SERVER.TOOL, as recorded
     #[arg(long)]
     pub(crate) tool: Option<String>,
@@ -362,7 +362,7 @@ pub(crate) struct Wanted {
 
 /// Output format of `toolgate audit export`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum ExportFormat {
     /// The raw records
     Jsonl,
     /// OpenTelemetry log export requests in JSON
@@ -390,10 +390,10 @@ impl Cli {
         let conflict = |text| Err(Cli::command().error(ErrorKind::ArgumentConflict, text));
         match &cli.command {
             // Without this check, `toolgate --stdio inbox` would silently ignore the option.
-            Some(_) if cli.serve != Serve::default() => conflict(
+            Some(_) if cli.serve != ServeOptions::default() => conflict(
                 "--listen and --stdio must follow the command, as in: toolgate serve --stdio",
             ),
-            Some(Command::Run(_) | Command::DemoServer) if cli.config.is_some() => conflict(
+            Some(CliCommand::Run(_) | CliCommand::DemoServer) if cli.config.is_some() => conflict(
                 "--config cannot be used with this command, which serves one server without a config",
             ),
             _ => Ok(cli),
@@ -401,9 +401,9 @@ impl Cli {
     }
 
     /// Returns the options of `serve`, also if the command is omitted.
-    pub(crate) fn serve_options(&self) -> &Serve {
+    pub(crate) fn serve_options(&self) -> &ServeOptions {
         match &self.command {
-            Some(Command::Serve(serve)) => serve,
+            Some(CliCommand::Serve(serve)) => serve,
             _ => &self.serve,
         }
     }

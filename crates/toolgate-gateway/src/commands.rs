@@ -17,14 +17,14 @@ mod status;
 mod tasks;
 
 use crate::{
-    cli::{Cli, Command, Options},
+    cli::{Cli, CliCommand, ListenOptions},
     config::{Config, ConfigError},
     console::revoke_all,
-    control::{Gateways, Reached},
+    control::{ControlResponse, GatewaySockets},
     demo,
-    serve::{self, Reach, Start},
+    serve::{self, GatewayTransport, StartOptions},
 };
-use place::Place;
+use place::DataLocation;
 use serde_json::{Value, json};
 use std::{
     io::{self, Write},
@@ -35,30 +35,30 @@ use std::{
 use toolgate::{visible, visible_line};
 
 /// Failure of a command.
-pub(crate) enum Failed {
+pub(crate) enum CommandError {
     /// Wrong usage or invalid config: exit code 2.
     Usage(String),
     /// The command failed: exit code 1.
     Work(String),
 }
 
-impl From<String> for Failed {
-    fn from(text: String) -> Failed {
-        Failed::Work(text)
+impl From<String> for CommandError {
+    fn from(text: String) -> CommandError {
+        CommandError::Work(text)
     }
 }
 
-type Result<T> = std::result::Result<T, Failed>;
+type Result<T> = std::result::Result<T, CommandError>;
 
 /// Runs a command.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     match dispatch(cli) {
         Ok(code) => code,
-        Err(Failed::Usage(text)) => {
+        Err(CommandError::Usage(text)) => {
             eprintln!("toolgate: {}", told(&text));
             ExitCode::from(2)
         }
-        Err(Failed::Work(text)) => {
+        Err(CommandError::Work(text)) => {
             eprintln!("toolgate: {}", told(&text));
             ExitCode::FAILURE
         }
@@ -71,13 +71,13 @@ fn told(text: &str) -> String {
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let place = Place {
+    let place = DataLocation {
         data: cli.data.as_deref(),
         config: cli.config.as_deref(),
     };
     let data = || place.data();
     match &cli.command {
-        None | Some(Command::Serve(_)) => {
+        None | Some(CliCommand::Serve(_)) => {
             let serve = cli.serve_options();
             let named = place
                 .config
@@ -90,7 +90,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
                 &[],
             )
         }
-        Some(Command::Run(run)) => {
+        Some(CliCommand::Run(run)) => {
             let config = Config::single(run.command.clone()).map_err(usage)?;
             start(
                 config,
@@ -100,45 +100,45 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
                 &run.command,
             )
         }
-        Some(Command::DemoServer) => demo_server(),
-        Some(Command::Check(wanted)) => check::run(&place, wanted),
-        Some(Command::Audit(wanted)) => audit::run(&place, &data()?, wanted),
-        Some(Command::Status) => status::run(&Gateways::find(&data()?)?),
-        Some(Command::Tools) => offered::run(&Gateways::find(&data()?)?, "tools"),
-        Some(Command::Resources) => offered::run(&Gateways::find(&data()?)?, "resources"),
-        Some(Command::Prompts) => offered::run(&Gateways::find(&data()?)?, "prompts"),
-        Some(Command::Calls) => calls(&Gateways::find(&data()?)?),
-        Some(Command::Inbox) => inbox(&Gateways::find(&data()?)?),
-        Some(Command::Reload) => reload::run(&Gateways::find(&data()?)?),
-        Some(Command::Keys(wanted)) => keys::run(&place, wanted),
-        Some(Command::Pins(command)) => pins::run(&data()?, command),
-        Some(Command::Tasks(command)) => tasks::run(&data()?, command),
-        Some(Command::Login(wanted)) => login::run(&place, wanted),
-        Some(Command::Logout(wanted)) => logins::forget(&place, wanted),
-        Some(Command::Logins { json }) => logins::list(&place, *json),
-        Some(Command::Console { revoke: true, .. }) => revoke_console(&data()?),
-        Some(Command::Console { name, .. }) => console(&Gateways::find(&data()?)?, name),
-        Some(Command::Approve(approve)) => decide::approve(&data()?, approve),
-        Some(Command::Grants(grants)) => decide::grants(&data()?, grants),
-        Some(Command::Freeze(freeze)) => decide::freeze(&data()?, freeze),
-        Some(Command::Thaw(thaw)) => decide::thaw(&data()?, thaw),
-        Some(Command::Deny { id, message }) => decide::deny(&data()?, id, message),
-        Some(Command::Stop { id }) => one(&data()?, "stop", &json!({"id": id})),
-        Some(Command::Explain(wanted)) => explain::run(&place, wanted),
-        Some(Command::Call { tool, arguments }) => {
+        Some(CliCommand::DemoServer) => demo_server(),
+        Some(CliCommand::Check(wanted)) => check::run(&place, wanted),
+        Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
+        Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Tools) => offered::run(&GatewaySockets::find(&data()?)?, "tools"),
+        Some(CliCommand::Resources) => offered::run(&GatewaySockets::find(&data()?)?, "resources"),
+        Some(CliCommand::Prompts) => offered::run(&GatewaySockets::find(&data()?)?, "prompts"),
+        Some(CliCommand::Calls) => calls(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Inbox) => inbox(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Reload) => reload::run(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Keys(wanted)) => keys::run(&place, wanted),
+        Some(CliCommand::Pins(command)) => pins::run(&data()?, command),
+        Some(CliCommand::Tasks(command)) => tasks::run(&data()?, command),
+        Some(CliCommand::Login(wanted)) => login::run(&place, wanted),
+        Some(CliCommand::Logout(wanted)) => logins::forget(&place, wanted),
+        Some(CliCommand::Logins { json }) => logins::list(&place, *json),
+        Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&data()?),
+        Some(CliCommand::Console { name, .. }) => console(&GatewaySockets::find(&data()?)?, name),
+        Some(CliCommand::Approve(approve)) => decide::approve(&data()?, approve),
+        Some(CliCommand::Grants(grants)) => decide::grants(&data()?, grants),
+        Some(CliCommand::Freeze(freeze)) => decide::freeze(&data()?, freeze),
+        Some(CliCommand::Thaw(thaw)) => decide::thaw(&data()?, thaw),
+        Some(CliCommand::Deny { id, message }) => decide::deny(&data()?, id, message),
+        Some(CliCommand::Stop { id }) => one(&data()?, "stop", &json!({"id": id})),
+        Some(CliCommand::Explain(wanted)) => explain::run(&place, wanted),
+        Some(CliCommand::Call { tool, arguments }) => {
             call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))
         }
     }
 }
 
-fn usage(error: ConfigError) -> Failed {
-    Failed::Usage(error.to_string())
+fn usage(error: ConfigError) -> CommandError {
+    CommandError::Usage(error.to_string())
 }
 
 /// Starts the gateway. `words` and `command` are the command line for a host that starts the same gateway over stdio.
 fn start(
     mut config: Config,
-    options: &Options,
+    options: &ListenOptions,
     data: Option<&Path>,
     mut words: Vec<String>,
     command: &[String],
@@ -152,7 +152,7 @@ fn start(
     if !options.stdio {
         config.check_listen().map_err(usage)?;
     }
-    crate::nesting::check(&config.source).map_err(Failed::Usage)?;
+    crate::nesting::check(&config.source).map_err(CommandError::Usage)?;
     // As in `check`: a missing environment variable makes the config invalid.
     config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;
@@ -169,11 +169,11 @@ fn start(
     }
     let data = place::whole(data.or(config.data.as_deref()))?;
     let reach = if options.stdio {
-        Reach::Stdio
+        GatewayTransport::Stdio
     } else {
-        Reach::Http(config.listen)
+        GatewayTransport::Http(config.listen)
     };
-    serve::run(Start {
+    serve::run(StartOptions {
         config,
         listen: said,
         data,
@@ -202,13 +202,13 @@ fn demo_server() -> Result<ExitCode> {
 
 /// Sends an action on one id to the gateway that knows it.
 fn one(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
-    Gateways::find(data)?.ask_any(action, with)?;
+    GatewaySockets::find(data)?.ask_any(action, with)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
     let with = json!({"tool": tool, "text": arguments});
-    let gateways = Gateways::find(data)?;
+    let gateways = GatewaySockets::find(data)?;
     let result = gateways.ask_any("call", &with);
     if result.is_err() {
         missing::tell(&missing::statuses(&gateways), |id| {
@@ -229,23 +229,27 @@ fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
     })
 }
 
-fn console(gateways: &Gateways, name: &str) -> Result<ExitCode> {
+fn console(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
     let link = gateways.ask_any("console", &json!({"as": name}))?;
     print(&format!("{}\n", link["link"].as_str().unwrap_or_default()))
 }
 
 /// Ends all console sessions, through the gateways or, if none runs, directly in the stored state.
 fn revoke_console(data: &Path) -> Result<ExitCode> {
-    let Ok(gateways) = Gateways::find(data) else {
+    let Ok(gateways) = GatewaySockets::find(data) else {
         let state = here::state(data)?;
         let revoked = explain::runtime()?.block_on(revoke_all(&state));
-        return print(&revoked_text(revoked.map_err(Failed::Work)? as u64));
+        return print(&revoked_text(revoked.map_err(CommandError::Work)? as u64));
     };
     let mut revoked = 0;
     for answer in gateways.ask_all("console/revoke", &json!({}))? {
         match answer {
-            Reached::Ok(answer) => revoked += answer["revoked"].as_u64().unwrap_or_default(),
-            Reached::Unknown(why) | Reached::Refused(why) => return Err(Failed::Work(why)),
+            ControlResponse::Ok(answer) => {
+                revoked += answer["revoked"].as_u64().unwrap_or_default()
+            }
+            ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
+                return Err(CommandError::Work(why));
+            }
         }
     }
     print(&revoked_text(revoked))
@@ -256,17 +260,19 @@ fn revoked_text(sessions: u64) -> String {
 }
 
 /// Joins the lists of all gateways.
-fn all(gateways: &Gateways, action: &str) -> Result<Vec<Value>> {
+fn all(gateways: &GatewaySockets, action: &str) -> Result<Vec<Value>> {
     let answers = gateways.ask_all(action, &json!({}))?;
     let lists = answers.into_iter().map(|answer| match answer {
-        Reached::Ok(Value::Array(list)) => Ok(list),
-        Reached::Ok(_) => Ok(Vec::new()),
-        Reached::Unknown(why) | Reached::Refused(why) => Err(Failed::Work(why)),
+        ControlResponse::Ok(Value::Array(list)) => Ok(list),
+        ControlResponse::Ok(_) => Ok(Vec::new()),
+        ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
+            Err(CommandError::Work(why))
+        }
     });
     Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }
 
-fn calls(gateways: &Gateways) -> Result<ExitCode> {
+fn calls(gateways: &GatewaySockets) -> Result<ExitCode> {
     let mut text = String::new();
     for call in all(gateways, "calls")? {
         let word = |key: &str| visible_line(call[key].as_str().unwrap_or_default());
@@ -286,7 +292,7 @@ fn calls(gateways: &Gateways) -> Result<ExitCode> {
     print(&text)
 }
 
-fn inbox(gateways: &Gateways) -> Result<ExitCode> {
+fn inbox(gateways: &GatewaySockets) -> Result<ExitCode> {
     let pending = decide::distinct(all(gateways, "inbox")?, "id");
     if pending.is_empty() {
         eprintln!("no calls are waiting for approval");
@@ -320,9 +326,9 @@ fn print(text: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failed::Work(format!("cannot write to stdout: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::Work(
+            format!("cannot write to stdout: {error}"),
+        )),
         Err(_) => std::process::exit(0),
         Ok(()) => Ok(ExitCode::SUCCESS),
     }

@@ -4,9 +4,9 @@ mod attempts;
 mod bearers;
 mod tokens;
 
-pub(crate) use attempts::{Attempt, Attempts};
-pub(crate) use bearers::{Bearer, Bearers};
-pub(crate) use tokens::{Tokens, limits};
+pub(crate) use attempts::{RejectionEffect, RejectionLimiter};
+pub(crate) use bearers::{CallerTokens, TokenOwner};
+pub(crate) use tokens::{TokenVerifier, limits};
 
 use http::{HeaderMap, Method, StatusCode};
 use ring::digest;
@@ -15,17 +15,19 @@ use toolgate::{
     BoxFuture, Caller,
     auth::{
         Secret, Url,
-        resource::{Admitted, Refused, ResourceServer, Scheme, Shown},
+        resource::{
+            RequestCredentials, ResourceServer, TokenRejection, TokenScheme, VerifiedToken,
+        },
     },
     edge::http::{HostGuard, protected},
 };
-use toolgate_policy::keys::{KEY_PREFIX, KeyRefused, Keys, Over};
+use toolgate_policy::keys::{ApiKeyRejection, ApiKeys, KEY_PREFIX, KeyEndReason};
 
 /// Path of the MCP endpoint, under any prefix that a proxy adds.
-const MCP: &str = "mcp";
+const MCP_SEGMENT: &str = "mcp";
 
 /// Authenticator of HTTP requests.
-pub(crate) struct Door {
+pub(crate) struct Authenticator {
     pub(crate) guard: HostGuard,
     pub(crate) token: Option<Secret>,
     /// Verifier of access tokens from authorization servers.
@@ -36,11 +38,11 @@ pub(crate) struct Door {
     pub(crate) failures: u32,
     /// Store of callers' tokens for token exchange, and its maximum number of callers. `None` if no server exchanges
     /// tokens.
-    pub(crate) bearers: Option<(Arc<Bearers>, usize)>,
+    pub(crate) bearers: Option<(Arc<CallerTokens>, usize)>,
 }
 
 /// An authenticated caller.
-pub(crate) struct Entered {
+pub(crate) struct AuthenticatedCaller {
     pub(crate) caller: Caller,
     /// Resolves when the caller's key is revoked: everything that it began is cut off.
     pub(crate) withdrawn: Option<BoxFuture<'static, ()>>,
@@ -49,19 +51,19 @@ pub(crate) struct Entered {
 }
 
 /// Rejection of a request's credentials.
-pub(crate) struct StaysOut {
-    pub(crate) how: How,
+pub(crate) struct AuthRejection {
+    pub(crate) how: AuthRejectionClass,
     /// Reason for the audit log.
     pub(crate) why: String,
     /// Message for the client.
     pub(crate) told: &'static str,
     /// Rejection of the resource server, with its OAuth challenge. `None` if no issuer is configured.
-    pub(crate) refused: Option<Box<Refused>>,
+    pub(crate) refused: Option<Box<TokenRejection>>,
 }
 
 /// Class of an authentication rejection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum How {
+pub(crate) enum AuthRejectionClass {
     /// No credentials that could be valid.
     Silent,
     /// Invalid credentials.
@@ -72,17 +74,21 @@ pub(crate) enum How {
     Unasked,
 }
 
-impl Entered {
-    fn as_one(name: &str) -> Entered {
-        Entered {
+impl AuthenticatedCaller {
+    fn as_one(name: &str) -> AuthenticatedCaller {
+        AuthenticatedCaller {
             caller: Caller::new(name),
             withdrawn: None,
             over: None,
         }
     }
 
-    fn by_token(admitted: Admitted, resource: &Arc<ResourceServer>, token: &str) -> Entered {
-        Entered {
+    fn by_token(
+        admitted: VerifiedToken,
+        resource: &Arc<ResourceServer>,
+        token: &str,
+    ) -> AuthenticatedCaller {
+        AuthenticatedCaller {
             caller: admitted.caller,
             withdrawn: None,
             over: protected::over(resource, token, admitted.until),
@@ -90,7 +96,7 @@ impl Entered {
     }
 }
 
-impl Door {
+impl Authenticator {
     /// Authenticates a request by its headers. Invalid credentials are rejected even where authentication is
     /// optional.
     ///
@@ -103,17 +109,17 @@ impl Door {
         &self,
         (method, path): (&Method, &str),
         headers: &HeaderMap,
-        keys: &Arc<Keys>,
+        keys: &Arc<ApiKeys>,
         over: bool,
-    ) -> Result<Entered, StaysOut> {
-        let shown = Shown::of(headers);
-        if let Shown::Token(scheme, shown) = shown {
+    ) -> Result<AuthenticatedCaller, AuthRejection> {
+        let shown = RequestCredentials::of(headers);
+        if let RequestCredentials::Token(scheme, shown) = shown {
             let ours = self.token.as_ref().is_some_and(|token| token.is(shown));
             // Our own token and keys are never sent to an issuer, whatever their scheme.
             return match scheme {
-                Scheme::Bearer if ours => Ok(Entered::as_one(over_http(true))),
-                Scheme::Bearer if shown.starts_with(KEY_PREFIX) => self.by_key(shown, keys),
-                Scheme::Dpop if ours || shown.starts_with(KEY_PREFIX) => {
+                TokenScheme::Bearer if ours => Ok(AuthenticatedCaller::as_one(over_http(true))),
+                TokenScheme::Bearer if shown.starts_with(KEY_PREFIX) => self.by_key(shown, keys),
+                TokenScheme::Dpop if ours || shown.starts_with(KEY_PREFIX) => {
                     let why = "a key was sent with DPoP".to_owned();
                     Err(self.wrong(why, "keys are sent as Authorization: Bearer KEY"))
                 }
@@ -121,12 +127,12 @@ impl Door {
             };
         }
         match shown {
-            Shown::Malformed(why) => Err(self.malformed(why)),
-            Shown::Nothing if !self.closed && self.resource.is_none() => {
-                Ok(Entered::as_one(over_http(false)))
+            RequestCredentials::Malformed(why) => Err(self.malformed(why)),
+            RequestCredentials::Nothing if !self.closed && self.resource.is_none() => {
+                Ok(AuthenticatedCaller::as_one(over_http(false)))
             }
-            Shown::Nothing => Err(self.silent("no credentials were sent")),
-            _ => Err(StaysOut {
+            RequestCredentials::Nothing => Err(self.silent("no credentials were sent")),
+            _ => Err(AuthRejection {
                 told: self.other_scheme(),
                 ..self.silent("the credentials are not one bearer token")
             }),
@@ -139,7 +145,7 @@ impl Door {
         headers: &HeaderMap,
         shown: &str,
         over: bool,
-    ) -> Result<Entered, StaysOut> {
+    ) -> Result<AuthenticatedCaller, AuthRejection> {
         let Some(resource) = &self.resource else {
             return Err(self.wrong(
                 "the bearer token is wrong".to_owned(),
@@ -156,28 +162,32 @@ impl Door {
         let beside = beside(resource.resource(), path);
         let address = beside.as_ref().unwrap_or(resource.resource());
         let admitted = resource.admit_at(address, method, headers, !over).await;
-        let admitted = admitted.map_err(StaysOut::of)?;
+        let admitted = admitted.map_err(AuthRejection::of)?;
         if let Some((bearers, most)) = &self.bearers {
             bearers.hold(&admitted.caller, shown, admitted.until, *most);
         }
-        Ok(Entered::by_token(admitted, resource, shown))
+        Ok(AuthenticatedCaller::by_token(admitted, resource, shown))
     }
 
-    fn by_key(&self, shown: &str, keys: &Arc<Keys>) -> Result<Entered, StaysOut> {
+    fn by_key(
+        &self,
+        shown: &str,
+        keys: &Arc<ApiKeys>,
+    ) -> Result<AuthenticatedCaller, AuthRejection> {
         match keys.open(shown) {
-            Ok(pass) => Ok(Entered {
+            Ok(pass) => Ok(AuthenticatedCaller {
                 caller: pass.caller(),
                 withdrawn: Some(Box::pin(keys.clone().withdrawn(pass.clone()))),
                 over: Some(Box::pin(keys.clone().ended(pass))),
             }),
-            Err(KeyRefused::Unknown) => Err(self.wrong(
+            Err(ApiKeyRejection::Unknown) => Err(self.wrong(
                 "there is no such key".to_owned(),
                 "this key is unknown, or was rotated long ago; ask the operator for a key from `toolgate keys create NAME`",
             )),
-            Err(KeyRefused::Over(name, over)) => Err(self.wrong(
+            Err(ApiKeyRejection::Over(name, over)) => Err(self.wrong(
                 format!("the key {name} is {}", over.as_str()),
                 match over {
-                    Over::Replaced => "this key was rotated; ask the operator for the new one",
+                    KeyEndReason::Replaced => "this key was rotated; ask the operator for the new one",
                     _ => "this key was revoked or has expired; ask the operator for a new one",
                 },
             )),
@@ -185,10 +195,10 @@ impl Door {
     }
 
     /// Returns the rejection of invalid credentials.
-    pub(crate) fn wrong(&self, why: String, told: &'static str) -> StaysOut {
+    pub(crate) fn wrong(&self, why: String, told: &'static str) -> AuthRejection {
         let refused = self.refused(|resource| resource.refuses(told));
-        StaysOut {
-            how: How::Wrong,
+        AuthRejection {
+            how: AuthRejectionClass::Wrong,
             why,
             told,
             refused,
@@ -196,14 +206,17 @@ impl Door {
     }
 
     /// Builds the rejection of the resource server, if an issuer is configured.
-    fn refused(&self, of: impl FnOnce(&ResourceServer) -> Refused) -> Option<Box<Refused>> {
+    fn refused(
+        &self,
+        of: impl FnOnce(&ResourceServer) -> TokenRejection,
+    ) -> Option<Box<TokenRejection>> {
         let resource = self.resource.as_ref()?;
         Some(Box::new(of(resource)))
     }
 
-    fn silent(&self, why: &str) -> StaysOut {
-        StaysOut {
-            how: How::Silent,
+    fn silent(&self, why: &str) -> AuthRejection {
+        AuthRejection {
+            how: AuthRejectionClass::Silent,
             why: why.to_owned(),
             told: "credentials required: send Authorization: Bearer KEY with a key that the operator created with `toolgate keys create NAME`",
             refused: self.refused(|resource| resource.asks_for()),
@@ -222,9 +235,9 @@ impl Door {
         }
     }
 
-    fn malformed(&self, why: &'static str) -> StaysOut {
-        StaysOut {
-            how: How::Malformed,
+    fn malformed(&self, why: &'static str) -> AuthRejection {
+        AuthRejection {
+            how: AuthRejectionClass::Malformed,
             why: why.to_owned(),
             told: "malformed Authorization header; send it once, as Bearer and one key",
             refused: self.refused(|resource| resource.cannot_read(why)),
@@ -237,20 +250,20 @@ impl Door {
 fn beside(resource: &Url, path: &str) -> Option<Url> {
     let (folder, own) = resource.path().rsplit_once('/')?;
     let path = path.trim_start_matches('/');
-    match path == own || path == MCP {
+    match path == own || path == MCP_SEGMENT {
         true => None,
         false => resource.at(&format!("{folder}/{path}")).ok(),
     }
 }
 
-impl StaysOut {
-    fn of(refused: Refused) -> StaysOut {
+impl AuthRejection {
+    fn of(refused: TokenRejection) -> AuthRejection {
         let how = match refused.status() {
-            StatusCode::TOO_MANY_REQUESTS => How::Unasked,
-            _ if refused.tried() => How::Wrong,
-            _ => How::Silent,
+            StatusCode::TOO_MANY_REQUESTS => AuthRejectionClass::Unasked,
+            _ if refused.tried() => AuthRejectionClass::Wrong,
+            _ => AuthRejectionClass::Silent,
         };
-        StaysOut {
+        AuthRejection {
             how,
             why: refused.why().to_owned(),
             told: refused.told(),
@@ -261,9 +274,15 @@ impl StaysOut {
     /// Returns the status and the `WWW-Authenticate` challenge where no issuer is configured.
     pub(crate) fn challenge(&self) -> (StatusCode, &'static str) {
         match self.how {
-            How::Malformed => (StatusCode::BAD_REQUEST, "Bearer error=\"invalid_request\""),
-            How::Wrong => (StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\""),
-            How::Silent | How::Unasked => (StatusCode::UNAUTHORIZED, "Bearer"),
+            AuthRejectionClass::Malformed => {
+                (StatusCode::BAD_REQUEST, "Bearer error=\"invalid_request\"")
+            }
+            AuthRejectionClass::Wrong => {
+                (StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\"")
+            }
+            AuthRejectionClass::Silent | AuthRejectionClass::Unasked => {
+                (StatusCode::UNAUTHORIZED, "Bearer")
+            }
         }
     }
 }

@@ -8,12 +8,13 @@ use crate::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{
-    Call, Caller, Catalog, Foreseen, Item, ItemKind, Json, Op, Step, Way, visible, visible_line,
+    Call, Caller, Catalog, DecisionStep, DryRun, Item, ItemKind, Json, Op, PredictedOutcome,
+    visible, visible_line,
 };
-use toolgate_wire::json::Kind;
+use toolgate_wire::json::JsonKind;
 
 /// Request to explain a call.
-pub(crate) struct Asked {
+pub(crate) struct ExplainRequest {
     /// Full name (`server.tool`, `server.resource:URI`, `server.prompt:NAME`), or the name that clients use.
     pub(crate) name: String,
     /// Caller of the dry run.
@@ -22,20 +23,24 @@ pub(crate) struct Asked {
     pub(crate) arguments: Json,
 }
 
-impl Asked {
+impl ExplainRequest {
     /// Parses the arguments; without text they are empty.
     ///
     /// # Errors
     /// The arguments are not a JSON object.
-    pub(crate) fn read(name: &str, caller: Caller, text: Option<&str>) -> Result<Asked, String> {
+    pub(crate) fn read(
+        name: &str,
+        caller: Caller,
+        text: Option<&str>,
+    ) -> Result<ExplainRequest, String> {
         let text = text.unwrap_or("{}").to_owned();
         let arguments = Json::read(text.into_bytes(), &Default::default())
             .map_err(|e| format!("the arguments: {e}"))?;
-        if arguments.kind() != Kind::Object {
+        if arguments.kind() != JsonKind::Object {
             return Err("the arguments must be a JSON object".to_owned());
         }
         let name = name.to_owned();
-        Ok(Asked {
+        Ok(ExplainRequest {
             name,
             caller,
             arguments,
@@ -43,7 +48,7 @@ impl Asked {
     }
 
     /// Builds the call of a resolved item.
-    pub(crate) fn call(self, found: &Found) -> Call {
+    pub(crate) fn call(self, found: &ResolvedItem) -> Call {
         let at = found.at.clone();
         let arguments = match found.op {
             Op::Resource => Json::from_value(&json!({ "uri": at })),
@@ -54,7 +59,7 @@ impl Asked {
 }
 
 /// Item that a name resolves to.
-pub(crate) struct Found {
+pub(crate) struct ResolvedItem {
     /// Definition of the item, with its origin and notes.
     pub(crate) item: Arc<Item>,
     pub(crate) op: Op,
@@ -65,16 +70,16 @@ pub(crate) struct Found {
 /// Resolves a full name or a client's name to an item, whether or not a caller may see it.
 ///
 /// A file of a skill resolves to the skill, even if it is listed as a resource too. Reads do the same.
-pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<Found> {
+pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<ResolvedItem> {
     let (item, op) = named(catalogs, name)?;
-    let uri = name.split_once(Item::RESOURCE).map(|(_, uri)| uri);
+    let uri = name.split_once(Item::RESOURCE_PREFIX).map(|(_, uri)| uri);
     let uri = uri.filter(|uri| op == Op::Resource && item.has(uri));
     let at = uri.unwrap_or(item.def.name()).to_owned();
     let skills = catalogs.iter().filter(|(kind, _)| *kind == ItemKind::Skill);
     let mut skills = skills.flat_map(|(_, skills)| skills.items());
     let skill = skills.find(|skill| op == Op::Resource && skill.has(&at));
     let item = skill.cloned().unwrap_or(item);
-    Some(Found { item, op, at })
+    Some(ResolvedItem { item, op, at })
 }
 
 /// Finds the item of that name.
@@ -89,7 +94,7 @@ fn named(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)
 
 /// Returns whether a name is that of a resource that the item's template matches.
 fn is_at(item: &Item, name: &str) -> bool {
-    let uri = name.strip_prefix(&format!("{}.{}", item.origin.server, Item::RESOURCE));
+    let uri = name.strip_prefix(&format!("{}.{}", item.origin.server, Item::RESOURCE_PREFIX));
     uri.is_some_and(|uri| item.has(uri))
 }
 
@@ -105,10 +110,10 @@ fn op(kind: ItemKind) -> Op {
 ///
 /// An anonymous caller is rejected where credentials are required. Only the token of an issuer's caller says which
 /// scopes it has.
-pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> Vec<String> {
+pub(crate) fn door(way: &mut DryRun, config: &Config, call: &Call, item: &Item) -> Vec<String> {
     let nobody = config.is_closed() && call.caller.name() == over_http(false);
     if nobody {
-        way.end = Foreseen::Refuse;
+        way.end = PredictedOutcome::Refuse;
         let needs = match config.auth.issuers.is_empty() {
             true => Vec::new(),
             false => stack::scopes(config).needs(item, Some(call.name())),
@@ -117,7 +122,7 @@ pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> 
         if !needs.is_empty() {
             why.push_str(&format!("; a token needs the scopes {}", needs.join(" ")));
         }
-        let told = Step {
+        let told = DecisionStep {
             by: "door",
             verdict: "refuse",
             why,
@@ -129,7 +134,7 @@ pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> 
         let name = call.caller.name().strip_prefix(issuer.id.as_str());
         name.is_some_and(|rest| rest.starts_with(':'))
     };
-    if way.end == Foreseen::Hide || !config.auth.issuers.iter().any(of) {
+    if way.end == PredictedOutcome::Hide || !config.auth.issuers.iter().any(of) {
         return Vec::new();
     }
     let needs = stack::scopes(config).needs(item, Some(call.name()));
@@ -141,20 +146,20 @@ pub(crate) fn door(way: &mut Way, config: &Config, call: &Call, item: &Item) -> 
         ),
     };
     let after = way.steps.iter().position(|step| step.by == "resolve");
-    let told = Step {
+    let told = DecisionStep {
         by: "scopes",
         verdict: "told",
         why,
     };
     way.steps.insert(after.map_or(0, |at| at + 1), told);
     match way.end {
-        Foreseen::Allow | Foreseen::Ask => needs,
-        Foreseen::Refuse | Foreseen::Hide => Vec::new(),
+        PredictedOutcome::Allow | PredictedOutcome::Ask => needs,
+        PredictedOutcome::Refuse | PredictedOutcome::Hide => Vec::new(),
     }
 }
 
 /// Renders a dry run and its required scopes as JSON for the control socket.
-pub(crate) fn told(way: &Way, needs: &[String]) -> Value {
+pub(crate) fn told(way: &DryRun, needs: &[String]) -> Value {
     let steps = way.steps.iter();
     let steps = steps.map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why}));
     json!({"steps": steps.collect::<Value>(), "verdict": way.end.as_str(), "scopes": needs})

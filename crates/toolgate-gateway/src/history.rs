@@ -12,15 +12,15 @@ mod recorded;
 mod replay;
 mod tally;
 
-use crate::stored::Stored;
-use recorded::Recorded;
+use crate::stored::OfflineView;
+use recorded::RecordedCall;
 use std::{collections::HashSet, io, path::Path, time::SystemTime};
-pub(crate) use tally::Tally;
-use toolgate_journal::read::Follower;
+pub(crate) use tally::HistoryTally;
+use toolgate_journal::read::AuditFollower;
 
 /// Filter for recorded calls.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct HistoryFilter<'a> {
     /// Earliest time in microseconds since 1970.
     pub(crate) since: u64,
     /// Full name of the item.
@@ -33,10 +33,14 @@ pub(crate) struct Wanted<'a> {
 ///
 /// # Errors
 /// The audit log cannot be read.
-pub(crate) async fn judge(dir: &Path, wanted: &Wanted<'_>, by: &Stored) -> io::Result<Tally> {
+pub(crate) async fn judge(
+    dir: &Path,
+    wanted: &HistoryFilter<'_>,
+    by: &OfflineView,
+) -> io::Result<HistoryTally> {
     let now = crate::board::millis(SystemTime::now()).saturating_mul(1000);
-    let (mut tally, mut seen) = (Tally::default(), HashSet::new());
-    let mut follower = Follower::from_start(dir);
+    let (mut tally, mut seen) = (HistoryTally::default(), HashSet::new());
+    let mut follower = AuditFollower::from_start(dir);
     loop {
         let lines = follower.poll()?;
         if lines.is_empty() {
@@ -45,7 +49,7 @@ pub(crate) async fn judge(dir: &Path, wanted: &Wanted<'_>, by: &Stored) -> io::R
         // Records written meanwhile are ignored, so that this ends.
         let meant = |ts: u64| (wanted.since..=now).contains(&ts);
         for line in lines.iter().filter(|line| meant(line.ts)) {
-            let Some(call) = Recorded::read(&line.event, line.ts, &line.fields) else {
+            let Some(call) = RecordedCall::read(&line.event, line.ts, &line.fields) else {
                 continue;
             };
             let is_caller = wanted.caller.is_none_or(|name| call.caller.name() == name);

@@ -2,8 +2,8 @@
 
 mod addresses;
 
-use crate::routes::Routes;
-use addresses::Addresses;
+use crate::routes::HttpRoutes;
+use addresses::ConnectionCounts;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{convert::Infallible, future::Future, net::IpAddr, sync::Arc, time::Duration};
@@ -33,14 +33,14 @@ pub(crate) struct ListenLimits {
 /// Serves until `stop` resolves, then waits for running requests within the drain timeout.
 pub(crate) async fn serve(
     listener: TcpListener,
-    routes: Arc<Routes>,
+    routes: Arc<HttpRoutes>,
     limits: ListenLimits,
     stop: impl Future<Output = ()>,
 ) {
     let places = Arc::new(Semaphore::new(limits.connections));
     let (stopping, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
-    let addresses = Addresses::default();
+    let addresses = ConnectionCounts::default();
     let mut stop = std::pin::pin!(stop);
     loop {
         // At the limit, nothing is accepted until a connection ends.
@@ -79,7 +79,7 @@ pub(crate) async fn serve(
 
 async fn connection(
     (stream, from): (TcpStream, IpAddr),
-    routes: Arc<Routes>,
+    routes: Arc<HttpRoutes>,
     limits: ListenLimits,
     mut stopped: watch::Receiver<bool>,
 ) {

@@ -5,21 +5,24 @@ use std::{
     collections::{BTreeSet, HashSet},
     sync::Arc,
 };
-use toolgate::{About, Caller, Catalog, ItemKind, List, Rule, Service, edge::Instructs};
-use toolgate_policy::{Access, pins::hidden};
+use toolgate::{
+    Caller, Catalog, ItemKind, ListRequest, Rule, ServerInstructions, Service,
+    edge::InstructionsProvider,
+};
+use toolgate_policy::{AccessRules, pins::hidden};
 
 /// Instructions of the servers with an item visible to the caller. Contacts no server, so initialization never waits.
-pub(crate) struct Instructions {
+pub(crate) struct VisibleInstructions {
     /// Cached and sanitized lists of all servers.
     pub(crate) known: Arc<dyn Service>,
-    pub(crate) access: Access,
+    pub(crate) access: AccessRules,
     /// Maximum size of the text in bytes.
     pub(crate) most: usize,
 }
 
-impl Instructions {
+impl VisibleInstructions {
     fn catalogs(&self, caller: &Caller) -> Vec<Catalog> {
-        let list = |kind| self.known.list(List::all(caller.clone(), kind));
+        let list = |kind| self.known.list(ListRequest::all(caller.clone(), kind));
         let lists = ItemKind::ALL.into_iter().map(list);
         // Cached lists are ready at once.
         let known = lists.filter_map(|list| list.now_or_never());
@@ -34,17 +37,20 @@ impl Instructions {
     }
 }
 
-impl Instructs for Instructions {
+impl InstructionsProvider for VisibleInstructions {
     fn instructions(&self, caller: &Caller) -> Option<String> {
         let catalogs = self.catalogs(caller);
         let seen = self.seen(caller, &catalogs);
-        let of_seen = |about: &&About| match &about.server {
+        let of_seen = |about: &&ServerInstructions| match &about.server {
             Some(server) => seen.contains(server),
             None => !seen.is_empty(),
         };
         let all = catalogs.iter().flat_map(|catalog| catalog.about());
         // Each list of a server carries the same text.
-        let words: BTreeSet<String> = all.filter(of_seen).map(About::to_string).collect();
+        let words: BTreeSet<String> = all
+            .filter(of_seen)
+            .map(ServerInstructions::to_string)
+            .collect();
         let words: Vec<String> = words.into_iter().collect();
         (!words.is_empty() && self.most > 0).then(|| cut(words.join("\n\n"), self.most))
     }

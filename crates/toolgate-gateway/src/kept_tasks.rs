@@ -3,7 +3,7 @@
 //! Several gateways may share it. Each holds a lock file while it lives, so that the others recognize abandoned
 //! tasks.
 
-use crate::config::Limits;
+use crate::config::GatewayLimits;
 use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,41 +12,44 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use toolgate_journal::state::{State, StateLimits};
-use toolgate_policy::{Expect, Store};
+use toolgate_journal::state::{DurableState, StateLimits};
+use toolgate_policy::{StateStore, WritePrecondition};
 
 /// Size of a task's row beyond its result, in bytes.
-const ABOUT: usize = 64 * 1024;
+const TASK_OVERHEAD_BYTES: usize = 64 * 1024;
 
 /// Task store, with the lock file that shows that this process lives.
-pub(crate) struct KeptTasks {
-    pub(crate) store: Arc<dyn Store>,
+pub(crate) struct PersistentTasks {
+    pub(crate) store: Arc<dyn StateStore>,
     /// ID of this process in the store.
     pub(crate) process: String,
     dir: PathBuf,
     _lock: File,
 }
 
-impl KeptTasks {
+impl PersistentTasks {
     /// Opens the store and locks a file for this process. Blocks.
     ///
     /// # Errors
     /// The store cannot be opened or the file cannot be locked; the message is for the operator.
-    pub(crate) fn open(data: &Path, limits: &Limits) -> Result<KeptTasks, String> {
+    pub(crate) fn open(data: &Path, limits: &GatewayLimits) -> Result<PersistentTasks, String> {
         let dir = data.join("tasks");
         let limits = StateLimits {
             // Three rows for each task, and as many again for tasks that another process left behind.
             rows: limits.tasks.saturating_mul(6),
             // A result is stored as a JSON string, in which a quote takes two bytes. A sealed byte takes two as well.
-            row_bytes: limits.task_bytes.saturating_mul(2).saturating_add(ABOUT),
+            row_bytes: limits
+                .task_bytes
+                .saturating_mul(2)
+                .saturating_add(TASK_OVERHEAD_BYTES),
             ..StateLimits::default()
         };
-        let store = State::open(&dir, limits);
+        let store = DurableState::open(&dir, limits);
         let store = store.map_err(|e| format!("cannot open the task store: {}", e.detail()))?;
         let process = toolgate::ids::secret();
         let lock = lock(&dir, &process);
         let lock = lock.map_err(|e| format!("cannot lock {}: {e}", dir.display()))?;
-        Ok(KeptTasks {
+        Ok(PersistentTasks {
             store: Arc::new(store),
             process,
             dir,
@@ -63,12 +66,12 @@ impl KeptTasks {
     /// Waits until all queued writes are on disk.
     pub(crate) async fn settle(&self) {
         // Writes are executed in order, so this one is the last. Failures were reported where they occurred.
-        let last = self.store.write("tasks", "", None, Expect::Any);
+        let last = self.store.write("tasks", "", None, WritePrecondition::Any);
         let _ = last.await;
     }
 }
 
-impl Drop for KeptTasks {
+impl Drop for PersistentTasks {
     fn drop(&mut self) {
         let _ = fs::remove_file(place(&self.dir, &self.process));
     }
@@ -118,9 +121,9 @@ mod tests {
     #[test]
     fn who_lives_is_known() {
         let data = std::env::temp_dir().join(format!("toolgate-kept-{}", std::process::id()));
-        let limits = Limits::default();
-        let one = KeptTasks::open(&data, &limits).unwrap();
-        let two = KeptTasks::open(&data, &limits).unwrap();
+        let limits = GatewayLimits::default();
+        let one = PersistentTasks::open(&data, &limits).unwrap();
+        let two = PersistentTasks::open(&data, &limits).unwrap();
         assert!(!one.is_gone(&one.process) && !one.is_gone(&two.process));
         assert!(!two.is_gone("../../etc/passwd"));
         let process = two.process.clone();

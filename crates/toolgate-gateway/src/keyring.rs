@@ -3,21 +3,23 @@
 //! A library would bring a D-Bus stack into the process that faces the network. The guardian starts the tool like a
 //! server: without a shell, with a timeout and a size limit.
 
-use crate::config::{Given, LONGEST};
+use crate::config::{ConfigValue, MAX_SECRET_FILE_BYTES};
 use std::time::Duration;
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     time::timeout,
 };
 use toolgate_auth::Secret;
-use toolgate_guardian::{Child, DEFAULT_ALLOW, Exit, Guardian, Spawn, environment};
-use toolgate_policy::Secrets;
+use toolgate_guardian::{
+    ChildExit, ChildProcess, DEFAULT_ALLOWLIST, Guardian, SpawnCommand, environment,
+};
+use toolgate_policy::SecretRedactor;
 
 /// Service name of Toolgate's entries in the keyring.
-const SERVICE: &str = "toolgate";
+const KEYRING_SERVICE: &str = "toolgate";
 /// Environment variables that the tool needs beyond the default allowlist: to reach the keyring, and to prompt for
 /// its password.
-const ALSO: [&str; 5] = [
+const KEYRING_VARIABLES: [&str; 5] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
     "WAYLAND_DISPLAY",
@@ -25,18 +27,18 @@ const ALSO: [&str; 5] = [
     "XDG_RUNTIME_DIR",
 ];
 /// Maximum size of the tool's error output in a message, in bytes.
-const WORDS: u64 = 512;
+const MAX_TOOL_ERROR_BYTES: u64 = 512;
 
 /// Reads a secret from its configured source, including the keyring.
 ///
 /// # Errors
 /// The secret cannot be read within that time. The message never contains it.
 pub(crate) async fn read(
-    given: &Given,
+    given: &ConfigValue,
     guardian: &Guardian,
     within: Duration,
 ) -> Result<Secret, String> {
-    let Given::Keyring(name) = given else {
+    let ConfigValue::Keyring(name) = given else {
         return given.read();
     };
     let wrong = |why: String| format!("{name:?} in the keyring: {why}");
@@ -57,10 +59,16 @@ fn command(name: &str) -> Vec<String> {
             "find-generic-password",
             "-w",
             "-s",
-            SERVICE,
+            KEYRING_SERVICE,
             "-a",
         ],
-        false => &["secret-tool", "lookup", "service", SERVICE, "account"],
+        false => &[
+            "secret-tool",
+            "lookup",
+            "service",
+            KEYRING_SERVICE,
+            "account",
+        ],
     };
     words
         .iter()
@@ -72,14 +80,18 @@ fn command(name: &str) -> Vec<String> {
 
 async fn ask(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     let command = command(name);
-    let allow: Vec<&str> = DEFAULT_ALLOW.iter().copied().chain(ALSO).collect();
-    let spawn = Spawn {
+    let allow: Vec<&str> = DEFAULT_ALLOWLIST
+        .iter()
+        .copied()
+        .chain(KEYRING_VARIABLES)
+        .collect();
+    let spawn = SpawnCommand {
         program: command[0].as_str().into(),
         args: command.iter().skip(1).map(Into::into).collect(),
         env: environment(&allow, &[]),
         cwd: None,
     };
-    let mut child: Child = guardian.spawn(spawn).await.map_err(|error| {
+    let mut child: ChildProcess = guardian.spawn(spawn).await.map_err(|error| {
         format!(
             "{} cannot be started: {error}; is it installed?",
             command[0]
@@ -87,13 +99,18 @@ async fn ask(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     })?;
     drop(child.stdin.take());
     let (out, said) = (child.stdout.take(), child.stderr.take());
-    let (value, said) = tokio::join!(bytes(out, LONGEST as u64 + 1), bytes(said, WORDS));
+    let (value, said) = tokio::join!(
+        bytes(out, MAX_SECRET_FILE_BYTES as u64 + 1),
+        bytes(said, MAX_TOOL_ERROR_BYTES)
+    );
     let exit = child.exited().await;
     let text = String::from_utf8(value).map_err(|_| "it is not UTF-8 text".to_owned())?;
     let text = text.trim_end_matches(['\r', '\n']);
     match exit {
-        _ if text.len() > LONGEST => Err(format!("it is longer than {LONGEST} bytes")),
-        Exit::Code(0) if !text.is_empty() => Ok(Secret::new(text)),
+        _ if text.len() > MAX_SECRET_FILE_BYTES => {
+            Err(format!("it is longer than {MAX_SECRET_FILE_BYTES} bytes"))
+        }
+        ChildExit::Code(0) if !text.is_empty() => Ok(Secret::new(text)),
         _ => Err(not_there(&command[0], &String::from_utf8_lossy(&said))),
     }
 }
@@ -106,8 +123,8 @@ fn not_there(tool: &str, said: &str) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty())
     {
-        Some(line) => format!("{tool} reports: {}", Secrets::without(line)),
-        None => format!("there is no such entry for {SERVICE}"),
+        Some(line) => format!("{tool} reports: {}", SecretRedactor::without(line)),
+        None => format!("there is no such entry for {KEYRING_SERVICE}"),
     }
 }
 

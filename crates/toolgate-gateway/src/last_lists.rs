@@ -10,21 +10,21 @@ use crate::{
 use serde_json::{Value, json};
 use std::{collections::HashMap, sync::Arc};
 use toolgate::{BoxFuture, Catalog, ItemKind, Origin};
-use toolgate_policy::{Expect, Pins, Store, pins::Kept};
+use toolgate_policy::{Pins, StateStore, WritePrecondition, pins::StoredPin};
 
 /// Name of the table of lists in the store.
-const TABLE: &str = "lists";
+const LISTS_TABLE: &str = "lists";
 /// Maximum size of a row, in bytes. A longer list is restored from all pins of its kind.
 const MAX_ROW_BYTES: usize = 512 * 1024;
 
 /// Last known lists of the servers, with definitions from the pins.
 pub(crate) struct PinnedLists {
     pins: Pins,
-    store: Arc<dyn Store>,
+    store: Arc<dyn StateStore>,
 }
 
 /// Stored row of one list.
-struct Row {
+struct StoredListRow {
     /// Names of the items on the server, in its order.
     names: Vec<String>,
     /// True if the server has instructions.
@@ -32,7 +32,7 @@ struct Row {
 }
 
 impl PinnedLists {
-    pub(crate) fn new(pins: Pins, store: Arc<dyn Store>) -> PinnedLists {
+    pub(crate) fn new(pins: Pins, store: Arc<dyn StateStore>) -> PinnedLists {
         PinnedLists { pins, store }
     }
 
@@ -46,9 +46,9 @@ impl PinnedLists {
 impl LastLists for PinnedLists {
     fn read(&self, spec: &ServerSpec, kind: ItemKind) -> Option<Catalog> {
         let pins = self.pins_of(spec);
-        let kept: Vec<Kept> = pins.kept().into_iter().filter(|one| one.ours).collect();
-        let row = self.store.row(TABLE, &key(spec, kind));
-        let row = row.and_then(|row| Row::read(&row.value));
+        let kept: Vec<StoredPin> = pins.kept().into_iter().filter(|one| one.ours).collect();
+        let row = self.store.row(LISTS_TABLE, &key(spec, kind));
+        let row = row.and_then(|row| StoredListRow::read(&row.value));
         if kept.is_empty() && row.is_none() {
             return None;
         }
@@ -57,7 +57,7 @@ impl LastLists for PinnedLists {
             trusted: spec.trusted,
         };
         // Use the latest definition, accepted or not: it is the one that the server would list now.
-        let item = |one: &Kept| {
+        let item = |one: &StoredPin| {
             let counts = one.other.as_ref().or(one.accepted.as_ref())?;
             stored::item(kind, counts, origin.clone())
         };
@@ -65,7 +65,7 @@ impl LastLists for PinnedLists {
         let (items, has_instructions): (Vec<_>, bool) = match &row {
             Some(row) => {
                 let head = format!("{}.", spec.id);
-                let by_name: HashMap<&str, &Kept> = of_kind
+                let by_name: HashMap<&str, &StoredPin> = of_kind
                     .filter_map(|one| Some((one.name.strip_prefix(&head)?, one)))
                     .collect();
                 // A process may end while it pins the definitions of a list. The rest is not known then.
@@ -112,7 +112,7 @@ impl LastLists for PinnedLists {
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let key = key(spec, kind);
-            let row = Row {
+            let row = StoredListRow {
                 names: listed
                     .items()
                     .iter()
@@ -122,24 +122,27 @@ impl LastLists for PinnedLists {
             };
             let bytes: usize = row.names.iter().map(|name| name.len() + 3).sum();
             let row = (bytes <= MAX_ROW_BYTES).then(|| row.to_value());
-            if self.store.row(TABLE, &key).map(|row| row.value) == row {
+            if self.store.row(LISTS_TABLE, &key).map(|row| row.value) == row {
                 return;
             }
             // If the write fails, the next start asks the server again.
-            let _ = self.store.write(TABLE, &key, row, Expect::Any).await;
+            let _ = self
+                .store
+                .write(LISTS_TABLE, &key, row, WritePrecondition::Any)
+                .await;
         })
     }
 }
 
-impl Row {
+impl StoredListRow {
     fn to_value(&self) -> Value {
         json!({"names": self.names, "instructions": self.has_instructions})
     }
 
-    fn read(value: &Value) -> Option<Row> {
+    fn read(value: &Value) -> Option<StoredListRow> {
         let names = value.get("names")?.as_array()?.iter();
         let names = names.map(|name| Some(name.as_str()?.to_owned()));
-        Some(Row {
+        Some(StoredListRow {
             names: names.collect::<Option<_>>()?,
             has_instructions: value.get("instructions")?.as_bool()?,
         })
@@ -157,7 +160,7 @@ fn key(spec: &ServerSpec, kind: ItemKind) -> String {
 mod tests {
     use super::*;
     use toolgate::{Definition, Item, Json};
-    use toolgate_policy::{Memory, Recorder};
+    use toolgate_policy::{AuditRecorder, MemoryStateStore};
 
     fn listed(spec: &ServerSpec, tools: &[&str]) -> Catalog {
         let origin = Origin {
@@ -175,8 +178,8 @@ mod tests {
     /// A gateway that is killed between the two must not answer with an empty list at its next start.
     #[tokio::test]
     async fn a_list_whose_definitions_are_not_pinned_yet_is_not_known() {
-        let store: Arc<dyn Store> = Arc::new(Memory::new());
-        let pins = Pins::new(store.clone(), Arc::new(Recorder::log()));
+        let store: Arc<dyn StateStore> = Arc::new(MemoryStateStore::new());
+        let pins = Pins::new(store.clone(), Arc::new(AuditRecorder::log()));
         let lists = PinnedLists::new(pins, store);
         let spec = ServerSpec::new("files", vec!["serve".to_owned()]);
         let tool = ItemKind::Tool;

@@ -2,49 +2,49 @@
 //!
 //! A reload swaps the whole snapshot. A call runs on the snapshot with which it began.
 
-use crate::plan::Plan;
+use crate::plan::ConfigSnapshot;
 use futures_util::FutureExt;
 use std::sync::Arc;
 use tokio::{sync::watch, task::JoinHandle};
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changed, Changes, Error, Interest, ItemKind, List, Outcome,
-    Service, Stale, edge::Instructs,
+    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeSet, ChangeStream, Error,
+    ItemKind, ListRequest, Outcome, Service, edge::InstructionsProvider,
 };
 
-/// Service that delegates to the active [`Plan`].
-pub(crate) struct Live {
-    plan: watch::Sender<Arc<Plan>>,
-    stale: watch::Sender<Stale>,
+/// Service that delegates to the active [`ConfigSnapshot`].
+pub(crate) struct ActiveSnapshot {
+    plan: watch::Sender<Arc<ConfigSnapshot>>,
+    stale: watch::Sender<ChangeCounters>,
 }
 
 /// Task that forwards updates of single resources to one subscriber.
 ///
 /// After a reload, it subscribes to the new snapshot, which decides again which resources the caller may see. Its
 /// subscription keeps the servers sending updates. Dropping it ends the task.
-struct Ear(JoinHandle<()>);
+struct SubscriptionTask(JoinHandle<()>);
 
-impl Drop for Ear {
+impl Drop for SubscriptionTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Live {
+impl ActiveSnapshot {
     /// Creates the service with its first snapshot.
-    pub(crate) fn new(plan: Plan) -> Live {
-        Live {
+    pub(crate) fn new(plan: ConfigSnapshot) -> ActiveSnapshot {
+        ActiveSnapshot {
             plan: watch::Sender::new(Arc::new(plan)),
             stale: watch::Sender::default(),
         }
     }
 
     /// Returns the active snapshot. Its servers run for as long as it is held.
-    pub(crate) fn plan(&self) -> Arc<Plan> {
+    pub(crate) fn plan(&self) -> Arc<ConfigSnapshot> {
         self.plan.borrow().clone()
     }
 
     /// Activates a snapshot. Subscribers are notified that all lists are stale.
-    pub(crate) fn swap(&self, plan: Plan) {
+    pub(crate) fn swap(&self, plan: ConfigSnapshot) {
         let _before = self.plan.send_replace(Arc::new(plan));
     }
 
@@ -67,14 +67,14 @@ impl Live {
             let last = heard.as_mut().and_then(|heard| heard.next().now_or_never());
             self.tell(&last.flatten().unwrap_or_default());
             heard = plans.borrow_and_update().heard();
-            self.tell(&Changed {
+            self.tell(&ChangeSet {
                 lists: vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt],
                 updated: Vec::new(),
             });
         }
     }
 
-    fn tell(&self, changed: &Changed) {
+    fn tell(&self, changed: &ChangeSet) {
         self.stale.send_modify(|stale| {
             changed.lists.iter().for_each(|kind| stale.list(*kind));
         });
@@ -82,7 +82,7 @@ impl Live {
 }
 
 /// Waits for the next change; never resolves once the stream has ended.
-async fn next(heard: &mut Option<Changes>) -> Changed {
+async fn next(heard: &mut Option<ChangeStream>) -> ChangeSet {
     if let Some(changes) = heard {
         if let Some(changed) = changes.next().await {
             return changed;
@@ -92,14 +92,14 @@ async fn next(heard: &mut Option<Changes>) -> Changed {
     std::future::pending().await
 }
 
-impl Ear {
+impl SubscriptionTask {
     /// Forwards resource updates to `stale`, across reloads.
     fn start(
-        mut plans: watch::Receiver<Arc<Plan>>,
-        want: Interest,
-        mut heard: Option<Changes>,
-        stale: watch::Sender<Stale>,
-    ) -> Ear {
+        mut plans: watch::Receiver<Arc<ConfigSnapshot>>,
+        want: ChangeFilter,
+        mut heard: Option<ChangeStream>,
+        stale: watch::Sender<ChangeCounters>,
+    ) -> SubscriptionTask {
         let hear = async move {
             loop {
                 let swapped = tokio::select! {
@@ -129,12 +129,12 @@ impl Ear {
             clippy::disallowed_methods,
             reason = "snapshots change between requests; aborted with `SubscriptionTask`"
         )]
-        Ear(tokio::spawn(hear))
+        SubscriptionTask(tokio::spawn(hear))
     }
 }
 
-impl Service for Live {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for ActiveSnapshot {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let plan = self.plan();
         Box::pin(async move { plan.service.list(ask).await })
     }
@@ -144,30 +144,30 @@ impl Service for Live {
         Box::pin(async move { plan.service.call(call).await })
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(async move {
             // Subscribe before the service is asked, so that no change is lost.
             let (lists, mut plans) = (self.stale.subscribe(), self.plan.subscribe());
-            let lists = Changes::new(lists);
+            let lists = ChangeStream::new(lists);
             if want.uris.is_empty() {
                 return Ok(lists.only(&want));
             }
             let service = plans.borrow_and_update().service.clone();
             let heard = service.changes(want.clone()).await?;
             let told = heard.told().unwrap_or(&want).clone();
-            let stale = watch::Sender::new(Stale::default());
-            let single = Changes::new(stale.subscribe());
-            let want = Interest {
+            let stale = watch::Sender::new(ChangeCounters::default());
+            let single = ChangeStream::new(stale.subscribe());
+            let want = ChangeFilter {
                 lists: Vec::new(),
                 ..want
             };
-            let ear = Ear::start(plans, want, Some(heard), stale);
+            let ear = SubscriptionTask::start(plans, want, Some(heard), stale);
             Ok(lists.and(single).only(&told).holding(ear))
         })
     }
 }
 
-impl Instructs for Live {
+impl InstructionsProvider for ActiveSnapshot {
     fn instructions(&self, caller: &Caller) -> Option<String> {
         self.plan().instructions.instructions(caller)
     }

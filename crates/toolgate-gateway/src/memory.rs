@@ -4,34 +4,34 @@
 //! their owners. The bound is far above the usual consumption and is never exceeded.
 
 use crate::config::Config;
-use toolgate_wire::room::FREE;
+use toolgate_wire::room::MAX_UNCOUNTED_BYTES;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 /// Memory of the program itself: code, threads, tables, and allocator overhead.
-const PROGRAM: u64 = 64 * MIB;
+const PROGRAM_BYTES: u64 = 64 * MIB;
 /// Memory of an idle connection or stream: a task with its timers, and short messages.
-const TASK: u64 = 32 * KIB;
+const IDLE_TASK_BYTES: u64 = 32 * KIB;
 /// Memory of the layers of a call, each with its future.
-const CALL: u64 = 32 * KIB;
+const CALL_LAYER_BYTES: u64 = 32 * KIB;
 /// Memory of a server: pipe buffers, queued short messages, short pages of its lists, the end of its stderr.
-const SERVER: u64 = 8 * MIB;
+const SERVER_BYTES: u64 = 8 * MIB;
 /// Memory of one caller's connection to a server: its tasks, two tokens of at most 32 KiB, short messages.
-const OWN: u64 = 128 * KIB;
+const CALLER_CONNECTION_BYTES: u64 = 128 * KIB;
 /// Memory of the console: 200 calls, and 256 events for slow subscribers.
-const BOARD: u64 = (200 + 256) * 64 * KIB;
+const CALL_FEED_BYTES: u64 = (200 + 256) * 64 * KIB;
 /// Memory of call ends that wait for space in the audit queue.
-const LATE: u64 = 64 * MIB;
+const WAITING_AUDIT_END_BYTES: u64 = 64 * MIB;
 /// Memory of a remembered resource link: its digest and its origin.
-const LINK: u64 = 160;
+const RESOURCE_LINK_BYTES: u64 = 160;
 
 /// Memory of a remembered DPoP proof: its digest and its expiry, in a table that may just have grown.
-const PROOF: u64 = 144;
+const DPOP_PROOF_BYTES: u64 = 144;
 /// Memory of the cached answers of an issuer: 4096 answers of at most 4 KiB, with allocator overhead.
-const WORDS: u64 = 32 * MIB;
+const ISSUER_ANSWER_BYTES: u64 = 32 * MIB;
 
 /// One component of the memory bound.
-pub(crate) struct Part {
+pub(crate) struct MemoryComponent {
     /// User of the memory.
     pub(crate) what: &'static str,
     /// Formula by which it follows from the limits.
@@ -41,7 +41,7 @@ pub(crate) struct Part {
 }
 
 /// Returns the components of the memory bound.
-pub(crate) fn parts(config: &Config) -> Vec<Part> {
+pub(crate) fn parts(config: &Config) -> Vec<MemoryComponent> {
     let limits = &config.limits;
     let servers = config.servers.len();
     let exchanges = config.servers.iter().filter(|server| {
@@ -50,31 +50,34 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
     });
     let exchanges = exchanges.count();
     let issuers = config.auth.issuers.len() as u64;
-    let part = |what, from, bytes| Part { what, from, bytes };
+    let part = |what, from, bytes| MemoryComponent { what, from, bytes };
     vec![
-        part("the program", "fixed", PROGRAM),
+        part("the program", "fixed", PROGRAM_BYTES),
         part("long messages", "memory_bytes", limits.memory_bytes),
         part(
             "connections",
             "connections x (2 header_bytes + 32 KiB)",
-            times(limits.connections, 2 * limits.header_bytes as u64 + TASK),
+            times(
+                limits.connections,
+                2 * limits.header_bytes as u64 + IDLE_TASK_BYTES,
+            ),
         ),
         part(
             "calls that run",
             "calls x 64 KiB",
-            times(limits.calls, CALL + 2 * FREE),
+            times(limits.calls, CALL_LAYER_BYTES + 2 * MAX_UNCOUNTED_BYTES),
         ),
         part(
             "calls that wait",
             "waiting x 48 KiB",
-            times(limits.waiting, CALL + FREE),
+            times(limits.waiting, CALL_LAYER_BYTES + MAX_UNCOUNTED_BYTES),
         ),
         part(
             "streams and sessions",
             "(listen_streams + sessions) x 48 KiB",
             times(
                 limits.listen_streams.saturating_add(limits.sessions),
-                TASK + FREE,
+                IDLE_TASK_BYTES + MAX_UNCOUNTED_BYTES,
             ),
         ),
         part(
@@ -82,16 +85,22 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
             "resume_bytes",
             limits.resume_bytes as u64,
         ),
-        part("servers", "servers x 8 MiB", times(servers, SERVER)),
+        part("servers", "servers x 8 MiB", times(servers, SERVER_BYTES)),
         part(
             "connections of callers to servers",
             "servers with a connection per caller x callers_per_server x 128 KiB",
-            times(exchanges, times(limits.callers_per_server, OWN)),
+            times(
+                exchanges,
+                times(limits.callers_per_server, CALLER_CONNECTION_BYTES),
+            ),
         ),
         part(
             "resource links",
             "link_callers x links_per_caller x 160 bytes",
-            times(limits.link_callers, times(limits.links_per_caller, LINK)),
+            times(
+                limits.link_callers,
+                times(limits.links_per_caller, RESOURCE_LINK_BYTES),
+            ),
         ),
         part(
             "tasks",
@@ -101,21 +110,21 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
         part(
             "the audit log",
             "audit_queue_bytes + 64 MiB",
-            (limits.audit_queue_bytes as u64).saturating_add(LATE),
+            (limits.audit_queue_bytes as u64).saturating_add(WAITING_AUDIT_END_BYTES),
         ),
         part(
             "DPoP proofs",
             "with an issuer: proofs x 144 bytes",
-            times(limits.proofs, PROOF).saturating_mul(issuers.min(1)),
+            times(limits.proofs, DPOP_PROOF_BYTES).saturating_mul(issuers.min(1)),
         ),
         part(
             "cached answers of issuers",
             "issuers x (32 MiB + (4 + introspections) x issuer_bytes)",
             issuers.saturating_mul(
-                WORDS + times(4 + limits.introspections, limits.issuer_bytes as u64),
+                ISSUER_ANSWER_BYTES + times(4 + limits.introspections, limits.issuer_bytes as u64),
             ),
         ),
-        part("the console", "fixed", BOARD),
+        part("the console", "fixed", CALL_FEED_BYTES),
     ]
 }
 
@@ -125,7 +134,7 @@ fn times(count: usize, bytes: u64) -> u64 {
 
 /// Returns the memory bound in bytes.
 pub(crate) fn most(config: &Config) -> u64 {
-    let add = |sum: u64, part: &Part| sum.saturating_add(part.bytes);
+    let add = |sum: u64, part: &MemoryComponent| sum.saturating_add(part.bytes);
     parts(config).iter().fold(0, add)
 }
 
@@ -141,7 +150,7 @@ pub(crate) fn line(config: &Config) -> String {
 pub(crate) fn explained(config: &Config) -> String {
     let mut parts = parts(config);
     parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-    let line = |part: &Part| {
+    let line = |part: &MemoryComponent| {
         format!(
             "{:>10}  {:<26} {}\n",
             size(part.bytes),
@@ -167,12 +176,12 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
+    use crate::config::GatewayLimits;
 
     #[test]
     fn the_bound_follows_from_the_limits() {
         let config = Config::demo().unwrap();
-        let of = |change: &dyn Fn(&mut Limits)| {
+        let of = |change: &dyn Fn(&mut GatewayLimits)| {
             let mut config = config.clone();
             change(&mut config.limits);
             most(&config)
@@ -181,7 +190,7 @@ mod tests {
         assert_eq!(of(&|limits| limits.memory_bytes += 1) - before, 1);
         assert_eq!(of(&|limits| limits.waiting += 1) - before, 48 * KIB);
         assert_eq!(of(&|limits| limits.calls += 1) - before, 64 * KIB);
-        let connection = 2 * config.limits.header_bytes as u64 + TASK;
+        let connection = 2 * config.limits.header_bytes as u64 + IDLE_TASK_BYTES;
         assert_eq!(of(&|limits| limits.connections += 1) - before, connection);
         assert!(of(&|limits| limits.listen_streams += 1) > before);
         assert!(of(&|limits| limits.audit_queue_bytes += 1) > before);

@@ -3,35 +3,35 @@
 //! Each gateway passes the digests of its own config and of all outer gateways' configs to its servers, in an
 //! environment variable. A gateway that finds its own digest there does not start.
 
-use crate::config::Source;
+use crate::config::ConfigSource;
 use ring::digest::{SHA256, digest};
 use std::path::Path;
 
 /// Environment variable with the digest of each gateway's config, the outermost first; `-` for a gateway without a
 /// file.
-const VARIABLE: &str = "TOOLGATE_PARENTS";
+const PARENTS_VARIABLE: &str = "TOOLGATE_PARENTS";
 /// Maximum depth of nested gateways.
 const MAX_NESTED_GATEWAYS: usize = 4;
 /// Hex digits of a config's digest.
-const DIGEST: usize = 16;
+const DIGEST_HEX_DIGITS: usize = 16;
 
 /// Returns the environment variable for the servers of a gateway.
-pub(crate) fn for_servers(source: &Source) -> (String, String) {
-    let above = std::env::var(VARIABLE).unwrap_or_default();
-    (VARIABLE.to_owned(), joined(&above, &name(source)))
+pub(crate) fn for_servers(source: &ConfigSource) -> (String, String) {
+    let above = std::env::var(PARENTS_VARIABLE).unwrap_or_default();
+    (PARENTS_VARIABLE.to_owned(), joined(&above, &name(source)))
 }
 
 /// Rejects a gateway that is nested in itself or too deeply.
 ///
 /// # Errors
 /// The gateway is nested in itself or too deeply; the message says what to do.
-pub(crate) fn check(source: &Source) -> Result<(), String> {
-    check_behind(&std::env::var(VARIABLE).unwrap_or_default(), source)
+pub(crate) fn check(source: &ConfigSource) -> Result<(), String> {
+    check_behind(&std::env::var(PARENTS_VARIABLE).unwrap_or_default(), source)
 }
 
-fn check_behind(above: &str, source: &Source) -> Result<(), String> {
+fn check_behind(above: &str, source: &ConfigSource) -> Result<(), String> {
     let above: Vec<&str> = above.split(':').filter(|one| !one.is_empty()).collect();
-    if let Source::File(file) = source
+    if let ConfigSource::File(file) = source
         && above.contains(&name(source).as_str())
     {
         return Err(format!(
@@ -56,13 +56,13 @@ fn joined(above: &str, own: &str) -> String {
 }
 
 /// Returns a short digest of the config's path, so that servers do not learn the path.
-fn name(source: &Source) -> String {
-    let Source::File(file) = source else {
+fn name(source: &ConfigSource) -> String {
+    let ConfigSource::File(file) = source else {
         return "-".to_owned();
     };
     let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
     let mut hex = hex(&file);
-    hex.truncate(DIGEST);
+    hex.truncate(DIGEST_HEX_DIGITS);
     hex
 }
 
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn refuses_the_same_config_again_and_more_than_a_few_gateways() {
         let (a, b) = (
-            Source::File("/a.toml".into()),
-            Source::File("/b.toml".into()),
+            ConfigSource::File("/a.toml".into()),
+            ConfigSource::File("/b.toml".into()),
         );
         let behind_a = joined("", &name(&a));
         assert!(check_behind("", &a).is_ok());
@@ -91,15 +91,15 @@ mod tests {
         let error = check_behind(&behind_a, &a).unwrap_err();
         assert!(error.contains("/a.toml"), "{error}");
         assert!(check_behind(&joined(&behind_a, &name(&b)), &a).is_err());
-        let single = name(&Source::CommandLine);
+        let single = name(&ConfigSource::CommandLine);
         let mut above = String::new();
         for _ in 0..MAX_NESTED_GATEWAYS {
             assert!(
-                check_behind(&above, &Source::CommandLine).is_ok(),
+                check_behind(&above, &ConfigSource::CommandLine).is_ok(),
                 "{above}"
             );
             above = joined(&above, &single);
         }
-        assert!(check_behind(&above, &Source::CommandLine).is_err());
+        assert!(check_behind(&above, &ConfigSource::CommandLine).is_err());
     }
 }

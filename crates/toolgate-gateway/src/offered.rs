@@ -1,12 +1,12 @@
 //! Operator's view of the items that servers offer, each with its rule decision.
 
 use serde_json::{Map, Value, json};
-use toolgate::{Caller, Hints, Item, ItemKind, ItemNote, NoteAction};
-use toolgate_policy::{Access, Then};
+use toolgate::{Caller, Item, ItemKind, ItemNote, NoteAction, ToolAnnotations};
+use toolgate_policy::{AccessRules, RuleAction};
 use toolgate_wire::dialect::{self, Dialect};
 
 /// Names of the lists in the console and on the control socket, with the item kinds in each.
-pub(crate) const LISTS: [(&str, &[ItemKind]); 3] = [
+pub(crate) const ITEM_LISTS: [(&str, &[ItemKind]); 3] = [
     ("tools", &[ItemKind::Tool]),
     (
         "resources",
@@ -16,7 +16,7 @@ pub(crate) const LISTS: [(&str, &[ItemKind]); 3] = [
 ];
 
 /// Renders one item for the console and the terminal.
-pub(crate) fn item(item: &Item, access: &Access, caller: &Caller) -> Value {
+pub(crate) fn item(item: &Item, access: &AccessRules, caller: &Caller) -> Value {
     let (then, rule) = access.verdict(caller, item);
     let hints = item.def.hints();
     // The client's name derives from the name on the server. A sanitizer may have removed characters from that one.
@@ -85,16 +85,16 @@ fn prompt_schema(item: &Item) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-pub(crate) fn hints_json(hints: Hints) -> Value {
+pub(crate) fn hints_json(hints: ToolAnnotations) -> Value {
     json!({
         "readOnly": hints.read_only, "destructive": hints.destructive, "idempotent": hints.idempotent, "openWorld": hints.open_world,
     })
 }
 
-fn then_word(then: Then) -> &'static str {
+fn then_word(then: RuleAction) -> &'static str {
     match then {
-        Then::Allow => "allow",
-        Then::Ask => "ask",
-        Then::Deny => "deny",
+        RuleAction::Allow => "allow",
+        RuleAction::Ask => "ask",
+        RuleAction::Deny => "deny",
     }
 }

@@ -7,18 +7,18 @@ mod notes;
 mod pins;
 mod record;
 
-pub(crate) use keys::{ENDS_SOON, key_json, key_words};
-pub(crate) use notes::{NoteBook, lines as note_lines};
+pub(crate) use keys::{KEY_EXPIRY_WARNING, key_json, key_words};
+pub(crate) use notes::{DefinitionNotes, lines as note_lines};
 pub(crate) use record::sign_in;
 
 use crate::{
-    board::{Board, Told, millis},
-    console::Logins,
+    board::{CallFeed, ConsoleEvent, millis},
+    console::ConsoleSessions,
     explained::nearest,
-    live::Live,
-    offered::{self, LISTS},
-    reload::{Because, Reloader},
-    servers::Supervisor,
+    live::ActiveSnapshot,
+    offered::{self, ITEM_LISTS},
+    reload::{ConfigReloader, ReloadTrigger},
+    servers::ServerSupervisor,
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -29,24 +29,25 @@ use std::{
 };
 use tokio::sync::{broadcast, mpsc};
 use toolgate::{
-    Caller, Catalog, Event, ItemKind, Json, List, Output, Report, Reporter, ToolResult,
-    edge::{Front, call_here},
+    CallReporter, Caller, Catalog, EventSink, ItemKind, Json, ListRequest, Output, ReporterEvent,
+    ToolResult,
+    edge::{ProtocolServer, call_here},
 };
-use toolgate_journal::{Entry, Event as Happened, Journal};
-use toolgate_policy::{Desk, Standing, Who, for_record};
+use toolgate_journal::{AuditEntry, AuditEvent as Happened, AuditJournal};
+use toolgate_policy::{ApprovalService, ApprovalStatus, Approver, for_record};
 use toolgate_wire::dialect;
 
 /// Views and actions of the operator on the running gateway.
-pub(crate) struct Operator {
-    pub(crate) board: Arc<Board>,
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) supervisor: Arc<Supervisor>,
+pub(crate) struct OperatorApi {
+    pub(crate) board: Arc<CallFeed>,
+    pub(crate) desk: Arc<ApprovalService>,
+    pub(crate) supervisor: Arc<ServerSupervisor>,
     /// Active snapshot of the config.
-    pub(crate) live: Arc<Live>,
-    pub(crate) reloader: Arc<Reloader>,
+    pub(crate) live: Arc<ActiveSnapshot>,
+    pub(crate) reloader: Arc<ConfigReloader>,
     /// Server for the operator's own calls, which pass the same layers as all calls.
-    pub(crate) server: Arc<Front>,
-    pub(crate) logins: Option<Arc<Logins>>,
+    pub(crate) server: Arc<ProtocolServer>,
+    pub(crate) logins: Option<Arc<ConsoleSessions>>,
     /// URL of the MCP endpoint; `None` if the gateway serves stdio only.
     pub(crate) endpoint: Option<String>,
     pub(crate) data: String,
@@ -55,37 +56,37 @@ pub(crate) struct Operator {
     /// Directory of the stored credentials for servers.
     pub(crate) grants: PathBuf,
     /// Audit log.
-    pub(crate) journal: Arc<Journal>,
+    pub(crate) journal: Arc<AuditJournal>,
     /// Notes on definitions that were repaired, withheld or dropped.
-    pub(crate) notes: NoteBook,
+    pub(crate) notes: DefinitionNotes,
 }
 
-type Done = Result<Value, NotDone>;
+type ActionResult = Result<Value, ActionError>;
 
 /// Failure of an operator's action.
-pub(crate) enum NotDone {
+pub(crate) enum ActionError {
     /// The object is unknown here; another gateway may know it.
     Unknown(String),
     /// The object is known, and the action is refused.
     Refused(String),
 }
 
-impl NotDone {
+impl ActionError {
     fn why(self) -> String {
-        let (NotDone::Unknown(why) | NotDone::Refused(why)) = self;
+        let (ActionError::Unknown(why) | ActionError::Refused(why)) = self;
         why
     }
 }
 
-impl From<String> for NotDone {
-    fn from(why: String) -> NotDone {
-        NotDone::Refused(why)
+impl From<String> for ActionError {
+    fn from(why: String) -> ActionError {
+        ActionError::Refused(why)
     }
 }
 
-impl Operator {
+impl OperatorApi {
     /// Subscribes to events from now on.
-    pub(crate) fn changes(&self) -> broadcast::Receiver<Told> {
+    pub(crate) fn changes(&self) -> broadcast::Receiver<ConsoleEvent> {
         self.board.subscribe()
     }
 
@@ -99,7 +100,7 @@ impl Operator {
             "freezes": self.freezes(), "keys": self.key_list(), "tasks": self.tasks(),
             "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.record(),
         });
-        for (name, kinds) in LISTS {
+        for (name, kinds) in ITEM_LISTS {
             all[name] = self.list(kinds).await;
         }
         all
@@ -109,10 +110,15 @@ impl Operator {
     ///
     /// # Errors
     /// The message is for the person who asked.
-    pub(crate) async fn act(&self, action: &str, with: &Value, who: &Who) -> Result<Value, String> {
+    pub(crate) async fn act(
+        &self,
+        action: &str,
+        with: &Value,
+        who: &Approver,
+    ) -> Result<Value, String> {
         let (notes, _) = mpsc::channel(1);
         let done = self.act_noting(action, with, who, notes).await;
-        done.map_err(NotDone::why)
+        done.map_err(ActionError::why)
     }
 
     /// Executes an action, and sends progress messages meanwhile.
@@ -123,12 +129,12 @@ impl Operator {
         &self,
         action: &str,
         with: &Value,
-        who: &Who,
+        who: &Approver,
         notes: mpsc::Sender<String>,
-    ) -> Done {
+    ) -> ActionResult {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         let by = who.by.as_str();
-        if let Some((_, kinds)) = LISTS.iter().find(|(name, _)| *name == action) {
+        if let Some((_, kinds)) = ITEM_LISTS.iter().find(|(name, _)| *name == action) {
             return Ok(self.list(kinds).await);
         }
         if let Some(done) = self.pins(action, with, by).await {
@@ -149,7 +155,7 @@ impl Operator {
             "console/revoke" => self.revoke_logins(who).await,
             "servers/signed-in" => self.heard(word("id"), caller, "signed_in", who),
             "servers/signed-out" => self.heard(word("id"), caller, "signed_out", who),
-            "reload" => Ok(self.reloader.reload(Because::Wanted(by)).await?),
+            "reload" => Ok(self.reloader.reload(ReloadTrigger::Wanted(by)).await?),
             "stop" => self.stop(word("id"), who).await,
             "tasks" => Ok(self.tasks()),
             "tasks/stop" => self.stop_task(word("id"), who).await,
@@ -163,7 +169,13 @@ impl Operator {
     ///
     /// A server that waits for it is retried at once; connections that use revoked credentials end. The event is
     /// recorded even if a reload has removed the server meanwhile.
-    pub(crate) fn signed(&self, id: &str, caller: Option<&str>, state: &'static str, who: &Who) {
+    pub(crate) fn signed(
+        &self,
+        id: &str,
+        caller: Option<&str>,
+        state: &'static str,
+        who: &Approver,
+    ) {
         self.follow(id, caller, state);
         self.record_sign_in(id, caller, state, who);
     }
@@ -178,29 +190,35 @@ impl Operator {
 
     /// Applies and records a sign-in or sign-out of another process. That process asks the gateways in turn, and
     /// records the event itself if none of them knows the server.
-    fn heard(&self, id: &str, caller: Option<&str>, state: &'static str, who: &Who) -> Done {
+    fn heard(
+        &self,
+        id: &str,
+        caller: Option<&str>,
+        state: &'static str,
+        who: &Approver,
+    ) -> ActionResult {
         if !self.follow(id, caller, state) {
-            return Err(NotDone::Unknown(format!("there is no server {id:?}")));
+            return Err(ActionError::Unknown(format!("there is no server {id:?}")));
         }
         self.record_sign_in(id, caller, state, who);
         Ok(json!({"ok": true}))
     }
 
-    fn link(&self, label: &str) -> Done {
+    fn link(&self, label: &str) -> ActionResult {
         let Some(logins) = &self.logins else {
             let why = "this gateway has no console: it serves stdio only; use `toolgate inbox`, `approve` and `deny`";
-            return Err(NotDone::Unknown(why.to_owned()));
+            return Err(ActionError::Unknown(why.to_owned()));
         };
         Ok(json!({"link": logins.link(label)?}))
     }
 
     /// Revokes all browser sessions of the data directory.
-    async fn revoke_logins(&self, who: &Who) -> Done {
+    async fn revoke_logins(&self, who: &Approver) -> ActionResult {
         let Some(logins) = &self.logins else {
             return Ok(json!({"revoked": 0}));
         };
         let revoked = logins.revoke().await?;
-        let entry = Entry::new(Happened::from("console.revoked")).with("count", revoked);
+        let entry = AuditEntry::new(Happened::from("console.revoked")).with("count", revoked);
         // The sessions are revoked already. If that cannot be recorded, calls are rejected and the console shows it.
         let _ = self
             .journal
@@ -209,7 +227,7 @@ impl Operator {
     }
 
     /// Stops everything that runs for a call. If the call waits for an approval, that is denied.
-    async fn stop(&self, id: &str, who: &Who) -> Done {
+    async fn stop(&self, id: &str, who: &Approver) -> ActionResult {
         let stopped = self.board.stop.stop(id);
         let waits = self
             .board
@@ -228,7 +246,7 @@ impl Operator {
         if stopped {
             Ok(json!({"ok": true}))
         } else {
-            Err(NotDone::Unknown(format!(
+            Err(ActionError::Unknown(format!(
                 "no call {id} is running; `toolgate calls` lists them"
             )))
         }
@@ -247,9 +265,9 @@ impl Operator {
     }
 
     /// Stops a task. If it waits for an approval, that is denied.
-    async fn stop_task(&self, id: &str, who: &Who) -> Done {
+    async fn stop_task(&self, id: &str, who: &Approver) -> ActionResult {
         if !self.server.stop_task(id) {
-            return Err(NotDone::Unknown(format!(
+            return Err(ActionError::Unknown(format!(
                 "no task {id} is running; `toolgate tasks list` shows them"
             )));
         }
@@ -258,7 +276,13 @@ impl Operator {
         Ok(json!({"ok": true}))
     }
 
-    async fn call(&self, tool: &str, with: &Value, who: &Who, notes: mpsc::Sender<String>) -> Done {
+    async fn call(
+        &self,
+        tool: &str,
+        with: &Value,
+        who: &Approver,
+        notes: mpsc::Sender<String>,
+    ) -> ActionResult {
         let name = self.wire_name(tool).await?;
         // The control socket sends the exact text; the console sends parsed JSON.
         let arguments = match with.get("text").and_then(Value::as_str) {
@@ -266,7 +290,7 @@ impl Operator {
                 .map_err(|e| format!("the arguments: {e}"))?,
             None => Json::from_value(with.get("arguments").unwrap_or(&json!({}))),
         };
-        if arguments.kind() != toolgate_wire::json::Kind::Object {
+        if arguments.kind() != toolgate_wire::json::JsonKind::Object {
             return Err(
                 "the arguments must be a JSON object, for example '{\"name\": \"x\"}'"
                     .to_owned()
@@ -277,7 +301,7 @@ impl Operator {
         // A session with a label belongs to a person of its own in rules and approvals.
         let person = who.name.as_deref().filter(|_| !who.owner).unwrap_or(by);
         let caller = Caller::new(format!("operator@{person}"));
-        let reporter = Reporter::new(Arc::new(Notes(notes)));
+        let reporter = CallReporter::new(Arc::new(ProgressLines(notes)));
         let output = call_here(&self.server, caller, by, &name, arguments, reporter)
             .await
             .map_err(|e| e.public().to_owned())?;
@@ -285,7 +309,7 @@ impl Operator {
     }
 
     /// Resolves `server.tool` or a client's name to the client's name.
-    async fn wire_name(&self, tool: &str) -> Result<String, NotDone> {
+    async fn wire_name(&self, tool: &str) -> Result<String, ActionError> {
         let find = |catalog: &Catalog| {
             let mut items = catalog.items().iter();
             let found = items.find(|item| item.full_name() == tool || item.def.name() == tool);
@@ -301,7 +325,7 @@ impl Operator {
             return Ok(name);
         }
         let names = catalog.items().iter().map(|item| item.full_name());
-        Err(NotDone::Unknown(match nearest(tool, names) {
+        Err(ActionError::Unknown(match nearest(tool, names) {
             Some(name) => format!("there is no tool {tool:?}; did you mean {name:?}?"),
             None => format!("there is no tool {tool:?}; `toolgate tools` lists them"),
         }))
@@ -310,20 +334,20 @@ impl Operator {
     /// Lists all items of all servers. Waits for slow ones.
     pub(crate) async fn refresh(&self) {
         let servers = self.live.plan().pinning.clone();
-        let list = |kind| servers.list(List::all(Caller::new("operator"), kind));
+        let list = |kind| servers.list(ListRequest::all(Caller::new("operator"), kind));
         join_all(ItemKind::ALL.map(list)).await;
     }
 
     /// Returns the known items of one kind, without asking a server.
     async fn known(&self, kind: ItemKind) -> Catalog {
-        let ask = List::all(Caller::new("operator"), kind);
+        let ask = ListRequest::all(Caller::new("operator"), kind);
         let tools = self.live.plan().tools.clone();
         let catalog = tools.list(ask).await.unwrap_or_default();
         self.board.know(kind, catalog.clone());
         catalog
     }
 
-    /// Returns one of the lists of [`LISTS`], with rule decisions.
+    /// Returns one of the lists of [`ITEM_LISTS`], with rule decisions.
     async fn list(&self, kinds: &[ItemKind]) -> Value {
         let mut all = Vec::new();
         let plan = self.live.plan();
@@ -353,7 +377,7 @@ impl Operator {
         }
         for gone in known.iter().filter(|id| !ids.contains(id)) {
             let standing = self.desk.find(gone).map(|view| view.standing);
-            let decided = standing.as_ref().map(Standing::as_str);
+            let decided = standing.as_ref().map(ApprovalStatus::as_str);
             self.board.tell(
                 "pending",
                 &json!({"id": gone, "state": "gone", "decided": decided}),
@@ -369,9 +393,12 @@ impl Operator {
     fn settle_waiting(&self) {
         for (call, approval) in self.board.waiting() {
             let over = match self.desk.find(&approval).map(|view| view.standing) {
-                Some(Standing::Open | Standing::Approved(_)) => false,
-                Some(Standing::Spent { call: by, .. }) => by != call,
-                Some(Standing::Denied(..) | Standing::Expired | Standing::Revoked) | None => true,
+                Some(ApprovalStatus::Open | ApprovalStatus::Approved(_)) => false,
+                Some(ApprovalStatus::Spent { call: by, .. }) => by != call,
+                Some(
+                    ApprovalStatus::Denied(..) | ApprovalStatus::Expired | ApprovalStatus::Revoked,
+                )
+                | None => true,
             };
             if over {
                 self.board.gone(&call);
@@ -381,7 +408,7 @@ impl Operator {
 
     /// Sends all items that the servers offer to the console.
     pub(crate) async fn tell_offered(&self) {
-        for (name, kinds) in LISTS {
+        for (name, kinds) in ITEM_LISTS {
             let list = self.list(kinds).await;
             self.board.tell(name, &list);
         }
@@ -409,13 +436,13 @@ fn output_json(output: &ToolResult) -> Value {
 }
 
 /// Reporter that sends progress as lines for a terminal.
-struct Notes(mpsc::Sender<String>);
+struct ProgressLines(mpsc::Sender<String>);
 
-impl Report for Notes {
-    fn report(&self, event: Event) {
+impl EventSink for ProgressLines {
+    fn report(&self, event: ReporterEvent) {
         let text = match event {
-            Event::Progress(p) => p.message.unwrap_or_else(|| p.progress.to_string()),
-            Event::Log(log) => format!("{}: {}", log.level, log.data.as_str()),
+            ReporterEvent::Progress(p) => p.message.unwrap_or_else(|| p.progress.to_string()),
+            ReporterEvent::Log(log) => format!("{}: {}", log.level, log.data.as_str()),
         };
         let _ = self.0.try_send(text);
     }

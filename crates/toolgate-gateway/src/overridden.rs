@@ -1,15 +1,15 @@
 //! Lint for the sections `[server.NAME.tools.TOOL]`, for `toolgate check`.
 
 use crate::{
-    config::{Config, Glob, Server},
+    config::{Config, NameGlob, ServerSettings},
     explained::nearest,
-    unmatched::Offered,
+    unmatched::OfferedNames,
 };
 use std::collections::BTreeMap;
-use toolgate_policy::Pattern;
+use toolgate_policy::GlobPattern;
 
 /// Applies the overrides to the offered names. The result has the names that rules use.
-pub(crate) fn shown(config: &Config, offered: &Offered) -> Offered {
+pub(crate) fn shown(config: &Config, offered: &OfferedNames) -> OfferedNames {
     let mut by_server = offered.by_server.clone();
     for server in &config.servers {
         let Some(names) = by_server.get_mut(&server.id) else {
@@ -28,14 +28,14 @@ pub(crate) fn shown(config: &Config, offered: &Offered) -> Offered {
         names.retain(|name| !server.tools.iter().any(|over| *name == own(&over.tool)));
         names.extend(new);
     }
-    Offered {
+    OfferedNames {
         by_server,
         asked: offered.asked,
     }
 }
 
 /// Returns notes on sections of unknown tools, on duplicate names, and on rules that use an old name.
-pub(crate) fn notes(config: &Config, offered: &Offered) -> Vec<String> {
+pub(crate) fn notes(config: &Config, offered: &OfferedNames) -> Vec<String> {
     let mut notes = Vec::new();
     for server in &config.servers {
         notes.extend(not_there(server, offered));
@@ -45,7 +45,7 @@ pub(crate) fn notes(config: &Config, offered: &Offered) -> Vec<String> {
     notes
 }
 
-fn not_there(server: &Server, offered: &Offered) -> Vec<String> {
+fn not_there(server: &ServerSettings, offered: &OfferedNames) -> Vec<String> {
     let Some(names) = offered.by_server.get(&server.id) else {
         return Vec::new();
     };
@@ -71,7 +71,7 @@ fn not_there(server: &Server, offered: &Offered) -> Vec<String> {
 }
 
 /// Returns notes on names that the config gives to two tools.
-fn same(server: &Server) -> Vec<String> {
+fn same(server: &ServerSettings) -> Vec<String> {
     let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for over in server.tools.iter().filter(|over| !over.hide) {
         by_name.entry(over.shown()).or_default().push(&over.tool);
@@ -88,14 +88,14 @@ fn same(server: &Server) -> Vec<String> {
 }
 
 /// Returns notes on rules that use the server's name of a tool that the config renames.
-fn of_before(config: &Config, server: &Server) -> Vec<String> {
+fn of_before(config: &Config, server: &ServerSettings) -> Vec<String> {
     let full = |tool: &str| format!("{}.{tool}", server.id);
     let renamed = || server.tools.iter().filter(|over| over.tool != over.shown());
     let taken = |name: &str| server.tools.iter().any(|over| over.shown() == name);
     let mut notes = Vec::new();
     for (n, rule) in config.rules.iter().enumerate() {
         let fits = |name: &str| {
-            let fits = |glob: &Glob| Pattern::new(glob.as_str()).matches(name);
+            let fits = |glob: &NameGlob| GlobPattern::new(glob.as_str()).matches(name);
             rule.tools.iter().any(fits) && !rule.except.iter().any(fits)
         };
         for over in renamed().filter(|over| !taken(&over.tool)) {

@@ -1,16 +1,20 @@
 //! Pins of the gateway: settings, server identities, and notifications.
 
 use crate::{
-    board::Board,
-    config::{Address, Config},
+    board::CallFeed,
+    config::{Config, RemoteAddress},
     stack::per_server,
 };
 use std::sync::Arc;
 use toolgate::visible_line;
-use toolgate_policy::{PinEvent, Pins, Recorder, Store};
+use toolgate_policy::{AuditRecorder, PinEvent, Pins, StateStore};
 
 /// Creates the pins of the data directory. Their events go to stderr and to the console.
-pub(crate) fn shared(store: Arc<dyn Store>, recorder: Arc<Recorder>, board: Arc<Board>) -> Pins {
+pub(crate) fn shared(
+    store: Arc<dyn StateStore>,
+    recorder: Arc<AuditRecorder>,
+    board: Arc<CallFeed>,
+) -> Pins {
     Pins::new(store, recorder).told(move |event| tell(&board, &event))
 }
 
@@ -35,14 +39,14 @@ pub(crate) fn settings(config: &Config, pins: Pins) -> Pins {
 }
 
 /// Returns the identity of a server: its URL, or the words of its command.
-pub(crate) fn identity(address: Option<&Address>, command: &[String]) -> String {
+pub(crate) fn identity(address: Option<&RemoteAddress>, command: &[String]) -> String {
     match address {
         Some(address) => serde_json::json!({"url": address.url}).to_string(),
         None => serde_json::json!({"command": command}).to_string(),
     }
 }
 
-fn tell(board: &Board, event: &PinEvent) {
+fn tell(board: &CallFeed, event: &PinEvent) {
     eprintln!("toolgate: {}", visible_line(&event.to_string()));
     let told =
         serde_json::json!({"name": event.name, "kind": event.kind, "text": event.to_string()});

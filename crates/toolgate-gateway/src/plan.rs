@@ -1,13 +1,13 @@
 //! Snapshot of one config: the policies, and everything that a reload swaps with them, as one value.
 
 use crate::{
-    board::Board,
+    board::CallFeed,
     config::{Config, TokenSource},
-    door::{Bearers, Door, Tokens, over_http},
-    instructions::Instructions,
-    search::Search,
-    servers::{Lease, Supervisor},
-    signing_in::{FOLDER, How, Links, Pages, Users},
+    door::{Authenticator, CallerTokens, TokenVerifier, over_http},
+    instructions::VisibleInstructions,
+    search::ToolSearch,
+    servers::{ServerLease, ServerSupervisor},
+    signing_in::{IdentityIssuers, SIGN_IN_PATH, SignInInstructions, SignInLinks, SignInPages},
     stack,
 };
 use std::{
@@ -17,46 +17,49 @@ use std::{
     time::Duration,
 };
 use toolgate::{
-    Caller, Changes, Interest, ItemKind, Service, aggregate::Aggregate, edge::http::HostGuard,
+    Caller, ChangeFilter, ChangeStream, ItemKind, Service, aggregate::Aggregate,
+    edge::http::HostGuard,
 };
 use toolgate_auth::Secret;
-use toolgate_policy::{self as policy, Desk, Pins, Recorder, Route, Store};
-use toolgate_wire::room::Room;
+use toolgate_policy::{
+    self as policy, ApprovalService, AuditRecorder, GatewayPolicy, Pins, StateStore,
+};
+use toolgate_wire::room::MemoryBudget;
 
 /// Backends that the policies of all snapshots share: audit log, call feed, approvals, store and pins.
-pub(crate) struct Kept {
-    pub(crate) recorder: Arc<Recorder>,
-    pub(crate) board: Arc<Board>,
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) store: Arc<dyn Store>,
+pub(crate) struct PolicyBackends {
+    pub(crate) recorder: Arc<AuditRecorder>,
+    pub(crate) board: Arc<CallFeed>,
+    pub(crate) desk: Arc<ApprovalService>,
+    pub(crate) store: Arc<dyn StateStore>,
     /// Pinned definitions, without the settings of a config.
     pub(crate) pins: Pins,
 }
 
 /// State that outlives every config: the backends of the policies, and the running servers.
-pub(crate) struct Shared {
-    pub(crate) kept: Kept,
-    pub(crate) supervisor: Arc<Supervisor>,
+pub(crate) struct GatewayResources {
+    pub(crate) kept: PolicyBackends,
+    pub(crate) supervisor: Arc<ServerSupervisor>,
     /// Memory budget of all messages in flight.
-    pub(crate) room: Arc<Room>,
+    pub(crate) room: Arc<MemoryBudget>,
     /// Address of the listener, if there is one.
     pub(crate) address: Option<SocketAddr>,
     /// Directory of the stored credentials for servers.
     pub(crate) grants: PathBuf,
     /// Instructions for signing in to a server.
-    pub(crate) how: How,
+    pub(crate) how: SignInInstructions,
     /// Sign-in links for the users behind callers.
-    pub(crate) links: Arc<Links>,
+    pub(crate) links: Arc<SignInLinks>,
     /// Tokens of callers, for servers that exchange them.
-    pub(crate) bearers: Arc<Bearers>,
+    pub(crate) bearers: Arc<CallerTokens>,
 }
 
 /// Snapshot of one config. A call keeps the snapshot with which it began. A server that no snapshot uses any more
 /// ends.
-pub(crate) struct Plan {
+pub(crate) struct ConfigSnapshot {
     pub(crate) config: Config,
     /// The policies and their settings.
-    pub(crate) route: Route,
+    pub(crate) route: GatewayPolicy,
     /// Aggregate of the servers, without the policies.
     pub(crate) servers: Arc<Aggregate>,
     /// The aggregate with pinning: items are pinned as soon as they are listed.
@@ -65,31 +68,35 @@ pub(crate) struct Plan {
     pub(crate) tools: Arc<dyn Service>,
     /// The servers behind the policies: the service for callers.
     pub(crate) service: Arc<dyn Service>,
-    pub(crate) door: Arc<Door>,
-    tokens: Tokens,
+    pub(crate) door: Arc<Authenticator>,
+    tokens: TokenVerifier,
     /// Sign-in pages for the users behind callers, if they are reachable.
-    pub(crate) pages: Option<Pages>,
+    pub(crate) pages: Option<SignInPages>,
     /// Issuers at which those users can prove their identity.
-    pub(crate) users: Users,
-    pub(crate) instructions: Instructions,
-    leases: Vec<Arc<Lease>>,
-    heard: Mutex<Option<Changes>>,
+    pub(crate) users: IdentityIssuers,
+    pub(crate) instructions: VisibleInstructions,
+    leases: Vec<Arc<ServerLease>>,
+    heard: Mutex<Option<ChangeStream>>,
 }
 
-impl Shared {
+impl GatewayResources {
     /// Builds the snapshot of a config as the successor of the active one. Unchanged servers keep running; new ones
     /// start.
     ///
     /// # Errors
     /// The config is invalid; the message says why. Nothing has changed in that case.
-    pub(crate) async fn plan(&self, config: Config, before: Option<&Plan>) -> Result<Plan, String> {
+    pub(crate) async fn plan(
+        &self,
+        config: Config,
+        before: Option<&ConfigSnapshot>,
+    ) -> Result<ConfigSnapshot, String> {
         let token = match &config.token {
             Some(source) => Some(self.secret(&config, source).await?),
             None => None,
         };
         let tokens = before.map(|before| (&before.config, &before.tokens));
-        let tokens = Tokens::of(&config, self, tokens).await?;
-        let door = Arc::new(Door {
+        let tokens = TokenVerifier::of(&config, self, tokens).await?;
+        let door = Arc::new(Authenticator {
             resource: tokens.server.clone(),
             guard: self.guard(&config),
             closed: config.is_closed(),
@@ -99,7 +106,7 @@ impl Shared {
                 .then(|| (self.bearers.clone(), config.limits.callers_per_server)),
             token,
         });
-        let users = Users::of(&config, self).await?;
+        let users = IdentityIssuers::of(&config, self).await?;
         let pages = self.pages(&config, &users);
         let leases = self.supervisor.lease(stack::specs(
             &config,
@@ -120,20 +127,20 @@ impl Shared {
             }
         }
         let route = stack::route(&config, &self.kept, before.map(|before| &before.route));
-        let known: Arc<dyn Service> = Arc::new(stack::Known(servers.clone()));
+        let known: Arc<dyn Service> = Arc::new(stack::KnownItems(servers.clone()));
         let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));
         let pinning: Arc<dyn Service> = Arc::new(policy::keeping(&route, servers.clone()));
         // This waits for the subscription only, not for a server.
-        let heard = pinning.changes(Interest::lists(Caller::new("toolgate")));
+        let heard = pinning.changes(ChangeFilter::lists(Caller::new("toolgate")));
         let service: Arc<dyn Service> = Arc::new(policy::pipeline(&route, servers.clone()));
         let service = match &config.search {
-            Some(settings) => Arc::new(Search::new(settings, &route, service)),
+            Some(settings) => Arc::new(ToolSearch::new(settings, &route, service)),
             None => service,
         };
-        Ok(Plan {
+        Ok(ConfigSnapshot {
             heard: Mutex::new(heard.await.ok()),
             service,
-            instructions: Instructions {
+            instructions: VisibleInstructions {
                 known: tools.clone(),
                 access: route.access.clone(),
                 most: config.limits.instructions_bytes,
@@ -168,20 +175,20 @@ impl Shared {
     /// Returns the sign-in pages with the base URL that browsers use.
     ///
     /// This is the public URL of the resource. Without one, it is the listener, if only this machine can reach that.
-    fn pages(&self, config: &Config, users: &Users) -> Option<Pages> {
+    fn pages(&self, config: &Config, users: &IdentityIssuers) -> Option<SignInPages> {
         let address = self.address?;
         let base = match &config.auth.resource {
             Some(resource) => {
                 let (folder, _) = resource.path().rsplit_once('/')?;
-                let base = resource.at(&format!("{folder}{FOLDER}")).ok()?;
+                let base = resource.at(&format!("{folder}{SIGN_IN_PATH}")).ok()?;
                 base.as_str().to_owned()
             }
             None if address.ip().is_loopback() && config.allowed_hosts.is_empty() => {
-                format!("http://{address}{FOLDER}")
+                format!("http://{address}{SIGN_IN_PATH}")
             }
             None => return None,
         };
-        Some(Pages::new(base, self.links.clone(), users.issuers()))
+        Some(SignInPages::new(base, self.links.clone(), users.issuers()))
     }
 
     fn guard(&self, config: &Config) -> HostGuard {
@@ -195,14 +202,14 @@ impl Shared {
     }
 }
 
-impl Plan {
+impl ConfigSnapshot {
     /// Returns a lease on each of its servers, in the order of the config.
-    pub(crate) fn leases(&self) -> Vec<Arc<Lease>> {
+    pub(crate) fn leases(&self) -> Vec<Arc<ServerLease>> {
         self.leases.clone()
     }
 
     /// Takes the stream of changes since the snapshot was made; `None` after the first call.
-    pub(crate) fn heard(&self) -> Option<Changes> {
+    pub(crate) fn heard(&self) -> Option<ChangeStream> {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.take()
     }

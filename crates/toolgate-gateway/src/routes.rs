@@ -2,14 +2,17 @@
 
 mod sign_in;
 
-pub(crate) use sign_in::OwnSignIn;
+pub(crate) use sign_in::UserSignInRoutes;
 
 use crate::{
-    console::Console,
-    door::{Attempt, Attempts, Door, Entered, How, StaysOut},
-    live::Live,
-    signing_in::FOLDER,
-    witness::EdgeWitness,
+    console::WebConsole,
+    door::{
+        AuthRejection, AuthRejectionClass, AuthenticatedCaller, Authenticator, RejectionEffect,
+        RejectionLimiter,
+    },
+    live::ActiveSnapshot,
+    signing_in::SIGN_IN_PATH,
+    witness::EdgeAudit,
 };
 use futures_util::FutureExt;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -18,35 +21,35 @@ use std::{net::IpAddr, sync::Arc};
 use toolgate::{
     Caller,
     edge::{
-        Refused, Witness,
-        http::{Body, Endpoint, protected},
+        Rejection, RejectionLog,
+        http::{Body, HttpEndpoint, protected},
     },
 };
-use toolgate_policy::keys::Keys;
+use toolgate_policy::keys::ApiKeys;
 
 /// All HTTP routes. None of them starts a process.
-pub(crate) struct Routes {
+pub(crate) struct HttpRoutes {
     /// Active snapshot, which has the authenticator.
-    pub(crate) live: Arc<Live>,
-    pub(crate) endpoint: Endpoint,
-    pub(crate) console: Console,
+    pub(crate) live: Arc<ActiveSnapshot>,
+    pub(crate) endpoint: HttpEndpoint,
+    pub(crate) console: WebConsole,
     /// Sign-in pages for the users behind callers.
-    pub(crate) own: OwnSignIn,
-    pub(crate) witness: Arc<EdgeWitness>,
-    pub(crate) keys: Arc<Keys>,
-    pub(crate) attempts: Attempts,
+    pub(crate) own: UserSignInRoutes,
+    pub(crate) witness: Arc<EdgeAudit>,
+    pub(crate) keys: Arc<ApiKeys>,
+    pub(crate) attempts: RejectionLimiter,
 }
 
 /// Path of the Streamable HTTP endpoint.
-const MCP: &str = "/mcp";
+const MCP_PATH: &str = "/mcp";
 /// Path of the event stream of the HTTP+SSE transport (2024-11-05).
-const SSE: &str = "/sse";
+const SSE_PATH: &str = "/sse";
 /// Path to which clients of that stream post.
-const MESSAGES: &str = "/messages";
+const MESSAGES_PATH: &str = "/messages";
 /// Message for a caller whose key is revoked during a request.
-const WITHDRAWN: &str = "this key was revoked; ask the operator for a new one";
+const KEY_REVOKED_MESSAGE: &str = "this key was revoked; ask the operator for a new one";
 /// Audit reason of an address whose further rejections are not audited.
-const MANY: &str = "too many rejected credentials from this address; further rejections in the next minute are not logged";
+const RATE_LIMITED_REASON: &str = "too many rejected credentials from this address; further rejections in the next minute are not logged";
 
 /// Isolates this program's pages from windows and scripts of other origins.
 fn isolate(response: &mut Response<Body>) {
@@ -59,12 +62,12 @@ fn isolate(response: &mut Response<Body>) {
     }
 }
 
-impl Routes {
+impl HttpRoutes {
     /// Answers a request from that client address.
     pub(crate) async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
         // Do not hold the whole snapshot: a request may be a stream that lives for long.
         let door = self.live.plan().door.clone();
-        let ours = !matches!(request.uri().path(), MCP | SSE | MESSAGES)
+        let ours = !matches!(request.uri().path(), MCP_PATH | SSE_PATH | MESSAGES_PATH)
             && !door
                 .resource
                 .as_ref()
@@ -90,14 +93,14 @@ impl Routes {
     /// never the console.
     async fn shared(
         &self,
-        door: &Door,
+        door: &Authenticator,
         from: IpAddr,
         request: Request<Incoming>,
     ) -> Response<Body> {
         let page = door.guard.page(&request);
         let public = |path| door.resource.as_ref().is_some_and(|r| r.is_metadata(path));
         let page = page.filter(|_| match request.uri().path() {
-            MCP | SSE | MESSAGES => true,
+            MCP_PATH | SSE_PATH | MESSAGES_PATH => true,
             path => public(path),
         });
         let Some(page) = page else {
@@ -111,9 +114,14 @@ impl Routes {
         response
     }
 
-    async fn route(&self, door: &Door, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
+    async fn route(
+        &self,
+        door: &Authenticator,
+        from: IpAddr,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         match (request.method(), request.uri().path()) {
-            (_, MCP | SSE | MESSAGES) => self.mcp(door, from, request).await,
+            (_, MCP_PATH | SSE_PATH | MESSAGES_PATH) => self.mcp(door, from, request).await,
             (method, path) if door.resource.as_ref().is_some_and(|r| r.is_metadata(path)) => {
                 match &door.resource {
                     Some(resource) => protected::metadata(resource, method),
@@ -121,7 +129,7 @@ impl Routes {
                 }
             }
             (&Method::GET, "/") => self.console.page("index.html"),
-            (_, path) if path.starts_with(FOLDER) => self.sign_in(door, from, request).await,
+            (_, path) if path.starts_with(SIGN_IN_PATH) => self.sign_in(door, from, request).await,
             (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
             _ => text(
                 StatusCode::NOT_FOUND,
@@ -130,11 +138,16 @@ impl Routes {
         }
     }
 
-    async fn mcp(&self, door: &Door, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
+    async fn mcp(
+        &self,
+        door: &Authenticator,
+        from: IpAddr,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         let over = self.attempts.is_over(from, door.failures);
         let at = (request.method(), request.uri().path());
         let entered = door.enter(at, request.headers(), &self.keys, over);
-        let Entered {
+        let AuthenticatedCaller {
             caller,
             withdrawn,
             over,
@@ -149,7 +162,7 @@ impl Routes {
                 let withdrawn = withdrawn.shared();
                 let response = tokio::select! {
                     response = self.served(door, caller, request) => response,
-                    () = withdrawn.clone() => return refusal(&door.wrong(WITHDRAWN.to_owned(), WITHDRAWN)),
+                    () = withdrawn.clone() => return refusal(&door.wrong(KEY_REVOKED_MESSAGE.to_owned(), KEY_REVOKED_MESSAGE)),
                 };
                 response.map(|body| body.ending(withdrawn.boxed()))
             }
@@ -163,13 +176,13 @@ impl Routes {
 
     async fn served(
         &self,
-        door: &Door,
+        door: &Authenticator,
         caller: Caller,
         request: Request<Incoming>,
     ) -> Response<Body> {
         let response = match request.uri().path() {
-            SSE => self.endpoint.sse(&caller, &request, MESSAGES),
-            MESSAGES => self.endpoint.messages(&caller, request).await,
+            SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_PATH),
+            MESSAGES_PATH => self.endpoint.messages(&caller, request).await,
             _ => self.endpoint.handle(caller, request).await,
         };
         match &door.resource {
@@ -180,27 +193,27 @@ impl Routes {
 
     async fn stays_out(
         &self,
-        door: &Door,
+        door: &Authenticator,
         from: IpAddr,
         request: &Request<Incoming>,
-        out: StaysOut,
+        out: AuthRejection,
     ) -> Response<Body> {
         match out.how {
-            How::Silent => {
+            AuthRejectionClass::Silent => {
                 self.refused(request, &out.why).await;
                 return refusal(&out);
             }
             // The address has too many rejections already, and that was audited.
-            How::Unasked => return refusal(&out),
-            How::Wrong | How::Malformed => {}
+            AuthRejectionClass::Unasked => return refusal(&out),
+            AuthRejectionClass::Wrong | AuthRejectionClass::Malformed => {}
         }
         let attempt = self.attempts.take(from, door.failures);
         match attempt {
-            Attempt::Counted => self.refused(request, &out.why).await,
-            Attempt::First => self.refused(request, MANY).await,
-            Attempt::Over => {}
+            RejectionEffect::Counted => self.refused(request, &out.why).await,
+            RejectionEffect::First => self.refused(request, RATE_LIMITED_REASON).await,
+            RejectionEffect::Over => {}
         }
-        if attempt == Attempt::Counted {
+        if attempt == RejectionEffect::Counted {
             return refusal(&out);
         }
         let mut response = text(
@@ -216,11 +229,11 @@ impl Routes {
         // Page loads and probes are not audited. Only a POST to the endpoint may have been a call, and a POST that
         // begins a sign-in carries credentials as well.
         let path = request.uri().path();
-        let aims = matches!(path, MCP | MESSAGES) || path.starts_with(FOLDER);
+        let aims = matches!(path, MCP_PATH | MESSAGES_PATH) || path.starts_with(SIGN_IN_PATH);
         if aims && request.method() == Method::POST {
             let (caller, reason) = (Caller::new("unknown@http"), reason.to_owned());
             self.witness
-                .refused(Refused {
+                .refused(Rejection {
                     caller,
                     transport: "http",
                     method: None,
@@ -233,7 +246,7 @@ impl Routes {
 }
 
 /// Builds the response to rejected credentials, with a challenge that names the expected ones.
-fn refusal(out: &StaysOut) -> Response<Body> {
+fn refusal(out: &AuthRejection) -> Response<Body> {
     if let Some(refused) = &out.refused {
         return protected::unauthorized(refused);
     }

@@ -7,38 +7,49 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate::edge::Front;
-use toolgate_policy::{Expect, Row, Store};
+use toolgate::edge::ProtocolServer;
+use toolgate_policy::{StateRow, StateStore, WritePrecondition};
 
-const TABLE: &str = "seal_keys";
+const SEAL_KEYS_TABLE: &str = "seal_keys";
 /// Seconds for which a key seals. It unseals for as long again, which is longer than any state is valid.
-const PERIOD: u64 = 24 * 60 * 60;
+const SEAL_PERIOD_SECONDS: u64 = 24 * 60 * 60;
 /// Interval of the checks for a new key.
-const LOOK: Duration = Duration::from_secs(60);
+const SEAL_KEY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Returns the current keys, the newest first. Creates the newest if no process of the data directory has.
 ///
 /// # Errors
 /// A key cannot be created or stored; the message says why.
-pub(crate) async fn of_now(store: &dyn Store) -> Result<Vec<[u8; 32]>, String> {
+pub(crate) async fn of_now(store: &dyn StateStore) -> Result<Vec<[u8; 32]>, String> {
     of(store, store.clock().now()).await
 }
 
-async fn of(store: &dyn Store, now: SystemTime) -> Result<Vec<[u8; 32]>, String> {
-    let period = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()) / PERIOD;
+async fn of(store: &dyn StateStore, now: SystemTime) -> Result<Vec<[u8; 32]>, String> {
+    let period = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()) / SEAL_PERIOD_SECONDS;
     let newest = name(period);
-    if !store.entries(TABLE).iter().any(|row| row.key == newest) {
+    if !store
+        .entries(SEAL_KEYS_TABLE)
+        .iter()
+        .any(|row| row.key == newest)
+    {
         let key = json!({ "key": fresh()? });
         // Another process may have created the key first; then that one counts.
-        let made = store.write(TABLE, &newest, Some(key), Expect::Absent);
+        let made = store.write(
+            SEAL_KEYS_TABLE,
+            &newest,
+            Some(key),
+            WritePrecondition::Absent,
+        );
         made.await.map_err(|e| e.public().to_owned())?;
     }
-    let mut rows = store.entries(TABLE);
+    let mut rows = store.entries(SEAL_KEYS_TABLE);
     rows.sort_by(|a, b| b.key.cmp(&a.key));
     let oldest = name(period.saturating_sub(1));
     for over in rows.extract_if(.., |row| row.key < oldest) {
         // A key that cannot be removed now is removed later. It unseals nothing meanwhile.
-        let _ = store.write(TABLE, &over.key, None, Expect::Any).await;
+        let _ = store
+            .write(SEAL_KEYS_TABLE, &over.key, None, WritePrecondition::Any)
+            .await;
     }
     // A clock that was set back leaves keys of the future. They unseal, and do not seal.
     rows.sort_by_key(|row| row.key > newest);
@@ -47,9 +58,9 @@ async fn of(store: &dyn Store, now: SystemTime) -> Result<Vec<[u8; 32]>, String>
 }
 
 /// Updates the seal keys of a server when a new period begins, or when another process created a key.
-pub(crate) async fn renew(store: Arc<dyn Store>, front: Arc<Front>) {
+pub(crate) async fn renew(store: Arc<dyn StateStore>, front: Arc<ProtocolServer>) {
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(SEAL_KEY_CHECK_INTERVAL).await;
         match of_now(store.as_ref()).await {
             Ok(keys) => drop(front.set_seal_keys(&keys)),
             Err(why) => eprintln!(
@@ -71,7 +82,7 @@ fn fresh() -> Result<String, String> {
     Ok(key.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-fn read(row: &Row) -> Option<[u8; 32]> {
+fn read(row: &StateRow) -> Option<[u8; 32]> {
     let text = row.value.get("key")?.as_str()?;
     let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
@@ -81,27 +92,31 @@ fn read(row: &Row) -> Option<[u8; 32]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_policy::Memory;
+    use toolgate_policy::MemoryStateStore;
 
     fn day(n: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(n * PERIOD + 7)
+        UNIX_EPOCH + Duration::from_secs(n * SEAL_PERIOD_SECONDS + 7)
     }
 
     #[tokio::test]
     async fn a_new_one_each_day_and_the_last_one_still_opens() {
-        let store = Memory::new();
+        let store = MemoryStateStore::new();
         let first = of(&store, day(100)).await.unwrap();
         assert_eq!(of(&store, day(100)).await.unwrap(), first, "kept");
         let second = of(&store, day(101)).await.unwrap();
         assert_eq!((second.len(), second[1]), (2, first[0]));
         let third = of(&store, day(102)).await.unwrap();
         assert_eq!((third.len(), third[1]), (2, second[0]));
-        assert_eq!(store.entries(TABLE).len(), 2, "the oldest is forgotten");
+        assert_eq!(
+            store.entries(SEAL_KEYS_TABLE).len(),
+            2,
+            "the oldest is forgotten"
+        );
     }
 
     #[tokio::test]
     async fn a_clock_that_is_set_back_seals_with_the_key_of_its_day() {
-        let store = Memory::new();
+        let store = MemoryStateStore::new();
         let later = of(&store, day(101)).await.unwrap();
         let keys = of(&store, day(100)).await.unwrap();
         assert_eq!((keys.len(), keys[1]), (2, later[0]));
@@ -109,10 +124,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_key_is_refused() {
-        let store = Memory::new();
+        let store = MemoryStateStore::new();
         let bad = Some(json!({"key": "00"}));
         store
-            .write(TABLE, &name(100), bad, Expect::Any)
+            .write(SEAL_KEYS_TABLE, &name(100), bad, WritePrecondition::Any)
             .await
             .unwrap();
         assert!(of(&store, day(100)).await.is_err());

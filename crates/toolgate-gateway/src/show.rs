@@ -1,12 +1,12 @@
 //! Pretty-printer for JSON: indented, with exact numbers, and with secrets masked where asked.
 
 use toolgate::Json;
-use toolgate_wire::json::{Kind, write_string};
+use toolgate_wire::json::{JsonKind, write_string};
 
 /// Replacement of a masked value.
-const MASK: &str = "•••";
+const MASKED_VALUE: &str = "•••";
 /// Parts of member names whose values are masked.
-const SECRET: [&str; 9] = [
+const SECRET_NAME_PARTS: [&str; 9] = [
     "password",
     "passwd",
     "secret",
@@ -20,7 +20,7 @@ const SECRET: [&str; 9] = [
 
 /// Pretty-prints JSON without masking.
 pub(crate) fn exact(json: &Json) -> String {
-    let mut show = Show {
+    let mut show = PrettyPrinter {
         out: String::new(),
         mask: false,
         masked: 0,
@@ -33,7 +33,7 @@ pub(crate) fn exact(json: &Json) -> String {
 /// Pretty-prints JSON with the values of secret-looking members masked, and returns their number. Text over `most`
 /// bytes is cut, with a note.
 pub(crate) fn masked(json: &Json, most: usize) -> (String, usize) {
-    let mut show = Show {
+    let mut show = PrettyPrinter {
         out: String::new(),
         mask: true,
         masked: 0,
@@ -50,14 +50,14 @@ pub(crate) fn masked(json: &Json, most: usize) -> (String, usize) {
     (show.out, show.masked)
 }
 
-struct Show {
+struct PrettyPrinter {
     out: String,
     mask: bool,
     masked: usize,
     most: usize,
 }
 
-impl Show {
+impl PrettyPrinter {
     fn is_full(&self) -> bool {
         self.out.len() > self.most
     }
@@ -66,13 +66,13 @@ impl Show {
     fn value(&mut self, json: &Json, depth: usize) {
         match json.kind() {
             _ if self.is_full() => {}
-            Kind::Object => self.nested(
+            JsonKind::Object => self.nested(
                 '{',
                 '}',
                 depth,
                 json.members().map(|(k, v)| (Some(k.into_owned()), v)),
             ),
-            Kind::Array => self.nested('[', ']', depth, json.items().map(|v| (None, v))),
+            JsonKind::Array => self.nested('[', ']', depth, json.items().map(|v| (None, v))),
             _ => self.out.push_str(json.as_str()),
         }
     }
@@ -99,7 +99,7 @@ impl Show {
             }
             if self.mask && key.as_deref().is_some_and(is_secret) {
                 self.masked += 1;
-                write_string(&mut self.out, MASK);
+                write_string(&mut self.out, MASKED_VALUE);
             } else {
                 self.value(&value, depth + 1);
             }
@@ -114,7 +114,7 @@ impl Show {
 
 fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase().replace('-', "_");
-    SECRET.iter().any(|part| key.contains(part))
+    SECRET_NAME_PARTS.iter().any(|part| key.contains(part))
 }
 
 #[cfg(test)]

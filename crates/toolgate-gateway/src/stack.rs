@@ -2,46 +2,49 @@
 
 use crate::{
     config::{
-        Config, Given, Glob, Limits, Output, Rate, Rule, Server, Source, Then as Verdict, Unknown,
+        Config, ConfigRule, ConfigRuleAction as Verdict, ConfigSource, ConfigValue, GatewayLimits,
+        NameGlob, OutputCheck, RateSetting, ServerSettings, UnknownArguments,
     },
-    plan::Kept,
-    servers::{Lease, ServerSpec},
-    signing_in::{How, Pages},
+    plan::PolicyBackends,
+    servers::{ServerLease, ServerSpec},
+    signing_in::{SignInInstructions, SignInPages},
 };
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
-    Abilities, BoxFuture, Call, Catalog, Changes, Error, Interest, Json, List, Outcome, Pipeline,
-    Service,
-    aggregate::{Aggregate, LinkLimits, Member},
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, Json,
+    ListRequest, Outcome, Pipeline, Service,
+    aggregate::{Aggregate, AggregateMember, LinkLimits},
     edge::{
         QueueLimits, ServerLimits, TaskLimits,
         http::{HttpLimits, ResumeLimits},
     },
 };
 use toolgate_policy::{
-    self as policy, Access, AccessRule, Arguments, Asking, AtOnce, Bounds, Broken, Caps,
-    CircuitBreaker, Cleaning, Contents, Deadline, DeskLimits, ErrorText, OnForm, OnLeak,
-    OnPlaceholder, OnSample, OnSecret, OutputSchema, Pattern, PerServer, Persons, PersonsRule,
-    Quota, RateRule, RequiredDefaults, Route, Schemas, ScopeRule, Scopes, Size, Then, UriSpelling,
-    ViaClient,
+    self as policy, AccessRule, AccessRules, ApprovalLimits, ArgumentValidation, AuditContents,
+    CallTimeout, CircuitBreaker, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits,
+    ElicitationPolicy, ErrorTextMode, GatewayPolicy, GlobPattern, InputRequestPolicy,
+    OnInvalidOutput, OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer,
+    QuorumRule, QuorumRules, RateQuota, RateRule, RequiredDefaults, RequiredScopes, RuleAction,
+    SamplingPolicy, SanitizeConfig, SchemaBounds, SchemaSanitizer, ScopeRule, SizeLimits,
+    UriSpelling,
 };
 use toolgate_wire::{
     json,
-    room::{Account, Room},
+    room::{BudgetScope, MemoryBudget},
 };
 
 /// Extension MCP Apps: tools with UI resources.
-const UI: &str = "io.modelcontextprotocol/ui";
+const MCP_APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
 /// Time in which a running server has to list its items, beyond its time to start.
-const LIST_READ: Duration = Duration::from_secs(10);
+const MAX_LIST_READ_TIME: Duration = Duration::from_secs(10);
 
 /// Builds the specification of each server for the supervisor, with its memory budget and the directory of
 /// credentials.
 pub(crate) fn specs(
     config: &Config,
-    room: &Arc<Room>,
+    room: &Arc<MemoryBudget>,
     grants: &Path,
-    (how, pages): (&How, Option<&Pages>),
+    (how, pages): (&SignInInstructions, Option<&SignInPages>),
 ) -> Vec<ServerSpec> {
     let limits = &config.limits;
     let asking = asking(config);
@@ -67,7 +70,7 @@ pub(crate) fn specs(
             list_wait: seconds(limits.list_wait_seconds),
             line: limits.line_bytes,
             json: json_limits(limits, limits.line_bytes),
-            account: Account::of(room, format!("server {}", server.id).into()),
+            account: BudgetScope::of(room, format!("server {}", server.id).into()),
             parked: (
                 limits.parked_calls,
                 limits.parked_calls_per_caller,
@@ -79,9 +82,9 @@ pub(crate) fn specs(
             list_bytes: limits.list_bytes,
             keep: seconds(limits.list_seconds),
             callers: limits.callers_per_server,
-            abilities: Abilities {
+            abilities: ClientCapabilities {
                 extensions: Some(apps()),
-                ..asking.offered(&server.id, &Abilities::ALL)
+                ..asking.offered(&server.id, &ClientCapabilities::ALL)
             },
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })
@@ -89,10 +92,10 @@ pub(crate) fn specs(
 }
 
 /// Returns the environment of a server, with the variable for nested gateways.
-fn environment(server: &Server, source: &Source) -> Vec<(String, Given)> {
+fn environment(server: &ServerSettings, source: &ConfigSource) -> Vec<(String, ConfigValue)> {
     let (name, value) = crate::nesting::for_servers(source);
     let set = server.env.iter().cloned();
-    set.chain([(name, Given::Clear(value))]).collect()
+    set.chain([(name, ConfigValue::Clear(value))]).collect()
 }
 
 /// Returns the longest time in which a server may start and list its items.
@@ -101,34 +104,36 @@ pub(crate) fn longest_start(config: &Config) -> Duration {
         .servers
         .iter()
         .map(|s| start_seconds(s, &config.limits));
-    seconds(starts.max().unwrap_or_default()) + LIST_READ
+    seconds(starts.max().unwrap_or_default()) + MAX_LIST_READ_TIME
 }
 
-fn start_seconds(server: &Server, limits: &Limits) -> u64 {
+fn start_seconds(server: &ServerSettings, limits: &GatewayLimits) -> u64 {
     server.start_seconds.unwrap_or(limits.start_seconds)
 }
 
 /// Returns the client extensions that servers see. UI resources of tools reach callers unchanged.
 fn apps() -> Json {
-    Json::from_value(&serde_json::json!({UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}))
+    Json::from_value(
+        &serde_json::json!({MCP_APPS_EXTENSION: {"mimeTypes": ["text/html;profile=mcp-app"]}}),
+    )
 }
 
 /// Returns the server extensions that callers see.
 pub(crate) fn extensions() -> Json {
-    Json::from_value(&serde_json::json!({UI: {}}))
+    Json::from_value(&serde_json::json!({MCP_APPS_EXTENSION: {}}))
 }
 
 /// Aggregates all servers.
 ///
 /// # Errors
 /// A prefix is not valid in a name, or an environment variable is not set.
-pub(crate) fn aggregate(config: &Config, leases: &[Arc<Lease>]) -> Result<Aggregate, String> {
+pub(crate) fn aggregate(config: &Config, leases: &[Arc<ServerLease>]) -> Result<Aggregate, String> {
     let services = leases.iter().map(|lease| lease.clone() as Arc<dyn Service>);
     joined(config, services.collect())
 }
 
 /// Returns whether each caller signs in to the server. Other servers need no sign-in pages.
-fn a_grant_each(server: &Server) -> bool {
+fn a_grant_each(server: &ServerSettings) -> bool {
     let address = server.address.as_ref();
     address.is_some_and(|address| address.a_grant_each())
 }
@@ -142,7 +147,7 @@ pub(crate) fn joined(
         .servers
         .iter()
         .zip(services)
-        .map(|(server, service)| Member {
+        .map(|(server, service)| AggregateMember {
             id: server.id.as_str().into(),
             prefix: server.prefix.clone(),
             service,
@@ -155,7 +160,7 @@ pub(crate) fn joined(
     let joined = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
     // Each server has its own timeouts; these are a backstop.
     let joined = joined
-        .wait(seconds(config.limits.list_wait_seconds) + LIST_READ)
+        .wait(seconds(config.limits.list_wait_seconds) + MAX_LIST_READ_TIME)
         .call_wait(longest_start(config));
     let overrides = config.overrides().map_err(|bad| bad.to_string())?;
     let each = config.servers.iter().zip(overrides);
@@ -166,10 +171,10 @@ pub(crate) fn joined(
 }
 
 /// Service that lists the known items without asking a server, so that the operator's view never waits.
-pub(crate) struct Known(pub(crate) Arc<Aggregate>);
+pub(crate) struct KnownItems(pub(crate) Arc<Aggregate>);
 
-impl Service for Known {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for KnownItems {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move { Ok(self.0.known(ask.kind)) })
     }
 
@@ -177,13 +182,17 @@ impl Service for Known {
         self.0.call(call)
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         self.0.changes(want)
     }
 }
 
 /// Builds the policies of a config over the shared backends. Counters of the previous policies carry over.
-pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Route {
+pub(crate) fn route(
+    config: &Config,
+    kept: &PolicyBackends,
+    before: Option<&GatewayPolicy>,
+) -> GatewayPolicy {
     let limits = &config.limits;
     let silence = per_server(config, seconds(limits.call_seconds), |server| {
         seconds(server.call_seconds.unwrap_or(limits.call_seconds))
@@ -191,7 +200,7 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
     let rate = rate(config, before);
     let mut asking = asking(config);
     asking.rate = rate.clone();
-    Route {
+    GatewayPolicy {
         recorder: kept.recorder.clone(),
         stop: kept.board.stop.clone(),
         observer: kept.board.clone(),
@@ -203,28 +212,30 @@ pub(crate) fn route(config: &Config, kept: &Kept, before: Option<&Route>) -> Rou
         access: access(config),
         at_once: match before {
             Some(before) => before.at_once.reloaded(caps(config)),
-            None => AtOnce::with(caps(config)),
+            None => ConcurrencyLimit::with(caps(config)),
         },
         asking,
         rate,
-        arguments: Arguments {
-            unknown: per_server(config, false, |s| s.unknown_arguments == Unknown::Allow),
+        arguments: ArgumentValidation {
+            unknown: per_server(config, false, |s| {
+                s.unknown_arguments == UnknownArguments::Allow
+            }),
             uris: per_server(config, UriSpelling::Canonical, |s| s.uris),
             required_defaults: per_server(config, RequiredDefaults::Optional, |s| {
                 s.required_defaults
             }),
         },
-        via_client: ViaClient::default(),
+        via_client: ClientApprovals::default(),
         persons: persons(config),
         circuit_breaker: circuit_breaker(config, before),
-        deadline: Deadline {
+        deadline: CallTimeout {
             silence,
             tools: config.servers.iter().flat_map(tool_limits).collect(),
             hard: seconds(limits.call_max_seconds),
-            ..Deadline::default()
+            ..CallTimeout::default()
         },
-        output_schema: OutputSchema {
-            broken: per_server(config, Broken::Block, broken),
+        output_schema: OutputValidation {
+            broken: per_server(config, OnInvalidOutput::Block, broken),
         },
         schemas: schemas(config),
         cleaning: cleaning(config),
@@ -243,15 +254,15 @@ pub(crate) fn checked(config: &Config, servers: Arc<dyn Service>) -> Pipeline {
         .resolve()
         .clean(schemas(config))
         .clean(size.cut())
-        .clean(policy::Text)
+        .clean(policy::TextSanitizer)
         .clean(size)
-        .clean(policy::Skills)
+        .clean(policy::SkillIntegrity)
         .over(servers)
 }
 
-fn schemas(config: &Config) -> Schemas {
+fn schemas(config: &Config) -> SchemaSanitizer {
     let limits = &config.limits;
-    Schemas(Bounds {
+    SchemaSanitizer(SchemaBounds {
         bytes: limits.definition_bytes,
         depth: limits.schema_depth,
         parts: limits.subschemas,
@@ -260,31 +271,32 @@ fn schemas(config: &Config) -> Schemas {
     })
 }
 
-fn size(config: &Config) -> Size {
+fn size(config: &Config) -> SizeLimits {
     let limits = &config.limits;
-    Size {
+    SizeLimits {
         result: limits.result_bytes,
         definition: limits.definition_bytes,
         description: limits.description_bytes,
-        ..Size::default()
+        ..SizeLimits::default()
     }
 }
 
 /// Returns the scopes that tokens need.
-pub(crate) fn scopes(config: &Config) -> Scopes {
-    let patterns = |globs: &[Glob]| globs.iter().map(|g| Pattern::new(g.as_str())).collect();
+pub(crate) fn scopes(config: &Config) -> RequiredScopes {
+    let patterns =
+        |globs: &[NameGlob]| globs.iter().map(|g| GlobPattern::new(g.as_str())).collect();
     let rules = config.auth.scopes.iter().map(|scope| ScopeRule {
         tools: patterns(&scope.tools),
         except: patterns(&scope.except),
         needs: scope.needs.clone(),
     });
-    Scopes::new(rules.collect()).implying(config.auth.implies.clone())
+    RequiredScopes::new(rules.collect()).implying(config.auth.implies.clone())
 }
 
 /// Returns the contents of calls that are audited.
-fn contents(config: &Config) -> Contents {
+fn contents(config: &Config) -> AuditContents {
     let held = &config.audit.recorded;
-    Contents {
+    AuditContents {
         arguments: per_server(config, held.arguments, |s| {
             s.recorded.arguments.unwrap_or(held.arguments)
         }),
@@ -297,28 +309,28 @@ fn contents(config: &Config) -> Contents {
 }
 
 /// Returns the settings of the sanitizers.
-fn cleaning(config: &Config) -> Cleaning {
-    let mut cleaning = Cleaning::default();
+fn cleaning(config: &Config) -> SanitizeConfig {
+    let mut cleaning = SanitizeConfig::default();
     cleaning.secrets.found = per_server(config, OnSecret::Redact, |s| s.cleaning.secrets);
-    cleaning.leaks.found = per_server(config, OnLeak::Ask, |s| s.cleaning.leaks);
+    cleaning.leaks.found = per_server(config, OnOutboundSecret::Ask, |s| s.cleaning.leaks);
     cleaning.placeholders.found =
         per_server(config, OnPlaceholder::Ask, |s| s.cleaning.placeholders);
     cleaning.media.check = per_server(config, true, |s| s.cleaning.media);
     cleaning.media.bytes = config.limits.media_bytes;
     cleaning.links.check = per_server(config, true, |s| s.cleaning.links);
-    let only = |s: &Server| Some((s.id.clone(), s.cleaning.schemes.clone()?));
+    let only = |s: &ServerSettings| Some((s.id.clone(), s.cleaning.schemes.clone()?));
     cleaning.links.only = config.servers.iter().filter_map(only).collect();
-    cleaning.errors.text = per_server(config, ErrorText::Words, |s| s.cleaning.error_text);
+    cleaning.errors.text = per_server(config, ErrorTextMode::Words, |s| s.cleaning.error_text);
     cleaning.foreign.mark = per_server(config, false, |s| s.cleaning.mark_foreign);
     cleaning
 }
 
 /// Returns the policy for requests that servers make during a call.
-fn asking(config: &Config) -> Asking {
-    let mut asking = Asking::default();
-    asking.forms = per_server(config, OnForm::Check, |s| s.asking.forms);
+fn asking(config: &Config) -> InputRequestPolicy {
+    let mut asking = InputRequestPolicy::default();
+    asking.forms = per_server(config, ElicitationPolicy::Check, |s| s.asking.forms);
     asking.pages = per_server(config, true, |s| s.asking.pages);
-    asking.sampling = per_server(config, OnSample::Off, |s| s.asking.sampling);
+    asking.sampling = per_server(config, SamplingPolicy::Off, |s| s.asking.sampling);
     asking.tokens = per_server(config, 0, |s| s.asking.sampling_tokens);
     asking.roots = per_server(config, true, |s| s.asking.roots);
     asking.loopback = false;
@@ -329,7 +341,7 @@ fn asking(config: &Config) -> Asking {
 pub(crate) fn per_server<T: Copy>(
     config: &Config,
     default: T,
-    of: impl Fn(&Server) -> T,
+    of: impl Fn(&ServerSettings) -> T,
 ) -> PerServer<T> {
     config
         .servers
@@ -339,17 +351,17 @@ pub(crate) fn per_server<T: Copy>(
         })
 }
 
-fn broken(server: &Server) -> Broken {
+fn broken(server: &ServerSettings) -> OnInvalidOutput {
     match server.output {
-        Output::Block => Broken::Block,
-        Output::Warn => Broken::Warn,
-        Output::Off => Broken::Pass,
+        OutputCheck::Block => OnInvalidOutput::Block,
+        OutputCheck::Warn => OnInvalidOutput::Warn,
+        OutputCheck::Off => OnInvalidOutput::Pass,
     }
 }
 
 /// Returns the access rules.
-pub(crate) fn access(config: &Config) -> Access {
-    Access::new(access_rules(config))
+pub(crate) fn access(config: &Config) -> AccessRules {
+    AccessRules::new(access_rules(config))
 }
 
 /// Returns the access rules one by one.
@@ -360,9 +372,9 @@ pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
         except: patterns(&rule.except),
         when: rule.when.clone(),
         then: match rule.then {
-            Verdict::Allow => Then::Allow,
-            Verdict::Ask => Then::Ask,
-            Verdict::Deny => Then::Deny,
+            Verdict::Allow => RuleAction::Allow,
+            Verdict::Ask => RuleAction::Ask,
+            Verdict::Deny => RuleAction::Deny,
         },
         label: format!("rule {} (line {})", n + 1, rule.line),
     });
@@ -370,9 +382,9 @@ pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
 }
 
 /// Returns the concurrency limits: running and queued calls.
-fn caps(config: &Config) -> Caps {
+fn caps(config: &Config) -> ConcurrencyLimits {
     let limits = &config.limits;
-    Caps {
+    ConcurrencyLimits {
         caller: limits.calls_per_caller,
         tool: limits.calls_per_tool,
         server: per_server(config, limits.calls_per_server, |server| {
@@ -386,7 +398,7 @@ fn caps(config: &Config) -> Caps {
 }
 
 /// Returns the timeouts of single tools, by full name.
-fn tool_limits(server: &Server) -> impl Iterator<Item = (String, Duration)> {
+fn tool_limits(server: &ServerSettings) -> impl Iterator<Item = (String, Duration)> {
     server.tools.iter().filter_map(|tool| {
         let name = format!("{}.{}", server.id, tool.shown());
         Some((name, seconds(tool.call_seconds?)))
@@ -394,7 +406,7 @@ fn tool_limits(server: &Server) -> impl Iterator<Item = (String, Duration)> {
 }
 
 /// Returns the circuit breaker of each server. The state of the previous ones carries over.
-fn circuit_breaker(config: &Config, before: Option<&Route>) -> CircuitBreaker {
+fn circuit_breaker(config: &Config, before: Option<&GatewayPolicy>) -> CircuitBreaker {
     let limits = &config.limits;
     let before = before.map_or_else(CircuitBreaker::default, |route| {
         route.circuit_breaker.clone()
@@ -403,18 +415,18 @@ fn circuit_breaker(config: &Config, before: Option<&Route>) -> CircuitBreaker {
 }
 
 /// Returns the rate limiter. The token buckets of the previous one carry over.
-fn rate(config: &Config, before: Option<&Route>) -> policy::Rate {
+fn rate(config: &Config, before: Option<&GatewayPolicy>) -> policy::RateLimiter {
     let (rules, all) = (rates(config), quota(&config.limits.rate));
     let rate = match before {
         Some(before) => before.rate.reloaded(rules, all),
-        None => policy::Rate::new(rules, all),
+        None => policy::RateLimiter::new(rules, all),
     };
-    let own = |server: &Server| Some((server.id.clone(), quota(server.rate.as_ref()?)));
+    let own = |server: &ServerSettings| Some((server.id.clone(), quota(server.rate.as_ref()?)));
     rate.per_server(config.servers.iter().filter_map(own))
 }
 
 fn rates(config: &Config) -> Vec<RateRule> {
-    let rate = |rule: &Rule| {
+    let rate = |rule: &ConfigRule| {
         Some(RateRule {
             tools: patterns(&rule.tools),
             callers: patterns(&rule.callers),
@@ -425,36 +437,36 @@ fn rates(config: &Config) -> Vec<RateRule> {
     config.rules.iter().filter_map(rate).collect()
 }
 
-fn persons(config: &Config) -> Persons {
-    let persons = |rule: &Rule| {
-        Some(PersonsRule {
+fn persons(config: &Config) -> QuorumRules {
+    let persons = |rule: &ConfigRule| {
+        Some(QuorumRule {
             tools: patterns(&rule.tools),
             callers: patterns(&rule.callers),
             except: patterns(&rule.except),
             approvals: rule.approvals?,
         })
     };
-    Persons::new(config.rules.iter().filter_map(persons).collect())
+    QuorumRules::new(config.rules.iter().filter_map(persons).collect())
 }
 
-fn patterns(globs: &[Glob]) -> Vec<Pattern> {
+fn patterns(globs: &[NameGlob]) -> Vec<GlobPattern> {
     globs
         .iter()
-        .map(|glob| Pattern::new(glob.as_str()))
+        .map(|glob| GlobPattern::new(glob.as_str()))
         .collect()
 }
 
-fn quota(rate: &Rate) -> Quota {
-    Quota {
+fn quota(rate: &RateSetting) -> RateQuota {
+    RateQuota {
         count: rate.count,
         per: rate.per,
     }
 }
 
 /// Returns the limits of pending and remembered approvals.
-pub(crate) fn desk_limits(config: &Config) -> DeskLimits {
+pub(crate) fn desk_limits(config: &Config) -> ApprovalLimits {
     let limits = &config.limits;
-    DeskLimits {
+    ApprovalLimits {
         life: seconds(limits.approval_seconds),
         per_caller: limits.approvals_per_caller,
         open: limits.approvals,
@@ -521,8 +533,8 @@ fn seconds(n: u64) -> Duration {
 }
 
 /// Returns the limits of JSON messages with that maximum size.
-fn json_limits(limits: &Limits, bytes: usize) -> json::Limits {
-    json::Limits {
+fn json_limits(limits: &GatewayLimits, bytes: usize) -> json::JsonLimits {
+    json::JsonLimits {
         bytes,
         depth: limits.depth,
         keys: limits.keys,

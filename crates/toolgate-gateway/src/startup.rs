@@ -3,7 +3,7 @@
 use std::{fmt::Write, path::Path};
 
 /// Content of the startup banner.
-pub(crate) struct Ready<'a> {
+pub(crate) struct StartupBanner<'a> {
     pub(crate) endpoint: Option<&'a str>,
     pub(crate) console: Option<&'a str>,
     pub(crate) data: &'a Path,
@@ -19,7 +19,7 @@ pub(crate) struct Ready<'a> {
     pub(crate) note: Option<String>,
 }
 
-impl Ready<'_> {
+impl StartupBanner<'_> {
     /// Renders the banner for stderr.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn it_names_everything_and_the_snippets_are_json() {
         let stdio = ["--stdio", "--data", "/tmp/a b"].map(str::to_owned);
-        let ready = Ready {
+        let ready = StartupBanner {
             endpoint: Some("http://127.0.0.1:8665/mcp"),
             console: Some("http://127.0.0.1:8665/#token=x"),
             data: Path::new("/tmp/a b"),

@@ -1,28 +1,29 @@
 //! Offline view of a config and of the state in a data directory, without a running gateway. Nothing is written.
 
 use crate::{
-    board::Board,
+    board::CallFeed,
     config::Config,
-    explained::{self, Asked, nearest},
-    plan::Kept,
+    explained::{self, ExplainRequest, nearest},
+    plan::PolicyBackends,
     stack,
 };
 use serde_json::Value;
 use std::{path::Path, sync::Arc, time::SystemTime};
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
-    Kind, List, Origin, Outcome, Refusal, Service, Step, Way,
+    BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, DecisionStep, Definition, DryRun,
+    Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, RefusalReason, Service,
 };
-use toolgate_journal::state::{self, State, StateLimits};
+use toolgate_journal::state::{self, DurableState, StateLimits};
 use toolgate_policy::{
-    self as policy, AccessRule, Clock, Desk, Expect, GrantView, Memory, OnLeak, PinnedText, Pins,
-    Recorder, Route, Row, Store, Written, pins::Kept as KeptPin,
+    self as policy, AccessRule, ApprovalService, AuditRecorder, GatewayPolicy, GrantView,
+    MemoryStateStore, OnOutboundSecret, PinnedText, Pins, StateClock, StateRow, StateStore,
+    WriteOutcome, WritePrecondition, pins::StoredPin as KeptPin,
 };
 
 /// Choice of a definition if the latest one is not the accepted one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Which {
+pub(crate) enum DefinitionChoice {
     /// The latest definition, which the server would list now.
     Last,
     /// The accepted definition, which past calls used.
@@ -30,42 +31,46 @@ pub(crate) enum Which {
 }
 
 /// A config with the stored state of its servers.
-pub(crate) struct Stored {
+pub(crate) struct OfflineView {
     config: Config,
     /// The policies, over servers that cannot be called.
-    route: Route,
+    route: GatewayPolicy,
     servers: Arc<dyn Service>,
     rules: Vec<AccessRule>,
     /// Items of the servers by kind, sanitized and not hidden.
     catalogs: Vec<(ItemKind, Catalog)>,
-    shelves: Vec<Arc<Shelf>>,
-    desk: Arc<Desk>,
+    shelves: Vec<Arc<OfflineServer>>,
+    desk: Arc<ApprovalService>,
 }
 
-impl Stored {
+impl OfflineView {
     /// Reads the state of a data directory for the servers of a config. A missing state is empty.
     ///
     /// # Errors
     /// The state cannot be read.
-    pub(crate) async fn open(config: Config, data: &Path, which: Which) -> Result<Stored, String> {
+    pub(crate) async fn open(
+        config: Config,
+        data: &Path,
+        which: DefinitionChoice,
+    ) -> Result<OfflineView, String> {
         let store = store(&data.join("state"))?;
-        policy::Secrets::install(&config.secret_rules.files);
-        let recorder = Arc::new(Recorder::log());
+        policy::SecretRedactor::install(&config.secret_rules.files);
+        let recorder = Arc::new(AuditRecorder::log());
         // The current freezes did not apply to past calls.
-        let now: Arc<dyn Store> = match which {
-            Which::Last => store.clone(),
-            Which::Accepted => Arc::new(Memory::new()),
+        let now: Arc<dyn StateStore> = match which {
+            DefinitionChoice::Last => store.clone(),
+            DefinitionChoice::Accepted => Arc::new(MemoryStateStore::new()),
         };
-        let kept = Kept {
-            board: Arc::new(Board::new()),
-            desk: Desk::new(recorder.clone(), now, stack::desk_limits(&config)),
+        let kept = PolicyBackends {
+            board: Arc::new(CallFeed::new()),
+            desk: ApprovalService::new(recorder.clone(), now, stack::desk_limits(&config)),
             pins: Pins::new(store.clone(), recorder.clone()),
             recorder,
             store,
         };
         let mut route = stack::route(&config, &kept, None);
         route.rate = route.rate.uncounted();
-        let shelves: Vec<Arc<Shelf>> = shelves(&config, &route.pins, which);
+        let shelves: Vec<Arc<OfflineServer>> = shelves(&config, &route.pins, which);
         let services = shelves
             .iter()
             .map(|shelf| shelf.clone() as Arc<dyn Service>);
@@ -74,10 +79,12 @@ impl Stored {
         let shown = policy::inspect(&route, servers.clone());
         let mut catalogs = Vec::new();
         for kind in ItemKind::ALL {
-            let listed = shown.list(List::all(Caller::new("operator"), kind)).await;
+            let listed = shown
+                .list(ListRequest::all(Caller::new("operator"), kind))
+                .await;
             catalogs.push((kind, listed.map_err(|e| e.public().to_owned())?));
         }
-        Ok(Stored {
+        Ok(OfflineView {
             rules: stack::access_rules(&config),
             route,
             servers,
@@ -92,7 +99,7 @@ impl Stored {
     ///
     /// # Errors
     /// The item is unknown; the message says why.
-    pub(crate) async fn explain(&self, asked: Asked) -> Result<Value, String> {
+    pub(crate) async fn explain(&self, asked: ExplainRequest) -> Result<Value, String> {
         let Some(found) = explained::find(&self.catalogs, &asked.name) else {
             return Err(self.unknown(&asked.name));
         };
@@ -110,7 +117,7 @@ impl Stored {
             ),
             None => "its definition is a stored one; the server was not asked".to_owned(),
         };
-        let told = Step {
+        let told = DecisionStep {
             by: "stored",
             verdict: "told",
             why,
@@ -120,8 +127,8 @@ impl Stored {
     }
 
     /// Dry-runs a call of an item at a point in time.
-    pub(crate) async fn way_at(&self, call: &Call, item: &Arc<Item>, at: SystemTime) -> Way {
-        let route = Route {
+    pub(crate) async fn way_at(&self, call: &Call, item: &Arc<Item>, at: SystemTime) -> DryRun {
+        let route = GatewayPolicy {
             access: self.route.access.clone().at(at),
             ..self.route.clone()
         };
@@ -135,7 +142,7 @@ impl Stored {
     }
 
     /// Returns the action for secrets in the arguments for a server.
-    pub(crate) fn on_leak(&self, server: &str) -> OnLeak {
+    pub(crate) fn on_leak(&self, server: &str) -> OnOutboundSecret {
         self.route.cleaning.leaks.found.of(server)
     }
 
@@ -166,7 +173,7 @@ impl Stored {
         all.filter(|grant| grant.over(now).is_none()).collect()
     }
 
-    fn shelf(&self, server: &str) -> Option<&Arc<Shelf>> {
+    fn shelf(&self, server: &str) -> Option<&Arc<OfflineServer>> {
         self.shelves.iter().find(|shelf| *shelf.server == *server)
     }
 
@@ -196,35 +203,36 @@ impl Stored {
 }
 
 /// Stored items of one server. It can be listed, but not called.
-struct Shelf {
+struct OfflineServer {
     server: Arc<str>,
-    items: Vec<Placed>,
+    items: Vec<OfflineItem>,
     /// Names of definitions that are too long to be stored.
     long: Vec<(ItemKind, String)>,
     /// True if everything stored belongs to another command or address.
     other: bool,
 }
 
-struct Placed {
+struct OfflineItem {
     item: Arc<Item>,
     /// Time of storage, in milliseconds since the Unix epoch.
     at: u64,
 }
 
-impl Shelf {
+impl OfflineServer {
     fn at(&self, item: &Item) -> Option<u64> {
-        let is = |one: &&Placed| one.item.kind() == item.kind() && one.item.local == item.given();
+        let is =
+            |one: &&OfflineItem| one.item.kind() == item.kind() && one.item.local == item.given();
         self.items.iter().find(is).map(|one| one.at)
     }
 }
 
-fn shelves(config: &Config, pins: &Pins, which: Which) -> Vec<Arc<Shelf>> {
+fn shelves(config: &Config, pins: &Pins, which: DefinitionChoice) -> Vec<Arc<OfflineServer>> {
     let kept = pins.kept();
     let servers = config.servers.iter();
-    let shelf = |server: &crate::config::Server| {
+    let shelf = |server: &crate::config::ServerSettings| {
         let of = || kept.iter().filter(|one| *one.server == *server.id);
         let ours = of().any(|one| one.ours);
-        let mut shelf = Shelf {
+        let mut shelf = OfflineServer {
             server: server.id.as_str().into(),
             items: Vec::new(),
             long: Vec::new(),
@@ -232,7 +240,7 @@ fn shelves(config: &Config, pins: &Pins, which: Which) -> Vec<Arc<Shelf>> {
         };
         // Pins of another command or address say nothing about the current server. Past calls used some
         // definition, so these pins count for them.
-        let counts = |one: &&KeptPin| one.ours || (!ours && which == Which::Accepted);
+        let counts = |one: &&KeptPin| one.ours || (!ours && which == DefinitionChoice::Accepted);
         for one in of().filter(counts) {
             let origin = Origin {
                 server: shelf.server.clone(),
@@ -245,17 +253,17 @@ fn shelves(config: &Config, pins: &Pins, which: Which) -> Vec<Arc<Shelf>> {
     servers.map(shelf).collect()
 }
 
-impl Shelf {
-    fn place(&mut self, one: &KeptPin, origin: Origin, which: Which) {
+impl OfflineServer {
+    fn place(&mut self, one: &KeptPin, origin: Origin, which: DefinitionChoice) {
         let counts: Option<&PinnedText> = match which {
-            Which::Last => one.other.as_ref().or(one.accepted.as_ref()),
-            Which::Accepted => one.accepted.as_ref().or(one.other.as_ref()),
+            DefinitionChoice::Last => one.other.as_ref().or(one.accepted.as_ref()),
+            DefinitionChoice::Accepted => one.accepted.as_ref().or(one.other.as_ref()),
         };
         let Some(counts) = counts else {
             return;
         };
         match item(one.kind, counts, origin) {
-            Some(item) => self.items.push(Placed {
+            Some(item) => self.items.push(OfflineItem {
                 item,
                 at: counts.at,
             }),
@@ -272,8 +280,8 @@ pub(crate) fn item(kind: ItemKind, stored: &PinnedText, origin: Origin) -> Optio
     Some(Arc::new(Item::new(origin, def)))
 }
 
-impl Service for Shelf {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for OfflineServer {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let of = self.items.iter().map(|one| &one.item);
         let items = of.filter(|item| item.kind() == ask.kind).cloned();
         let catalog = Catalog::new(items.collect());
@@ -284,26 +292,26 @@ impl Service for Shelf {
         Box::pin(async move { Err(call.unknown()) })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(watch::Sender::default().subscribe())) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(watch::Sender::default().subscribe())) })
     }
 }
 
 /// Opens the tables of a directory; empty ones if there are none.
-fn store(dir: &Path) -> Result<Arc<dyn Store>, String> {
+fn store(dir: &Path) -> Result<Arc<dyn StateStore>, String> {
     if !dir.join("state.jsonl").exists() {
-        return Ok(Arc::new(Memory::new()));
+        return Ok(Arc::new(MemoryStateStore::new()));
     }
-    let state = state::State::open(dir, StateLimits::default());
+    let state = state::DurableState::open(dir, StateLimits::default());
     let state = state.map_err(|e| format!("cannot open the state: {}", e.detail()))?;
-    Ok(Arc::new(ReadOnly(state)))
+    Ok(Arc::new(ReadOnlyStore(state)))
 }
 
 /// Store that rejects writes.
-struct ReadOnly(State);
+struct ReadOnlyStore(DurableState);
 
-impl Store for ReadOnly {
-    fn entries(&self, table: &str) -> Vec<Row> {
+impl StateStore for ReadOnlyStore {
+    fn entries(&self, table: &str) -> Vec<StateRow> {
         self.0.entries(table)
     }
 
@@ -311,7 +319,7 @@ impl Store for ReadOnly {
         self.0.versions(table)
     }
 
-    fn row(&self, table: &str, key: &str) -> Option<Row> {
+    fn row(&self, table: &str, key: &str) -> Option<StateRow> {
         self.0.row(table, key)
     }
 
@@ -320,9 +328,12 @@ impl Store for ReadOnly {
         _: &str,
         _: &str,
         _: Option<Value>,
-        _: Expect,
-    ) -> BoxFuture<'static, Result<Written, Error>> {
-        let error = Error::new(Kind::Refused(Refusal::Record), "nothing is written here");
+        _: WritePrecondition,
+    ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
+        let error = Error::new(
+            ErrorKind::Refused(RefusalReason::Record),
+            "nothing is written here",
+        );
         Box::pin(async { Err(error) })
     }
 
@@ -330,7 +341,7 @@ impl Store for ReadOnly {
         self.0.changed()
     }
 
-    fn clock(&self) -> &Arc<Clock> {
+    fn clock(&self) -> &Arc<StateClock> {
         self.0.clock()
     }
 }

@@ -1,23 +1,23 @@
 //! Lint for rules that match no offered item, for `toolgate check`.
 
 use crate::{
-    config::{Glob, Rule},
+    config::{ConfigRule, NameGlob},
     explained::nearest,
 };
 use std::collections::BTreeMap;
 use toolgate::Item;
-use toolgate_policy::Pattern;
+use toolgate_policy::GlobPattern;
 
 /// Names of the items that servers are known to offer.
 #[derive(Debug, Default)]
-pub(crate) struct Offered {
+pub(crate) struct OfferedNames {
     /// Full names by server ID. An absent server is unknown.
     pub(crate) by_server: BTreeMap<String, Vec<String>>,
     /// True if the servers were just asked; otherwise the names come from the state of a gateway.
     pub(crate) asked: bool,
 }
 
-impl Offered {
+impl OfferedNames {
     /// Names the source of the names, as the end of a sentence.
     pub(crate) fn of(&self, server: &str) -> String {
         match self.asked {
@@ -28,14 +28,14 @@ impl Offered {
 
     /// Returns whether a glob certainly matches nothing. It must name a known server, and it must not match URIs,
     /// because a resource can be readable without being listed.
-    fn misses(&self, glob: &Glob) -> bool {
+    fn misses(&self, glob: &NameGlob) -> bool {
         let names = glob.server().and_then(|id| self.by_server.get(id));
-        let pattern = Pattern::new(glob.as_str());
+        let pattern = GlobPattern::new(glob.as_str());
         let fits = |names: &Vec<String>| names.iter().any(|name| pattern.matches(name));
         !may_fit_uri(glob) && names.is_some_and(|names| !fits(names))
     }
 
-    fn told(&self, glob: &Glob) -> String {
+    fn told(&self, glob: &NameGlob) -> String {
         let server = glob.server().unwrap_or_default();
         let names = self.by_server.get(server).into_iter().flatten();
         let near = nearest(&glob.as_str().replace(['*', '?'], ""), names.cloned());
@@ -46,25 +46,27 @@ impl Offered {
 }
 
 /// Returns whether a glob may match the name of a resource.
-fn may_fit_uri(glob: &Glob) -> bool {
+fn may_fit_uri(glob: &NameGlob) -> bool {
     let own = glob.as_str().split_once('.').map_or("", |(_, own)| own);
     match own.find(['*', '?']) {
-        Some(at) => Item::RESOURCE.starts_with(&own[..at]) || own.starts_with(Item::RESOURCE),
-        None => own.starts_with(Item::RESOURCE),
+        Some(at) => {
+            Item::RESOURCE_PREFIX.starts_with(&own[..at]) || own.starts_with(Item::RESOURCE_PREFIX)
+        }
+        None => own.starts_with(Item::RESOURCE_PREFIX),
     }
 }
 
 /// Returns a note for each rule that matches nothing, and for each such glob of another rule.
-pub(crate) fn notes(rules: &[Rule], offered: &Offered) -> Vec<String> {
+pub(crate) fn notes(rules: &[ConfigRule], offered: &OfferedNames) -> Vec<String> {
     let numbered = rules.iter().enumerate();
     numbered
         .flat_map(|(n, rule)| of_rule(n, rule, offered))
         .collect()
 }
 
-fn of_rule(n: usize, rule: &Rule, offered: &Offered) -> Vec<String> {
+fn of_rule(n: usize, rule: &ConfigRule, offered: &OfferedNames) -> Vec<String> {
     let place = format!("rule {} (line {})", n + 1, rule.line);
-    let missing = |globs: &[Glob]| {
+    let missing = |globs: &[NameGlob]| {
         let missing = globs.iter().filter(|glob| offered.misses(glob));
         missing
             .map(|glob| offered.told(glob))
@@ -82,9 +84,9 @@ fn of_rule(n: usize, rule: &Rule, offered: &Offered) -> Vec<String> {
 
 /// Returns the servers that rules name or may match, and that are not known.
 pub(crate) fn unknown<'r>(
-    rules: &'r [Rule],
+    rules: &'r [ConfigRule],
     servers: impl Iterator<Item = &'r str>,
-    offered: &Offered,
+    offered: &OfferedNames,
 ) -> Vec<&'r str> {
     let globs = || rules.iter().flat_map(|rule| &rule.tools);
     let meant = |id: &&str| globs().any(|glob| glob.server().is_none_or(|server| server == *id));

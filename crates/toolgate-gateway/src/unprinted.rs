@@ -27,16 +27,16 @@ macro_rules! is_unprinted {
 fn t62_what_holds_a_secret_cannot_be_printed() {
     is_unprinted!(
         toolgate_auth::Secret,
-        toolgate_policy::keys::NewKey,
-        crate::console::Logins,
-        crate::signing_in::Users,
-        crate::signing_in::Showing,
-        toolgate_auth::client::Identification,
+        toolgate_policy::keys::NewApiKey,
+        crate::console::ConsoleSessions,
+        crate::signing_in::IdentityIssuers,
+        crate::signing_in::PendingIdentifications,
+        toolgate_auth::client::UserIdentification,
     );
-    is_not!(toolgate_policy::keys::NewKey: Clone);
-    is_not!(crate::config::Given: std::fmt::Display);
-    is_not!(crate::config::Given: serde::Serialize);
-    is_not!(crate::config::Server: std::fmt::Display);
-    is_not!(crate::config::Server: serde::Serialize);
+    is_not!(toolgate_policy::keys::NewApiKey: Clone);
+    is_not!(crate::config::ConfigValue: std::fmt::Display);
+    is_not!(crate::config::ConfigValue: serde::Serialize);
+    is_not!(crate::config::ServerSettings: std::fmt::Display);
+    is_not!(crate::config::ServerSettings: serde::Serialize);
     is_not!(crate::servers::ServerSpec: serde::Serialize);
 }

@@ -1,13 +1,13 @@
 //! Lint for rules that can never decide, for `toolgate check`: a stricter rule matches wherever they do.
 
-use crate::config::{Glob, Rule};
-use toolgate_policy::Pattern;
+use crate::config::{ConfigRule, NameGlob};
+use toolgate_policy::GlobPattern;
 
 /// Returns a note for each unreachable rule. Only certain cases count: a rule with a condition covers no other rule.
-pub(crate) fn notes(rules: &[Rule]) -> Vec<String> {
+pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
     let mut notes = Vec::new();
     for (n, rule) in rules.iter().enumerate() {
-        let place = |n: usize, rule: &Rule| format!("rule {} (line {})", n + 1, rule.line);
+        let place = |n: usize, rule: &ConfigRule| format!("rule {} (line {})", n + 1, rule.line);
         if all_covered(&rule.tools, &rule.except) {
             let place = place(n, rule);
             notes.push(format!(
@@ -40,7 +40,7 @@ pub(crate) fn notes(rules: &[Rule]) -> Vec<String> {
 }
 
 /// Returns whether one rule matches wherever another does.
-fn covers(one: &Rule, other: &Rule) -> bool {
+fn covers(one: &ConfigRule, other: &ConfigRule) -> bool {
     one.when.is_none()
         && one.approvals == other.approvals
         && (one.callers.is_empty()
@@ -49,7 +49,7 @@ fn covers(one: &Rule, other: &Rule) -> bool {
         && all_covered(&one.except, &other.except)
 }
 
-fn all_covered(these: &[Glob], by: &[Glob]) -> bool {
+fn all_covered(these: &[NameGlob], by: &[NameGlob]) -> bool {
     these
         .iter()
         .all(|this| by.iter().any(|glob| wider(glob, this)))
@@ -57,9 +57,9 @@ fn all_covered(these: &[Glob], by: &[Glob]) -> bool {
 
 /// Returns whether one glob matches everything that another matches. A `?` of the wider one could stand for the `*`
 /// of the other, which is longer. So a glob with `?` covers only an equal glob.
-fn wider(one: &Glob, other: &Glob) -> bool {
+fn wider(one: &NameGlob, other: &NameGlob) -> bool {
     let plain = !one.as_str().contains('?');
-    one == other || (plain && Pattern::new(one.as_str()).matches(other.as_str()))
+    one == other || (plain && GlobPattern::new(one.as_str()).matches(other.as_str()))
 }
 
 #[cfg(test)]

@@ -7,18 +7,18 @@ use std::time::Duration;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
-use crate::link::{Link, Progress};
+use crate::link::{ChildProgress, GuardianLink};
 
 /// Timeouts of the shutdown steps of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Steps {
+pub struct ShutdownSteps {
     /// Time from closing its standard input to SIGTERM. Default: 2 s.
     pub stdin: Duration,
     /// Time from SIGTERM to SIGKILL. Default: 2 s.
     pub term: Duration,
 }
 
-impl Default for Steps {
+impl Default for ShutdownSteps {
     fn default() -> Self {
         Self {
             stdin: Duration::from_secs(2),
@@ -29,7 +29,7 @@ impl Default for Steps {
 
 /// Exit of a child: status or signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ChildExit {
     /// Exit status.
     Code(i32),
     /// Number of the signal that terminated it.
@@ -40,9 +40,9 @@ pub enum Exit {
 
 /// Running child process: its pipes and its shutdown.
 ///
-/// Dropping it ends the child in the background, with the same steps as [`Child::end`].
+/// Dropping it ends the child in the background, with the same steps as [`ChildProcess::end`].
 #[derive(Debug)]
-pub struct Child {
+pub struct ChildProcess {
     /// Pipe to the standard input of the child. Take it to write in another task; the child sees the end of its input
     /// once this is dropped.
     pub stdin: Option<pipe::Sender>,
@@ -50,15 +50,15 @@ pub struct Child {
     pub stdout: Option<pipe::Receiver>,
     /// Pipe from the standard error of the child. Read it to its end, or the child blocks when the pipe is full.
     pub stderr: Option<pipe::Receiver>,
-    tie: Tie,
+    tie: ChildGuard,
 }
 
-impl Child {
+impl ChildProcess {
     pub(crate) fn new(
         stdin: pipe::Sender,
         stdout: pipe::Receiver,
         stderr: pipe::Receiver,
-        tie: Tie,
+        tie: ChildGuard,
     ) -> Self {
         Self {
             stdin: Some(stdin),
@@ -73,14 +73,14 @@ impl Child {
         self.tie.pid
     }
 
-    /// Sets the timeouts of the shutdown steps. Default: [`Steps::default`].
-    pub fn set_steps(&mut self, steps: Steps) {
+    /// Sets the timeouts of the shutdown steps. Default: [`ShutdownSteps::default`].
+    pub fn set_steps(&mut self, steps: ShutdownSteps) {
         self.tie.steps = steps;
     }
 
     /// Resolves when the child itself has exited, for whatever reason; at once if it already has. The future is
     /// independent of this value and may move to another task.
-    pub fn exited(&self) -> impl Future<Output = Exit> + Send + 'static {
+    pub fn exited(&self) -> impl Future<Output = ChildExit> + Send + 'static {
         let progress = self.tie.progress.clone();
         async move { until(progress, |progress| progress.exit).await }
     }
@@ -88,9 +88,9 @@ impl Child {
     /// Ends the process group of the child and its descendants in steps, and resolves when none is left.
     ///
     /// Closes `stdin` if it was not taken; a caller that took it drops it first. A child that exits at the end of its
-    /// input gets no signal. The whole group gets SIGTERM after [`Steps::stdin`], and SIGKILL after
-    /// [`Steps::term`]. If the future is dropped, the shutdown continues.
-    pub async fn end(&mut self) -> Exit {
+    /// input gets no signal. The whole group gets SIGTERM after [`ShutdownSteps::stdin`], and SIGKILL after
+    /// [`ShutdownSteps::term`]. If the future is dropped, the shutdown continues.
+    pub async fn end(&mut self) -> ChildExit {
         self.tie.end(self.stdin.take());
         until(self.tie.progress.clone(), |progress| {
             progress.exit.filter(|_| progress.ended)
@@ -101,29 +101,29 @@ impl Child {
 
 /// Waits for a progress report. The exit is unknown if no more reports come.
 async fn until(
-    mut progress: watch::Receiver<Progress>,
-    answer: impl Fn(&Progress) -> Option<Exit>,
-) -> Exit {
+    mut progress: watch::Receiver<ChildProgress>,
+    answer: impl Fn(&ChildProgress) -> Option<ChildExit>,
+) -> ChildExit {
     let seen = progress
         .wait_for(|progress| answer(progress).is_some())
         .await;
     seen.ok()
         .and_then(|progress| answer(&progress))
-        .unwrap_or(Exit::Unknown)
+        .unwrap_or(ChildExit::Unknown)
 }
 
 /// Guard of a child: ends the child when dropped.
 #[derive(Debug)]
-pub(crate) struct Tie {
-    pub(crate) link: Arc<Link>,
+pub(crate) struct ChildGuard {
+    pub(crate) link: Arc<GuardianLink>,
     pub(crate) id: u64,
     pub(crate) pid: i32,
-    pub(crate) steps: Steps,
-    pub(crate) progress: watch::Receiver<Progress>,
+    pub(crate) steps: ShutdownSteps,
+    pub(crate) progress: watch::Receiver<ChildProgress>,
     pub(crate) asked: bool,
 }
 
-impl Tie {
+impl ChildGuard {
     fn end(&mut self, stdin: Option<pipe::Sender>) {
         if !self.asked && !self.progress.borrow().ended {
             self.asked = true;
@@ -132,14 +132,14 @@ impl Tie {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.tie.end(self.stdin.take());
     }
 }
 
 /// Ends a child whose start was canceled.
-impl Drop for Tie {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         self.end(None);
     }

@@ -3,13 +3,13 @@
 use std::ffi::{OsStr, OsString};
 
 /// Allowlist of the variables that a child inherits by default.
-pub const DEFAULT_ALLOW: &[&str] = &[
+pub const DEFAULT_ALLOWLIST: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SHELL",
     "TERM",
 ];
 
 /// Variables by which an environment can make a program run foreign code.
-const DANGEROUS: &[&str] = &[
+const DANGEROUS_VARIABLES: &[&str] = &[
     "BASH_ENV",
     "ENV",
     "GCONV_PATH",
@@ -53,7 +53,7 @@ fn compose(
 }
 
 fn is_dangerous(name: &str) -> bool {
-    name.starts_with("LD_") || name.starts_with("DYLD_") || DANGEROUS.contains(&name)
+    name.starts_with("LD_") || name.starts_with("DYLD_") || DANGEROUS_VARIABLES.contains(&name)
 }
 
 fn set(env: &mut Vec<(OsString, OsString)>, name: &OsStr, value: OsString) {

@@ -14,21 +14,21 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Maximum size of a message in bytes. The JSON of a command can be about four times as long as the command.
-pub(crate) const MAX: usize = 4 << 20;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 /// Maximum number of file descriptors in a message: stdin, stdout and stderr of a child.
 const MAX_FDS: usize = 3;
 
-/// Encodes a message with its length. Fails above [`MAX`] bytes.
+/// Encodes a message with its length. Fails above [`MAX_MESSAGE_BYTES`] bytes.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
     let len = bytes.len() - 4;
     match u32::try_from(len) {
-        Ok(head) if len <= MAX => bytes[..4].copy_from_slice(&head.to_be_bytes()),
+        Ok(head) if len <= MAX_MESSAGE_BYTES => bytes[..4].copy_from_slice(&head.to_be_bytes()),
         _ => {
             return Err(invalid(format!(
-                "a message of {len} bytes is over the limit of {MAX}"
+                "a message of {len} bytes is over the limit of {MAX_MESSAGE_BYTES}"
             )));
         }
     }
@@ -71,9 +71,9 @@ pub(crate) fn receive<T: DeserializeOwned>(
         return Ok(None);
     }
     let len = u32::from_be_bytes(head) as usize;
-    if len > MAX {
+    if len > MAX_MESSAGE_BYTES {
         return Err(invalid(format!(
-            "a message of {len} bytes is over the limit of {MAX}"
+            "a message of {len} bytes is over the limit of {MAX_MESSAGE_BYTES}"
         )));
     }
     let mut body = vec![0; len];
@@ -172,11 +172,12 @@ mod tests {
 
     #[test]
     fn a_message_over_the_limit_is_refused_on_both_sides() {
-        assert!(encode(&"x".repeat(MAX - 2)).is_ok());
-        assert!(encode(&"x".repeat(MAX - 1)).is_err());
+        assert!(encode(&"x".repeat(MAX_MESSAGE_BYTES - 2)).is_ok());
+        assert!(encode(&"x".repeat(MAX_MESSAGE_BYTES - 1)).is_err());
 
         let (a, b) = UnixStream::pair().unwrap();
-        (&a).write_all(&(MAX as u32 + 1).to_be_bytes()).unwrap();
+        (&a).write_all(&(MAX_MESSAGE_BYTES as u32 + 1).to_be_bytes())
+            .unwrap();
         assert_eq!(
             receive::<String>(&b).unwrap_err().kind(),
             io::ErrorKind::InvalidData

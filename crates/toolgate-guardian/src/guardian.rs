@@ -9,15 +9,15 @@ use std::thread;
 
 use tokio::net::unix::pipe;
 
-use crate::child::Child;
+use crate::child::ChildProcess;
 use crate::error::Error;
-use crate::link::Link;
-use crate::message::Command;
-use crate::{WORD, start};
+use crate::link::GuardianLink;
+use crate::message::WireCommand;
+use crate::{GUARDIAN_ARGUMENT, start};
 
 /// Command of a child process to start.
 #[derive(Debug, Clone)]
-pub struct Spawn {
+pub struct SpawnCommand {
     /// Program: a name that is looked up in the `PATH` of `env`, or a path (relative to `cwd`). No shell is involved.
     pub program: OsString,
     /// Arguments, without the name of the program.
@@ -31,19 +31,19 @@ pub struct Spawn {
 /// Handle of the guardian process, which starts and ends the child processes of the gateway.
 ///
 /// Clones share the process. When the last handle is dropped, the guardian ends every child with its descendants, even
-/// if a [`Child`] still exists, and exits. It does the same when this process dies.
+/// if a [`ChildProcess`] still exists, and exits. It does the same when this process dies.
 #[derive(Debug, Clone)]
 pub struct Guardian {
-    held: Arc<Held>,
+    held: Arc<GuardianProcess>,
 }
 
 #[derive(Debug)]
-struct Held {
-    link: Arc<Link>,
+struct GuardianProcess {
+    link: Arc<GuardianLink>,
     pid: u32,
 }
 
-impl Drop for Held {
+impl Drop for GuardianProcess {
     fn drop(&mut self) {
         self.link.close();
     }
@@ -59,7 +59,7 @@ impl Guardian {
     ///
     /// The binary cannot be run, or does not respond as a guardian.
     pub fn start() -> io::Result<Self> {
-        Self::start_with(&std::env::current_exe()?, &[OsStr::new(WORD)])
+        Self::start_with(&std::env::current_exe()?, &[OsStr::new(GUARDIAN_ARGUMENT)])
     }
 
     /// Starts the guardian from another program, for tests. The first of its arguments must be the hidden word that
@@ -71,14 +71,14 @@ impl Guardian {
     pub fn start_with(program: &Path, args: &[&OsStr]) -> io::Result<Self> {
         let (mut process, socket) = start::start(program, args)?;
         let pid = process.id();
-        let link = Arc::new(Link::new(socket));
+        let link = Arc::new(GuardianLink::new(socket));
         let listening = Arc::clone(&link);
         let listen = move || {
             listening.listen();
             // Waits here, so that the guardian does not stay a zombie.
             let _ = process.wait();
         };
-        let held = Arc::new(Held { link, pid });
+        let held = Arc::new(GuardianProcess { link, pid });
         thread::Builder::new()
             .name("guardian".into())
             .spawn(listen)?;
@@ -97,10 +97,10 @@ impl Guardian {
     /// # Errors
     ///
     /// [`Error::Refused`] if the program or its settings are invalid, [`Error::Died`] if the guardian is gone.
-    pub async fn spawn(&self, spawn: Spawn) -> Result<Child, Error> {
+    pub async fn spawn(&self, spawn: SpawnCommand) -> Result<ChildProcess, Error> {
         let name = spawn.program.clone();
         let link = Arc::clone(&self.held.link);
-        let command = Command {
+        let command = WireCommand {
             program: spawn.program,
             args: spawn.args,
             env: spawn.env,
@@ -121,7 +121,7 @@ impl Guardian {
         let [stdin, stdout, stderr] = <[_; 3]>::try_from(pipes)
             .map_err(|_| refused(&"did not arrive; raise the limit of open files (ulimit -n)"))?;
         let failed = |error: io::Error| refused(&error);
-        Ok(Child::new(
+        Ok(ChildProcess::new(
             pipe::Sender::from_owned_fd(stdin).map_err(failed)?,
             pipe::Receiver::from_owned_fd(stdout).map_err(failed)?,
             pipe::Receiver::from_owned_fd(stderr).map_err(failed)?,

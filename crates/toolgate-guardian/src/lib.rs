@@ -32,11 +32,11 @@ mod link;
 mod message;
 mod start;
 
-pub use child::{Child, Exit, Steps};
-pub use environment::{DEFAULT_ALLOW, environment};
+pub use child::{ChildExit, ChildProcess, ShutdownSteps};
+pub use environment::{DEFAULT_ALLOWLIST, environment};
 pub use error::Error;
-pub use guardian::{Guardian, Spawn};
+pub use guardian::{Guardian, SpawnCommand};
 pub use keeper::run_if_asked;
 
 /// Hidden first argument that makes a process the guardian.
-pub(crate) const WORD: &str = "__guardian";
+pub(crate) const GUARDIAN_ARGUMENT: &str = "__guardian";

@@ -12,40 +12,40 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
-use crate::child::{Exit, Steps, Tie};
+use crate::child::{ChildExit, ChildGuard, ShutdownSteps};
 use crate::frame;
-use crate::message::{Event, Request, WireSteps};
+use crate::message::{GuardianEvent, GuardianRequest, WireSteps};
 use crate::{Error, message};
 
 /// Lifecycle state of a child.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Progress {
-    pub(crate) exit: Option<Exit>,
+pub(crate) struct ChildProgress {
+    pub(crate) exit: Option<ChildExit>,
     pub(crate) ended: bool,
 }
 
 /// Response to a spawn request: a started child, or an error.
-pub(crate) type Answer = Result<(Tie, Vec<OwnedFd>), Error>;
+pub(crate) type SpawnResult = Result<(ChildGuard, Vec<OwnedFd>), Error>;
 
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct GuardianLink {
     socket: UnixStream,
     writing: Mutex<()>,
     next: AtomicU64,
-    children: Mutex<HashMap<u64, Known>>,
+    children: Mutex<HashMap<u64, LinkedChild>>,
     died: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct LinkedChild {
     pid: Option<i32>,
-    progress: watch::Sender<Progress>,
-    waiting: Option<oneshot::Sender<Answer>>,
+    progress: watch::Sender<ChildProgress>,
+    waiting: Option<oneshot::Sender<SpawnResult>>,
     /// Standard input of the child, open until the guardian has the request to end it.
     stdin: Option<pipe::Sender>,
 }
 
-impl Link {
+impl GuardianLink {
     pub(crate) fn new(socket: UnixStream) -> Self {
         Self {
             socket,
@@ -65,13 +65,13 @@ impl Link {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Requests a child; blocks while the request is sent. If the receiver is dropped, the [`Tie`] in the
+    /// Requests a child; blocks while the request is sent. If the receiver is dropped, the [`ChildGuard`] in the
     /// response is dropped too, which ends the child.
-    pub(crate) fn spawn(&self, command: message::Command) -> oneshot::Receiver<Answer> {
+    pub(crate) fn spawn(&self, command: message::WireCommand) -> oneshot::Receiver<SpawnResult> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, taken) = oneshot::channel();
         let program = command.program.clone();
-        let bytes = match frame::encode(&Request::Spawn { id, command }) {
+        let bytes = match frame::encode(&GuardianRequest::Spawn { id, command }) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let why = format!("{} was not started: {error}", program.display());
@@ -80,7 +80,7 @@ impl Link {
             }
         };
         // Inserted before the request is sent, because the exit may be reported before the start.
-        let known = Known {
+        let known = LinkedChild {
             pid: None,
             progress: watch::Sender::default(),
             waiting: Some(answer),
@@ -95,12 +95,12 @@ impl Link {
 
     /// Requests the end of a child. Closes its standard input only after the guardian received the request: otherwise
     /// the child might exit before its descendants are recorded.
-    pub(crate) fn end(&self, id: u64, steps: Steps, stdin: Option<pipe::Sender>) {
+    pub(crate) fn end(&self, id: u64, steps: ShutdownSteps, stdin: Option<pipe::Sender>) {
         if let Some(known) = self.children().get_mut(&id) {
             known.stdin = stdin;
         }
         let steps = WireSteps::new(steps.stdin, steps.term);
-        if let Ok(bytes) = frame::encode(&Request::End { id, steps }) {
+        if let Ok(bytes) = frame::encode(&GuardianRequest::End { id, steps }) {
             let _ = self.send(&bytes);
         }
     }
@@ -115,7 +115,7 @@ impl Link {
         sent
     }
 
-    fn children(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
+    fn children(&self) -> MutexGuard<'_, HashMap<u64, LinkedChild>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,30 +128,30 @@ impl Link {
         self.lost();
     }
 
-    fn take(self: &Arc<Self>, event: Event, fds: Vec<OwnedFd>) {
+    fn take(self: &Arc<Self>, event: GuardianEvent, fds: Vec<OwnedFd>) {
         match event {
-            Event::Ready { .. } => {}
-            Event::Spawned { id, pid } => self.spawned(id, pid, fds),
-            Event::Refused { id, why } => {
+            GuardianEvent::Ready { .. } => {}
+            GuardianEvent::Spawned { id, pid } => self.spawned(id, pid, fds),
+            GuardianEvent::Refused { id, why } => {
                 let known = self.children().remove(&id);
                 if let Some(waiting) = known.and_then(|known| known.waiting) {
                     let _ = waiting.send(Err(Error::Refused(why)));
                 }
             }
-            Event::Ending { id } => {
+            GuardianEvent::Ending { id } => {
                 let stdin = self
                     .children()
                     .get_mut(&id)
                     .and_then(|known| known.stdin.take());
                 drop(stdin);
             }
-            Event::Exited { id, code, signal } => {
-                let exit = code.map(Exit::Code).or(signal.map(Exit::Signal));
+            GuardianEvent::Exited { id, code, signal } => {
+                let exit = code.map(ChildExit::Code).or(signal.map(ChildExit::Signal));
                 self.progress(id, |progress| {
-                    progress.exit = Some(exit.unwrap_or(Exit::Unknown))
+                    progress.exit = Some(exit.unwrap_or(ChildExit::Unknown))
                 });
             }
-            Event::Ended { id } => {
+            GuardianEvent::Ended { id } => {
                 self.progress(id, finish);
                 let mut children = self.children();
                 // The end may be reported before the start: then the entry stays for the response.
@@ -178,11 +178,11 @@ impl Link {
         }
         drop(children);
         let link = Arc::clone(self);
-        let tie = Tie {
+        let tie = ChildGuard {
             link,
             id,
             pid,
-            steps: Steps::default(),
+            steps: ShutdownSteps::default(),
             progress,
             asked: false,
         };
@@ -191,7 +191,7 @@ impl Link {
         }
     }
 
-    fn progress(&self, id: u64, change: impl FnOnce(&mut Progress)) {
+    fn progress(&self, id: u64, change: impl FnOnce(&mut ChildProgress)) {
         if let Some(known) = self.children().get(&id) {
             known.progress.send_modify(change);
         }
@@ -210,7 +210,7 @@ impl Link {
     }
 }
 
-fn finish(progress: &mut Progress) {
-    progress.exit.get_or_insert(Exit::Unknown);
+fn finish(progress: &mut ChildProgress) {
+    progress.exit.get_or_insert(ChildExit::Unknown);
     progress.ended = true;
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Version of the messages, raised with every change, so that a replaced binary is detected at the start.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const MESSAGE_VERSION: u32 = 1;
 
 /// Request of the gateway to the guardian. The gateway chooses a unique `id`.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Request {
-    Spawn { id: u64, command: Command },
+pub(crate) enum GuardianRequest {
+    Spawn { id: u64, command: WireCommand },
     End { id: u64, steps: WireSteps },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Command {
+pub(crate) struct WireCommand {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -50,7 +50,7 @@ impl WireSteps {
 
 /// Event of the guardian to the gateway.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Event {
+pub(crate) enum GuardianEvent {
     /// The guardian is ready; the first message.
     Ready { version: u32 },
     /// The child was started. Carries three file descriptors: the gateway's ends of stdin, stdout and stderr.

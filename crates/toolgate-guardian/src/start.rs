@@ -9,15 +9,18 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::message::{Event, VERSION};
-use crate::{WORD, frame};
+use crate::message::{GuardianEvent, MESSAGE_VERSION};
+use crate::{GUARDIAN_ARGUMENT, frame};
 
 /// Timeout for the first message of the guardian.
-const READY: Duration = Duration::from_secs(10);
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Starts the guardian and waits for its first message.
 pub(crate) fn start(program: &Path, args: &[&OsStr]) -> io::Result<(Child, UnixStream)> {
-    if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == GUARDIAN_ARGUMENT)
+    {
         // Otherwise a program that does not call `run_if_asked` would start itself again endlessly.
         return Err(io::Error::other(
             "this process was started as the guardian but did not become one; \
@@ -52,14 +55,19 @@ fn spawn(program: &Path, args: &[&OsStr], socket: UnixStream) -> io::Result<Chil
 }
 
 fn ready(socket: &UnixStream) -> io::Result<()> {
-    socket.set_read_timeout(Some(READY))?;
+    socket.set_read_timeout(Some(READY_TIMEOUT))?;
     let first = frame::receive(socket).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => not_ready("it sent nothing for 10 s"),
         _ => not_ready(&error.to_string()),
     })?;
     socket.set_read_timeout(None)?;
     match first {
-        Some((Event::Ready { version: VERSION }, _)) => Ok(()),
+        Some((
+            GuardianEvent::Ready {
+                version: MESSAGE_VERSION,
+            },
+            _,
+        )) => Ok(()),
         Some(_) => Err(not_ready("its version differs; restart the gateway")),
         None => Err(not_ready(
             "it exited at once; its standard error contains the reason",

@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 /// Largest integer. Beyond it, readers of RFC 8785 lose digits; record these numbers as strings.
-const LARGEST_INTEGER: u64 = (1 << 53) - 1;
+const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 /// Maximum nesting depth of a field.
-const DEEPEST: usize = 60;
+const MAX_FIELD_DEPTH: usize = 60;
 
 /// Returns the canonical JSON of a value.
 pub(crate) fn text(value: &Value) -> Result<String, Error> {
@@ -46,7 +46,7 @@ pub(crate) fn put_string(out: &mut String, text: &str) {
 }
 
 fn put(out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
-    if depth > DEEPEST {
+    if depth > MAX_FIELD_DEPTH {
         return Err(Error::entry(
             "a field is nested too deeply; record it as text",
         ));
@@ -66,7 +66,7 @@ fn put(out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
 fn put_integer(out: &mut String, number: &Number) -> Result<(), Error> {
     let size = number.as_i64().map(i64::unsigned_abs).or(number.as_u64());
     match size {
-        Some(size) if size <= LARGEST_INTEGER => {
+        Some(size) if size <= MAX_INTEGER => {
             let _ = write!(out, "{number}");
             Ok(())
         }

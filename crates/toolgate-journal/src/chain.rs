@@ -1,6 +1,6 @@
 //! Directory of a chain and its lock: one process writes one chain.
 
-use crate::disk::{Disk, private};
+use crate::disk::{SegmentDisk, private};
 use crate::error::Error;
 use crate::key::random_hex;
 use crate::record::utc_us;
@@ -18,13 +18,13 @@ const CLOSED: &str = "closed";
 
 /// Chain that this process has locked, for as long as the value lives.
 #[derive(Debug)]
-pub(crate) struct Chain {
+pub(crate) struct LockedChain {
     pub(crate) id: String,
     pub(crate) dir: PathBuf,
     _lock: File,
 }
 
-impl Chain {
+impl LockedChain {
     /// Locks an existing chain; `None` if another process has it.
     pub(crate) fn take(dir: &Path, id: &str) -> Result<Option<Self>, Error> {
         let home = dir.join(id);
@@ -37,7 +37,7 @@ impl Chain {
     }
 
     /// Creates a new chain.
-    pub(crate) fn begin(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
+    pub(crate) fn begin(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
         loop {
             let id = new_id().map_err(|e| Error::open("create a chain in", dir, e))?;
             make_dir(&dir.join(&id), disk)?;
@@ -81,7 +81,7 @@ pub(crate) fn mark_closed(dir: &Path) {
 }
 
 /// Creates a directory with mode 0700, and its parents, and syncs it.
-pub(crate) fn make_dir(dir: &Path, disk: &dyn Disk) -> Result<(), Error> {
+pub(crate) fn make_dir(dir: &Path, disk: &dyn SegmentDisk) -> Result<(), Error> {
     if dir.is_dir() {
         return Ok(());
     }

@@ -1,13 +1,13 @@
 //! State of the segment that a writer appends to, and of the open calls.
 
-use crate::entry::{Event, Ready};
+use crate::entry::{AuditEvent, ValidatedEntry};
 use crate::record::hex;
 use ring::digest;
 use std::collections::BTreeMap;
 
 /// Contents of the current segment: size, start time, and digest.
 #[derive(Clone)]
-pub(crate) struct Contents {
+pub(crate) struct SegmentContents {
     pub(crate) bytes: u64,
     /// Sequence number of the first record, or of the next one if the segment is empty.
     pub(crate) first: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Contents {
     digest: digest::Context,
 }
 
-impl Contents {
+impl SegmentContents {
     /// Creates the state of an empty segment whose first record gets a sequence number.
     pub(crate) fn new(first: u64, since: u64) -> Self {
         Self {
@@ -66,19 +66,22 @@ impl OpenCalls {
     }
 
     /// Updates the open calls by a record in a segment.
-    pub(crate) fn follow(&mut self, record: &Ready, seg: u64) {
+    pub(crate) fn follow(&mut self, record: &ValidatedEntry, seg: u64) {
         let Some((_, call)) = record.fields.iter().find(|(name, _)| name == "call") else {
             return;
         };
-        if record.event == Event::CALL_BEGIN {
+        if record.event == AuditEvent::CALL_BEGIN {
             self.0.entry(call.clone()).or_insert(seg);
-        } else if matches!(record.event, Event::CALL_END | Event::CALL_UNKNOWN) {
+        } else if matches!(
+            record.event,
+            AuditEvent::CALL_END | AuditEvent::CALL_UNKNOWN
+        ) {
             self.0.remove(call);
         }
     }
 
     /// Returns whether the call of a record is open.
-    pub(crate) fn has(&self, record: &Ready) -> bool {
+    pub(crate) fn has(&self, record: &ValidatedEntry) -> bool {
         let call = record.fields.iter().find(|(name, _)| name == "call");
         call.is_some_and(|(_, call)| self.0.contains_key(call))
     }

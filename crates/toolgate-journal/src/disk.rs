@@ -10,19 +10,19 @@ use std::path::Path;
 /// Size in bytes of one step when a segment is copied.
 const COPY_BYTES: usize = 64 * 1024;
 
-/// Disk that creates and opens segments. [`Files`] is the real one.
-pub trait Disk: Debug + Send + Sync {
+/// Disk that creates and opens segments. [`FileDisk`] is the real one.
+pub trait SegmentDisk: Debug + Send + Sync {
     /// Creates a segment that must not exist yet, readable by its owner only.
     ///
     /// # Errors
     /// The error of the system; `AlreadyExists` if the file exists.
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>>;
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenSegment>>;
 
     /// Opens a segment for appending, truncates it to `length` bytes and syncs it.
     ///
     /// # Errors
     /// The error of the system.
-    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>>;
+    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn OpenSegment>>;
 
     /// Syncs the entries of a directory.
     ///
@@ -32,7 +32,7 @@ pub trait Disk: Debug + Send + Sync {
 }
 
 /// Open segment. The journal does not use it again after an error other than `Interrupted`.
-pub trait Segment: Send {
+pub trait OpenSegment: Send {
     /// Appends a prefix of `bytes` and returns its length, like `write(2)`.
     ///
     /// # Errors
@@ -77,14 +77,14 @@ pub struct FileState {
 
 /// Disk that uses real files.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Files;
+pub struct FileDisk;
 
-impl Disk for Files {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
+impl SegmentDisk for FileDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenSegment>> {
         Ok(Box::new(owned(path, true, true)?))
     }
 
-    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>> {
+    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn OpenSegment>> {
         let file = owned(path, false, true)?;
         if file.metadata()?.len() != length {
             file.set_len(length)?;
@@ -99,7 +99,7 @@ impl Disk for Files {
     }
 }
 
-impl Segment for File {
+impl OpenSegment for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Write::write(self, bytes)
     }

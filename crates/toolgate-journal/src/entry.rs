@@ -5,24 +5,24 @@ use crate::error::Error;
 use serde_json::{Map, Value};
 
 /// Field names that the journal fills in itself.
-const RESERVED: [&str; 10] = [
+const RESERVED_FIELDS: [&str; 10] = [
     "boot", "chain", "ev", "h", "mono", "prev", "seg", "seq", "ts", "v",
 ];
 
 /// Bytes reserved for these fields.
-const HEAD_ROOM: usize = 512;
+const RESERVED_HEAD_BYTES: usize = 512;
 
 /// Fields that are omitted first if a record is too long.
-const BULKY: [&str; 3] = ["args", "res", "text"];
+const BULKY_FIELDS: [&str; 3] = ["args", "res", "text"];
 
 /// Maximum length of a `call` id in bytes.
-const LONGEST_CALL: usize = 256;
+const MAX_CALL_ID_BYTES: usize = 256;
 
 /// Event type, the field `ev` of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Event(&'static str);
+pub struct AuditEvent(&'static str);
 
-impl Event {
+impl AuditEvent {
     /// A call is about to be sent to the upstream server. Needs the field `call`.
     pub const CALL_BEGIN: Self = Self("call.begin");
     /// A call has ended and its response is about to be released. Needs the field `call`.
@@ -87,7 +87,7 @@ impl Event {
     }
 }
 
-impl From<&'static str> for Event {
+impl From<&'static str> for AuditEvent {
     /// Creates an event from a name of at most 64 lower-case letters, digits, `.` and `_`. The name is checked when an
     /// entry is appended.
     fn from(name: &'static str) -> Self {
@@ -97,16 +97,16 @@ impl From<&'static str> for Event {
 
 /// Event and its fields, before it is a record of a chain.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Event type.
-    pub event: Event,
+    pub event: AuditEvent,
     /// Fields: integers, strings, booleans, arrays and objects; no fractions, no null.
     pub fields: Map<String, Value>,
 }
 
-impl Entry {
+impl AuditEntry {
     /// Creates an entry without fields.
-    pub fn new(event: impl Into<Event>) -> Self {
+    pub fn new(event: impl Into<AuditEvent>) -> Self {
         Self {
             event: event.into(),
             fields: Map::new(),
@@ -123,15 +123,15 @@ impl Entry {
 
 /// Validated entry, ready to be added to a chain.
 #[derive(Debug)]
-pub(crate) struct Ready {
-    pub(crate) event: Event,
+pub(crate) struct ValidatedEntry {
+    pub(crate) event: AuditEvent,
     /// Field names and canonical values, in canonical order.
     pub(crate) fields: Vec<(String, String)>,
 }
 
-impl Ready {
+impl ValidatedEntry {
     /// Validates an entry of a caller.
-    pub(crate) fn check(entry: Entry, limit: usize) -> Result<Self, Error> {
+    pub(crate) fn check(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
         if entry.event.is_own() || !entry.event.is_well_formed() {
             return Err(Error::entry(format!(
                 "the event `{}` is reserved or malformed; use up to 64 lower-case letters, digits, dots and underscores",
@@ -145,10 +145,10 @@ impl Ready {
     }
 
     /// Serializes an entry. Also used for the journal's own entries.
-    pub(crate) fn build(entry: Entry, limit: usize) -> Result<Self, Error> {
+    pub(crate) fn build(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
         let mut fields = Vec::with_capacity(entry.fields.len());
         for (name, value) in &entry.fields {
-            if RESERVED.contains(&name.as_str()) {
+            if RESERVED_FIELDS.contains(&name.as_str()) {
                 return Err(Error::entry(format!(
                     "the field name `{name}` is reserved; choose another"
                 )));
@@ -160,7 +160,7 @@ impl Ready {
             event: entry.event,
             fields,
         };
-        ready.shorten(limit.saturating_sub(HEAD_ROOM));
+        ready.shorten(limit.saturating_sub(RESERVED_HEAD_BYTES));
         Ok(ready)
     }
 
@@ -178,7 +178,7 @@ impl Ready {
         for bulky in [true, false] {
             while self.size() > room {
                 let longest = self.fields.iter_mut().filter(|(name, _)| {
-                    name != "call" && (!bulky || BULKY.contains(&name.as_str()))
+                    name != "call" && (!bulky || BULKY_FIELDS.contains(&name.as_str()))
                 });
                 match longest.max_by_key(|(_, value)| value.len()) {
                     Some((_, value)) if value.len() > 64 => *value = marker(value.len()),
@@ -203,11 +203,11 @@ fn marker(length: usize) -> String {
     format!("\"[omitted: {length} bytes]\"")
 }
 
-fn check_call(entry: &Entry) -> Result<(), Error> {
+fn check_call(entry: &AuditEntry) -> Result<(), Error> {
     match entry.fields.get("call") {
-        Some(Value::String(id)) if !id.is_empty() && id.len() <= LONGEST_CALL => Ok(()),
+        Some(Value::String(id)) if !id.is_empty() && id.len() <= MAX_CALL_ID_BYTES => Ok(()),
         _ => Err(Error::entry(format!(
-            "`{}` needs a field `call`, a text of 1 to {LONGEST_CALL} bytes",
+            "`{}` needs a field `call`, a text of 1 to {MAX_CALL_ID_BYTES} bytes",
             entry.event.0
         ))),
     }
@@ -220,11 +220,11 @@ mod tests {
 
     #[test]
     fn bulky_fields_become_their_length() {
-        let entry = Entry::new(Event::DENY)
+        let entry = AuditEntry::new(AuditEvent::DENY)
             .with("args", "x".repeat(5000))
             .with("res", "y".repeat(100))
             .with("note", "z".repeat(500));
-        let ready = Ready::check(entry, 2048).unwrap();
+        let ready = ValidatedEntry::check(entry, 2048).unwrap();
         assert_eq!(
             ready.fields[0],
             ("args".to_owned(), "\"[omitted: 5002 bytes]\"".to_owned())
@@ -235,15 +235,15 @@ mod tests {
 
     #[test]
     fn no_length_fails_a_call() {
-        let long = Entry::new(Event::CALL_BEGIN)
+        let long = AuditEntry::new(AuditEvent::CALL_BEGIN)
             .with("call", "c1")
             .with("other", "x".repeat(9000));
-        let mut many = Entry::new(Event::CALL_BEGIN).with("call", "c1");
+        let mut many = AuditEntry::new(AuditEvent::CALL_BEGIN).with("call", "c1");
         for at in 0..3000 {
             many = many.with(format!("f{at}"), at);
         }
         for entry in [long, many] {
-            let ready = Ready::check(entry, 4096).unwrap();
+            let ready = ValidatedEntry::check(entry, 4096).unwrap();
             assert!(ready.size() <= 4096);
             assert!(
                 ready
@@ -255,9 +255,10 @@ mod tests {
 
     #[test]
     fn refuses_names_of_the_journal() {
-        for name in RESERVED {
+        for name in RESERVED_FIELDS {
             assert!(
-                Ready::check(Entry::new(Event::DENY).with(name, 1), 4096).is_err(),
+                ValidatedEntry::check(AuditEntry::new(AuditEvent::DENY).with(name, 1), 4096)
+                    .is_err(),
                 "{name}"
             );
         }
@@ -270,14 +271,26 @@ mod tests {
             "Deny",
             "a b",
         ] {
-            assert!(Ready::check(Entry::new(event), 4096).is_err(), "{event}");
+            assert!(
+                ValidatedEntry::check(AuditEntry::new(event), 4096).is_err(),
+                "{event}"
+            );
         }
     }
 
     #[test]
     fn calls_have_an_id() {
-        assert!(Ready::check(Entry::new(Event::CALL_END), 4096).is_err());
-        assert!(Ready::check(Entry::new(Event::CALL_END).with("call", 7), 4096).is_err());
-        assert!(Ready::check(Entry::new(Event::CALL_END).with("call", json!("c")), 4096).is_ok());
+        assert!(ValidatedEntry::check(AuditEntry::new(AuditEvent::CALL_END), 4096).is_err());
+        assert!(
+            ValidatedEntry::check(AuditEntry::new(AuditEvent::CALL_END).with("call", 7), 4096)
+                .is_err()
+        );
+        assert!(
+            ValidatedEntry::check(
+                AuditEntry::new(AuditEvent::CALL_END).with("call", json!("c")),
+                4096
+            )
+            .is_ok()
+        );
     }
 }

@@ -4,19 +4,19 @@
 //! file that no reader finds. Each checkpoint compares path and open file. The open file still has every record: the
 //! repair writes them back to the path and continues the chain, so no acknowledged record is lost.
 
-use crate::chain::{self, Chain};
-use crate::disk::{Segment, private};
+use crate::chain::{self, LockedChain};
+use crate::disk::{OpenSegment, private};
 use crate::error::Error;
 use crate::notice;
-use crate::repair::Trouble;
-use crate::writer::Writer;
+use crate::repair::FailureCause;
+use crate::writer::JournalWriter;
 use ring::digest;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-impl Writer {
+impl JournalWriter {
     /// Fails if the path of the segment no longer leads to the open file.
     pub(crate) fn check_in_place(&mut self) -> Result<(), Error> {
         let path = self.chain.segment(self.tip.seg);
@@ -25,7 +25,7 @@ impl Writer {
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let error = self.fail(&io::Error::other(format!("the segment {name} {why}")));
-        self.trouble = Some(Trouble::Displaced);
+        self.trouble = Some(FailureCause::Displaced);
         Err(error)
     }
 
@@ -36,7 +36,7 @@ impl Writer {
         }
         let disk = self.options.disk.clone();
         chain::make_dir(&self.chain.dir, disk.as_ref())?;
-        if let Some(chain) = Chain::take(&self.options.dir, &self.chain.id)? {
+        if let Some(chain) = LockedChain::take(&self.options.dir, &self.chain.id)? {
             self.chain = chain;
         }
         Ok(())
@@ -65,7 +65,7 @@ impl Writer {
     fn write_back(&self, path: &Path) -> io::Result<()> {
         let beside = path.with_extension("restored");
         let _ = fs::remove_file(&beside);
-        let mut copy = Copy {
+        let mut copy = SegmentCopy {
             file: private(&beside, true)?,
             left: self.file.bytes,
             digest: digest::Context::new(&digest::SHA256),
@@ -84,13 +84,13 @@ impl Writer {
 }
 
 /// Writer that copies the good part of a segment and computes its digest.
-struct Copy {
+struct SegmentCopy {
     file: fs::File,
     left: u64,
     digest: digest::Context,
 }
 
-impl Write for Copy {
+impl Write for SegmentCopy {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
         let good = bytes.get(..most.min(bytes.len())).unwrap_or_default();
@@ -107,7 +107,7 @@ impl Write for Copy {
 
 /// Returns why the path does not lead to the open file of a size; `None` if it does. Additional hard links are
 /// permitted, since some backups create them.
-fn displaced(segment: &dyn Segment, path: &Path, bytes: u64) -> Option<String> {
+fn displaced(segment: &dyn OpenSegment, path: &Path, bytes: u64) -> Option<String> {
     let open = match segment.state() {
         Ok(open) => open?,
         Err(e) => return Some(format!("cannot be examined: {e}")),

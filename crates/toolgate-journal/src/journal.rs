@@ -1,21 +1,21 @@
 //! Public interface of the journal.
 
-use crate::chain::{self, Chain};
-use crate::contents::{Contents, OpenCalls};
-use crate::entry::{Entry, Event, Ready};
+use crate::chain::{self, LockedChain};
+use crate::contents::{OpenCalls, SegmentContents};
+use crate::entry::{AuditEntry, AuditEvent, ValidatedEntry};
 use crate::error::Error;
-use crate::key::Key;
-use crate::left::Left;
-use crate::marks::Marks;
-use crate::notice::{self, Damage, MAC_KEY, Notice};
-use crate::options::{LARGEST_RECORD, Options};
-use crate::place::{self, Place};
-use crate::record::{Tip, utc_us};
-use crate::recover::{self, Attempt, Takeover};
-use crate::sign::Signer;
+use crate::key::MacKey;
+use crate::left::AbandonedChain;
+use crate::marks::CheckpointSchedule;
+use crate::notice::{self, ChainDamage, DamageNotice, MAC_KEY};
+use crate::options::{JournalOptions, MAX_RECORD_BYTES};
+use crate::place::{self, CheckpointMirror};
+use crate::record::{ChainTip, utc_us};
+use crate::recover::{self, ChainTakeover, TakeoverAttempt};
+use crate::sign::CheckpointSigner;
 use crate::terms::with_terms;
 use crate::verify;
-use crate::writer::{Answer, Message, Shared, Writer};
+use crate::writer::{AppendResult, JournalShared, JournalWriter, QueuedEntry};
 use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -28,14 +28,14 @@ use tokio::sync::oneshot;
 /// Position of a durable record; proof that the record is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Receipt {
+pub struct AuditReceipt {
     /// Id of the chain.
     pub chain: Arc<str>,
     /// Sequence number of the record in the chain, from 1.
     pub seq: u64,
 }
 
-impl fmt::Display for Receipt {
+impl fmt::Display for AuditReceipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.chain, self.seq)
     }
@@ -44,7 +44,7 @@ impl fmt::Display for Receipt {
 /// Health of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Health {
+pub enum JournalHealth {
     /// The journal records.
     Healthy,
     /// A write or a sync failed. Everything is rejected until a repair succeeds. Contains the error of the system.
@@ -60,30 +60,30 @@ const KEY_ID_DIGITS: usize = 16;
 const MAX_UNSIGNED_START: usize = 32;
 
 /// Initial state of a journal.
-struct Start {
-    chain: Chain,
-    takeover: Takeover,
+struct JournalStart {
+    chain: LockedChain,
+    takeover: ChainTakeover,
     /// Chains that were truncated, changed or removed since the last start, newest first.
-    damage: Vec<Damage>,
+    damage: Vec<ChainDamage>,
 }
 
 /// Audit log writer: appends hash-chained audit records to a chain of this process.
 ///
 /// Share it in an `Arc`. Dropping it closes it after writing the queue.
 #[derive(Debug)]
-pub struct Journal {
+pub struct AuditJournal {
     dir: PathBuf,
     chain: Arc<str>,
-    key: Key,
+    key: MacKey,
     public_key: Arc<str>,
     record_limit: usize,
     queue_bytes: usize,
-    shared: Arc<Shared>,
-    queue: RwLock<Option<SyncSender<Message>>>,
+    shared: Arc<JournalShared>,
+    queue: RwLock<Option<SyncSender<QueuedEntry>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Journal {
+impl AuditJournal {
     /// Continues a free chain of the directory or starts a new one. Blocks; call it before serving.
     ///
     /// Skips a chain that another process uses, that does not verify, or that had a failed sync.
@@ -91,31 +91,33 @@ impl Journal {
     /// # Errors
     /// [`Error::Open`] for the first file or directory that could not be prepared, [`Error::Entry`] if a field of
     /// `about` is invalid, [`Error::Failed`] if the first records could not be written.
-    pub fn open(options: Options) -> Result<Self, Error> {
+    pub fn open(options: JournalOptions) -> Result<Self, Error> {
         let (disk, dir) = (options.disk.clone(), options.dir.clone());
         chain::make_dir(&options.dir, disk.as_ref())?;
-        let key = Key::of(&options.dir, disk.as_ref())?;
-        let signer = Signer::of(&options.dir, disk.as_ref())?;
-        let Start {
+        let key = MacKey::of(&options.dir, disk.as_ref())?;
+        let signer = CheckpointSigner::of(&options.dir, disk.as_ref())?;
+        let JournalStart {
             chain,
             mut takeover,
             damage,
         } = find(&options, &signer.public)?;
         let exchanged = exchanged(&takeover, &key.digest);
-        let left = Left::behind(&options.dir, &signer.public)?;
-        takeover.first.extend(left.iter().flat_map(Left::ends));
+        let left = AbandonedChain::behind(&options.dir, &signer.public)?;
+        takeover
+            .first
+            .extend(left.iter().flat_map(AbandonedChain::ends));
         let place = options.checkpoints.as_deref();
-        let place = place.map(|place| Place::open(place, &chain.id, disk.as_ref()));
-        let shared = Arc::new(Shared::default());
+        let place = place.map(|place| CheckpointMirror::open(place, &chain.id, disk.as_ref()));
+        let shared = Arc::new(JournalShared::default());
         let (record_limit, queue_bytes) = (limit(&options), options.queue_bytes);
         let (queue, home) = (options.queue.max(1), chain.dir.clone());
         let public_key: Arc<str> = signer.public.as_str().into();
-        let mut writer = Writer {
+        let mut writer = JournalWriter {
             tip: takeover.tip,
             segment: takeover.segment,
             file: takeover.file,
             open: takeover.open,
-            marks: Marks::new(signer, place.transpose()?),
+            marks: CheckpointSchedule::new(signer, place.transpose()?),
             shared: shared.clone(),
             chain,
             options,
@@ -130,7 +132,7 @@ impl Journal {
         let chain_id = writer.chain.id.clone();
         begin(&mut writer, takeover.first)?;
         tell(&writer.options.dir, &chain_id, &damage, exchanged)?;
-        left.iter().for_each(Left::is_closed);
+        left.iter().for_each(AbandonedChain::is_closed);
         drop(left);
         writer.retire()?;
         writer.publish();
@@ -160,7 +162,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Entry`] if the entry is invalid, [`Error::Overloaded`] if the queue is full, [`Error::Failed`] if the
     /// disk failed now or earlier, [`Error::Closed`] after [`close`](Self::close).
-    pub fn append(&self, entry: Entry) -> impl Future<Output = Answer> + Send + use<> {
+    pub fn append(&self, entry: AuditEntry) -> impl Future<Output = AppendResult> + Send + use<> {
         let (waiter, answer) = oneshot::channel();
         let queued = self.send(entry, Some(waiter), false);
         async move {
@@ -176,7 +178,7 @@ impl Journal {
     ///
     /// # Errors
     /// As [`append`](Self::append), except for failures after queueing.
-    pub fn note(&self, entry: Entry) -> Result<(), Error> {
+    pub fn note(&self, entry: AuditEntry) -> Result<(), Error> {
         self.send(entry, None, false)
     }
 
@@ -185,7 +187,7 @@ impl Journal {
     ///
     /// # Errors
     /// As [`note`](Self::note).
-    pub fn note_signed(&self, entry: Entry) -> Result<(), Error> {
+    pub fn note_signed(&self, entry: AuditEntry) -> Result<(), Error> {
         self.send(entry, None, true)
     }
 
@@ -222,20 +224,20 @@ impl Journal {
     ///
     /// # Errors
     /// The directory or a notice cannot be read.
-    pub fn notices(&self) -> std::io::Result<Vec<Notice>> {
+    pub fn notices(&self) -> std::io::Result<Vec<DamageNotice>> {
         notice::notices(&self.dir)
     }
 
     /// Returns the health of the journal.
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> JournalHealth {
         if let Some(reason) = self.shared.failed() {
-            return Health::Failed(reason);
+            return JournalHealth::Failed(reason);
         }
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
         if queue.is_some() {
-            Health::Healthy
+            JournalHealth::Healthy
         } else {
-            Health::Closed
+            JournalHealth::Closed
         }
     }
 
@@ -260,14 +262,14 @@ impl Journal {
 
     fn send(
         &self,
-        entry: Entry,
-        waiter: Option<oneshot::Sender<Answer>>,
+        entry: AuditEntry,
+        waiter: Option<oneshot::Sender<AppendResult>>,
         sign: bool,
     ) -> Result<(), Error> {
         if let Some(reason) = self.shared.failed() {
             return Err(Error::Failed(reason));
         }
-        let record = Ready::check(entry, self.record_limit)?;
+        let record = ValidatedEntry::check(entry, self.record_limit)?;
         let size = record.size();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
         let sender = queue.as_ref().ok_or(Error::Closed)?;
@@ -276,7 +278,7 @@ impl Journal {
                 Err(Error::Overloaded)
             } else {
                 sender
-                    .try_send(Message {
+                    .try_send(QueuedEntry {
                         record,
                         waiter,
                         sign,
@@ -292,48 +294,48 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for AuditJournal {
     fn drop(&mut self) {
         self.close();
     }
 }
 
 /// Finds the newest free chain that can be continued, or starts a new one.
-fn find(options: &Options, key: &str) -> Result<Start, Error> {
+fn find(options: &JournalOptions, key: &str) -> Result<JournalStart, Error> {
     let (dir, disk) = (&options.dir, options.disk.as_ref());
     let ids = chain::ids(dir).map_err(|e| Error::open("list", dir, e))?;
     let mut damage = removed(options, &ids, key);
     for id in ids.iter().rev() {
-        let Some(chain) = Chain::take(dir, id)? else {
+        let Some(chain) = LockedChain::take(dir, id)? else {
             continue;
         };
         match recover::take_over(&chain, disk, key, options.checkpoints.as_deref())? {
-            Attempt::Ready(takeover) if damage.is_empty() => {
-                return Ok(Start {
+            TakeoverAttempt::Ready(takeover) if damage.is_empty() => {
+                return Ok(JournalStart {
                     chain,
                     takeover: *takeover,
                     damage,
                 });
             }
             // A new chain records the damage; this chain remains for a later start.
-            Attempt::Ready(_) => break,
-            Attempt::Failed => {}
-            Attempt::Damaged(one) if notice::is_known(dir, id) => drop(one),
-            Attempt::Damaged(one) => damage.push(one),
+            TakeoverAttempt::Ready(_) => break,
+            TakeoverAttempt::Failed => {}
+            TakeoverAttempt::Damaged(one) if notice::is_known(dir, id) => drop(one),
+            TakeoverAttempt::Damaged(one) => damage.push(one),
         }
     }
-    let chain = Chain::begin(dir, disk)?;
-    let takeover = Takeover {
-        tip: Tip::new(&chain.id, 1, None),
+    let chain = LockedChain::begin(dir, disk)?;
+    let takeover = ChainTakeover {
+        tip: ChainTip::new(&chain.id, 1, None),
         segment: recover::open_first(&chain, disk)?,
-        file: Contents::new(1, utc_us()),
+        file: SegmentContents::new(1, utc_us()),
         open: OpenCalls::default(),
         sealed: false,
         torn: 0,
         first: vec![genesis(damage.first())],
         mac_key: None,
     };
-    Ok(Start {
+    Ok(JournalStart {
         chain,
         takeover,
         damage,
@@ -341,8 +343,8 @@ fn find(options: &Options, key: &str) -> Result<Start, Error> {
 }
 
 /// Returns the first record of a chain; it names the damaged chain that it follows.
-fn genesis(damage: Option<&Damage>) -> Entry {
-    let genesis = Entry::new(Event::GENESIS);
+fn genesis(damage: Option<&ChainDamage>) -> AuditEntry {
+    let genesis = AuditEntry::new(AuditEvent::GENESIS);
     match damage {
         Some(damage) => genesis
             .with("after", damage.chain.as_str())
@@ -354,7 +356,7 @@ fn genesis(damage: Option<&Damage>) -> Entry {
 }
 
 /// Returns the chains that are gone although the checkpoint mirror has signed checkpoints of them, newest first.
-fn removed(options: &Options, ids: &[String], key: &str) -> Vec<Damage> {
+fn removed(options: &JournalOptions, ids: &[String], key: &str) -> Vec<ChainDamage> {
     let Some(mirror) = &options.checkpoints else {
         return Vec::new();
     };
@@ -365,7 +367,7 @@ fn removed(options: &Options, ids: &[String], key: &str) -> Vec<Damage> {
         .into_iter()
         .rev()
         .filter(|(chain, _)| !ids.contains(chain) && !notice::is_known(&options.dir, chain));
-    gone.map(|(chain, (records, head))| Damage {
+    gone.map(|(chain, (records, head))| ChainDamage {
         chain,
         records,
         head,
@@ -375,13 +377,13 @@ fn removed(options: &Options, ids: &[String], key: &str) -> Vec<Damage> {
 }
 
 /// Returns whether `mac.key` differs from the key that the chain stated last.
-fn exchanged(takeover: &Takeover, digest: &str) -> bool {
+fn exchanged(takeover: &ChainTakeover, digest: &str) -> bool {
     let stated = takeover.mac_key.as_deref();
     stated.is_some_and(|stated| !digest.starts_with(stated))
 }
 
 /// Writes a notice for each finding, once the records that state it are on disk.
-fn tell(dir: &Path, chain: &str, damage: &[Damage], exchanged: bool) -> Result<(), Error> {
+fn tell(dir: &Path, chain: &str, damage: &[ChainDamage], exchanged: bool) -> Result<(), Error> {
     let put = |about: &str, why: &str| {
         notice::put(dir, about, why).map_err(|e| Error::open("write a notice in", dir, e))
     };
@@ -396,21 +398,21 @@ fn tell(dir: &Path, chain: &str, damage: &[Damage], exchanged: bool) -> Result<(
 }
 
 /// Writes the first records of a start and a checkpoint over them.
-fn begin(writer: &mut Writer, mut first: Vec<Entry>) -> Result<(), Error> {
+fn begin(writer: &mut JournalWriter, mut first: Vec<AuditEntry>) -> Result<(), Error> {
     if writer.tip.seq == 0
         && first
             .first()
-            .is_none_or(|entry| entry.event != Event::GENESIS)
+            .is_none_or(|entry| entry.event != AuditEvent::GENESIS)
     {
-        first.insert(0, Entry::new(Event::GENESIS));
+        first.insert(0, AuditEntry::new(AuditEvent::GENESIS));
     }
     let mut records = Vec::new();
     for mut entry in first {
-        if matches!(entry.event, Event::GENESIS | Event::RECOVERED) {
+        if matches!(entry.event, AuditEvent::GENESIS | AuditEvent::RECOVERED) {
             entry = introduce(entry, &writer.options, &writer.mac_key);
             entry = entry.with("checkpoint_key", writer.marks.signer.public.as_str());
         }
-        records.push(Ready::build(entry, limit(&writer.options))?);
+        records.push(ValidatedEntry::build(entry, limit(&writer.options))?);
     }
     // If many records follow, the introduction is signed first: it states how many records may be unsigned.
     let alone = usize::from(records.len() > MAX_UNSIGNED_START);
@@ -428,7 +430,11 @@ fn begin(writer: &mut Writer, mut first: Vec<Entry>) -> Result<(), Error> {
 }
 
 /// Adds the fields that identify the writing process to an entry.
-pub(crate) fn introduce(mut entry: Entry, options: &Options, mac_key: &str) -> Entry {
+pub(crate) fn introduce(
+    mut entry: AuditEntry,
+    options: &JournalOptions,
+    mac_key: &str,
+) -> AuditEntry {
     let mut fields = options.about.clone();
     fields.append(&mut entry.fields);
     entry.fields = fields;
@@ -440,6 +446,6 @@ pub(crate) fn introduce(mut entry: Entry, options: &Options, mac_key: &str) -> E
         .with("pid", std::process::id())
 }
 
-fn limit(options: &Options) -> usize {
-    options.record_limit.clamp(1024, LARGEST_RECORD)
+fn limit(options: &JournalOptions) -> usize {
+    options.record_limit.clamp(1024, MAX_RECORD_BYTES)
 }

@@ -1,6 +1,6 @@
 //! Keys of an audit log directory, each in its own file: 64 hexadecimal digits, mode 0600.
 
-use crate::disk::{Disk, private};
+use crate::disk::{SegmentDisk, private};
 use crate::error::Error;
 use crate::record::hex;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -14,15 +14,15 @@ const NAME: &str = "mac.key";
 
 /// HMAC-SHA-256 key of 32 random bytes, stored as 64 hexadecimal digits in `mac.key`.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct MacKey {
     mac: hmac::Key,
     /// SHA-256 digest of the key, 64 hexadecimal digits: identifies the key without revealing it.
     pub(crate) digest: String,
 }
 
-impl Key {
+impl MacKey {
     /// Reads the key of a directory, generating it on first use.
-    pub(crate) fn of(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
+    pub(crate) fn of(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
         let secret = secret(dir, NAME, disk)?;
         Ok(Self {
             digest: digest_of(&secret),
@@ -49,7 +49,7 @@ fn digest_of(secret: &[u8]) -> String {
 }
 
 /// Returns the 32 secret bytes of a key file, generating them on first use.
-pub(crate) fn secret(dir: &Path, name: &str, disk: &dyn Disk) -> Result<Vec<u8>, Error> {
+pub(crate) fn secret(dir: &Path, name: &str, disk: &dyn SegmentDisk) -> Result<Vec<u8>, Error> {
     let path = dir.join(name);
     if !path.exists() {
         make(dir, &path, disk).map_err(|e| Error::open("create the key", &path, e))?;
@@ -67,7 +67,7 @@ pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
 }
 
 /// Generates a key in a temporary file and links it to its name, so that concurrent processes agree on one key.
-fn make(dir: &Path, path: &Path, disk: &dyn Disk) -> io::Result<()> {
+fn make(dir: &Path, path: &Path, disk: &dyn SegmentDisk) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = dir.join(format!("{name}.{}", random_hex::<8>()?));
     let mut file = private(&beside, true)?;

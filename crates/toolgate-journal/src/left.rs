@@ -1,23 +1,23 @@
 //! Open calls of an abandoned chain, which are closed in another chain.
 
-use crate::chain::{self, Chain};
-use crate::entry::{Entry, Event};
+use crate::chain::{self, LockedChain};
+use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
 use crate::verify::{self, OpenCall};
 use std::path::Path;
 
 /// Abandoned chain, to which nothing is appended any more.
 #[derive(Debug)]
-pub(crate) struct Left {
-    chain: Chain,
+pub(crate) struct AbandonedChain {
+    chain: LockedChain,
     records: u64,
     head: String,
     open: Vec<OpenCall>,
 }
 
-impl Left {
+impl AbandonedChain {
     /// Reads an abandoned chain.
-    pub(crate) fn read(chain: Chain, key: &str) -> Self {
+    pub(crate) fn read(chain: LockedChain, key: &str) -> Self {
         let report = verify::resume(&chain.dir, key, &[]).report;
         Self {
             chain,
@@ -34,7 +34,7 @@ impl Left {
             if !chain::awaits_closing(&dir.join(&id)) {
                 continue;
             }
-            if let Some(chain) = Chain::take(dir, &id)?
+            if let Some(chain) = LockedChain::take(dir, &id)?
                 && chain::awaits_closing(&chain.dir)
             {
                 all.push(Self::read(chain, key));
@@ -44,25 +44,25 @@ impl Left {
     }
 
     /// Returns the `genesis` record of the chain that follows.
-    pub(crate) fn genesis(&self) -> Entry {
-        Entry::new(Event::GENESIS)
+    pub(crate) fn genesis(&self) -> AuditEntry {
+        AuditEntry::new(AuditEvent::GENESIS)
             .with("after", self.chain.id.as_str())
             .with("after_seq", self.records)
             .with("after_head", self.head.as_str())
     }
 
     /// Returns a `call.begin` for each open call, so that it can end in the chain that follows.
-    pub(crate) fn begins(&self) -> impl Iterator<Item = Entry> {
+    pub(crate) fn begins(&self) -> impl Iterator<Item = AuditEntry> {
         self.open
             .iter()
-            .map(|call| self.about(Event::CALL_BEGIN, call))
+            .map(|call| self.about(AuditEvent::CALL_BEGIN, call))
     }
 
     /// Returns a `call.unknown` for each open call; the process that ran it is gone.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = Entry> {
+    pub(crate) fn ends(&self) -> impl Iterator<Item = AuditEntry> {
         self.open
             .iter()
-            .map(|call| self.about(Event::CALL_UNKNOWN, call))
+            .map(|call| self.about(AuditEvent::CALL_UNKNOWN, call))
     }
 
     /// Records that all open calls are durable in another chain.
@@ -70,8 +70,8 @@ impl Left {
         chain::mark_closed(&self.chain.dir);
     }
 
-    fn about(&self, event: Event, call: &OpenCall) -> Entry {
-        Entry::new(event)
+    fn about(&self, event: AuditEvent, call: &OpenCall) -> AuditEntry {
+        AuditEntry::new(event)
             .with("call", call.call.as_str())
             .with("begin", call.seq)
             .with("begin_chain", self.chain.id.as_str())

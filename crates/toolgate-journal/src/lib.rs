@@ -1,16 +1,16 @@
 //! Durable, tamper-evident audit log: JSON lines in hash-chained segments, one chain per process.
 //!
-//! [`Journal::append`] resolves once the record is on disk, so a response that waits for it is never released
+//! [`AuditJournal::append`] resolves once the record is on disk, so a response that waits for it is never released
 //! unrecorded. Concurrent callers share one write and one sync (group commit). The crate is independent of any
 //! protocol.
 //!
 //! ```
-//! use toolgate_journal::{Entry, Event, Journal, Options, verify};
+//! use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, JournalOptions, verify};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = std::env::temp_dir().join(format!("toolgate-journal-doc-{}", std::process::id()));
-//! let journal = Journal::open(Options::new(&dir))?;
+//! let journal = AuditJournal::open(JournalOptions::new(&dir))?;
 //! let args = journal.mac(b"{\"path\":\"/etc/hosts\"}");
-//! journal.note(Entry::new(Event::DENY).with("name", "files.read").with("args_mac", args))?;
+//! journal.note(AuditEntry::new(AuditEvent::DENY).with("name", "files.read").with("args_mac", args))?;
 //! journal.close();
 //! assert!(verify::verify(&dir)?.is_intact());
 //! # std::fs::remove_dir_all(&dir)?;
@@ -39,7 +39,7 @@
 //! # Record
 //!
 //! A record is one JSON object in the canonical form of RFC 8785, followed by a newline. Numbers are integers within
-//! 2^53; there are no fractions and no `null`. The size limit is [`Options::record_limit`].
+//! 2^53; there are no fractions and no `null`. The size limit is [`JournalOptions::record_limit`].
 //! Values that do not fit, the fields `args`, `res` and `text` first, are replaced by `"[omitted: N bytes]"`.
 //!
 //! | field | value |
@@ -79,11 +79,11 @@
 //! - `segment.retired`, with `segment`, `first`, `count`, `bytes`, `sha256`, `last` (sequence number of its seal) and
 //!   `seal` (hash of its seal) of a segment that is deleted once this record is on disk.
 //!
-//! Checkpoints are also appended to [`Options::checkpoints`] as identical lines.
+//! Checkpoints are also appended to [`JournalOptions::checkpoints`] as identical lines.
 //!
 //! # Guarantees
 //!
-//! - A record that [`Journal::append`] acknowledged with `Ok` was written and synced before. SIGKILL does not
+//! - A record that [`AuditJournal::append`] acknowledged with `Ok` was written and synced before. SIGKILL does not
 //!   lose it, and neither does a power cut, if the disk preserves what it reports as synced.
 //! - After a failed write or sync all waiters get [`Error::Failed`], and so do later callers until a repair succeeds:
 //!   after a full disk in a new segment, after another failure in a new chain. A chain with a failed sync is never
@@ -127,10 +127,10 @@ mod terms;
 pub mod verify;
 mod writer;
 
-pub use disk::{Disk, FileState, Files, Segment};
-pub use entry::{Entry, Event};
+pub use disk::{FileDisk, FileState, OpenSegment, SegmentDisk};
+pub use entry::{AuditEntry, AuditEvent};
 pub use error::Error;
-pub use journal::{Health, Journal, Receipt};
-pub use notice::{Notice, acknowledge, notices};
-pub use options::{LARGEST_RECORD, Options};
+pub use journal::{AuditJournal, AuditReceipt, JournalHealth};
+pub use notice::{DamageNotice, acknowledge, notices};
+pub use options::{JournalOptions, MAX_RECORD_BYTES};
 pub use sign::public_key;

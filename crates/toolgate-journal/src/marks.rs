@@ -1,16 +1,16 @@
 //! Checkpoint schedule, and publication to the checkpoint mirror.
 
-use crate::options::Options;
-use crate::place::Place;
-use crate::sign::Signer;
+use crate::options::JournalOptions;
+use crate::place::CheckpointMirror;
+use crate::sign::CheckpointSigner;
 use std::io;
 use std::time::{Duration, Instant};
 
 /// Checkpoint schedule of a writer.
 #[derive(Debug)]
-pub(crate) struct Marks {
-    pub(crate) signer: Signer,
-    place: Option<Place>,
+pub(crate) struct CheckpointSchedule {
+    pub(crate) signer: CheckpointSigner,
+    place: Option<CheckpointMirror>,
     /// Number of records since the last checkpoint.
     pub(crate) unsigned: u64,
     /// Forces a checkpoint regardless of the schedule.
@@ -20,9 +20,9 @@ pub(crate) struct Marks {
     untold: Option<String>,
 }
 
-impl Marks {
+impl CheckpointSchedule {
     /// Creates a schedule without a previous checkpoint.
-    pub(crate) fn new(signer: Signer, place: Option<Place>) -> Self {
+    pub(crate) fn new(signer: CheckpointSigner, place: Option<CheckpointMirror>) -> Self {
         Self {
             signer,
             place,
@@ -34,14 +34,14 @@ impl Marks {
     }
 
     /// Returns whether a checkpoint is due after the records that are about to be written.
-    pub(crate) fn is_due(&self, options: &Options) -> bool {
+    pub(crate) fn is_due(&self, options: &JournalOptions) -> bool {
         let enough = self.unsigned >= options.checkpoint_records.max(1)
             || self.since.elapsed() >= options.checkpoint_every;
         self.unsigned > 0 && (self.wanted || enough)
     }
 
     /// Returns the time until the next checkpoint; `None` if all records are signed.
-    pub(crate) fn due_in(&self, options: &Options) -> Option<Duration> {
+    pub(crate) fn due_in(&self, options: &JournalOptions) -> Option<Duration> {
         let left = || {
             options
                 .checkpoint_every
@@ -59,7 +59,7 @@ impl Marks {
     }
 
     /// Switches to the mirror file of a new chain.
-    pub(crate) fn moved(&mut self, place: Option<Place>) {
+    pub(crate) fn moved(&mut self, place: Option<CheckpointMirror>) {
         self.place = place;
         self.untold = None;
         self.unsigned = 0;

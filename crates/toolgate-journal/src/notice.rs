@@ -5,8 +5,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-const OPEN: &str = "damaged";
-const ACKNOWLEDGED: &str = "acknowledged";
+const OPEN_SUFFIX: &str = "damaged";
+const ACKNOWLEDGED_SUFFIX: &str = "acknowledged";
 
 /// Subject of a notice about `mac.key`.
 pub(crate) const MAC_KEY: &str = "mac.key";
@@ -14,7 +14,7 @@ pub(crate) const MAC_KEY: &str = "mac.key";
 /// Damage to the audit log that no operator has acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Notice {
+pub struct DamageNotice {
     /// Subject: id of the damaged chain, `CHAIN.segment` for a displaced segment, or `mac.key`.
     pub about: String,
     /// Description of the damage and the chain that continues.
@@ -28,7 +28,7 @@ pub(crate) fn displaced(chain: &str) -> String {
 
 /// Damaged chain that cannot be continued.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Damage {
+pub(crate) struct ChainDamage {
     pub(crate) chain: String,
     /// Sequence number of its last good record, or of the last one that the checkpoint mirror covers.
     pub(crate) records: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Damage {
 
 /// Writes a notice. The chain that follows states the same, signed.
 pub(crate) fn put(dir: &Path, about: &str, why: &str) -> io::Result<()> {
-    let path = file(dir, about, OPEN);
+    let path = file(dir, about, OPEN_SUFFIX);
     let mut file = match private(&path, true) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => private(&path, false)?,
         other => other?,
@@ -50,23 +50,23 @@ pub(crate) fn put(dir: &Path, about: &str, why: &str) -> io::Result<()> {
 
 /// Returns whether damage of a chain was found before, acknowledged or not.
 pub(crate) fn is_known(dir: &Path, about: &str) -> bool {
-    [OPEN, ACKNOWLEDGED].map(|state| file(dir, about, state).exists()) != [false; 2]
+    [OPEN_SUFFIX, ACKNOWLEDGED_SUFFIX].map(|state| file(dir, about, state).exists()) != [false; 2]
 }
 
 /// Returns the unacknowledged damage to an audit log directory, sorted by name.
 ///
 /// # Errors
 /// The directory or a notice cannot be read.
-pub fn notices(dir: &Path) -> io::Result<Vec<Notice>> {
+pub fn notices(dir: &Path) -> io::Result<Vec<DamageNotice>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        let about = name.and_then(|name| name.strip_suffix(OPEN)?.strip_suffix('.'));
+        let about = name.and_then(|name| name.strip_suffix(OPEN_SUFFIX)?.strip_suffix('.'));
         if let Some(about) = about {
             let text = fs::read_to_string(&path)?;
             let why: Vec<&str> = text.lines().collect();
-            all.push(Notice {
+            all.push(DamageNotice {
                 about: about.to_owned(),
                 why: why.join("; "),
             });
@@ -80,10 +80,10 @@ pub fn notices(dir: &Path) -> io::Result<Vec<Notice>> {
 ///
 /// # Errors
 /// The notice cannot be renamed.
-pub fn acknowledge(dir: &Path, notice: &Notice) -> io::Result<()> {
+pub fn acknowledge(dir: &Path, notice: &DamageNotice) -> io::Result<()> {
     fs::rename(
-        file(dir, &notice.about, OPEN),
-        file(dir, &notice.about, ACKNOWLEDGED),
+        file(dir, &notice.about, OPEN_SUFFIX),
+        file(dir, &notice.about, ACKNOWLEDGED_SUFFIX),
     )
 }
 

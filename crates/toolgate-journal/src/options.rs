@@ -1,21 +1,21 @@
 //! Options of a journal.
 
-use crate::disk::{Disk, Files};
+use crate::disk::{FileDisk, SegmentDisk};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum size of a record in bytes, whatever the options say. Readers rely on it.
-pub const LARGEST_RECORD: usize = 1024 * 1024;
+pub const MAX_RECORD_BYTES: usize = 1024 * 1024;
 
 /// Approximate maximum size of one write in bytes, which bounds the size of a torn write.
-pub(crate) const LARGEST_WRITE: usize = 1024 * 1024;
+pub(crate) const MAX_WRITE_BYTES: usize = 1024 * 1024;
 
-/// Options of a journal; [`Options::new`] has defaults that suit a gateway.
+/// Options of a journal; [`JournalOptions::new`] has defaults that suit a gateway.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct JournalOptions {
     /// Directory of all chains. Created with mode 0700 if it does not exist.
     pub dir: PathBuf,
     /// Name and version of the program, for the `genesis` and `recovered` records.
@@ -32,7 +32,7 @@ pub struct Options {
     pub batch: usize,
     /// Maximum time to gather a batch while more entries arrive. An idle queue causes no wait. Default: 2 ms.
     pub wait: Duration,
-    /// Maximum size of a record in bytes, clamped to 1 KiB ..= [`LARGEST_RECORD`]. Default: 64 KiB.
+    /// Maximum size of a record in bytes, clamped to 1 KiB ..= [`MAX_RECORD_BYTES`]. Default: 64 KiB.
     pub record_limit: usize,
     /// Size in bytes at which a segment is sealed, clamped to 4 KiB ..= 1 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
@@ -53,10 +53,10 @@ pub struct Options {
     /// Interval of repair attempts after a failure. Default: 1 second.
     pub retry: Duration,
     /// Disk that holds the segments; tests use one that fails.
-    pub disk: Arc<dyn Disk>,
+    pub disk: Arc<dyn SegmentDisk>,
 }
 
-impl Options {
+impl JournalOptions {
     /// Creates options for a directory, with the default of each field, real files, no checkpoint mirror and no
     /// retention.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
@@ -79,7 +79,7 @@ impl Options {
             keep_bytes: None,
             hold: false,
             retry: Duration::from_secs(1),
-            disk: Arc::new(Files),
+            disk: Arc::new(FileDisk),
         }
     }
 }

@@ -1,25 +1,25 @@
 //! Checkpoint mirror, which may be on another disk or be read by another party.
 
 use crate::chain;
-use crate::disk::{Disk, private};
+use crate::disk::{SegmentDisk, private};
 use crate::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Number of bytes at the end of a mirror file that are searched for the last checkpoint of a chain.
-const TAIL: u64 = 1024 * 1024;
+const MIRROR_TAIL_BYTES: u64 = 1024 * 1024;
 
 /// Checkpoint mirror file, to which checkpoints are appended.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct CheckpointMirror {
     path: PathBuf,
     file: File,
 }
 
-impl Place {
+impl CheckpointMirror {
     /// Opens the mirror file of a chain: the configured file, or the file of the chain in a directory.
-    pub(crate) fn open(place: &Path, chain: &str, disk: &dyn Disk) -> Result<Self, Error> {
+    pub(crate) fn open(place: &Path, chain: &str, disk: &dyn SegmentDisk) -> Result<Self, Error> {
         let path = file_of(place, chain);
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
@@ -69,10 +69,10 @@ pub(crate) fn last_lines(place: &Path, chain: &str) -> io::Result<Vec<Vec<u8>>> 
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };
-    let start = file.metadata()?.len().saturating_sub(TAIL);
+    let start = file.metadata()?.len().saturating_sub(MIRROR_TAIL_BYTES);
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
-    file.take(2 * TAIL).read_to_end(&mut bytes)?;
+    file.take(2 * MIRROR_TAIL_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect())
 }
 

@@ -11,18 +11,18 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-const BLOCK: u64 = 64 * 1024;
+const READ_BLOCK_BYTES: u64 = 64 * 1024;
 
 /// Maximum number of bytes that a follower reads of one chain per poll.
-const LARGEST_READ: u64 = 1024 * 1024;
+const MAX_POLL_BYTES: u64 = 1024 * 1024;
 
 /// Maximum length of a line in bytes. A longer one is not from the journal and is skipped in pieces.
-const LONGEST_LINE: u64 = 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
 /// Line of a segment, parsed but not verified.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Line {
+pub struct SegmentLine {
     /// Id of the chain, from its directory.
     pub chain: String,
     /// Sequence number in the chain; 0 if the line cannot be parsed.
@@ -37,7 +37,7 @@ pub struct Line {
     pub raw: String,
 }
 
-impl Line {
+impl SegmentLine {
     fn parse(chain: &str, bytes: &[u8]) -> Self {
         let raw = String::from_utf8_lossy(bytes).into_owned();
         let fields: Map<String, Value> = serde_json::from_str(&raw).unwrap_or_default();
@@ -61,19 +61,19 @@ impl Line {
 ///
 /// # Errors
 /// A directory or file cannot be read.
-pub fn tail(dir: &Path, count: usize) -> io::Result<Vec<Line>> {
-    Follower::with_tail(dir, count).map(|(lines, _)| lines)
+pub fn tail(dir: &Path, count: usize) -> io::Result<Vec<SegmentLine>> {
+    AuditFollower::with_tail(dir, count).map(|(lines, _)| lines)
 }
 
 /// Follower of an audit log directory: reads new records, also of new chains.
 #[derive(Debug)]
-pub struct Follower {
+pub struct AuditFollower {
     dir: PathBuf,
     /// Per chain, the segment and the offset after the last complete line that was read.
     places: BTreeMap<String, (u64, u64)>,
 }
 
-impl Follower {
+impl AuditFollower {
     /// Starts at the first record of every chain, for a full search.
     pub fn from_start(dir: &Path) -> Self {
         let (dir, places) = (dir.to_owned(), BTreeMap::new());
@@ -92,7 +92,7 @@ impl Follower {
     ///
     /// # Errors
     /// A directory or file cannot be read.
-    pub fn with_tail(dir: &Path, count: usize) -> io::Result<(Vec<Line>, Self)> {
+    pub fn with_tail(dir: &Path, count: usize) -> io::Result<(Vec<SegmentLine>, Self)> {
         let (mut places, mut lines) = (BTreeMap::new(), Vec::new());
         for id in chain::ids(dir)? {
             let (place, last) = chain_tail(dir, &id, count)?;
@@ -113,7 +113,7 @@ impl Follower {
     ///
     /// # Errors
     /// A directory or file cannot be read. The next call then returns the same lines.
-    pub fn poll(&mut self) -> io::Result<Vec<Line>> {
+    pub fn poll(&mut self) -> io::Result<Vec<SegmentLine>> {
         let mut lines = Vec::new();
         for id in chain::ids(&self.dir)? {
             let start = || (first_segment(&self.dir, &id), 0);
@@ -128,9 +128,9 @@ impl Follower {
 }
 
 /// Sorts by time, but never against the order within a chain, and returns the last `count`.
-fn merge(lines: Vec<Line>, count: usize) -> Vec<Line> {
+fn merge(lines: Vec<SegmentLine>, count: usize) -> Vec<SegmentLine> {
     let mut latest: BTreeMap<String, u64> = BTreeMap::new();
-    let mut keyed: Vec<(u64, Line)> = Vec::with_capacity(lines.len());
+    let mut keyed: Vec<(u64, SegmentLine)> = Vec::with_capacity(lines.len());
     for line in lines {
         // A clock that was set back must not reverse records of a chain.
         let top = latest.entry(line.chain.clone()).or_default();
@@ -144,7 +144,7 @@ fn merge(lines: Vec<Line>, count: usize) -> Vec<Line> {
 }
 
 /// Returns the end position of a chain and its last lines.
-fn chain_tail(dir: &Path, id: &str, count: usize) -> io::Result<((u64, u64), Vec<Line>)> {
+fn chain_tail(dir: &Path, id: &str, count: usize) -> io::Result<((u64, u64), Vec<SegmentLine>)> {
     let last = last_segment(dir, id);
     let (mut place, mut lines) = ((last.max(1), 0), Vec::new());
     for seg in (1..=last).rev() {
@@ -163,7 +163,10 @@ fn chain_tail(dir: &Path, id: &str, count: usize) -> io::Result<((u64, u64), Vec
     }
     Ok((
         place,
-        lines.iter().map(|line| Line::parse(id, line)).collect(),
+        lines
+            .iter()
+            .map(|line| SegmentLine::parse(id, line))
+            .collect(),
     ))
 }
 
@@ -173,7 +176,7 @@ fn last_lines(file: &mut File, count: usize) -> io::Result<(u64, Vec<Vec<u8>>)> 
     let mut bytes: Vec<u8> = Vec::new();
     // One newline more than lines: the newline that ends the preceding line.
     while start > 0 && bytes.iter().filter(|b| **b == b'\n').count() <= count {
-        let step = BLOCK.min(start);
+        let step = READ_BLOCK_BYTES.min(start);
         start -= step;
         let mut block = vec![0; usize::try_from(step).unwrap_or(0)];
         file.seek(SeekFrom::Start(start))?;
@@ -200,7 +203,11 @@ fn last_lines(file: &mut File, count: usize) -> io::Result<(u64, Vec<Vec<u8>>)> 
 }
 
 /// Reads complete lines from a position on, and returns them with the next position.
-fn read_on(dir: &Path, id: &str, mut place: (u64, u64)) -> io::Result<((u64, u64), Vec<Line>)> {
+fn read_on(
+    dir: &Path,
+    id: &str,
+    mut place: (u64, u64),
+) -> io::Result<((u64, u64), Vec<SegmentLine>)> {
     // The segment may have been retired before it was read completely.
     if place.0 < first_segment(dir, id) {
         place = (first_segment(dir, id), 0);
@@ -216,7 +223,11 @@ fn read_on(dir: &Path, id: &str, mut place: (u64, u64)) -> io::Result<((u64, u64
     Ok((place, lines))
 }
 
-fn read_segment(dir: &Path, id: &str, place: &mut (u64, u64)) -> io::Result<Option<Vec<Line>>> {
+fn read_segment(
+    dir: &Path,
+    id: &str,
+    place: &mut (u64, u64),
+) -> io::Result<Option<Vec<SegmentLine>>> {
     let Some(mut file) = open(dir, id, place.0)? else {
         return Ok(None);
     };
@@ -225,17 +236,20 @@ fn read_segment(dir: &Path, id: &str, place: &mut (u64, u64)) -> io::Result<Opti
     file.seek(SeekFrom::Start(place.1))?;
     let mut input = BufReader::new(file);
     let (mut lines, start) = (Vec::new(), place.1);
-    while place.1 - start < LARGEST_READ {
+    while place.1 - start < MAX_POLL_BYTES {
         let mut line = Vec::new();
         let length = input
             .by_ref()
-            .take(LONGEST_LINE)
+            .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)? as u64;
-        if line.last() != Some(&b'\n') && length < LONGEST_LINE {
+        if line.last() != Some(&b'\n') && length < MAX_LINE_BYTES {
             break;
         }
         place.1 += length;
-        lines.push(Line::parse(id, line.strip_suffix(b"\n").unwrap_or(&line)));
+        lines.push(SegmentLine::parse(
+            id,
+            line.strip_suffix(b"\n").unwrap_or(&line),
+        ));
     }
     Ok(Some(lines))
 }

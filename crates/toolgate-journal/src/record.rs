@@ -1,9 +1,9 @@
 //! Records: an entry, its position in the chain, and the hash over both.
 
 use crate::canon;
-use crate::entry::{Entry, Ready};
+use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
-use crate::options::LARGEST_RECORD;
+use crate::options::MAX_RECORD_BYTES;
 use ring::digest;
 use std::fs;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
 
 /// `prev` of the first record.
-const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+const GENESIS_PREV: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// End of the chain: everything that the next record refers to.
 #[derive(Debug)]
-pub(crate) struct Tip {
+pub(crate) struct ChainTip {
     pub(crate) chain: Arc<str>,
     pub(crate) seg: u64,
     /// Sequence number of the last record; 0 before the first.
@@ -27,10 +27,10 @@ pub(crate) struct Tip {
     boot: String,
 }
 
-impl Tip {
+impl ChainTip {
     /// Creates the end of a chain from the sequence number and hash of its last record, if there is one.
     pub(crate) fn new(chain: &str, seg: u64, last: Option<(u64, String)>) -> Self {
-        let (seq, prev) = last.unwrap_or_else(|| (0, NOTHING.to_owned()));
+        let (seq, prev) = last.unwrap_or_else(|| (0, GENESIS_PREV.to_owned()));
         Self {
             chain: chain.into(),
             seg,
@@ -41,13 +41,13 @@ impl Tip {
     }
 
     /// Appends the next record, one of the journal's own, and a newline to `out`.
-    pub(crate) fn push_own(&mut self, entry: Entry, out: &mut String) -> Result<(), Error> {
-        self.push(&Ready::build(entry, LARGEST_RECORD)?, out);
+    pub(crate) fn push_own(&mut self, entry: AuditEntry, out: &mut String) -> Result<(), Error> {
+        self.push(&ValidatedEntry::build(entry, MAX_RECORD_BYTES)?, out);
         Ok(())
     }
 
     /// Appends the next record and a newline to `out`.
-    pub(crate) fn push(&mut self, entry: &Ready, out: &mut String) {
+    pub(crate) fn push(&mut self, entry: &ValidatedEntry, out: &mut String) {
         self.seq += 1;
         let (mut body, at) = self.body(entry);
         let hash = hash(&body);
@@ -58,7 +58,7 @@ impl Tip {
     }
 
     /// Returns the record without `h`, and the offset at which `h` belongs. The key `mono` always follows it.
-    fn body(&self, entry: &Ready) -> (String, usize) {
+    fn body(&self, entry: &ValidatedEntry) -> (String, usize) {
         let head = self.head(entry);
         let mut members: Vec<(&str, &str)> = head
             .iter()
@@ -87,7 +87,7 @@ impl Tip {
         (out, at.unwrap_or(1))
     }
 
-    fn head(&self, entry: &Ready) -> [(&'static str, String); 9] {
+    fn head(&self, entry: &ValidatedEntry) -> [(&'static str, String); 9] {
         let quoted = |text: &str| format!("\"{text}\"");
         [
             ("boot", quoted(&self.boot)),

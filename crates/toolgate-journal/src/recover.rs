@@ -1,74 +1,74 @@
 //! Recovery: continues a chain of an earlier process.
 
-use crate::chain::Chain;
-use crate::contents::{Contents, OpenCalls};
-use crate::disk::{Disk, Segment, private};
-use crate::entry::{Entry, Event};
+use crate::chain::LockedChain;
+use crate::contents::{OpenCalls, SegmentContents};
+use crate::disk::{OpenSegment, SegmentDisk, private};
+use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
-use crate::notice::Damage;
+use crate::notice::ChainDamage;
 use crate::place::last_lines;
-use crate::record::{Tip, utc_us};
-use crate::verify::{self, Bad, ChainReport, Fault, Found};
+use crate::record::{ChainTip, utc_us};
+use crate::verify::{self, ChainFindings, ChainReport, FaultPosition, RecordFault};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Chain that can be continued, and the first records of its new owner.
-pub(crate) struct Takeover {
-    pub(crate) tip: Tip,
-    pub(crate) segment: Box<dyn Segment>,
-    pub(crate) file: Contents,
+pub(crate) struct ChainTakeover {
+    pub(crate) tip: ChainTip,
+    pub(crate) segment: Box<dyn OpenSegment>,
+    pub(crate) file: SegmentContents,
     pub(crate) open: OpenCalls,
     /// True if the last record is a seal without a successor segment.
     pub(crate) sealed: bool,
     /// Size in bytes of the torn write that was set aside.
     pub(crate) torn: u64,
-    pub(crate) first: Vec<Entry>,
+    pub(crate) first: Vec<AuditEntry>,
     /// Digest of `mac.key` that the chain stated last, or its first digits.
     pub(crate) mac_key: Option<String>,
 }
 
 /// Result of the attempt to continue a chain.
-pub(crate) enum Attempt {
+pub(crate) enum TakeoverAttempt {
     /// The chain can be continued.
-    Ready(Box<Takeover>),
+    Ready(Box<ChainTakeover>),
     /// A sync failed in the chain; nothing is appended.
     Failed,
     /// The chain does not verify. It stays unchanged, and verifiers report it.
-    Damaged(Damage),
+    Damaged(ChainDamage),
 }
 
 /// Verifies the end of a chain and cuts off a torn write.
 pub(crate) fn take_over(
-    chain: &Chain,
-    disk: &dyn Disk,
+    chain: &LockedChain,
+    disk: &dyn SegmentDisk,
     key: &str,
     place: Option<&Path>,
-) -> Result<Attempt, Error> {
+) -> Result<TakeoverAttempt, Error> {
     if chain.has_failed() {
-        return Ok(Attempt::Failed);
+        return Ok(TakeoverAttempt::Failed);
     }
     let kept = match place {
         Some(place) => last_lines(place, &chain.id)
             .map_err(|e| Error::open("read the checkpoint mirror", place, e))?,
         None => Vec::new(),
     };
-    let Found { report, part } = verify::resume(&chain.dir, key, &kept);
+    let ChainFindings { report, part } = verify::resume(&chain.dir, key, &kept);
     let torn = match &report.bad {
         None => 0,
         Some(bad) => match bad.what {
-            Fault::Torn { bytes } => bytes,
-            _ => return Ok(Attempt::Damaged(damage(chain, &report, bad))),
+            RecordFault::Torn { bytes } => bytes,
+            _ => return Ok(TakeoverAttempt::Damaged(damage(chain, &report, bad))),
         },
     };
     let segment = open_last(chain, disk, &report, torn)?;
     let last = report.head.clone().map(|head| (report.records, head));
     let calls = report.open.iter().map(|open| (open.call.clone(), open.seg));
     let since = if part.since > 0 { part.since } else { utc_us() };
-    Ok(Attempt::Ready(Box::new(Takeover {
-        tip: Tip::new(&chain.id, report.end.0.max(1), last),
+    Ok(TakeoverAttempt::Ready(Box::new(ChainTakeover {
+        tip: ChainTip::new(&chain.id, report.end.0.max(1), last),
         segment,
-        file: Contents::resumed(report.end.1, part.first, since, part.digest),
+        file: SegmentContents::resumed(report.end.1, part.first, since, part.digest),
         open: OpenCalls::of(calls),
         sealed: part.sealed,
         torn,
@@ -77,8 +77,8 @@ pub(crate) fn take_over(
     })))
 }
 
-fn damage(chain: &Chain, report: &ChainReport, bad: &Bad) -> Damage {
-    Damage {
+fn damage(chain: &LockedChain, report: &ChainReport, bad: &FaultPosition) -> ChainDamage {
+    ChainDamage {
         chain: chain.id.clone(),
         records: report.records,
         head: report.head.clone().unwrap_or_default(),
@@ -87,7 +87,10 @@ fn damage(chain: &Chain, report: &ChainReport, bad: &Bad) -> Damage {
 }
 
 /// Creates the first segment of a chain.
-pub(crate) fn open_first(chain: &Chain, disk: &dyn Disk) -> Result<Box<dyn Segment>, Error> {
+pub(crate) fn open_first(
+    chain: &LockedChain,
+    disk: &dyn SegmentDisk,
+) -> Result<Box<dyn OpenSegment>, Error> {
     let path = chain.segment(1);
     let segment = disk
         .create(&path)
@@ -98,11 +101,11 @@ pub(crate) fn open_first(chain: &Chain, disk: &dyn Disk) -> Result<Box<dyn Segme
 }
 
 fn open_last(
-    chain: &Chain,
-    disk: &dyn Disk,
+    chain: &LockedChain,
+    disk: &dyn SegmentDisk,
     found: &ChainReport,
     torn: u64,
-) -> Result<Box<dyn Segment>, Error> {
+) -> Result<Box<dyn OpenSegment>, Error> {
     let (seg, length) = found.end;
     if seg == 0 {
         return open_first(chain, disk);
@@ -118,17 +121,17 @@ fn open_last(
 }
 
 /// Returns `recovered`, and a `call.unknown` for each call without a recorded end.
-fn first_entries(found: &ChainReport, torn: u64) -> Vec<Entry> {
+fn first_entries(found: &ChainReport, torn: u64) -> Vec<AuditEntry> {
     let mut entries = Vec::new();
     if found.records > 0 || torn > 0 {
         entries.push(
-            Entry::new(Event::RECOVERED)
+            AuditEntry::new(AuditEvent::RECOVERED)
                 .with("bytes", torn)
                 .with("calls", found.open.len()),
         );
     }
     let unknown = |call: &verify::OpenCall| {
-        Entry::new(Event::CALL_UNKNOWN)
+        AuditEntry::new(AuditEvent::CALL_UNKNOWN)
             .with("call", call.call.as_str())
             .with("begin", call.seq)
     };

@@ -4,31 +4,31 @@
 //! seals it and starts the next one. After a failed sync the contents of the disk are unknown, so the chain ends. A new
 //! chain names the last record of the old one and closes its calls.
 
-use crate::chain::{self, Chain};
-use crate::contents::{Contents, OpenCalls};
+use crate::chain::{self, LockedChain};
+use crate::contents::{OpenCalls, SegmentContents};
 use crate::disk::private;
-use crate::entry::{Entry, Event, Ready};
+use crate::entry::{AuditEntry, AuditEvent, ValidatedEntry};
 use crate::error::Error;
 use crate::journal::introduce;
-use crate::left::Left;
+use crate::left::AbandonedChain;
 use crate::notice;
-use crate::place::Place;
-use crate::record::{Tip, utc_us};
-use crate::recover::{self, Attempt};
-use crate::writer::Writer;
+use crate::place::CheckpointMirror;
+use crate::record::{ChainTip, utc_us};
+use crate::recover::{self, TakeoverAttempt};
+use crate::writer::JournalWriter;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Free space in bytes that a repair needs.
-const ROOM: usize = 256 * 1024;
+const REPAIR_SPACE_BYTES: usize = 256 * 1024;
 
 /// Maximum number of call ends that are stored for later.
-const MOST_OWED: usize = 8192;
+const MAX_STORED_ENDS: usize = 8192;
 
 /// Cause of a failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Trouble {
+pub(crate) enum FailureCause {
     /// The disk is full.
     Full,
     /// The file must not be used again.
@@ -37,7 +37,7 @@ pub(crate) enum Trouble {
     Displaced,
 }
 
-impl Trouble {
+impl FailureCause {
     /// Classifies a write error. `FileTooLarge` is a limit of the single file, so a new chain can continue.
     pub(crate) fn of(cause: &io::Error) -> Self {
         match cause.kind() {
@@ -47,11 +47,14 @@ impl Trouble {
     }
 }
 
-impl Writer {
+impl JournalWriter {
     /// Stores the end of a call that could not be written: the call happened, whatever its caller was told.
-    pub(crate) fn owe(&mut self, record: Ready) {
-        let end = matches!(record.event, Event::CALL_END | Event::CALL_UNKNOWN);
-        if end && self.owed.len() < MOST_OWED {
+    pub(crate) fn owe(&mut self, record: ValidatedEntry) {
+        let end = matches!(
+            record.event,
+            AuditEvent::CALL_END | AuditEvent::CALL_UNKNOWN
+        );
+        if end && self.owed.len() < MAX_STORED_ENDS {
             self.owed.push(record);
         }
     }
@@ -61,7 +64,7 @@ impl Writer {
         let (Some(trouble), Some(reason)) = (self.trouble, self.shared.failed()) else {
             return;
         };
-        if trouble == Trouble::Displaced && self.restore_folder().is_err() {
+        if trouble == FailureCause::Displaced && self.restore_folder().is_err() {
             return;
         }
         if has_room(&self.chain.dir).is_err() {
@@ -69,10 +72,12 @@ impl Writer {
         }
         self.trouble = None;
         let gone_on = match trouble {
-            Trouble::Full => self.resume(&reason),
-            Trouble::Final => self.start_anew(&reason),
-            Trouble::Displaced => match self.restore_segment(&reason) {
-                Err(e) if Trouble::of(&e) == Trouble::Full => Err(Error::Failed(reason.clone())),
+            FailureCause::Full => self.resume(&reason),
+            FailureCause::Final => self.start_anew(&reason),
+            FailureCause::Displaced => match self.restore_segment(&reason) {
+                Err(e) if FailureCause::of(&e) == FailureCause::Full => {
+                    Err(Error::Failed(reason.clone()))
+                }
                 Err(e) => self.leave_displaced(&format!("{reason}; {e}")),
                 Ok(()) => self.resume(&reason),
             },
@@ -90,7 +95,7 @@ impl Writer {
         let (disk, place) = (options.disk.as_ref(), options.checkpoints.as_deref());
         let key = &self.marks.signer.public;
         let attempt = recover::take_over(&self.chain, disk, key, place)?;
-        let Attempt::Ready(found) = attempt else {
+        let TakeoverAttempt::Ready(found) = attempt else {
             return self.start_anew(reason);
         };
         let found = *found;
@@ -101,7 +106,7 @@ impl Writer {
         if found.sealed {
             self.begin_segment()?;
         }
-        let recovered = Entry::new(Event::RECOVERED)
+        let recovered = AuditEntry::new(AuditEvent::RECOVERED)
             .with("bytes", found.torn)
             .with("calls", 0)
             .with("cause", reason);
@@ -121,13 +126,13 @@ impl Writer {
     /// Abandons the chain and starts another one, in which its open calls continue.
     fn start_anew(&mut self, reason: &str) -> Result<(), Error> {
         let disk = self.options.disk.clone();
-        let chain = Chain::begin(&self.options.dir, disk.as_ref())?;
+        let chain = LockedChain::begin(&self.options.dir, disk.as_ref())?;
         let place = self.options.checkpoints.as_deref();
-        let place = place.map(|place| Place::open(place, &chain.id, disk.as_ref()));
+        let place = place.map(|place| CheckpointMirror::open(place, &chain.id, disk.as_ref()));
         self.marks.moved(place.transpose()?);
         self.segment = recover::open_first(&chain, disk.as_ref())?;
-        self.tip = Tip::new(&chain.id, 1, None);
-        self.file = Contents::new(1, utc_us());
+        self.tip = ChainTip::new(&chain.id, 1, None);
+        self.file = SegmentContents::new(1, utc_us());
         self.open = OpenCalls::default();
         let before = std::mem::replace(&mut self.chain, chain);
         // A chain that was started here and failed at once has no calls of its own.
@@ -137,7 +142,7 @@ impl Writer {
                 chain::mark_closed(&before.dir);
                 left
             }
-            None => Left::read(before, key),
+            None => AbandonedChain::read(before, key),
         };
         let gone_on = self.go_on_after(&left, reason);
         match gone_on {
@@ -147,21 +152,23 @@ impl Writer {
         gone_on
     }
 
-    fn go_on_after(&mut self, left: &Left, reason: &str) -> Result<(), Error> {
+    fn go_on_after(&mut self, left: &AbandonedChain, reason: &str) -> Result<(), Error> {
         self.say(left.genesis().with("cause", reason))?;
-        let limit = crate::options::LARGEST_RECORD;
-        let begins = left.begins().map(|entry| Ready::build(entry, limit));
-        let begins: Vec<Ready> = begins.collect::<Result<_, _>>()?;
+        let limit = crate::options::MAX_RECORD_BYTES;
+        let begins = left
+            .begins()
+            .map(|entry| ValidatedEntry::build(entry, limit));
+        let begins: Vec<ValidatedEntry> = begins.collect::<Result<_, _>>()?;
         for chunk in begins.chunks(self.options.batch.max(1)) {
             self.write(chunk.iter())?;
         }
         self.pay(false)
     }
 
-    fn say(&mut self, entry: Entry) -> Result<(), Error> {
+    fn say(&mut self, entry: AuditEntry) -> Result<(), Error> {
         let entry = introduce(entry, &self.options, &self.mac_key)
             .with("checkpoint_key", self.marks.signer.public.as_str());
-        let record = Ready::build(entry, crate::options::LARGEST_RECORD)?;
+        let record = ValidatedEntry::build(entry, crate::options::MAX_RECORD_BYTES)?;
         self.marks.wanted = true;
         self.write(std::iter::once(&record)).map(drop)
     }
@@ -189,7 +196,7 @@ fn has_room(dir: &Path) -> io::Result<()> {
     let path = dir.join("room");
     let _ = fs::remove_file(&path);
     let tried = private(&path, true).and_then(|mut file| {
-        file.write_all(&[b'.'; ROOM])?;
+        file.write_all(&[b'.'; REPAIR_SPACE_BYTES])?;
         file.sync_data()
     });
     let _ = fs::remove_file(&path);

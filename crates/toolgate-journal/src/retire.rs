@@ -1,10 +1,10 @@
 //! Retention: retires the oldest sealed segments as a whole; a summary of each stays in the chain.
 
 use crate::chain;
-use crate::entry::{Entry, Event};
+use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
 use crate::record::utc_us;
-use crate::writer::Writer;
+use crate::writer::JournalWriter;
 use serde_json::{Map, Value};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 const HOLD: &str = "hold";
 
 /// Maximum size of a seal in bytes.
-const LONGEST_SEAL: u64 = 16 * 1024;
+const MAX_SEAL_BYTES: u64 = 16 * 1024;
 
 /// Sealed segment that may be retired.
-struct Old {
+struct RetirableSegment {
     path: PathBuf,
     segment: u64,
     bytes: u64,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Retires segments that exceed the age or size limit: first a durable record, then the deletion.
     pub(crate) fn retire(&mut self) -> Result<(), Error> {
         let keep_all = self.options.keep_age.is_none() && self.options.keep_bytes.is_none();
@@ -57,7 +57,7 @@ impl Writer {
     }
 
     /// Returns the segments that may be retired, oldest first: sealed, and before the first with an open call.
-    fn old(&self) -> io::Result<Vec<Old>> {
+    fn old(&self) -> io::Result<Vec<RetirableSegment>> {
         let end = self.open.oldest_segment().unwrap_or(self.tip.seg);
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.chain.dir)? {
@@ -66,7 +66,7 @@ impl Writer {
             let number = name.to_str().and_then(chain::segment_number);
             if let Some(segment) = number.filter(|number| *number < end.min(self.tip.seg)) {
                 let (path, bytes) = (entry.path(), entry.metadata()?.len());
-                all.push(Old {
+                all.push(RetirableSegment {
                     path,
                     segment,
                     bytes,
@@ -86,9 +86,9 @@ impl Writer {
     }
 }
 
-fn tombstone(old: &Old, seal: &Map<String, Value>) -> Entry {
+fn tombstone(old: &RetirableSegment, seal: &Map<String, Value>) -> AuditEntry {
     let value = |name| seal.get(name).cloned().unwrap_or_default();
-    Entry::new(Event::SEGMENT_RETIRED)
+    AuditEntry::new(AuditEvent::SEGMENT_RETIRED)
         .with("bytes", old.bytes)
         .with("count", value("count"))
         .with("first", value("first"))
@@ -102,10 +102,10 @@ fn tombstone(old: &Old, seal: &Map<String, Value>) -> Entry {
 fn seal(file: &Path) -> Option<Map<String, Value>> {
     let mut input = File::open(file).ok()?;
     let length = input.metadata().ok()?.len();
-    let start = length.saturating_sub(LONGEST_SEAL);
+    let start = length.saturating_sub(MAX_SEAL_BYTES);
     input.seek(SeekFrom::Start(start)).ok()?;
     let mut bytes = Vec::new();
-    input.take(LONGEST_SEAL).read_to_end(&mut bytes).ok()?;
+    input.take(MAX_SEAL_BYTES).read_to_end(&mut bytes).ok()?;
     let line = bytes.strip_suffix(b"\n")?.rsplit(|b| *b == b'\n').next()?;
     let seal: Map<String, Value> = serde_json::from_slice(line).ok()?;
     (seal.get("ev")?.as_str()? == "segment.sealed").then_some(seal)

@@ -1,12 +1,12 @@
 //! Segment rotation: the seal, then the new file, then a checkpoint that signs the seal.
 
-use crate::contents::Contents;
-use crate::entry::{Entry, Event};
+use crate::contents::SegmentContents;
+use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
 use crate::record::utc_us;
-use crate::writer::Writer;
+use crate::writer::JournalWriter;
 
-impl Writer {
+impl JournalWriter {
     /// Returns whether the segment must be sealed before the next write.
     pub(crate) fn is_full(&self) -> bool {
         let options = &self.options;
@@ -35,13 +35,13 @@ impl Writer {
             .and_then(|segment| disk.sync_dir(&self.chain.dir).map(|()| segment));
         self.segment = created.map_err(|cause| self.fail(&cause))?;
         self.tip.seg += 1;
-        self.file = Contents::new(self.tip.seq + 1, utc_us());
+        self.file = SegmentContents::new(self.tip.seq + 1, utc_us());
         Ok(())
     }
 
-    fn seal(&self) -> Entry {
+    fn seal(&self) -> AuditEntry {
         let (first, last) = (self.file.first, self.tip.seq);
-        let seal = Entry::new(Event::SEGMENT_SEALED)
+        let seal = AuditEntry::new(AuditEvent::SEGMENT_SEALED)
             .with("bytes", self.file.bytes)
             .with("count", last + 1 - first)
             .with("first", first)

@@ -1,10 +1,10 @@
 //! Signed checkpoints: signatures over the position and hash of the last record.
 
-use crate::disk::Disk;
-use crate::entry::{Entry, Event};
+use crate::disk::SegmentDisk;
+use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
 use crate::key;
-use crate::record::{Tip, hex, utc_us};
+use crate::record::{ChainTip, hex, utc_us};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use std::fmt;
 use std::fs;
@@ -17,15 +17,15 @@ const NAME: &str = "checkpoint.key";
 const DOMAIN: &str = "toolgate-journal-checkpoint-v1";
 
 /// Ed25519 signing key of a directory, in `checkpoint.key`.
-pub(crate) struct Signer {
+pub(crate) struct CheckpointSigner {
     pair: Ed25519KeyPair,
     /// Public key, 64 hexadecimal digits.
     pub(crate) public: String,
 }
 
-impl Signer {
+impl CheckpointSigner {
     /// Reads the key of a directory, generating it on first use.
-    pub(crate) fn of(dir: &Path, disk: &dyn Disk) -> Result<Self, Error> {
+    pub(crate) fn of(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
         let seed = key::secret(dir, NAME, disk)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| {
             let cause = io::Error::other("it is not an Ed25519 key; restore it");
@@ -36,11 +36,11 @@ impl Signer {
     }
 
     /// Returns the signed checkpoint over all records so far.
-    pub(crate) fn checkpoint(&self, tip: &Tip) -> Entry {
+    pub(crate) fn checkpoint(&self, tip: &ChainTip) -> AuditEntry {
         let at = utc_us();
         let (chain, last, head) = (&tip.chain, tip.seq, &tip.prev);
         let text = format!("{DOMAIN}\n{chain}\n{last}\n{head}\n{last}\n{at}\n");
-        Entry::new(Event::CHECKPOINT)
+        AuditEntry::new(AuditEvent::CHECKPOINT)
             .with("at", at)
             .with("count", last)
             .with("head", head.as_str())
@@ -50,9 +50,9 @@ impl Signer {
     }
 }
 
-impl fmt::Debug for Signer {
+impl fmt::Debug for CheckpointSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Signer({})", self.public)
+        write!(f, "CheckpointSigner({})", self.public)
     }
 }
 
@@ -61,14 +61,14 @@ impl fmt::Debug for Signer {
 ///
 /// # Errors
 /// The directory or the key cannot be read or created.
-pub fn public_key(dir: &Path, disk: &dyn Disk) -> Result<String, Error> {
+pub fn public_key(dir: &Path, disk: &dyn SegmentDisk) -> Result<String, Error> {
     crate::chain::make_dir(dir, disk)?;
-    Signer::of(dir, disk).map(|signer| signer.public)
+    CheckpointSigner::of(dir, disk).map(|signer| signer.public)
 }
 
 /// Returns the public key of the existing key; `None` if there is none.
 pub(crate) fn existing(dir: &Path) -> Option<String> {
     fs::symlink_metadata(dir.join(NAME)).ok()?;
-    let signer = Signer::of(dir, &crate::disk::Files).ok()?;
+    let signer = CheckpointSigner::of(dir, &crate::disk::FileDisk).ok()?;
     Some(signer.public)
 }

@@ -1,14 +1,14 @@
 //! Terms of a chain: its own statements by which a verifier judges its unsigned end, its mirror and its key.
 
-use crate::entry::Entry;
-use crate::options::Options;
+use crate::entry::AuditEntry;
+use crate::options::JournalOptions;
 use std::path::{Path, PathBuf};
 
 /// Largest integer of a record.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// Adds the bounds of the unsigned end, the digest of `mac.key` and the path of the checkpoint mirror.
-pub(crate) fn with_terms(entry: Entry, options: &Options, mac_key: &str) -> Entry {
+pub(crate) fn with_terms(entry: AuditEntry, options: &JournalOptions, mac_key: &str) -> AuditEntry {
     let micros = options.checkpoint_every.as_micros();
     let seconds = u64::try_from(micros.div_ceil(1_000_000)).unwrap_or(MAX_NUMBER);
     let batch = u64::try_from(options.batch.max(1)).unwrap_or(MAX_NUMBER);

@@ -1,16 +1,16 @@
 //! Writer thread with group commit: gathers queued entries, writes and syncs them once, and answers all waiters.
 
-use crate::chain::{self, Chain};
-use crate::contents::{Contents, OpenCalls};
-use crate::disk::Segment;
-use crate::entry::{Entry, Ready};
+use crate::chain::{self, LockedChain};
+use crate::contents::{OpenCalls, SegmentContents};
+use crate::disk::OpenSegment;
+use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
-use crate::journal::Receipt;
-use crate::left::Left;
-use crate::marks::Marks;
-use crate::options::{LARGEST_WRITE, Options};
-use crate::record::Tip;
-use crate::repair::Trouble;
+use crate::journal::AuditReceipt;
+use crate::left::AbandonedChain;
+use crate::marks::CheckpointSchedule;
+use crate::options::{JournalOptions, MAX_WRITE_BYTES};
+use crate::record::ChainTip;
+use crate::repair::FailureCause;
 use crate::terms::with_terms;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,19 +20,19 @@ use std::thread;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-pub(crate) type Answer = Result<Receipt, Error>;
+pub(crate) type AppendResult = Result<AuditReceipt, Error>;
 
 /// Queued entry and its waiter.
-pub(crate) struct Message {
-    pub(crate) record: Ready,
-    pub(crate) waiter: Option<oneshot::Sender<Answer>>,
+pub(crate) struct QueuedEntry {
+    pub(crate) record: ValidatedEntry,
+    pub(crate) waiter: Option<oneshot::Sender<AppendResult>>,
     /// Forces a checkpoint after the entry.
     pub(crate) sign: bool,
 }
 
 /// State that the writer shares with callers.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct JournalShared {
     /// Reason for which nothing can be recorded; set before any waiter gets it.
     failed: RwLock<Option<Arc<str>>>,
     /// Size of the queued entries in bytes.
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) place: Mutex<Option<String>>,
 }
 
-impl Shared {
+impl JournalShared {
     /// Returns the reason for which nothing can be recorded, if any.
     pub(crate) fn failed(&self) -> Option<Arc<str>> {
         let failed = self.failed.read();
@@ -53,30 +53,30 @@ impl Shared {
     }
 }
 
-pub(crate) struct Writer {
-    pub(crate) tip: Tip,
-    pub(crate) segment: Box<dyn Segment>,
+pub(crate) struct JournalWriter {
+    pub(crate) tip: ChainTip,
+    pub(crate) segment: Box<dyn OpenSegment>,
     /// Contents of the current segment.
-    pub(crate) file: Contents,
+    pub(crate) file: SegmentContents,
     pub(crate) open: OpenCalls,
-    pub(crate) marks: Marks,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) chain: Chain,
-    pub(crate) options: Options,
+    pub(crate) marks: CheckpointSchedule,
+    pub(crate) shared: Arc<JournalShared>,
+    pub(crate) chain: LockedChain,
+    pub(crate) options: JournalOptions,
     /// Digest of the key of the keyed digests.
     pub(crate) mac_key: String,
     /// Cause of the current failure.
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) trouble: Option<FailureCause>,
     /// Call ends that could not be written.
-    pub(crate) owed: Vec<Ready>,
+    pub(crate) owed: Vec<ValidatedEntry>,
     /// Abandoned chain, until another one follows it.
-    pub(crate) left: Option<Left>,
+    pub(crate) left: Option<AbandonedChain>,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Runs until all senders are gone and the queue is empty.
-    pub(crate) fn run(mut self, inbox: &Receiver<Message>) {
-        let _guard = Guard(self.shared.clone());
+    pub(crate) fn run(mut self, inbox: &Receiver<QueuedEntry>) {
+        let _guard = PanicGuard(self.shared.clone());
         loop {
             match self.next(inbox) {
                 Ok(first) => {
@@ -91,7 +91,7 @@ impl Writer {
     }
 
     /// Waits for an entry until the next checkpoint or repair attempt is due.
-    fn next(&self, inbox: &Receiver<Message>) -> Result<Message, RecvTimeoutError> {
+    fn next(&self, inbox: &Receiver<QueuedEntry>) -> Result<QueuedEntry, RecvTimeoutError> {
         let due = match self.trouble {
             Some(_) => Some(self.options.retry),
             None => self.marks.due_in(&self.options),
@@ -113,12 +113,12 @@ impl Writer {
     }
 
     /// Gathers the queued entries. Waits only while more entries arrive, so that a lone caller is never delayed.
-    fn gather(&self, first: Message, inbox: &Receiver<Message>) -> Vec<Message> {
+    fn gather(&self, first: QueuedEntry, inbox: &Receiver<QueuedEntry>) -> Vec<QueuedEntry> {
         let until = Instant::now() + self.options.wait;
         let mut bytes = first.record.size();
         let mut batch = vec![first];
         let mut yielded = false;
-        while batch.len() < self.options.batch.max(1) && bytes < LARGEST_WRITE {
+        while batch.len() < self.options.batch.max(1) && bytes < MAX_WRITE_BYTES {
             match inbox.try_recv() {
                 Ok(message) => {
                     bytes += message.record.size();
@@ -136,7 +136,7 @@ impl Writer {
     }
 
     /// Makes a batch durable and answers its waiters.
-    fn commit(&mut self, batch: Vec<Message>) {
+    fn commit(&mut self, batch: Vec<QueuedEntry>) {
         let size: usize = batch.iter().map(|message| message.record.size()).sum();
         self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
         self.marks.wanted |= batch.iter().any(|message| message.sign);
@@ -146,7 +146,7 @@ impl Writer {
         for (seq, message) in (first..).zip(batch) {
             if let Some(waiter) = message.waiter {
                 // A dropped waiter does not need the answer.
-                let _ = waiter.send(result.clone().map(|_| Receipt {
+                let _ = waiter.send(result.clone().map(|_| AuditReceipt {
                     chain: chain.clone(),
                     seq,
                 }));
@@ -163,7 +163,7 @@ impl Writer {
     /// until a repair.
     pub(crate) fn write<'a>(
         &mut self,
-        records: impl Iterator<Item = &'a Ready>,
+        records: impl Iterator<Item = &'a ValidatedEntry>,
     ) -> Result<u64, Error> {
         if self.trouble.is_some() {
             let reason = self.shared.failed().unwrap_or_default();
@@ -214,7 +214,7 @@ impl Writer {
         self.put_checkpoint(checkpoint, text)
     }
 
-    fn put_checkpoint(&mut self, checkpoint: Entry, text: &mut String) -> Result<(), Error> {
+    fn put_checkpoint(&mut self, checkpoint: AuditEntry, text: &mut String) -> Result<(), Error> {
         let (start, at) = (text.len(), Instant::now());
         self.tip.push_own(checkpoint, text)?;
         let line = text.get(start..).unwrap_or_default();
@@ -239,7 +239,7 @@ impl Writer {
         self.segment.sync().map_err(|cause| {
             chain::mark_failed(&self.chain.dir, &cause.to_string());
             let error = self.fail(&cause);
-            self.trouble = Some(Trouble::Final);
+            self.trouble = Some(FailureCause::Final);
             error
         })
     }
@@ -247,13 +247,13 @@ impl Writer {
     /// Records a failure, so that everything is rejected until a repair.
     pub(crate) fn fail(&mut self, cause: &io::Error) -> Error {
         let reason: Arc<str> = cause.to_string().into();
-        self.trouble = Some(Trouble::of(cause));
+        self.trouble = Some(FailureCause::of(cause));
         self.shared.set_failed(Some(reason.clone()));
         Error::Failed(reason)
     }
 }
 
-fn write_all(segment: &mut dyn Segment, mut rest: &[u8]) -> io::Result<()> {
+fn write_all(segment: &mut dyn OpenSegment, mut rest: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match segment.write(rest) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -266,9 +266,9 @@ fn write_all(segment: &mut dyn Segment, mut rest: &[u8]) -> io::Result<()> {
 }
 
 /// Guard that marks the journal as failed if the writer panics.
-struct Guard(Arc<Shared>);
+struct PanicGuard(Arc<JournalShared>);
 
-impl Drop for Guard {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.set_failed(Some("the writer stopped".into()));

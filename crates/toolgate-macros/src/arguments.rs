@@ -8,24 +8,24 @@ use syn::{
 };
 
 /// The parameters of a tool or prompt function.
-pub(crate) struct Arguments {
-    fields: Vec<Field>,
+pub(crate) struct FunctionArguments {
+    fields: Vec<ArgumentField>,
     /// For each parameter in order, its index in `fields`; `None` for the context.
     order: Vec<Option<usize>>,
     has_self: bool,
 }
 
-struct Field {
+struct ArgumentField {
     attributes: Vec<Attribute>,
     name: Ident,
     ty: Type,
 }
 
-impl Arguments {
+impl FunctionArguments {
     /// Moves the attributes from the parameters, where the compiler rejects them, to the fields.
-    pub(crate) fn take(signature: &mut Signature) -> Result<Arguments> {
+    pub(crate) fn take(signature: &mut Signature) -> Result<FunctionArguments> {
         plain(signature)?;
-        let mut arguments = Arguments {
+        let mut arguments = FunctionArguments {
             fields: Vec::new(),
             order: Vec::new(),
             has_self: false,
@@ -58,7 +58,7 @@ impl Arguments {
             return Ok(());
         }
         self.order.push(Some(self.fields.len()));
-        self.fields.push(Field {
+        self.fields.push(ArgumentField {
             attributes,
             name,
             ty: Type::clone(&parameter.ty),
@@ -72,7 +72,7 @@ impl Arguments {
 
     /// Returns the argument names in order.
     pub(crate) fn names(&self) -> Vec<String> {
-        let name = |field: &Field| {
+        let name = |field: &ArgumentField| {
             let name = field.name.to_string();
             name.strip_prefix("r#").unwrap_or(&name).to_owned()
         };
@@ -82,7 +82,7 @@ impl Arguments {
     /// Generates `struct Arguments`, deserialized from the arguments of a call. Error messages name it `of`.
     pub(crate) fn definition(&self, private: &TokenStream, of: &str) -> TokenStream {
         let fields = self.fields.iter().map(|field| {
-            let Field {
+            let ArgumentField {
                 attributes,
                 name,
                 ty,

@@ -1,9 +1,9 @@
 //! Expansion of `#[tool]` and `#[prompt]` on a function.
 
 use crate::{
-    arguments::{self, Arguments},
+    arguments::{self, FunctionArguments},
     docs,
-    options::Options,
+    options::AttributeOptions,
 };
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -11,36 +11,40 @@ use syn::{Attribute, Error, FnArg, ItemFn, Result};
 
 /// The item that is generated from a function.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Kind {
+enum DefinitionKind {
     Tool,
     Prompt,
 }
 
-impl Kind {
+impl DefinitionKind {
     fn word(self) -> &'static str {
         match self {
-            Kind::Tool => "tool",
-            Kind::Prompt => "prompt",
+            DefinitionKind::Tool => "tool",
+            DefinitionKind::Prompt => "prompt",
         }
     }
 }
 
 /// Expands `#[tool]` on a function.
-pub(crate) fn tool(options: &Options, function: ItemFn) -> Result<TokenStream> {
-    made(options, function, Kind::Tool)
+pub(crate) fn tool(options: &AttributeOptions, function: ItemFn) -> Result<TokenStream> {
+    made(options, function, DefinitionKind::Tool)
 }
 
 /// Expands `#[prompt]` on a function.
-pub(crate) fn prompt(options: &Options, function: ItemFn) -> Result<TokenStream> {
-    made(options, function, Kind::Prompt)
+pub(crate) fn prompt(options: &AttributeOptions, function: ItemFn) -> Result<TokenStream> {
+    made(options, function, DefinitionKind::Prompt)
 }
 
-fn made(options: &Options, mut function: ItemFn, kind: Kind) -> Result<TokenStream> {
+fn made(
+    options: &AttributeOptions,
+    mut function: ItemFn,
+    kind: DefinitionKind,
+) -> Result<TokenStream> {
     if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
         let text = "a method is a tool only in an `impl` block with `#[tools]`";
         return Err(Error::new_spanned(receiver, text));
     }
-    let arguments = Arguments::take(&mut function.sig)?;
+    let arguments = FunctionArguments::take(&mut function.sig)?;
     let (told, others) = std::mem::take(&mut function.attrs)
         .into_iter()
         .partition::<Vec<_>, _>(|attribute| attribute.path().is_ident("doc"));
@@ -86,14 +90,14 @@ pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<&Attribute> {
 
 /// Generates the function that builds the definition and has the name of the annotated function.
 fn making(
-    options: &Options,
+    options: &AttributeOptions,
     function: &ItemFn,
-    arguments: &Arguments,
+    arguments: &FunctionArguments,
     told: &[Attribute],
-    kind: Kind,
+    kind: DefinitionKind,
 ) -> TokenStream {
     let (private, name, visibility) = (options.private(), &function.sig.ident, &function.vis);
-    let target = Target {
+    let target = TargetFunction {
         options,
         signature: &function.sig,
         arguments,
@@ -102,8 +106,8 @@ fn making(
     let passed = arguments.passed();
     let call = quote!(#name::call(#passed));
     let (ty, made) = match kind {
-        Kind::Tool => (quote!(Tool), target.tool(&call, &TokenStream::new())),
-        Kind::Prompt => (quote!(Prompt), target.prompt(&call)),
+        DefinitionKind::Tool => (quote!(Tool), target.tool(&call, &TokenStream::new())),
+        DefinitionKind::Prompt => (quote!(Prompt), target.prompt(&call)),
     };
     quote! {
         #(#told)*
@@ -115,14 +119,14 @@ fn making(
 }
 
 /// A function for which a definition is generated.
-pub(crate) struct Target<'a> {
-    pub(crate) options: &'a Options,
+pub(crate) struct TargetFunction<'a> {
+    pub(crate) options: &'a AttributeOptions,
     pub(crate) signature: &'a syn::Signature,
-    pub(crate) arguments: &'a Arguments,
+    pub(crate) arguments: &'a FunctionArguments,
     pub(crate) docs: Option<String>,
 }
 
-impl Target<'_> {
+impl TargetFunction<'_> {
     fn name(&self) -> String {
         let own = self.signature.ident.to_string();
         let own = own.strip_prefix("r#").unwrap_or(&own).to_owned();
@@ -135,7 +139,7 @@ impl Target<'_> {
         let definition = self.arguments.definition(&private, &name);
         let mut result = self.result(call);
         if !self.options.tells_output() {
-            result = quote!(#private::Untold(#result));
+            result = quote!(#private::WithoutOutputSchema(#result));
         }
         let chain = self.options.chain(self.docs.as_deref());
         quote! {{
@@ -144,7 +148,7 @@ impl Target<'_> {
                 #before
                 async move {
                     let _ = (&__arguments, &__context);
-                    ::core::result::Result::<_, #private::Stop>::Ok(#result)
+                    ::core::result::Result::<_, #private::HandlerExit>::Ok(#result)
                 }
             })
             #chain
@@ -160,7 +164,7 @@ impl Target<'_> {
             #definition
             #private::Prompt::typed(#name, move |__arguments: Arguments, __context: #private::Cx| async move {
                 let _ = (&__arguments, &__context);
-                ::core::result::Result::<_, #private::Stop>::Ok(#result)
+                ::core::result::Result::<_, #private::HandlerExit>::Ok(#result)
             })
             .in_order(&[#(#order),*])
             #chain

@@ -10,7 +10,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-use options::Options;
+use options::AttributeOptions;
 use proc_macro::TokenStream;
 
 /// Makes a tool of a function: its parameters are the arguments, its doc comment is the description.
@@ -22,7 +22,7 @@ use proc_macro::TokenStream;
 /// - Doc comments on parameters are descriptions of arguments. `#[serde(…)]` and `#[schemars(…)]` on a parameter work
 ///   as on a field. `#[serde(default)]` makes an argument optional, and so does the type `Option`.
 /// - Unknown arguments are rejected.
-/// - It returns a type that implements `IntoOutput`, or a `Result` of that with any error that converts into `Stop`.
+/// - It returns a type that implements `IntoOutput`, or a `Result` of that with any error that converts into `HandlerExit`.
 /// - It may be `async` or not.
 ///
 /// | option | meaning |
@@ -39,7 +39,7 @@ use proc_macro::TokenStream;
 /// | `crate = "…"` | the path of `toolgate`, if it has another name |
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    let options = Options::of(options.into(), options::TOOL);
+    let options = AttributeOptions::of(options.into(), options::TOOL);
     code(options.and_then(|options| free::tool(&options, syn::parse(item)?)))
 }
 
@@ -49,7 +49,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// The only option here is `crate = "…"`; the options of `#[tool]` are the same as on a function.
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
-    let options = Options::of(options.into(), options::TOOLS);
+    let options = AttributeOptions::of(options.into(), options::TOOLS);
     code(options.and_then(|options| set::tools(&options, syn::parse(item)?)))
 }
 
@@ -61,7 +61,7 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 /// of that. Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
-    let options = Options::of(options.into(), options::PROMPT);
+    let options = AttributeOptions::of(options.into(), options::PROMPT);
     code(options.and_then(|options| free::prompt(&options, syn::parse(item)?)))
 }
 

@@ -24,7 +24,7 @@ pub(crate) const PROMPT: &[&str] = &["name", "title", "description", "crate"];
 
 /// Parsed options of an attribute.
 #[derive(Default)]
-pub(crate) struct Options {
+pub(crate) struct AttributeOptions {
     pub(crate) name: Option<LitStr>,
     title: Option<LitStr>,
     description: Option<LitStr>,
@@ -38,10 +38,10 @@ pub(crate) struct Options {
     seen: Vec<String>,
 }
 
-impl Options {
+impl AttributeOptions {
     /// Parses the options; only those in `known` are allowed.
-    pub(crate) fn of(tokens: TokenStream, known: &[&str]) -> Result<Options> {
-        let mut options = Options::default();
+    pub(crate) fn of(tokens: TokenStream, known: &[&str]) -> Result<AttributeOptions> {
+        let mut options = AttributeOptions::default();
         syn::meta::parser(|meta| options.read(&meta, known)).parse2(tokens)?;
         Ok(options)
     }

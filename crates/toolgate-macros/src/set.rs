@@ -1,17 +1,17 @@
 //! Expansion of `#[tools]` on an `impl` block.
 
 use crate::{
-    arguments::Arguments,
+    arguments::FunctionArguments,
     docs,
-    free::{Target, conditions},
-    options::{self, Options},
+    free::{TargetFunction, conditions},
+    options::{self, AttributeOptions},
 };
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, Meta, Result};
 
 /// Generates the unchanged block and a `ToolSet` of the tools in it.
-pub(crate) fn tools(options: &Options, mut block: ItemImpl) -> Result<TokenStream> {
+pub(crate) fn tools(options: &AttributeOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         let text = "`#[tools]` belongs on an `impl` block of the type itself, not of a trait";
         return Err(Error::new_spanned(path, text));
@@ -54,17 +54,21 @@ fn take_tool(attributes: &mut Vec<Attribute>) -> Option<Attribute> {
     Some(attributes.remove(at))
 }
 
-fn push(block: &Options, attribute: &Attribute, method: &mut ImplItemFn) -> Result<TokenStream> {
-    let mut options = Options::default();
+fn push(
+    block: &AttributeOptions,
+    attribute: &Attribute,
+    method: &mut ImplItemFn,
+) -> Result<TokenStream> {
+    let mut options = AttributeOptions::default();
     if let Meta::List(_) = &attribute.meta {
         attribute.parse_nested_meta(|meta| options.read(&meta, options::TOOL))?;
     }
     if options.krate.is_none() {
         options.krate.clone_from(&block.krate);
     }
-    let arguments = Arguments::take(&mut method.sig)?;
+    let arguments = FunctionArguments::take(&mut method.sig)?;
     let (name, passed) = (&method.sig.ident, arguments.passed());
-    let target = Target {
+    let target = TargetFunction {
         options: &options,
         signature: &method.sig,
         arguments: &arguments,

@@ -2,7 +2,7 @@
 
 use crate::{
     free,
-    options::{self, Options},
+    options::{self, AttributeOptions},
     set,
 };
 use proc_macro2::TokenStream;
@@ -19,7 +19,7 @@ fn refused(made: Result<TokenStream>, place: &str, sentence: &str) {
 #[track_caller]
 fn tool(function: &str, place: &str, sentence: &str) {
     refused(
-        free::tool(&Options::default(), parse_str(function).unwrap()),
+        free::tool(&AttributeOptions::default(), parse_str(function).unwrap()),
         place,
         sentence,
     );
@@ -29,7 +29,7 @@ fn tool(function: &str, place: &str, sentence: &str) {
 #[track_caller]
 fn tools(block: &str, place: &str, sentence: &str) {
     refused(
-        set::tools(&Options::default(), parse_str(block).unwrap()),
+        set::tools(&AttributeOptions::default(), parse_str(block).unwrap()),
         place,
         sentence,
     );
@@ -38,7 +38,7 @@ fn tools(block: &str, place: &str, sentence: &str) {
 /// Asserts that `#[tool(…)]` with these options is rejected, at `place`.
 #[track_caller]
 fn option(options: &str, place: &str, sentence: &str) {
-    let read = Options::of(options.parse().unwrap(), options::TOOL);
+    let read = AttributeOptions::of(options.parse().unwrap(), options::TOOL);
     refused(read.map(|_| TokenStream::new()), place, sentence);
 }
 
@@ -139,7 +139,7 @@ fn blocks() {
 #[test]
 fn attributes_move_to_the_fields() {
     let function = "/// F.\n#[inline] fn f(/** A. */ #[serde(default)] a: u8) -> String { g(a) }";
-    let made = free::tool(&Options::default(), parse_str(function).unwrap()).unwrap();
+    let made = free::tool(&AttributeOptions::default(), parse_str(function).unwrap()).unwrap();
     let made: syn::File = syn::parse2(made).unwrap();
     let syn::Item::Impl(block) = &made.items[2] else {
         panic!("an impl block is last");

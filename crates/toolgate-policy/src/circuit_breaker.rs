@@ -8,8 +8,8 @@ use std::{
 };
 use tokio::time::Instant;
 use toolgate_core::{
-    BoxFuture, Call, Decision, Error, GivenUp, Item, Kind, Layer, Next, Outcome, Rule, Trail,
-    Verdict,
+    BoxFuture, Call, CancelReason, DecisionLog, Error, ErrorKind, Item, Layer, MaybeReady, Next,
+    Outcome, Rule, RuleDecision,
 };
 
 /// Circuit breaker: after `failures` failed calls in a row to one server, rejects calls to it for `pause`.
@@ -25,13 +25,13 @@ pub struct CircuitBreaker {
     pub failures: u32,
     /// Time for which an open circuit rejects calls; default 30 s.
     pub pause: Duration,
-    circuits: Arc<Mutex<Circuits>>,
+    circuits: Arc<Mutex<ServerCircuits>>,
 }
 
-type Circuits = AHashMap<Arc<str>, Circuit>;
+type ServerCircuits = AHashMap<Arc<str>, CircuitState>;
 
 /// State of a server with failures. A server without an entry has none.
-struct Circuit {
+struct CircuitState {
     in_a_row: u32,
     /// End of the pause, while the circuit is open.
     open_until: Option<Instant>,
@@ -59,7 +59,7 @@ impl CircuitBreaker {
         }
     }
 
-    fn circuits(&self) -> MutexGuard<'_, Circuits> {
+    fn circuits(&self) -> MutexGuard<'_, ServerCircuits> {
         self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,7 +75,7 @@ impl CircuitBreaker {
     fn enter(
         &self,
         server: &Arc<str>,
-        decision_log: Trail,
+        decision_log: DecisionLog,
         now: Instant,
     ) -> Result<CallGuard<'_>, Error> {
         let mut trial = false;
@@ -97,7 +97,7 @@ impl CircuitBreaker {
 
     fn failed(&self, server: &Arc<str>, now: Instant) {
         let mut circuits = self.circuits();
-        let circuit = circuits.entry(server.clone()).or_insert(Circuit {
+        let circuit = circuits.entry(server.clone()).or_insert(CircuitState {
             in_a_row: 0,
             open_until: None,
             trial: false,
@@ -112,14 +112,14 @@ impl CircuitBreaker {
     /// failures does not show that the server has recovered.
     fn succeeded(&self, server: &Arc<str>, trial: bool) {
         let mut circuits = self.circuits();
-        let is_open = |circuit: &Circuit| circuit.open_until.is_some();
+        let is_open = |circuit: &CircuitState| circuit.open_until.is_some();
         if trial || !circuits.get(server).is_some_and(is_open) {
             circuits.remove(server);
         }
     }
 }
 
-impl Circuit {
+impl CircuitState {
     fn check(&self, server: &str, now: Instant) -> Result<(), Error> {
         let Some(until) = self.open_until else {
             return Ok(());
@@ -139,7 +139,7 @@ impl Circuit {
             "calls to the server {server} are paused, because the last {count} failed; try again {again}"
         );
         Err(Error::new(
-            Kind::Busy((!left.is_zero()).then_some(left)),
+            ErrorKind::Busy((!left.is_zero()).then_some(left)),
             text,
         ))
     }
@@ -149,7 +149,7 @@ impl Circuit {
 struct CallGuard<'a> {
     breaker: &'a CircuitBreaker,
     server: Arc<str>,
-    decision_log: Trail,
+    decision_log: DecisionLog,
     /// Whether it is the one call after the pause.
     trial: bool,
     reported: bool,
@@ -161,7 +161,7 @@ impl CallGuard<'_> {
         match ended {
             Err(error) if is_failure(error) => self.breaker.failed(&self.server, now),
             // The call never reached the server or its caller canceled it, which is no evidence about the server.
-            Err(error) if error.was_not_sent() || *error.kind() == Kind::Cancelled => {}
+            Err(error) if error.was_not_sent() || *error.kind() == ErrorKind::Cancelled => {}
             _ => self.breaker.succeeded(&self.server, self.trial),
         }
     }
@@ -170,7 +170,7 @@ impl CallGuard<'_> {
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         // The deadline layer is outside: it drops the call after logging the reason.
-        if !self.reported && self.decision_log.given_up() == Some(GivenUp::Late) {
+        if !self.reported && self.decision_log.given_up() == Some(CancelReason::Late) {
             self.breaker.failed(&self.server, Instant::now());
         }
         if self.trial
@@ -182,7 +182,7 @@ impl Drop for CallGuard<'_> {
 }
 
 fn is_failure(error: &Error) -> bool {
-    *error.kind() == Kind::Upstream && !error.was_not_sent()
+    *error.kind() == ErrorKind::Upstream && !error.was_not_sent()
 }
 
 impl Rule for CircuitBreaker {
@@ -194,10 +194,10 @@ impl Rule for CircuitBreaker {
         false
     }
 
-    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> Decision<'a> {
-        Decision::Now(match self.check(&item.origin.server, Instant::now()) {
-            Ok(()) => Verdict::Allow,
-            Err(error) => Verdict::Refuse(error),
+    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> MaybeReady<'a> {
+        MaybeReady::Now(match self.check(&item.origin.server, Instant::now()) {
+            Ok(()) => RuleDecision::Allow,
+            Err(error) => RuleDecision::Refuse(error),
         })
     }
 }
@@ -225,23 +225,23 @@ mod tests {
     use super::*;
     use toolgate_core::NotSent;
 
-    const PAUSE: Duration = Duration::from_secs(30);
+    const TEST_PAUSE: Duration = Duration::from_secs(30);
 
     fn breaker() -> CircuitBreaker {
-        CircuitBreaker::default().reloaded(2, PAUSE)
+        CircuitBreaker::default().reloaded(2, TEST_PAUSE)
     }
 
     fn failed() -> Result<Outcome, Error> {
-        Err(Error::new(Kind::Upstream, "the connection was closed"))
+        Err(Error::new(ErrorKind::Upstream, "the connection was closed"))
     }
 
     fn answered() -> Result<Outcome, Error> {
-        Err(Error::new(Kind::Answered(-32603), "no such row"))
+        Err(Error::new(ErrorKind::Answered(-32603), "no such row"))
     }
 
     fn run(breaker: &CircuitBreaker, ended: Result<Outcome, Error>, now: Instant) -> bool {
         let server = "s".into();
-        let Ok(guard) = breaker.enter(&server, Trail::default(), now) else {
+        let Ok(guard) = breaker.enter(&server, DecisionLog::default(), now) else {
             return false;
         };
         guard.report(&ended, now);
@@ -258,11 +258,15 @@ mod tests {
             "calls to the server s are paused, because the last 2 failed; try again in 30 s"
         );
         assert!(breaker.check("other", now).is_ok());
-        let later = now + PAUSE;
+        let later = now + TEST_PAUSE;
         let server = "s".into();
-        let trial = breaker.enter(&server, Trail::default(), later).unwrap();
+        let trial = breaker
+            .enter(&server, DecisionLog::default(), later)
+            .unwrap();
         assert!(
-            breaker.enter(&server, Trail::default(), later).is_err(),
+            breaker
+                .enter(&server, DecisionLog::default(), later)
+                .is_err(),
             "one call tries it"
         );
         drop(trial);
@@ -271,7 +275,7 @@ mod tests {
             "a trial that was given up decides nothing"
         );
         assert!(breaker.check("s", later).is_err(), "it failed again");
-        assert!(run(&breaker, answered(), later + PAUSE));
+        assert!(run(&breaker, answered(), later + TEST_PAUSE));
         assert!(breaker.check("s", later).is_ok());
     }
 
@@ -279,12 +283,12 @@ mod tests {
     fn calls_from_before_the_circuit_opened_do_not_end_the_trial() {
         let (breaker, now) = (breaker(), Instant::now());
         let server = "s".into();
-        let enter = |at| breaker.enter(&server, Trail::default(), at);
+        let enter = |at| breaker.enter(&server, DecisionLog::default(), at);
         let [dropped, early, late] = [(); 3].map(|()| enter(now).unwrap());
         assert!(run(&breaker, failed(), now) && run(&breaker, failed(), now));
         early.report(&answered(), now);
         assert!(breaker.check("s", now).is_err(), "the pause goes on");
-        let later = now + PAUSE;
+        let later = now + TEST_PAUSE;
         let trial = enter(later).unwrap();
         drop(dropped);
         assert!(enter(later).is_err(), "the trial still runs");
@@ -300,14 +304,15 @@ mod tests {
         for _ in 0..3 {
             assert!(run(&breaker, failed(), now) && run(&breaker, answered(), now));
         }
-        let not_sent = || Err(Error::new(Kind::Upstream, "it is not running").because(NotSent));
+        let not_sent =
+            || Err(Error::new(ErrorKind::Upstream, "it is not running").because(NotSent));
         assert!((0..5).all(|_| run(&breaker, not_sent(), now)));
         assert!(breaker.check("s", now).is_ok());
     }
 
     #[test]
     fn never_opens_without_a_number_of_failures() {
-        let (breaker, now) = (breaker().reloaded(0, PAUSE), Instant::now());
+        let (breaker, now) = (breaker().reloaded(0, TEST_PAUSE), Instant::now());
         assert!((0..20).all(|_| run(&breaker, failed(), now)));
         assert!(breaker.check("s", now).is_ok());
     }

@@ -1,23 +1,26 @@
 //! Settings of the sanitizers and of the checks of outbound arguments.
 
-use crate::{Errors, Foreign, Leaks, Links, Media, Placeholders, Secrets};
+use crate::{
+    ErrorSanitizer, LinkSanitizer, MediaSanitizer, OutboundSecrets, Placeholders, SecretRedactor,
+    UntrustedMarker,
+};
 
 /// Settings of the sanitizers and of the checks of outbound arguments. All are on by default except `foreign`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Cleaning {
+pub struct SanitizeConfig {
     /// Handling of secrets in server content.
-    pub secrets: Secrets,
+    pub secrets: SecretRedactor,
     /// Handling of calls with secrets in their arguments.
-    pub leaks: Leaks,
+    pub leaks: OutboundSecrets,
     /// Handling of calls with placeholders of this program in their arguments.
     pub placeholders: Placeholders,
     /// Verification of images and audio against their declared types.
-    pub media: Media,
+    pub media: MediaSanitizer,
     /// Handling of links to executable content.
-    pub links: Links,
+    pub links: LinkSanitizer,
     /// Error text of servers as passed to callers.
-    pub errors: Errors,
+    pub errors: ErrorSanitizer,
     /// Marking of server results as untrusted. Default: none.
-    pub foreign: Foreign,
+    pub foreign: UntrustedMarker,
 }

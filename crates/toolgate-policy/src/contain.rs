@@ -12,20 +12,21 @@ use std::{
     pin::pin,
 };
 use toolgate_core::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, Layer, List, Next, Outcome,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ErrorKind, Layer, ListRequest,
+    Next, Outcome,
 };
 
-/// Layer that turns a panic into [`Kind::Bug`].
+/// Layer that turns a panic into [`ErrorKind::Bug`].
 ///
 /// It writes the location of the panic to standard error. It writes the message only if that is a string literal: a
 /// formatted message may contain arguments or secrets. The program's own panic hook does not run for panics in calls.
-pub struct Contain;
+pub struct CatchPanic;
 
 /// The future is dropped after a panic, so no code can observe its partial state.
 async fn contained<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let bug = |_| {
         Err(Error::new(
-            Kind::Bug,
+            ErrorKind::Bug,
             "internal error: this is a fault of the gateway; its log says more",
         ))
     };
@@ -39,12 +40,16 @@ async fn contained<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T,
         .unwrap_or_else(bug)
 }
 
-impl Layer for Contain {
+impl Layer for CatchPanic {
     fn name(&self) -> &'static str {
         "contain"
     }
 
-    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+    fn list<'a>(
+        &'a self,
+        ask: ListRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Catalog, Error>> {
         Box::pin(contained(async move { next.list(ask).await }))
     }
 
@@ -54,9 +59,9 @@ impl Layer for Contain {
 
     fn changes<'a>(
         &'a self,
-        want: Interest,
+        want: ChangeFilter,
         next: Next<'a>,
-    ) -> BoxFuture<'a, Result<Changes, Error>> {
+    ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
         Box::pin(contained(async move { next.changes(want).await }))
     }
 }

@@ -5,25 +5,25 @@ mod output;
 #[cfg(test)]
 mod tests;
 
-use crate::{ArgumentNames, ArgumentReads, PerServer, Recorder, Secrets};
-use hidden::Hidden;
+use crate::{ArgumentNames, ArgumentReads, AuditRecorder, PerServer, SecretRedactor};
+use hidden::MarkedArguments;
 use toolgate_core::{Item, Json, Output};
-use toolgate_journal::Entry;
-use toolgate_wire::json::{Kind, ObjectWriter};
+use toolgate_journal::AuditEntry;
+use toolgate_wire::json::{JsonKind, ObjectWriter};
 
 /// Replacement for an argument that no rule reads.
-const UNREAD: &str = "[redacted:unread]";
+const UNREAD_PLACEHOLDER: &str = "[redacted:unread]";
 
 /// Form in which an audit record holds a value.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Held {
+pub enum AuditContentForm {
     /// Length and keyed digest (MAC).
     #[default]
     Digest,
     /// Also the value itself, with secrets redacted.
     Redacted,
     /// Also those arguments that a rule's condition reads, with secrets redacted, and only the names of the other
-    /// arguments. Results are held as [`Held::Digest`].
+    /// arguments. Results are held as [`AuditContentForm::Digest`].
     RuleInputs,
 }
 
@@ -33,21 +33,21 @@ pub enum Held {
 /// are arguments that the tool's schema marks `writeOnly` or `format: password`; if the schema does not identify them,
 /// `args` is left out. The digest covers the original value, including secrets.
 #[derive(Clone, Debug)]
-pub struct Contents {
+pub struct AuditContents {
     /// Form of arguments, by server.
-    pub arguments: PerServer<Held>,
+    pub arguments: PerServer<AuditContentForm>,
     /// Form of results, by server.
-    pub results: PerServer<Held>,
+    pub results: PerServer<AuditContentForm>,
     /// Maximum length of `args` and `res`, in bytes; longer text is omitted. Default: 16 KiB.
     pub bytes: usize,
-    /// Arguments that rules read, for [`Held::RuleInputs`].
+    /// Arguments that rules read, for [`AuditContentForm::RuleInputs`].
     pub reads: ArgumentReads,
 }
 
-impl Default for Contents {
+impl Default for AuditContents {
     /// Returns digests only, and a limit of 16 KiB for values.
-    fn default() -> Contents {
-        Contents {
+    fn default() -> AuditContents {
+        AuditContents {
             arguments: PerServer::default(),
             results: PerServer::default(),
             bytes: 16 * 1024,
@@ -56,15 +56,15 @@ impl Default for Contents {
     }
 }
 
-impl Contents {
+impl AuditContents {
     /// Adds arguments to an audit record. Without a known item only the digest is added, as its schema is unknown.
     pub(crate) fn arguments(
         &self,
-        recorder: &Recorder,
-        entry: Entry,
+        recorder: &AuditRecorder,
+        entry: AuditEntry,
         item: Option<&Item>,
         json: &Json,
-    ) -> Entry {
+    ) -> AuditEntry {
         let bytes = json.as_str().as_bytes();
         let entry = entry.with("args_len", bytes.len());
         let entry = match recorder.mac(bytes) {
@@ -80,24 +80,24 @@ impl Contents {
 
     fn held_arguments(&self, item: &Item, json: &Json) -> Option<String> {
         let names = match self.arguments.of(&item.origin.server) {
-            Held::Digest => return None,
-            Held::Redacted => ArgumentNames::All,
-            Held::RuleInputs => self.reads.of(item),
+            AuditContentForm::Digest => return None,
+            AuditContentForm::Redacted => ArgumentNames::All,
+            AuditContentForm::RuleInputs => self.reads.of(item),
         };
         if names.is_empty() {
             return None;
         }
-        self.redacted(&only(json, &names), &Hidden::of(item))
+        self.redacted(&only(json, &names), &MarkedArguments::of(item))
     }
 
     /// Adds a result to an audit record, as the caller receives it.
     pub(crate) fn result(
         &self,
-        recorder: &Recorder,
-        entry: Entry,
+        recorder: &AuditRecorder,
+        entry: AuditEntry,
         item: Option<&Item>,
         output: &Output,
-    ) -> Entry {
+    ) -> AuditEntry {
         let Some(journal) = recorder.journal() else {
             return entry.with("res_len", output.size());
         };
@@ -109,12 +109,15 @@ impl Contents {
             });
         });
         let entry = entry.with("res_len", length).with("res_mac", mac);
-        if item.is_none_or(|item| self.results.of(&item.origin.server) != Held::Redacted) {
+        if item
+            .is_none_or(|item| self.results.of(&item.origin.server) != AuditContentForm::Redacted)
+        {
             return entry;
         }
         let held = match length > self.bytes {
             true => Some(omitted(length)),
-            false => output::json(output).and_then(|json| self.redacted(&json, &Hidden::default())),
+            false => output::json(output)
+                .and_then(|json| self.redacted(&json, &MarkedArguments::default())),
         };
         match held {
             Some(text) => entry.with("res", text),
@@ -123,12 +126,12 @@ impl Contents {
     }
 
     /// Returns the text with secrets redacted; `None` if the schema does not identify them.
-    fn redacted(&self, json: &Json, hidden: &Hidden) -> Option<String> {
+    fn redacted(&self, json: &Json, hidden: &MarkedArguments) -> Option<String> {
         let long = |json: &Json| json.as_str().len() > self.bytes;
         if long(json) {
             return Some(omitted(json.as_str().len()));
         }
-        let clean = Secrets::redact_json(&hidden.redact(json)?);
+        let clean = SecretRedactor::redact_json(&hidden.redact(json)?);
         Some(match long(&clean) {
             true => omitted(json.as_str().len()),
             false => clean.as_str().to_owned(),
@@ -138,14 +141,14 @@ impl Contents {
 
 /// Returns the arguments, with the values of unnamed ones replaced.
 fn only(json: &Json, names: &ArgumentNames) -> Json {
-    if *names == ArgumentNames::All || json.kind() != Kind::Object {
+    if *names == ArgumentNames::All || json.kind() != JsonKind::Object {
         return json.clone();
     }
     let mut object = ObjectWriter::new();
     for (name, value) in json.members() {
         match names.contains(&name) {
             true => object.raw(&name, &value),
-            false => object.str(&name, UNREAD),
+            false => object.str(&name, UNREAD_PLACEHOLDER),
         }
     }
     object.finish()

@@ -11,14 +11,15 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use toolgate_core::{
-    BoxFuture, Call, Error, Event, GivenUp, Item, Kind, Layer, Next, Outcome, Report, Reporter,
+    BoxFuture, Call, CallReporter, CancelReason, Error, ErrorKind, EventSink, Item, Layer, Next,
+    Outcome, ReporterEvent,
 };
 
 /// Timeouts of calls.
 ///
 /// Stands below `confirm` in the pipeline: the wait for an approver never counts, and each round has its own timeout.
 #[derive(Clone, Debug)]
-pub struct Deadline {
+pub struct CallTimeout {
     /// Idle timeout: maximum time without progress. Default: 60 s.
     pub silence: PerServer<Duration>,
     /// Idle timeout of single tools, by their full names such as `files.search`.
@@ -29,10 +30,10 @@ pub struct Deadline {
     pub paused: Option<watch::Receiver<usize>>,
 }
 
-impl Default for Deadline {
+impl Default for CallTimeout {
     /// Returns an idle timeout of 60 s and a hard cap of 15 minutes.
-    fn default() -> Deadline {
-        Deadline {
+    fn default() -> CallTimeout {
+        CallTimeout {
             silence: PerServer::all(Duration::from_secs(60)),
             tools: HashMap::new(),
             hard: Duration::from_secs(15 * 60),
@@ -42,18 +43,18 @@ impl Default for Deadline {
 }
 
 /// Reporter that records the time of the last progress.
-struct Beat {
+struct ProgressClock {
     last: Mutex<Instant>,
-    to: Reporter,
+    to: CallReporter,
 }
 
-impl Beat {
+impl ProgressClock {
     fn last(&self) -> Instant {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Beat {
+impl ProgressClock {
     fn now(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -86,16 +87,16 @@ async fn asked(paused: &mut Option<watch::Receiver<usize>>) {
     }
 }
 
-impl Report for Beat {
-    fn report(&self, event: Event) {
-        if matches!(event, Event::Progress(_)) {
+impl EventSink for ProgressClock {
+    fn report(&self, event: ReporterEvent) {
+        if matches!(event, ReporterEvent::Progress(_)) {
             self.now();
         }
         self.to.tell(event);
     }
 }
 
-impl Deadline {
+impl CallTimeout {
     /// Returns the idle timeout of a call of this item.
     fn silence_of(&self, item: Option<&Item>) -> Duration {
         let Some(item) = item else {
@@ -121,7 +122,7 @@ impl Deadline {
                 words::span(silence)
             )
         };
-        Error::new(Kind::Late, text)
+        Error::new(ErrorKind::Late, text)
     }
 
     async fn limited<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
@@ -132,7 +133,7 @@ impl Deadline {
         let before = call.under_way.unwrap_or_default();
         let mut end = start + self.hard.saturating_sub(before);
         let mut paused = self.paused.clone();
-        let beat = Arc::new(Beat {
+        let beat = Arc::new(ProgressClock {
             last: Mutex::new(start),
             to: call.reporter.clone(),
         });
@@ -163,7 +164,7 @@ impl Deadline {
                 beat.now();
             }
             if due(end) <= Instant::now() {
-                trail.give_up(GivenUp::Late);
+                trail.give_up(CancelReason::Late);
                 // Returning drops `work`, which cancels the call in all layers below.
                 return Err(self.late(silence, end));
             }
@@ -171,7 +172,7 @@ impl Deadline {
     }
 }
 
-impl Layer for Deadline {
+impl Layer for CallTimeout {
     fn name(&self) -> &'static str {
         "deadline"
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use toolgate_core::{Item, Json};
 
 /// SHA-256 of a definition as canonical JSON, hexadecimal.
-pub(crate) struct Definition(String);
+pub(crate) struct DefinitionDigest(String);
 
-impl Definition {
+impl DefinitionDigest {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// Returns the digest of the item's definition, computed once per item.
-pub(crate) fn definition(item: &Item) -> Arc<Definition> {
-    item.memo(|item| Definition(of(item.def.json())))
+pub(crate) fn definition(item: &Item) -> Arc<DefinitionDigest> {
+    item.memo(|item| DefinitionDigest(of(item.def.json())))
 }
 
 /// Returns the SHA-256 of canonical JSON (sorted keys, number tokens unchanged), hexadecimal.

@@ -3,14 +3,14 @@
 use serde_json::Value;
 use std::sync::Arc;
 use toolgate_core::{
-    AskKind, Content, ContentKind, Definition, Error, Event, Item, Json, Kind, Output, Problem,
-    Questions, Refusal, Returned,
+    Content, ContentKind, Definition, Error, ErrorKind, InputRequestKind, InputRequests, Item,
+    Json, Output, RefusalReason, ReporterEvent, SchemaViolation, UntrustedContent,
 };
-use toolgate_wire::json::{Limits, ObjectWriter};
+use toolgate_wire::json::{JsonLimits, ObjectWriter};
 
 /// Location of a value in server content.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum ContentLocation {
     /// A block of content.
     Block(ContentKind),
     /// An entry of `contents` of a resource.
@@ -24,12 +24,12 @@ pub(crate) enum Place {
 }
 
 /// Editor of strings in server content.
-pub(crate) trait Edit {
+pub(crate) trait StringEditor {
     /// Edits a plain text; `None` leaves it unchanged.
     fn text(&mut self, text: &str) -> Option<String>;
 
     /// Edits the strings and keys of a value, and reports whether a key changed; `None` leaves it unchanged.
-    fn json(&mut self, place: Place, json: &Json) -> Option<(Json, bool)>;
+    fn json(&mut self, place: ContentLocation, json: &Json) -> Option<(Json, bool)>;
 
     /// Returns the flaw of edited strings; fits after "its name has".
     fn flaw(&self) -> &'static str;
@@ -40,41 +40,41 @@ pub(crate) trait Edit {
 /// # Errors
 /// The content must not be passed on: an edit made keys collide, or changed a significant part of a definition or
 /// request.
-pub(crate) fn edit(value: Returned<'_>, duty: &mut dyn Edit) -> Result<(), Error> {
+pub(crate) fn edit(value: UntrustedContent<'_>, duty: &mut dyn StringEditor) -> Result<(), Error> {
     match value {
-        Returned::About(text) => string(text, duty),
-        Returned::Error(error) => return_error(error, duty),
-        Returned::Event(Event::Progress(progress)) => {
+        UntrustedContent::About(text) => string(text, duty),
+        UntrustedContent::Error(error) => return_error(error, duty),
+        UntrustedContent::Event(ReporterEvent::Progress(progress)) => {
             progress.message.iter_mut().for_each(|m| string(m, duty))
         }
-        Returned::Event(Event::Log(log)) => {
+        UntrustedContent::Event(ReporterEvent::Log(log)) => {
             string(&mut log.level, duty);
             log.logger.iter_mut().for_each(|l| string(l, duty));
-            json(&mut log.data, Place::Other, duty)?;
+            json(&mut log.data, ContentLocation::Other, duty)?;
         }
-        Returned::Item(item) => return definition(item, duty),
-        Returned::Output(result) => return output(result, duty),
-        Returned::Questions(asked) => return questions(asked, duty),
+        UntrustedContent::Item(item) => return definition(item, duty),
+        UntrustedContent::Output(result) => return output(result, duty),
+        UntrustedContent::Questions(asked) => return questions(asked, duty),
     }
     Ok(())
 }
 
-fn string(text: &mut String, duty: &mut dyn Edit) {
+fn string(text: &mut String, duty: &mut dyn StringEditor) {
     if let Some(new) = duty.text(text) {
         *text = new;
     }
 }
 
-fn return_error(error: &mut Error, duty: &mut dyn Edit) {
-    if let Kind::Invalid(problems) = error.kind() {
-        let mut problems: Vec<Problem> = problems.clone();
+fn return_error(error: &mut Error, duty: &mut dyn StringEditor) {
+    if let ErrorKind::Invalid(problems) = error.kind() {
+        let mut problems: Vec<SchemaViolation> = problems.clone();
         for problem in &mut problems {
             for text in [&mut problem.path, &mut problem.expected, &mut problem.got] {
                 string(text, duty);
             }
         }
-        if Kind::Invalid(problems.clone()) != *error.kind() {
-            *error = Error::new(Kind::Invalid(problems), error.public().to_owned());
+        if ErrorKind::Invalid(problems.clone()) != *error.kind() {
+            *error = Error::new(ErrorKind::Invalid(problems), error.public().to_owned());
         }
     }
     if let Some(new) = duty.text(error.public()) {
@@ -84,42 +84,46 @@ fn return_error(error: &mut Error, duty: &mut dyn Edit) {
 
 /// Edits a value and reports whether it changed. Keys that become equal are an error: either value could be the right
 /// one.
-fn json(value: &mut Json, place: Place, duty: &mut dyn Edit) -> Result<bool, Error> {
+fn json(
+    value: &mut Json,
+    place: ContentLocation,
+    duty: &mut dyn StringEditor,
+) -> Result<bool, Error> {
     let Some((new, keys)) = duty.json(place, value) else {
         return Ok(false);
     };
     // The value was valid before, so only a duplicate key can be wrong.
-    let limits = Limits {
+    let limits = JsonLimits {
         bytes: usize::MAX,
         keys: usize::MAX,
         elements: usize::MAX,
-        depth: Limits::DEEPEST,
+        depth: JsonLimits::MAX_DEPTH,
     };
     if keys && Json::read(new.as_str().as_bytes().to_vec(), &limits).is_err() {
         let text = format!(
             "the tool ran, but its result was held back: it has keys that differ only in {}",
             duty.flaw()
         );
-        return Err(Error::new(Kind::Refused(Refusal::Result), text));
+        return Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text));
     }
     *value = new;
     Ok(true)
 }
 
-fn output(output: &mut Output, duty: &mut dyn Edit) -> Result<(), Error> {
+fn output(output: &mut Output, duty: &mut dyn StringEditor) -> Result<(), Error> {
     let meta = match output {
         Output::Tool(result) => {
             for content in &mut result.content {
                 block(content, duty)?;
             }
             if let Some(structured) = &mut result.structured {
-                json(structured, Place::Structured, duty)?;
+                json(structured, ContentLocation::Structured, duty)?;
             }
             &mut result.meta
         }
         Output::Resource(result) => {
             for part in &mut result.contents {
-                json(part, Place::Contents, duty)?;
+                json(part, ContentLocation::Contents, duty)?;
             }
             &mut result.meta
         }
@@ -136,34 +140,36 @@ fn output(output: &mut Output, duty: &mut dyn Edit) -> Result<(), Error> {
         }
     };
     match meta {
-        Some(meta) => json(meta, Place::Other, duty).map(drop),
+        Some(meta) => json(meta, ContentLocation::Other, duty).map(drop),
         None => Ok(()),
     }
 }
 
-fn block(block: &mut Content, duty: &mut dyn Edit) -> Result<(), Error> {
-    let changed = json(&mut block.json, Place::Block(block.kind), duty)?;
+fn block(block: &mut Content, duty: &mut dyn StringEditor) -> Result<(), Error> {
+    let changed = json(&mut block.json, ContentLocation::Block(block.kind), duty)?;
     if changed && let Some(read) = Content::read(block.json.clone()) {
         *block = read;
     }
     Ok(())
 }
 
-fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error> {
+fn questions(questions: &mut InputRequests, duty: &mut dyn StringEditor) -> Result<(), Error> {
     for ask in &mut questions.asks {
         match &mut ask.kind {
-            AskKind::Elicit(params) | AskKind::Sample(params) => {
-                json(params, Place::Other, duty)?;
+            InputRequestKind::Elicit(params) | InputRequestKind::Sample(params) => {
+                json(params, ContentLocation::Other, duty)?;
             }
             // Created by the gateway; its arguments are shown exactly.
-            AskKind::Approve(_) | AskKind::Roots | AskKind::SignIn(_) => {}
+            InputRequestKind::Approve(_)
+            | InputRequestKind::Roots
+            | InputRequestKind::SignIn(_) => {}
         }
         if duty.text(&ask.key).is_some() {
             let text = format!(
                 "the server sent an input request under a name with {}",
                 duty.flaw()
             );
-            return Err(Error::new(Kind::Upstream, text));
+            return Err(Error::new(ErrorKind::Upstream, text));
         }
     }
     Ok(())
@@ -173,10 +179,10 @@ fn questions(questions: &mut Questions, duty: &mut dyn Edit) -> Result<(), Error
 ///
 /// Names and everything that decides validation must be correct already: editing them would define another tool. A
 /// withheld definition is edited too, because the operator sees it.
-fn definition(item: &mut Arc<Item>, duty: &mut dyn Edit) -> Result<(), Error> {
+fn definition(item: &mut Arc<Item>, duty: &mut dyn StringEditor) -> Result<(), Error> {
     // A tool may be listed under a name derived from its own, in which the flaw is no longer visible.
     let local = duty.text(&item.local);
-    let edited = duty.json(Place::Definition, item.def.json());
+    let edited = duty.json(ContentLocation::Definition, item.def.json());
     if local.is_none() && edited.is_none() {
         return Ok(());
     }
@@ -193,7 +199,7 @@ fn definition(item: &mut Arc<Item>, duty: &mut dyn Edit) -> Result<(), Error> {
     };
     *item = Arc::new(shown(item, clean, local));
     let text = format!("{flawed} in its definition has {}", duty.flaw());
-    Err(Error::new(Kind::Upstream, text))
+    Err(Error::new(ErrorKind::Upstream, text))
 }
 
 /// Returns a withheld definition as the operator sees it. It keeps the name that distinguishes it in the list.

@@ -1,43 +1,46 @@
 //! Audit records for the end of every call, including rejected, late and canceled ones.
 
-use crate::{CallView, Contents, End, Observer, Recorder, clean, intent, record, secrets, text};
+use crate::{
+    AuditContents, AuditRecorder, CallEnd, CallObserver, CallView, clean, intent, record, secrets,
+    text,
+};
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
-    AskKind, BoxFuture, Call, Error, Event, Item, Json, Kind, Layer, Next, Outcome, Report,
-    Reporter, Trail,
+    BoxFuture, Call, CallReporter, DecisionLog, Error, ErrorKind, EventSink, InputRequestKind,
+    Item, Json, Layer, Next, Outcome, ReporterEvent,
 };
-use toolgate_journal::{Entry as Record, Event as Happened};
+use toolgate_journal::{AuditEntry as Record, AuditEvent as Happened};
 
 /// Outermost layer: notifies the observer and records how each call ended, before the response is released.
 ///
-/// A call that `Intent` recorded ends with `call.end`, all others with `deny`. A call that waits for an approval has
+/// A call that `AuditBegin` recorded ends with `call.end`, all others with `deny`. A call that waits for an approval has
 /// neither: `Confirm` recorded the request. If the audit log cannot be written, the response is an error.
-pub struct Entry {
-    recorder: Arc<Recorder>,
-    observer: Arc<dyn Observer>,
+pub struct AuditEnd {
+    recorder: Arc<AuditRecorder>,
+    observer: Arc<dyn CallObserver>,
     policy: Option<Arc<str>>,
-    contents: Contents,
+    contents: AuditContents,
 }
 
-impl Entry {
+impl AuditEnd {
     /// Creates the layer for a recorder and an observer.
-    pub fn new(recorder: Arc<Recorder>, observer: Arc<dyn Observer>) -> Entry {
-        Entry {
+    pub fn new(recorder: Arc<AuditRecorder>, observer: Arc<dyn CallObserver>) -> AuditEnd {
+        AuditEnd {
             recorder,
             observer,
             policy: None,
-            contents: Contents::default(),
+            contents: AuditContents::default(),
         }
     }
 
-    /// Sets the hash of the policy in force for `deny` records. For other calls, `Intent` records it.
-    pub fn under(mut self, policy: Arc<str>) -> Entry {
+    /// Sets the hash of the policy in force for `deny` records. For other calls, `AuditBegin` records it.
+    pub fn under(mut self, policy: Arc<str>) -> AuditEnd {
         self.policy = Some(policy);
         self
     }
 
     /// Sets how arguments and results are recorded. Default: digests.
-    pub fn holding(mut self, contents: Contents) -> Entry {
+    pub fn holding(mut self, contents: AuditContents) -> AuditEnd {
         self.contents = contents;
         self
     }
@@ -49,7 +52,7 @@ impl Entry {
             self.observer.began(&CallView::of(&call));
         }
         let heard = self.recorder.listens();
-        let mut open = Open {
+        let mut open = OpenAuditCall {
             to: self,
             about: heard.then(|| record::about(Happened::CALL_END, &call)),
             arguments: call.arguments().raw().clone(),
@@ -62,14 +65,15 @@ impl Entry {
             let to = call.reporter.clone();
             let (id, observer) = (call.id.clone(), self.observer.clone());
             let logs = to.logs();
-            call.reporter = Reporter::new(Arc::new(Told { id, observer, to })).with_logs(logs);
+            call.reporter =
+                CallReporter::new(Arc::new(ObservedReporter { id, observer, to })).with_logs(logs);
         }
         let outcome = next.call(call).await;
         open.close(outcome).await
     }
 }
 
-impl Layer for Entry {
+impl Layer for AuditEnd {
     fn name(&self) -> &'static str {
         "entry"
     }
@@ -80,18 +84,18 @@ impl Layer for Entry {
 }
 
 /// A call in progress. Dropping it records a cancellation.
-struct Open<'a> {
-    to: &'a Entry,
+struct OpenAuditCall<'a> {
+    to: &'a AuditEnd,
     /// `None` if nothing consumes audit records.
     about: Option<Record>,
     arguments: Json,
     id: Arc<str>,
-    trail: Trail,
+    trail: DecisionLog,
     start: Instant,
     closed: bool,
 }
 
-impl Open<'_> {
+impl OpenAuditCall<'_> {
     async fn close(&mut self, outcome: Result<Outcome, Error>) -> Result<Outcome, Error> {
         let begun = self.trail.any(intent::begins);
         let end = self.end(&outcome, begun);
@@ -110,7 +114,7 @@ impl Open<'_> {
         }
     }
 
-    fn end(&self, outcome: &Result<Outcome, Error>, begun: bool) -> End {
+    fn end(&self, outcome: &Result<Outcome, Error>, begun: bool) -> CallEnd {
         let (mut approvals, mut size) = (Vec::new(), 0);
         let out = match outcome {
             Ok(Outcome::Done(output)) => {
@@ -123,7 +127,7 @@ impl Open<'_> {
             }
             Ok(Outcome::Ask(questions)) => {
                 approvals.extend(questions.asks.iter().filter_map(|ask| match &ask.kind {
-                    AskKind::Approve(approval) => Some(approval.id.clone()),
+                    InputRequestKind::Approve(approval) => Some(approval.id.clone()),
                     _ => None,
                 }));
                 if begun { "input_required" } else { "waiting" }
@@ -135,7 +139,7 @@ impl Open<'_> {
             .err()
             .map(|error| error.public().to_owned());
         let detail = outcome.as_ref().err().and_then(Error::detail).cloned();
-        End {
+        CallEnd {
             out,
             code: outcome.as_ref().err().map(|error| code(error.kind())),
             public,
@@ -148,7 +152,7 @@ impl Open<'_> {
 
     fn record(
         &mut self,
-        end: &End,
+        end: &CallEnd,
         begun: bool,
         outcome: Option<&Result<Outcome, Error>>,
     ) -> Option<Record> {
@@ -204,7 +208,7 @@ impl Open<'_> {
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenAuditCall<'_> {
     /// Records the cancellation. If the call was already sent, its outcome is unknown.
     fn drop(&mut self) {
         if self.closed {
@@ -216,7 +220,7 @@ impl Drop for Open<'_> {
         } else {
             "cancelled"
         };
-        let end = End {
+        let end = CallEnd {
             out,
             code: None,
             public: None,
@@ -233,7 +237,7 @@ impl Drop for Open<'_> {
 }
 
 /// Adds the canceling party and the caller's reason, with secrets redacted as elsewhere in audit records.
-fn given_up(record: Record, trail: &Trail) -> Record {
+fn given_up(record: Record, trail: &DecisionLog) -> Record {
     let Some(why) = trail.given_up() else {
         return record;
     };
@@ -245,16 +249,21 @@ fn given_up(record: Record, trail: &Trail) -> Record {
 }
 
 /// Returns the outcome of an error in audit records.
-fn word(kind: &Kind, begun: bool) -> &'static str {
+fn word(kind: &ErrorKind, begun: bool) -> &'static str {
     match kind {
-        Kind::Late => "timeout",
-        Kind::Cancelled if begun => "cancelled_unknown",
-        Kind::Cancelled => "cancelled",
-        Kind::Answered(_) => "rpc_error",
-        Kind::BadAnswer => "bad_answer",
-        Kind::Upstream => "upstream_lost",
-        Kind::Bug => "bug",
-        Kind::NotFound | Kind::Invalid(_) | Kind::Unsupported(_) | Kind::Busy(_) if begun => {
+        ErrorKind::Late => "timeout",
+        ErrorKind::Cancelled if begun => "cancelled_unknown",
+        ErrorKind::Cancelled => "cancelled",
+        ErrorKind::Answered(_) => "rpc_error",
+        ErrorKind::BadAnswer => "bad_answer",
+        ErrorKind::Upstream => "upstream_lost",
+        ErrorKind::Bug => "bug",
+        ErrorKind::NotFound
+        | ErrorKind::Invalid(_)
+        | ErrorKind::Unsupported(_)
+        | ErrorKind::Busy(_)
+            if begun =>
+        {
             "rpc_error"
         }
         _ => "refused",
@@ -262,45 +271,45 @@ fn word(kind: &Kind, begun: bool) -> &'static str {
 }
 
 /// Returns the class of an error in audit records.
-fn code(kind: &Kind) -> &'static str {
-    use toolgate_core::Refusal;
+fn code(kind: &ErrorKind) -> &'static str {
+    use toolgate_core::RefusalReason;
     match kind {
-        Kind::BadAnswer => "bad_answer",
-        Kind::Bug => "bug",
-        Kind::Busy(_) => "busy",
-        Kind::Cancelled => "cancelled",
-        Kind::Invalid(_) => "invalid",
-        Kind::Late => "late",
-        Kind::NotFound => "not_found",
-        Kind::Refused(Refusal::Rule) => "refused_rule",
-        Kind::Refused(Refusal::Person) => "refused_person",
-        Kind::Refused(Refusal::Expired) => "refused_expired",
-        Kind::Refused(Refusal::Record) => "refused_record",
-        Kind::Refused(Refusal::Result) => "refused_result",
-        Kind::Refused(Refusal::Withheld) => "refused_withheld",
-        Kind::Scope(_) => "scope",
-        Kind::Unsupported(_) => "unsupported",
-        Kind::Answered(_) => "answered",
-        Kind::Upstream => "upstream",
+        ErrorKind::BadAnswer => "bad_answer",
+        ErrorKind::Bug => "bug",
+        ErrorKind::Busy(_) => "busy",
+        ErrorKind::Cancelled => "cancelled",
+        ErrorKind::Invalid(_) => "invalid",
+        ErrorKind::Late => "late",
+        ErrorKind::NotFound => "not_found",
+        ErrorKind::Refused(RefusalReason::Rule) => "refused_rule",
+        ErrorKind::Refused(RefusalReason::Person) => "refused_person",
+        ErrorKind::Refused(RefusalReason::Expired) => "refused_expired",
+        ErrorKind::Refused(RefusalReason::Record) => "refused_record",
+        ErrorKind::Refused(RefusalReason::Result) => "refused_result",
+        ErrorKind::Refused(RefusalReason::Withheld) => "refused_withheld",
+        ErrorKind::Scope(_) => "scope",
+        ErrorKind::Unsupported(_) => "unsupported",
+        ErrorKind::Answered(_) => "answered",
+        ErrorKind::Upstream => "upstream",
     }
 }
 
-fn micros(end: &End) -> u64 {
+fn micros(end: &CallEnd) -> u64 {
     u64::try_from(end.took.as_micros())
         .unwrap_or(u64::MAX)
         .min(1 << 52)
 }
 
 /// Reporter that also passes progress to the observer.
-struct Told {
+struct ObservedReporter {
     id: Arc<str>,
-    observer: Arc<dyn Observer>,
-    to: Reporter,
+    observer: Arc<dyn CallObserver>,
+    to: CallReporter,
 }
 
-impl Report for Told {
-    fn report(&self, event: Event) {
-        if let Event::Progress(progress) = &event {
+impl EventSink for ObservedReporter {
+    fn report(&self, event: ReporterEvent) {
+        if let ReporterEvent::Progress(progress) = &event {
             self.observer.progress(&self.id, progress);
         }
         self.to.tell(event);

@@ -2,7 +2,10 @@
 
 use crate::PerServer;
 use std::sync::Arc;
-use toolgate_core::{Asked, Content, Error, Item, ItemKind, Json, Origin, Output, Returned, Scrub};
+use toolgate_core::{
+    Content, Error, Item, ItemKind, Json, Origin, Output, SanitizeContext, Sanitizer,
+    UntrustedContent,
+};
 use toolgate_wire::placeholder;
 
 /// Puts a line with the server's name before and after each text of a result.
@@ -10,12 +13,12 @@ use toolgate_wire::placeholder;
 /// The lines contain the id of the call, which the server does not know, so it cannot forge the end of its part. The
 /// markers help a model that is instructed about them; they detect nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Foreign {
+pub struct UntrustedMarker {
     /// Marking of texts, by server. Default: off.
     pub mark: PerServer<bool>,
 }
 
-impl Scrub for Foreign {
+impl Sanitizer for UntrustedMarker {
     fn name(&self) -> &'static str {
         "foreign"
     }
@@ -25,19 +28,19 @@ impl Scrub for Foreign {
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        _: Returned<'_>,
+        _: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         Ok(())
     }
 
     fn scrub_for(
         &self,
-        asked: &Asked,
+        asked: &SanitizeContext,
         from: Option<&Origin>,
         item: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        let (Some(from), Returned::Output(output)) = (from, value) else {
+        let (Some(from), UntrustedContent::Output(output)) = (from, value) else {
             return Ok(());
         };
         // A skill file must match its digest, so it stays unchanged. A reader who verifies the digest knows its server.
@@ -86,7 +89,7 @@ fn part(json: &mut Json, marked: &dyn Fn(&str) -> String) {
 mod tests {
     use super::*;
     use serde_json::json;
-    use toolgate_core::{ToolResult, Trail};
+    use toolgate_core::{DecisionLog, ToolResult};
 
     fn through(server: &str) -> Vec<String> {
         let read = |json| Content::read(Json::from_value(&json)).unwrap();
@@ -98,18 +101,18 @@ mod tests {
             ],
             ..ToolResult::default()
         });
-        let foreign = Foreign {
+        let foreign = UntrustedMarker {
             mark: PerServer::default().with("web", true),
         };
-        let asked = Asked {
+        let asked = SanitizeContext {
             id: "c-1".into(),
-            trail: Trail::default(),
+            trail: DecisionLog::default(),
         };
         let from = Origin {
             server: server.into(),
             trusted: false,
         };
-        let returned = Returned::Output(&mut output);
+        let returned = UntrustedContent::Output(&mut output);
         foreign
             .scrub_for(&asked, Some(&from), None, returned)
             .unwrap();

@@ -1,6 +1,6 @@
 //! Kill switch: freezes a caller, a server or everything until the operator thaws it.
 
-use crate::{Expect, Recorder, Store, Who, keys::Keys};
+use crate::{Approver, AuditRecorder, StateStore, WritePrecondition, keys::ApiKeys};
 use serde_json::{Value, json};
 use std::{
     fmt,
@@ -8,17 +8,17 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate_core::{
-    BoxFuture, Call, Caller, Decision, Error, Item, Kind, Layer, Next, Outcome, Refusal, Rule,
-    Verdict,
+    BoxFuture, Call, Caller, Error, ErrorKind, Item, Layer, MaybeReady, Next, Outcome,
+    RefusalReason, Rule, RuleDecision,
 };
-use toolgate_journal::{Entry, Event};
+use toolgate_journal::{AuditEntry, AuditEvent};
 
 /// Table of the store.
-const TABLE: &str = "freezes";
+const FREEZES_TABLE: &str = "freezes";
 
 /// Scope of a freeze.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Frozen {
+pub enum FreezeScope {
     /// All calls.
     All,
     /// All calls of this caller.
@@ -27,32 +27,34 @@ pub enum Frozen {
     Server(String),
 }
 
-impl Frozen {
+impl FreezeScope {
     /// Parses `all`, `caller NAME` or `server ID`.
-    pub fn read(text: &str) -> Option<Frozen> {
+    pub fn read(text: &str) -> Option<FreezeScope> {
         match text.split_once(' ') {
-            None if text == "all" => Some(Frozen::All),
-            Some(("caller", name)) if !name.is_empty() => Some(Frozen::Caller(name.to_owned())),
-            Some(("server", id)) if !id.is_empty() => Some(Frozen::Server(id.to_owned())),
+            None if text == "all" => Some(FreezeScope::All),
+            Some(("caller", name)) if !name.is_empty() => {
+                Some(FreezeScope::Caller(name.to_owned()))
+            }
+            Some(("server", id)) if !id.is_empty() => Some(FreezeScope::Server(id.to_owned())),
             _ => None,
         }
     }
 
     fn holds(&self, caller: &Caller, server: &str) -> bool {
         match self {
-            Frozen::All => true,
-            Frozen::Caller(name) => name == caller.name(),
-            Frozen::Server(id) => id == server,
+            FreezeScope::All => true,
+            FreezeScope::Caller(name) => name == caller.name(),
+            FreezeScope::Server(id) => id == server,
         }
     }
 }
 
-impl fmt::Display for Frozen {
+impl fmt::Display for FreezeScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Frozen::All => f.write_str("all"),
-            Frozen::Caller(name) => write!(f, "caller {name}"),
-            Frozen::Server(id) => write!(f, "server {id}"),
+            FreezeScope::All => f.write_str("all"),
+            FreezeScope::Caller(name) => write!(f, "caller {name}"),
+            FreezeScope::Server(id) => write!(f, "server {id}"),
         }
     }
 }
@@ -61,7 +63,7 @@ impl fmt::Display for Frozen {
 #[derive(Clone, Debug)]
 pub struct FreezeView {
     /// Scope of the freeze.
-    pub what: Frozen,
+    pub what: FreezeScope,
     /// Reason, shown to callers.
     pub reason: Option<String>,
     /// Name of the person who froze it, for display.
@@ -82,7 +84,7 @@ impl FreezeView {
         let since = value.get("since").and_then(Value::as_u64).unwrap_or(0);
         let since = UNIX_EPOCH.checked_add(Duration::from_millis(since));
         FreezeView {
-            what: Frozen::read(key).unwrap_or(Frozen::All),
+            what: FreezeScope::read(key).unwrap_or(FreezeScope::All),
             reason: text("reason"),
             by: text("by").unwrap_or_default(),
             since: since.unwrap_or(UNIX_EPOCH),
@@ -91,9 +93,9 @@ impl FreezeView {
 
     fn sentence(&self) -> String {
         let what = match &self.what {
-            Frozen::All => "the operator froze everything".to_owned(),
-            Frozen::Caller(_) => "the operator froze this caller".to_owned(),
-            Frozen::Server(id) => format!("the operator froze the server {id}"),
+            FreezeScope::All => "the operator froze everything".to_owned(),
+            FreezeScope::Caller(_) => "the operator froze this caller".to_owned(),
+            FreezeScope::Server(id) => format!("the operator froze the server {id}"),
         };
         match &self.reason {
             Some(reason) => format!("{what}: {reason}"),
@@ -103,18 +105,18 @@ impl FreezeView {
 }
 
 /// Freezes and API keys, shared by all processes of a data directory.
-pub struct Freezes {
-    recorder: Arc<Recorder>,
-    store: Arc<dyn Store>,
-    keys: Arc<Keys>,
+pub struct FreezeRegistry {
+    recorder: Arc<AuditRecorder>,
+    store: Arc<dyn StateStore>,
+    keys: Arc<ApiKeys>,
     read: Mutex<(Option<u64>, Arc<[FreezeView]>)>,
 }
 
-impl Freezes {
+impl FreezeRegistry {
     /// Creates a view of the freezes in the store.
-    pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>) -> Arc<Freezes> {
-        Arc::new(Freezes {
-            keys: Arc::new(Keys::new(recorder.clone(), store.clone())),
+    pub fn new(recorder: Arc<AuditRecorder>, store: Arc<dyn StateStore>) -> Arc<FreezeRegistry> {
+        Arc::new(FreezeRegistry {
+            keys: Arc::new(ApiKeys::new(recorder.clone(), store.clone())),
             recorder,
             store,
             read: Mutex::new((None, Arc::from([]))),
@@ -126,7 +128,7 @@ impl Freezes {
         let now = *self.store.changed().borrow();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.0 != Some(now) {
-            let rows = self.store.entries(TABLE);
+            let rows = self.store.entries(FREEZES_TABLE);
             let views = rows
                 .iter()
                 .map(|row| FreezeView::read(&row.key, &row.value));
@@ -136,7 +138,7 @@ impl Freezes {
     }
 
     /// Returns the API keys of callers: calls of a revoked key stop as well.
-    pub fn keys(&self) -> &Arc<Keys> {
+    pub fn keys(&self) -> &Arc<ApiKeys> {
         &self.keys
     }
 
@@ -154,9 +156,9 @@ impl Freezes {
     /// The freeze could not be stored or recorded.
     pub async fn freeze(
         &self,
-        what: Frozen,
+        what: FreezeScope,
         reason: Option<String>,
-        who: Who,
+        who: Approver,
     ) -> Result<(), Error> {
         let reason = reason.map(|r| crate::text::clean(r.trim()).into_owned());
         let view = FreezeView {
@@ -169,9 +171,12 @@ impl Freezes {
         };
         let key = view.what.to_string();
         // The freeze takes effect before it is audited.
-        let written = self
-            .store
-            .write(TABLE, &key, Some(view.json()), Expect::Any);
+        let written = self.store.write(
+            FREEZES_TABLE,
+            &key,
+            Some(view.json()),
+            WritePrecondition::Any,
+        );
         written.await?;
         let record = self.record("frozen", &view.what, &who);
         let record = record.with("reason", view.reason.unwrap_or_default());
@@ -182,23 +187,25 @@ impl Freezes {
     ///
     /// # Errors
     /// The thaw could not be stored or recorded. The scope stays frozen then.
-    pub async fn thaw(&self, what: Frozen, who: Who) -> Result<bool, Error> {
+    pub async fn thaw(&self, what: FreezeScope, who: Approver) -> Result<bool, Error> {
         if !self.list().iter().any(|view| view.what == what) {
             return Ok(false);
         }
         self.recorder
             .append(self.record("thawed", &what, &who))?
             .await?;
-        for row in self.store.entries(TABLE) {
+        for row in self.store.entries(FREEZES_TABLE) {
             if FreezeView::read(&row.key, &row.value).what == what {
-                self.store.write(TABLE, &row.key, None, Expect::Any).await?;
+                self.store
+                    .write(FREEZES_TABLE, &row.key, None, WritePrecondition::Any)
+                    .await?;
             }
         }
         Ok(true)
     }
 
-    fn record(&self, state: &str, what: &Frozen, who: &Who) -> Entry {
-        let record = Entry::new(Event::FREEZE)
+    fn record(&self, state: &str, what: &FreezeScope, who: &Approver) -> AuditEntry {
+        let record = AuditEntry::new(AuditEvent::FREEZE)
             .with("state", state)
             .with("what", what.to_string())
             .with("by", who.by.as_str());
@@ -224,14 +231,14 @@ impl Freezes {
 
 /// Rejects frozen calls before an approval is requested and again before they are sent. Cancels running calls.
 #[derive(Clone)]
-pub struct Freeze(pub Arc<Freezes>);
+pub struct FreezeLayer(pub Arc<FreezeRegistry>);
 
 fn refused(why: &str) -> Error {
     let text = format!("refused: {why}");
-    Error::new(Kind::Refused(Refusal::Rule), text)
+    Error::new(ErrorKind::Refused(RefusalReason::Rule), text)
 }
 
-impl Rule for Freeze {
+impl Rule for FreezeLayer {
     fn name(&self) -> &'static str {
         "freeze"
     }
@@ -241,13 +248,15 @@ impl Rule for Freeze {
         false
     }
 
-    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         let frozen = self.0.speaks(&call.caller, &item.origin.server);
-        Decision::Now(frozen.map_or(Verdict::Allow, |why| Verdict::Refuse(refused(&why))))
+        MaybeReady::Now(frozen.map_or(RuleDecision::Allow, |why| {
+            RuleDecision::Refuse(refused(&why))
+        }))
     }
 }
 
-impl Layer for Freeze {
+impl Layer for FreezeLayer {
     fn name(&self) -> &'static str {
         "freeze"
     }
@@ -266,7 +275,7 @@ impl Layer for Freeze {
                 outcome = next.call(call) => outcome,
                 why = self.0.frozen(&caller, &server) => {
                     let text = format!("stopped: {why}");
-                    Err(Error::new(Kind::Cancelled, text))
+                    Err(Error::new(ErrorKind::Cancelled, text))
                 }
             }
         })

@@ -1,20 +1,23 @@
 //! Write-ahead audit records: `call.begin` is written before a call is sent.
 
-use crate::{Contents, Observer, PerServer, Recorder, Stage, digest, record, record::Written};
+use crate::{
+    AuditContents, AuditRecorder, CallObserver, CallStage, PerServer, digest, record,
+    record::RecordWritten,
+};
 use futures_util::future::{Either, select};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate_core::{BoxFuture, Call, Error, Item, Layer, Next, Outcome, Step};
-use toolgate_journal::{Entry, Event};
+use toolgate_core::{BoxFuture, Call, DecisionStep, Error, Item, Layer, Next, Outcome};
+use toolgate_journal::{AuditEntry, AuditEvent};
 
-const NAME: &str = "intent";
-const BEGUN: &str = "begin";
+const LAYER_NAME: &str = "intent";
+const BEGIN_STEP: &str = "begin";
 
 /// Durability of audit records before a call is sent. No response is released before both of its records are on disk,
 /// in every mode.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Waits {
-    /// [`Waits::End`] if a trusted server annotates the tool as read-only, else [`Waits::Strict`].
+pub enum AuditDurability {
+    /// [`AuditDurability::End`] if a trusted server annotates the tool as read-only, else [`AuditDurability::Strict`].
     #[default]
     Auto,
     /// `call.begin` is on disk before the call is sent, so every call that may have had an effect is recorded.
@@ -24,54 +27,58 @@ pub enum Waits {
     End,
 }
 
-impl Waits {
+impl AuditDurability {
     /// Reports whether the call is sent only after `call.begin` is on disk.
     fn before(self, item: &Item) -> bool {
         match self {
-            Waits::Auto => !item.hints().read_only,
-            Waits::Strict => true,
-            Waits::End => false,
+            AuditDurability::Auto => !item.hints().read_only,
+            AuditDurability::Strict => true,
+            AuditDurability::End => false,
         }
     }
 }
 
 /// Layer that writes `call.begin`. It waits for the disk before the call is sent or before its outcome is released, as
-/// [`Waits`] says.
-pub struct Intent {
-    recorder: Arc<Recorder>,
-    observer: Arc<dyn Observer>,
+/// [`AuditDurability`] says.
+pub struct AuditBegin {
+    recorder: Arc<AuditRecorder>,
+    observer: Arc<dyn CallObserver>,
     policy: Arc<str>,
-    contents: Contents,
-    waits: PerServer<Waits>,
+    contents: AuditContents,
+    waits: PerServer<AuditDurability>,
 }
 
-impl Intent {
+impl AuditBegin {
     /// Creates the layer for a recorder and an observer; `policy` is the hash of the policy in force.
-    pub fn new(recorder: Arc<Recorder>, observer: Arc<dyn Observer>, policy: Arc<str>) -> Intent {
-        Intent {
+    pub fn new(
+        recorder: Arc<AuditRecorder>,
+        observer: Arc<dyn CallObserver>,
+        policy: Arc<str>,
+    ) -> AuditBegin {
+        AuditBegin {
             recorder,
             observer,
             policy,
-            contents: Contents::default(),
+            contents: AuditContents::default(),
             waits: PerServer::default(),
         }
     }
 
     /// Sets how arguments are recorded. Default: digests.
-    pub fn holding(mut self, contents: Contents) -> Intent {
+    pub fn holding(mut self, contents: AuditContents) -> AuditBegin {
         self.contents = contents;
         self
     }
 
-    /// Sets the durability by server. Default: [`Waits::Auto`].
-    pub fn waiting(mut self, waits: PerServer<Waits>) -> Intent {
+    /// Sets the durability by server. Default: [`AuditDurability::Auto`].
+    pub fn waiting(mut self, waits: PerServer<AuditDurability>) -> AuditBegin {
         self.waits = waits;
         self
     }
 
-    fn record(&self, call: &Call, item: &Item) -> Entry {
+    fn record(&self, call: &Call, item: &Item) -> AuditEntry {
         let steps = call.trail.steps();
-        let record = record::of_item(record::about(Event::CALL_BEGIN, call), item)
+        let record = record::of_item(record::about(AuditEvent::CALL_BEGIN, call), item)
             .with("tool_hash", digest::definition(item).as_str())
             .with("dec", "allow")
             .with("policy_hash", self.policy.as_ref())
@@ -87,9 +94,9 @@ impl Intent {
     }
 }
 
-impl Layer for Intent {
+impl Layer for AuditBegin {
     fn name(&self) -> &'static str {
-        NAME
+        LAYER_NAME
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
@@ -102,7 +109,7 @@ impl Layer for Intent {
                 true => Some(self.recorder.append(self.record(&call, &item))?),
                 false => None,
             };
-            call.trail.add(NAME, BEGUN, "");
+            call.trail.add(LAYER_NAME, BEGIN_STEP, "");
             let written = match written {
                 Some(written) if self.waits.of(&item.origin.server).before(&item) => {
                     written.await?;
@@ -110,7 +117,7 @@ impl Layer for Intent {
                 }
                 written => written,
             };
-            self.observer.changed(&call.id, &Stage::Running(item));
+            self.observer.changed(&call.id, &CallStage::Running(item));
             let running = next.call(call);
             match written {
                 Some(written) => with(written, running).await,
@@ -122,7 +129,7 @@ impl Layer for Intent {
 
 /// Runs the call while its begin record is written. If the write fails, the call is dropped.
 async fn with(
-    written: Written,
+    written: RecordWritten,
     running: BoxFuture<'_, Result<Outcome, Error>>,
 ) -> Result<Outcome, Error> {
     match select(written, running).await {
@@ -135,28 +142,29 @@ async fn with(
 }
 
 /// Reports whether the step marks that `call.begin` was queued.
-pub(crate) fn begins(step: &Step) -> bool {
-    step.by == NAME && step.verdict == BEGUN
+pub(crate) fn begins(step: &DecisionStep) -> bool {
+    step.by == LAYER_NAME && step.verdict == BEGIN_STEP
 }
 
 /// Returns the steps after `call.begin`.
-pub(crate) fn after(steps: &[Step]) -> &[Step] {
+pub(crate) fn after(steps: &[DecisionStep]) -> &[DecisionStep] {
     let at = steps.iter().position(begins);
     at.map_or(&[], |at| &steps[at + 1..])
 }
 
 /// Returns the decision log as it appears in audit records.
-pub(crate) fn trail(steps: &[Step]) -> Value {
-    let steps = steps.iter().filter(|step| step.by != NAME);
+pub(crate) fn trail(steps: &[DecisionStep]) -> Value {
+    let steps = steps.iter().filter(|step| step.by != LAYER_NAME);
     steps
         .map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why}))
         .collect()
 }
 
 /// Returns the id of the approval or grant: `confirm` writes it first in its step.
-fn approval(steps: &[Step]) -> Option<String> {
-    let given =
-        |step: &&Step| step.by == "confirm" && matches!(step.verdict, "approved" | "granted");
+fn approval(steps: &[DecisionStep]) -> Option<String> {
+    let given = |step: &&DecisionStep| {
+        step.by == "confirm" && matches!(step.verdict, "approved" | "granted")
+    };
     let step = steps.iter().rev().find(given)?;
     step.why.split(' ').next().map(str::to_owned)
 }

@@ -6,7 +6,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-pub use book::Keys;
+pub use book::ApiKeys;
 
 use ring::{
     digest,
@@ -22,20 +22,20 @@ use toolgate_core::{Caller, Error};
 pub const KEY_PREFIX: &str = "tg_";
 
 /// Retention of revoked and expired keys: 30 days.
-const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
+const ENDED_KEY_RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Maximum lifetime of a key: 100 years.
-const LONGEST: Duration = Duration::from_secs(36_525 * 24 * 3600);
+const MAX_KEY_LIFETIME: Duration = Duration::from_secs(36_525 * 24 * 3600);
 
 /// A newly created API key.
 ///
 /// It has no `Debug`, `Display` or `Serialize`, so that no log can contain it, and it is never stored.
-pub struct NewKey {
+pub struct NewApiKey {
     text: String,
     old: Option<SystemTime>,
 }
 
-impl NewKey {
+impl NewApiKey {
     /// Returns the key itself, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.text
@@ -47,18 +47,18 @@ impl NewKey {
     }
 
     /// Generates a key of 256 random bits.
-    fn make(old: Option<SystemTime>) -> Result<NewKey, KeyError> {
+    fn make(old: Option<SystemTime>) -> Result<NewApiKey, ApiKeyError> {
         let mut bytes = [0; 32];
         let filled = SystemRandom::new().fill(&mut bytes);
-        filled.map_err(|_| KeyError::NoRandom)?;
+        filled.map_err(|_| ApiKeyError::NoRandom)?;
         let text = format!("{KEY_PREFIX}{}", hex(&bytes));
-        Ok(NewKey { text, old })
+        Ok(NewApiKey { text, old })
     }
 }
 
 /// View of an API key for lists.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct KeyView {
+pub struct ApiKeyView {
     /// Name of the key, chosen by the operator.
     pub name: String,
     /// Creation time.
@@ -75,12 +75,12 @@ pub struct KeyView {
     pub old: Option<SystemTime>,
 }
 
-impl KeyView {
+impl ApiKeyView {
     /// Returns the reason why the key is no longer valid.
-    pub fn over(&self, now: SystemTime) -> Option<Over> {
+    pub fn over(&self, now: SystemTime) -> Option<KeyEndReason> {
         match (self.revoked, self.expires) {
-            (Some(_), _) => Some(Over::Revoked),
-            (None, Some(end)) if end <= now => Some(Over::Expired),
+            (Some(_), _) => Some(KeyEndReason::Revoked),
+            (None, Some(end)) if end <= now => Some(KeyEndReason::Expired),
             _ => None,
         }
     }
@@ -88,7 +88,7 @@ impl KeyView {
 
 /// Reason why a key is no longer valid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Over {
+pub enum KeyEndReason {
     /// The operator revoked it.
     Revoked,
     /// It expired.
@@ -97,26 +97,26 @@ pub enum Over {
     Replaced,
 }
 
-impl Over {
+impl KeyEndReason {
     /// Returns `revoked`, `expired` or `replaced`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Over::Revoked => "revoked",
-            Over::Expired => "expired",
-            Over::Replaced => "replaced",
+            KeyEndReason::Revoked => "revoked",
+            KeyEndReason::Expired => "expired",
+            KeyEndReason::Replaced => "replaced",
         }
     }
 }
 
 /// Proof that a caller presented a valid key. It does not contain the key.
 #[derive(Clone, Debug)]
-pub struct KeyPass {
+pub struct VerifiedApiKey {
     name: String,
-    digest: Digest,
+    digest: ApiKeyDigest,
     holder: u64,
 }
 
-impl KeyPass {
+impl VerifiedApiKey {
     /// Returns the caller that the key identifies: `key:NAME`.
     pub fn caller(&self) -> Caller {
         caller(&self.name).held_by(self.holder)
@@ -125,16 +125,16 @@ impl KeyPass {
 
 /// Reason why a key is rejected.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum KeyRefused {
+pub enum ApiKeyRejection {
     /// No key has this digest.
     Unknown,
     /// The key of this name is no longer valid.
-    Over(String, Over),
+    Over(String, KeyEndReason),
 }
 
 /// Error of creating, rotating, extending or revoking a key.
 #[derive(Debug)]
-pub enum KeyError {
+pub enum ApiKeyError {
     /// The name is invalid.
     Name,
     /// A valid key of this name exists.
@@ -159,47 +159,47 @@ pub enum KeyError {
     Unkept(Error),
 }
 
-impl fmt::Display for KeyError {
+impl fmt::Display for ApiKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            KeyError::Name => f.write_str(
+            ApiKeyError::Name => f.write_str(
                 "the name of a key must have 1 to 64 letters, digits, '.', '_', '-' and '@'; choose another name",
             ),
-            KeyError::Taken => f.write_str(
+            ApiKeyError::Taken => f.write_str(
                 "a key of that name exists; replace it with `toolgate keys rotate`, revoke it first, or choose another name",
             ),
-            KeyError::Unknown => f.write_str("there is no valid key of that name; see `toolgate keys list`"),
-            KeyError::Changed => f.write_str("the key was changed at the same time; see `toolgate keys list`"),
-            KeyError::Expired(name, _) => write!(f, "key:{name} has expired; create a new one with `toolgate keys create {name}`, which deletes the approvals and credentials of the old one"),
-            KeyError::Later(name, _) => write!(f, "key:{name} already expires later; for an earlier expiry replace it with `toolgate keys rotate {name} --expires TIME`"),
-            KeyError::Far => f.write_str("the key would expire more than 100 years from now; give an earlier time"),
-            KeyError::Past => f.write_str("the key would have expired already; give a later time"),
-            KeyError::Full(most) => write!(f, "there are {most} keys, the maximum; revoke unused ones, or raise caller_keys in [limits]"),
-            KeyError::NoRandom => f.write_str("the system gives no random bytes"),
-            KeyError::Unkept(error) => f.write_str(error.public()),
+            ApiKeyError::Unknown => f.write_str("there is no valid key of that name; see `toolgate keys list`"),
+            ApiKeyError::Changed => f.write_str("the key was changed at the same time; see `toolgate keys list`"),
+            ApiKeyError::Expired(name, _) => write!(f, "key:{name} has expired; create a new one with `toolgate keys create {name}`, which deletes the approvals and credentials of the old one"),
+            ApiKeyError::Later(name, _) => write!(f, "key:{name} already expires later; for an earlier expiry replace it with `toolgate keys rotate {name} --expires TIME`"),
+            ApiKeyError::Far => f.write_str("the key would expire more than 100 years from now; give an earlier time"),
+            ApiKeyError::Past => f.write_str("the key would have expired already; give a later time"),
+            ApiKeyError::Full(most) => write!(f, "there are {most} keys, the maximum; revoke unused ones, or raise caller_keys in [limits]"),
+            ApiKeyError::NoRandom => f.write_str("the system gives no random bytes"),
+            ApiKeyError::Unkept(error) => f.write_str(error.public()),
         }
     }
 }
 
-impl std::error::Error for KeyError {}
+impl std::error::Error for ApiKeyError {}
 
-impl From<Error> for KeyError {
-    fn from(error: Error) -> KeyError {
-        KeyError::Unkept(error)
+impl From<Error> for ApiKeyError {
+    fn from(error: Error) -> ApiKeyError {
+        ApiKeyError::Unkept(error)
     }
 }
 
 /// Prefix of the names of callers with API keys.
-const CALLER: &str = "key:";
+const CALLER_PREFIX: &str = "key:";
 
 fn caller(name: &str) -> Caller {
-    Caller::new(format!("{CALLER}{name}"))
+    Caller::new(format!("{CALLER_PREFIX}{name}"))
 }
 
-type Digest = [u8; 32];
+type ApiKeyDigest = [u8; 32];
 
 /// A key has 256 random bits, so one pass of a plain hash is enough.
-fn digest(key: &str) -> Digest {
+fn digest(key: &str) -> ApiKeyDigest {
     let mut bytes = [0; 32];
     let digest = digest::digest(&digest::SHA256, key.as_bytes());
     bytes.copy_from_slice(digest.as_ref());
@@ -207,7 +207,7 @@ fn digest(key: &str) -> Digest {
 }
 
 /// Compares two digests in constant time.
-fn same(one: &Digest, other: &Digest) -> bool {
+fn same(one: &ApiKeyDigest, other: &ApiKeyDigest) -> bool {
     let differing = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
     std::hint::black_box(differing) == 0
 }
@@ -216,7 +216,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn unhex(text: &str) -> Option<Digest> {
+fn unhex(text: &str) -> Option<ApiKeyDigest> {
     let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
     bytes?.try_into().ok().filter(|_| text.len() == 64)

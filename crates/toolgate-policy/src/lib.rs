@@ -46,45 +46,51 @@ mod whatwg;
 mod when;
 mod words;
 
-pub use access::{Access, AccessRule, ArgumentReads, Then};
-pub use arguments::{Arguments, UriSpelling, is_closed};
-pub use asking::{Asking, OnForm, OnSample, check_form_answer};
-pub use at_once::{AtOnce, Caps};
+pub use access::{AccessRule, AccessRules, ArgumentReads, RuleAction};
+pub use arguments::{ArgumentValidation, UriSpelling, is_closed};
+pub use asking::{ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_answer};
+pub use at_once::{ConcurrencyLimit, ConcurrencyLimits};
 pub use circuit_breaker::CircuitBreaker;
-pub use cleaning::Cleaning;
+pub use cleaning::SanitizeConfig;
 pub use confirm::{
-    ApprovalView, AskOnce, Binding, By, Confirm, Desk, DeskError, DeskLimits, GrantView,
-    KEY as APPROVAL_KEY, Persons, PersonsRule, Remember, Standing, ViaClient, Who, Yes,
+    APPROVAL_KEY, ApprovalBinding, ApprovalChannel, ApprovalConfirm, ApprovalError, ApprovalLimits,
+    ApprovalService, ApprovalStatus, ApprovalTerms, ApprovalView, Approver, ClientApprovals,
+    GrantTerms, GrantView, InProcessConfirm, QuorumRule, QuorumRules,
 };
-pub use contain::{Contain, withhold_panic_words};
-pub use contents::{Contents, Held};
-pub use deadline::Deadline;
-pub use entry::Entry;
-pub use errors::{ErrorText, Errors};
-pub use foreign::Foreign;
-pub use freeze::{Freeze, FreezeView, Freezes, Frozen};
-pub use intent::{Intent, Waits};
-pub use links::Links;
-pub use media::Media;
-pub use observer::{CallView, End, Observer, Stage, Unobserved};
-pub use output_schema::{Broken, OutputSchema};
-pub use pattern::Pattern;
+pub use contain::{CatchPanic, withhold_panic_words};
+pub use contents::{AuditContentForm, AuditContents};
+pub use deadline::CallTimeout;
+pub use entry::AuditEnd;
+pub use errors::{ErrorSanitizer, ErrorTextMode};
+pub use foreign::UntrustedMarker;
+pub use freeze::{FreezeLayer, FreezeRegistry, FreezeScope, FreezeView};
+pub use intent::{AuditBegin, AuditDurability};
+pub use links::LinkSanitizer;
+pub use media::MediaSanitizer;
+pub use observer::{CallEnd, CallObserver, CallStage, CallView, NoObserver};
+pub use output_schema::{OnInvalidOutput, OutputValidation};
+pub use pattern::GlobPattern;
 pub use per_server::PerServer;
 pub use pins::{
-    First, LookAlikes, OnChange, PinError, PinEvent, PinNews, PinView, Pinned, PinnedText, Pins,
+    ChangedDefinitionAction, ConfusableNameAction, NewDefinitionAction, PinError, PinEvent,
+    PinEventKind, PinRule, PinView, PinnedText, Pins,
 };
 pub use placeholders::{OnPlaceholder, Placeholders};
-pub use rate::{Quota, Rate, RateRule};
-pub use record::{Recorder, for_record};
+pub use rate::{RateLimiter, RateQuota, RateRule};
+pub use record::{AuditRecorder, for_record};
 pub use schema::{
-    Bounds, RequiredDefaults, Schemas, check_schemas, fits, judge, unchecked_keywords,
+    RequiredDefaults, SchemaBounds, SchemaSanitizer, check_schemas, fits, judge, unchecked_keywords,
 };
-pub use scopes::{ScopeRule, Scopes};
-pub use secrets::{Leaks, OnLeak, OnSecret, SecretRules, SecretRulesError, Secrets};
-pub use size::{Cut, Size};
-pub use skills::{Skills, is_stated};
-pub use standard::{Route, Standard, inspect, keeping, pipeline};
-pub use stop::Stop;
-pub use store::{Clock, Expect, Memory, Row, Store, Written};
-pub use text::{Text, clean};
-pub use when::{ArgumentNames, Facts, When, WhenLimits};
+pub use scopes::{RequiredScopes, ScopeRule};
+pub use secrets::{
+    OnOutboundSecret, OnSecret, OutboundSecrets, SecretRedactor, SecretRules, SecretRulesError,
+};
+pub use size::{SizeLimits, TextTruncation};
+pub use skills::{SkillIntegrity, is_stated};
+pub use standard::{GatewayPolicy, ProgramPolicy, inspect, keeping, pipeline};
+pub use stop::CallCanceller;
+pub use store::{
+    MemoryStateStore, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
+};
+pub use text::{TextSanitizer, clean};
+pub use when::{ArgumentNames, CelCondition, CelLimits, ConditionFacts};

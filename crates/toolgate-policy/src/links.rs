@@ -3,8 +3,8 @@
 use crate::{PerServer, words};
 use std::{collections::HashMap, sync::Arc};
 use toolgate_core::{
-    Asked, Content, ContentKind, Definition, Error, Item, ItemKind, Json, Kind, Origin, Output,
-    Returned, Scrub,
+    Content, ContentKind, Definition, Error, ErrorKind, Item, ItemKind, Json, Origin, Output,
+    SanitizeContext, Sanitizer, UntrustedContent,
 };
 use toolgate_wire::{json::ArrayWriter, placeholder};
 
@@ -15,7 +15,7 @@ use toolgate_wire::{json::ArrayWriter, placeholder};
 /// it. Only script schemes are withheld there, since a host that renders a list of resources as links would run them.
 /// The source of an icon is an `https:` or `http:` URL, or a `data:` image that is not SVG.
 #[derive(Clone, Debug)]
-pub struct Links {
+pub struct LinkSanitizer {
     /// Enables the check, by server. Default: all servers.
     pub check: PerServer<bool>,
     /// Allowlist of link schemes in lower case, by configured server id. Without one, a server may use all schemes
@@ -23,9 +23,9 @@ pub struct Links {
     pub only: HashMap<String, Vec<String>>,
 }
 
-impl Default for Links {
-    fn default() -> Links {
-        Links {
+impl Default for LinkSanitizer {
+    fn default() -> LinkSanitizer {
+        LinkSanitizer {
             check: PerServer::all(true),
             only: HashMap::new(),
         }
@@ -47,7 +47,7 @@ const LAUNCHERS: [&str; 6] = [
 
 /// The use of a URI.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Use {
+enum UriUse {
     /// The target of a `resource_link`, which a host may open.
     Link,
     /// The name of a resource, for `resources/read`.
@@ -70,7 +70,7 @@ pub(crate) fn scheme(link: &str) -> Option<String> {
 }
 
 /// Returns the scheme of a URI that must not be forwarded.
-fn dangerous(uri: &str, used: Use) -> Option<String> {
+fn dangerous(uri: &str, used: UriUse) -> Option<String> {
     let scheme = scheme(uri)?;
     let script = SCRIPTS.contains(&scheme.as_str());
     let opened = || {
@@ -78,7 +78,7 @@ fn dangerous(uri: &str, used: Use) -> Option<String> {
             || scheme.starts_with("ms-")
             || (scheme == "data" && has_payload(uri))
     };
-    (script || (used == Use::Link && opened())).then_some(scheme)
+    (script || (used == UriUse::Link && opened())).then_some(scheme)
 }
 
 /// A URI in lower case without blanks, tabs, line ends and control characters: browsers ignore them.
@@ -106,7 +106,7 @@ fn icon(link: &str) -> bool {
     }
 }
 
-impl Scrub for Links {
+impl Sanitizer for LinkSanitizer {
     fn name(&self) -> &'static str {
         "links"
     }
@@ -115,17 +115,17 @@ impl Scrub for Links {
         &self,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         self.work(from, value).map(|_| ())
     }
 
     fn scrub_for(
         &self,
-        asked: &Asked,
+        asked: &SanitizeContext,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         let taken = self.work(from, value)?;
         if !taken.is_empty() {
@@ -136,41 +136,45 @@ impl Scrub for Links {
 }
 
 /// Maximum number of schemes in the audit record of one result.
-const MOST: usize = 8;
+const MAX_LINK_REASONS: usize = 8;
 
-impl Links {
-    fn work(&self, from: Option<&Origin>, value: Returned<'_>) -> Result<Vec<String>, Error> {
+impl LinkSanitizer {
+    fn work(
+        &self,
+        from: Option<&Origin>,
+        value: UntrustedContent<'_>,
+    ) -> Result<Vec<String>, Error> {
         if from.is_some_and(|from| !self.check.of(&from.server)) {
             return Ok(Vec::new());
         }
         let mut taken: Vec<String> = Vec::new();
         let only = from.and_then(|from| self.only.get(&*from.server));
-        let bad = |uri: &str, used: Use| match only {
+        let bad = |uri: &str, used: UriUse| match only {
             None => dangerous(uri, used),
             Some(only) => outside(uri, only),
         };
         match value {
-            Returned::Item(item) => definition(item, &bad)?,
-            Returned::Output(Output::Tool(result)) => {
+            UntrustedContent::Item(item) => definition(item, &bad)?,
+            UntrustedContent::Output(Output::Tool(result)) => {
                 taken.extend(result.content.iter_mut().filter_map(|b| block(b, &bad)));
             }
-            Returned::Output(Output::Prompt(result)) => {
+            UntrustedContent::Output(Output::Prompt(result)) => {
                 let blocks = result.messages.iter_mut().map(|m| &mut m.content);
                 taken.extend(blocks.filter_map(|b| block(b, &bad)));
             }
-            Returned::Output(Output::Resource(result)) => {
-                let bad = |part: &Json| bad(&part.get("uri")?.string()?, Use::Name);
+            UntrustedContent::Output(Output::Resource(result)) => {
+                let bad = |part: &Json| bad(&part.get("uri")?.string()?, UriUse::Name);
                 taken.extend(result.contents.iter().filter_map(bad));
                 result.contents.retain(|part| bad(part).is_none());
             }
             // URLs of URL-mode elicitation are checked by the input request policy.
-            Returned::Output(Output::Complete(_))
-            | Returned::About(_)
-            | Returned::Error(_)
-            | Returned::Event(_)
-            | Returned::Questions(_) => {}
+            UntrustedContent::Output(Output::Complete(_))
+            | UntrustedContent::About(_)
+            | UntrustedContent::Error(_)
+            | UntrustedContent::Event(_)
+            | UntrustedContent::Questions(_) => {}
         }
-        taken.truncate(MOST);
+        taken.truncate(MAX_LINK_REASONS);
         Ok(taken)
     }
 }
@@ -182,14 +186,14 @@ fn outside(link: &str, only: &[String]) -> Option<String> {
 }
 
 /// A check of a URI and its use. It returns the scheme if the URI must not be forwarded.
-type Judge<'a> = &'a dyn Fn(&str, Use) -> Option<String>;
+type UriCheck<'a> = &'a dyn Fn(&str, UriUse) -> Option<String>;
 
-fn block(block: &mut Content, bad: Judge<'_>) -> Option<String> {
+fn block(block: &mut Content, bad: UriCheck<'_>) -> Option<String> {
     let (uri, used) = match block.kind {
-        ContentKind::ResourceLink => (block.json.get("uri"), Use::Link),
+        ContentKind::ResourceLink => (block.json.get("uri"), UriUse::Link),
         ContentKind::Resource => {
             let resource = block.json.get("resource");
-            (resource.and_then(|r| r.get("uri")), Use::Name)
+            (resource.and_then(|r| r.get("uri")), UriUse::Name)
         }
         _ => return None,
     };
@@ -206,17 +210,17 @@ fn block(block: &mut Content, bad: Judge<'_>) -> Option<String> {
     None
 }
 
-fn definition(item: &mut Arc<Item>, bad: Judge<'_>) -> Result<(), Error> {
+fn definition(item: &mut Arc<Item>, bad: UriCheck<'_>) -> Result<(), Error> {
     let linked = !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt);
-    if let Some(scheme) = bad(item.def.name(), Use::Name).filter(|_| linked) {
+    if let Some(scheme) = bad(item.def.name(), UriUse::Name).filter(|_| linked) {
         let text = format!("its URI has the scheme {}:", words::shown(&scheme));
-        return Err(Error::new(Kind::Upstream, text));
+        return Err(Error::new(ErrorKind::Upstream, text));
     }
     let Some(clean) = without_bad_icons(item.def.json()) else {
         return Ok(());
     };
     let def = Definition::read(item.kind(), clean);
-    let def = def.map_err(|why| Error::new(Kind::Upstream, why))?;
+    let def = def.map_err(|why| Error::new(ErrorKind::Upstream, why))?;
     *item = Arc::new(item.with_def(def));
     Ok(())
 }
@@ -228,7 +232,7 @@ fn without_bad_icons(json: &Json) -> Option<Json> {
         let src = one.get("src").and_then(|src| src.string());
         src.is_some_and(|src| icon(&src))
     };
-    if icons.items().all(|one| good(&one)) && icons.kind() == toolgate_wire::json::Kind::Array {
+    if icons.items().all(|one| good(&one)) && icons.kind() == toolgate_wire::json::JsonKind::Array {
         return None;
     }
     let mut kept = ArrayWriter::new();
@@ -269,8 +273,8 @@ mod tests {
             ("chrome://tabs/1", false, false),
             ("blob://store/1", false, false),
         ] {
-            assert_eq!(dangerous(uri, Use::Link).is_some(), link, "{uri:?}");
-            assert_eq!(dangerous(uri, Use::Name).is_some(), name, "{uri:?}");
+            assert_eq!(dangerous(uri, UriUse::Link).is_some(), link, "{uri:?}");
+            assert_eq!(dangerous(uri, UriUse::Name).is_some(), name, "{uri:?}");
         }
     }
 

@@ -1,11 +1,11 @@
 //! Names of an item that rules match, with all spellings of a resource's URI.
 
-use crate::{Pattern, whatwg};
+use crate::{GlobPattern, whatwg};
 use std::cell::OnceCell;
 use toolgate_core::{Item, ItemKind};
 
 /// All names of an item, or of the resource at a URI that matches a template or belongs to a skill.
-pub(crate) struct Names {
+pub(crate) struct ItemNames {
     /// The full name of the template or skill.
     of: Option<String>,
     /// The full names of the item itself. For a resource: with the URI unchanged and with the normalized URI, without
@@ -21,8 +21,8 @@ pub(crate) struct Names {
     others: OnceCell<Vec<Vec<String>>>,
 }
 
-pub(crate) fn of(item: &Item, uri: Option<&str>) -> Names {
-    let name = |uri: &str| format!("{}.{}{uri}", item.origin.server, Item::RESOURCE);
+pub(crate) fn of(item: &Item, uri: Option<&str>) -> ItemNames {
+    let name = |uri: &str| format!("{}.{}{uri}", item.origin.server, Item::RESOURCE_PREFIX);
     let full = item.full_name();
     let (of, at) = match item.kind() {
         ItemKind::Tool | ItemKind::Prompt => (None, None),
@@ -42,7 +42,7 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> Names {
     own.dedup();
     // A template is listed under its own text, which has other spellings just as a URI has.
     let listed = (item.kind() == ItemKind::Template).then_some(item.local.as_str());
-    Names {
+    ItemNames {
         of,
         own,
         prefix: name(""),
@@ -65,10 +65,10 @@ fn other_spellings(uri: &str, cut: bool) -> Vec<Vec<String>> {
     all
 }
 
-impl Names {
+impl ItemNames {
     /// Returns whether an allow rule matches: some name matches one of these patterns, and no spelling of the URI
     /// matches one of those. Only the unchanged and the normalized spelling can be allowed.
-    pub(crate) fn fit(&self, these: &[Pattern], those: &[Pattern]) -> bool {
+    pub(crate) fn fit(&self, these: &[GlobPattern], those: &[GlobPattern]) -> bool {
         let mut names = self.of.iter().chain(&self.own);
         names.any(|name| any(these, name)) && !self.all().any(|name| any(those, name))
     }
@@ -76,7 +76,7 @@ impl Names {
     /// Returns whether a restrictive rule matches: some spelling matches one of these patterns and none of those. An
     /// exception for one spelling of a URI does not except another. A template is excepted only if a pattern is its
     /// own name, not because the end of its text matches.
-    pub(crate) fn hold(&self, these: &[Pattern], those: &[Pattern]) -> bool {
+    pub(crate) fn hold(&self, these: &[GlobPattern], those: &[GlobPattern]) -> bool {
         let of = |globs| self.of.as_ref().is_some_and(|name| any(globs, name));
         let named = |name: &String| those.iter().any(|glob| glob.as_str() == name);
         let (all, none) = (of(these), self.of.as_ref().is_some_and(named));
@@ -89,8 +89,8 @@ impl Names {
     }
 
     #[cfg(test)]
-    pub(crate) fn tool(name: &str) -> Names {
-        Names {
+    pub(crate) fn tool(name: &str) -> ItemNames {
+        ItemNames {
             of: None,
             own: vec![name.to_owned()],
             prefix: String::new(),
@@ -119,7 +119,7 @@ impl Names {
     }
 }
 
-fn any(globs: &[Pattern], name: &str) -> bool {
+fn any(globs: &[GlobPattern], name: &str) -> bool {
     globs.iter().any(|glob| glob.matches(name))
 }
 

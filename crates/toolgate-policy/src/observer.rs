@@ -1,13 +1,15 @@
 //! Observation of calls as they happen.
 
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{Call, Caller, Item, Json, Op, OperatorDetail, Progress, Seen, Trail};
+use toolgate_core::{
+    Call, Caller, DecisionLog, Item, Json, Op, OperatorDetail, Progress, RequestInfo,
+};
 
 /// Observer of every round of every call, from start to end. Must not block.
 ///
 /// The data it receives is for the operator: nothing is redacted yet.
-pub trait Observer: Send + Sync + 'static {
-    /// Returns whether anyone observes. If not, [`Observer::began`] and [`Observer::progress`] are not called.
+pub trait CallObserver: Send + Sync + 'static {
+    /// Returns whether anyone observes. If not, [`CallObserver::began`] and [`CallObserver::progress`] are not called.
     fn watches(&self) -> bool {
         true
     }
@@ -16,13 +18,13 @@ pub trait Observer: Send + Sync + 'static {
     fn began(&self, call: &CallView);
 
     /// Called when a call reaches another stage.
-    fn changed(&self, id: &str, stage: &Stage);
+    fn changed(&self, id: &str, stage: &CallStage);
 
     /// Called for each progress notification of a call.
     fn progress(&self, id: &str, progress: &Progress);
 
     /// Called when a call ends: once for each call that began, also if its caller disconnected.
-    fn ended(&self, id: &str, end: &End);
+    fn ended(&self, id: &str, end: &CallEnd);
 }
 
 /// A call as it arrived.
@@ -39,11 +41,11 @@ pub struct CallView {
     /// The exact arguments.
     pub arguments: Json,
     /// Information about the request from the edge.
-    pub seen: Arc<Seen>,
+    pub seen: Arc<RequestInfo>,
     /// Number of earlier rounds of this call.
     pub round: u32,
     /// The decision log of the call, filled while it is processed.
-    pub trail: Trail,
+    pub trail: DecisionLog,
 }
 
 impl CallView {
@@ -63,14 +65,14 @@ impl CallView {
 
 /// The progress of a call through the pipeline.
 #[derive(Clone, Debug)]
-pub enum Stage {
+pub enum CallStage {
     /// The rules allowed it and it runs; with the item that it uses.
     Running(Arc<Item>),
 }
 
 /// The end of a round of a call.
 #[derive(Clone, Debug)]
-pub struct End {
+pub struct CallEnd {
     /// The outcome as in the audit log: `ok`, `tool_error`, `refused`, `timeout`, `waiting` and others.
     pub out: &'static str,
     /// The error class as in the audit log (`code`), if it failed: `invalid`, `refused_person`, `busy` and others.
@@ -88,15 +90,15 @@ pub struct End {
 }
 
 /// An observer that observes nothing.
-pub struct Unobserved;
+pub struct NoObserver;
 
-impl Observer for Unobserved {
+impl CallObserver for NoObserver {
     fn watches(&self) -> bool {
         false
     }
 
     fn began(&self, _: &CallView) {}
-    fn changed(&self, _: &str, _: &Stage) {}
+    fn changed(&self, _: &str, _: &CallStage) {}
     fn progress(&self, _: &str, _: &Progress) {}
-    fn ended(&self, _: &str, _: &End) {}
+    fn ended(&self, _: &str, _: &CallEnd) {}
 }

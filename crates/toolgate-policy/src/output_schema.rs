@@ -2,15 +2,17 @@
 
 use crate::{
     PerServer,
-    schema::{self, Bounds, Checked, Compiled, Explained, RequiredDefaults},
+    schema::{self, CheckResult, CompiledSchema, RequiredDefaults, SchemaBounds, SchemaProblems},
     secrets,
 };
 use std::sync::Arc;
-use toolgate_core::{BoxFuture, Call, Error, Item, Kind, Layer, Next, Outcome, Output, Refusal};
+use toolgate_core::{
+    BoxFuture, Call, Error, ErrorKind, Item, Layer, Next, Outcome, Output, RefusalReason,
+};
 
 /// Policy for a result that violates its `outputSchema`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Broken {
+pub enum OnInvalidOutput {
     /// Returns an error to the caller instead.
     #[default]
     Block,
@@ -22,31 +24,31 @@ pub enum Broken {
 
 /// Layer that validates structured results. Errors of the tool (`isError`) have no structured content and pass.
 #[derive(Clone, Debug, Default)]
-pub struct OutputSchema {
+pub struct OutputValidation {
     /// The policy for invalid results, by server.
-    pub broken: PerServer<Broken>,
+    pub broken: PerServer<OnInvalidOutput>,
 }
 
 /// The compiled `outputSchema` of an item, if it has one.
-pub(crate) struct Promised(pub(crate) Option<Arc<Compiled>>);
+pub(crate) struct DeclaredOutputSchema(pub(crate) Option<Arc<CompiledSchema>>);
 
-impl Promised {
-    pub(crate) fn of(item: &Item, bounds: &Bounds) -> Promised {
+impl DeclaredOutputSchema {
+    pub(crate) fn of(item: &Item, bounds: &SchemaBounds) -> DeclaredOutputSchema {
         let schema = item.def.output_schema();
-        Promised(schema.map(|schema| schema::compiled(&schema, bounds)))
+        DeclaredOutputSchema(schema.map(|schema| schema::compiled(&schema, bounds)))
     }
 }
 
 /// Returns the compiled schema of an item from its memo.
-fn promised(item: &Item) -> Arc<Promised> {
-    item.memo(|item| Promised::of(item, &Bounds::default()))
+fn promised(item: &Item) -> Arc<DeclaredOutputSchema> {
+    item.memo(|item| DeclaredOutputSchema::of(item, &SchemaBounds::default()))
 }
 
-impl OutputSchema {
+impl OutputValidation {
     /// Returns whether results of the item are validated: it has an `outputSchema`, and the policy is not
-    /// [`Broken::Pass`].
+    /// [`OnInvalidOutput::Pass`].
     fn looks_at(&self, item: &Item) -> bool {
-        self.broken.of(&item.origin.server) != Broken::Pass && promised(item).0.is_some()
+        self.broken.of(&item.origin.server) != OnInvalidOutput::Pass && promised(item).0.is_some()
     }
 
     async fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
@@ -63,13 +65,13 @@ impl OutputSchema {
         };
         let found =
             match schema::check(compiled, &structured.to_value(), RequiredDefaults::Required) {
-                Checked::Now(found) => found,
-                Checked::Soon(found) => found.await?,
+                CheckResult::Now(found) => found,
+                CheckResult::Soon(found) => found.await?,
             };
         if found.is_empty() {
             return Ok(());
         }
-        let sentence = Explained { problems: found }.sentence();
+        let sentence = SchemaProblems { problems: found }.sentence();
         Err(match secrets::is_marked(structured.as_str()) {
             true => format!(
                 "{sentence}; a secret in it was redacted by this gateway, which may be why: the operator can set `secrets = \"off\"` for this server"
@@ -79,7 +81,7 @@ impl OutputSchema {
     }
 }
 
-impl Layer for OutputSchema {
+impl Layer for OutputValidation {
     fn name(&self) -> &'static str {
         "output"
     }
@@ -97,7 +99,7 @@ impl Layer for OutputSchema {
             let Err(why) = self.judge(&item, output).await else {
                 return Ok(outcome);
             };
-            if self.broken.of(&item.origin.server) == Broken::Warn {
+            if self.broken.of(&item.origin.server) == OnInvalidOutput::Warn {
                 trail.add("output", "warn", why);
                 return Ok(outcome);
             }
@@ -106,7 +108,7 @@ impl Layer for OutputSchema {
                 "the tool ran, but its result was held back: it violates the outputSchema of {}: {why}",
                 item.full_name()
             );
-            Err(Error::new(Kind::Refused(Refusal::Result), text))
+            Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text))
         })
     }
 }

@@ -4,12 +4,12 @@ use std::fmt;
 
 /// A case-sensitive glob over `server.tool` or over the name of a caller.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Pattern(String);
+pub struct GlobPattern(String);
 
-impl Pattern {
+impl GlobPattern {
     /// Creates a pattern from its text. Every text is valid.
-    pub fn new(text: impl Into<String>) -> Pattern {
-        Pattern(text.into())
+    pub fn new(text: impl Into<String>) -> GlobPattern {
+        GlobPattern(text.into())
     }
 
     /// Returns the text of the pattern.
@@ -57,7 +57,7 @@ fn width(first: u8) -> usize {
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for GlobPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -69,7 +69,7 @@ mod tests {
 
     fn check(pattern: &str, name: &str, fits: bool) {
         assert_eq!(
-            Pattern::new(pattern).matches(name),
+            GlobPattern::new(pattern).matches(name),
             fits,
             "{pattern} on {name}"
         );

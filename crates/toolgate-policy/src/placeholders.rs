@@ -5,7 +5,9 @@ use crate::{
     arguments::search::{ArgumentSearch, search_arguments},
 };
 use std::borrow::Cow;
-use toolgate_core::{Call, Decision, Error, Item, Kind as Failure, Op, Refusal, Rule, Verdict};
+use toolgate_core::{
+    Call, Error, ErrorKind as Failure, Item, MaybeReady, Op, RefusalReason, Rule, RuleDecision,
+};
 use toolgate_wire::placeholder;
 
 /// What becomes of a call whose arguments contain a placeholder.
@@ -37,28 +39,28 @@ impl Rule for Placeholders {
         false
     }
 
-    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
-        Decision::Now(self.judge(call, item))
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
+        MaybeReady::Now(self.judge(call, item))
     }
 }
 
 impl Placeholders {
-    fn judge(&self, call: &Call, item: &Item) -> Verdict {
+    fn judge(&self, call: &Call, item: &Item) -> RuleDecision {
         let action = self.found.of(&item.origin.server);
         if action == OnPlaceholder::Allow {
-            return Verdict::Allow;
+            return RuleDecision::Allow;
         }
         let Some(found) = search_arguments(call, &PlaceholderSearch) else {
-            return Verdict::Allow;
+            return RuleDecision::Allow;
         };
         let reason = format!(
             "the arguments contain placeholders of this gateway, which would replace the original: {found}"
         );
         match action {
             // A completion comes with each key; nobody could be asked that often.
-            OnPlaceholder::Ask if !matches!(call.op, Op::Complete(_)) => Verdict::Ask(reason),
-            _ => Verdict::Refuse(Error::new(
-                Failure::Refused(Refusal::Rule),
+            OnPlaceholder::Ask if !matches!(call.op, Op::Complete(_)) => RuleDecision::Ask(reason),
+            _ => RuleDecision::Refuse(Error::new(
+                Failure::Refused(RefusalReason::Rule),
                 format!(
                     "refused: {reason}; change only what has no placeholder in it, or ask the operator (setting `placeholders`)"
                 ),

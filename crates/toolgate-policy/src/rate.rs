@@ -1,8 +1,8 @@
 //! Rate limits by caller and tool, and by server: token buckets.
 
 use crate::{
-    Pattern,
-    names::{self, Names},
+    GlobPattern,
+    names::{self, ItemNames},
     words,
 };
 use ahash::AHashMap;
@@ -12,21 +12,23 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolgate_core::{Call, Caller, Decision, Error, Item, Kind, LimitSubject, Rule, Verdict};
+use toolgate_core::{
+    Call, Caller, Error, ErrorKind, Item, LimitSubject, MaybeReady, Rule, RuleDecision,
+};
 
 /// A rate limit with its burst: `count` calls in each period, also all at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Quota {
+pub struct RateQuota {
     /// Maximum number of calls; 0 means 1.
     pub count: u32,
     /// The period.
     pub per: Duration,
 }
 
-impl Quota {
+impl RateQuota {
     /// Creates a quota per minute.
-    pub fn per_minute(count: u32) -> Quota {
-        Quota {
+    pub fn per_minute(count: u32) -> RateQuota {
+        RateQuota {
             count,
             per: Duration::from_secs(60),
         }
@@ -55,41 +57,41 @@ impl Quota {
 #[derive(Clone, Debug)]
 pub struct RateRule {
     /// Patterns of full item names.
-    pub tools: Vec<Pattern>,
+    pub tools: Vec<GlobPattern>,
     /// Patterns of caller names; empty for all.
-    pub callers: Vec<Pattern>,
+    pub callers: Vec<GlobPattern>,
     /// Exceptions from `tools`.
-    pub except: Vec<Pattern>,
+    pub except: Vec<GlobPattern>,
     /// The quota of each caller and tool.
-    pub quota: Quota,
+    pub quota: RateQuota,
 }
 
 /// Rate limiter with a token bucket for each caller and tool. Clones share the buckets.
 #[derive(Clone)]
-pub struct Rate {
+pub struct RateLimiter {
     rules: Arc<[RateRule]>,
-    default: Quota,
+    default: RateQuota,
     /// Quotas by server id, for all callers of the server together.
-    servers: Arc<HashMap<String, Quota>>,
-    table: Arc<Mutex<Buckets>>,
+    servers: Arc<HashMap<String, RateQuota>>,
+    table: Arc<Mutex<BucketTable>>,
     most: usize,
     /// True if the bucket levels are known.
     counted: bool,
 }
 
 /// Limit subject, tool, and whether it is a later round of a call.
-type Key = (LimitSubject, Arc<str>, bool);
+type BucketKey = (LimitSubject, Arc<str>, bool);
 
 /// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
-type Buckets = AHashMap<Key, Bucket>;
+type BucketTable = AHashMap<BucketKey, TokenBucket>;
 
-struct Bucket {
+struct TokenBucket {
     tokens: f64,
     at: Instant,
-    quota: Quota,
+    quota: RateQuota,
 }
 
-impl Bucket {
+impl TokenBucket {
     fn refill(&mut self, now: Instant) {
         let gained = now.saturating_duration_since(self.at).as_secs_f64() * self.quota.speed();
         self.tokens = (self.tokens + gained).min(self.quota.count());
@@ -114,27 +116,27 @@ impl Bucket {
     }
 }
 
-impl Rate {
+impl RateLimiter {
     /// Maximum number of buckets.
-    const MOST: usize = 10_000;
+    const MAX_BUCKETS: usize = 10_000;
     /// Factor of the quota for later rounds: they answer input requests of a first round that was already counted.
-    const ROUNDS: u32 = 10;
+    const LATER_ROUND_FACTOR: u32 = 10;
 
     /// Creates a limiter. The first rule that matches caller and tool applies, else the default.
-    pub fn new(rules: Vec<RateRule>, default: Quota) -> Rate {
-        Rate {
+    pub fn new(rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
+        RateLimiter {
             rules: rules.into(),
             default,
             servers: Arc::default(),
             table: Arc::default(),
-            most: Rate::MOST,
+            most: RateLimiter::MAX_BUCKETS,
             counted: true,
         }
     }
 
     /// Returns a limiter with other rules over the same buckets: used tokens stay used.
-    pub fn reloaded(&self, rules: Vec<RateRule>, default: Quota) -> Rate {
-        Rate {
+    pub fn reloaded(&self, rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
+        RateLimiter {
             rules: rules.into(),
             default,
             servers: Arc::default(),
@@ -145,12 +147,15 @@ impl Rate {
     }
 
     /// Sets quotas for servers, by configured id, for all callers together.
-    pub fn per_server(mut self, servers: impl IntoIterator<Item = (String, Quota)>) -> Rate {
+    pub fn per_server(
+        mut self,
+        servers: impl IntoIterator<Item = (String, RateQuota)>,
+    ) -> RateLimiter {
         self.servers = Arc::new(servers.into_iter().collect());
         self
     }
 
-    fn quota(&self, caller: &Caller, names: &Names) -> Quota {
+    fn quota(&self, caller: &Caller, names: &ItemNames) -> RateQuota {
         let speaks = |rule: &&RateRule| {
             names.fit(&rule.tools, &rule.except)
                 && (rule.callers.is_empty()
@@ -162,7 +167,7 @@ impl Rate {
             .map_or(self.default, |rule| rule.quota)
     }
 
-    fn quota_of(&self, call: &Call, item: &Item) -> Quota {
+    fn quota_of(&self, call: &Call, item: &Item) -> RateQuota {
         match self.rules.is_empty() {
             true => self.default,
             false => self.quota(&call.caller, &names::of(item, Some(call.name()))),
@@ -170,7 +175,7 @@ impl Rate {
     }
 
     /// Returns a limiter without bucket levels, for processes that have the settings but not the buckets.
-    pub fn uncounted(mut self) -> Rate {
+    pub fn uncounted(mut self) -> RateLimiter {
         self.counted = false;
         self
     }
@@ -180,7 +185,7 @@ impl Rate {
     fn told(&self, call: &Call, item: &Item) -> Vec<String> {
         let quota = self.quota_of(call, item);
         let tool = item.shared_name();
-        let left = |key: &Key, quota: Quota| {
+        let left = |key: &BucketKey, quota: RateQuota| {
             if !self.counted {
                 return format!("{}; the number left is unknown", quota.words());
             }
@@ -207,7 +212,7 @@ impl Rate {
         call: &Call,
         server: &str,
         tool: Arc<str>,
-        quota: Quota,
+        quota: RateQuota,
         now: Instant,
     ) -> Result<(), Error> {
         let later = call.round.number > 0;
@@ -230,7 +235,12 @@ impl Rate {
     }
 
     /// Takes a token for an action that is not a tool call. Its name has a space, which no full name has.
-    pub(crate) fn take_for(&self, caller: &Caller, what: &str, quota: Quota) -> Result<(), Error> {
+    pub(crate) fn take_for(
+        &self,
+        caller: &Caller,
+        what: &str,
+        quota: RateQuota,
+    ) -> Result<(), Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (caller.limit_subject(), what.into(), false);
         self.take_one(&mut table, &key, quota, what, Instant::now())
@@ -238,14 +248,18 @@ impl Rate {
 
     fn take_one(
         &self,
-        table: &mut Buckets,
-        key: &Key,
-        quota: Quota,
+        table: &mut BucketTable,
+        key: &BucketKey,
+        quota: RateQuota,
         of: &str,
         now: Instant,
     ) -> Result<(), Error> {
-        let factor = if key.2 { Rate::ROUNDS } else { 1 };
-        let own = Quota {
+        let factor = if key.2 {
+            RateLimiter::LATER_ROUND_FACTOR
+        } else {
+            1
+        };
+        let own = RateQuota {
             count: quota.count.max(1).saturating_mul(factor),
             per: quota.per,
         };
@@ -255,7 +269,7 @@ impl Rate {
                 bucket.take(now)
             }
             None => {
-                let mut bucket = Bucket {
+                let mut bucket = TokenBucket {
                     tokens: own.count(),
                     at: now,
                     quota: own,
@@ -269,24 +283,24 @@ impl Rate {
         taken.map_err(|wait| {
             let (quota, wait_words) = (quota.words(), words::span(wait));
             let text = format!("rate limit of {of}: {quota}; retry in {wait_words}");
-            Error::new(Kind::Busy(Some(wait)), text)
+            Error::new(ErrorKind::Busy(Some(wait)), text)
         })
     }
 
     /// Makes room for one more bucket: full buckets carry no state and are evicted.
-    fn make_room(&self, table: &mut Buckets, now: Instant) -> Result<(), Error> {
+    fn make_room(&self, table: &mut BucketTable, now: Instant) -> Result<(), Error> {
         if table.len() >= self.most {
             table.retain(|_, bucket| !bucket.idle(now));
         }
         if table.len() >= self.most {
             let text = "too many callers at once; try again later";
-            return Err(Error::new(Kind::Busy(None), text));
+            return Err(Error::new(ErrorKind::Busy(None), text));
         }
         Ok(())
     }
 }
 
-impl Rule for Rate {
+impl Rule for RateLimiter {
     fn name(&self) -> &'static str {
         "rate"
     }
@@ -295,8 +309,8 @@ impl Rule for Rate {
         false
     }
 
-    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
-        Decision::Now(
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
+        MaybeReady::Now(
             match self.take(
                 call,
                 &item.origin.server,
@@ -304,18 +318,18 @@ impl Rule for Rate {
                 self.quota_of(call, item),
                 Instant::now(),
             ) {
-                Ok(()) => Verdict::Allow,
-                Err(error) => Verdict::Refuse(error),
+                Ok(()) => RuleDecision::Allow,
+                Err(error) => RuleDecision::Refuse(error),
             },
         )
     }
 
     /// Reports the quota and the tokens left, without taking a token.
-    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         for told in self.told(call, item) {
             call.trail.add("rate", "told", told);
         }
-        Decision::Now(Verdict::Allow)
+        MaybeReady::Now(RuleDecision::Allow)
     }
 }
 
@@ -333,7 +347,7 @@ mod tests {
 
     #[test]
     fn later_rounds_have_their_own_room() {
-        let rate = Rate::new(Vec::new(), Quota::per_minute(1));
+        let rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(1));
         let now = Instant::now();
         let take = |round| {
             rate.take(&call("a", round), "s", "s.t".into(), rate.default, now)
@@ -345,8 +359,8 @@ mod tests {
 
     #[test]
     fn a_server_has_a_quota_for_all_callers_together() {
-        let rate = Rate::new(Vec::new(), Quota::per_minute(2));
-        let rate = rate.per_server([("s".to_owned(), Quota::per_minute(3))]);
+        let rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(2));
+        let rate = rate.per_server([("s".to_owned(), RateQuota::per_minute(3))]);
         let now = Instant::now();
         let take = |caller, server: &str| {
             let tool = format!("{server}.t").into();
@@ -368,14 +382,17 @@ mod tests {
     #[test]
     fn the_first_rule_that_speaks_counts() {
         let rule = |tools: &str, callers: &[&str], count| RateRule {
-            tools: vec![Pattern::new(tools)],
-            callers: callers.iter().map(|c| Pattern::new(*c)).collect(),
+            tools: vec![GlobPattern::new(tools)],
+            callers: callers.iter().map(|c| GlobPattern::new(*c)).collect(),
             except: Vec::new(),
-            quota: Quota::per_minute(count),
+            quota: RateQuota::per_minute(count),
         };
         let rules = vec![rule("s.*", &["a"], 2), rule("s.t", &[], 3)];
-        let rate = Rate::new(rules, Quota::per_minute(4));
-        let count = |caller, tool: &str| rate.quota(&Caller::new(caller), &Names::tool(tool)).count;
+        let rate = RateLimiter::new(rules, RateQuota::per_minute(4));
+        let count = |caller, tool: &str| {
+            rate.quota(&Caller::new(caller), &ItemNames::tool(tool))
+                .count
+        };
         assert_eq!(
             (count("a", "s.t"), count("b", "s.t"), count("b", "s.u")),
             (2, 3, 4)
@@ -384,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_full_table_forgets_the_idle_and_refuses_the_rest() {
-        let mut rate = Rate::new(Vec::new(), Quota::per_minute(60));
+        let mut rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(60));
         rate.most = 2;
         let now = Instant::now();
         let take = |caller, now| {

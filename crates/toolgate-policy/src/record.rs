@@ -1,6 +1,6 @@
 //! Audit recorder: writes to the journal and buffers entries that must not be lost while its queue is full.
 
-use crate::Secrets;
+use crate::SecretRedactor;
 use futures_util::FutureExt;
 use serde_json::Value;
 use std::{
@@ -9,11 +9,13 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use toolgate_core::{AskKind, BoxFuture, Call, Error, Item, Kind, Refusal, unsteered};
-use toolgate_journal::{Entry, Error as Failed, Event, Journal};
+use toolgate_core::{
+    BoxFuture, Call, Error, ErrorKind, InputRequestKind, Item, RefusalReason, unsteered,
+};
+use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, Error as Failed};
 
 /// A future that resolves when an audit record is on disk.
-pub(crate) type Written = BoxFuture<'static, Result<(), Error>>;
+pub(crate) type RecordWritten = BoxFuture<'static, Result<(), Error>>;
 
 /// Destination of audit records: the journal, or the program's log.
 ///
@@ -21,43 +23,43 @@ pub(crate) type Written = BoxFuture<'static, Result<(), Error>>;
 /// next; meanwhile no call begins. Should the program die before that, recovery closes the call as unknown. Refusals
 /// that find no room are counted, and the count is recorded as `overload`: a flood of them must not feed itself. So are
 /// entries that are dropped because too many wait.
-pub struct Recorder {
-    sink: Sink,
-    late: Mutex<Late>,
+pub struct AuditRecorder {
+    sink: AuditSink,
+    late: Mutex<BufferedRecords>,
 }
 
-enum Sink {
-    Journal(Arc<Journal>),
+enum AuditSink {
+    Journal(Arc<AuditJournal>),
     Log,
 }
 
 /// Records that found the queue full.
 #[derive(Default)]
-struct Late {
-    entries: VecDeque<Entry>,
+struct BufferedRecords {
+    entries: VecDeque<AuditEntry>,
     refusals: u64,
     /// Entries that were dropped because too many waited.
     dropped: u64,
 }
 
-impl Recorder {
+impl AuditRecorder {
     /// Entries that may wait for room. One more is dropped and counted; the end of a call is closed as unknown at the
     /// next start.
-    const MOST: usize = 8192;
+    const MAX_BUFFERED_RECORDS: usize = 8192;
 
     /// Creates a recorder over a journal.
-    pub fn new(journal: Arc<Journal>) -> Recorder {
-        Recorder {
-            sink: Sink::Journal(journal),
+    pub fn new(journal: Arc<AuditJournal>) -> AuditRecorder {
+        AuditRecorder {
+            sink: AuditSink::Journal(journal),
             late: Mutex::default(),
         }
     }
 
     /// Creates a recorder that writes `tracing` events at level INFO with the target `toolgate::audit`, without
     /// contents. They are not evidence: use it in your own program until it has a journal.
-    pub fn log() -> Recorder {
-        Recorder {
-            sink: Sink::Log,
+    pub fn log() -> AuditRecorder {
+        AuditRecorder {
+            sink: AuditSink::Log,
             late: Mutex::default(),
         }
     }
@@ -67,24 +69,24 @@ impl Recorder {
     ///
     /// # Errors
     /// Fails if the folder or its files cannot be written, or if a record in them was changed.
-    pub fn in_folder(folder: impl Into<std::path::PathBuf>) -> Result<Recorder, Failed> {
-        let journal = Journal::open(toolgate_journal::Options::new(folder.into()))?;
-        Ok(Recorder::new(Arc::new(journal)))
+    pub fn in_folder(folder: impl Into<std::path::PathBuf>) -> Result<AuditRecorder, Failed> {
+        let journal = AuditJournal::open(toolgate_journal::JournalOptions::new(folder.into()))?;
+        Ok(AuditRecorder::new(Arc::new(journal)))
     }
 
     /// Returns the journal, if there is one.
-    pub fn journal(&self) -> Option<&Arc<Journal>> {
+    pub fn journal(&self) -> Option<&Arc<AuditJournal>> {
         match &self.sink {
-            Sink::Journal(journal) => Some(journal),
-            Sink::Log => None,
+            AuditSink::Journal(journal) => Some(journal),
+            AuditSink::Log => None,
         }
     }
 
     /// Returns whether records are consumed. If not, none need to be built.
     pub(crate) fn listens(&self) -> bool {
         match &self.sink {
-            Sink::Journal(_) => true,
-            Sink::Log => tracing::event_enabled!(
+            AuditSink::Journal(_) => true,
+            AuditSink::Log => tracing::event_enabled!(
                 target: "toolgate::audit",
                 tracing::Level::INFO,
                 event, call, caller, method, name, decision, out, micros
@@ -101,14 +103,14 @@ impl Recorder {
     ///
     /// # Errors
     /// Nothing was queued: the queue is full, or the journal failed.
-    pub(crate) fn append(&self, entry: Entry) -> Result<Written, Error> {
+    pub(crate) fn append(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
         let entry = for_record(entry);
-        let Sink::Journal(journal) = &self.sink else {
+        let AuditSink::Journal(journal) = &self.sink else {
             log(&entry);
             return Ok(Box::pin(async { Ok(()) }));
         };
         self.flush(journal).map_err(unrecorded)?;
-        let mut written: Written = Box::pin(
+        let mut written: RecordWritten = Box::pin(
             journal
                 .append(entry)
                 .map(|answer| answer.map(|_| ()).map_err(unrecorded)),
@@ -120,15 +122,15 @@ impl Recorder {
         }
     }
 
-    /// Like [`Recorder::append`], but buffers the entry if it cannot be queued now.
-    pub(crate) fn append_surely(&self, entry: Entry) -> Result<Written, Error> {
+    /// Like [`AuditRecorder::append`], but buffers the entry if it cannot be queued now.
+    pub(crate) fn append_surely(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
         self.append(entry.clone()).inspect_err(|_| self.keep(entry))
     }
 
     /// Queues an entry without waiting; buffers it if the queue is full.
-    pub(crate) fn note(&self, entry: Entry) {
+    pub(crate) fn note(&self, entry: AuditEntry) {
         let entry = for_record(entry);
-        let Sink::Journal(journal) = &self.sink else {
+        let AuditSink::Journal(journal) = &self.sink else {
             return log(&entry);
         };
         let noted = self
@@ -140,15 +142,15 @@ impl Recorder {
     }
 
     /// Records an input request that a server sends outside of any call, and whether it was allowed.
-    pub fn question(&self, server: &str, what: &AskKind, refused: Option<&Error>) {
+    pub fn question(&self, server: &str, what: &InputRequestKind, refused: Option<&Error>) {
         let what = match what {
-            AskKind::Approve(_) => "approval",
-            AskKind::Elicit(_) => "elicitation",
-            AskKind::Sample(_) => "sampling",
-            AskKind::Roots => "roots",
-            AskKind::SignIn(_) => "sign_in",
+            InputRequestKind::Approve(_) => "approval",
+            InputRequestKind::Elicit(_) => "elicitation",
+            InputRequestKind::Sample(_) => "sampling",
+            InputRequestKind::Roots => "roots",
+            InputRequestKind::SignIn(_) => "sign_in",
         };
-        let entry = Entry::new(Event::ELICIT)
+        let entry = AuditEntry::new(AuditEvent::ELICIT)
             .with("srv", server)
             .with("what", what);
         self.note(match refused {
@@ -157,11 +159,11 @@ impl Recorder {
         });
     }
 
-    fn keep(&self, entry: Entry) {
+    fn keep(&self, entry: AuditEntry) {
         let mut late = self.late();
-        if entry.event == Event::DENY {
+        if entry.event == AuditEvent::DENY {
             late.refusals += 1;
-        } else if late.entries.len() < Recorder::MOST {
+        } else if late.entries.len() < AuditRecorder::MAX_BUFFERED_RECORDS {
             late.entries.push_back(entry);
         } else {
             late.dropped += 1;
@@ -169,14 +171,14 @@ impl Recorder {
     }
 
     /// Queues the buffered entries, in order.
-    fn flush(&self, journal: &Journal) -> Result<(), Failed> {
+    fn flush(&self, journal: &AuditJournal) -> Result<(), Failed> {
         let mut late = self.late();
         while let Some(entry) = late.entries.front() {
             journal.note(entry.clone())?;
             late.entries.pop_front();
         }
         if late.refusals > 0 || late.dropped > 0 {
-            let entry = Entry::new(Event::OVERLOAD).with("refused", late.refusals);
+            let entry = AuditEntry::new(AuditEvent::OVERLOAD).with("refused", late.refusals);
             journal.note(match late.dropped {
                 0 => entry,
                 dropped => entry.with("dropped", dropped),
@@ -186,16 +188,16 @@ impl Recorder {
         Ok(())
     }
 
-    fn late(&self) -> MutexGuard<'_, Late> {
+    fn late(&self) -> MutexGuard<'_, BufferedRecords> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Recorder {
+impl fmt::Debug for AuditRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.sink {
-            Sink::Journal(journal) => write!(f, "Recorder({})", journal.chain()),
-            Sink::Log => f.write_str("Recorder(log)"),
+            AuditSink::Journal(journal) => write!(f, "AuditRecorder({})", journal.chain()),
+            AuditSink::Log => f.write_str("AuditRecorder(log)"),
         }
     }
 }
@@ -203,8 +205,8 @@ impl fmt::Debug for Recorder {
 /// Returns the entry made safe for an audit log and for the terminal of its reader.
 ///
 /// In names, reasons and client data, secrets are redacted and characters that would affect a terminal are escaped. A
-/// [`Recorder`] does this itself.
-pub fn for_record(mut entry: Entry) -> Entry {
+/// [`AuditRecorder`] does this itself.
+pub fn for_record(mut entry: AuditEntry) -> AuditEntry {
     entry.fields.values_mut().for_each(clean);
     entry
 }
@@ -212,7 +214,7 @@ pub fn for_record(mut entry: Entry) -> Entry {
 fn clean(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(new) = Secrets::without(text) {
+            if let Cow::Owned(new) = SecretRedactor::without(text) {
                 *text = new;
             }
             if let Cow::Owned(new) = unsteered(text) {
@@ -225,7 +227,7 @@ fn clean(value: &mut Value) {
     }
 }
 
-fn log(entry: &Entry) {
+fn log(entry: &AuditEntry) {
     let text = |name: &str| {
         entry
             .fields
@@ -256,12 +258,12 @@ fn unrecorded(error: Failed) -> Error {
             "refused: the audit log cannot be written, so no call can run; the operator must repair it"
         }
     };
-    Error::new(Kind::Refused(Refusal::Record), text).because(error)
+    Error::new(ErrorKind::Refused(RefusalReason::Record), text).because(error)
 }
 
 /// Returns an entry with the caller, the operation and the source of a call; without contents.
-pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
-    let entry = Entry::new(event)
+pub(crate) fn about(event: toolgate_journal::AuditEvent, call: &Call) -> AuditEntry {
+    let entry = AuditEntry::new(event)
         .with("call", id(&call.id))
         .with("caller", call.caller.name())
         .with("name", call.name())
@@ -281,14 +283,14 @@ pub(crate) fn about(event: toolgate_journal::Event, call: &Call) -> Entry {
 }
 
 /// Adds the server and the full name of the item, as rules see it.
-pub(crate) fn named(entry: Entry, item: &Item) -> Entry {
+pub(crate) fn named(entry: AuditEntry, item: &Item) -> AuditEntry {
     entry
         .with("srv", item.origin.server.as_ref())
         .with("tool", item.full_name())
 }
 
 /// Adds the full name of the item, its name at the server if that differs, and the names of fixed arguments.
-pub(crate) fn of_item(entry: Entry, item: &Item) -> Entry {
+pub(crate) fn of_item(entry: AuditEntry, item: &Item) -> AuditEntry {
     let entry = named(entry, item);
     let entry = match item.given() == item.local {
         true => entry,
@@ -319,9 +321,9 @@ mod tests {
     #[test]
     fn entries_that_are_dropped_for_want_of_room_are_counted() {
         let folder = std::env::temp_dir().join(format!("toolgate-recorder-{}", std::process::id()));
-        let recorder = Recorder::in_folder(&folder).unwrap();
-        let elicit = || Entry::new(Event::ELICIT).with("srv", "s");
-        (0..Recorder::MOST + 3).for_each(|_| recorder.keep(elicit()));
+        let recorder = AuditRecorder::in_folder(&folder).unwrap();
+        let elicit = || AuditEntry::new(AuditEvent::ELICIT).with("srv", "s");
+        (0..AuditRecorder::MAX_BUFFERED_RECORDS + 3).for_each(|_| recorder.keep(elicit()));
         let journal = recorder.journal().unwrap();
         let end = Instant::now() + Duration::from_secs(20);
         while recorder.flush(journal).is_err() {
@@ -329,7 +331,8 @@ mod tests {
             std::thread::yield_now();
         }
         journal.close();
-        let lines = toolgate_journal::read::tail(&folder, 2 * Recorder::MOST).unwrap();
+        let lines =
+            toolgate_journal::read::tail(&folder, 2 * AuditRecorder::MAX_BUFFERED_RECORDS).unwrap();
         let records = lines.iter().map(|line| serde_json::from_str(&line.raw));
         let records: Vec<Value> = records.collect::<Result<_, _>>().unwrap();
         let of = |event: &str| -> Vec<&Value> {
@@ -338,7 +341,7 @@ mod tests {
                 .filter(|record| record["ev"] == event)
                 .collect()
         };
-        assert_eq!(of("elicit").len(), Recorder::MOST);
+        assert_eq!(of("elicit").len(), AuditRecorder::MAX_BUFFERED_RECORDS);
         let overload = of("overload");
         assert_eq!((overload.len(), &overload[0]["dropped"]), (1, &3.into()));
         let _ = std::fs::remove_dir_all(folder);

@@ -1,19 +1,19 @@
 //! OAuth scopes required for items. Callers without a token with scopes are not restricted.
 
-use crate::{Pattern, names};
+use crate::{GlobPattern, names};
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate_core::{
-    BoxFuture, CacheHint, Call, Caller, Catalog, Changes, Error, Interest, Item, Kind, Layer, List,
-    Next, Op, Outcome,
+    BoxFuture, CacheHint, Call, Caller, Catalog, ChangeFilter, ChangeStream, Error, ErrorKind,
+    Item, Layer, ListRequest, Next, Op, Outcome,
 };
 
 /// Scopes that a token needs for some items.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ScopeRule {
     /// Patterns of full item names.
-    pub tools: Vec<Pattern>,
+    pub tools: Vec<GlobPattern>,
     /// Exceptions from `tools`.
-    pub except: Vec<Pattern>,
+    pub except: Vec<GlobPattern>,
     /// The required scopes; the token needs all of them.
     pub needs: Vec<String>,
 }
@@ -23,15 +23,15 @@ pub struct ScopeRule {
 /// Items that the token does not authorize are not listed. A call of one fails with all required scopes at once, so
 /// that the client can request them. The scopes of all rules that match an item add up.
 #[derive(Clone, Debug, Default)]
-pub struct Scopes {
+pub struct RequiredScopes {
     rules: Arc<[ScopeRule]>,
     implied: Arc<BTreeMap<String, Vec<String>>>,
 }
 
-impl Scopes {
+impl RequiredScopes {
     /// Creates the layer with these rules.
-    pub fn new(rules: Vec<ScopeRule>) -> Scopes {
-        Scopes {
+    pub fn new(rules: Vec<ScopeRule>) -> RequiredScopes {
+        RequiredScopes {
             rules: rules.into(),
             implied: Arc::default(),
         }
@@ -39,8 +39,8 @@ impl Scopes {
 
     /// Sets implied scopes: a token with a scope also has the scopes that it implies here, transitively.
     #[must_use]
-    pub fn implying(self, implied: BTreeMap<String, Vec<String>>) -> Scopes {
-        Scopes {
+    pub fn implying(self, implied: BTreeMap<String, Vec<String>>) -> RequiredScopes {
+        RequiredScopes {
             implied: Arc::new(implied),
             ..self
         }
@@ -95,12 +95,16 @@ impl Scopes {
     }
 }
 
-impl Layer for Scopes {
+impl Layer for RequiredScopes {
     fn name(&self) -> &'static str {
         "scopes"
     }
 
-    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+    fn list<'a>(
+        &'a self,
+        ask: ListRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Catalog, Error>> {
         // A lookup of one item for a call stays: the call then fails with the required scopes.
         if ask.only.is_some() || ask.caller.principal().is_none() || self.rules.is_empty() {
             return next.list(ask);
@@ -123,9 +127,9 @@ impl Layer for Scopes {
     /// Drops subscriptions to resources that the token may not read.
     fn changes<'a>(
         &'a self,
-        mut want: Interest,
+        mut want: ChangeFilter,
         next: Next<'a>,
-    ) -> BoxFuture<'a, Result<Changes, Error>> {
+    ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
         if want.uris.is_empty() || want.caller.principal().is_none() || self.rules.is_empty() {
             return next.changes(want);
         }
@@ -156,14 +160,16 @@ impl Layer for Scopes {
         };
         let text = format!("refused: the token needs the scopes {}", needs.join(" "));
         call.trail.add("scopes", "refuse", text.clone());
-        Box::pin(async move { Err(Error::new(Kind::Scope(needs), text)) })
+        Box::pin(async move { Err(Error::new(ErrorKind::Scope(needs), text)) })
     }
 }
 
 /// Looks up the item for a resource URI.
 async fn found(next: &Next<'_>, caller: &Caller, uri: &str) -> Result<Option<Arc<Item>>, Error> {
     for kind in Op::Resource.kinds() {
-        let catalog = next.look(List::one(caller.clone(), *kind, uri)).await?;
+        let catalog = next
+            .look(ListRequest::one(caller.clone(), *kind, uri))
+            .await?;
         if let Some(item) = catalog.find(uri).filter(|item| item.withheld.is_none()) {
             return Ok(Some(item.clone()));
         }
@@ -186,10 +192,10 @@ mod tests {
         Item::new(origin, Definition::tool(def).unwrap())
     }
 
-    fn scopes() -> Scopes {
+    fn scopes() -> RequiredScopes {
         let rule = |tools: &str, except: &[&str], needs: &[&str]| ScopeRule {
-            tools: vec![Pattern::new(tools)],
-            except: except.iter().map(|e| Pattern::new(*e)).collect(),
+            tools: vec![GlobPattern::new(tools)],
+            except: except.iter().map(|e| GlobPattern::new(*e)).collect(),
             needs: needs.iter().map(|&n| n.to_owned()).collect(),
         };
         let implied = BTreeMap::from([
@@ -200,14 +206,14 @@ mod tests {
                 vec!["read".to_owned(), "admin".to_owned()],
             ),
         ]);
-        Scopes::new(vec![
+        RequiredScopes::new(vec![
             rule("files.*", &["files.about"], &["read"]),
             rule("files.put", &[], &["write"]),
         ])
         .implying(implied)
     }
 
-    fn lacking(scopes: &Scopes, has: &[&str], tool: &str) -> Option<Vec<String>> {
+    fn lacking(scopes: &RequiredScopes, has: &[&str], tool: &str) -> Option<Vec<String>> {
         let mut principal = Principal::new("https://login.example.com", "ann");
         principal.scopes = has.iter().map(|&s| s.to_owned()).collect();
         let caller = Caller::new("corp:ann").with(principal);
@@ -239,6 +245,6 @@ mod tests {
         let item = tool("put");
         let caller = Caller::new("key:ci");
         assert_eq!(scopes().lacking(&caller, &item, None), None);
-        assert_eq!(Scopes::default().all(), Vec::<String>::new());
+        assert_eq!(RequiredScopes::default().all(), Vec::<String>::new());
     }
 }

@@ -3,13 +3,13 @@
 use crate::words;
 use std::sync::Arc;
 use toolgate_core::{
-    AskKind, Error, Event, Item, ItemKind, Json, Kind, Origin, Output, Questions, Refusal,
-    Returned, Scrub,
+    Error, ErrorKind, InputRequestKind, InputRequests, Item, ItemKind, Json, Origin, Output,
+    RefusalReason, ReporterEvent, Sanitizer, UntrustedContent,
 };
 
 /// Size limits, in bytes unless noted.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct SizeLimits {
     /// Maximum size of a result. Default: 16 MiB.
     pub result: usize,
     /// Maximum number of blocks in a result. Default: 1000.
@@ -18,7 +18,7 @@ pub struct Size {
     pub definition: usize,
     /// Maximum size of a description. Default: 8 KiB.
     pub description: usize,
-    /// Maximum size of server instructions, error texts and progress messages; for [`Cut`]. Default: 8 KiB.
+    /// Maximum size of server instructions, error texts and progress messages; for [`TextTruncation`]. Default: 8 KiB.
     pub text: usize,
     /// Maximum size of the data of a log message; larger messages are dropped. Default: 64 KiB.
     pub log: usize,
@@ -26,16 +26,16 @@ pub struct Size {
     pub questions: usize,
 }
 
-impl Size {
+impl SizeLimits {
     /// Factor of the definition limit for the entry of a skill.
-    const OF_SKILL: usize = 4;
+    const SKILL_DEFINITION_FACTOR: usize = 4;
 }
 
-impl Default for Size {
+impl Default for SizeLimits {
     /// Returns the default limits, as listed at the fields.
-    fn default() -> Size {
+    fn default() -> SizeLimits {
         const KIB: usize = 1024;
-        Size {
+        SizeLimits {
             result: 16 * KIB * KIB,
             blocks: 1000,
             definition: 64 * KIB,
@@ -47,7 +47,7 @@ impl Default for Size {
     }
 }
 
-impl Scrub for Size {
+impl Sanitizer for SizeLimits {
     fn name(&self) -> &'static str {
         "size"
     }
@@ -56,30 +56,32 @@ impl Scrub for Size {
         &self,
         _: Option<&Origin>,
         item: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         match value {
-            Returned::Event(Event::Log(log)) => {
+            UntrustedContent::Event(ReporterEvent::Log(log)) => {
                 limit(log.data.as_str().len(), self.log, "a log message")
             }
-            // [`Cut`] truncates these texts.
-            Returned::About(_) | Returned::Error(_) | Returned::Event(Event::Progress(_)) => Ok(()),
-            Returned::Item(item) => self.definition(item),
-            Returned::Output(output) => self.output(item, output),
-            Returned::Questions(questions) => self.questions(questions),
+            // [`TextTruncation`] truncates these texts.
+            UntrustedContent::About(_)
+            | UntrustedContent::Error(_)
+            | UntrustedContent::Event(ReporterEvent::Progress(_)) => Ok(()),
+            UntrustedContent::Item(item) => self.definition(item),
+            UntrustedContent::Output(output) => self.output(item, output),
+            UntrustedContent::Questions(questions) => self.questions(questions),
         }
     }
 }
 
 /// Truncates long texts. It runs after secrets are redacted: half a secret would not be detected.
 #[derive(Clone, Copy, Debug)]
-pub struct Cut {
+pub struct TextTruncation {
     /// Maximum size in bytes of server instructions, error texts, progress messages, and the level and logger of log
     /// messages.
     pub text: usize,
 }
 
-impl Cut {
+impl TextTruncation {
     fn cut(&self, text: &mut String) {
         if text.len() > self.text {
             let end = (0..=self.text)
@@ -92,7 +94,7 @@ impl Cut {
     }
 }
 
-impl Scrub for Cut {
+impl Sanitizer for TextTruncation {
     fn name(&self) -> &'static str {
         "cut"
     }
@@ -101,40 +103,44 @@ impl Scrub for Cut {
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         match value {
-            Returned::About(text) => self.cut(text),
-            Returned::Error(error) => {
+            UntrustedContent::About(text) => self.cut(text),
+            UntrustedContent::Error(error) => {
                 let mut text = error.public().to_owned();
                 self.cut(&mut text);
                 if text != error.public() {
                     error.set_public(text);
                 }
             }
-            Returned::Event(Event::Progress(progress)) => {
+            UntrustedContent::Event(ReporterEvent::Progress(progress)) => {
                 progress.message.iter_mut().for_each(|text| self.cut(text));
             }
-            Returned::Event(Event::Log(log)) => {
+            UntrustedContent::Event(ReporterEvent::Log(log)) => {
                 self.cut(&mut log.level);
                 log.logger.iter_mut().for_each(|text| self.cut(text));
             }
-            Returned::Item(_) | Returned::Output(_) | Returned::Questions(_) => {}
+            UntrustedContent::Item(_)
+            | UntrustedContent::Output(_)
+            | UntrustedContent::Questions(_) => {}
         }
         Ok(())
     }
 }
 
-impl Size {
+impl SizeLimits {
     /// Returns the sanitizer that truncates texts to these limits.
-    pub fn cut(&self) -> Cut {
-        Cut { text: self.text }
+    pub fn cut(&self) -> TextTruncation {
+        TextTruncation { text: self.text }
     }
 
     fn definition(&self, item: &Item) -> Result<(), Error> {
         // The entry of a skill names up to 512 files.
         let most = match item.kind() {
-            ItemKind::Skill => self.definition.saturating_mul(Size::OF_SKILL),
+            ItemKind::Skill => self
+                .definition
+                .saturating_mul(SizeLimits::SKILL_DEFINITION_FACTOR),
             _ => self.definition,
         };
         limit(item.def.json().as_str().len(), most, "its definition")?;
@@ -151,7 +157,7 @@ impl Size {
             let text = format!(
                 "the tool ran, but its result was held back: {what}; ask {source} for less"
             );
-            Err(Error::new(Kind::Refused(Refusal::Result), text))
+            Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text))
         };
         if output.blocks() > self.blocks {
             return held(format!(
@@ -170,14 +176,16 @@ impl Size {
         }
     }
 
-    fn questions(&self, questions: &Questions) -> Result<(), Error> {
+    fn questions(&self, questions: &InputRequests) -> Result<(), Error> {
         let size = |json: &Json| json.as_str().len();
         let all = questions.asks.iter().map(|ask| {
             ask.key.len()
                 + match &ask.kind {
-                    AskKind::Elicit(params) | AskKind::Sample(params) => size(params),
-                    AskKind::SignIn(page) => page.url.len() + page.message.len(),
-                    AskKind::Approve(_) | AskKind::Roots => 0,
+                    InputRequestKind::Elicit(params) | InputRequestKind::Sample(params) => {
+                        size(params)
+                    }
+                    InputRequestKind::SignIn(page) => page.url.len() + page.message.len(),
+                    InputRequestKind::Approve(_) | InputRequestKind::Roots => 0,
                 }
         });
         limit(
@@ -197,16 +205,16 @@ fn limit(size: usize, most: usize, what: &str) -> Result<(), Error> {
         words::size(size),
         words::size(most)
     );
-    Err(Error::new(Kind::Upstream, text))
+    Err(Error::new(ErrorKind::Upstream, text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-    use toolgate_core::{Ask, LogMessage, Progress};
+    use toolgate_core::{InputRequest, LogMessage, Progress};
 
-    const SMALL: Size = Size {
+    const SMALL: SizeLimits = SizeLimits {
         result: 10,
         blocks: 1,
         definition: 10,
@@ -216,11 +224,11 @@ mod tests {
         questions: 10,
     };
 
-    fn scrub(value: Returned<'_>) -> Result<(), Error> {
+    fn scrub(value: UntrustedContent<'_>) -> Result<(), Error> {
         SMALL.scrub(None, None, value)
     }
 
-    fn cut(value: Returned<'_>) {
+    fn cut(value: UntrustedContent<'_>) {
         SMALL.cut().scrub(None, None, value).unwrap();
     }
 
@@ -236,16 +244,16 @@ mod tests {
             ("012345678äb", "012345678…"),
         ] {
             let mut about = text.to_owned();
-            cut(Returned::About(&mut about));
-            let mut error = Error::new(Kind::Upstream, text.to_owned());
-            cut(Returned::Error(&mut error));
-            let mut event = Event::Progress(Progress {
+            cut(UntrustedContent::About(&mut about));
+            let mut error = Error::new(ErrorKind::Upstream, text.to_owned());
+            cut(UntrustedContent::Error(&mut error));
+            let mut event = ReporterEvent::Progress(Progress {
                 progress: 1.0,
                 total: None,
                 message: Some(text.to_owned()),
             });
-            cut(Returned::Event(&mut event));
-            let Event::Progress(progress) = event else {
+            cut(UntrustedContent::Event(&mut event));
+            let ReporterEvent::Progress(progress) = event else {
                 panic!()
             };
             let message = progress.message.unwrap();
@@ -259,12 +267,12 @@ mod tests {
     #[test]
     fn large_log_messages_are_dropped() {
         for (length, fits) in [(10, true), (11, false)] {
-            let mut event = Event::Log(LogMessage {
+            let mut event = ReporterEvent::Log(LogMessage {
                 level: "info".into(),
                 logger: None,
                 data: string(length),
             });
-            assert_eq!(scrub(Returned::Event(&mut event)).is_ok(), fits);
+            assert_eq!(scrub(UntrustedContent::Event(&mut event)).is_ok(), fits);
         }
     }
 
@@ -272,18 +280,21 @@ mod tests {
     fn large_questions_are_refused() {
         for (length, fits) in [(9, true), (10, false)] {
             for kind in [
-                AskKind::Elicit(string(length)),
-                AskKind::Sample(string(length)),
+                InputRequestKind::Elicit(string(length)),
+                InputRequestKind::Sample(string(length)),
             ] {
-                let asks = vec![Ask {
+                let asks = vec![InputRequest {
                     key: "k".into(),
                     kind,
                 }];
-                let mut questions = Questions {
+                let mut questions = InputRequests {
                     asks,
-                    ..Questions::default()
+                    ..InputRequests::default()
                 };
-                assert_eq!(scrub(Returned::Questions(&mut questions)).is_ok(), fits);
+                assert_eq!(
+                    scrub(UntrustedContent::Questions(&mut questions)).is_ok(),
+                    fits
+                );
             }
         }
     }

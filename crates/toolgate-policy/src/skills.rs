@@ -5,8 +5,8 @@
 use crate::{digest, media::base64, text};
 use std::sync::Arc;
 use toolgate_core::{
-    BoxFuture, Call, Error, Item, ItemKind, Json, Kind, Layer, Next, Origin, Outcome, Output,
-    ReadResult, Refusal, Returned, Scrub,
+    BoxFuture, Call, Error, ErrorKind, Item, ItemKind, Json, Layer, Next, Origin, Outcome, Output,
+    ReadResult, RefusalReason, Sanitizer, UntrustedContent,
 };
 use toolgate_wire::{
     json::StringAt,
@@ -19,9 +19,9 @@ use toolgate_wire::{
 /// As a layer it is outside of all sanitizers: a file that a sanitizer changed no longer matches and is rejected. As
 /// a sanitizer it is the first to see an entry.
 #[derive(Clone, Copy, Debug)]
-pub struct Skills;
+pub struct SkillIntegrity;
 
-impl Scrub for Skills {
+impl Sanitizer for SkillIntegrity {
     fn name(&self) -> &'static str {
         "skills"
     }
@@ -30,15 +30,15 @@ impl Scrub for Skills {
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        let Returned::Item(item) = value else {
+        let UntrustedContent::Item(item) = value else {
             return Ok(());
         };
         let Some(files) = item.manifest() else {
             return Ok(());
         };
-        let bad = |why| Err(Error::new(Kind::Upstream, why));
+        let bad = |why| Err(Error::new(ErrorKind::Upstream, why));
         if files.files.is_none() {
             return bad("its entry has no digests of its files, so changes cannot be detected");
         }
@@ -53,7 +53,7 @@ impl Scrub for Skills {
     }
 }
 
-impl Layer for Skills {
+impl Layer for SkillIntegrity {
     fn name(&self) -> &'static str {
         "skills"
     }
@@ -74,7 +74,7 @@ impl Layer for Skills {
             };
             trail.add("skills", "refuse", why);
             let text = format!("the file of the skill was held back: {why}");
-            Err(Error::new(Kind::Refused(Refusal::Result), text))
+            Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text))
         })
     }
 }
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn withholds_skills_without_digests_or_with_hidden_text() {
         let scrubbed = |mut item: Arc<Item>| {
-            let value = Returned::Item(&mut item);
-            Scrub::scrub(&Skills, None, None, value).is_ok()
+            let value = UntrustedContent::Item(&mut item);
+            Sanitizer::scrub(&SkillIntegrity, None, None, value).is_ok()
         };
         let head = json!({"name": "pdf", "description": "Reads forms"});
         assert!(scrubbed(item(head.clone(), stated(TEXT))));

@@ -1,10 +1,12 @@
 //! Construction of the complete pipeline: the order of all layers, rules and sanitizers.
 
 use crate::{
-    Access, Arguments, AskOnce, Asking, AtOnce, Caps, CircuitBreaker, Cleaning, Confirm, Contain,
-    Contents, Deadline, Desk, Entry, Freeze, Intent, Observer, OutputSchema, PerServer, Persons,
-    Pinned, Pins, Quota, Rate, Recorder, Schemas, Scopes, Size, Skills, Stop, Store, Text, Then,
-    Unobserved, ViaClient, Waits, pins::Look,
+    AccessRules, ApprovalConfirm, ApprovalService, ArgumentValidation, AuditBegin, AuditContents,
+    AuditDurability, AuditEnd, AuditRecorder, CallCanceller, CallObserver, CallTimeout, CatchPanic,
+    CircuitBreaker, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits, FreezeLayer,
+    InProcessConfirm, InputRequestPolicy, NoObserver, OutputValidation, PerServer, PinRule, Pins,
+    QuorumRules, RateLimiter, RateQuota, RequiredScopes, RuleAction, SanitizeConfig,
+    SchemaSanitizer, SizeLimits, SkillIntegrity, StateStore, TextSanitizer, pins::PinObserver,
 };
 use std::sync::Arc;
 use toolgate_core::{Pipeline, Rule, Service};
@@ -12,78 +14,78 @@ use toolgate_core::{Pipeline, Rule, Service};
 /// Configuration of the gateway's pipeline. Cheap to clone; a new config makes a new route that shares the approvals
 /// and the audit log.
 #[derive(Clone)]
-pub struct Route {
+pub struct GatewayPolicy {
     /// The audit recorder.
-    pub recorder: Arc<Recorder>,
+    pub recorder: Arc<AuditRecorder>,
     /// The observer of calls.
-    pub observer: Arc<dyn Observer>,
+    pub observer: Arc<dyn CallObserver>,
     /// The service for pending approvals.
-    pub desk: Arc<Desk>,
+    pub desk: Arc<ApprovalService>,
     /// The store of grants and pins.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn StateStore>,
     /// Lets the operator stop running calls.
-    pub stop: Stop,
+    pub stop: CallCanceller,
     /// Identifier of the active policy, for example a digest of the config.
     pub policy: Arc<str>,
     /// Pins of definitions.
     pub pins: Pins,
     /// Access rules.
-    pub access: Access,
+    pub access: AccessRules,
     /// Scopes that tokens need.
-    pub scopes: Scopes,
+    pub scopes: RequiredScopes,
     /// Limits on concurrent calls.
-    pub at_once: AtOnce,
+    pub at_once: ConcurrencyLimit,
     /// Rate limits.
-    pub rate: Rate,
+    pub rate: RateLimiter,
     /// Validation of arguments.
-    pub arguments: Arguments,
+    pub arguments: ArgumentValidation,
     /// Policy for input requests of servers during a call.
-    pub asking: Asking,
+    pub asking: InputRequestPolicy,
     /// Permission to ask the caller's own client for approval.
-    pub via_client: ViaClient,
+    pub via_client: ClientApprovals,
     /// Number of approvers that a call needs.
-    pub persons: Persons,
+    pub persons: QuorumRules,
     /// Circuit breaker of each server.
     pub circuit_breaker: CircuitBreaker,
     /// Timeouts of calls.
-    pub deadline: Deadline,
+    pub deadline: CallTimeout,
     /// Policy for results that violate their output schema.
-    pub output_schema: OutputSchema,
+    pub output_schema: OutputValidation,
     /// Checks of tool schemas.
-    pub schemas: Schemas,
+    pub schemas: SchemaSanitizer,
     /// Settings of the sanitizers, and rules for outbound arguments.
-    pub cleaning: Cleaning,
+    pub cleaning: SanitizeConfig,
     /// Size limits.
-    pub size: Size,
+    pub size: SizeLimits,
     /// The point at which calls wait for the audit log: before they leave, or before their result does.
-    pub waits: PerServer<Waits>,
+    pub waits: PerServer<AuditDurability>,
     /// Contents of arguments and results in the audit log.
-    pub contents: Contents,
+    pub contents: AuditContents,
 }
 
 /// Builds the pipeline in order, from the caller to the service.
-pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
-    let Route {
+pub fn pipeline(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
+    let GatewayPolicy {
         recorder,
         observer,
         policy,
         ..
     } = route;
     let confirm = || {
-        Confirm::new(route.desk.clone(), policy.clone(), route.via_client)
+        ApprovalConfirm::new(route.desk.clone(), policy.clone(), route.via_client)
             .by_persons(route.persons.clone())
     };
     Pipeline::new()
         // Every call is recorded, also if it is rejected, timed out or abandoned.
         .wrap(
-            Entry::new(recorder.clone(), observer.clone())
+            AuditEnd::new(recorder.clone(), observer.clone())
                 .under(policy.clone())
                 .holding(route.contents.clone()),
         )
         // The operator may stop a call; the stop is recorded as well.
         .wrap(route.stop.clone())
         // A panic becomes an error of one call.
-        .wrap(Contain)
+        .wrap(CatchPanic)
         // Bounds the running and waiting calls together.
         .wrap(route.at_once.in_hand())
         // From here on, the item that the call names is known.
@@ -93,11 +95,11 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         // Queues calls fairly; rules see them after the wait.
         .wrap(route.at_once.clone())
         // Rejects calls of frozen items.
-        .guard(Freeze(route.desk.freezes().clone()))
+        .guard(FreezeLayer(route.desk.freezes().clone()))
         // A server that keeps failing gets no calls for a while, and nobody is asked to approve them.
         .guard(route.circuit_breaker.clone())
         // A changed definition is hidden until someone accepts it.
-        .guard(Pinned)
+        .guard(PinRule)
         // May hide, deny or require approval.
         .guard(route.access.clone())
         .guard(route.rate.clone())
@@ -110,20 +112,20 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         // Combines all required approvals into one; does not wait itself.
         .confirm(confirm())
         // A call that was frozen while its approval was pending does not leave; a running one is stopped.
-        .wrap(Freeze(route.desk.freezes().clone()))
+        .wrap(FreezeLayer(route.desk.freezes().clone()))
         // Input requests of the server: sanitized and checked before anyone is asked.
         .wrap(route.asking.clone().by_person(Arc::new(confirm())))
         // Writes `call.begin`, with rule and approval: durable before the call leaves, or before the result if it
         // only reads.
         .wrap(
-            Intent::new(recorder.clone(), observer.clone(), policy.clone())
+            AuditBegin::new(recorder.clone(), observer.clone(), policy.clone())
                 .waiting(route.waits.clone())
                 .holding(route.contents.clone()),
         )
         .wrap(route.deadline.clone())
         .wrap(route.output_schema.clone())
         // Files of skills must match their entries.
-        .wrap(Skills)
+        .wrap(SkillIntegrity)
         // A tool with schemas that cannot be checked is withheld.
         .clean(route.schemas)
         // Marks untrusted content and rewrites errors for callers.
@@ -137,12 +139,12 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
         // Secrets, once no invisible characters separate their letters.
         .clean(route.cleaning.secrets.clone())
         // Control and invisible characters.
-        .clean(Text)
+        .clean(TextSanitizer)
         .clean(route.size)
         // A skill without digests is withheld.
-        .clean(Skills)
+        .clean(SkillIntegrity)
         // First to see content from servers: definitions are pinned before they are sanitized.
-        .wrap(Look::new(route.pins.clone(), true))
+        .wrap(PinObserver::new(route.pins.clone(), true))
         // Counts failures of the server, including late responses.
         .wrap(route.circuit_breaker.clone())
         .over(end)
@@ -150,87 +152,87 @@ pub fn pipeline(route: &Route, end: Arc<dyn Service>) -> Pipeline {
 
 /// Configuration of the pipeline of a program without an operator: a server or a client. All defaults are safe.
 #[derive(Clone)]
-pub struct Standard {
+pub struct ProgramPolicy {
     /// The audit recorder. Default: the log of the program.
-    pub recorder: Arc<Recorder>,
+    pub recorder: Arc<AuditRecorder>,
     /// The observer of calls. Default: none.
-    pub observer: Arc<dyn Observer>,
-    /// Limits on running and waiting calls. Default: those of [`Caps`].
-    pub at_once: AtOnce,
+    pub observer: Arc<dyn CallObserver>,
+    /// Limits on running and waiting calls. Default: those of [`ConcurrencyLimits`].
+    pub at_once: ConcurrencyLimit,
     /// Scopes that tokens need, by full names as in the audit log. Default: none.
-    pub scopes: Scopes,
+    pub scopes: RequiredScopes,
     /// Access rules. Default: every caller may use every item.
-    pub access: Access,
+    pub access: AccessRules,
     /// Pins of definitions. Default: none. A server may change its own definitions; a client has pins unless
     /// configured otherwise.
     pub pins: Option<Pins>,
     /// Additional rules, evaluated after `access`.
     pub rules: Vec<Arc<dyn Rule>>,
     /// Rate limits. Default: 6000 calls per minute for each caller and tool.
-    pub rate: Rate,
+    pub rate: RateLimiter,
     /// Validation of arguments.
-    pub arguments: Arguments,
+    pub arguments: ArgumentValidation,
     /// Policy for input requests during a call, which in a client come from the server. Default: no form may ask for
     /// a secret.
-    pub asking: Asking,
+    pub asking: InputRequestPolicy,
     /// True if someone in this process approves calls for which rules require it; otherwise these are rejected.
     /// Default: `false`.
     pub ask: bool,
     /// Timeouts of calls.
-    pub deadline: Deadline,
+    pub deadline: CallTimeout,
     /// Policy for results that violate their output schema.
-    pub output_schema: OutputSchema,
+    pub output_schema: OutputValidation,
     /// Checks of tool schemas.
-    pub schemas: Schemas,
+    pub schemas: SchemaSanitizer,
     /// Settings of the sanitizers, and rules for outbound arguments.
-    pub cleaning: Cleaning,
+    pub cleaning: SanitizeConfig,
     /// Size limits.
-    pub size: Size,
+    pub size: SizeLimits,
     /// The point at which calls wait for the audit log: before they leave, or before their result does.
-    /// Default: depends on the tool, see [`Waits::Auto`].
-    pub waits: PerServer<Waits>,
+    /// Default: depends on the tool, see [`AuditDurability::Auto`].
+    pub waits: PerServer<AuditDurability>,
     /// Contents of arguments and results in the audit log. Default: digests.
-    pub contents: Contents,
+    pub contents: AuditContents,
 }
 
-impl Default for Standard {
-    fn default() -> Standard {
-        Standard {
-            recorder: Arc::new(Recorder::log()),
-            observer: Arc::new(Unobserved),
-            at_once: AtOnce::with(Caps::default()),
-            scopes: Scopes::default(),
-            access: Access::default().otherwise(Then::Allow),
+impl Default for ProgramPolicy {
+    fn default() -> ProgramPolicy {
+        ProgramPolicy {
+            recorder: Arc::new(AuditRecorder::log()),
+            observer: Arc::new(NoObserver),
+            at_once: ConcurrencyLimit::with(ConcurrencyLimits::default()),
+            scopes: RequiredScopes::default(),
+            access: AccessRules::default().otherwise(RuleAction::Allow),
             pins: None,
             rules: Vec::new(),
-            rate: Rate::new(Vec::new(), Quota::per_minute(6000)),
-            arguments: Arguments::default(),
-            asking: Asking::default(),
+            rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(6000)),
+            arguments: ArgumentValidation::default(),
+            asking: InputRequestPolicy::default(),
             ask: false,
-            deadline: Deadline::default(),
-            output_schema: OutputSchema::default(),
-            schemas: Schemas::default(),
-            cleaning: Cleaning::default(),
-            size: Size::default(),
+            deadline: CallTimeout::default(),
+            output_schema: OutputValidation::default(),
+            schemas: SchemaSanitizer::default(),
+            cleaning: SanitizeConfig::default(),
+            size: SizeLimits::default(),
             waits: PerServer::default(),
-            contents: Contents::default(),
+            contents: AuditContents::default(),
         }
     }
 }
 
-impl Standard {
+impl ProgramPolicy {
     /// Builds the pipeline in order, from the caller to the service. [`pipeline`] explains each part.
     pub fn over(&self, end: Arc<dyn Service>) -> Pipeline {
         let (recorder, observer) = (&self.recorder, &self.observer);
         let mut resolved = Pipeline::new()
-            .wrap(Entry::new(recorder.clone(), observer.clone()).holding(self.contents.clone()))
-            .wrap(Contain)
+            .wrap(AuditEnd::new(recorder.clone(), observer.clone()).holding(self.contents.clone()))
+            .wrap(CatchPanic)
             .wrap(self.at_once.in_hand())
             .resolve()
             .wrap(self.scopes.clone())
             .wrap(self.at_once.clone());
         if self.pins.is_some() {
-            resolved = resolved.guard(Pinned);
+            resolved = resolved.guard(PinRule);
         }
         resolved = resolved.guard(self.access.clone());
         for rule in &self.rules {
@@ -242,22 +244,22 @@ impl Standard {
             .guard(self.cleaning.leaks.clone())
             .guard(self.cleaning.placeholders.clone());
         if self.ask {
-            resolved = resolved.confirm(AskOnce);
+            resolved = resolved.confirm(InProcessConfirm);
         }
         let asking = match self.ask {
-            true => self.asking.clone().by_person(Arc::new(AskOnce)),
+            true => self.asking.clone().by_person(Arc::new(InProcessConfirm)),
             false => self.asking.clone(),
         };
         resolved = resolved
             .wrap(asking)
             .wrap(
-                Intent::new(recorder.clone(), observer.clone(), "program".into())
+                AuditBegin::new(recorder.clone(), observer.clone(), "program".into())
                     .waiting(self.waits.clone())
                     .holding(self.contents.clone()),
             )
             .wrap(self.deadline.clone())
             .wrap(self.output_schema.clone())
-            .wrap(Skills)
+            .wrap(SkillIntegrity)
             .clean(self.schemas)
             .clean(self.cleaning.foreign.clone())
             .clean(self.cleaning.errors.clone())
@@ -265,11 +267,11 @@ impl Standard {
             .clean(self.cleaning.media.clone())
             .clean(self.cleaning.links.clone())
             .clean(self.cleaning.secrets.clone())
-            .clean(Text)
+            .clean(TextSanitizer)
             .clean(self.size)
-            .clean(Skills);
+            .clean(SkillIntegrity);
         if let Some(pins) = &self.pins {
-            resolved = resolved.wrap(Look::new(pins.clone(), true));
+            resolved = resolved.wrap(PinObserver::new(pins.clone(), true));
         }
         resolved.over(end)
     }
@@ -277,25 +279,25 @@ impl Standard {
 
 /// Builds a pipeline that only lists and sanitizes: for the operator's view, which shows withheld and hidden tools
 /// with the reason. It stores no pins: unseen definitions appear as new.
-pub fn inspect(route: &Route, end: Arc<dyn Service>) -> Pipeline {
+pub fn inspect(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
-        .wrap(Contain)
+        .wrap(CatchPanic)
         .resolve()
         .clean(route.schemas)
         .clean(route.size.cut())
         .clean(route.cleaning.links.clone())
         .clean(route.cleaning.secrets.clone())
-        .clean(Text)
+        .clean(TextSanitizer)
         .clean(route.size)
-        .clean(Skills)
-        .wrap(Look::new(route.pins.clone(), false))
+        .clean(SkillIntegrity)
+        .wrap(PinObserver::new(route.pins.clone(), false))
         .over(end)
 }
 
 /// Builds a pipeline that pins definitions as soon as they are listed: for listings before the first call.
-pub fn keeping(route: &Route, end: Arc<dyn Service>) -> Pipeline {
+pub fn keeping(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
         .resolve()
-        .wrap(Look::new(route.pins.clone(), true))
+        .wrap(PinObserver::new(route.pins.clone(), true))
         .over(end)
 }

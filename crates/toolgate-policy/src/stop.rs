@@ -5,16 +5,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::Notify;
-use toolgate_core::{BoxFuture, Call, Error, GivenUp, Kind, Layer, Next, Outcome};
+use toolgate_core::{BoxFuture, Call, CancelReason, Error, ErrorKind, Layer, Next, Outcome};
 
 /// Layer that lets the operator cancel the calls below it. Clones share the list of running calls.
 #[derive(Clone, Default)]
-pub struct Stop(Arc<Mutex<Running>>);
+pub struct CallCanceller(Arc<Mutex<RunningRounds>>);
 
 /// The running rounds by call id. A client may send the same round twice.
-type Running = HashMap<Arc<str>, Vec<Arc<Notify>>>;
+type RunningRounds = HashMap<Arc<str>, Vec<Arc<Notify>>>;
 
-impl Stop {
+impl CallCanceller {
     /// Cancels all running rounds of a call. Returns `false` if there are none.
     pub fn stop(&self, id: &str) -> bool {
         let running = self.running();
@@ -31,15 +31,15 @@ impl Stop {
         self.running().contains_key(id)
     }
 
-    fn running(&self) -> MutexGuard<'_, Running> {
+    fn running(&self) -> MutexGuard<'_, RunningRounds> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Removes a round from the list when it is dropped.
-struct Listed<'a>(&'a Stop, Arc<str>, Arc<Notify>);
+struct RunningRound<'a>(&'a CallCanceller, Arc<str>, Arc<Notify>);
 
-impl Drop for Listed<'_> {
+impl Drop for RunningRound<'_> {
     fn drop(&mut self) {
         let mut running = self.0.running();
         if let Some(rounds) = running.get_mut(&self.1) {
@@ -51,7 +51,7 @@ impl Drop for Listed<'_> {
     }
 }
 
-impl Layer for Stop {
+impl Layer for CallCanceller {
     fn name(&self) -> &'static str {
         "stop"
     }
@@ -63,16 +63,16 @@ impl Layer for Stop {
                 .entry(call.id.clone())
                 .or_default()
                 .push(stop.clone());
-            let _listed = Listed(self, call.id.clone(), stop.clone());
+            let _listed = RunningRound(self, call.id.clone(), stop.clone());
             let trail = call.trail.clone();
             // The reason is logged in the same poll that drops the call, before anything else happens.
             let stopped = async {
                 stop.notified().await;
-                trail.give_up(GivenUp::Operator);
+                trail.give_up(CancelReason::Operator);
             };
             tokio::select! {
                 outcome = next.call(call) => outcome,
-                () = stopped => Err(Error::new(Kind::Cancelled, "the operator stopped this call")),
+                () = stopped => Err(Error::new(ErrorKind::Cancelled, "the operator stopped this call")),
             }
         })
     }

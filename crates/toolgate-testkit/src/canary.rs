@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use std::{collections::HashMap, fmt::Write};
 
 /// Length of the prefix by which a spelling is indexed, in bytes; a shorter spelling is compared as a whole.
-const HEAD: usize = 16;
+const CANARY_PREFIX_BYTES: usize = 16;
 
 /// Returns the spellings of a secret that a program may write: unchanged, in hexadecimal, URL-encoded, and in Base64
 /// after any other bytes.
@@ -25,20 +25,20 @@ pub fn spellings(secret: &str) -> Vec<String> {
 }
 
 /// A set of secrets in all their spellings, found in one pass.
-pub struct Canaries {
+pub struct CanarySet {
     by_head: HashMap<Vec<u8>, Vec<String>>,
     short: Vec<String>,
 }
 
-impl Canaries {
+impl CanarySet {
     /// Creates a set of secrets.
-    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Canaries {
-        let mut canaries = Canaries {
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> CanarySet {
+        let mut canaries = CanarySet {
             by_head: HashMap::new(),
             short: Vec::new(),
         };
         for spelling in secrets.into_iter().flat_map(spellings) {
-            match spelling.as_bytes().get(..HEAD) {
+            match spelling.as_bytes().get(..CANARY_PREFIX_BYTES) {
                 Some(head) => {
                     let of = canaries.by_head.entry(head.to_vec()).or_default();
                     of.push(spelling);
@@ -52,11 +52,11 @@ impl Canaries {
     /// Returns a spelling that these bytes contain.
     pub fn in_bytes(&self, bytes: &[u8]) -> Option<&str> {
         let at = |at: usize| {
-            let of = self.by_head.get(bytes.get(at..at + HEAD)?)?;
+            let of = self.by_head.get(bytes.get(at..at + CANARY_PREFIX_BYTES)?)?;
             let here = |spelling: &&String| bytes[at..].starts_with(spelling.as_bytes());
             of.iter().find(here).map(String::as_str)
         };
-        let long = (0..bytes.len().saturating_sub(HEAD - 1)).find_map(at);
+        let long = (0..bytes.len().saturating_sub(CANARY_PREFIX_BYTES - 1)).find_map(at);
         let is = |short: &&String| {
             let short = short.as_bytes();
             !short.is_empty() && bytes.windows(short.len()).any(|window| window == short)
@@ -76,7 +76,7 @@ mod tests {
             "canary-two-8Jd5Ua2Xi7Oc4Ry9",
             "short",
         ];
-        let canaries = Canaries::new(secrets);
+        let canaries = CanarySet::new(secrets);
         for spelling in secrets.into_iter().flat_map(spellings) {
             for text in [
                 spelling.clone(),

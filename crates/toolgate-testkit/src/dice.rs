@@ -3,9 +3,9 @@
 /// Pseudo-random number generator with the same sequence in every run, so that failures are reproducible.
 ///
 /// ```
-/// use toolgate_testkit::Dice;
+/// use toolgate_testkit::SeededRng;
 ///
-/// let (mut one, mut other) = (Dice::new(7), Dice::new(7));
+/// let (mut one, mut other) = (SeededRng::new(7), SeededRng::new(7));
 /// for _ in 0..100 {
 ///     let rolled = one.roll(6);
 ///     assert!(rolled < 6);
@@ -13,9 +13,9 @@
 /// }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct SeededRng(u64);
 
-impl Dice {
+impl SeededRng {
     /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 /// One misbehavior in place of the response to a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Misdeed {
+pub struct HostileBehavior {
     /// A short description of the misbehavior.
     pub name: &'static str,
     lines: fn(&Value) -> Vec<String>,
 }
 
-impl Misdeed {
+impl HostileBehavior {
     /// Performs the misbehavior in place of the response to a request.
     pub async fn instead_of_answering(&self, server: &mut ScriptedServer, request: &Value) {
         for line in (self.lines)(request) {
@@ -25,7 +25,7 @@ impl Misdeed {
 
 /// All misbehaviors. The last message of each is a valid or invalid response to the request, so that the client need
 /// not wait for its timeout.
-pub const ALL: [Misdeed; 16] = [
+pub const HOSTILE_BEHAVIORS: [HostileBehavior; 16] = [
     misdeed("garbage on the stream", |r| {
         vec![
             "Listening on port 80".into(),
@@ -109,8 +109,8 @@ pub const ALL: [Misdeed; 16] = [
     }),
 ];
 
-const fn misdeed(name: &'static str, lines: fn(&Value) -> Vec<String>) -> Misdeed {
-    Misdeed { name, lines }
+const fn misdeed(name: &'static str, lines: fn(&Value) -> Vec<String>) -> HostileBehavior {
+    HostileBehavior { name, lines }
 }
 
 fn reply(request: &Value, more: Value) -> String {

@@ -1,35 +1,39 @@
 //! MCP client of plain JSON, in any revision.
 
 use crate::{
-    MODERN,
-    wire::{Watch, Wire},
+    NEWEST_REVISION,
+    wire::{LineObserver, LineStream},
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{Caller, edge};
 
 /// MCP client of plain JSON over an in-memory stream, in any revision.
-pub struct Peer {
-    wire: Wire,
+pub struct TestClient {
+    wire: LineStream,
     revision: &'static str,
     abilities: Value,
     opened: Value,
     next: u64,
 }
 
-impl Peer {
+impl TestClient {
     /// Connects to a server with these client capabilities, with a handshake if the revision has one.
-    pub async fn open(server: &Arc<edge::Front>, revision: &'static str, abilities: Value) -> Peer {
-        Peer::watched(server, revision, abilities, None).await
-    }
-
-    /// Connects like [`Peer::open`], and passes every line to `watch`.
-    pub async fn watched(
-        server: &Arc<edge::Front>,
+    pub async fn open(
+        server: &Arc<edge::ProtocolServer>,
         revision: &'static str,
         abilities: Value,
-        watch: Option<Watch>,
-    ) -> Peer {
+    ) -> TestClient {
+        TestClient::watched(server, revision, abilities, None).await
+    }
+
+    /// Connects like [`TestClient::open`], and passes every line to `watch`.
+    pub async fn watched(
+        server: &Arc<edge::ProtocolServer>,
+        revision: &'static str,
+        abilities: Value,
+        watch: Option<LineObserver>,
+    ) -> TestClient {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(theirs);
         let server = server.clone();
@@ -37,14 +41,14 @@ impl Peer {
         tokio::spawn(async move {
             edge::stdio::serve(server, Caller::new("peer"), reader, writer).await
         });
-        let mut peer = Peer {
-            wire: Wire::new(ours, watch),
+        let mut peer = TestClient {
+            wire: LineStream::new(ours, watch),
             revision,
             abilities,
             opened: Value::Null,
             next: 0,
         };
-        if revision != MODERN {
+        if revision != NEWEST_REVISION {
             peer.shake_hands().await;
         }
         peer
@@ -90,8 +94,8 @@ impl Peer {
     pub async fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         let id = self.next;
-        if self.revision == MODERN {
-            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(MODERN);
+        if self.revision == NEWEST_REVISION {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(NEWEST_REVISION);
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.abilities.clone();
         }
         self.say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))

@@ -1,6 +1,6 @@
 //! Scripted MCP server.
 
-use crate::wire::{Watch, Wire};
+use crate::wire::{LineObserver, LineStream};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::DuplexStream;
@@ -9,18 +9,18 @@ use tokio::io::DuplexStream;
 ///
 /// ```
 /// # use serde_json::json;
-/// # use toolgate::{Origin, client::{Remote, RemoteOptions}};
+/// # use toolgate::{Origin, client::{RemoteServer, RemoteOptions}};
 /// # use toolgate_testkit::ScriptedServer;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let (mut server, stream) = ScriptedServer::pair();
 /// let (reader, writer) = tokio::io::split(stream);
 /// let origin = Origin { server: "s".into(), trusted: false };
-/// let opening = Remote::open(reader, writer, RemoteOptions::new(origin));
+/// let opening = RemoteServer::open(reader, writer, RemoteOptions::new(origin));
 /// let (opened, ()) = tokio::join!(opening, server.answers_discover(json!({})));
 /// assert_eq!(opened.unwrap().status().revision, "2026-07-28");
 /// # });
 /// ```
-pub struct ScriptedServer(Wire);
+pub struct ScriptedServer(LineStream);
 
 impl ScriptedServer {
     /// Creates a server, and the stream for the client.
@@ -30,8 +30,8 @@ impl ScriptedServer {
     }
 
     /// Creates a server on a stream, and passes every line to `watch`.
-    pub fn over(stream: DuplexStream, watch: Option<Watch>) -> ScriptedServer {
-        ScriptedServer(Wire::new(stream, watch))
+    pub fn over(stream: DuplexStream, watch: Option<LineObserver>) -> ScriptedServer {
+        ScriptedServer(LineStream::new(stream, watch))
     }
 
     /// Receives the next line of the client; `None` if it closed the stream.

@@ -1,6 +1,6 @@
 //! Transcripts: text files with the messages of a stream.
 
-use crate::wire::{Watch, Wire};
+use crate::wire::{LineObserver, LineStream};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ pub struct Transcript {
 }
 
 /// Plays the file against a server and asserts that its responses match the file.
-pub async fn play(path: impl AsRef<Path>, server: &Arc<edge::Front>) {
+pub async fn play(path: impl AsRef<Path>, server: &Arc<edge::ProtocolServer>) {
     Transcript::read(path).play_with(server, None, |_| {}).await;
 }
 
@@ -34,14 +34,14 @@ impl Transcript {
     /// Plays the file against a server and passes every line to `watch`; `act` receives the text after each `! `.
     pub async fn play_with(
         &self,
-        server: &Arc<edge::Front>,
-        watch: Option<Watch>,
+        server: &Arc<edge::ProtocolServer>,
+        watch: Option<LineObserver>,
         act: impl Fn(&str),
     ) {
         let (near, far) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(far);
         let serving = edge::stdio::serve(server.clone(), Caller::new("test"), read, write);
-        let (served, got) = tokio::join!(serving, self.said(Wire::new(near, watch), act));
+        let (served, got) = tokio::join!(serving, self.said(LineStream::new(near, watch), act));
         served.expect("the stream ends well");
         if std::env::var_os("UPDATE").is_some() {
             fs::write(&self.path, &got).expect("the transcript can be written");
@@ -50,7 +50,7 @@ impl Transcript {
     }
 
     /// Plays the file and returns it with the actual responses.
-    async fn said(&self, mut wire: Wire, act: impl Fn(&str)) -> String {
+    async fn said(&self, mut wire: LineStream, act: impl Fn(&str)) -> String {
         let mut got = String::new();
         for line in self.text.lines() {
             if let Some(sent) = line.strip_prefix("> ") {

@@ -1,12 +1,12 @@
 //! Lines over an in-memory stream, with an observer.
 
-use crate::HANG;
+use crate::HANG_TIMEOUT;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
 /// The sender of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Side {
+pub enum StreamSide {
     /// The side under test.
     Tested,
     /// The test itself.
@@ -14,26 +14,26 @@ pub enum Side {
 }
 
 /// Observer of every line of a stream, for example to validate it against a schema.
-pub type Watch = Box<dyn FnMut(Side, &str) + Send>;
+pub type LineObserver = Box<dyn FnMut(StreamSide, &str) + Send>;
 
 /// One end of a stream of lines.
-pub(crate) struct Wire {
+pub(crate) struct LineStream {
     from: BufReader<ReadHalf<DuplexStream>>,
     to: WriteHalf<DuplexStream>,
-    watch: Option<Watch>,
+    watch: Option<LineObserver>,
 }
 
-impl Wire {
-    pub(crate) fn new(stream: DuplexStream, watch: Option<Watch>) -> Wire {
+impl LineStream {
+    pub(crate) fn new(stream: DuplexStream, watch: Option<LineObserver>) -> LineStream {
         let (from, to) = tokio::io::split(stream);
-        Wire {
+        LineStream {
             from: BufReader::new(from),
             to,
             watch,
         }
     }
 
-    fn tell(&mut self, side: Side, line: &str) {
+    fn tell(&mut self, side: StreamSide, line: &str) {
         if let Some(watch) = &mut self.watch {
             watch(side, line);
         }
@@ -41,7 +41,7 @@ impl Wire {
 
     /// Sends a line unchanged.
     pub(crate) async fn send(&mut self, line: &str) {
-        self.tell(Side::Testing, line);
+        self.tell(StreamSide::Testing, line);
         let sent = self.to.write_all(format!("{line}\n").as_bytes()).await;
         sent.expect("the other side reads");
     }
@@ -55,7 +55,7 @@ impl Wire {
     /// Receives the next line; `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Option<String> {
         let mut line = String::new();
-        let read = tokio::time::timeout(HANG, self.from.read_line(&mut line)).await;
+        let read = tokio::time::timeout(HANG_TIMEOUT, self.from.read_line(&mut line)).await;
         let read = read
             .expect("no line arrived in time")
             .expect("the stream can be read");
@@ -63,7 +63,7 @@ impl Wire {
             return None;
         }
         let line = line.trim_end_matches('\n').to_owned();
-        self.tell(Side::Tested, &line);
+        self.tell(StreamSide::Tested, &line);
         Some(line)
     }
 

@@ -1,25 +1,25 @@
 //! Terms of a chain, and the unsigned end that no checkpoint covers.
 
-use crate::json::Value;
+use crate::json::RecordValue;
 use std::path::PathBuf;
 
 /// Upper bound of the records without a checkpoint, whatever the settings.
 const MAX_UNSIGNED: u64 = 100_000;
 
 /// Additional records that crashes may leave: seals, and starts that ended before their checkpoint.
-const SLACK: u64 = 64;
+const UNSIGNED_SLACK: u64 = 64;
 
 /// Terms stated by a `genesis`, a `recovered`, or the first checkpoint of a segment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stated {
+pub(crate) struct StatedTerms {
     /// Maximum records until a checkpoint, records in one write, and microseconds until a checkpoint.
     limits: Option<(u64, u64, u64)>,
     pub(crate) mirror: Option<PathBuf>,
     pub(crate) mac_key: Option<String>,
 }
 
-impl Stated {
-    pub(crate) fn of(record: &Value) -> Stated {
+impl StatedTerms {
+    pub(crate) fn of(record: &RecordValue) -> StatedTerms {
         let limits = || {
             let micros = record.num("checkpoint_seconds")?.saturating_mul(1_000_000);
             let (most, batch) = (
@@ -29,7 +29,7 @@ impl Stated {
             Some((most, batch, micros))
         };
         let key = record.str("mac_key").or_else(|| record.str("key_id"));
-        Stated {
+        StatedTerms {
             limits: limits(),
             mirror: record.str("checkpoint_mirror").map(PathBuf::from),
             mac_key: key.map(str::to_owned),
@@ -43,17 +43,17 @@ impl Stated {
 
     fn most(&self) -> Option<u64> {
         let (most, batch, _) = self.limits?;
-        Some(most.saturating_add(batch).saturating_add(SLACK))
+        Some(most.saturating_add(batch).saturating_add(UNSIGNED_SLACK))
     }
 }
 
 /// Unsigned end: the records since the last checkpoint.
 #[derive(Default)]
-pub(crate) struct End {
+pub(crate) struct UnsignedTail {
     pub(crate) records: u64,
-    pub(crate) stated: Stated,
+    pub(crate) stated: StatedTerms,
     /// Terms that a checkpoint covers.
-    signed: Stated,
+    signed: StatedTerms,
     /// True if an older version wrote some of the records.
     old: bool,
     /// Monotonic time of the last checkpoint or start, and of each later record that is late.
@@ -61,7 +61,7 @@ pub(crate) struct End {
     late: Vec<u64>,
 }
 
-impl End {
+impl UnsignedTail {
     /// Accounts for a checkpoint. Returns whether it comes in time.
     pub(crate) fn sign(&mut self) -> bool {
         let most = self.signed.most().max(self.stated.most());
@@ -73,9 +73,9 @@ impl End {
     }
 
     /// Accounts for a record.
-    pub(crate) fn add(&mut self, event: &str, record: &Value, begins: bool) {
+    pub(crate) fn add(&mut self, event: &str, record: &RecordValue, begins: bool) {
         let starts = event == "genesis" || event == "recovered";
-        let stated = Stated::of(record);
+        let stated = StatedTerms::of(record);
         if starts || (event == "checkpoint" && begins && stated.is_new()) {
             self.stated = stated;
         }

@@ -1,21 +1,21 @@
 //! Verification of one chain from its first record to its last.
 
-use crate::bounds::End as Tail;
-use crate::json::{self, Value};
-use crate::kept::{self, Heads};
-use crate::segment::{self, LONGEST, Lines};
-use crate::{Against, Bad, Chain, hex};
+use crate::bounds::UnsignedTail as Tail;
+use crate::json::{self, RecordValue};
+use crate::kept::{self, ChainHeads};
+use crate::segment::{self, MAX_RECORD_BYTES, SegmentLines};
+use crate::{BadPosition, ChainResult, VerifyOptions, hex};
 use ring::digest::{self, SHA256};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a torn write in bytes.
-const LONGEST_TEAR: u64 = 2 * LONGEST + 16 * 1024;
+const MAX_TORN_BYTES: u64 = 2 * MAX_RECORD_BYTES + 16 * 1024;
 
-struct State<'a> {
-    against: &'a Against,
-    heads: &'a Heads,
-    chain: Chain,
+struct ChainVerifier<'a> {
+    against: &'a VerifyOptions,
+    heads: &'a ChainHeads,
+    chain: ChainResult,
     prev: String,
     open: BTreeSet<String>,
     end: Tail,
@@ -32,24 +32,24 @@ struct State<'a> {
 const TOO_LONG: &str =
     "more records than the chain allows have no signed checkpoint: checkpoints were removed";
 
-enum End {
+enum SegmentEnd {
     Fine,
     Torn,
 }
 
 /// Verifies a chain.
-pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
-    let mut state = State {
+pub(crate) fn read(home: &Path, against: &VerifyOptions, heads: &ChainHeads) -> ChainResult {
+    let mut state = ChainVerifier {
         against,
         heads,
-        chain: Chain {
+        chain: ChainResult {
             name: home
                 .file_name()
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned(),
             first: 1,
-            ..Chain::default()
+            ..ChainResult::default()
         },
         prev: "0".repeat(64),
         open: BTreeSet::new(),
@@ -64,11 +64,11 @@ pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
     let mut place = (home.to_owned(), 0);
     let mut outcome = state.segments(home, &mut place);
     if let Ok(end) = &outcome {
-        let torn = matches!(end, End::Torn);
+        let torn = matches!(end, SegmentEnd::Torn);
         let excused = against.live || (state.chain.records > 0 && home.join("failed").exists());
         let line = place.1;
         place.1 = 0;
-        outcome = state.at_the_end().map(|()| End::Fine);
+        outcome = state.at_the_end().map(|()| SegmentEnd::Fine);
         if outcome.is_ok() && torn && !excused {
             place.1 = line;
             outcome =
@@ -80,7 +80,7 @@ pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
     state.chain.stated = state.end.stated.clone();
     state.chain.unbounded = state.end.is_unbounded();
     state.chain.covered = !heads.is_empty();
-    state.chain.bad = outcome.err().map(|why| Bad {
+    state.chain.bad = outcome.err().map(|why| BadPosition {
         file: place.0,
         line: place.1,
         why,
@@ -88,8 +88,8 @@ pub(crate) fn read(home: &Path, against: &Against, heads: &Heads) -> Chain {
     state.chain
 }
 
-impl State<'_> {
-    fn segments(&mut self, home: &Path, place: &mut (PathBuf, u64)) -> Result<End, String> {
+impl ChainVerifier<'_> {
+    fn segments(&mut self, home: &Path, place: &mut (PathBuf, u64)) -> Result<SegmentEnd, String> {
         let files = segment::all(home).map_err(|e| e.to_string())?;
         let count = files.len();
         for (index, (number, path)) in files.into_iter().enumerate() {
@@ -106,15 +106,15 @@ impl State<'_> {
             self.segment = number;
             self.digest = digest::Context::new(&SHA256);
             (self.bytes, self.start, self.sealed) = (0, self.chain.records + 1, false);
-            if let End::Torn = self.segment(&path, index + 1 == count, place)? {
-                return Ok(End::Torn);
+            if let SegmentEnd::Torn = self.segment(&path, index + 1 == count, place)? {
+                return Ok(SegmentEnd::Torn);
             }
         }
-        Ok(End::Fine)
+        Ok(SegmentEnd::Fine)
     }
 
     fn begin_late(&mut self, path: &Path, number: u64) -> Result<(), String> {
-        let line = Lines::open(path).and_then(|mut lines| lines.next());
+        let line = SegmentLines::open(path).and_then(|mut lines| lines.next());
         let line = line.map_err(|e| e.to_string())?.unwrap_or_default();
         let record = json::read(line.strip_suffix(b"\n").unwrap_or(&line));
         let found = record.and_then(|record| {
@@ -134,13 +134,13 @@ impl State<'_> {
         path: &Path,
         last: bool,
         place: &mut (PathBuf, u64),
-    ) -> Result<End, String> {
-        let mut lines = Lines::open(path).map_err(|e| e.to_string())?;
+    ) -> Result<SegmentEnd, String> {
+        let mut lines = SegmentLines::open(path).map_err(|e| e.to_string())?;
         while let Some(line) = lines.next().map_err(|e| e.to_string())? {
             place.1 += 1;
             let whole = line.ends_with(b"\n") && !line.contains(&0);
-            if last && !whole && lines.size - lines.at <= LONGEST_TEAR {
-                return Ok(End::Torn);
+            if last && !whole && lines.size - lines.at <= MAX_TORN_BYTES {
+                return Ok(SegmentEnd::Torn);
             }
             let text = line
                 .strip_suffix(b"\n")
@@ -150,7 +150,7 @@ impl State<'_> {
             self.bytes += line.len() as u64;
             lines.at += line.len() as u64;
         }
-        Ok(End::Fine)
+        Ok(SegmentEnd::Fine)
     }
 
     fn record(&mut self, text: &[u8]) -> Result<(), String> {
@@ -192,7 +192,7 @@ impl State<'_> {
     }
 
     /// Accounts for calls and verifies the journal's own records.
-    fn own(&mut self, event: &str, record: &Value) -> Result<(), String> {
+    fn own(&mut self, event: &str, record: &RecordValue) -> Result<(), String> {
         if self.sealed {
             return Err("a record follows the seal of the segment".to_owned());
         }
@@ -211,7 +211,7 @@ impl State<'_> {
         Ok(())
     }
 
-    fn checkpoint(&mut self, record: &Value) -> Result<(), String> {
+    fn checkpoint(&mut self, record: &RecordValue) -> Result<(), String> {
         let mark = kept::mark(record, &self.against.keys)?;
         if mark.last != self.chain.records || mark.head != self.prev {
             return Err("the checkpoint belongs to another position".to_owned());
@@ -225,7 +225,7 @@ impl State<'_> {
         Ok(())
     }
 
-    fn seal(&mut self, record: &Value) -> Result<(), String> {
+    fn seal(&mut self, record: &RecordValue) -> Result<(), String> {
         let digest = hex(self.digest.clone().finish().as_ref());
         let last = self.chain.records;
         let numbers = [
@@ -244,7 +244,7 @@ impl State<'_> {
         Ok(())
     }
 
-    fn retired(&mut self, record: &Value) {
+    fn retired(&mut self, record: &RecordValue) {
         if let Some((segment, last, seal, confirmed)) = &mut self.before
             && record.num("segment") == Some(*segment)
         {

@@ -1,6 +1,6 @@
 //! Files beside the chains: the keys, and the locations of checkpoint mirrors.
 
-use crate::bounds::Stated;
+use crate::bounds::StatedTerms;
 use crate::{hex, json, kept, segment};
 use ring::digest::{self, SHA256};
 use ring::signature::{Ed25519KeyPair, KeyPair};
@@ -59,6 +59,6 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
 /// Returns the mirror that the first record of a chain names.
 fn named(home: &Path) -> Option<PathBuf> {
     let (_, first) = segment::all(home).ok()?.into_iter().next()?;
-    let line = segment::Lines::open(&first).ok()?.next().ok()??;
-    Stated::of(&json::read(line.strip_suffix(b"\n")?)?).mirror
+    let line = segment::SegmentLines::open(&first).ok()?.next().ok()??;
+    StatedTerms::of(&json::read(line.strip_suffix(b"\n")?)?).mirror
 }

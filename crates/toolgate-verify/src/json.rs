@@ -2,59 +2,60 @@
 
 use std::collections::BTreeMap;
 
-const DEEPEST: usize = 64;
-const LARGEST: i64 = (1 << 53) - 1;
+const MAX_NESTING: usize = 64;
+const MAX_INTEGER: i64 = (1 << 53) - 1;
 
 /// JSON value of a record.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum RecordValue {
     Bool(bool),
     Int(i64),
     Text(String),
-    List(Vec<Value>),
+    List(Vec<RecordValue>),
     /// Object, by the UTF-16 code units of its names, which is the canonical order.
-    Map(BTreeMap<Vec<u16>, Value>),
+    Map(BTreeMap<Vec<u16>, RecordValue>),
 }
 
 /// Parses one line; `None` unless it is the canonical JSON of an object.
-pub(crate) fn read(line: &[u8]) -> Option<Value> {
+pub(crate) fn read(line: &[u8]) -> Option<RecordValue> {
     let text = std::str::from_utf8(line).ok()?;
     let mut left = text.chars().peekable();
     let value = value(&mut left, 1)?;
-    let same = left.next().is_none() && matches!(value, Value::Map(_)) && value.text() == text;
+    let same =
+        left.next().is_none() && matches!(value, RecordValue::Map(_)) && value.text() == text;
     same.then_some(value)
 }
 
-type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+type CharStream<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-fn value(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
-    if depth > DEEPEST {
+fn value(left: &mut CharStream<'_>, depth: usize) -> Option<RecordValue> {
+    if depth > MAX_NESTING {
         return None;
     }
     match left.peek()? {
         '{' => map(left, depth),
         '[' => list(left, depth),
-        '"' => string(left).map(Value::Text),
-        't' => word(left, "true").map(|()| Value::Bool(true)),
-        'f' => word(left, "false").map(|()| Value::Bool(false)),
+        '"' => string(left).map(RecordValue::Text),
+        't' => word(left, "true").map(|()| RecordValue::Bool(true)),
+        'f' => word(left, "false").map(|()| RecordValue::Bool(false)),
         _ => number(left),
     }
 }
 
-fn word(left: &mut Chars<'_>, word: &str) -> Option<()> {
+fn word(left: &mut CharStream<'_>, word: &str) -> Option<()> {
     word.chars().all(|c| left.next() == Some(c)).then_some(())
 }
 
-fn number(left: &mut Chars<'_>) -> Option<Value> {
+fn number(left: &mut CharStream<'_>) -> Option<RecordValue> {
     let mut text = String::new();
     while let Some(c) = left.next_if(|c| c.is_ascii_digit() || *c == '-') {
         text.push(c);
     }
     let number: i64 = text.parse().ok()?;
-    (number.abs() <= LARGEST).then_some(Value::Int(number))
+    (number.abs() <= MAX_INTEGER).then_some(RecordValue::Int(number))
 }
 
-fn list(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
+fn list(left: &mut CharStream<'_>, depth: usize) -> Option<RecordValue> {
     let mut items = Vec::new();
     left.next();
     while left.peek() != Some(&']') {
@@ -64,10 +65,10 @@ fn list(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
         items.push(value(left, depth + 1)?);
     }
     left.next();
-    Some(Value::List(items))
+    Some(RecordValue::List(items))
 }
 
-fn map(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
+fn map(left: &mut CharStream<'_>, depth: usize) -> Option<RecordValue> {
     let mut members = BTreeMap::new();
     left.next();
     while left.peek() != Some(&'}') {
@@ -80,10 +81,10 @@ fn map(left: &mut Chars<'_>, depth: usize) -> Option<Value> {
         members.insert(name.encode_utf16().collect(), value(left, depth + 1)?);
     }
     left.next();
-    Some(Value::Map(members))
+    Some(RecordValue::Map(members))
 }
 
-fn string(left: &mut Chars<'_>) -> Option<String> {
+fn string(left: &mut CharStream<'_>) -> Option<String> {
     word(left, "\"")?;
     let mut text = String::new();
     loop {
@@ -109,10 +110,10 @@ fn string(left: &mut Chars<'_>) -> Option<String> {
     }
 }
 
-impl Value {
+impl RecordValue {
     /// Returns a member of an object.
-    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
-        let Value::Map(members) = self else {
+    pub(crate) fn get(&self, name: &str) -> Option<&RecordValue> {
+        let RecordValue::Map(members) = self else {
             return None;
         };
         members.get(&name.encode_utf16().collect::<Vec<u16>>())
@@ -121,7 +122,7 @@ impl Value {
     /// Returns the text of a member.
     pub(crate) fn str(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
-            Value::Text(text) => Some(text),
+            RecordValue::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -129,15 +130,15 @@ impl Value {
     /// Returns the number of a member; `None` if it is negative.
     pub(crate) fn num(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
-            Value::Int(number) => u64::try_from(*number).ok(),
+            RecordValue::Int(number) => u64::try_from(*number).ok(),
             _ => None,
         }
     }
 
     /// Returns the object without a member.
-    pub(crate) fn without(&self, name: &str) -> Value {
+    pub(crate) fn without(&self, name: &str) -> RecordValue {
         let mut copy = self.clone();
-        if let Value::Map(members) = &mut copy {
+        if let RecordValue::Map(members) = &mut copy {
             members.remove(&name.encode_utf16().collect::<Vec<u16>>());
         }
         copy
@@ -146,15 +147,15 @@ impl Value {
     /// Returns the canonical JSON.
     pub(crate) fn text(&self) -> String {
         match self {
-            Value::Bool(value) => value.to_string(),
-            Value::Int(value) => value.to_string(),
-            Value::Text(text) => quoted(text),
-            Value::List(items) => {
-                let items: Vec<String> = items.iter().map(Value::text).collect();
+            RecordValue::Bool(value) => value.to_string(),
+            RecordValue::Int(value) => value.to_string(),
+            RecordValue::Text(text) => quoted(text),
+            RecordValue::List(items) => {
+                let items: Vec<String> = items.iter().map(RecordValue::text).collect();
                 format!("[{}]", items.join(","))
             }
-            Value::Map(members) => {
-                let member = |(name, value): (&Vec<u16>, &Value)| {
+            RecordValue::Map(members) => {
+                let member = |(name, value): (&Vec<u16>, &RecordValue)| {
                     let name = String::from_utf16_lossy(name);
                     format!("{}:{}", quoted(&name), value.text())
                 };

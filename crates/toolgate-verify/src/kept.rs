@@ -1,6 +1,6 @@
 //! Checkpoint signatures, and the checkpoints of mirrors.
 
-use crate::json::{self, Value};
+use crate::json::{self, RecordValue};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,18 +8,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Checkpoint with a valid signature.
-pub(crate) struct Mark {
+pub(crate) struct VerifiedHead {
     pub(crate) last: u64,
     pub(crate) head: String,
     pub(crate) key: String,
 }
 
 /// Verifies a checkpoint; without keys, any key is accepted.
-pub(crate) fn mark(record: &Value, keys: &[String]) -> Result<Mark, &'static str> {
+pub(crate) fn mark(record: &RecordValue, keys: &[String]) -> Result<VerifiedHead, &'static str> {
     read(record, keys).unwrap_or(Err("the checkpoint lacks a field"))
 }
 
-fn read(record: &Value, keys: &[String]) -> Option<Result<Mark, &'static str>> {
+fn read(record: &RecordValue, keys: &[String]) -> Option<Result<VerifiedHead, &'static str>> {
     let (chain, head) = (record.str("chain")?, record.str("head")?);
     let (key, sig) = (record.str("key")?, record.str("sig")?);
     let (last, count, at) = (record.num("last")?, record.num("count")?, record.num("at")?);
@@ -37,7 +37,7 @@ fn read(record: &Value, keys: &[String]) -> Option<Result<Mark, &'static str>> {
     let text = format!("toolgate-journal-checkpoint-v1\n{lines}\n");
     let public = UnparsedPublicKey::new(&ED25519, unhex(key)?);
     Some(match public.verify(text.as_bytes(), &unhex(sig)?) {
-        Ok(()) => Ok(Mark {
+        Ok(()) => Ok(VerifiedHead {
             last,
             head: head.to_owned(),
             key: key.to_owned(),
@@ -47,19 +47,19 @@ fn read(record: &Value, keys: &[String]) -> Option<Result<Mark, &'static str>> {
 }
 
 /// Hashes of one chain by sequence number.
-pub(crate) type Heads = BTreeMap<u64, String>;
+pub(crate) type ChainHeads = BTreeMap<u64, String>;
 
 /// Checkpoints of the mirrors.
 #[derive(Default)]
-pub(crate) struct Kept {
-    chains: BTreeMap<String, Heads>,
+pub(crate) struct MirrorHeads {
+    chains: BTreeMap<String, ChainHeads>,
     /// Number of complete lines that are not signed by the key.
     pub(crate) foreign: u64,
 }
 
-impl Kept {
-    pub(crate) fn read(places: &[PathBuf], keys: &[String]) -> io::Result<Kept> {
-        let mut kept = Kept::default();
+impl MirrorHeads {
+    pub(crate) fn read(places: &[PathBuf], keys: &[String]) -> io::Result<MirrorHeads> {
+        let mut kept = MirrorHeads::default();
         for place in places {
             if !place.is_dir() {
                 kept.file(place, keys)?;
@@ -91,7 +91,7 @@ impl Kept {
     }
 
     /// Removes and returns the checkpoints of a chain.
-    pub(crate) fn of(&mut self, chain: &str) -> Heads {
+    pub(crate) fn of(&mut self, chain: &str) -> ChainHeads {
         self.chains.remove(chain).unwrap_or_default()
     }
 
@@ -103,7 +103,7 @@ impl Kept {
 }
 
 /// Returns the sequence number of the last covered record.
-pub(crate) fn last(heads: &Heads) -> u64 {
+pub(crate) fn last(heads: &ChainHeads) -> u64 {
     heads.keys().next_back().copied().unwrap_or(0)
 }
 

@@ -11,8 +11,8 @@ mod json;
 mod kept;
 mod segment;
 
-use bounds::Stated;
-use kept::Kept;
+use bounds::StatedTerms;
+use kept::MirrorHeads;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// Result for one chain.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Chain {
+pub struct ChainResult {
     /// Id of the chain.
     pub name: String,
     /// Sequence number of the last good record.
@@ -41,10 +41,10 @@ pub struct Chain {
     /// Number of records after the last checkpoint.
     pub unsigned: u64,
     /// First damaged position.
-    pub bad: Option<Bad>,
+    pub bad: Option<BadPosition>,
     /// Missing evidence that could reveal damage.
     pub doubts: Vec<String>,
-    stated: Stated,
+    stated: StatedTerms,
     /// True if no signed record states how many records may follow the last checkpoint.
     unbounded: bool,
     /// True if a mirror has a checkpoint of the chain.
@@ -54,9 +54,9 @@ pub struct Chain {
 /// Result for an audit log directory.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Found {
+pub struct LogResult {
     /// Results of the chains.
-    pub chains: Vec<Chain>,
+    pub chains: Vec<ChainResult>,
     /// Number of complete lines of the mirrors that are not signed by the key.
     pub foreign: u64,
     /// True if no chain states the existing `mac.key`.
@@ -67,7 +67,7 @@ pub struct Found {
     pub keys: Vec<String>,
 }
 
-impl Found {
+impl LogResult {
     /// Returns the exit code: 0 intact, 1 broken, 3 cannot tell.
     pub fn code(&self) -> u8 {
         let bad = self.chains.iter().any(|chain| chain.bad.is_some());
@@ -84,7 +84,7 @@ impl Found {
 /// Damaged position.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Bad {
+pub struct BadPosition {
     /// Segment file, or the directory of the chain.
     pub file: PathBuf,
     /// Line number from 1; 0 if the damage concerns the whole file or chain.
@@ -95,7 +95,7 @@ pub struct Bad {
 
 /// Options of a verification: keys and mirrors to compare with.
 #[derive(Clone, Debug, Default)]
-pub struct Against {
+pub struct VerifyOptions {
     /// Public keys that may have signed. Default: that of `checkpoint.key` in the directory.
     pub keys: Vec<String>,
     /// Checkpoint mirrors, files or directories of files. Default: `checkpoints` beside the directory and those that
@@ -109,7 +109,7 @@ pub struct Against {
 ///
 /// # Errors
 /// The directory or a mirror cannot be read.
-pub fn verify(dir: &Path, against: &Against) -> io::Result<Found> {
+pub fn verify(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
     let mut against = against.clone();
     if against.keys.is_empty() {
         against.keys.extend(folder::public_key(dir));
@@ -136,12 +136,12 @@ pub fn verify(dir: &Path, against: &Against) -> io::Result<Found> {
     }
 }
 
-fn compare(dir: &Path, against: &Against) -> io::Result<Found> {
-    let mut kept = Kept::read(&against.places, &against.keys)?;
-    let mut found = Found {
+fn compare(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
+    let mut kept = MirrorHeads::read(&against.places, &against.keys)?;
+    let mut found = LogResult {
         mirrors: against.places.clone(),
         keys: against.keys.clone(),
-        ..Found::default()
+        ..LogResult::default()
     };
     for home in homes(dir, &against.places)? {
         let marks = kept.of(&home.file_name().unwrap_or_default().to_string_lossy());
@@ -160,15 +160,19 @@ fn compare(dir: &Path, against: &Against) -> io::Result<Found> {
         found.mac_key_exchanged =
             !stated.is_empty() && !stated.iter().any(|one| digest.starts_with(one));
     }
-    found.chains.extend(kept.rest().map(|(name, last)| Chain {
-        bad: Some(Bad {
-            file: dir.join(&name),
-            line: 0,
-            why: format!("the chain was removed; a checkpoint in a mirror covers {last} records"),
-        }),
-        name,
-        ..Chain::default()
-    }));
+    found
+        .chains
+        .extend(kept.rest().map(|(name, last)| ChainResult {
+            bad: Some(BadPosition {
+                file: dir.join(&name),
+                line: 0,
+                why: format!(
+                    "the chain was removed; a checkpoint in a mirror covers {last} records"
+                ),
+            }),
+            name,
+            ..ChainResult::default()
+        }));
     found.foreign = kept.foreign;
     Ok(found)
 }
@@ -185,7 +189,7 @@ fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     Ok(homes.into_iter().collect())
 }
 
-fn doubts(chain: &Chain, against: &Against) -> Vec<String> {
+fn doubts(chain: &ChainResult, against: &VerifyOptions) -> Vec<String> {
     let mut doubts = Vec::new();
     if against.keys.is_empty() {
         doubts.push(

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use toolgate_verify::{Against, Found, verify};
+use toolgate_verify::{LogResult, VerifyOptions, verify};
 
 const USAGE: &str = "usage: toolgate-verify DIR [--key PUBLIC_KEY]... [--checkpoints PATH]... [--live]\n\
     DIR is the directory `audit` in the data directory. Without --key, the key in DIR is used.\n\
@@ -29,8 +29,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn arguments() -> Option<(PathBuf, Against)> {
-    let (mut dir, mut against) = (None, Against::default());
+fn arguments() -> Option<(PathBuf, VerifyOptions)> {
+    let (mut dir, mut against) = (None, VerifyOptions::default());
     let mut words = std::env::args_os().skip(1);
     while let Some(word) = words.next() {
         match word.to_str() {
@@ -45,7 +45,7 @@ fn arguments() -> Option<(PathBuf, Against)> {
     Some((dir?, against))
 }
 
-fn report(found: &Found) -> ExitCode {
+fn report(found: &LogResult) -> ExitCode {
     for chain in &found.chains {
         let (name, records) = (&chain.name, chain.records);
         match &chain.bad {

@@ -5,21 +5,21 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// Maximum size of a record in bytes.
-pub(crate) const LONGEST: u64 = 1024 * 1024;
+pub(crate) const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
 /// Reader of lines with their newlines, if they have one.
-pub(crate) struct Lines {
+pub(crate) struct SegmentLines {
     input: BufReader<File>,
     /// Offset of the next line.
     pub(crate) at: u64,
     pub(crate) size: u64,
 }
 
-impl Lines {
-    pub(crate) fn open(path: &Path) -> io::Result<Lines> {
+impl SegmentLines {
+    pub(crate) fn open(path: &Path) -> io::Result<SegmentLines> {
         let file = File::open(path)?;
         let size = file.metadata()?.len();
-        Ok(Lines {
+        Ok(SegmentLines {
             input: BufReader::new(file),
             at: 0,
             size,
@@ -29,7 +29,7 @@ impl Lines {
     /// Returns the next line, or the first bytes of one that is too long; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
-        let read = self.input.by_ref().take(LONGEST + 1);
+        let read = self.input.by_ref().take(MAX_RECORD_BYTES + 1);
         let count = { read }.read_until(b'\n', &mut line)?;
         Ok((count > 0).then_some(line))
     }

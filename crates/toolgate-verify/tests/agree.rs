@@ -14,9 +14,11 @@ use ring::signature::Ed25519KeyPair;
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
-use toolgate_journal::verify::{Check, Verdict};
-use toolgate_journal::{Entry, Event, Files, Journal, Options, public_key};
-use toolgate_verify::{Against, verify};
+use toolgate_journal::verify::{AuditCheck, AuditVerdict};
+use toolgate_journal::{
+    AuditEntry, AuditEvent, AuditJournal, FileDisk, JournalOptions, public_key,
+};
+use toolgate_verify::{VerifyOptions, verify};
 
 struct Log {
     dir: PathBuf,
@@ -33,18 +35,18 @@ impl Drop for Log {
 fn log(name: &str, calls: usize, keep: Option<u64>) -> Log {
     let name = format!("toolgate-verify-{}-{name}", std::process::id());
     let dir = std::env::temp_dir().join(name);
-    let mut options = Options::new(dir.join("audit"));
+    let mut options = JournalOptions::new(dir.join("audit"));
     options.segment_bytes = 4096;
     options.checkpoint_records = 5;
     options.keep_bytes = keep;
     options.checkpoints = Some(dir.join("kept"));
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
     for at in 0..calls {
-        for event in [Event::CALL_BEGIN, Event::CALL_END] {
-            let entry = Entry::new(event).with("call", format!("c{at}"));
+        for event in [AuditEvent::CALL_BEGIN, AuditEvent::CALL_END] {
+            let entry = AuditEntry::new(event).with("call", format!("c{at}"));
             let entry = entry
                 .with("args", "{\"é\":\"\u{1}\\\n\"}")
                 .with("z\u{1f600}", at);
@@ -53,7 +55,7 @@ fn log(name: &str, calls: usize, keep: Option<u64>) -> Log {
     }
     let chain = dir.join("audit").join(journal.chain());
     journal.close();
-    let key = public_key(&dir.join("audit"), &Files).unwrap();
+    let key = public_key(&dir.join("audit"), &FileDisk).unwrap();
     Log { dir, chain, key }
 }
 
@@ -73,11 +75,11 @@ impl Log {
         } else {
             Vec::new()
         };
-        let mut check = Check::new(self.dir.join("audit"));
+        let mut check = AuditCheck::new(self.dir.join("audit"));
         check.keys = vec![self.key.clone()];
         check.places = places.clone();
         let keys = vec![self.key.clone()];
-        let against = Against {
+        let against = VerifyOptions {
             keys,
             places,
             live: false,
@@ -87,9 +89,9 @@ impl Log {
         let theirs = check.run().unwrap();
         assert_eq!(theirs.foreign, foreign, "{about}");
         let verdict = match theirs.verdict() {
-            Verdict::Intact => 0,
-            Verdict::Broken => 1,
-            Verdict::CannotTell => 3,
+            AuditVerdict::Intact => 0,
+            AuditVerdict::Broken => 1,
+            AuditVerdict::CannotTell => 3,
         };
         assert_eq!(verdict, code, "{about}: {theirs}");
         assert_eq!(theirs.chains.len(), ours.len(), "{about}");
@@ -292,7 +294,7 @@ fn a_log_of_an_earlier_version_is_intact_as_far_as_it_is_signed_and_else_cannot_
         let log = log(&format!("before-{keep}"), 6, None);
         as_before(&log, keep);
         assert_eq!(log.bad(false, "an earlier version"), None);
-        let found = verify(&log.dir.join("audit"), &Against::default()).unwrap();
+        let found = verify(&log.dir.join("audit"), &VerifyOptions::default()).unwrap();
         let lines = fs::read_to_string(log.files().remove(0)).unwrap();
         let last = lines.lines().last().unwrap();
         let signed = last.contains("\"ev\":\"checkpoint\"");

@@ -1,7 +1,7 @@
 //! JSON-RPC envelope: requests, notifications and replies.
 
 use crate::{
-    json::{Json, Kind, ObjectWriter},
+    json::{Json, JsonKind, ObjectWriter},
     method::initialize,
 };
 
@@ -20,12 +20,12 @@ pub enum IdKey {
 
 impl Id {
     /// Maximum length of an id, in bytes of JSON text.
-    pub const LIMIT: usize = 512;
+    pub const MAX_ID_BYTES: usize = 512;
 
-    /// Reads an id. Returns `None` for a value other than a string or an integer, and beyond [`Id::LIMIT`].
+    /// Reads an id. Returns `None` for a value other than a string or an integer, and beyond [`Id::MAX_ID_BYTES`].
     pub fn read(json: &Json) -> Option<Id> {
-        let fits = json.as_str().len() <= Id::LIMIT;
-        let known = json.kind() == Kind::String || json.i64().is_some();
+        let fits = json.as_str().len() <= Id::MAX_ID_BYTES;
+        let known = json.kind() == JsonKind::String || json.i64().is_some();
         (fits && known).then(|| Id(json.clone()))
     }
 
@@ -118,7 +118,7 @@ impl RpcError {
 /// Error codes of JSON-RPC and of the protocol.
 pub mod code {
     /// Parse error: the text is not JSON.
-    pub const PARSE: i64 = -32700;
+    pub const PARSE_ERROR: i64 = -32700;
     /// Invalid request: the JSON is not a request.
     pub const INVALID_REQUEST: i64 = -32600;
     /// Method not found.
@@ -126,7 +126,7 @@ pub mod code {
     /// Invalid parameters; also an unknown tool.
     pub const INVALID_PARAMS: i64 = -32602;
     /// Internal error of the server.
-    pub const INTERNAL: i64 = -32603;
+    pub const INTERNAL_ERROR: i64 = -32603;
     /// Resource not found (revisions up to 2025-11-25).
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
     /// HTTP headers and body disagree (2026-07-28).
@@ -143,7 +143,7 @@ pub mod code {
 
 /// JSON-RPC message.
 #[derive(Clone, Debug)]
-pub enum Message {
+pub enum JsonRpcMessage {
     /// Request, which expects a reply.
     Request {
         /// Id, repeated in the reply.
@@ -171,7 +171,7 @@ pub enum Message {
 
 /// Error of a JSON value that is not a valid message.
 #[derive(Clone, Debug)]
-pub struct Malformed {
+pub struct MalformedMessage {
     /// Id of the request, if it is valid, so that the error can be returned.
     pub id: Option<Id>,
     /// Reason, lower case.
@@ -182,33 +182,33 @@ pub struct Malformed {
     pub notification: bool,
 }
 
-impl Malformed {
+impl MalformedMessage {
     /// Whether the peer is told what is wrong.
     pub fn is_answered(&self) -> bool {
         !self.reply && !self.notification
     }
 }
 
-impl Message {
+impl JsonRpcMessage {
     /// Reads the envelope. The values of `params` and `result` stay raw.
     ///
     /// # Errors
-    /// Returns [`Malformed`] with the reason, for example a batch, an invalid id, a missing method, or a reply with
+    /// Returns [`MalformedMessage`] with the reason, for example a batch, an invalid id, a missing method, or a reply with
     /// both result and error.
-    pub fn read(json: &Json) -> Result<Message, Malformed> {
-        if json.kind() != Kind::Object {
-            return Err(Malformed {
+    pub fn read(json: &Json) -> Result<JsonRpcMessage, MalformedMessage> {
+        if json.kind() != JsonKind::Object {
+            return Err(MalformedMessage {
                 id: None,
                 reason: "a message is one JSON object; batches are not supported",
                 reply: false,
                 notification: false,
             });
         }
-        let parts = Parts::of(json).without_nulls();
+        let parts = EnvelopeParts::of(json).without_nulls();
         let id = parts.id.as_ref().and_then(Id::read);
         let reply = parts.method.is_none() && (parts.result.is_some() || parts.error.is_some());
         let wrong = |reason| {
-            Err(Malformed {
+            Err(MalformedMessage {
                 id: id.clone(),
                 reason,
                 reply,
@@ -231,14 +231,14 @@ impl Message {
             (None, None, None) => wrong("\"method\" is missing"),
             (Some(method), None, None) => parts.ask(method, id),
             (None, Some(result), None) => match id {
-                Some(id) => Ok(Message::Reply {
+                Some(id) => Ok(JsonRpcMessage::Reply {
                     id: Some(id),
                     answer: Ok(result.clone()),
                 }),
                 None => wrong("a reply needs the \"id\" of its request"),
             },
             (None, None, Some(error)) => match RpcError::read(error) {
-                Some(error) => Ok(Message::Reply {
+                Some(error) => Ok(JsonRpcMessage::Reply {
                     id,
                     answer: Err(error),
                 }),
@@ -249,53 +249,57 @@ impl Message {
 }
 
 /// Maximum number of messages in a batch.
-pub const BATCH: usize = 64;
+pub const MAX_BATCH_MESSAGES: usize = 64;
 
 /// Reads the messages of a batch one by one. Only 2025-03-26 has batches.
 ///
 /// # Errors
-/// Returns [`Malformed`] if the value is not an array, is empty, or has more than [`BATCH`] members. A member fails
-/// like [`Message::read`], and if it is `initialize`, which a batch must not contain.
-pub fn batch(json: &Json) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
+/// Returns [`MalformedMessage`] if the value is not an array, is empty, or has more than [`MAX_BATCH_MESSAGES`] members. A member fails
+/// like [`JsonRpcMessage::read`], and if it is `initialize`, which a batch must not contain.
+pub fn batch(
+    json: &Json,
+) -> Result<Vec<Result<JsonRpcMessage, MalformedMessage>>, MalformedMessage> {
     let wrong = |reason| {
-        Err(Malformed {
+        Err(MalformedMessage {
             id: None,
             reason,
             reply: false,
             notification: false,
         })
     };
-    if json.kind() != Kind::Array {
+    if json.kind() != JsonKind::Array {
         return wrong("a batch is one JSON array");
     }
-    match json.items().take(BATCH + 1).count() {
+    match json.items().take(MAX_BATCH_MESSAGES + 1).count() {
         0 => wrong("a batch has at least one message"),
-        1..=BATCH => Ok(json.items().map(|element| member(&element)).collect()),
+        1..=MAX_BATCH_MESSAGES => Ok(json.items().map(|element| member(&element)).collect()),
         _ => wrong("a batch has 64 messages at most"),
     }
 }
 
-fn member(json: &Json) -> Result<Message, Malformed> {
-    if json.kind() != Kind::Object {
-        return Err(Malformed {
+fn member(json: &Json) -> Result<JsonRpcMessage, MalformedMessage> {
+    if json.kind() != JsonKind::Object {
+        return Err(MalformedMessage {
             id: None,
             reason: "each message of a batch is one JSON object",
             reply: false,
             notification: false,
         });
     }
-    match Message::read(json)? {
-        Message::Request { id, method, .. } if method == initialize::NAME => Err(Malformed {
-            id: Some(id),
-            reason: "a batch must not contain initialize",
-            reply: false,
-            notification: false,
-        }),
+    match JsonRpcMessage::read(json)? {
+        JsonRpcMessage::Request { id, method, .. } if method == initialize::NAME => {
+            Err(MalformedMessage {
+                id: Some(id),
+                reason: "a batch must not contain initialize",
+                reply: false,
+                notification: false,
+            })
+        }
         message => Ok(message),
     }
 }
 
-struct Parts {
+struct EnvelopeParts {
     version: Option<Json>,
     id: Option<Json>,
     method: Option<Json>,
@@ -304,10 +308,10 @@ struct Parts {
     error: Option<Json>,
 }
 
-impl Parts {
+impl EnvelopeParts {
     /// Reads the members in one pass; the strict reader has already rejected duplicate keys.
-    fn of(json: &Json) -> Parts {
-        let mut parts = Parts {
+    fn of(json: &Json) -> EnvelopeParts {
+        let mut parts = EnvelopeParts {
             version: None,
             id: None,
             method: None,
@@ -331,7 +335,7 @@ impl Parts {
     }
 
     /// Removes a `null` beside the other of `result` and `error` in a reply: it means absence.
-    fn without_nulls(mut self) -> Parts {
+    fn without_nulls(mut self) -> EnvelopeParts {
         let is_null = |part: &Option<Json>| part.as_ref().is_some_and(Json::is_null);
         if self.method.is_none() && self.result.is_some() && self.error.is_some() {
             if is_null(&self.error) {
@@ -343,9 +347,9 @@ impl Parts {
         self
     }
 
-    fn ask(&self, method: &Json, id: Option<Id>) -> Result<Message, Malformed> {
+    fn ask(&self, method: &Json, id: Option<Id>) -> Result<JsonRpcMessage, MalformedMessage> {
         let Some(method) = method.string() else {
-            return Err(Malformed {
+            return Err(MalformedMessage {
                 id,
                 reason: "\"method\" must be a string",
                 reply: false,
@@ -354,8 +358,8 @@ impl Parts {
         };
         // Many clients write omitted parameters as `null`.
         let params = self.params.as_ref().filter(|p| !p.is_null());
-        if params.is_some_and(|p| p.kind() != Kind::Object) {
-            return Err(Malformed {
+        if params.is_some_and(|p| p.kind() != JsonKind::Object) {
+            return Err(MalformedMessage {
                 notification: id.is_none(),
                 id,
                 reason: "\"params\" must be an object",
@@ -364,8 +368,8 @@ impl Parts {
         }
         let params = params.cloned();
         Ok(match id {
-            Some(id) => Message::Request { id, method, params },
-            None => Message::Notification { method, params },
+            Some(id) => JsonRpcMessage::Request { id, method, params },
+            None => JsonRpcMessage::Notification { method, params },
         })
     }
 }
@@ -437,10 +441,10 @@ fn one_line(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Limits;
+    use crate::json::JsonLimits;
 
-    fn read(text: &str) -> Result<Message, Malformed> {
-        Message::read(&Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap())
+    fn read(text: &str) -> Result<JsonRpcMessage, MalformedMessage> {
+        JsonRpcMessage::read(&Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap())
     }
 
     /// Holds: BASE-07
@@ -470,7 +474,7 @@ mod tests {
     #[test]
     fn an_id_comes_back_byte_for_byte() {
         for text in ["1", "1.0", "\"a\\u0062\"", "-7", "9007199254740993"] {
-            let Ok(Message::Request { id, .. }) =
+            let Ok(JsonRpcMessage::Request { id, .. }) =
                 read(&format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"x"}}"#))
             else {
                 panic!("{text} is a good id")
@@ -519,7 +523,7 @@ mod tests {
     #[test]
     fn a_batch_is_read_member_by_member() {
         let batch = |text: &str| {
-            super::batch(&Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap())
+            super::batch(&Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap())
         };
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
         let open = r#"{"jsonrpc":"2.0","id":2,"method":"initialize"}"#;
@@ -532,15 +536,18 @@ mod tests {
         assert!(batch("[]").unwrap_err().reason.contains("at least one"));
         assert!(batch(ping).unwrap_err().reason.contains("array"));
         let many = |n: usize| format!("[{}]", vec![ping; n].join(","));
-        assert_eq!(batch(&many(BATCH)).unwrap().len(), BATCH);
-        let reason = batch(&many(BATCH + 1)).unwrap_err().reason;
-        assert!(reason.contains(&BATCH.to_string()), "{reason}");
+        assert_eq!(
+            batch(&many(MAX_BATCH_MESSAGES)).unwrap().len(),
+            MAX_BATCH_MESSAGES
+        );
+        let reason = batch(&many(MAX_BATCH_MESSAGES + 1)).unwrap_err().reason;
+        assert!(reason.contains(&MAX_BATCH_MESSAGES.to_string()), "{reason}");
     }
 
     #[test]
     fn one_and_one_point_nought_are_the_same_id_but_not_the_text() {
         let id = |t: &str| {
-            Id::read(&Json::read(t.as_bytes().to_vec(), &Limits::default()).unwrap()).unwrap()
+            Id::read(&Json::read(t.as_bytes().to_vec(), &JsonLimits::default()).unwrap()).unwrap()
         };
         assert_eq!(id("1"), id("1.0"));
         assert_ne!(id("1"), id("\"1\""));

@@ -22,8 +22,8 @@ const CONTENT: &str = "[content of type ";
 const UNSUPPORTED: &str = ", which this protocol revision does not support]";
 const LINK: &str = "[link of a server to ";
 const INVALID: &str = "[invalid content of type ";
-const FOREIGN: &str = "[text of the server ";
-const FOREIGN_END: &str = "[end of the text: ";
+const UNTRUSTED: &str = "[text of the server ";
+const UNTRUSTED_END: &str = "[end of the text: ";
 
 /// Returns the placeholder of a text that is too long, with its length in bytes.
 pub fn omitted(bytes: usize) -> String {
@@ -57,7 +57,7 @@ pub fn invalid_content(kind: &str, why: &str) -> String {
 
 /// A text of a server between two lines that say so; `id` is that of the call.
 pub fn foreign(server: &str, id: &str, text: &str) -> String {
-    format!("{FOREIGN}{server}, not of the user: {id}]\n{text}\n{FOREIGN_END}{id}]")
+    format!("{UNTRUSTED}{server}, not of the user: {id}]\n{text}\n{UNTRUSTED_END}{id}]")
 }
 
 /// Searches a text for a placeholder. Returns its constant start, or all of it if it is constant.
@@ -72,8 +72,8 @@ pub fn find(text: &str) -> Option<&'static str> {
             EDITED,
             LINK,
             INVALID,
-            FOREIGN,
-            FOREIGN_END,
+            UNTRUSTED,
+            UNTRUSTED_END,
         ];
         let start = starts.into_iter().find(|start| rest.starts_with(start));
         start

@@ -10,30 +10,30 @@ use std::{
 };
 
 /// Number of copies of a message in memory: received, changed, forwarded and serialized.
-pub const COPIES: u64 = 4;
+pub const COPIES_PER_MESSAGE: u64 = 4;
 /// Maximum weight of a message that is not counted, in bytes. Most messages weigh less and take no lock.
-pub const FREE: u64 = 16 << 10;
+pub const MAX_UNCOUNTED_BYTES: u64 = 16 << 10;
 /// Memory of one value of a JSON text in a tree, in bytes, with its key and its share of the object.
-pub const VALUE: u64 = 176;
+pub const BYTES_PER_VALUE: u64 = 176;
 /// Additional memory of one object in a tree, in bytes.
-pub const OBJECT: u64 = 640;
+pub const BYTES_PER_OBJECT: u64 = 640;
 
 /// Memory budget in bytes. No single scope may use more than half of it.
-pub struct Room {
+pub struct MemoryBudget {
     limit: u64,
-    taken: Mutex<Taken>,
+    taken: Mutex<BudgetUsage>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct BudgetUsage {
     all: u64,
     by: HashMap<Arc<str>, u64>,
 }
 
-impl Room {
+impl MemoryBudget {
     /// Creates a budget of `limit` bytes.
-    pub fn new(limit: u64) -> Arc<Room> {
-        Arc::new(Room {
+    pub fn new(limit: u64) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget {
             limit,
             taken: Mutex::default(),
         })
@@ -44,7 +44,7 @@ impl Room {
         self.taken().all
     }
 
-    fn add(&self, who: &Arc<str>, bytes: u64, anyway: bool) -> Result<(), NoRoom> {
+    fn add(&self, who: &Arc<str>, bytes: u64, anyway: bool) -> Result<(), BudgetExceeded> {
         let mut taken = self.taken();
         let own = taken
             .by
@@ -54,10 +54,10 @@ impl Room {
             .saturating_add(bytes);
         let all = taken.all.saturating_add(bytes);
         if !anyway && own > self.limit / 2 {
-            return Err(NoRoom { own: true });
+            return Err(BudgetExceeded { own: true });
         }
         if !anyway && all > self.limit {
-            return Err(NoRoom { own: false });
+            return Err(BudgetExceeded { own: false });
         }
         taken.all = all;
         taken.by.insert(who.clone(), own);
@@ -75,18 +75,18 @@ impl Room {
         }
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, BudgetUsage> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Error of an exhausted memory budget. The message may be sent again once other calls have ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct NoRoom {
+pub struct BudgetExceeded {
     own: bool,
 }
 
-impl fmt::Display for NoRoom {
+impl fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.own {
             true => {
@@ -97,29 +97,29 @@ impl fmt::Display for NoRoom {
     }
 }
 
-impl std::error::Error for NoRoom {}
+impl std::error::Error for BudgetExceeded {}
 
 /// Scope of a memory budget: one caller or one server. The default scope has no budget and counts nothing.
 #[derive(Clone, Default)]
-pub struct Account(Option<(Arc<Room>, Arc<str>)>);
+pub struct BudgetScope(Option<(Arc<MemoryBudget>, Arc<str>)>);
 
-impl Account {
+impl BudgetScope {
     /// Creates the scope of this name.
-    pub fn of(room: &Arc<Room>, who: Arc<str>) -> Account {
-        Account(Some((room.clone(), who)))
+    pub fn of(room: &Arc<MemoryBudget>, who: Arc<str>) -> BudgetScope {
+        BudgetScope(Some((room.clone(), who)))
     }
 
     /// Creates an empty permit.
-    pub fn claim(&self) -> Claim {
-        Claim {
+    pub fn claim(&self) -> MemoryPermit {
+        MemoryPermit {
             account: self.clone(),
             taken: 0,
         }
     }
 }
 
-impl PartialEq for Account {
-    fn eq(&self, other: &Account) -> bool {
+impl PartialEq for BudgetScope {
+    fn eq(&self, other: &BudgetScope) -> bool {
         match (&self.0, &other.0) {
             (Some((room, who)), Some((other, name))) => Arc::ptr_eq(room, other) && who == name,
             (None, None) => true,
@@ -128,37 +128,37 @@ impl PartialEq for Account {
     }
 }
 
-impl Eq for Account {}
+impl Eq for BudgetScope {}
 
-impl fmt::Debug for Account {
+impl fmt::Debug for BudgetScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let who = self.0.as_ref().map(|(_, who)| who);
-        f.debug_tuple("Account").field(&who).finish()
+        f.debug_tuple("BudgetScope").field(&who).finish()
     }
 }
 
 /// Memory permit of one message. Dropping it releases the memory.
 #[derive(Debug, Default)]
-pub struct Claim {
-    account: Account,
+pub struct MemoryPermit {
+    account: BudgetScope,
     taken: u64,
 }
 
-impl Claim {
+impl MemoryPermit {
     /// Grows the permit to cover a message of `bytes` bytes with its copies.
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
-    pub fn message(&mut self, bytes: u64) -> Result<(), NoRoom> {
-        self.cover(bytes.saturating_mul(COPIES))
+    pub fn message(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
+        self.cover(bytes.saturating_mul(COPIES_PER_MESSAGE))
     }
 
-    /// Grows the permit to cover `bytes` bytes, if they exceed [`FREE`].
+    /// Grows the permit to cover `bytes` bytes, if they exceed [`MAX_UNCOUNTED_BYTES`].
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
-    pub fn cover(&mut self, bytes: u64) -> Result<(), NoRoom> {
-        match bytes > FREE {
+    pub fn cover(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
+        match bytes > MAX_UNCOUNTED_BYTES {
             true => self.count(bytes),
             false => Ok(()),
         }
@@ -168,7 +168,7 @@ impl Claim {
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
-    pub fn count(&mut self, bytes: u64) -> Result<(), NoRoom> {
+    pub fn count(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
         self.grow(bytes, false)
     }
 
@@ -178,7 +178,7 @@ impl Claim {
         let _ = self.grow(bytes, true);
     }
 
-    fn grow(&mut self, bytes: u64, anyway: bool) -> Result<(), NoRoom> {
+    fn grow(&mut self, bytes: u64, anyway: bool) -> Result<(), BudgetExceeded> {
         let Some((room, who)) = &self.account.0 else {
             return Ok(());
         };
@@ -196,7 +196,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for MemoryPermit {
     fn drop(&mut self) {
         if let Some((room, who)) = self.account.0.as_ref().filter(|_| self.taken > 0) {
             room.sub(who, self.taken);
@@ -212,13 +212,17 @@ mod tests {
 
     #[test]
     fn one_holder_has_half_and_all_have_all_of_it() {
-        let room = Room::new(8 * MIB);
-        let of = |who: &str| Account::of(&room, who.into()).claim();
+        let room = MemoryBudget::new(8 * MIB);
+        let of = |who: &str| BudgetScope::of(&room, who.into()).claim();
         let (mut a, mut b, mut c) = (of("a"), of("b"), of("c"));
         assert_eq!(a.message(MIB), Ok(()));
-        assert_eq!(of("a").message(5 << 10), Err(NoRoom { own: true }));
+        assert_eq!(of("a").message(5 << 10), Err(BudgetExceeded { own: true }));
         assert_eq!(b.cover(3 * MIB), Ok(()));
-        assert_eq!(c.cover(MIB + 1), Err(NoRoom { own: false }), "one over");
+        assert_eq!(
+            c.cover(MIB + 1),
+            Err(BudgetExceeded { own: false }),
+            "one over"
+        );
         assert_eq!(c.cover(MIB), Ok(()));
         assert_eq!(room.used(), 8 * MIB);
         drop(a);
@@ -232,18 +236,26 @@ mod tests {
 
     #[test]
     fn what_is_small_is_not_counted_and_what_grows_is() {
-        let room = Room::new(MIB);
-        let mut claim = Account::of(&room, "a".into()).claim();
-        claim.message(FREE / COPIES).unwrap();
+        let room = MemoryBudget::new(MIB);
+        let mut claim = BudgetScope::of(&room, "a".into()).claim();
+        claim
+            .message(MAX_UNCOUNTED_BYTES / COPIES_PER_MESSAGE)
+            .unwrap();
         assert_eq!((room.used(), claim.is_empty()), (0, true));
-        claim.message(FREE / COPIES + 1).unwrap();
-        assert_eq!(room.used(), FREE + COPIES);
+        claim
+            .message(MAX_UNCOUNTED_BYTES / COPIES_PER_MESSAGE + 1)
+            .unwrap();
+        assert_eq!(room.used(), MAX_UNCOUNTED_BYTES + COPIES_PER_MESSAGE);
         assert!(claim.cover(MIB).is_err());
-        assert_eq!(room.used(), FREE + COPIES, "it keeps what it had");
+        assert_eq!(
+            room.used(),
+            MAX_UNCOUNTED_BYTES + COPIES_PER_MESSAGE,
+            "it keeps what it had"
+        );
         claim.count_anyway(2 * MIB);
         assert_eq!(room.used(), 2 * MIB);
         drop(claim);
         assert_eq!(room.used(), 0);
-        assert_eq!(Account::default().claim().count(u64::MAX), Ok(()));
+        assert_eq!(BudgetScope::default().claim().count(u64::MAX), Ok(()));
     }
 }

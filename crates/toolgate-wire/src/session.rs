@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 
 /// Table of the requests in flight with one peer. `T` waits for a reply; `R` executes a request of the peer.
 #[derive(Debug)]
-pub struct Session<T, R> {
+pub struct RequestTable<T, R> {
     next: u64,
     sent: HashMap<i64, T>,
     /// Bounded to so few entries that a tree is faster than a hash table.
@@ -15,17 +15,17 @@ pub struct Session<T, R> {
 
 /// Reason why a request of the peer is rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Refusal {
+pub enum RequestTableError {
     /// The peer has a request with this id in flight; the earlier request stays valid.
     Duplicate,
     /// The peer has reached its limit of requests in flight.
     TooMany,
 }
 
-impl<T, R> Session<T, R> {
+impl<T, R> RequestTable<T, R> {
     /// Creates an empty table for at most `limit` concurrent requests of the peer.
-    pub fn new(limit: usize) -> Session<T, R> {
-        Session {
+    pub fn new(limit: usize) -> RequestTable<T, R> {
+        RequestTable {
             next: 1,
             sent: HashMap::new(),
             received: BTreeMap::new(),
@@ -77,12 +77,12 @@ impl<T, R> Session<T, R> {
     /// Registers a request of the peer.
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if the request must not be executed.
-    pub fn accept(&mut self, id: &Id, working: R) -> Result<(), Refusal> {
+    /// Returns a [`RequestTableError`] if the request must not be executed.
+    pub fn accept(&mut self, id: &Id, working: R) -> Result<(), RequestTableError> {
         let full = self.received.len() >= self.limit;
         match self.received.entry(id.key()) {
-            Entry::Occupied(_) => Err(Refusal::Duplicate),
-            Entry::Vacant(_) if full => Err(Refusal::TooMany),
+            Entry::Occupied(_) => Err(RequestTableError::Duplicate),
+            Entry::Vacant(_) if full => Err(RequestTableError::TooMany),
             Entry::Vacant(free) => {
                 free.insert(working);
                 Ok(())
@@ -137,12 +137,12 @@ mod tests {
             [2, 0, 1],
             [2, 1, 0],
         ] {
-            let mut ours: Session<&str, ()> = Session::new(8);
+            let mut ours: RequestTable<&str, ()> = RequestTable::new(8);
             let id = ours.open("call");
             let ended = order.iter().filter(|_| ours.settle(&id).is_some()).count();
             assert_eq!(ended, 1, "ours, {order:?}");
 
-            let mut theirs: Session<(), &str> = Session::new(8);
+            let mut theirs: RequestTable<(), &str> = RequestTable::new(8);
             theirs.accept(&id, "work").unwrap();
             let mut ended = 0;
             for step in order {
@@ -161,34 +161,37 @@ mod tests {
     /// Holds: BASE-05, BASE-06
     #[test]
     fn the_first_of_two_equal_ids_wins_and_the_id_is_free_afterwards() {
-        let mut s: Session<(), &str> = Session::new(8);
+        let mut s: RequestTable<(), &str> = RequestTable::new(8);
         let id = Id::number(7);
         s.accept(&id, "first").unwrap();
-        assert_eq!(s.accept(&id, "second"), Err(Refusal::Duplicate));
+        assert_eq!(s.accept(&id, "second"), Err(RequestTableError::Duplicate));
         assert_eq!(s.finish(&id), Some("first"));
         s.accept(&id, "third").unwrap();
     }
 
     #[test]
     fn one_over_the_limit_is_refused() {
-        let mut s: Session<(), ()> = Session::new(2);
+        let mut s: RequestTable<(), ()> = RequestTable::new(2);
         assert!(s.accept(&Id::number(1), ()).is_ok());
         assert!(s.accept(&Id::number(2), ()).is_ok());
-        assert_eq!(s.accept(&Id::number(3), ()), Err(Refusal::TooMany));
+        assert_eq!(
+            s.accept(&Id::number(3), ()),
+            Err(RequestTableError::TooMany)
+        );
     }
 
     #[test]
     fn a_reply_to_nothing_is_dropped() {
-        let mut s: Session<&str, ()> = Session::new(2);
+        let mut s: RequestTable<&str, ()> = RequestTable::new(2);
         assert_eq!(s.settle(&Id::number(9)), None);
         let quoted = |text: &str| Id::read(&crate::json::Json::from_value(&text.into())).unwrap();
-        let mut s: Session<&str, ()> = Session::new(2);
+        let mut s: RequestTable<&str, ()> = RequestTable::new(2);
         s.open("call");
         for other in ["01", " 1", "1.0", "+1", "one", ""] {
             assert_eq!(s.settle(&quoted(other)), None, "{other}");
         }
         assert_eq!(s.settle(&quoted("1")), Some("call"));
-        let mut s: Session<&str, ()> = Session::new(2);
+        let mut s: RequestTable<&str, ()> = RequestTable::new(2);
         s.open("call");
         assert_eq!(s.lost(), vec!["call"]);
     }

@@ -1,7 +1,7 @@
 //! Classification of text that cannot be parsed as a message: whether it was meant as a reply, and to which request.
 
 use crate::{
-    json::{Json, Limits},
+    json::{Json, JsonLimits},
     message::Id,
 };
 
@@ -10,11 +10,11 @@ const MAX_HEAD_BYTES: usize = 256;
 /// Maximum length of a compared key, in bytes; `jsonrpc` is the longest relevant key.
 const MAX_KEY_BYTES: usize = 8;
 /// Maximum number of reply ids that one text yields: those of one batch.
-const MAX_REPLIES: usize = crate::message::BATCH;
+const MAX_REPLIES: usize = crate::message::MAX_BATCH_MESSAGES;
 
 /// Classification of a text that cannot be parsed as a message.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Unread {
+pub struct UnreadableText {
     /// Ids of the requests that it replies to: the only id at the top level of each object that is a reply.
     pub replies: Vec<Id>,
     /// True if there is a reply, or a fragment of a message, without a reliable id.
@@ -23,10 +23,10 @@ pub struct Unread {
     pub asks: bool,
 }
 
-impl Unread {
+impl UnreadableText {
     /// Classifies a complete text.
-    pub fn of(text: &[u8]) -> Unread {
-        let mut scanner = UnreadScanner::default();
+    pub fn of(text: &[u8]) -> UnreadableText {
+        let mut scanner = UnreadableScanner::default();
         scanner.feed(text);
         scanner.finish()
     }
@@ -42,7 +42,7 @@ impl Unread {
 /// It follows strings and braces and relies on nothing else, so it goes on where the strict reader stops: beyond a limit, at a
 /// `NaN`, at bytes that are no UTF-8, at single quotes, as Python prints a dictionary. Only members at the top level of an object count, never what stands within a result.
 #[derive(Debug, Default)]
-pub struct UnreadScanner {
+pub struct UnreadableScanner {
     head: Vec<u8>,
     /// Number of open objects and arrays; 0 is the surrounding text.
     depth: usize,
@@ -52,14 +52,14 @@ pub struct UnreadScanner {
     escaped: bool,
     /// The last byte that is not white space, outside of strings.
     last: u8,
-    part: Part,
-    object: Envelope,
-    found: Unread,
+    part: TopLevelState,
+    object: EnvelopeMembers,
+    found: UnreadableText,
 }
 
 /// Parser state at the top level of an object.
 #[derive(Debug, Default)]
-enum Part {
+enum TopLevelState {
     /// Between members.
     #[default]
     Between,
@@ -75,14 +75,14 @@ enum Part {
 
 /// Members of one object that were found.
 #[derive(Debug, Default)]
-struct Envelope {
+struct EnvelopeMembers {
     ids: Vec<Vec<u8>>,
     jsonrpc: bool,
     method: bool,
     answer: bool,
 }
 
-impl UnreadScanner {
+impl UnreadableScanner {
     /// Processes the next bytes.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         let more = MAX_HEAD_BYTES.saturating_sub(self.head.len());
@@ -104,7 +104,7 @@ impl UnreadScanner {
     }
 
     /// Returns the classification at the end of the text.
-    pub fn finish(mut self) -> Unread {
+    pub fn finish(mut self) -> UnreadableText {
         self.end_of_value();
         if self.depth > 0 {
             self.end_of_object();
@@ -120,8 +120,8 @@ impl UnreadScanner {
     fn step(&mut self, byte: u8) {
         if self.depth == 0 {
             if byte == b'{' {
-                (self.depth, self.part, self.last) = (1, Part::Between, byte);
-                self.object = Envelope::default();
+                (self.depth, self.part, self.last) = (1, TopLevelState::Between, byte);
+                self.object = EnvelopeMembers::default();
             }
             return;
         }
@@ -169,53 +169,53 @@ impl UnreadScanner {
     fn begin_string(&mut self, quote: u8) {
         (self.in_string, self.quote) = (true, quote);
         match &self.part {
-            Part::Between if self.depth == 1 => self.part = Part::Key(Vec::new()),
+            TopLevelState::Between if self.depth == 1 => self.part = TopLevelState::Key(Vec::new()),
             _ => self.keep(b'"'),
         }
     }
 
     fn end_of_string(&mut self) {
         self.in_string = false;
-        if let Part::Key(key) = &mut self.part {
-            self.part = Part::Colon(std::mem::take(key));
+        if let TopLevelState::Key(key) = &mut self.part {
+            self.part = TopLevelState::Colon(std::mem::take(key));
         }
     }
 
     fn end_of_key(&mut self) {
-        let Part::Colon(key) = &self.part else {
+        let TopLevelState::Colon(key) = &self.part else {
             return;
         };
         let object = &mut self.object;
         // The stored key ends with its quote.
         self.part = match key.as_slice() {
-            b"id\"" => Part::Id(Vec::new()),
+            b"id\"" => TopLevelState::Id(Vec::new()),
             b"jsonrpc\"" => {
                 object.jsonrpc = true;
-                Part::Value
+                TopLevelState::Value
             }
             b"method\"" => {
                 object.method = true;
-                Part::Value
+                TopLevelState::Value
             }
             b"result\"" | b"error\"" => {
                 object.answer = true;
-                Part::Value
+                TopLevelState::Value
             }
-            _ => Part::Value,
+            _ => TopLevelState::Value,
         };
     }
 
     /// Starts a value other than a string.
     fn value(&mut self) {
-        if matches!(self.part, Part::Between) {
-            self.part = Part::Value;
+        if matches!(self.part, TopLevelState::Between) {
+            self.part = TopLevelState::Value;
         }
     }
 
     fn keep(&mut self, byte: u8) {
         let (kept, limit) = match &mut self.part {
-            Part::Key(key) => (key, MAX_KEY_BYTES + 1),
-            Part::Id(id) => (id, Id::LIMIT + 1),
+            TopLevelState::Key(key) => (key, MAX_KEY_BYTES + 1),
+            TopLevelState::Id(id) => (id, Id::MAX_ID_BYTES + 1),
             _ => return,
         };
         if kept.len() < limit {
@@ -224,7 +224,7 @@ impl UnreadScanner {
     }
 
     fn end_of_value(&mut self) {
-        if let Part::Id(id) = std::mem::take(&mut self.part) {
+        if let TopLevelState::Id(id) = std::mem::take(&mut self.part) {
             self.object.ids.push(id);
         }
     }
@@ -251,7 +251,7 @@ impl UnreadScanner {
 }
 
 fn read_id(text: &[u8]) -> Option<Id> {
-    let json = Json::read(text.to_vec(), &Limits::default()).ok()?;
+    let json = Json::read(text.to_vec(), &JsonLimits::default()).ok()?;
     Id::read(&json)
 }
 
@@ -260,8 +260,8 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> (Vec<String>, bool) {
-        let whole = Unread::of(text.as_bytes());
-        let mut scanner = UnreadScanner::default();
+        let whole = UnreadableText::of(text.as_bytes());
+        let mut scanner = UnreadableScanner::default();
         text.as_bytes().chunks(1).for_each(|one| scanner.feed(one));
         assert_eq!(scanner.finish(), whole, "piece by piece: {text}");
         let ids = whole.replies.iter().map(|id| id.json().as_str().to_owned());

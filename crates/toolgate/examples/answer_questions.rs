@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{env, error::Error, io};
 use toolgate::{
     Client,
-    client::{Form, harmless},
+    client::{FormElicitation, harmless},
     handlers::ask::Reply,
 };
 
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// One line for each field; an empty one is a no to all of it.
-fn answer(form: &Form) -> io::Result<Reply<Value>> {
+fn answer(form: &FormElicitation) -> io::Result<Reply<Value>> {
     // Texts of a server may hold what a terminal obeys. Say who asks: it is not this program.
     println!("{} asks: {}", form.server, harmless(&form.message, 500));
     let mut content = json!({});

@@ -3,7 +3,7 @@
 //! `cargo run --example counter` serves on standard input and output.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use toolgate::{Server, Stop, tools};
+use toolgate::{HandlerExit, Server, tools};
 
 #[derive(Default)]
 struct Counter {
@@ -19,13 +19,15 @@ impl Counter {
         &self,
         /// How far; 1 if it is left out.
         by: Option<i64>,
-    ) -> Result<String, Stop> {
+    ) -> Result<String, HandlerExit> {
         let by = by.unwrap_or(1);
         let added = |value: i64| value.checked_add(by);
         let before = self
             .value
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, added)
-            .map_err(|value| Stop::new(format!("the counter stands at {value} and ends there")))?;
+            .map_err(|value| {
+                HandlerExit::new(format!("the counter stands at {value} and ends there"))
+            })?;
         Ok((before + by).to_string())
     }
 

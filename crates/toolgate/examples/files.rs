@@ -6,7 +6,9 @@
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use std::{fs::File, io, os::fd::OwnedFd, path::Path, sync::Arc};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use toolgate::{Cx, Resource, Server, Stop, Template, handlers::Contents, tools};
+use toolgate::{
+    Cx, HandlerExit, Resource, ResourceTemplate, Server, handlers::ResourceContents, tools,
+};
 
 /// A folder without folders in it, open: what is put in the place of its path later changes nothing.
 struct Folder(OwnedFd);
@@ -19,7 +21,7 @@ impl Folder {
 
     /// Opens the file of that name. Names come from the caller, so they are checked; and since a file may become a link
     /// between a check and its use, it is the opening that follows no link.
-    fn file(&self, name: &str, flags: OFlags) -> Result<tokio::fs::File, Stop> {
+    fn file(&self, name: &str, flags: OFlags) -> Result<tokio::fs::File, HandlerExit> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             return Err(none(name));
@@ -37,17 +39,19 @@ impl Folder {
         }
     }
 
-    async fn read(&self, name: &str) -> Result<Contents, Stop> {
+    async fn read(&self, name: &str) -> Result<ResourceContents, HandlerExit> {
         let mut bytes = Vec::new();
         let mut file = self.file(name, OFlags::RDONLY)?;
         file.read_to_end(&mut bytes).await?;
         Ok(match String::from_utf8(bytes) {
-            Ok(text) => Contents::text(text).mime("text/plain"),
-            Err(error) => Contents::bytes(error.into_bytes()).mime("application/octet-stream"),
+            Ok(text) => ResourceContents::text(text).mime("text/plain"),
+            Err(error) => {
+                ResourceContents::bytes(error.into_bytes()).mime("application/octet-stream")
+            }
         })
     }
 
-    async fn write(&self, name: &str, text: &str) -> Result<(), Stop> {
+    async fn write(&self, name: &str, text: &str) -> Result<(), HandlerExit> {
         let mut file = self.file(name, OFlags::WRONLY | OFlags::CREATE)?;
         // Not while it is opened: only now it is known to be a plain file.
         file.set_len(0).await?;
@@ -68,8 +72,8 @@ impl Folder {
     }
 }
 
-fn none(name: &str) -> Stop {
-    Stop::not_found(format!("there is no file {name:?}"))
+fn none(name: &str) -> HandlerExit {
+    HandlerExit::not_found(format!("there is no file {name:?}"))
 }
 
 fn uri(name: &str) -> String {
@@ -98,7 +102,7 @@ impl Writing {
         /// What it shall hold.
         text: String,
         cx: Cx,
-    ) -> Result<String, Stop> {
+    ) -> Result<String, HandlerExit> {
         let is_new = self.0.file(&name, OFlags::RDONLY).is_err();
         self.0.write(&name, &text).await?;
         if is_new {
@@ -114,7 +118,7 @@ fn server(folder: &Path) -> io::Result<Server> {
     let folder = Arc::new(Folder::open(folder)?);
     let by_name = folder.clone();
     let completing = folder.clone();
-    let template = Template::new("folder:///{name}", "file", move |vars, _cx: Cx| {
+    let template = ResourceTemplate::new("folder:///{name}", "file", move |vars, _cx: Cx| {
         let folder = by_name.clone();
         async move { folder.read(vars.get("name")).await }
     })

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example prompts` serves on standard input and output.
 
-use toolgate::{Content, Cx, PromptMessage, Server, Stop, prompt};
+use toolgate::{Content, Cx, HandlerExit, PromptMessage, Server, prompt};
 
 const TONES: [&str; 3] = ["friendly", "frank", "harsh"];
 
@@ -13,11 +13,11 @@ fn review(
     text: String,
     /// How strict the review is; friendly if it is left out.
     tone: Option<String>,
-) -> Result<Vec<PromptMessage>, Stop> {
+) -> Result<Vec<PromptMessage>, HandlerExit> {
     let tone = tone.unwrap_or_else(|| TONES[0].to_owned());
     if !TONES.contains(&tone.as_str()) {
         let tones = TONES.join(", ");
-        return Err(Stop::code(
+        return Err(HandlerExit::code(
             -1,
             format!("unknown tone {tone:?}; there are {tones}"),
         ));
@@ -39,7 +39,7 @@ fn explain(
 }
 
 /// The tones that start with what is typed so far.
-async fn tones(typed: String, _cx: Cx) -> Result<Vec<String>, Stop> {
+async fn tones(typed: String, _cx: Cx) -> Result<Vec<String>, HandlerExit> {
     let fitting = TONES.iter().filter(|tone| tone.starts_with(&typed));
     Ok(fitting.map(|tone| (*tone).to_owned()).collect())
 }

@@ -19,13 +19,13 @@ use std::{
 };
 use tokio::{net::TcpListener, task::JoinSet};
 use toolgate::{
-    Cx, Http, Server, Stop,
+    Cx, HandlerExit, Http, Server,
     auth::{
         Url,
-        resource::{Issuer, ResourceServer},
+        resource::{ResourceServer, TrustedIssuer},
     },
-    duties::{Pattern, ScopeRule, Scopes},
     edge::http::Body,
+    policy::{GlobPattern, RequiredScopes, ScopeRule},
     tools,
 };
 
@@ -56,26 +56,26 @@ impl Notes {
         cx: Cx,
         /// What it says.
         text: String,
-    ) -> Result<String, Stop> {
+    ) -> Result<String, HandlerExit> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = cx.caller().name();
         let room = all.len() < MOST || all.contains_key(name);
         match room.then(|| all.entry(name.to_owned()).or_default()) {
             Some(own) if own.len() < MOST => own.push(text),
-            _ => return Err(Stop::new("there is no room for another note")),
+            _ => return Err(HandlerExit::new("there is no room for another note")),
         }
         Ok(format!("kept for {name}"))
     }
 }
 
 /// What a token has to be good for.
-fn scopes() -> Scopes {
+fn scopes() -> RequiredScopes {
     let needs = |tool: &str, scope: &str| ScopeRule {
-        tools: vec![Pattern::new(tool)],
+        tools: vec![GlobPattern::new(tool)],
         except: Vec::new(),
         needs: vec![scope.to_owned()],
     };
-    Scopes::new(vec![
+    RequiredScopes::new(vec![
         needs("*.read", "notes:read"),
         needs("*.write", "notes:write"),
     ])
@@ -94,7 +94,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Tokens have to be for this address, to the letter: behind a proxy it is the one that clients use.
     let address = format!("http://{}/mcp", listener.local_addr()?);
     let resource = ResourceServer::new(Url::parse(&address)?)
-        .issuer(Issuer::new("demo", issuer))
+        .issuer(TrustedIssuer::new("demo", issuer))
         .scopes(scopes().all());
     let metadata = resource.metadata_path();
     let server = Server::new("notes", "1.0.0")

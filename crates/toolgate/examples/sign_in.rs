@@ -11,7 +11,7 @@ use toolgate::{
     Client,
     auth::{
         Url,
-        client::{Browser, FileStore, Login},
+        client::{FileCredentialStore, LoopbackBrowser, OAuthClient},
     },
     client::harmless,
 };
@@ -26,10 +26,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: sign_in FOLDER ADDRESS [TOOL ARGUMENTS]".into()),
     };
     // A program with a window would open the page. The person comes back to a port on this machine.
-    let browser = Browser::new(|page| println!("to sign in, open {}", page.as_str()));
-    let login = Login::builder(Url::parse(address)?)
+    let browser = LoopbackBrowser::new(|page| println!("to sign in, open {}", page.as_str()));
+    let login = OAuthClient::builder(Url::parse(address)?)
         .name("Example of Toolgate")
-        .store(FileStore::new(folder))
+        .store(FileCredentialStore::new(folder))
         .sign_in(browser)
         .build();
     // Before connecting, so that the person has all the time that it takes.

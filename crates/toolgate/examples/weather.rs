@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate::{Cx, Server, Stop, Structured, handlers::ask, tool};
+use toolgate::{Cx, HandlerExit, Server, Structured, handlers::ask, tool};
 
 #[derive(Clone, Copy, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -30,7 +30,7 @@ async fn forecast(
     /// The unit of the temperature. The user is asked if it is left out.
     unit: Option<Unit>,
     cx: Cx,
-) -> Result<Structured<Forecast>, Stop> {
+) -> Result<Structured<Forecast>, HandlerExit> {
     let unit = match unit {
         Some(unit) => unit,
         // The first time this ends the call with a question; it comes again with the answer. So what stands before an
@@ -57,11 +57,11 @@ async fn forecast(
 }
 
 /// A station that is always right about two cities.
-async fn station(place: &str) -> Result<f64, Stop> {
+async fn station(place: &str) -> Result<f64, HandlerExit> {
     match place {
         "Oslo" => Ok(4.5),
         "Rome" => Ok(18.0),
-        _ => Err(Stop::new(format!(
+        _ => Err(HandlerExit::new(format!(
             "no station in {place}; there are Oslo and Rome"
         ))),
     }

@@ -12,13 +12,13 @@ mod names;
 mod overrides;
 mod part;
 
-use changes::Joint;
+use changes::JoinedChanges;
 use futures_util::future::join_all;
 pub use links::LinkLimits;
-use links::{Link, Links};
-pub use names::{BadPrefix, NameRules};
-pub use overrides::{Override, Overrides};
-use part::{Naming, Part, Route};
+use links::{GivenResourceLink, ResourceLinkMemory};
+pub use names::{NameRules, PrefixError};
+pub use overrides::{DefinitionOverride, DefinitionOverrides};
+use part::{ItemRoute, MemberCatalog, MemberNaming};
 use std::{
     borrow::Cow,
     collections::BTreeMap,
@@ -26,16 +26,16 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{
-    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Json,
-    Kind, List, Op, Origin, Outcome, Service, StartWait,
+    BoxFuture, Call, CallArguments, Caller, Catalog, ChangeFilter, ChangeStream, Error, ErrorKind,
+    Item, ItemKind, Json, ListRequest, Op, Origin, Outcome, Service, StartWait,
 };
 
 /// Default time-out of a member's list, also during a call.
-const WAIT: Duration = Duration::from_secs(10);
+const DEFAULT_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Removes instructions that came with lists seeded from before this start: a list from the running server brings the
 /// current ones.
-fn forget_seeded_instructions(state: &mut [Known], at: usize) {
+fn forget_seeded_instructions(state: &mut [CachedLists], at: usize) {
     let parts = state
         .iter_mut()
         .filter_map(|known| known.parts[at].as_mut());
@@ -45,7 +45,7 @@ fn forget_seeded_instructions(state: &mut [Known], at: usize) {
 }
 
 /// One of the joined services.
-pub struct Member {
+pub struct AggregateMember {
     /// Server id from the configuration, and origin of the member's items.
     pub id: Arc<str>,
     /// Prefix of its tool and prompt names. Only a single member may have an empty one.
@@ -57,53 +57,56 @@ pub struct Member {
 /// Many services joined into one. [`Catalog::missing`] names the members that cannot be listed; the others are not
 /// affected.
 pub struct Aggregate {
-    members: Vec<Member>,
+    members: Vec<AggregateMember>,
     /// True if the first member's names stay unchanged.
     around: bool,
     /// Rules for names of tools and prompts.
     rules: NameRules,
     /// Overrides of each member's tools.
-    overrides: Vec<Overrides>,
+    overrides: Vec<DefinitionOverrides>,
     /// Maximum time that a list waits for a member.
     wait: Duration,
     /// Maximum time that a call waits for a member's list.
     call_wait: Duration,
-    state: Mutex<[Known; ItemKind::ALL.len()]>,
-    joint: Joint,
-    links: Links,
+    state: Mutex<[CachedLists; ItemKind::ALL.len()]>,
+    joint: JoinedChanges,
+    links: ResourceLinkMemory,
 }
 
 /// Cached lists of one item kind.
-struct Known {
+struct CachedLists {
     /// Last list of each member, under the joined names. It stays while the member is down.
-    parts: Vec<Option<Arc<Part>>>,
+    parts: Vec<Option<Arc<MemberCatalog>>>,
     /// Last joined snapshot, and the parts it was built from.
-    joined: Option<(Vec<Option<Arc<Part>>>, Catalog)>,
+    joined: Option<(Vec<Option<Arc<MemberCatalog>>>, Catalog)>,
 }
 
 impl Aggregate {
     /// Joins services, in this order.
     ///
     /// # Errors
-    /// [`BadPrefix`] where two names could collide: a duplicate prefix, a prefix with characters other than
+    /// [`PrefixError`] where two names could collide: a duplicate prefix, a prefix with characters other than
     /// `[A-Za-z0-9-]`, one longer than 32 characters, or an empty one among several.
-    pub fn new(members: Vec<Member>) -> Result<Aggregate, BadPrefix> {
+    pub fn new(members: Vec<AggregateMember>) -> Result<Aggregate, PrefixError> {
         names::check(members.iter().map(|member| member.prefix.as_str()))?;
-        let unknown = |_| Known {
+        let unknown = |_| CachedLists {
             parts: members.iter().map(|_| None).collect(),
             joined: None,
         };
         let state = Mutex::new(ItemKind::ALL.map(unknown));
         Ok(Aggregate {
-            overrides: members.iter().map(|_| Overrides::default()).collect(),
+            overrides: members
+                .iter()
+                .map(|_| DefinitionOverrides::default())
+                .collect(),
             around: false,
             rules: NameRules::default(),
             members,
-            wait: WAIT,
-            call_wait: WAIT,
+            wait: DEFAULT_LIST_TIMEOUT,
+            call_wait: DEFAULT_LIST_TIMEOUT,
             state,
-            joint: Joint::default(),
-            links: Links::default(),
+            joint: JoinedChanges::default(),
+            links: ResourceLinkMemory::default(),
         })
     }
 
@@ -112,9 +115,12 @@ impl Aggregate {
     ///
     /// # Errors
     /// As [`Aggregate::new`]. Every mounted service needs a prefix.
-    pub fn around(own: Member, inner: Vec<Member>) -> Result<Aggregate, BadPrefix> {
+    pub fn around(
+        own: AggregateMember,
+        inner: Vec<AggregateMember>,
+    ) -> Result<Aggregate, PrefixError> {
         names::check_inner(inner.iter().map(|member| member.prefix.as_str()))?;
-        let mut whole = Aggregate::new(vec![Member {
+        let mut whole = Aggregate::new(vec![AggregateMember {
             prefix: String::new(),
             ..own
         }])?;
@@ -128,7 +134,7 @@ impl Aggregate {
         }
         whole
             .overrides
-            .extend(inner.iter().map(|_| Overrides::default()));
+            .extend(inner.iter().map(|_| DefinitionOverrides::default()));
         whole.members.extend(inner);
         Ok(whole)
     }
@@ -161,12 +167,12 @@ impl Aggregate {
         let mut state = self.state();
         let slot = &mut state[kind as usize].parts[at];
         if slot.is_none() {
-            *slot = Some(Part::of(&self.naming(at), listed, None).seeded());
+            *slot = Some(MemberCatalog::of(&self.naming(at), listed, None).seeded());
         }
     }
 
     /// Sets the overrides of the tools of the member with that id.
-    pub fn overriding(mut self, id: &str, overrides: Overrides) -> Aggregate {
+    pub fn overriding(mut self, id: &str, overrides: DefinitionOverrides) -> Aggregate {
         if let Some(at) = self.members.iter().position(|member| *member.id == *id) {
             self.overrides[at] = overrides;
         }
@@ -182,11 +188,12 @@ impl Aggregate {
     /// Takes over the cached lists of members that both aggregates have: same id, prefix and service. Callers can still
     /// read the resource links they were given.
     pub fn after(mut self, old: &Aggregate) -> Aggregate {
-        let same = |one: &Member, two: &Member| {
+        let same = |one: &AggregateMember, two: &AggregateMember| {
             let service = Arc::ptr_eq(&one.service, &two.service);
             one.id == two.id && one.prefix == two.prefix && service
         };
-        let stays = |member: &Member| old.members.iter().position(|other| same(member, other));
+        let stays =
+            |member: &AggregateMember| old.members.iter().position(|other| same(member, other));
         let from: Vec<Option<usize>> = self.members.iter().map(stays).collect();
         let known = old.state();
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -196,7 +203,7 @@ impl Aggregate {
                 let same = self.overrides[at] == old.overrides[(*from)?];
                 match same && self.rules == old.rules {
                     true => Some(part.clone()),
-                    false => Some(part.again(&Naming {
+                    false => Some(part.again(&MemberNaming {
                         member: &self.members[at],
                         over: &self.overrides[at],
                         plain: self.around && at == 0,
@@ -211,8 +218,8 @@ impl Aggregate {
         self
     }
 
-    fn naming(&self, at: usize) -> Naming<'_> {
-        Naming {
+    fn naming(&self, at: usize) -> MemberNaming<'_> {
+        MemberNaming {
             member: &self.members[at],
             over: &self.overrides[at],
             plain: self.around && at == 0,
@@ -221,12 +228,12 @@ impl Aggregate {
     }
 
     /// Lists all members concurrently.
-    async fn list_all(&self, ask: List) -> Catalog {
+    async fn list_all(&self, ask: ListRequest) -> Catalog {
         self.ask_all(ask).await.0
     }
 
     /// Lists all members concurrently. Also returns the ids of members that are still starting and have no list yet.
-    async fn ask_all(&self, ask: List) -> (Catalog, Vec<Arc<str>>) {
+    async fn ask_all(&self, ask: ListRequest) -> (Catalog, Vec<Arc<str>>) {
         let kind = ask.kind;
         let lists = self
             .members
@@ -249,7 +256,7 @@ impl Aggregate {
     /// Lists only the member that owns the name, so that a call to a healthy server never waits for a failing one.
     /// While the owner is down, its last list is used: hidden items stay unknown, and the call itself reports the
     /// failure.
-    async fn list_for(&self, name: &str, ask: List) -> Result<Catalog, Error> {
+    async fn list_for(&self, name: &str, ask: ListRequest) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let Some(at) = self.owner(kind, name) else {
             return match kind {
@@ -274,10 +281,10 @@ impl Aggregate {
 
     /// Handles a name without a known prefix: lists the members that have no list yet, without waiting for servers that
     /// start.
-    async fn list_unowned(&self, name: &str, ask: List) -> Result<Catalog, Error> {
+    async fn list_unowned(&self, name: &str, ask: ListRequest) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let unlisted = (0..self.members.len()).filter(|at| self.part(kind, *at).is_none());
-        let ask = List {
+        let ask = ListRequest {
             wait: StartWait::None,
             ..ask
         };
@@ -293,7 +300,7 @@ impl Aggregate {
 
     /// Handles a file that belongs to no known skill. Most resources belong to none, so only likely owners are listed:
     /// the members whose prefix the URI has, or the member that lists it as a resource.
-    async fn list_skills(&self, uri: &str, ask: List) -> Catalog {
+    async fn list_skills(&self, uri: &str, ask: ListRequest) -> Catalog {
         let kind = ask.kind;
         let of = |at: &usize| apps::inward(&self.members[*at].prefix, uri).is_some();
         let listing = || {
@@ -306,7 +313,7 @@ impl Aggregate {
             (false, None) if self.is_known(kind) => Vec::new(),
             (false, None) => (0..self.members.len()).collect(),
         };
-        let ask = List {
+        let ask = ListRequest {
             wait: StartWait::List,
             ..ask
         };
@@ -316,7 +323,7 @@ impl Aggregate {
 
     /// Handles a URI that no cached list contains: it may be new, unless a template matches it. A resource link of the
     /// caller is used last, so that it cannot shadow a server that lists the URI.
-    async fn list_new(&self, uri: &str, ask: List) -> Result<Catalog, Error> {
+    async fn list_new(&self, uri: &str, ask: ListRequest) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let template = || self.owner(ItemKind::Template, uri).is_some();
         let link = self.linked(&ask.caller, uri).map(|(_, link)| link.item());
@@ -325,7 +332,7 @@ impl Aggregate {
             link => link,
         };
         if !template() && (link.is_none() || !self.is_known(kind)) {
-            let ask = List {
+            let ask = ListRequest {
                 wait: StartWait::List,
                 ..ask
             };
@@ -366,7 +373,7 @@ impl Aggregate {
         self.join(kind, parts)
     }
 
-    async fn refresh(&self, at: usize, ask: List) -> Result<Arc<Part>, Error> {
+    async fn refresh(&self, at: usize, ask: ListRequest) -> Result<Arc<MemberCatalog>, Error> {
         let (member, kind) = (&self.members[at], ask.kind);
         let wait = match ask.wait {
             StartWait::Call => self.call_wait,
@@ -376,10 +383,10 @@ impl Aggregate {
             .only
             .as_ref()
             .map(|name| self.inner_name(kind, at, name).into());
-        let asked = member.service.list(List { only, ..ask });
+        let asked = member.service.list(ListRequest { only, ..ask });
         let late = |_| {
             Error::new(
-                Kind::Upstream,
+                ErrorKind::Upstream,
                 format!(
                     "the server {} did not list its {}s within {:?}",
                     member.id,
@@ -391,7 +398,7 @@ impl Aggregate {
         let catalog = tokio::time::timeout(wait, asked).await.map_err(late)??;
         let mut state = self.state();
         let slot = &mut state[kind as usize].parts[at];
-        let part = Part::of(&self.naming(at), catalog, slot.as_ref());
+        let part = MemberCatalog::of(&self.naming(at), catalog, slot.as_ref());
         *slot = Some(part.clone());
         if !part.seeded {
             forget_seeded_instructions(&mut *state, at);
@@ -400,7 +407,7 @@ impl Aggregate {
     }
 
     /// Joins the parts. Identical parts give the same cached snapshot.
-    fn join(&self, kind: ItemKind, parts: Vec<Option<Arc<Part>>>) -> Catalog {
+    fn join(&self, kind: ItemKind, parts: Vec<Option<Arc<MemberCatalog>>>) -> Catalog {
         let mut state = self.state();
         let known = &mut state[kind as usize];
         if let Some((of, joined)) = &known.joined
@@ -419,11 +426,11 @@ impl Aggregate {
         if !named(kind) {
             let state = self.state();
             let parts = &state[kind as usize].parts;
-            let first = |has: fn(&Part, &str) -> bool| {
+            let first = |has: fn(&MemberCatalog, &str) -> bool| {
                 let mut parts = parts.iter();
                 parts.position(|part| part.as_ref().is_some_and(|part| has(part, name)))
             };
-            return first(Part::lists).or_else(|| first(Part::fits));
+            return first(MemberCatalog::lists).or_else(|| first(MemberCatalog::fits));
         }
         let begins = |prefix: &str| {
             let rest = name.strip_prefix(prefix);
@@ -435,13 +442,13 @@ impl Aggregate {
     }
 
     /// Returns a resource link that this caller was given, with the member that gave it, if that is still a member.
-    fn linked(&self, caller: &Caller, uri: &str) -> Option<(usize, Link)> {
+    fn linked(&self, caller: &Caller, uri: &str) -> Option<(usize, GivenResourceLink)> {
         let link = self.links.find(caller, uri)?;
         let at = self.members.iter().position(|m| link.is_of(&m.service))?;
         Some((at, link))
     }
 
-    fn part(&self, kind: ItemKind, at: usize) -> Option<Arc<Part>> {
+    fn part(&self, kind: ItemKind, at: usize) -> Option<Arc<MemberCatalog>> {
         self.state()[kind as usize].parts[at].clone()
     }
 
@@ -480,20 +487,20 @@ impl Aggregate {
         }
         let lists = kinds
             .iter()
-            .map(|kind| self.list_all(List::all(caller.clone(), *kind)));
+            .map(|kind| self.list_all(ListRequest::all(caller.clone(), *kind)));
         join_all(lists).await;
         known()
     }
 
     /// Returns the target member of a call, and its route there.
-    async fn route(&self, call: &Call) -> Result<Option<(usize, Route)>, Error> {
+    async fn route(&self, call: &Call) -> Result<Option<(usize, ItemRoute)>, Error> {
         let kinds = call.op.kinds();
         if !kinds.iter().any(|kind| named(*kind)) {
             let judged = call.item().map(|item| &item.origin.server);
             let at = self.holder(&call.caller, kinds, call.name(), judged).await;
             let route = |at| {
                 let name = self.inner_uri(at, call.name());
-                (at, Route { name, fixed: None })
+                (at, ItemRoute { name, fixed: None })
             };
             return Ok(at.map(route));
         }
@@ -502,9 +509,9 @@ impl Aggregate {
                 continue;
             };
             if self.part(*kind, at).is_none() {
-                let ask = List {
+                let ask = ListRequest {
                     wait: StartWait::Call,
-                    ..List::all(call.caller.clone(), *kind)
+                    ..ListRequest::all(call.caller.clone(), *kind)
                 };
                 self.refresh(at, ask).await?;
             }
@@ -523,7 +530,7 @@ impl Aggregate {
         call.of.name = inner.name;
         for (name, value) in inner.fixed.iter().flat_map(Json::members) {
             let whole = call.arguments().raw().with(&name, &value);
-            call.of.arguments = Arguments::new(whole);
+            call.of.arguments = CallArguments::new(whole);
         }
         let member = &self.members[at];
         let origin = Origin {
@@ -538,10 +545,10 @@ impl Aggregate {
     }
 
     /// Subscribes to the list changes of all members, and to each resource at the one member that owns it.
-    async fn hear(&self, want: Interest) -> Changes {
-        let lists = Interest {
+    async fn hear(&self, want: ChangeFilter) -> ChangeStream {
+        let lists = ChangeFilter {
             lists: want.lists.clone(),
-            ..Interest::lists(want.caller.clone())
+            ..ChangeFilter::lists(want.caller.clone())
         };
         let mut changes = self.joint.listen(&self.members, &want).await.only(&lists);
         let mut theirs = vec![Vec::new(); self.members.len()];
@@ -562,13 +569,17 @@ impl Aggregate {
         changes.only(&want)
     }
 
-    fn state(&self) -> MutexGuard<'_, [Known; ItemKind::ALL.len()]> {
+    fn state(&self) -> MutexGuard<'_, [CachedLists; ItemKind::ALL.len()]> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Subscribes to a member's own resources, if any are wanted, and renames them to the joined URIs.
-async fn hear_one(member: &Member, uris: Vec<String>, want: &Interest) -> Option<Changes> {
+async fn hear_one(
+    member: &AggregateMember,
+    uris: Vec<String>,
+    want: &ChangeFilter,
+) -> Option<ChangeStream> {
     if uris.is_empty() {
         return None;
     }
@@ -577,10 +588,10 @@ async fn hear_one(member: &Member, uris: Vec<String>, want: &Interest) -> Option
         Some((Arc::from(own), Arc::from(uri.as_str())))
     };
     let names: BTreeMap<Arc<str>, Arc<str>> = uris.iter().filter_map(own).collect();
-    let want = Interest {
+    let want = ChangeFilter {
         lists: Vec::new(),
         uris: names.keys().map(|own| own.to_string()).collect(),
-        ..Interest::lists(want.caller.clone())
+        ..ChangeFilter::lists(want.caller.clone())
     };
     let theirs = member.service.changes(want.clone()).await.ok()?;
     Some(theirs.only(&want).renamed(&names))
@@ -592,7 +603,7 @@ fn named(kind: ItemKind) -> bool {
 }
 
 impl Service for Aggregate {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
             match ask.only.clone() {
                 Some(name) => self.list_for(&name, ask).await,
@@ -605,7 +616,7 @@ impl Service for Aggregate {
         Box::pin(self.forward(call))
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(async move { Ok(self.hear(want).await) })
     }
 }

@@ -7,14 +7,14 @@ use std::sync::{
 };
 
 /// Alphabet of 32 characters without look-alikes.
-const SIGNS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
+const ID_ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 
 /// Number of random characters in a short id.
-const SHORT: usize = 8;
+const SHORT_ID_CHARS: usize = 8;
 
 /// Returns a short id, `prefix-xxxxxxxx`, with 40 random bits, for people to type. Not a secret.
 pub fn short(prefix: &str) -> String {
-    let mut name = String::with_capacity(prefix.len() + 1 + SHORT);
+    let mut name = String::with_capacity(prefix.len() + 1 + SHORT_ID_CHARS);
     name.push_str(prefix);
     name.push('-');
     name.extend(drawn().map(char::from));
@@ -24,7 +24,7 @@ pub fn short(prefix: &str) -> String {
 /// Returns a call id, `c-xxxxxxxx`, with 40 random bits.
 pub(crate) fn call() -> Arc<str> {
     let mut name = *b"c-xxxxxxxx";
-    if let Some(signs) = name.last_chunk_mut::<SHORT>() {
+    if let Some(signs) = name.last_chunk_mut::<SHORT_ID_CHARS>() {
         *signs = drawn();
     }
     String::from_utf8_lossy(&name).into()
@@ -36,8 +36,10 @@ pub(crate) fn session_number() -> u64 {
     LAST_SESSION.fetch_add(1, Ordering::Relaxed)
 }
 
-fn drawn() -> [u8; SHORT] {
-    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+fn drawn() -> [u8; SHORT_ID_CHARS] {
+    let mut drawn = SHORT_ID_BUFFER
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     drawn.take()
 }
 
@@ -49,28 +51,28 @@ pub fn secret() -> String {
 }
 
 /// Buffer of random bytes for short ids: one system call serves 128 ids. Secrets never use it.
-struct Drawn {
-    bytes: [u8; 128 * SHORT],
+struct RandomIdBuffer {
+    bytes: [u8; 128 * SHORT_ID_CHARS],
     used: usize,
 }
 
-static DRAWN: Mutex<Drawn> = Mutex::new(Drawn {
-    bytes: [0; 128 * SHORT],
-    used: 128 * SHORT,
+static SHORT_ID_BUFFER: Mutex<RandomIdBuffer> = Mutex::new(RandomIdBuffer {
+    bytes: [0; 128 * SHORT_ID_CHARS],
+    used: 128 * SHORT_ID_CHARS,
 });
 
-impl Drawn {
+impl RandomIdBuffer {
     /// Returns the characters of one id. Each byte is used once.
-    fn take(&mut self) -> [u8; SHORT] {
-        if self.used + SHORT > self.bytes.len() {
+    fn take(&mut self) -> [u8; SHORT_ID_CHARS] {
+        if self.used + SHORT_ID_CHARS > self.bytes.len() {
             draw(&mut self.bytes);
             self.used = 0;
         }
-        let mut taken = [0; SHORT];
+        let mut taken = [0; SHORT_ID_CHARS];
         for (to, from) in taken.iter_mut().zip(self.bytes.iter().skip(self.used)) {
             *to = *from;
         }
-        self.used += SHORT;
+        self.used += SHORT_ID_CHARS;
         taken.map(sign)
     }
 }
@@ -83,7 +85,7 @@ fn draw(bytes: &mut [u8]) {
 }
 
 fn sign(byte: u8) -> u8 {
-    let sign = SIGNS.get(usize::from(byte % 32));
+    let sign = ID_ALPHABET.get(usize::from(byte % 32));
     sign.copied().unwrap_or(b'a')
 }
 
@@ -98,10 +100,10 @@ mod tests {
         let names: HashSet<String> = (0..1000).map(|_| short("c")).collect();
         // A collision among 1,000 ids is expected once in two million runs.
         assert_eq!(names.len(), 1000);
-        assert!(names.iter().all(|name| name.len() == 2 + SHORT));
+        assert!(names.iter().all(|name| name.len() == 2 + SHORT_ID_CHARS));
         let calls: HashSet<Arc<str>> = (0..1000).map(|_| call()).collect();
         assert_eq!(calls.len(), 1000);
-        let fits = |name: &Arc<str>| name.len() == 2 + SHORT && name.starts_with("c-");
+        let fits = |name: &Arc<str>| name.len() == 2 + SHORT_ID_CHARS && name.starts_with("c-");
         assert!(calls.iter().all(fits));
     }
 
@@ -113,7 +115,7 @@ mod tests {
         const COUNT: usize = 1_000_000;
         let (mut seen, mut counts) = (HashSet::with_capacity(COUNT), [[0_u32; 32]; 32]);
         let mut place_of = [usize::MAX; 256];
-        for (at, sign) in SIGNS.iter().enumerate() {
+        for (at, sign) in ID_ALPHABET.iter().enumerate() {
             place_of[usize::from(*sign)] = at;
         }
         for _ in 0..COUNT {

@@ -5,7 +5,7 @@
 //! - [`client`] makes a remote server a [`Service`]; [`Client`] is the client for applications.
 //! - [`handlers`] makes a server from plain functions.
 //! - [`aggregate`] joins many services into one.
-//! - [`duties`] is the policy around each call. It is on by default, and its settings are described there.
+//! - [`policy`] is the policy around each call. It is on by default, and its settings are described there.
 //!
 //! The [`guide`] shows how to use the crate. The examples in the repository are complete programs.
 
@@ -21,22 +21,23 @@ pub mod ids;
 mod seal;
 mod serve;
 
-pub use aggregate::Override;
+pub use aggregate::DefinitionOverride;
 pub use client::{CallResult, Client};
 pub use handlers::{
-    Cx, IntoOutput, Prompt, Resource, Server, Skill, Stop, Structured, Template, Tool,
+    Cx, HandlerExit, IntoOutput, Prompt, Resource, ResourceTemplate, Server, Skill, Structured,
+    Tool,
 };
 pub use serve::{Http, ServeError, http, stdio};
 /// OAuth authorization over HTTP for both sides: a client signs in to protected servers, and a server [accepts access
 /// tokens](Http::protected).
 ///
 /// ```no_run
-/// use toolgate::{Client, auth::{Url, client::{Browser, Login}}};
+/// use toolgate::{Client, auth::{Url, client::{LoopbackBrowser, OAuthClient}}};
 ///
 /// # async fn main_() -> Result<(), Box<dyn std::error::Error>> {
 /// let url = "https://tools.example/mcp";
-/// let browser = Browser::new(|page| eprintln!("sign in here: {}", page.as_str()));
-/// let login = Login::builder(Url::parse(url)?).name("my-app").sign_in(browser).build();
+/// let browser = LoopbackBrowser::new(|page| eprintln!("sign in here: {}", page.as_str()));
+/// let login = OAuthClient::builder(Url::parse(url)?).name("my-app").sign_in(browser).build();
 /// login.sign_in().await?; // before connecting, so that no time-out applies
 /// let client = Client::builder().credentials(login).connect(url).await?;
 /// # drop(client);
@@ -46,7 +47,7 @@ pub use serve::{Http, ServeError, http, stdio};
 pub use toolgate_auth as auth;
 pub use toolgate_core::*;
 /// ```
-/// use toolgate::{Cx, Server, Stop, tool};
+/// use toolgate::{Cx, Server, HandlerExit, tool};
 ///
 /// /// Weather of tomorrow.
 /// #[tool(read_only)]
@@ -54,7 +55,7 @@ pub use toolgate_core::*;
 ///     /// City name or postal code.
 ///     place: String,
 ///     cx: Cx,
-/// ) -> Result<String, Stop> {
+/// ) -> Result<String, HandlerExit> {
 ///     cx.progress(1.0, 2.0, "asking the station");
 ///     Ok(format!("rain in {place}"))
 /// }
@@ -74,7 +75,7 @@ pub use toolgate_core::*;
 /// ```
 pub use toolgate_macros::tool;
 /// Policies and their settings: access rules, rate limits, size limits, time-outs, sanitizers and the audit log.
-pub use toolgate_policy as duties;
+pub use toolgate_policy as policy;
 
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,7 +86,7 @@ pub use toolgate_policy as duties;
 ///
 /// #[tools]
 /// impl Counter {
-///     /// Counts up.
+///     /// RunningCounts up.
 ///     #[tool(destructive = false)]
 ///     async fn up(&self, by: u64) -> String {
 ///         (self.0.fetch_add(by, Ordering::Relaxed) + by).to_string()

@@ -10,60 +10,60 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate_core::{Call, Error, Kind, Slots};
-use toolgate_wire::json::{Json, Limits, ObjectWriter};
+use toolgate_core::{Call, Error, ErrorKind, RoundSlots};
+use toolgate_wire::json::{Json, JsonLimits, ObjectWriter};
 
 /// Encrypts and authenticates the state of a call that waits for input.
 pub(crate) struct Seal {
     /// The first key encrypts; every key decrypts what it encrypted.
-    keys: RwLock<Arc<[Key]>>,
+    keys: RwLock<Arc<[SealKey]>>,
     random: SystemRandom,
     life: Duration,
     /// Name of the server. Servers that share keys cannot open each other's state.
     of: String,
 }
 
-struct Key {
+struct SealKey {
     /// Prefix of the sealed text: the first bytes of a SHA-256 of the key.
-    id: [u8; ID],
+    id: [u8; KEY_ID_BYTES],
     key: LessSafeKey,
 }
 
 /// Length of a key id, in bytes.
-const ID: usize = 4;
+const KEY_ID_BYTES: usize = 4;
 
-impl Key {
-    fn new(key: &[u8; 32]) -> Result<Key, Error> {
+impl SealKey {
+    fn new(key: &[u8; 32]) -> Result<SealKey, Error> {
         let mut named = digest::Context::new(&digest::SHA256);
         named.update(b"toolgate-seal-key-id\n");
         named.update(key);
-        let mut id = [0; ID];
-        id.copy_from_slice(&named.finish().as_ref()[..ID]);
+        let mut id = [0; KEY_ID_BYTES];
+        id.copy_from_slice(&named.finish().as_ref()[..KEY_ID_BYTES]);
         let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| bug())?;
         let key = LessSafeKey::new(key);
-        Ok(Key { id, key })
+        Ok(SealKey { id, key })
     }
 }
 
 /// State of a call, as the edge restores it when the client retries the call.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Kept {
+pub(crate) struct SealedCallState {
     /// Call id, the same in all rounds.
     pub(crate) call: String,
     /// Number of the round.
     pub(crate) round: u32,
     /// State of the layers, by layer.
-    pub(crate) slots: Slots,
+    pub(crate) slots: RoundSlots,
 }
 
 /// Maximum size of a state that is opened, in bytes.
-const LIMIT: usize = 256 * 1024;
+const MAX_STATE_BYTES: usize = 256 * 1024;
 
 impl Seal {
     /// Returns a seal with a random key whose states are valid for `life`. No other process can open them.
     ///
     /// # Errors
-    /// [`Kind::Bug`] if the system provides no random bytes.
+    /// [`ErrorKind::Bug`] if the system provides no random bytes.
     pub(crate) fn random(of: &str, life: Duration) -> Result<Seal, Error> {
         let random = SystemRandom::new();
         let mut key = [0; 32];
@@ -74,7 +74,7 @@ impl Seal {
     /// Returns a seal with the given keys: replicas can share them, and they can outlive the process.
     ///
     /// # Errors
-    /// [`Kind::Bug`] if `keys` is empty.
+    /// [`ErrorKind::Bug`] if `keys` is empty.
     pub(crate) fn with_keys(of: &str, keys: &[[u8; 32]], life: Duration) -> Result<Seal, Error> {
         Ok(Seal {
             keys: RwLock::new(read(keys)?),
@@ -87,14 +87,14 @@ impl Seal {
     /// Replaces the keys. State that a removed key sealed can no longer be opened.
     ///
     /// # Errors
-    /// [`Kind::Bug`] if `keys` is empty; the old keys then remain in use.
+    /// [`ErrorKind::Bug`] if `keys` is empty; the old keys then remain in use.
     pub(crate) fn set_keys(&self, keys: &[[u8; 32]]) -> Result<(), Error> {
         let keys = read(keys)?;
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         Ok(())
     }
 
-    fn keys(&self) -> Arc<[Key]> {
+    fn keys(&self) -> Arc<[SealKey]> {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.clone()
     }
@@ -102,11 +102,11 @@ impl Seal {
     /// Seals the state of this call.
     ///
     /// # Errors
-    /// [`Kind::Bug`] if the system provides no random bytes.
+    /// [`ErrorKind::Bug`] if the system provides no random bytes.
     pub(crate) fn close(
         &self,
         call: &Call,
-        slots: &Slots,
+        slots: &RoundSlots,
         now: SystemTime,
     ) -> Result<String, Error> {
         let text = payload(call, slots, seconds(now + self.life));
@@ -117,7 +117,7 @@ impl Seal {
     /// configured.
     ///
     /// # Errors
-    /// [`Kind::Bug`] if the system provides no random bytes.
+    /// [`ErrorKind::Bug`] if the system provides no random bytes.
     pub(crate) fn keep(&self, name: &[&str], text: &Json) -> Result<String, Error> {
         self.shut(self.bound(name), text.as_str().as_bytes().to_vec())
     }
@@ -163,15 +163,20 @@ impl Seal {
     /// Opens the state that the client returned with this call.
     ///
     /// # Errors
-    /// [`Kind::NotFound`] if the state was changed, belongs to another caller, item or arguments, or has expired. The
+    /// [`ErrorKind::NotFound`] if the state was changed, belongs to another caller, item or arguments, or has expired. The
     /// error does not say which.
-    pub(crate) fn open(&self, call: &Call, sealed: &str, now: SystemTime) -> Result<Kept, Error> {
+    pub(crate) fn open(
+        &self,
+        call: &Call,
+        sealed: &str,
+        now: SystemTime,
+    ) -> Result<SealedCallState, Error> {
         let open = self.opened(self.binding(call), sealed);
         let json = Json::read(
             open.ok_or_else(refused)?,
-            &Limits {
-                bytes: LIMIT,
-                ..Limits::default()
+            &JsonLimits {
+                bytes: MAX_STATE_BYTES,
+                ..JsonLimits::default()
             },
         )
         .map_err(|_| refused())?;
@@ -187,7 +192,7 @@ impl Seal {
 
     fn opened(&self, bound: Vec<u8>, sealed: &str) -> Option<Vec<u8>> {
         let bytes = decode(sealed)?;
-        let (id, bytes) = bytes.split_at_checked(ID)?;
+        let (id, bytes) = bytes.split_at_checked(KEY_ID_BYTES)?;
         let (nonce, text) = bytes.split_at_checked(NONCE_LEN)?;
         let keys = self.keys();
         let key = keys.iter().find(|key| key.id == id)?;
@@ -198,14 +203,17 @@ impl Seal {
     }
 }
 
-fn read(keys: &[[u8; 32]]) -> Result<Arc<[Key]>, Error> {
+fn read(keys: &[[u8; 32]]) -> Result<Arc<[SealKey]>, Error> {
     if keys.is_empty() {
-        return Err(Error::new(Kind::Bug, "no key is configured to seal state"));
+        return Err(Error::new(
+            ErrorKind::Bug,
+            "no key is configured to seal state",
+        ));
     }
-    keys.iter().map(Key::new).collect()
+    keys.iter().map(SealKey::new).collect()
 }
 
-fn payload(call: &Call, slots: &Slots, until: u64) -> Json {
+fn payload(call: &Call, slots: &RoundSlots, until: u64) -> Json {
     let mut o = ObjectWriter::new();
     o.str("call", &call.id);
     o.int("round", i64::from(call.round.number));
@@ -216,9 +224,9 @@ fn payload(call: &Call, slots: &Slots, until: u64) -> Json {
     o.finish()
 }
 
-fn kept(json: &Json) -> Option<Kept> {
+fn kept(json: &Json) -> Option<SealedCallState> {
     let slots = json.get("slots")?;
-    Some(Kept {
+    Some(SealedCallState {
         call: json.get("call")?.string()?,
         round: json.get("round")?.u64()?.try_into().ok()?,
         slots: slots
@@ -234,13 +242,16 @@ fn seconds(at: SystemTime) -> u64 {
 
 fn refused() -> Error {
     Error::new(
-        Kind::NotFound,
+        ErrorKind::NotFound,
         "the requestState does not belong to this call, or it has expired; call the tool again without it",
     )
 }
 
 fn bug() -> Error {
-    Error::new(Kind::Bug, "the operating system provided no random bytes")
+    Error::new(
+        ErrorKind::Bug,
+        "the operating system provided no random bytes",
+    )
 }
 
 fn encode(bytes: &[u8]) -> String {
@@ -249,7 +260,7 @@ fn encode(bytes: &[u8]) -> String {
 
 fn decode(text: &str) -> Option<Vec<u8>> {
     let bytes = text.as_bytes();
-    let good = bytes.len() <= LIMIT * 2
+    let good = bytes.len() <= MAX_STATE_BYTES * 2
         && bytes.len().is_multiple_of(2)
         // Lower-case digits only, so that a state has exactly one spelling.
         && bytes.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -279,7 +290,7 @@ mod tests {
 
     fn sealed(seal: &Seal) -> (String, SystemTime) {
         let now = SystemTime::now();
-        let slots = Slots::from([("upstream".to_owned(), "x".to_owned())]);
+        let slots = RoundSlots::from([("upstream".to_owned(), "x".to_owned())]);
         (
             seal.close(&call("a", "t", serde_json::json!({"n": 1})), &slots, now)
                 .unwrap(),
@@ -368,7 +379,7 @@ mod tests {
         let call = call("a", "t", serde_json::json!({"n": 1}));
         let now = SystemTime::now();
         let states = |seal: &Seal| -> Vec<String> {
-            let close = |_| seal.close(&call, &Slots::new(), now).unwrap();
+            let close = |_| seal.close(&call, &RoundSlots::new(), now).unwrap();
             (0..5_000).map(close).collect()
         };
         let opened = |states: &[String]| {

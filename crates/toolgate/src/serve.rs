@@ -3,7 +3,7 @@
 use crate::{
     edge::{
         self,
-        http::{Body, Endpoint, HostGuard, HttpLimits, protected},
+        http::{Body, HostGuard, HttpEndpoint, HttpLimits, protected},
     },
     handlers::{BuildError, Server},
 };
@@ -84,16 +84,16 @@ pub fn http(server: Server) -> Result<Http, BuildError> {
 /// extensions, or `anonymous@http`.
 #[derive(Clone)]
 pub struct Http {
-    endpoint: Endpoint,
+    endpoint: HttpEndpoint,
     guard: Arc<HostGuard>,
     resource: Option<Arc<ResourceServer>>,
 }
 
 impl Http {
     /// Returns a service for an already built `server`, with a guard that allows loopback hosts on any port.
-    pub fn new(server: Arc<edge::Front>, limits: HttpLimits) -> Http {
+    pub fn new(server: Arc<edge::ProtocolServer>, limits: HttpLimits) -> Http {
         Http {
-            endpoint: Endpoint::new(server, limits),
+            endpoint: HttpEndpoint::new(server, limits),
             guard: Arc::new(HostGuard::loopback_on_any_port()),
             resource: None,
         }
@@ -121,13 +121,13 @@ impl Http {
     /// serves its protected resource metadata (RFC 9728): mount it at the well-known path as well.
     ///
     /// ```
-    /// use toolgate::auth::{Url, resource::{Issuer, ResourceServer}};
+    /// use toolgate::auth::{Url, resource::{TrustedIssuer, ResourceServer}};
     /// # use toolgate::handlers::Server;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let login = Url::parse("https://login.example.com")?;
     /// let resource = ResourceServer::new(Url::parse("https://tools.example.com/mcp")?)
-    ///     .issuer(Issuer::new("corp", login))
+    ///     .issuer(TrustedIssuer::new("corp", login))
     ///     .scopes(["files:read".to_owned()]);
     /// let path = resource.metadata_path();
     /// let service = toolgate::http(Server::new("files", "1.0.0"))?
@@ -144,7 +144,7 @@ impl Http {
     }
 
     /// Returns the endpoint behind the guard, for example to end its sessions.
-    pub fn endpoint(&self) -> &Endpoint {
+    pub fn endpoint(&self) -> &HttpEndpoint {
         &self.endpoint
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
-use toolgate::client::{ClientBuilder, Form, Sampled};
+use toolgate::client::{ClientBuilder, FormElicitation, SamplingResponse};
 use toolgate::handlers::ask::{Reply, Root};
 use toolgate::{Client, Error};
-use toolgate_auth::client::Login;
+use toolgate_auth::client::OAuthClient;
 
 /// A user who may be held up, so that something else can happen between two rounds of a call.
 pub(crate) struct User {
@@ -34,7 +34,7 @@ impl User {
         self.free.close();
     }
 
-    async fn fills(&self, form: &Form) -> Reply<Value> {
+    async fn fills(&self, form: &FormElicitation) -> Reply<Value> {
         self.asked.notify_one();
         // It ends with an error once it is closed: that is the sign.
         let _ = self.free.acquire().await;
@@ -46,7 +46,11 @@ impl User {
 ///
 /// # Errors
 /// It cannot be opened.
-pub(crate) async fn connect(url: &str, user: Arc<User>, login: Login) -> Result<Client, Error> {
+pub(crate) async fn connect(
+    url: &str,
+    user: Arc<User>,
+    login: OAuthClient,
+) -> Result<Client, Error> {
     let builder = Client::builder().name("toolgate-conformance-client", env!("CARGO_PKG_VERSION"));
     let builder = builder.credentials(login);
     able(builder, user).connect(url).await
@@ -62,7 +66,7 @@ fn able(builder: ClientBuilder, user: Arc<User>) -> ClientBuilder {
             let user = user.clone();
             async move { user.fills(&form).await }
         })
-        .on_sample(|_| async { Ok(Sampled::text("fixture", "yes")) })
+        .on_sample(|_| async { Ok(SamplingResponse::text("fixture", "yes")) })
         .roots([root])
 }
 

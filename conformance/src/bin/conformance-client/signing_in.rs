@@ -10,10 +10,10 @@ use tokio::net::TcpStream;
 use toolgate_auth::{
     Secret, Url,
     client::{
-        AuthError, AuthErrorKind, Authenticate, Enterprise, Login, OauthClient, SignIn, Visit,
-        Workload,
+        AuthError, AuthErrorKind, ClientAuthentication, EnterpriseAuthorization, OAuthClient,
+        PendingSignIn, RegisteredClient, SignIn, WorkloadIdentity,
     },
-    jose::{Algorithm, SigningKey},
+    jose::{SignatureAlgorithm, SigningKey},
 };
 
 use crate::Failed;
@@ -27,38 +27,38 @@ const REDIRECT: &str = "http://127.0.0.1:3118/callback";
 ///
 /// # Errors
 /// The suite gave something that cannot be used.
-pub(crate) fn login(scenario: &str, url: &str, context: &Value) -> Result<Login, Failed> {
-    let login = Login::builder(Url::parse(url)?).name("toolgate-conformance-client");
+pub(crate) fn login(scenario: &str, url: &str, context: &Value) -> Result<OAuthClient, Failed> {
+    let login = OAuthClient::builder(Url::parse(url)?).name("toolgate-conformance-client");
     let text = |key: &str| context[key].as_str().unwrap_or_default();
     let secret = |key: &str| Secret::new(text(key));
-    let known = |how| OauthClient::new(text("client_id"), how);
+    let known = |how| RegisteredClient::new(text("client_id"), how);
     Ok(match scenario {
         "auth/client-credentials-basic" => {
-            let client = known(Authenticate::Secret(secret("client_secret")));
+            let client = known(ClientAuthentication::Secret(secret("client_secret")));
             login.client(None, client).client_credentials()
         }
         "auth/client-credentials-jwt" => {
             let algorithm =
-                Algorithm::named(text("signing_algorithm")).ok_or("which algorithm?")?;
+                SignatureAlgorithm::named(text("signing_algorithm")).ok_or("which algorithm?")?;
             let key = SigningKey::from_pem(algorithm, &secret("private_key_pem"))?;
-            let client = known(Authenticate::Key(key.into()));
+            let client = known(ClientAuthentication::Key(key.into()));
             login.client(None, client).client_credentials()
         }
         "auth/enterprise-managed-authorization" => {
-            let client = known(Authenticate::Basic(secret("client_secret")));
+            let client = known(ClientAuthentication::Basic(secret("client_secret")));
             let provider = Url::parse(text("idp_token_endpoint"))?;
-            let there = OauthClient::new(text("idp_client_id"), Authenticate::None);
-            let enterprise = Enterprise::new(provider, there, secret("idp_id_token"));
+            let there = RegisteredClient::new(text("idp_client_id"), ClientAuthentication::None);
+            let enterprise = EnterpriseAuthorization::new(provider, there, secret("idp_id_token"));
             login.client(None, client).enterprise(enterprise)
         }
         "auth/wif-jwt-bearer" => {
-            let workload = Workload::new(secret("valid_jwt"));
+            let workload = WorkloadIdentity::new(secret("valid_jwt"));
             login
-                .client(None, known(Authenticate::None))
+                .client(None, known(ClientAuthentication::None))
                 .workload(workload)
         }
         "auth/pre-registration" => {
-            let client = known(Authenticate::Secret(secret("client_secret")));
+            let client = known(ClientAuthentication::Secret(secret("client_secret")));
             login
                 .client(context["issuer"].as_str(), client)
                 .sign_in(Person)
@@ -75,12 +75,12 @@ impl SignIn for Person {
     fn begin<'a>(
         &'a self,
         _wanted: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
-        Box::pin(async { Ok(Box::new(Person) as Box<dyn Visit>) })
+    ) -> BoxFuture<'a, Result<Box<dyn PendingSignIn>, AuthError>> {
+        Box::pin(async { Ok(Box::new(Person) as Box<dyn PendingSignIn>) })
     }
 }
 
-impl Visit for Person {
+impl PendingSignIn for Person {
     fn redirect(&self) -> &str {
         REDIRECT
     }

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 use toolgate::handlers::ask::{self, Question};
-use toolgate::handlers::{Cx, Stop, Tool};
+use toolgate::handlers::{Cx, HandlerExit, Tool};
 
 use crate::schemas::{self, field, nothing, tool};
 
-type Said = Result<String, Stop>;
+type Said = Result<String, HandlerExit>;
 
 /// Every tool of this page.
 pub(crate) fn all() -> Vec<Tool> {

@@ -1,7 +1,7 @@
 //! Pieces that many fixtures are made of.
 
 use toolgate::Content;
-use toolgate::handlers::Contents;
+use toolgate::handlers::ResourceContents;
 
 /// A picture of one pixel, in Base64.
 const PNG: &str =
@@ -18,6 +18,6 @@ pub(crate) fn audio() -> Content {
 }
 
 pub(crate) fn embedded(uri: &str) -> Content {
-    let contents = Contents::text("an embedded resource").mime("text/plain");
+    let contents = ResourceContents::text("an embedded resource").mime("text/plain");
     Content::resource(&contents.json(uri, None))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use toolgate::Content;
-use toolgate::handlers::{Cx, Message, Prompt, Stop, ask};
+use toolgate::handlers::{Cx, HandlerExit, Message, Prompt, ask};
 
 use crate::content::{embedded, image};
 use crate::schemas::field;
@@ -30,11 +30,11 @@ pub(crate) fn all() -> Vec<Prompt> {
         .into()
 }
 
-async fn simple(_: Arguments, _: Cx) -> Result<&'static str, Stop> {
+async fn simple(_: Arguments, _: Cx) -> Result<&'static str, HandlerExit> {
     Ok("This is a simple prompt for testing.")
 }
 
-async fn with_arguments(arguments: Arguments, _: Cx) -> Result<String, Stop> {
+async fn with_arguments(arguments: Arguments, _: Cx) -> Result<String, HandlerExit> {
     let word = |name: &str| arguments.get(name).cloned().unwrap_or_default();
     Ok(format!(
         "Prompt with arguments: arg1='{}', arg2='{}'",
@@ -43,18 +43,18 @@ async fn with_arguments(arguments: Arguments, _: Cx) -> Result<String, Stop> {
     ))
 }
 
-async fn with_resource(arguments: Arguments, _: Cx) -> Result<Vec<Message>, Stop> {
+async fn with_resource(arguments: Arguments, _: Cx) -> Result<Vec<Message>, HandlerExit> {
     let uri = arguments.get("resourceUri").cloned().unwrap_or_default();
     let look = Content::text("Please look at the resource above.");
     Ok(vec![Message::user(embedded(&uri)), Message::user(look)])
 }
 
-async fn with_image(_: Arguments, _: Cx) -> Result<Vec<Message>, Stop> {
+async fn with_image(_: Arguments, _: Cx) -> Result<Vec<Message>, HandlerExit> {
     let look = Content::text("Please look at the image above.");
     Ok(vec![Message::user(image()), Message::user(look)])
 }
 
-async fn with_question(_: Arguments, cx: Cx) -> Result<String, Stop> {
+async fn with_question(_: Arguments, cx: Cx) -> Result<String, HandlerExit> {
     let question = ask::form_with(
         "What context should the prompt use?",
         field("context", "string"),
@@ -64,7 +64,7 @@ async fn with_question(_: Arguments, cx: Cx) -> Result<String, Stop> {
 }
 
 /// Words that begin like what was typed.
-async fn words(typed: String, _: Cx) -> Result<Vec<String>, Stop> {
+async fn words(typed: String, _: Cx) -> Result<Vec<String>, HandlerExit> {
     let words = ["paris", "park", "party", "test", "testing"];
     let found = words.iter().filter(|word| word.starts_with(&typed));
     Ok(found.map(|word| (*word).to_owned()).collect())

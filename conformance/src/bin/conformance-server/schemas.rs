@@ -1,13 +1,13 @@
 //! The schemas of the fixtures. The words in them are fixed by the suite.
 
 use serde_json::{Value, json};
-use toolgate::handlers::{Cx, IntoOutput, Stop, Tool};
+use toolgate::handlers::{Cx, HandlerExit, IntoOutput, Tool};
 
 /// A tool of that name, schema and function.
 pub(crate) fn tool<F, Fut, R>(name: &str, schema: Value, run: F) -> Tool
 where
     F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+    Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
     R: IntoOutput + 'static,
 {
     Tool::dynamic(name, schema, run)

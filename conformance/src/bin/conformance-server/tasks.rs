@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate::handlers::ask::{self, Question};
-use toolgate::handlers::{Cx, Stop, TaskSupport, Tool};
-use toolgate::{Error, Kind};
+use toolgate::handlers::{Cx, HandlerExit, TaskSupport, Tool};
+use toolgate::{Error, ErrorKind};
 
 use crate::schemas::{field, nothing, one, tool};
 
-type Said = Result<String, Stop>;
+type Said = Result<String, HandlerExit>;
 
 /// How long the jobs take that say nothing of it; longer than a call is waited for.
 const WHILE: Duration = Duration::from_secs(1);
@@ -53,12 +53,12 @@ async fn slow_compute(arguments: Value, _: Cx) -> Said {
 
 async fn failing(_: Value, _: Cx) -> Said {
     tokio::time::sleep(WHILE).await;
-    Err(Stop::new("this job fails on purpose"))
+    Err(HandlerExit::new("this job fails on purpose"))
 }
 
 async fn broken(_: Value, _: Cx) -> Said {
-    Err(Stop::error(Error::new(
-        Kind::Bug,
+    Err(HandlerExit::error(Error::new(
+        ErrorKind::Bug,
         "this job breaks on purpose",
     )))
 }

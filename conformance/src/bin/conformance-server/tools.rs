@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use toolgate::handlers::{Cx, Level, Prompt, Stop, Tool};
-use toolgate::{Content, Need};
+use toolgate::handlers::{Cx, HandlerExit, LogLevel, Prompt, Tool};
+use toolgate::{Content, RequiredCapability};
 
 use crate::content::{audio, embedded, image};
 use crate::schemas::{self, nothing, tool};
@@ -12,7 +12,7 @@ use crate::schemas::{self, nothing, tool};
 /// How far apart messages of one call are, so that they are not told as one.
 const APART: Duration = Duration::from_millis(50);
 
-type Done<T> = Result<T, Stop>;
+type Done<T> = Result<T, HandlerExit>;
 
 /// Every tool of this page.
 pub(crate) fn all() -> Vec<Tool> {
@@ -92,7 +92,7 @@ async fn multiple_content_types(_: Value, _: Cx) -> Done<Vec<Content>> {
 }
 
 async fn error_handling(_: Value, _: Cx) -> Done<()> {
-    Err(Stop::new("this tool fails on purpose"))
+    Err(HandlerExit::new("this tool fails on purpose"))
 }
 
 async fn reconnection(_: Value, _: Cx) -> Done<&'static str> {
@@ -111,7 +111,7 @@ async fn logging(_: Value, cx: Cx) -> Done<&'static str> {
         "Tool processing data",
         "Tool execution completed",
     ] {
-        cx.log(Level::Info, step);
+        cx.log(LogLevel::Info, step);
         tokio::time::sleep(APART).await;
     }
     Ok("three messages were logged")
@@ -126,7 +126,7 @@ async fn progress(_: Value, cx: Cx) -> Done<&'static str> {
 }
 
 async fn missing_capability(_: Value, cx: Cx) -> Done<&'static str> {
-    cx.require(Need::Sampling)?;
+    cx.require(RequiredCapability::Sampling)?;
     Ok("the client samples")
 }
 

@@ -5,17 +5,17 @@
 use http::{HeaderMap, header::WWW_AUTHENTICATE};
 
 /// Maximum total length in bytes of the header values that are parsed.
-const LONGEST: usize = 16 << 10;
+const MAX_CHALLENGE_BYTES: usize = 16 << 10;
 
 /// Authentication challenge of a response.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Challenge {
+pub struct AuthChallenge {
     /// Authentication scheme in lower case.
     pub scheme: String,
     parameters: Vec<(String, String)>,
 }
 
-impl Challenge {
+impl AuthChallenge {
     /// Returns the value of a parameter. `name` is in lower case; the names in a header are case-insensitive.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(key, _)| key == name);
@@ -24,9 +24,9 @@ impl Challenge {
 }
 
 /// Parses all challenges of a response, in header order. Skips what it cannot parse.
-pub fn challenges(headers: &HeaderMap) -> Vec<Challenge> {
+pub fn challenges(headers: &HeaderMap) -> Vec<AuthChallenge> {
     let mut all = Vec::new();
-    let mut room = LONGEST;
+    let mut room = MAX_CHALLENGE_BYTES;
     for value in headers.get_all(WWW_AUTHENTICATE) {
         let Some(left) = room.checked_sub(value.len()) else {
             break;
@@ -39,7 +39,7 @@ pub fn challenges(headers: &HeaderMap) -> Vec<Challenge> {
     all
 }
 
-fn read(text: &str, all: &mut Vec<Challenge>) {
+fn read(text: &str, all: &mut Vec<AuthChallenge>) {
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches([' ', '\t', ',']);
@@ -60,7 +60,7 @@ fn read(text: &str, all: &mut Vec<Challenge>) {
             rest = after;
             continue;
         }
-        all.push(Challenge {
+        all.push(AuthChallenge {
             scheme: word.to_ascii_lowercase(),
             parameters: Vec::new(),
         });
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn of(values: &[&str]) -> Vec<Challenge> {
+    fn of(values: &[&str]) -> Vec<AuthChallenge> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(value).unwrap());

@@ -3,13 +3,13 @@
 //! Source: "Authorization Flow Steps" of the specification; RFC 6749, section 4.1; RFC 7636; RFC 8707; RFC 9207.
 
 use super::{
-    AuthError, AuthErrorKind, Found, OauthClient, Scopes,
-    endpoint::{Endpoint, NoToken},
+    AuthError, AuthErrorKind, DiscoveredResource, RegisteredClient, ScopeSet,
+    endpoint::{TokenEndpoint, TokenEndpointError},
     error::shown,
-    pkce::{Verifier, random},
-    tokens::Answer,
+    pkce::{CodeVerifier, random},
+    tokens::TokenResponse,
 };
-use crate::{Secret, Url, fetch::Reach};
+use crate::{Secret, Url, fetch::AddressPolicy};
 use futures_util::future::BoxFuture;
 
 /// User agent of the authorization code flow: opens the sign-in page for a user and receives the redirect.
@@ -21,15 +21,15 @@ pub trait SignIn: Send + Sync + 'static {
     fn begin<'a>(
         &'a self,
         wanted: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>>;
+    ) -> BoxFuture<'a, Result<Box<dyn PendingSignIn>, AuthError>>;
 }
 
 /// Sign-in in progress at an authorization server.
-pub trait Visit: Send {
+pub trait PendingSignIn: Send {
     /// Returns the redirect URI.
     fn redirect(&self) -> &str;
 
-    /// Reports the issuer identifier of the authorization server before [`Visit::go`].
+    /// Reports the issuer identifier of the authorization server before [`PendingSignIn::go`].
     /// The host of the sign-in page may be another one.
     fn issuer(&mut self, issuer: &str) {
         let _ = issuer;
@@ -43,24 +43,24 @@ pub trait Visit: Send {
 }
 
 /// Authorization request in progress: PKCE verifier and `state`. Both stay in this process.
-pub(super) struct Pending<'a> {
-    found: &'a Found,
-    client: &'a OauthClient,
+pub(super) struct AuthorizationRequest<'a> {
+    found: &'a DiscoveredResource,
+    client: &'a RegisteredClient,
     redirect: String,
-    verifier: Verifier,
+    verifier: CodeVerifier,
     state: Secret,
 }
 
-impl<'a> Pending<'a> {
+impl<'a> AuthorizationRequest<'a> {
     /// Starts an authorization request.
     ///
     /// # Errors
     /// The authorization server does not announce PKCE with `S256`.
     pub(super) fn new(
-        found: &'a Found,
-        client: &'a OauthClient,
+        found: &'a DiscoveredResource,
+        client: &'a RegisteredClient,
         redirect: &str,
-    ) -> Result<Pending<'a>, AuthError> {
+    ) -> Result<AuthorizationRequest<'a>, AuthError> {
         if !found.server.s256 {
             let words = format!(
                 "the authorization server {} does not announce PKCE with S256, so a stolen authorization code could be used; sign-in there is refused",
@@ -68,17 +68,17 @@ impl<'a> Pending<'a> {
             );
             return Err(AuthError::new(AuthErrorKind::Unsafe, words));
         }
-        Ok(Pending {
+        Ok(AuthorizationRequest {
             found,
             client,
             redirect: redirect.to_owned(),
-            verifier: Verifier::new()?,
+            verifier: CodeVerifier::new()?,
             state: Secret::new(random()?),
         })
     }
 
     /// Builds the authorization URL.
-    pub(super) fn url(&self, scopes: &Scopes, reach: Reach) -> Result<Url, AuthError> {
+    pub(super) fn url(&self, scopes: &ScopeSet, reach: AddressPolicy) -> Result<Url, AuthError> {
         let server = &self.found.server;
         let no = |what: &str| {
             let words = format!("the authorization server {} {what}", shown(&server.issuer));
@@ -187,8 +187,8 @@ impl<'a> Pending<'a> {
     pub(super) async fn redeem(
         &self,
         code: &Secret,
-        endpoint: &Endpoint<'_>,
-    ) -> Result<Answer, NoToken> {
+        endpoint: &TokenEndpoint<'_>,
+    ) -> Result<TokenResponse, TokenEndpointError> {
         endpoint
             .ask(&[
                 ("grant_type", "authorization_code"),
@@ -203,12 +203,12 @@ impl<'a> Pending<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Authenticate, ServerMetadata};
+    use super::super::{AuthorizationServerMetadata, ClientAuthentication};
     use super::*;
 
-    fn found(change: impl FnOnce(&mut ServerMetadata)) -> Found {
+    fn found(change: impl FnOnce(&mut AuthorizationServerMetadata)) -> DiscoveredResource {
         let url = |text: &str| Url::parse(text).unwrap();
-        let mut server = ServerMetadata {
+        let mut server = AuthorizationServerMetadata {
             issuer: "https://as.test".to_owned(),
             authorization: Some(url("https://as.test/authorize?tenant=1")),
             token: url("https://as.test/token"),
@@ -223,7 +223,7 @@ mod tests {
             binds: false,
         };
         change(&mut server);
-        Found {
+        DiscoveredResource {
             resource: "https://a.test/mcp".to_owned(),
             scopes: None,
             bound: false,
@@ -233,12 +233,13 @@ mod tests {
     }
 
     fn with<T>(
-        change: impl FnOnce(&mut ServerMetadata),
-        then: impl FnOnce(&Pending<'_>) -> T,
+        change: impl FnOnce(&mut AuthorizationServerMetadata),
+        then: impl FnOnce(&AuthorizationRequest<'_>) -> T,
     ) -> Result<T, AuthError> {
         let found = found(change);
-        let client = OauthClient::new("me", Authenticate::None);
-        Pending::new(&found, &client, "http://127.0.0.1:1/callback").map(|pending| then(&pending))
+        let client = RegisteredClient::new("me", ClientAuthentication::None);
+        AuthorizationRequest::new(&found, &client, "http://127.0.0.1:1/callback")
+            .map(|pending| then(&pending))
     }
 
     fn kind<T>(done: Result<T, AuthError>) -> Option<AuthErrorKind> {
@@ -259,7 +260,11 @@ mod tests {
     fn the_person_is_sent_with_all_that_binds_the_answer() {
         let url = with(
             |_| (),
-            |pending| pending.url(&Scopes::read("b a"), Reach::public()).unwrap(),
+            |pending| {
+                pending
+                    .url(&ScopeSet::read("b a"), AddressPolicy::public())
+                    .unwrap()
+            },
         )
         .unwrap();
         let query = url.query().unwrap();
@@ -275,7 +280,11 @@ mod tests {
         }
         let url = with(
             |_| (),
-            |pending| pending.url(&Scopes::default(), Reach::public()).unwrap(),
+            |pending| {
+                pending
+                    .url(&ScopeSet::default(), AddressPolicy::public())
+                    .unwrap()
+            },
         )
         .unwrap();
         assert!(!url.as_str().contains("scope") && !url.as_str().contains("prompt"));
@@ -283,7 +292,7 @@ mod tests {
             |_| (),
             |pending| {
                 pending
-                    .url(&Scopes::read("a offline_access"), Reach::public())
+                    .url(&ScopeSet::read("a offline_access"), AddressPolicy::public())
                     .unwrap()
             },
         );
@@ -304,7 +313,7 @@ mod tests {
         ] {
             let url = with(
                 |server| server.authorization = Some(Url::parse(page).unwrap()),
-                |pending| pending.url(&Scopes::default(), Reach::public()),
+                |pending| pending.url(&ScopeSet::default(), AddressPolicy::public()),
             );
             assert_eq!(
                 kind(url.unwrap()),

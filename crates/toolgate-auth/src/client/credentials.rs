@@ -6,7 +6,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 
 /// Outgoing request that needs credentials.
 #[derive(Clone, Copy, Debug)]
-pub struct Leaving<'a> {
+pub struct CredentialRequest<'a> {
     /// HTTP method.
     pub method: &'a Method,
     /// Request URL; always on the origin of the server.
@@ -17,12 +17,12 @@ pub struct Leaving<'a> {
 
 /// Response that rejects a request with 401 or 403.
 #[derive(Clone, Copy, Debug)]
-pub struct Refusal<'a> {
+pub struct RejectedResponse<'a> {
     /// HTTP status, 401 or 403.
     pub status: StatusCode,
     /// Headers of the response.
     pub headers: &'a HeaderMap,
-    /// Headers that [`Credentials::headers`] returned for the request.
+    /// Headers that [`CredentialProvider::headers`] returned for the request.
     pub sent: &'a HeaderMap,
     /// Number of earlier rejections of the same request.
     pub before: u32,
@@ -30,7 +30,7 @@ pub struct Refusal<'a> {
 
 /// Retry decision after a rejected request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Again {
+pub enum RetryDecision {
     /// Send the request again with new headers.
     Yes,
     /// Report the rejection to the caller.
@@ -39,20 +39,20 @@ pub enum Again {
 
 /// Credentials of a transport at one server. The headers are sent only to the origin of the server.
 ///
-/// Most programs use the OAuth client ([`Login`](super::Login)). Your own provider needs two methods:
+/// Most programs use the OAuth client ([`Login`](super::OAuthClient)). Your own provider needs two methods:
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
-/// use toolgate_auth::client::{Again, AuthError, Credentials, Leaving, Refusal};
+/// use toolgate_auth::client::{RetryDecision, AuthError, CredentialProvider, CredentialRequest, RejectedResponse};
 /// # type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// /// A token that something else keeps fresh.
 /// struct Given;
 ///
-/// impl Credentials for Given {
-///     fn headers<'a>(&'a self, _: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
+/// impl CredentialProvider for Given {
+///     fn headers<'a>(&'a self, _: CredentialRequest<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
 ///         Box::pin(async {
-///             let mut value = HeaderValue::from_static("Bearer s3cret");
+///             let mut value = HeaderValue::from_static("TokenOwner s3cret");
 ///             value.set_sensitive(true);
 ///             Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 ///         })
@@ -60,19 +60,22 @@ pub enum Again {
 ///
 ///     fn refused<'a>(
 ///         &'a self,
-///         _: Leaving<'a>,
-///         _: Refusal<'a>,
-///     ) -> BoxFuture<'a, Result<Again, AuthError>> {
-///         Box::pin(async { Ok(Again::No) })
+///         _: CredentialRequest<'a>,
+///         _: RejectedResponse<'a>,
+///     ) -> BoxFuture<'a, Result<RetryDecision, AuthError>> {
+///         Box::pin(async { Ok(RetryDecision::No) })
 ///     }
 /// }
 /// ```
-pub trait Credentials: Send + Sync + 'static {
+pub trait CredentialProvider: Send + Sync + 'static {
     /// Returns the authentication headers of one request. They are valid for this request only.
     ///
     /// # Errors
     /// A token existed and cannot be obtained again.
-    fn headers<'a>(&'a self, request: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>>;
+    fn headers<'a>(
+        &'a self,
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, AuthError>>;
 
     /// Handles a rejected request, for example by refreshing the token or by a step-up authorization.
     ///
@@ -80,9 +83,9 @@ pub trait Credentials: Send + Sync + 'static {
     /// The challenge cannot be satisfied; the text says what the user can do.
     fn refused<'a>(
         &'a self,
-        request: Leaving<'a>,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Result<Again, AuthError>>;
+        request: CredentialRequest<'a>,
+        refusal: RejectedResponse<'a>,
+    ) -> BoxFuture<'a, Result<RetryDecision, AuthError>>;
 
     /// Observes the headers of every other response.
     fn answered(&self, _headers: &HeaderMap) {}

@@ -17,28 +17,28 @@ use std::{
 };
 
 /// Header of the DPoP proof of a request.
-pub(super) const PROOF: HeaderName = HeaderName::from_static("dpop");
+pub(super) const DPOP_HEADER: HeaderName = HeaderName::from_static("dpop");
 /// Response header with the nonce for the next proof.
-pub(super) const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+pub(super) const DPOP_NONCE_HEADER: HeaderName = HeaderName::from_static("dpop-nonce");
 /// Error code by which a server demands a nonce.
-pub(super) const WANTS_NONCE: &str = "use_dpop_nonce";
+pub(super) const USE_DPOP_NONCE: &str = "use_dpop_nonce";
 /// Maximum length of a nonce in bytes.
-const LONGEST: usize = 1024;
+const MAX_NONCE_BYTES: usize = 1024;
 /// Maximum number of origins with a stored nonce.
-const ORIGINS: usize = 16;
+const MAX_NONCE_ORIGINS: usize = 16;
 
 /// DPoP key and the nonces that servers issued, by origin.
-pub(super) struct Binding {
+pub(super) struct DpopKey {
     key: SigningKey,
     /// Private key in PKCS #8, Base64; stored with the tokens that it binds.
     pub(super) kept: Secret,
     nonces: Mutex<HashMap<String, String>>,
 }
 
-impl Binding {
+impl DpopKey {
     /// Restores the stored key, or generates a new one.
-    pub(super) fn new(kept: Option<&Secret>) -> Result<Binding, AuthError> {
-        let failed = |bad: jose::BadKey| {
+    pub(super) fn new(kept: Option<&Secret>) -> Result<DpopKey, AuthError> {
+        let failed = |bad: jose::InvalidKey| {
             AuthError::new(
                 AuthErrorKind::Store,
                 format!("the DPoP key cannot be used: {bad}"),
@@ -48,7 +48,7 @@ impl Binding {
             Some(kept) => (SigningKey::kept(kept).map_err(failed)?, kept.clone()),
             None => SigningKey::generate().map_err(failed)?,
         };
-        Ok(Binding {
+        Ok(DpopKey {
             key,
             kept,
             nonces: Mutex::default(),
@@ -88,12 +88,15 @@ impl Binding {
 
     /// Stores the nonce of a response. Returns whether it differs from the previous one.
     pub(super) fn hear(&self, origin: &str, headers: &HeaderMap) -> bool {
-        let nonce = headers.get(NONCE).and_then(|nonce| nonce.to_str().ok());
-        let Some(nonce) = nonce.filter(|nonce| !nonce.is_empty() && nonce.len() <= LONGEST) else {
+        let nonce = headers
+            .get(DPOP_NONCE_HEADER)
+            .and_then(|nonce| nonce.to_str().ok());
+        let Some(nonce) = nonce.filter(|nonce| !nonce.is_empty() && nonce.len() <= MAX_NONCE_BYTES)
+        else {
             return false;
         };
         let mut nonces = self.nonces();
-        if nonces.len() >= ORIGINS && !nonces.contains_key(origin) {
+        if nonces.len() >= MAX_NONCE_ORIGINS && !nonces.contains_key(origin) {
             nonces.clear();
         }
         nonces
@@ -131,7 +134,7 @@ mod tests {
     /// Holds: XAUTH-04.
     #[test]
     fn a_proof_is_of_one_request_and_one_token_and_has_the_public_key_only() {
-        let binding = Binding::new(None).unwrap();
+        let binding = DpopKey::new(None).unwrap();
         let url = Url::parse("https://a.test:8443/mcp?key=s3cret").unwrap();
         let (header, claims) = read(&binding.proof("POST", &url, None).unwrap());
         assert_eq!(
@@ -154,17 +157,17 @@ mod tests {
         assert_eq!(with["htm"], "GET");
         assert_ne!(with["jti"], claims["jti"], "each is another one");
         // Restoring from the stored key results in the same key.
-        let again = Binding::new(Some(&binding.kept)).unwrap();
+        let again = DpopKey::new(Some(&binding.kept)).unwrap();
         let (kept, _) = read(&again.proof("POST", &url, None).unwrap());
         assert_eq!(kept["jwk"], header["jwk"]);
     }
 
     #[test]
     fn a_nonce_is_for_the_origin_that_gave_it() {
-        let binding = Binding::new(None).unwrap();
+        let binding = DpopKey::new(None).unwrap();
         let said = |nonce: &str| {
             let mut headers = HeaderMap::new();
-            headers.insert(NONCE, nonce.parse().unwrap());
+            headers.insert(DPOP_NONCE_HEADER, nonce.parse().unwrap());
             headers
         };
         let (a, b) = ("https://a.test", "https://b.test");
@@ -176,13 +179,13 @@ mod tests {
         assert_eq!((nonce(a), nonce(b)), (json!("n1"), Value::Null));
         assert!(binding.hear(a, &said("n2")) && binding.hear(b, &said("n1")));
         assert_eq!((nonce(a), nonce(b)), (json!("n2"), json!("n1")));
-        let long = "n".repeat(LONGEST + 1);
+        let long = "n".repeat(MAX_NONCE_BYTES + 1);
         assert!(!binding.hear(a, &said(&long)) && !binding.hear(a, &said("")));
         assert!(!binding.hear(a, &HeaderMap::new()));
         assert_eq!(nonce(a), "n2");
-        for n in 0..=ORIGINS {
+        for n in 0..=MAX_NONCE_ORIGINS {
             binding.hear(&format!("https://{n}.test"), &said("n"));
         }
-        assert!(binding.nonces().len() <= ORIGINS);
+        assert!(binding.nonces().len() <= MAX_NONCE_ORIGINS);
     }
 }

@@ -3,16 +3,16 @@
 //! Source: RFC 6749, sections 2.3.1, 5.1 and 5.2; RFC 7523, section 2.2.
 
 use super::{
-    AuthError, AuthErrorKind, Authenticate, OauthClient, ServerMetadata,
-    dpop::{Binding, PROOF, WANTS_NONCE},
+    AuthError, AuthErrorKind, AuthorizationServerMetadata, ClientAuthentication, RegisteredClient,
+    dpop::{DPOP_HEADER, DpopKey, USE_DPOP_NONCE},
     error::shown,
     pkce::random,
-    tokens::Answer,
+    tokens::TokenResponse,
 };
 use crate::{
     Secret, Url,
     clock::now,
-    fetch::{Fetcher, Request},
+    fetch::{FetchRequest, PeerFetcher},
     jose::SigningKey,
     metadata,
 };
@@ -22,12 +22,12 @@ use std::collections::HashSet;
 use toolgate_wire::json::Json;
 
 /// Client authentication method with a signed assertion.
-const SIGNED: &str = "private_key_jwt";
-const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+const PRIVATE_KEY_JWT: &str = "private_key_jwt";
+const CLIENT_ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Lifetime of a client assertion in seconds.
-const LIFE: u64 = 60;
+const CLIENT_ASSERTION_SECONDS: u64 = 60;
 /// Form parameters whose values are secrets between client and endpoint.
-const SECRETS: &[&str] = &[
+const SECRET_PARAMETERS: &[&str] = &[
     "actor_token",
     "assertion",
     "client_assertion",
@@ -39,18 +39,18 @@ const SECRETS: &[&str] = &[
     "token",
 ];
 /// Minimum length in bytes of a fragment of a secret that counts as a leak. A shorter one may match by chance.
-const PART: usize = 16;
+const MIN_LEAK_BYTES: usize = 16;
 
 /// Error response of a token endpoint.
-pub(super) struct NoToken {
+pub(super) struct TokenEndpointError {
     pub(super) error: AuthError,
     /// OAuth error code, such as `invalid_grant`; absent if the response is not an OAuth error.
     pub(super) code: Option<String>,
 }
 
-impl<E: Into<AuthError>> From<E> for NoToken {
-    fn from(error: E) -> NoToken {
-        NoToken {
+impl<E: Into<AuthError>> From<E> for TokenEndpointError {
+    fn from(error: E) -> TokenEndpointError {
+        TokenEndpointError {
             error: error.into(),
             code: None,
         }
@@ -58,26 +58,26 @@ impl<E: Into<AuthError>> From<E> for NoToken {
 }
 
 /// Token endpoint and the client that uses it.
-pub(super) struct Endpoint<'a> {
+pub(super) struct TokenEndpoint<'a> {
     pub(super) url: &'a Url,
     /// Issuer identifier; the `aud` claim of client assertions.
     pub(super) issuer: &'a str,
     pub(super) basic: bool,
-    pub(super) client: &'a OauthClient,
-    pub(super) fetcher: &'a Fetcher,
-    pub(super) binding: Option<&'a Binding>,
+    pub(super) client: &'a RegisteredClient,
+    pub(super) fetcher: &'a PeerFetcher,
+    pub(super) binding: Option<&'a DpopKey>,
     /// Metadata of the authorization server, if it publishes any.
-    pub(super) server: Option<&'a ServerMetadata>,
+    pub(super) server: Option<&'a AuthorizationServerMetadata>,
 }
 
-impl<'a> Endpoint<'a> {
+impl<'a> TokenEndpoint<'a> {
     pub(super) fn of(
-        server: &'a ServerMetadata,
-        client: &'a OauthClient,
-        fetcher: &'a Fetcher,
-        binding: Option<&'a Binding>,
-    ) -> Endpoint<'a> {
-        Endpoint {
+        server: &'a AuthorizationServerMetadata,
+        client: &'a RegisteredClient,
+        fetcher: &'a PeerFetcher,
+        binding: Option<&'a DpopKey>,
+    ) -> TokenEndpoint<'a> {
+        TokenEndpoint {
             url: &server.token,
             issuer: &server.issuer,
             basic: server.has_method("client_secret_basic")
@@ -90,7 +90,10 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Sends a token request with client authentication, and with a DPoP proof if a binding is set.
-    pub(super) async fn ask(&self, form: &[(&str, &str)]) -> Result<Answer, NoToken> {
+    pub(super) async fn ask(
+        &self,
+        form: &[(&str, &str)],
+    ) -> Result<TokenResponse, TokenEndpointError> {
         let mut again = self.binding.is_some();
         loop {
             let request = self.request(form)?;
@@ -109,13 +112,13 @@ impl<'a> Endpoint<'a> {
                             format!("{}: {what}", self.url.origin()),
                         )
                     };
-                    Answer::read(&json).map_err(malformed)
+                    TokenResponse::read(&json).map_err(malformed)
                 });
                 return Ok(read?);
             }
             let said = (status.as_u16(), json.ok());
             let no = refused(self.url, "refused to issue a token", &said, &sent);
-            if again && new && no.code.as_deref() == Some(WANTS_NONCE) {
+            if again && new && no.code.as_deref() == Some(USE_DPOP_NONCE) {
                 again = false;
                 continue;
             }
@@ -137,15 +140,15 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Returns the secrets of a request, which error messages must not repeat.
-    fn secrets(&self, request: &Request) -> Vec<Secret> {
+    fn secrets(&self, request: &FetchRequest) -> Vec<Secret> {
         let form = form_urlencoded::parse(&request.body);
-        let form = form.filter(|(key, _)| SECRETS.contains(&key.as_ref()));
+        let form = form.filter(|(key, _)| SECRET_PARAMETERS.contains(&key.as_ref()));
         let mut all: Vec<Secret> = form
             .map(|(_, value)| Secret::new(value.into_owned()))
             .collect();
-        if let Authenticate::Secret(secret)
-        | Authenticate::Basic(secret)
-        | Authenticate::Post(secret) = &self.client.authenticate
+        if let ClientAuthentication::Secret(secret)
+        | ClientAuthentication::Basic(secret)
+        | ClientAuthentication::Post(secret) = &self.client.authenticate
         {
             all.push(secret.clone());
         }
@@ -166,8 +169,10 @@ impl<'a> Endpoint<'a> {
         };
         let algorithm = key.algorithm().name();
         let what = match () {
-            () if lacks(&server.methods, SIGNED) => SIGNED.to_owned(),
-            () if lacks(&server.algorithms, algorithm) => format!("{SIGNED} with {algorithm}"),
+            () if lacks(&server.methods, PRIVATE_KEY_JWT) => PRIVATE_KEY_JWT.to_owned(),
+            () if lacks(&server.algorithms, algorithm) => {
+                format!("{PRIVATE_KEY_JWT} with {algorithm}")
+            }
             () => return Ok(()),
         };
         let words = format!(
@@ -177,36 +182,38 @@ impl<'a> Endpoint<'a> {
         Err(AuthError::new(AuthErrorKind::Unsupported, words))
     }
 
-    fn request(&self, form: &[(&str, &str)]) -> Result<Request, AuthError> {
+    fn request(&self, form: &[(&str, &str)]) -> Result<FetchRequest, AuthError> {
         let id = self.client.id.as_str();
         let mut form = form.to_vec();
         let mut basic = None;
         let assertion;
         match &self.client.authenticate {
-            Authenticate::None => form.push(("client_id", id)),
-            Authenticate::Secret(secret) | Authenticate::Basic(secret) if self.is_basic() => {
+            ClientAuthentication::None => form.push(("client_id", id)),
+            ClientAuthentication::Secret(secret) | ClientAuthentication::Basic(secret)
+                if self.is_basic() =>
+            {
                 basic = Some(secret);
             }
-            Authenticate::Secret(secret)
-            | Authenticate::Basic(secret)
-            | Authenticate::Post(secret) => {
+            ClientAuthentication::Secret(secret)
+            | ClientAuthentication::Basic(secret)
+            | ClientAuthentication::Post(secret) => {
                 form.push(("client_id", id));
                 form.push(("client_secret", secret.reveal()));
             }
-            Authenticate::Key(key) => {
+            ClientAuthentication::Key(key) => {
                 self.takes(key)?;
                 let claims = json!({
-                    "iss": id, "sub": id, "aud": self.issuer, "jti": random()?, "iat": now(), "exp": now() + LIFE,
+                    "iss": id, "sub": id, "aud": self.issuer, "jti": random()?, "iat": now(), "exp": now() + CLIENT_ASSERTION_SECONDS,
                 });
                 let signed = key.sign(json!({"typ": "JWT"}), &claims);
                 assertion =
                     signed.map_err(|bad| AuthError::new(AuthErrorKind::Store, bad.to_string()))?;
                 form.push(("client_id", id));
-                form.push(("client_assertion_type", ASSERTION));
+                form.push(("client_assertion_type", CLIENT_ASSERTION_TYPE));
                 form.push(("client_assertion", &assertion));
             }
         }
-        let mut request = Request::form(self.url.clone(), form);
+        let mut request = FetchRequest::form(self.url.clone(), form);
         if let Some(secret) = basic {
             let words = "the client id and secret cannot be sent in a header";
             let value = metadata::basic(id, secret)
@@ -216,19 +223,24 @@ impl<'a> Endpoint<'a> {
         if let Some(binding) = self.binding {
             request
                 .headers
-                .insert(PROOF, binding.proof("POST", self.url, None)?);
+                .insert(DPOP_HEADER, binding.proof("POST", self.url, None)?);
         }
         Ok(request)
     }
 
     fn is_basic(&self) -> bool {
-        self.basic || matches!(self.client.authenticate, Authenticate::Basic(_))
+        self.basic || matches!(self.client.authenticate, ClientAuthentication::Basic(_))
     }
 }
 
 /// Builds the error of a rejected token request. It quotes the text of the endpoint, unless that repeats a secret of
 /// the request: callers of a gateway read the message.
-fn refused(url: &Url, what: &str, said: &(u16, Option<Json>), sent: &[Secret]) -> NoToken {
+fn refused(
+    url: &Url,
+    what: &str,
+    said: &(u16, Option<Json>),
+    sent: &[Secret],
+) -> TokenEndpointError {
     let (status, json) = said;
     let text = |key: &str| json.as_ref().and_then(|json| json.get(key)?.string());
     let code = text("error");
@@ -247,7 +259,7 @@ fn refused(url: &Url, what: &str, said: &(u16, Option<Json>), sent: &[Secret]) -
         _ => AuthErrorKind::Unreachable,
     };
     let words = format!("{} {what} (HTTP {status}): {said}", url.origin());
-    NoToken {
+    TokenEndpointError {
         error: AuthError::new(kind, words),
         code,
     }
@@ -255,11 +267,11 @@ fn refused(url: &Url, what: &str, said: &(u16, Option<Json>), sent: &[Secret]) -
 
 /// Returns whether a text contains a secret or a fragment of one.
 fn repeats(text: &str, secret: &str) -> bool {
-    if secret.len() <= PART {
+    if secret.len() <= MIN_LEAK_BYTES {
         return !secret.is_empty() && text.contains(secret);
     }
-    let parts: HashSet<&[u8]> = text.as_bytes().windows(PART).collect();
-    let mut own = secret.as_bytes().windows(PART);
+    let parts: HashSet<&[u8]> = text.as_bytes().windows(MIN_LEAK_BYTES).collect();
+    let mut own = secret.as_bytes().windows(MIN_LEAK_BYTES);
     own.any(|part| parts.contains(part))
 }
 

@@ -1,68 +1,68 @@
 //! Identification of a user by a sign-in at an authorization server.
 
 use super::{
-    AuthError, AuthErrorKind, Found, OauthClient, Scopes, SignIn, code::Pending, discovery,
-    endpoint::Endpoint, error::shown,
+    AuthError, AuthErrorKind, DiscoveredResource, RegisteredClient, ScopeSet, SignIn,
+    code::AuthorizationRequest, discovery, endpoint::TokenEndpoint, error::shown,
 };
 use crate::{
     Secret, Url,
-    fetch::{FetchLimits, Fetcher, Reach},
+    fetch::{AddressPolicy, FetchLimits, PeerFetcher},
 };
 
 /// Identification of a user: an authorization code flow without storage and refresh. It returns an access token for a
 /// resource, which that resource verifies like the token of any caller.
 ///
 /// ```no_run
-/// # use toolgate_auth::{Url, client::{Authenticate, Browser, Identification, OauthClient}};
+/// # use toolgate_auth::{Url, client::{ClientAuthentication, LoopbackBrowser, UserIdentification, RegisteredClient}};
 /// # async fn who() -> Result<(), Box<dyn std::error::Error>> {
 /// let issuer = Url::parse("https://login.example.com")?;
 /// let resource = Url::parse("https://tools.example.com/mcp")?;
-/// let client = OauthClient::new("pages", Authenticate::None);
-/// let browser = Browser::new(|page| println!("who are you? tell it at {}", page.as_str()));
-/// let token = Identification::new(issuer, resource, client).token(&browser).await?;
+/// let client = RegisteredClient::new("pages", ClientAuthentication::None);
+/// let browser = LoopbackBrowser::new(|page| println!("who are you? tell it at {}", page.as_str()));
+/// let token = UserIdentification::new(issuer, resource, client).token(&browser).await?;
 /// # drop(token);
 /// # Ok(())
 /// # }
 /// ```
-pub struct Identification {
+pub struct UserIdentification {
     issuer: Url,
     resource: Url,
-    client: OauthClient,
-    scopes: Scopes,
-    reach: Reach,
+    client: RegisteredClient,
+    scopes: ScopeSet,
+    reach: AddressPolicy,
     limits: FetchLimits,
 }
 
-impl Identification {
+impl UserIdentification {
     /// Creates an identification from an issuer that the operator configured, a resource, and a registered client.
-    pub fn new(issuer: Url, resource: Url, client: OauthClient) -> Identification {
-        Identification {
-            reach: Reach::of(&issuer),
+    pub fn new(issuer: Url, resource: Url, client: RegisteredClient) -> UserIdentification {
+        UserIdentification {
+            reach: AddressPolicy::of(&issuer),
             issuer,
             resource,
             client,
-            scopes: Scopes::default(),
+            scopes: ScopeSet::default(),
             limits: FetchLimits::default(),
         }
     }
 
     /// Sets the requested scopes; none by default.
     #[must_use]
-    pub fn scopes(mut self, scopes: Scopes) -> Identification {
+    pub fn scopes(mut self, scopes: ScopeSet) -> UserIdentification {
         self.scopes = scopes;
         self
     }
 
-    /// Sets which addresses the issuer may name. Default: [`Reach::of`] the issuer.
+    /// Sets which addresses the issuer may name. Default: [`AddressPolicy::of`] the issuer.
     #[must_use]
-    pub fn reach(mut self, reach: Reach) -> Identification {
+    pub fn reach(mut self, reach: AddressPolicy) -> UserIdentification {
         self.reach = reach;
         self
     }
 
     /// Sets the size limits and timeouts of requests.
     #[must_use]
-    pub fn limits(mut self, limits: FetchLimits) -> Identification {
+    pub fn limits(mut self, limits: FetchLimits) -> UserIdentification {
         self.limits = limits;
         self
     }
@@ -72,7 +72,7 @@ impl Identification {
     /// # Errors
     /// The issuer is unreachable or unsafe, the redirect did not arrive, or the sign-in was refused.
     pub async fn token(&self, person: &dyn SignIn) -> Result<Secret, AuthError> {
-        let fetcher = Fetcher::new(self.reach, self.limits.clone()).home(&self.issuer);
+        let fetcher = PeerFetcher::new(self.reach, self.limits.clone()).home(&self.issuer);
         let server = discovery::issuer(&fetcher, self.issuer.as_str()).await?;
         let server = server.ok_or_else(|| {
             let words = format!(
@@ -81,7 +81,7 @@ impl Identification {
             );
             AuthError::new(AuthErrorKind::Unsupported, words)
         })?;
-        let found = Found {
+        let found = DiscoveredResource {
             resource: self.resource.as_str().to_owned(),
             scopes: None,
             bound: false,
@@ -89,10 +89,10 @@ impl Identification {
             server,
         };
         let visit = person.begin(None).await?;
-        let pending = Pending::new(&found, &self.client, visit.redirect())?;
+        let pending = AuthorizationRequest::new(&found, &self.client, visit.redirect())?;
         let query = visit.go(pending.url(&self.scopes, self.reach)?).await?;
         let code = pending.code(&query)?;
-        let endpoint = Endpoint::of(&found.server, &self.client, &fetcher, None);
+        let endpoint = TokenEndpoint::of(&found.server, &self.client, &fetcher, None);
         let answer = pending.redeem(&code, &endpoint).await;
         Ok(answer.map_err(|no| no.error)?.access)
     }

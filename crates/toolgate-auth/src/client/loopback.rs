@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 8252, sections 7.3 and 8.3.
 
-use super::{AuthError, AuthErrorKind, SignIn, Visit};
+use super::{AuthError, AuthErrorKind, PendingSignIn, SignIn};
 use crate::{Secret, Url};
 use futures_util::future::{BoxFuture, select_all};
 use std::{
@@ -20,34 +20,34 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-const PATH: &str = "/callback";
+const CALLBACK_PATH: &str = "/callback";
 /// Maximum size of a request head in bytes.
-const HEAD: usize = 16 << 10;
+const MAX_REQUEST_HEAD_BYTES: usize = 16 << 10;
 /// Timeout of one redirect request.
-const REQUEST: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent connections.
-const AT_ONCE: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// Delay after a failed `accept`.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-type Open = dyn Fn(&Url) + Send + Sync;
-type Tell = dyn Fn(&str) + Send + Sync;
+type OpenUrlFn = dyn Fn(&Url) + Send + Sync;
+type ReportIssuerFn = dyn Fn(&str) + Send + Sync;
 
 /// Browser sign-in: shows or opens a URL and receives the redirect at a loopback port, which is open only meanwhile.
 /// Requests without the `state` of this sign-in are rejected and change nothing.
 #[derive(Clone)]
-pub struct Browser {
-    open: Arc<Open>,
-    tell: Arc<Tell>,
+pub struct LoopbackBrowser {
+    open: Arc<OpenUrlFn>,
+    tell: Arc<ReportIssuerFn>,
     wait: Duration,
     port: Option<u16>,
 }
 
-impl Browser {
+impl LoopbackBrowser {
     /// Creates a browser from a function that receives the URL. The URL is `https`, or `http` on this machine, and has
     /// no character that a terminal or a shell interprets. Pass it to a program as one argument, without a shell.
-    pub fn new(open: impl Fn(&Url) + Send + Sync + 'static) -> Browser {
-        Browser {
+    pub fn new(open: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackBrowser {
+        LoopbackBrowser {
             open: Arc::new(open),
             tell: Arc::new(|_| ()),
             wait: Duration::from_secs(5 * 60),
@@ -58,31 +58,31 @@ impl Browser {
     /// Reports the issuer identifier of the authorization server before the URL opens; the URL may be on another host.
     /// The identifier comes from the network.
     #[must_use]
-    pub fn telling(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Browser {
+    pub fn telling(self, tell: impl Fn(&str) + Send + Sync + 'static) -> LoopbackBrowser {
         let tell = Arc::new(tell);
-        Browser { tell, ..self }
+        LoopbackBrowser { tell, ..self }
     }
 
     /// Fixes the port of the redirect. Use it behind a tunnel, or if the authorization server knows only one redirect
     /// URI.
     #[must_use]
-    pub fn port(self, port: u16) -> Browser {
+    pub fn port(self, port: u16) -> LoopbackBrowser {
         let port = Some(port);
-        Browser { port, ..self }
+        LoopbackBrowser { port, ..self }
     }
 
     /// Sets the timeout of the sign-in; 5 minutes by default.
     #[must_use]
-    pub fn wait(self, wait: Duration) -> Browser {
-        Browser { wait, ..self }
+    pub fn wait(self, wait: Duration) -> LoopbackBrowser {
+        LoopbackBrowser { wait, ..self }
     }
 }
 
-impl SignIn for Browser {
+impl SignIn for LoopbackBrowser {
     fn begin<'a>(
         &'a self,
         wanted: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
+    ) -> BoxFuture<'a, Result<Box<dyn PendingSignIn>, AuthError>> {
         Box::pin(async move {
             let listener = listen(wanted, self.port).await.map_err(|error| {
                 let port = match self.port {
@@ -93,11 +93,11 @@ impl SignIn for Browser {
                 AuthError::new(AuthErrorKind::Unsupported, words)
             })?;
             let (listener, address) = listener;
-            Ok(Box::new(Waiting {
-                redirect: format!("http://{address}{PATH}"),
+            Ok(Box::new(LoopbackRedirect {
+                redirect: format!("http://{address}{CALLBACK_PATH}"),
                 listener,
                 browser: self.clone(),
-            }) as Box<dyn Visit>)
+            }) as Box<dyn PendingSignIn>)
         })
     }
 }
@@ -125,13 +125,13 @@ async fn listen(wanted: Option<&str>, port: Option<u16>) -> io::Result<(TcpListe
     Ok((listener, address))
 }
 
-struct Waiting {
+struct LoopbackRedirect {
     listener: TcpListener,
     redirect: String,
-    browser: Browser,
+    browser: LoopbackBrowser,
 }
 
-impl Visit for Waiting {
+impl PendingSignIn for LoopbackRedirect {
     fn redirect(&self) -> &str {
         &self.redirect
     }
@@ -145,7 +145,7 @@ impl Visit for Waiting {
             let host = self
                 .redirect
                 .trim_start_matches("http://")
-                .trim_end_matches(PATH);
+                .trim_end_matches(CALLBACK_PATH);
             let query = form_urlencoded::parse(url.query().unwrap_or_default().as_bytes());
             let state = query.into_iter().find(|(key, _)| key == "state");
             let state = state.map(|(_, value)| Secret::new(value.into_owned()));
@@ -184,7 +184,7 @@ async fn hear(listener: &TcpListener, host: &str, state: Option<&Secret>) -> Str
             }
             visitor = listener.accept() => match visitor {
                 Ok((stream, _)) => {
-                    if visitors.len() >= AT_ONCE {
+                    if visitors.len() >= MAX_CONNECTIONS {
                         // The oldest idle connection is evicted.
                         drop(visitors.remove(0));
                     }
@@ -193,7 +193,7 @@ async fn hear(listener: &TcpListener, host: &str, state: Option<&Secret>) -> Str
                     yield_now().await;
                 }
                 // For example with too many open files.
-                Err(_) => sleep(PAUSE).await,
+                Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
             },
         }
     }
@@ -210,7 +210,10 @@ async fn next<F: Future + Unpin>(visitors: &mut [F]) -> (F::Output, usize) {
 
 /// Serves one connection. Returns the query if it is the redirect of this sign-in.
 async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Option<String> {
-    let head = timeout(REQUEST, head(&mut stream)).await.ok().flatten();
+    let head = timeout(REQUEST_TIMEOUT, head(&mut stream))
+        .await
+        .ok()
+        .flatten();
     let query = head.as_deref().and_then(|head| asked(head, host));
     let ours = query.filter(|query| {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -228,7 +231,7 @@ async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Opt
         ),
     };
     if head.is_some() {
-        let _ = timeout(REQUEST, stream.write_all(answer(page).as_bytes())).await;
+        let _ = timeout(REQUEST_TIMEOUT, stream.write_all(answer(page).as_bytes())).await;
     }
     let _ = stream.shutdown().await;
     ours.map(str::to_owned)
@@ -241,7 +244,7 @@ async fn head(stream: &mut TcpStream) -> Option<String> {
         let mut part = [0; 2048];
         let read = stream.read(&mut part).await.ok().filter(|read| *read > 0)?;
         bytes.extend_from_slice(&part[..read]);
-        if bytes.len() > HEAD {
+        if bytes.len() > MAX_REQUEST_HEAD_BYTES {
             return None;
         }
     }
@@ -259,7 +262,7 @@ fn asked<'a>(head: &'a str, host: &str) -> Option<&'a str> {
     let mut named = named.filter(|(name, _)| name.eq_ignore_ascii_case("host"));
     let ours =
         named.next().is_some_and(|(_, value)| value.trim() == host) && named.next().is_none();
-    (method == "GET" && path == PATH && ours).then_some(query)
+    (method == "GET" && path == CALLBACK_PATH && ours).then_some(query)
 }
 
 fn answer((status, words): (&str, &str)) -> String {

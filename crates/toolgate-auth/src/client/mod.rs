@@ -1,6 +1,6 @@
 //! OAuth 2.1 client for protected MCP servers.
 //!
-//! - [`Login`]: tokens of one server; implements [`Credentials`], the interface for transports.
+//! - [`OAuthClient`]: tokens of one server; implements [`CredentialProvider`], the interface for transports.
 //! - `challenge`: `WWW-Authenticate` parser. `discovery`: protected resource and authorization server metadata.
 //! - `registration`: client identities and dynamic client registration.
 //! - `code`: authorization code flow; `pkce`: its code verifier. `grants`: flows without a user.
@@ -26,16 +26,21 @@ mod scopes;
 mod store;
 mod tokens;
 
-pub use challenge::{Challenge, challenges};
-pub use code::{SignIn, Visit};
-pub use credentials::{Again, Credentials, Leaving, Refusal};
-use discovery::{Found, ServerMetadata};
+pub use challenge::{AuthChallenge, challenges};
+pub use code::{PendingSignIn, SignIn};
+pub use credentials::{CredentialProvider, CredentialRequest, RejectedResponse, RetryDecision};
+use discovery::{AuthorizationServerMetadata, DiscoveredResource};
 pub use error::{AuthError, AuthErrorKind};
-pub use grants::{Assertion, Enterprise, OnBehalf, Subject, TokenExchange, Workload};
-pub use identification::Identification;
-pub use login::{Login, LoginBuilder, SignedOut};
-pub use loopback::Browser;
-pub use registration::{Authenticate, OauthClient, client_document};
-pub use scopes::Scopes;
-pub use store::{FileStore, MemoryStore, Store, StoreError, Turn};
-pub use tokens::Grant;
+pub use grants::{
+    AssertionSource, EnterpriseAuthorization, ExchangedCredentials, SubjectToken, TokenExchange,
+    WorkloadIdentity,
+};
+pub use identification::UserIdentification;
+pub use login::{OAuthClient, OAuthClientBuilder, SignedOut};
+pub use loopback::LoopbackBrowser;
+pub use registration::{ClientAuthentication, RegisteredClient, client_document};
+pub use scopes::ScopeSet;
+pub use store::{
+    CredentialStore, FileCredentialStore, MemoryCredentialStore, RefreshGuard, StoreError,
+};
+pub use tokens::OAuthCredential;

@@ -11,12 +11,12 @@ use ring::{
 use super::{AuthError, AuthErrorKind};
 
 /// PKCE code verifier, for a single use.
-pub(super) struct Verifier(Secret);
+pub(super) struct CodeVerifier(Secret);
 
-impl Verifier {
+impl CodeVerifier {
     /// Generates a verifier of 256 random bits.
-    pub(super) fn new() -> Result<Verifier, AuthError> {
-        random().map(|text| Verifier(Secret::new(text)))
+    pub(super) fn new() -> Result<CodeVerifier, AuthError> {
+        random().map(|text| CodeVerifier(Secret::new(text)))
     }
 
     /// Returns the code challenge for the authorization request.
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn each_verifier_is_another() {
-        let (one, two) = (Verifier::new().unwrap(), Verifier::new().unwrap());
+        let (one, two) = (CodeVerifier::new().unwrap(), CodeVerifier::new().unwrap());
         assert!(one.reveal() != two.reveal() && one.reveal().len() == 43);
     }
 }

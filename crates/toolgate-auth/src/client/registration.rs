@@ -5,10 +5,10 @@
 //!
 //! Source: the page on client registration; RFC 7591.
 
-use super::{AuthError, AuthErrorKind, ServerMetadata, error::shown};
+use super::{AuthError, AuthErrorKind, AuthorizationServerMetadata, error::shown};
 use crate::{
     Secret, Url,
-    fetch::{Fetcher, Request},
+    fetch::{FetchRequest, PeerFetcher},
     jose::SigningKey,
 };
 use serde_json::json;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Client authentication method at a token endpoint.
 #[derive(Clone)]
 #[non_exhaustive]
-pub enum Authenticate {
+pub enum ClientAuthentication {
     /// Public client without a secret: the client id alone.
     None,
     /// Client secret, in the `Authorization` header or in the form, as the server supports.
@@ -33,21 +33,21 @@ pub enum Authenticate {
 /// OAuth client as it is registered at one authorization server.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct OauthClient {
+pub struct RegisteredClient {
     /// Client id.
     pub id: String,
     /// Client authentication method.
-    pub authenticate: Authenticate,
+    pub authenticate: ClientAuthentication,
     /// Redirect URI of a dynamic registration.
     pub redirect: Option<String>,
     /// Expiry of the client secret in seconds since the Unix epoch.
     pub until: Option<u64>,
 }
 
-impl OauthClient {
+impl RegisteredClient {
     /// Creates a client that was registered by other means.
-    pub fn new(id: impl Into<String>, authenticate: Authenticate) -> OauthClient {
-        OauthClient {
+    pub fn new(id: impl Into<String>, authenticate: ClientAuthentication) -> RegisteredClient {
+        RegisteredClient {
             id: id.into(),
             authenticate,
             redirect: None,
@@ -97,9 +97,9 @@ fn can_be_an_id(document: &Url) -> Result<(), AuthError> {
 
 /// Sources of the client identity.
 #[derive(Clone, Default)]
-pub(super) struct Identity {
+pub(super) struct ClientIdentity {
     /// Configured client and the issuer that it belongs to; any issuer if `None`.
-    pub(super) given: Option<(Option<String>, OauthClient)>,
+    pub(super) given: Option<(Option<String>, RegisteredClient)>,
     /// URL of the Client ID Metadata Document.
     pub(super) document: Option<Url>,
     /// Client name.
@@ -110,9 +110,9 @@ pub(super) struct Identity {
     pub(super) by_hand: Option<String>,
 }
 
-impl Identity {
+impl ClientIdentity {
     /// Returns the configured client, the only identity for grants without a user.
-    pub(super) fn given(&self, issuer: &str) -> Result<Option<OauthClient>, AuthError> {
+    pub(super) fn given(&self, issuer: &str) -> Result<Option<RegisteredClient>, AuthError> {
         match &self.given {
             Some((Some(of), _)) if of != issuer => Err(AuthError::new(
                 AuthErrorKind::Unsafe,
@@ -133,7 +133,10 @@ impl Identity {
     }
 
     /// Returns the client identity at a server without registering.
-    pub(super) fn known(&self, server: &ServerMetadata) -> Result<Option<OauthClient>, AuthError> {
+    pub(super) fn known(
+        &self,
+        server: &AuthorizationServerMetadata,
+    ) -> Result<Option<RegisteredClient>, AuthError> {
         if let Some(client) = self.given(&server.issuer)? {
             return Ok(Some(client));
         }
@@ -141,9 +144,9 @@ impl Identity {
             return Ok(None);
         };
         can_be_an_id(document)?;
-        Ok(Some(OauthClient::new(
+        Ok(Some(RegisteredClient::new(
             document.as_str(),
-            Authenticate::None,
+            ClientAuthentication::None,
         )))
     }
 
@@ -159,15 +162,15 @@ impl Identity {
     /// Returns the client identity at a server, registering dynamically if needed. `kept` is the stored registration.
     pub(super) async fn at(
         &self,
-        server: &ServerMetadata,
+        server: &AuthorizationServerMetadata,
         redirect: &str,
-        fetcher: &Fetcher,
-        kept: Option<OauthClient>,
-    ) -> Result<OauthClient, AuthError> {
+        fetcher: &PeerFetcher,
+        kept: Option<RegisteredClient>,
+    ) -> Result<RegisteredClient, AuthError> {
         if let Some(client) = self.known(server)? {
             return Ok(client);
         }
-        let usable = |client: &OauthClient| {
+        let usable = |client: &RegisteredClient| {
             client.redirect.as_deref() == Some(redirect)
                 && client.until.is_none_or(|until| until > crate::clock::now())
         };
@@ -194,10 +197,10 @@ impl Identity {
     async fn register(
         &self,
         endpoint: &Url,
-        server: &ServerMetadata,
+        server: &AuthorizationServerMetadata,
         redirect: &str,
-        fetcher: &Fetcher,
-    ) -> Result<OauthClient, AuthError> {
+        fetcher: &PeerFetcher,
+    ) -> Result<RegisteredClient, AuthError> {
         let method = server.method_for_new_client();
         let mut kinds = vec!["authorization_code"];
         if self.offline {
@@ -213,7 +216,7 @@ impl Identity {
             "application_type": if redirect.starts_with("https:") { "web" } else { "native" },
         });
         let fetched = fetcher
-            .fetch(Request::json(endpoint.clone(), &wanted))
+            .fetch(FetchRequest::json(endpoint.clone(), &wanted))
             .await?;
         let status = fetched.status;
         let answer = fetched.json().ok();
@@ -243,15 +246,15 @@ impl Identity {
         let secret = text("client_secret").map(Secret::new);
         let method = text("token_endpoint_auth_method").unwrap_or_else(|| method.to_owned());
         let authenticate = match (method.as_str(), secret) {
-            ("none", _) => Authenticate::None,
-            ("client_secret_basic", Some(secret)) => Authenticate::Basic(secret),
-            ("client_secret_post", Some(secret)) => Authenticate::Post(secret),
+            ("none", _) => ClientAuthentication::None,
+            ("client_secret_basic", Some(secret)) => ClientAuthentication::Basic(secret),
+            ("client_secret_post", Some(secret)) => ClientAuthentication::Post(secret),
             _ => return Err(malformed("an unsupported client authentication method")),
         };
         let until = answer
             .as_ref()
             .and_then(|answer| answer.get("client_secret_expires_at")?.u64());
-        Ok(OauthClient {
+        Ok(RegisteredClient {
             id,
             authenticate,
             redirect: Some(redirect.to_owned()),

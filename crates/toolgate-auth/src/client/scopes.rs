@@ -5,35 +5,35 @@
 use std::{collections::BTreeSet, fmt};
 
 /// Scope that requests a refresh token.
-const OFFLINE: &str = "offline_access";
+const OFFLINE_ACCESS: &str = "offline_access";
 /// Maximum number of scopes in one set.
-const MOST: usize = 256;
+const MAX_SCOPES: usize = 256;
 /// Maximum length of a scope in bytes.
-const LONGEST: usize = 255;
+const MAX_SCOPE_BYTES: usize = 255;
 /// Maximum number of scopes that are stored for the next sign-in.
-const WANTED: usize = 64;
+const MAX_DEMANDED_SCOPES: usize = 64;
 
 /// Set of OAuth scopes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Scopes(BTreeSet<String>);
+pub struct ScopeSet(BTreeSet<String>);
 
-impl Scopes {
+impl ScopeSet {
     /// Parses a space-separated list of scopes. Skips invalid ones.
-    pub fn read(text: &str) -> Scopes {
-        Scopes::of(text.split(' '))
+    pub fn read(text: &str) -> ScopeSet {
+        ScopeSet::of(text.split(' '))
     }
 
     /// Creates a set from scopes. Skips invalid ones.
-    pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Scopes {
+    pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> ScopeSet {
         let plain = |word: &&str| {
             !word.is_empty()
-                && word.len() <= LONGEST
+                && word.len() <= MAX_SCOPE_BYTES
                 && word
                     .bytes()
                     .all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
         };
-        let words = words.into_iter().filter(plain).take(MOST);
-        Scopes(words.map(str::to_owned).collect())
+        let words = words.into_iter().filter(plain).take(MAX_SCOPES);
+        ScopeSet(words.map(str::to_owned).collect())
     }
 
     /// Returns whether the set is empty.
@@ -42,31 +42,31 @@ impl Scopes {
     }
 
     /// Returns whether the set contains all of the others.
-    pub fn covers(&self, others: &Scopes) -> bool {
+    pub fn covers(&self, others: &ScopeSet) -> bool {
         others.0.is_subset(&self.0)
     }
 
     /// Returns whether the set requests a refresh token (`offline_access`).
     pub(super) fn asks_to_stay(&self) -> bool {
-        self.0.contains(OFFLINE)
+        self.0.contains(OFFLINE_ACCESS)
     }
 
-    /// Returns the set with the others added, up to [`WANTED`] scopes.
+    /// Returns the set with the others added, up to [`MAX_DEMANDED_SCOPES`] scopes.
     /// The limit prevents a server from growing it without end.
-    pub(super) fn remembering(&self, others: &Scopes) -> Scopes {
-        let room = WANTED.saturating_sub(self.0.len());
+    pub(super) fn remembering(&self, others: &ScopeSet) -> ScopeSet {
+        let room = MAX_DEMANDED_SCOPES.saturating_sub(self.0.len());
         let new = others.0.difference(&self.0).take(room);
-        Scopes(self.0.iter().chain(new).cloned().collect())
+        ScopeSet(self.0.iter().chain(new).cloned().collect())
     }
 
     /// Returns the union of both sets.
     #[must_use]
-    pub fn and(&self, others: &Scopes) -> Scopes {
-        Scopes(self.0.union(&others.0).take(MOST).cloned().collect())
+    pub fn and(&self, others: &ScopeSet) -> ScopeSet {
+        ScopeSet(self.0.union(&others.0).take(MAX_SCOPES).cloned().collect())
     }
 }
 
-impl fmt::Display for Scopes {
+impl fmt::Display for ScopeSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, scope) in self.0.iter().enumerate() {
             let blank = if at == 0 { "" } else { " " };
@@ -79,17 +79,17 @@ impl fmt::Display for Scopes {
 /// Selects the scopes to request: those of the challenge, else those of the resource, plus those requested before. Adds
 /// `offline_access` if the authorization server lists it.
 pub(super) fn choose(
-    challenged: Option<&Scopes>,
-    of_resource: Option<&Scopes>,
-    before: &Scopes,
-    of_server: Option<&Scopes>,
+    challenged: Option<&ScopeSet>,
+    of_resource: Option<&ScopeSet>,
+    before: &ScopeSet,
+    of_server: Option<&ScopeSet>,
     offline: bool,
-) -> Scopes {
+) -> ScopeSet {
     let named = challenged.or(of_resource).cloned().unwrap_or_default();
     let scopes = named.and(before);
-    let known = of_server.is_some_and(|scopes| scopes.0.contains(OFFLINE));
+    let known = of_server.is_some_and(|scopes| scopes.0.contains(OFFLINE_ACCESS));
     if offline && known && !scopes.is_empty() {
-        return scopes.and(&Scopes::of([OFFLINE]));
+        return scopes.and(&ScopeSet::of([OFFLINE_ACCESS]));
     }
     scopes
 }
@@ -107,10 +107,10 @@ mod tests {
                      server: Option<&str>,
                      expected: &str| {
             let chosen = choose(
-                challenged.map(Scopes::read).as_ref(),
-                resource.map(Scopes::read).as_ref(),
-                &Scopes::read(before),
-                server.map(Scopes::read).as_ref(),
+                challenged.map(ScopeSet::read).as_ref(),
+                resource.map(ScopeSet::read).as_ref(),
+                &ScopeSet::read(before),
+                server.map(ScopeSet::read).as_ref(),
                 true,
             );
             assert_eq!(chosen.to_string(), expected);
@@ -135,23 +135,23 @@ mod tests {
         let words = |begin: u32| (begin..).map(|n| format!("s{n}"));
         let of = |begin: u32, count| {
             let words: Vec<String> = words(begin).take(count).collect();
-            Scopes::of(words.iter().map(String::as_str))
+            ScopeSet::of(words.iter().map(String::as_str))
         };
         let mut wanted = of(100, 60);
         for round in 0..10 {
             wanted = wanted.remembering(&of(1000 + round * 20, 20));
         }
-        assert_eq!(wanted.0.len(), WANTED);
+        assert_eq!(wanted.0.len(), MAX_DEMANDED_SCOPES);
         assert!(wanted.covers(&of(100, 60)), "what was there first stays");
     }
 
     #[test]
     fn what_is_no_scope_is_left_out() {
-        let longest = "x".repeat(LONGEST);
+        let longest = "x".repeat(MAX_SCOPE_BYTES);
         assert_eq!(
-            Scopes::read(&format!("{longest} {longest}y")).to_string(),
+            ScopeSet::read(&format!("{longest} {longest}y")).to_string(),
             longest
         );
-        assert_eq!(Scopes::read("a  b\u{1} \"c\" d\\ é e").to_string(), "a e");
+        assert_eq!(ScopeSet::read("a  b\u{1} \"c\" d\\ é e").to_string(), "a e");
     }
 }

@@ -1,27 +1,27 @@
 //! OAuth credentials and token responses.
 
-use super::{OauthClient, Scopes};
+use super::{RegisteredClient, ScopeSet};
 use crate::{Secret, clock::now};
 use toolgate_wire::json::Json;
 
 /// Seconds before its expiry at which a token counts as expired; at most a tenth of its lifetime.
-const EARLY: u64 = 30;
+const EXPIRY_MARGIN_SECONDS: u64 = 30;
 /// Maximum token lifetime in seconds that is accepted: ten years. Longer ones are shortened to it.
-const LONGEST: u64 = 10 * 365 * 24 * 3600;
+const MAX_LIFETIME_SECONDS: u64 = 10 * 365 * 24 * 3600;
 /// Maximum length of a token in bytes.
-const TOKEN: usize = 32 << 10;
+const MAX_ISSUED_TOKEN_BYTES: usize = 32 << 10;
 
 /// OAuth credential for one resource: access token, refresh token and their metadata.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Grant {
+pub struct OAuthCredential {
     /// Issuer identifier. The tokens are never sent to another authorization server.
     pub issuer: String,
     /// Resource identifier.
     pub resource: String,
     /// Access token.
     pub access: Secret,
-    /// True if the tokens are DPoP-bound to [`Grant::key`].
+    /// True if the tokens are DPoP-bound to [`OAuthCredential::key`].
     pub bound: bool,
     /// Private key of DPoP-bound tokens in PKCS #8, Base64.
     pub key: Option<Secret>,
@@ -31,14 +31,14 @@ pub struct Grant {
     /// Refresh token.
     pub refresh: Option<Secret>,
     /// Requested and granted scopes.
-    pub scopes: Scopes,
+    pub scopes: ScopeSet,
     /// Additional scopes that the server demanded while no user could sign in; the next sign-in requests them.
-    pub wanted: Scopes,
+    pub wanted: ScopeSet,
     /// Client that the tokens were issued to, if it was registered dynamically.
-    pub client: Option<OauthClient>,
+    pub client: Option<RegisteredClient>,
 }
 
-impl Grant {
+impl OAuthCredential {
     /// Returns whether the access token can be used now.
     pub fn is_fresh(&self) -> bool {
         self.until.is_none_or(|until| until > now())
@@ -46,22 +46,22 @@ impl Grant {
 }
 
 /// Success response of a token endpoint.
-pub(super) struct Answer {
+pub(super) struct TokenResponse {
     pub(super) access: Secret,
     pub(super) kind: String,
     pub(super) until: Option<u64>,
     pub(super) refresh: Option<Secret>,
-    pub(super) scopes: Option<Scopes>,
+    pub(super) scopes: Option<ScopeSet>,
     /// Type of the issued token, in a response to a token exchange.
     pub(super) issued: Option<String>,
 }
 
-impl Answer {
+impl TokenResponse {
     /// Parses the response of a token endpoint.
     ///
     /// # Errors
     /// The reason why the response is malformed.
-    pub(super) fn read(json: &Json) -> Result<Answer, &'static str> {
+    pub(super) fn read(json: &Json) -> Result<TokenResponse, &'static str> {
         let access = token(json, "access_token")?.ok_or("its response has no access_token")?;
         let kind = json.get("token_type").and_then(|kind| kind.string());
         let kind = kind.ok_or("its response has no token_type")?;
@@ -69,18 +69,18 @@ impl Answer {
             // Some servers send the number as a string.
             seconds.u64().or_else(|| seconds.string()?.parse().ok())
         });
-        Ok(Answer {
+        Ok(TokenResponse {
             access,
             kind: kind.to_ascii_lowercase(),
             until: seconds.map(|seconds| {
-                let life = seconds.min(LONGEST);
-                now().saturating_add(life - EARLY.min(life / 10))
+                let life = seconds.min(MAX_LIFETIME_SECONDS);
+                now().saturating_add(life - EXPIRY_MARGIN_SECONDS.min(life / 10))
             }),
             refresh: token(json, "refresh_token")?,
             scopes: json
                 .get("scope")
                 .and_then(|s| s.string())
-                .map(|s| Scopes::read(&s)),
+                .map(|s| ScopeSet::read(&s)),
             issued: json
                 .get("issued_token_type")
                 .and_then(|issued| issued.string()),
@@ -95,7 +95,10 @@ fn token(json: &Json, key: &str) -> Result<Option<Secret>, &'static str> {
     let text = text
         .string()
         .ok_or("a token in its response is not a string")?;
-    if text.is_empty() || text.len() > TOKEN || !text.bytes().all(|b| b.is_ascii_graphic()) {
+    if text.is_empty()
+        || text.len() > MAX_ISSUED_TOKEN_BYTES
+        || !text.bytes().all(|b| b.is_ascii_graphic())
+    {
         return Err("a token in its response cannot be sent in a header");
     }
     Ok(Some(Secret::new(text)))

@@ -1,6 +1,6 @@
 //! Connections with SSRF protection: resolves a name once, checks every address, and connects to a checked address.
 
-use super::{FetchError, FetchErrorKind, Reach};
+use super::{AddressPolicy, FetchError, FetchErrorKind};
 use crate::Url;
 use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use std::{
@@ -13,34 +13,38 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 /// DNS resolver.
 #[derive(Clone)]
-pub(super) enum Names {
+pub(super) enum DnsResolver {
     /// Resolver of the operating system.
     System,
     /// Test resolver, with a callback for each connection.
     #[cfg(test)]
-    Told(Told, Heard),
+    Told(TestLookup, TestConnect),
 }
 
 #[cfg(test)]
-type Told = Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
+type TestLookup = Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
 
 #[cfg(test)]
-type Heard = Arc<dyn Fn(IpAddr) + Send + Sync>;
+type TestConnect = Arc<dyn Fn(IpAddr) + Send + Sync>;
 
-impl Names {
+impl DnsResolver {
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<IpAddr>> {
         match self {
-            Names::System => {
+            DnsResolver::System => {
                 let found = tokio::net::lookup_host((host, port)).await?;
                 Ok(found.map(|address| address.ip()).collect())
             }
             #[cfg(test)]
-            Names::Told(tell, _) => Ok(tell(host)),
+            DnsResolver::Told(tell, _) => Ok(tell(host)),
         }
     }
 
     /// Connects to an address after checking it against the policy.
-    pub(super) async fn connect(&self, url: &Url, reach: &Reach) -> Result<TcpStream, FetchError> {
+    pub(super) async fn connect(
+        &self,
+        url: &Url,
+        reach: &AddressPolicy,
+    ) -> Result<TcpStream, FetchError> {
         let refused = |words: &str| FetchError::new(url, FetchErrorKind::Refused, words);
         reach.takes_scheme(url).map_err(refused)?;
         let ips = match url.ip() {
@@ -65,7 +69,7 @@ impl Names {
         let mut last = io::Error::other("its name resolves to no address");
         for ip in ips {
             #[cfg(test)]
-            if let Names::Told(_, heard) = self {
+            if let DnsResolver::Told(_, heard) = self {
                 heard(ip);
             }
             match TcpStream::connect(SocketAddr::new(ip, url.port())).await {
@@ -90,8 +94,8 @@ pub(super) async fn tls(url: &Url, tcp: TcpStream) -> Result<TlsStream<TcpStream
 
 /// Returns the TLS configuration with the root certificates of the system, loaded once.
 fn trust() -> &'static Result<Arc<ClientConfig>, String> {
-    static TRUST: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
-    TRUST.get_or_init(|| {
+    static TLS_CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
+    TLS_CONFIG.get_or_init(|| {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {

@@ -13,21 +13,21 @@ mod reach;
 mod tests;
 
 pub use error::{FetchError, FetchErrorKind};
-pub use reach::Reach;
+pub use reach::AddressPolicy;
 
 use crate::Url;
 use bytes::Bytes;
-use connect::Names;
+use connect::DnsResolver;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use std::{net::IpAddr, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
-use toolgate_wire::json::{Json, Limits};
+use toolgate_wire::json::{Json, JsonLimits};
 
 /// Maximum size of a response head in bytes.
-const HEAD: usize = 64 << 10;
+const MAX_RESPONSE_HEAD_BYTES: usize = 64 << 10;
 
 /// Limits of a fetch.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -54,27 +54,27 @@ impl Default for FetchLimits {
 /// HTTP client for URLs that peers name, with an address policy and limits.
 ///
 /// ```
-/// use toolgate_auth::{Url, fetch::{FetchLimits, Fetcher, Reach, Request}};
+/// use toolgate_auth::{Url, fetch::{FetchLimits, PeerFetcher, AddressPolicy, FetchRequest}};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let url = Url::parse("https://login.example.com/.well-known/oauth-authorization-server")?;
-/// let fetcher = Fetcher::new(Reach::public(), FetchLimits::default());
-/// let fetched = fetcher.fetch(Request::get(url)).await?;
+/// let fetcher = PeerFetcher::new(AddressPolicy::public(), FetchLimits::default());
+/// let fetched = fetcher.fetch(FetchRequest::get(url)).await?;
 /// println!("HTTP {}, {} bytes", fetched.status, fetched.body.len());
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Fetcher {
-    reach: Reach,
+pub struct PeerFetcher {
+    reach: AddressPolicy,
     limits: FetchLimits,
-    names: Names,
+    names: DnsResolver,
     homes: Vec<Url>,
 }
 
 /// HTTP request.
 #[derive(Clone)]
-pub struct Request {
+pub struct FetchRequest {
     /// HTTP method, `GET` or `POST`.
     pub method: Method,
     /// Request URL.
@@ -85,10 +85,10 @@ pub struct Request {
     pub body: Bytes,
 }
 
-impl Request {
+impl FetchRequest {
     /// Creates a `GET` request for a JSON document.
-    pub fn get(url: Url) -> Request {
-        Request {
+    pub fn get(url: Url) -> FetchRequest {
+        FetchRequest {
             method: Method::GET,
             url,
             headers: HeaderMap::new(),
@@ -98,10 +98,10 @@ impl Request {
     }
 
     /// Creates a `POST` request with a form.
-    pub fn form<'a>(url: Url, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Request {
+    pub fn form<'a>(url: Url, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> FetchRequest {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(pairs);
-        Request {
+        FetchRequest {
             method: Method::POST,
             url,
             headers: HeaderMap::new(),
@@ -112,8 +112,8 @@ impl Request {
     }
 
     /// Creates a `POST` request with a JSON body.
-    pub fn json(url: Url, value: &serde_json::Value) -> Request {
-        Request {
+    pub fn json(url: Url, value: &serde_json::Value) -> FetchRequest {
+        FetchRequest {
             method: Method::POST,
             url,
             headers: HeaderMap::new(),
@@ -125,7 +125,7 @@ impl Request {
 
     /// Adds a header that is not secret.
     #[must_use]
-    pub fn with(mut self, name: header::HeaderName, value: &'static str) -> Request {
+    pub fn with(mut self, name: header::HeaderName, value: &'static str) -> FetchRequest {
         self.headers.insert(name, HeaderValue::from_static(value));
         self
     }
@@ -139,7 +139,7 @@ impl Request {
 }
 
 /// Complete HTTP response.
-pub struct Fetched {
+pub struct FetchResponse {
     /// URL of the response, after redirects.
     pub url: Url,
     /// HTTP status.
@@ -150,38 +150,38 @@ pub struct Fetched {
     pub body: Vec<u8>,
 }
 
-impl Fetched {
+impl FetchResponse {
     /// Parses the body as strict JSON of any type.
     ///
     /// # Errors
     /// [`FetchErrorKind::Malformed`]
     pub fn json(self) -> Result<Json, FetchError> {
-        let read = Json::read(self.body, &Limits::default());
+        let read = Json::read(self.body, &JsonLimits::default());
         read.map_err(|bad| FetchError::new(&self.url, FetchErrorKind::Malformed, bad.to_string()))
     }
 }
 
-impl Fetcher {
+impl PeerFetcher {
     /// Creates a client with an address policy and limits. It opens no connection yet.
-    pub fn new(reach: Reach, limits: FetchLimits) -> Fetcher {
-        Fetcher {
+    pub fn new(reach: AddressPolicy, limits: FetchLimits) -> PeerFetcher {
+        PeerFetcher {
             reach,
             limits,
-            names: Names::System,
+            names: DnsResolver::System,
             homes: Vec::new(),
         }
     }
 
     /// Also allows the origin of a URL that the operator configured, wherever it is. Can be called several times.
     #[must_use]
-    pub fn home(mut self, url: &Url) -> Fetcher {
+    pub fn home(mut self, url: &Url) -> PeerFetcher {
         self.homes.push(url.clone());
         self
     }
 
     /// Creates a client for a URL that the operator configured and for URLs that its server names.
-    pub fn at_home(url: &Url, limits: FetchLimits) -> Fetcher {
-        Fetcher::new(Reach::of(url), limits).home(url)
+    pub fn at_home(url: &Url, limits: FetchLimits) -> PeerFetcher {
+        PeerFetcher::new(AddressPolicy::of(url), limits).home(url)
     }
 
     /// Checks whether the address policy permits a connection to an IP address for a URL.
@@ -199,7 +199,7 @@ impl Fetcher {
         self.limits.time
     }
 
-    fn reach_for(&self, url: &Url) -> Reach {
+    fn reach_for(&self, url: &Url) -> AddressPolicy {
         match self.homes.iter().any(|home| home.same_origin(url)) {
             true => self.reach.everywhere(),
             false => self.reach,
@@ -210,7 +210,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// [`FetchError`]: no complete response; it names the origin and nothing of the query, headers and body.
-    pub async fn fetch(&self, request: Request) -> Result<Fetched, FetchError> {
+    pub async fn fetch(&self, request: FetchRequest) -> Result<FetchResponse, FetchError> {
         let first = request.url.clone();
         match tokio::time::timeout(self.limits.time, self.hops(request)).await {
             Ok(fetched) => fetched,
@@ -219,7 +219,10 @@ impl Fetcher {
     }
 
     /// Sends a request without following redirects.
-    pub(crate) async fn fetch_here(&self, request: Request) -> Result<Fetched, FetchError> {
+    pub(crate) async fn fetch_here(
+        &self,
+        request: FetchRequest,
+    ) -> Result<FetchResponse, FetchError> {
         let once = tokio::time::timeout(self.limits.time, self.once(&request)).await;
         once.unwrap_or_else(|_| Err(self.late(&request.url)))
     }
@@ -229,7 +232,7 @@ impl Fetcher {
         FetchError::new(url, FetchErrorKind::Late, words)
     }
 
-    async fn hops(&self, mut request: Request) -> Result<Fetched, FetchError> {
+    async fn hops(&self, mut request: FetchRequest) -> Result<FetchResponse, FetchError> {
         let bare = request.is_bare();
         for _ in 0..=self.limits.redirects {
             let fetched = self.once(&request).await?;
@@ -259,7 +262,7 @@ impl Fetcher {
         ))
     }
 
-    async fn once(&self, request: &Request) -> Result<Fetched, FetchError> {
+    async fn once(&self, request: &FetchRequest) -> Result<FetchResponse, FetchError> {
         let url = &request.url;
         let tcp = self.names.connect(url, &self.reach_for(url)).await?;
         if url.is_https() {
@@ -270,7 +273,7 @@ impl Fetcher {
     }
 
     /// Sends one request on a connection of its own, which ends with the response.
-    async fn talk<S>(&self, request: &Request, stream: S) -> Result<Fetched, FetchError>
+    async fn talk<S>(&self, request: &FetchRequest, stream: S) -> Result<FetchResponse, FetchError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -279,7 +282,7 @@ impl Fetcher {
             FetchError::new(url, FetchErrorKind::Unreachable, error.to_string())
         };
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
-            .max_buf_size(HEAD)
+            .max_buf_size(MAX_RESPONSE_HEAD_BYTES)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(broken)?;
@@ -308,7 +311,11 @@ impl Fetcher {
         }
     }
 
-    async fn whole(&self, url: &Url, response: Response<Incoming>) -> Result<Fetched, FetchError> {
+    async fn whole(
+        &self,
+        url: &Url,
+        response: Response<Incoming>,
+    ) -> Result<FetchResponse, FetchError> {
         let (head, body) = response.into_parts();
         let body = Limited::new(body, self.limits.body).collect().await;
         let body = body.map_err(|error| {
@@ -318,7 +325,7 @@ impl Fetcher {
             }
             FetchError::new(url, FetchErrorKind::Unreachable, error.to_string())
         })?;
-        Ok(Fetched {
+        Ok(FetchResponse {
             url: url.clone(),
             status: head.status,
             headers: head.headers,

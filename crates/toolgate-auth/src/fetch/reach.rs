@@ -3,43 +3,43 @@
 use crate::Url;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Address policy of a [`Fetcher`](super::Fetcher), against SSRF.
+/// Address policy of a [`PeerFetcher`](super::PeerFetcher), against SSRF.
 /// The default permits only public addresses, by `https`.
 ///
 /// ```
-/// use toolgate_auth::{Url, fetch::Reach};
+/// use toolgate_auth::{Url, fetch::AddressPolicy};
 ///
-/// // What a public server names lies on public addresses; what one on this machine names may lie here too.
+/// // A public server may name only public addresses; a server on this machine may name loopback addresses too.
 /// let far = Url::parse("https://tools.example.com/mcp")?;
 /// let near = Url::parse("http://127.0.0.1:8080/mcp")?;
-/// assert_eq!(Reach::of(&far), Reach::public());
-/// assert_eq!(Reach::of(&near), Reach::public().and_loopback());
-/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// assert_eq!(AddressPolicy::of(&far), AddressPolicy::public());
+/// assert_eq!(AddressPolicy::of(&near), AddressPolicy::public().and_loopback());
+/// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Reach {
+pub struct AddressPolicy {
     loopback: bool,
     private: bool,
     special: bool,
 }
 
-impl Reach {
+impl AddressPolicy {
     /// Permits only public addresses.
-    pub fn public() -> Reach {
-        Reach::default()
+    pub fn public() -> AddressPolicy {
+        AddressPolicy::default()
     }
 
     /// Permits what a server at a URL may name: also loopback if the server is on loopback, else only public addresses.
-    pub fn of(server: &Url) -> Reach {
-        Reach {
+    pub fn of(server: &Url) -> AddressPolicy {
+        AddressPolicy {
             loopback: server.is_loopback(),
-            ..Reach::default()
+            ..AddressPolicy::default()
         }
     }
 
     /// Permits every address, for URLs of the operator. The URL must still be `https` or on this machine.
-    pub(super) fn everywhere(self) -> Reach {
-        Reach {
+    pub(super) fn everywhere(self) -> AddressPolicy {
+        AddressPolicy {
             loopback: true,
             private: true,
             special: true,
@@ -48,8 +48,8 @@ impl Reach {
 
     /// Also permits loopback addresses, with `http`.
     #[must_use]
-    pub fn and_loopback(self) -> Reach {
-        Reach {
+    pub fn and_loopback(self) -> AddressPolicy {
+        AddressPolicy {
             loopback: true,
             ..self
         }
@@ -59,8 +59,8 @@ impl Reach {
     /// then make this client send requests to machines that the server itself cannot reach. Link-local addresses, which
     /// include cloud metadata services, stay forbidden.
     #[must_use]
-    pub fn danger_and_private(self) -> Reach {
-        Reach {
+    pub fn danger_and_private(self) -> AddressPolicy {
+        AddressPolicy {
             private: true,
             ..self
         }
@@ -83,21 +83,23 @@ impl Reach {
     /// Checks an IP address before a connection.
     pub(super) fn takes(self, ip: IpAddr) -> Result<(), &'static str> {
         match kind(ip) {
-            Kind::Public => Ok(()),
-            Kind::Loopback if self.loopback => Ok(()),
-            Kind::Private if self.private => Ok(()),
-            Kind::Special if self.special => Ok(()),
-            Kind::Loopback => Err("it is on this machine, but the server that names it is not"),
-            Kind::Private => {
+            AddressKind::Public => Ok(()),
+            AddressKind::Loopback if self.loopback => Ok(()),
+            AddressKind::Private if self.private => Ok(()),
+            AddressKind::Special if self.special => Ok(()),
+            AddressKind::Loopback => {
+                Err("it is on this machine, but the server that names it is not")
+            }
+            AddressKind::Private => {
                 Err("it is in a private network, which the configuration does not permit")
             }
-            Kind::Special => Err("it is not a public unicast address"),
+            AddressKind::Special => Err("it is not a public unicast address"),
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+enum AddressKind {
     Loopback,
     Private,
     Public,
@@ -105,18 +107,18 @@ enum Kind {
     Special,
 }
 
-fn kind(ip: IpAddr) -> Kind {
+fn kind(ip: IpAddr) -> AddressKind {
     match ip {
         IpAddr::V4(v4) => kind_v4(v4),
         IpAddr::V6(v6) => kind_v6(v6),
     }
 }
 
-fn kind_v4(ip: Ipv4Addr) -> Kind {
+fn kind_v4(ip: Ipv4Addr) -> AddressKind {
     let [a, b, c, _] = ip.octets();
     match (a, b, c) {
-        (127, ..) => Kind::Loopback,
-        (10, ..) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) => Kind::Private,
+        (127, ..) => AddressKind::Loopback,
+        (10, ..) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) => AddressKind::Private,
         // This network, link-local, protocol assignments, documentation, 6to4 relays, benchmarks, multicast, reserved.
         (0, ..)
         | (169, 254, _)
@@ -125,30 +127,30 @@ fn kind_v4(ip: Ipv4Addr) -> Kind {
         | (198, 18..=19, _)
         | (198, 51, 100)
         | (203, 0, 113)
-        | (224.., ..) => Kind::Special,
-        _ => Kind::Public,
+        | (224.., ..) => AddressKind::Special,
+        _ => AddressKind::Public,
     }
 }
 
-fn kind_v6(ip: Ipv6Addr) -> Kind {
+fn kind_v6(ip: Ipv6Addr) -> AddressKind {
     if let Some(v4) = inside(ip) {
         // An IPv6 address that embeds an IPv4 address is classified by it, but never as loopback or private.
         return match kind_v4(v4) {
-            Kind::Public => Kind::Public,
-            _ => Kind::Special,
+            AddressKind::Public => AddressKind::Public,
+            _ => AddressKind::Special,
         };
     }
     let [a, b, c, ..] = ip.segments();
     match (a, b, c) {
-        _ if ip.is_loopback() => Kind::Loopback,
-        (0xfc00..=0xfdff, ..) => Kind::Private,
+        _ if ip.is_loopback() => AddressKind::Loopback,
+        (0xfc00..=0xfdff, ..) => AddressKind::Private,
         // Only 2000::/3 is allocated; these parts of it are for special purposes and documentation.
         (0x2001, 0..=0x01ff, _)
         | (0x2001, 0x0db8, _)
         | (0x3fff, 0..=0x0fff, _)
-        | (0x2620, 0x4f, 0x8000) => Kind::Special,
-        (0x2000..=0x3fff, ..) => Kind::Public,
-        _ => Kind::Special,
+        | (0x2620, 0x4f, 0x8000) => AddressKind::Special,
+        (0x2000..=0x3fff, ..) => AddressKind::Public,
+        _ => AddressKind::Special,
     }
 }
 

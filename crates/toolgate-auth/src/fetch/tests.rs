@@ -20,24 +20,27 @@ fn url(text: &str) -> Url {
 }
 
 /// Returns a fetcher with a test resolver.
-fn told(reach: Reach, tell: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Fetcher {
+fn told(
+    reach: AddressPolicy,
+    tell: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
+) -> PeerFetcher {
     heard(reach, tell, |_| {})
 }
 
 /// Returns a fetcher with a test resolver and a callback before each connection.
 fn heard(
-    reach: Reach,
+    reach: AddressPolicy,
     tell: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
     hear: impl Fn(IpAddr) + Send + Sync + 'static,
-) -> Fetcher {
-    Fetcher {
-        names: Names::Told(Arc::new(tell), Arc::new(hear)),
-        ..Fetcher::new(reach, FetchLimits::default())
+) -> PeerFetcher {
+    PeerFetcher {
+        names: DnsResolver::Told(Arc::new(tell), Arc::new(hear)),
+        ..PeerFetcher::new(reach, FetchLimits::default())
     }
 }
 
-async fn kind(fetcher: &Fetcher, at: &str) -> FetchErrorKind {
-    let fetched = fetcher.fetch(Request::get(url(at))).await;
+async fn kind(fetcher: &PeerFetcher, at: &str) -> FetchErrorKind {
+    let fetched = fetcher.fetch(FetchRequest::get(url(at))).await;
     fetched.map(|fetched| fetched.status).unwrap_err().kind()
 }
 
@@ -154,7 +157,7 @@ const PUBLIC: [&str; 14] = [
     "2002:808:808::1",
 ];
 
-fn taken(reach: Reach, list: &[&str]) -> usize {
+fn taken(reach: AddressPolicy, list: &[&str]) -> usize {
     list.iter()
         .filter(|ip| reach.takes(ip.parse().unwrap()).is_ok())
         .count()
@@ -164,11 +167,14 @@ fn taken(reach: Reach, list: &[&str]) -> usize {
 #[test]
 fn t33_only_public_addresses_are_gone_to_unless_it_is_said() {
     for (reach, expected) in [
-        (Reach::public(), [14, 0, 0, 0]),
-        (Reach::public().and_loopback(), [14, 4, 0, 0]),
-        (Reach::public().danger_and_private(), [14, 0, 10, 0]),
-        (Reach::of(&url("http://localhost:1/mcp")), [14, 4, 0, 0]),
-        (Reach::of(&url("https://a.test/mcp")), [14, 0, 0, 0]),
+        (AddressPolicy::public(), [14, 0, 0, 0]),
+        (AddressPolicy::public().and_loopback(), [14, 4, 0, 0]),
+        (AddressPolicy::public().danger_and_private(), [14, 0, 10, 0]),
+        (
+            AddressPolicy::of(&url("http://localhost:1/mcp")),
+            [14, 4, 0, 0],
+        ),
+        (AddressPolicy::of(&url("https://a.test/mcp")), [14, 0, 0, 0]),
     ] {
         let counts = [&PUBLIC[..], &LOOPBACK, &PRIVATE, &SPECIAL].map(|list| taken(reach, list));
         assert_eq!(counts, expected, "{reach:?}");
@@ -179,7 +185,9 @@ fn t33_only_public_addresses_are_gone_to_unless_it_is_said() {
 async fn t34_one_bad_address_of_a_name_spoils_all() {
     let (address, seen) = server(vec![ok("{}")]).await;
     let both: Vec<IpAddr> = vec!["127.0.0.1".parse().unwrap(), "10.0.0.1".parse().unwrap()];
-    let fetcher = told(Reach::public().and_loopback(), move |_| both.clone());
+    let fetcher = told(AddressPolicy::public().and_loopback(), move |_| {
+        both.clone()
+    });
     let at = format!("https://a.test:{}/", address.port());
     assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::Refused);
     assert!(seen.lock().unwrap().is_empty());
@@ -189,13 +197,13 @@ async fn t34_one_bad_address_of_a_name_spoils_all() {
 async fn t34_a_name_is_resolved_once_and_that_address_is_used() {
     let (address, seen) = server(vec![ok("{}")]).await;
     let asked = AtomicUsize::new(0);
-    let fetcher = told(Reach::public().and_loopback(), move |_| {
+    let fetcher = told(AddressPolicy::public().and_loopback(), move |_| {
         // The second answer would lead to an address without a listener.
         let ips = ["127.0.0.1", "127.9.9.9"];
         vec![ips[asked.fetch_add(1, SeqCst).min(1)].parse().unwrap()]
     });
     let fetched = fetcher
-        .fetch(Request::get(url(&format!(
+        .fetch(FetchRequest::get(url(&format!(
             "http://localhost:{}/x",
             address.port()
         ))))
@@ -206,7 +214,7 @@ async fn t34_a_name_is_resolved_once_and_that_address_is_used() {
 
 #[tokio::test]
 async fn plain_http_is_for_this_machine_only() {
-    let fetcher = told(Reach::public().and_loopback(), |_| {
+    let fetcher = told(AddressPolicy::public().and_loopback(), |_| {
         vec!["93.184.216.34".parse().unwrap()]
     });
     for at in [
@@ -216,7 +224,7 @@ async fn plain_http_is_for_this_machine_only() {
     ] {
         assert_eq!(kind(&fetcher, at).await, FetchErrorKind::Refused, "{at}");
     }
-    let fetcher = told(Reach::public().and_loopback(), |_| {
+    let fetcher = told(AddressPolicy::public().and_loopback(), |_| {
         vec!["127.0.0.1".parse().unwrap()]
     });
     assert_eq!(
@@ -224,7 +232,9 @@ async fn plain_http_is_for_this_machine_only() {
         FetchErrorKind::Refused,
         "a name that others give an address to"
     );
-    let fetcher = told(Reach::public(), |_| vec!["127.0.0.1".parse().unwrap()]);
+    let fetcher = told(AddressPolicy::public(), |_| {
+        vec!["127.0.0.1".parse().unwrap()]
+    });
     assert_eq!(
         kind(&fetcher, "http://127.0.0.1:1/").await,
         FetchErrorKind::Refused
@@ -234,11 +244,11 @@ async fn plain_http_is_for_this_machine_only() {
 /// Holds: SEC-03
 #[tokio::test]
 async fn t36_a_redirect_stays_on_its_origin_and_takes_nothing_along() {
-    let here = Reach::public().and_loopback();
-    let fetcher = Fetcher::new(here, FetchLimits::default());
+    let here = AddressPolicy::public().and_loopback();
+    let fetcher = PeerFetcher::new(here, FetchLimits::default());
     let (address, _) = server(vec![to("/two"), ok("{\"a\":1}")]).await;
     let fetched = fetcher
-        .fetch(Request::get(url(&format!("http://{address}/one"))))
+        .fetch(FetchRequest::get(url(&format!("http://{address}/one"))))
         .await
         .unwrap();
     assert_eq!(
@@ -255,7 +265,7 @@ async fn t36_a_redirect_stays_on_its_origin_and_takes_nothing_along() {
             FetchErrorKind::Redirect
         );
         let (address, _) = server(vec![to("/here").replace("302 Found", status)]).await;
-        let form = Request::form(url(&format!("http://{address}/token")), [("code", "x")]);
+        let form = FetchRequest::form(url(&format!("http://{address}/token")), [("code", "x")]);
         let fetched = fetcher.fetch(form).await.map(|f| f.status);
         assert_eq!(fetched.unwrap_err().kind(), FetchErrorKind::Redirect);
     }
@@ -272,12 +282,12 @@ async fn one_redirect_too_many_is_not_followed() {
             redirects,
             ..FetchLimits::default()
         };
-        let fetcher = Fetcher::new(Reach::public().and_loopback(), limits);
+        let fetcher = PeerFetcher::new(AddressPolicy::public().and_loopback(), limits);
         let mut answers = vec![to("/again"); redirects];
         answers.push(ok("{}"));
         let (address, _) = server(answers).await;
         let at = format!("http://{address}/");
-        assert!(fetcher.fetch(Request::get(url(&at))).await.is_ok());
+        assert!(fetcher.fetch(FetchRequest::get(url(&at))).await.is_ok());
         let (address, _) = server(vec![to("/again"); redirects + 1]).await;
         let at = format!("http://{address}/");
         assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::Redirect);
@@ -290,10 +300,10 @@ async fn a_body_one_over_the_limit_is_refused() {
         body: 8,
         ..FetchLimits::default()
     };
-    let fetcher = Fetcher::new(Reach::public().and_loopback(), limits);
+    let fetcher = PeerFetcher::new(AddressPolicy::public().and_loopback(), limits);
     let (address, _) = server(vec![ok("12345678"), ok("123456789")]).await;
     let at = format!("http://{address}/");
-    assert!(fetcher.fetch(Request::get(url(&at))).await.is_ok());
+    assert!(fetcher.fetch(FetchRequest::get(url(&at))).await.is_ok());
     assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::TooBig);
 }
 
@@ -304,10 +314,10 @@ async fn a_server_that_says_nothing_is_given_up() {
         time: Duration::from_millis(50),
         ..FetchLimits::default()
     };
-    let fetcher = Fetcher::new(Reach::public().and_loopback(), limits);
+    let fetcher = PeerFetcher::new(AddressPolicy::public().and_loopback(), limits);
     let at = format!("http://{}/?secret=1", listener.local_addr().unwrap());
     let error = fetcher
-        .fetch(Request::get(url(&at)))
+        .fetch(FetchRequest::get(url(&at)))
         .await
         .map(|f| f.status)
         .unwrap_err();

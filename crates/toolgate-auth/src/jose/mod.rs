@@ -5,14 +5,14 @@
 
 mod sign;
 
-pub use sign::{BadKey, SigningKey};
+pub use sign::{InvalidKey, SigningKey};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 /// Signature algorithm. `none` and shared secrets (HMAC) do not exist here.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum Algorithm {
+pub enum SignatureAlgorithm {
     /// ECDSA on P-256 with SHA-256 (`ES256`).
     Es256,
     /// RSA PKCS #1 v1.5 with SHA-256 (`RS256`).
@@ -21,21 +21,25 @@ pub enum Algorithm {
     EdDsa,
 }
 
-impl Algorithm {
+impl SignatureAlgorithm {
     /// Returns the `alg` name of headers and metadata.
     pub fn name(self) -> &'static str {
         match self {
-            Algorithm::Es256 => "ES256",
-            Algorithm::Rs256 => "RS256",
-            Algorithm::EdDsa => "EdDSA",
+            SignatureAlgorithm::Es256 => "ES256",
+            SignatureAlgorithm::Rs256 => "RS256",
+            SignatureAlgorithm::EdDsa => "EdDSA",
         }
     }
 
     /// Returns the algorithm of an `alg` name, which is case-sensitive.
-    pub fn named(name: &str) -> Option<Algorithm> {
-        [Algorithm::Es256, Algorithm::Rs256, Algorithm::EdDsa]
-            .into_iter()
-            .find(|known| known.name() == name)
+    pub fn named(name: &str) -> Option<SignatureAlgorithm> {
+        [
+            SignatureAlgorithm::Es256,
+            SignatureAlgorithm::Rs256,
+            SignatureAlgorithm::EdDsa,
+        ]
+        .into_iter()
+        .find(|known| known.name() == name)
     }
 }
 

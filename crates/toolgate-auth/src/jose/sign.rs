@@ -1,6 +1,6 @@
 //! JWT signatures with a private key.
 
-use super::{Algorithm, encode};
+use super::{SignatureAlgorithm, encode};
 use crate::Secret;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::{
@@ -19,16 +19,16 @@ use std::fmt;
 /// let (key, kept) = SigningKey::generate()?;
 /// let signed = key.sign(json!({"typ": "JWT"}), &json!({"sub": "ann"}))?;
 /// assert_eq!(signed.split('.').count(), 3);
-/// // What was kept is the same key.
+/// // The stored key is the same key.
 /// assert_eq!(SigningKey::kept(&kept)?.public_jwk(), key.public_jwk());
-/// # Ok::<(), toolgate_auth::jose::BadKey>(())
+/// # Ok::<(), toolgate_auth::jose::InvalidKey>(())
 /// ```
 pub struct SigningKey {
-    key: Key,
-    algorithm: Algorithm,
+    key: PrivateKey,
+    algorithm: SignatureAlgorithm,
 }
 
-enum Key {
+enum PrivateKey {
     Ecdsa(EcdsaKeyPair),
     Rsa(Box<RsaKeyPair>),
     Ed(Ed25519KeyPair),
@@ -36,69 +36,73 @@ enum Key {
 
 /// Error of an invalid private key. Its text does not quote the key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct BadKey(&'static str);
+pub struct InvalidKey(&'static str);
 
-impl fmt::Display for BadKey {
+impl fmt::Display for InvalidKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for BadKey {}
+impl std::error::Error for InvalidKey {}
 
 impl SigningKey {
     /// Generates an ES256 key. Returns it together with its PKCS #8 form in Base64, for storage.
     ///
     /// # Errors
     /// The system provides no random numbers.
-    pub fn generate() -> Result<(SigningKey, Secret), BadKey> {
+    pub fn generate() -> Result<(SigningKey, Secret), InvalidKey> {
         let rng = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&signature::ECDSA_P256_SHA256_FIXED_SIGNING, &rng)
-            .map_err(|_| BadKey("the system provides no random numbers"))?;
-        let key = SigningKey::from_der(Algorithm::Es256, pkcs8.as_ref())?;
+            .map_err(|_| InvalidKey("the system provides no random numbers"))?;
+        let key = SigningKey::from_der(SignatureAlgorithm::Es256, pkcs8.as_ref())?;
         Ok((key, Secret::new(STANDARD.encode(pkcs8.as_ref()))))
     }
 
     /// Restores an ES256 key from the stored form that [`SigningKey::generate`] returned.
     ///
     /// # Errors
-    /// [`BadKey`]: the text is not such a key.
-    pub fn kept(text: &Secret) -> Result<SigningKey, BadKey> {
+    /// [`InvalidKey`]: the text is not such a key.
+    pub fn kept(text: &Secret) -> Result<SigningKey, InvalidKey> {
         let der = STANDARD
             .decode(text.reveal())
-            .map_err(|_| BadKey("it is not Base64"))?;
-        SigningKey::from_der(Algorithm::Es256, &der)
+            .map_err(|_| InvalidKey("it is not Base64"))?;
+        SigningKey::from_der(SignatureAlgorithm::Es256, &der)
     }
 
     /// Parses a private key in PEM (`BEGIN PRIVATE KEY`, PKCS #8).
     ///
     /// # Errors
-    /// [`BadKey`]: another format, or a key for another algorithm.
-    pub fn from_pem(algorithm: Algorithm, pem: &Secret) -> Result<SigningKey, BadKey> {
+    /// [`InvalidKey`]: another format, or a key for another algorithm.
+    pub fn from_pem(algorithm: SignatureAlgorithm, pem: &Secret) -> Result<SigningKey, InvalidKey> {
         let (begin, end) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
         let inner = pem
             .reveal()
             .split_once(begin)
             .and_then(|(_, rest)| rest.split_once(end));
-        let (inner, _) = inner.ok_or(BadKey(
+        let (inner, _) = inner.ok_or(InvalidKey(
             "it has no BEGIN PRIVATE KEY; convert it with: openssl pkcs8 -topk8 -nodes",
         ))?;
         let packed: String = inner.split_ascii_whitespace().collect();
         let der = STANDARD
             .decode(packed)
-            .map_err(|_| BadKey("its text is not Base64"))?;
+            .map_err(|_| InvalidKey("its text is not Base64"))?;
         SigningKey::from_der(algorithm, &der)
     }
 
-    fn from_der(algorithm: Algorithm, der: &[u8]) -> Result<SigningKey, BadKey> {
-        let wrong = |_| BadKey("it is not a private key for this algorithm");
+    fn from_der(algorithm: SignatureAlgorithm, der: &[u8]) -> Result<SigningKey, InvalidKey> {
+        let wrong = |_| InvalidKey("it is not a private key for this algorithm");
         let key = match algorithm {
-            Algorithm::Es256 => {
+            SignatureAlgorithm::Es256 => {
                 let kind = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
-                EcdsaKeyPair::from_pkcs8(kind, der, &SystemRandom::new()).map(Key::Ecdsa)
+                EcdsaKeyPair::from_pkcs8(kind, der, &SystemRandom::new()).map(PrivateKey::Ecdsa)
             }
-            Algorithm::Rs256 => RsaKeyPair::from_pkcs8(der).map(|key| Key::Rsa(Box::new(key))),
-            Algorithm::EdDsa => Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map(Key::Ed),
+            SignatureAlgorithm::Rs256 => {
+                RsaKeyPair::from_pkcs8(der).map(|key| PrivateKey::Rsa(Box::new(key)))
+            }
+            SignatureAlgorithm::EdDsa => {
+                Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map(PrivateKey::Ed)
+            }
         };
         Ok(SigningKey {
             key: key.map_err(wrong)?,
@@ -107,13 +111,13 @@ impl SigningKey {
     }
 
     /// Returns the signature algorithm of the key.
-    pub fn algorithm(&self) -> Algorithm {
+    pub fn algorithm(&self) -> SignatureAlgorithm {
         self.algorithm
     }
 
     /// Returns the public key as a JWK; `None` if it is not a P-256 key.
     pub fn public_jwk(&self) -> Option<Value> {
-        let Key::Ecdsa(key) = &self.key else {
+        let PrivateKey::Ecdsa(key) = &self.key else {
             return None;
         };
         // Uncompressed point: one byte, then x and y.
@@ -126,7 +130,7 @@ impl SigningKey {
     ///
     /// # Errors
     /// The system provides no random numbers.
-    pub fn sign(&self, mut header: Value, claims: &Value) -> Result<String, BadKey> {
+    pub fn sign(&self, mut header: Value, claims: &Value) -> Result<String, InvalidKey> {
         header["alg"] = self.algorithm.name().into();
         let text = format!(
             "{}.{}",
@@ -137,13 +141,13 @@ impl SigningKey {
         Ok(format!("{text}.{}", encode(signature)))
     }
 
-    fn signature(&self, text: &[u8]) -> Result<Vec<u8>, BadKey> {
-        let failed = |_| BadKey("it cannot sign: the system provides no random numbers");
+    fn signature(&self, text: &[u8]) -> Result<Vec<u8>, InvalidKey> {
+        let failed = |_| InvalidKey("it cannot sign: the system provides no random numbers");
         let rng = SystemRandom::new();
         match &self.key {
-            Key::Ecdsa(key) => Ok(key.sign(&rng, text).map_err(failed)?.as_ref().to_vec()),
-            Key::Ed(key) => Ok(key.sign(text).as_ref().to_vec()),
-            Key::Rsa(key) => {
+            PrivateKey::Ecdsa(key) => Ok(key.sign(&rng, text).map_err(failed)?.as_ref().to_vec()),
+            PrivateKey::Ed(key) => Ok(key.sign(text).as_ref().to_vec()),
+            PrivateKey::Rsa(key) => {
                 let mut signature = vec![0; key.public().modulus_len()];
                 key.sign(&signature::RSA_PKCS1_SHA256, &rng, text, &mut signature)
                     .map_err(failed)?;
@@ -190,9 +194,9 @@ mod tests {
                      how: &'static dyn signature::VerificationAlgorithm| {
             let key = SigningKey::from_pem(algorithm, &Secret::new(pem)).unwrap();
             let public = match &key.key {
-                Key::Rsa(key) => key.public().as_ref().to_vec(),
-                Key::Ed(key) => key.public_key().as_ref().to_vec(),
-                Key::Ecdsa(key) => key.public_key().as_ref().to_vec(),
+                PrivateKey::Rsa(key) => key.public().as_ref().to_vec(),
+                PrivateKey::Ed(key) => key.public_key().as_ref().to_vec(),
+                PrivateKey::Ecdsa(key) => key.public_key().as_ref().to_vec(),
             };
             assert_eq!(key.algorithm(), algorithm);
             // The caller cannot choose the algorithm.
@@ -210,17 +214,17 @@ mod tests {
             assert!(public.verify(b"other", &signed).is_err(), "{name}");
         };
         check(
-            Algorithm::Rs256,
+            SignatureAlgorithm::Rs256,
             &rsa,
             "RS256",
             &signature::RSA_PKCS1_2048_8192_SHA256,
         );
-        check(Algorithm::EdDsa, &ed, "EdDSA", &signature::ED25519);
+        check(SignatureAlgorithm::EdDsa, &ed, "EdDSA", &signature::ED25519);
         for (algorithm, pem) in [
-            (Algorithm::Rs256, &ed),
-            (Algorithm::Es256, &ed),
-            (Algorithm::EdDsa, &rsa),
-            (Algorithm::Es256, &rsa),
+            (SignatureAlgorithm::Rs256, &ed),
+            (SignatureAlgorithm::Es256, &ed),
+            (SignatureAlgorithm::EdDsa, &rsa),
+            (SignatureAlgorithm::Es256, &rsa),
         ] {
             assert!(SigningKey::from_pem(algorithm, &Secret::new(pem.as_str())).is_err());
         }
@@ -235,7 +239,11 @@ mod tests {
             "-----BEGIN PRIVATE KEY-----\ns3cret!\n-----END PRIVATE KEY-----",
             "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
         ] {
-            for algorithm in [Algorithm::Es256, Algorithm::Rs256, Algorithm::EdDsa] {
+            for algorithm in [
+                SignatureAlgorithm::Es256,
+                SignatureAlgorithm::Rs256,
+                SignatureAlgorithm::EdDsa,
+            ] {
                 let bad = SigningKey::from_pem(algorithm, &Secret::new(pem))
                     .err()
                     .unwrap();

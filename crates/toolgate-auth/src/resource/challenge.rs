@@ -1,11 +1,11 @@
 //! Rejections and `WWW-Authenticate` challenges.
 
-use super::verify::PROOFS;
+use super::verify::DPOP_ALGORITHMS;
 use http::StatusCode;
 
 /// Reason for which a token is rejected. No variant contains the token; audience and issuer appear for the audit log.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Why {
+pub(super) enum RejectionReason {
     /// The request has no token.
     Nothing,
     /// The credentials cannot be parsed; with the reason.
@@ -29,7 +29,7 @@ pub(super) enum Why {
 }
 
 /// Parameters of every challenge of a resource server.
-pub(super) struct Words<'a> {
+pub(super) struct ChallengeParameters<'a> {
     /// URL of the protected resource metadata.
     pub(super) metadata: &'a str,
     pub(super) scopes: &'a [String],
@@ -41,7 +41,7 @@ pub(super) struct Words<'a> {
 
 /// Rejection of a request: status, challenges and reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Refused {
+pub struct TokenRejection {
     status: StatusCode,
     challenges: Vec<String>,
     nonce: Option<String>,
@@ -51,50 +51,67 @@ pub struct Refused {
 }
 
 /// Text for every invalid token.
-const NOT_GOOD: &str = "this token is not valid here; sign in again";
+const INVALID_TOKEN_MESSAGE: &str = "this token is not valid here; sign in again";
 
-impl Refused {
-    pub(super) fn new(why: Why, words: &Words<'_>, nonce: Option<String>) -> Refused {
+impl TokenRejection {
+    pub(super) fn new(
+        why: RejectionReason,
+        words: &ChallengeParameters<'_>,
+        nonce: Option<String>,
+    ) -> TokenRejection {
         let no = StatusCode::UNAUTHORIZED;
         let (status, error, said) = match &why {
-            Why::Nothing => (no, None, "the request has no token"),
-            Why::Malformed(said) => (StatusCode::BAD_REQUEST, Some("invalid_request"), *said),
-            Why::Invalid(said) => (no, Some("invalid_token"), *said),
-            Why::Elsewhere(said) => (no, Some("invalid_token"), said.as_str()),
-            Why::Unbound => (no, Some("invalid_token"), "the token is not bound to a key"),
-            Why::Proof(said) => (no, Some("invalid_dpop_proof"), *said),
-            Why::Nonce => {
+            RejectionReason::Nothing => (no, None, "the request has no token"),
+            RejectionReason::Malformed(said) => {
+                (StatusCode::BAD_REQUEST, Some("invalid_request"), *said)
+            }
+            RejectionReason::Invalid(said) => (no, Some("invalid_token"), *said),
+            RejectionReason::Elsewhere(said) => (no, Some("invalid_token"), said.as_str()),
+            RejectionReason::Unbound => {
+                (no, Some("invalid_token"), "the token is not bound to a key")
+            }
+            RejectionReason::Proof(said) => (no, Some("invalid_dpop_proof"), *said),
+            RejectionReason::Nonce => {
                 let said = "the proof has no nonce of this server";
                 (no, Some("use_dpop_nonce"), said)
             }
-            Why::Unavailable(said) => (StatusCode::SERVICE_UNAVAILABLE, None, *said),
-            Why::Away(said) => (StatusCode::SERVICE_UNAVAILABLE, None, said.as_str()),
-            Why::Unasked => {
+            RejectionReason::Unavailable(said) => (StatusCode::SERVICE_UNAVAILABLE, None, *said),
+            RejectionReason::Away(said) => (StatusCode::SERVICE_UNAVAILABLE, None, said.as_str()),
+            RejectionReason::Unasked => {
                 let said = "introspection is not permitted for this request";
                 (StatusCode::TOO_MANY_REQUESTS, None, said)
             }
         };
         let told = match &why {
-            Why::Nothing | Why::Nonce => {
+            RejectionReason::Nothing | RejectionReason::Nonce => {
                 "a token is needed; the header WWW-Authenticate says where to get one"
             }
-            Why::Malformed(_) => {
+            RejectionReason::Malformed(_) => {
                 "the header Authorization is malformed; send it once, as Bearer and one token"
             }
-            Why::Invalid(_) | Why::Elsewhere(_) | Why::Unbound | Why::Proof(_) => NOT_GOOD,
-            Why::Unavailable(_) | Why::Away(_) => "tokens cannot be checked now; try again later",
-            Why::Unasked => {
+            RejectionReason::Invalid(_)
+            | RejectionReason::Elsewhere(_)
+            | RejectionReason::Unbound
+            | RejectionReason::Proof(_) => INVALID_TOKEN_MESSAGE,
+            RejectionReason::Unavailable(_) | RejectionReason::Away(_) => {
+                "tokens cannot be checked now; try again later"
+            }
+            RejectionReason::Unasked => {
                 "too many invalid tokens came from this address, so this token is not introspected now; try again in a minute"
             }
         };
         let (bearer, dpop) = match &why {
-            Why::Unbound | Why::Proof(_) | Why::Nonce => (false, true),
-            Why::Unavailable(_) | Why::Away(_) | Why::Unasked => (false, false),
+            RejectionReason::Unbound | RejectionReason::Proof(_) | RejectionReason::Nonce => {
+                (false, true)
+            }
+            RejectionReason::Unavailable(_)
+            | RejectionReason::Away(_)
+            | RejectionReason::Unasked => (false, false),
             _ => (words.bearer, words.proofs),
         };
         let bearer = bearer.then(|| challenge(false, error, words.scopes, words.metadata));
         let dpop = dpop.then(|| challenge(true, error, words.scopes, words.metadata));
-        Refused {
+        TokenRejection {
             status,
             challenges: bearer.into_iter().chain(dpop).collect(),
             nonce,
@@ -102,19 +119,19 @@ impl Refused {
             told,
             tried: matches!(
                 why,
-                Why::Malformed(_)
-                    | Why::Invalid(_)
-                    | Why::Elsewhere(_)
-                    | Why::Unbound
-                    | Why::Proof(_)
+                RejectionReason::Malformed(_)
+                    | RejectionReason::Invalid(_)
+                    | RejectionReason::Elsewhere(_)
+                    | RejectionReason::Unbound
+                    | RejectionReason::Proof(_)
             ),
         }
     }
 
     /// Replaces the text for the user.
     #[must_use]
-    pub(super) fn saying(self, told: &'static str) -> Refused {
-        Refused { told, ..self }
+    pub(super) fn saying(self, told: &'static str) -> TokenRejection {
+        TokenRejection { told, ..self }
     }
 
     /// Returns the status: 401, 400 if the credentials cannot be parsed, 503 if the issuer is unreachable, or 429 if
@@ -152,7 +169,7 @@ impl Refused {
 /// Builds the challenge of one scheme.
 fn challenge(dpop: bool, error: Option<&str>, scopes: &[String], metadata: &str) -> String {
     let mut challenge = match dpop {
-        true => format!("DPoP algs=\"{}\", ", PROOFS.join(" ")),
+        true => format!("DPoP algs=\"{}\", ", DPOP_ALGORITHMS.join(" ")),
         false => "Bearer ".to_owned(),
     };
     challenge.push_str(&format!("resource_metadata=\"{metadata}\""));
@@ -166,7 +183,7 @@ fn challenge(dpop: bool, error: Option<&str>, scopes: &[String], metadata: &str)
 }
 
 /// Builds the `insufficient_scope` challenge.
-pub(super) fn insufficient(words: &Words<'_>) -> String {
+pub(super) fn insufficient(words: &ChallengeParameters<'_>) -> String {
     let error = Some("insufficient_scope");
     challenge(!words.bearer, error, words.scopes, words.metadata)
 }

@@ -1,9 +1,9 @@
 //! Token introspection (RFC 7662): asks the issuer about opaque tokens and caches the responses briefly.
 
-use super::{ResourceLimits, source::Source};
+use super::{ResourceLimits, source::IssuerEndpoints};
 use crate::{
     Secret, Url,
-    fetch::{FetchError, FetchErrorKind, Request},
+    fetch::{FetchError, FetchErrorKind, FetchRequest},
     metadata,
 };
 use http::header;
@@ -14,25 +14,25 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::{Semaphore, watch};
-use toolgate_wire::json::{Json, Kind};
+use toolgate_wire::json::{Json, JsonKind};
 
 /// Maximum time for which an unreachable issuer is not contacted again.
-const PAUSE: Duration = Duration::from_secs(3);
+const MAX_UNREACHABLE_PAUSE: Duration = Duration::from_secs(3);
 /// Maximum number of cached responses.
-const MOST: usize = 4096;
+const MAX_CACHED_RESPONSES: usize = 4096;
 /// Maximum size of a cached response in bytes; a larger one is used for one request.
-const LONGEST: usize = 4096;
+const MAX_CACHED_RESPONSE_BYTES: usize = 4096;
 
 /// Introspection endpoint and the client credentials for it.
-pub(super) struct Introspection {
+pub(super) struct IntrospectionClient {
     pub(super) url: Option<Url>,
     client: String,
     secret: Secret,
 }
 
-impl Introspection {
-    pub(super) fn new(url: Option<Url>, client: &str, secret: Secret) -> Introspection {
-        Introspection {
+impl IntrospectionClient {
+    pub(super) fn new(url: Option<Url>, client: &str, secret: Secret) -> IntrospectionClient {
+        IntrospectionClient {
             url,
             client: client.to_owned(),
             secret,
@@ -42,7 +42,7 @@ impl Introspection {
 
 /// Reason for a missing introspection response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum NoWord {
+pub(super) enum IntrospectionError {
     /// The issuer is unreachable, now or a moment ago, or its response is malformed.
     Away,
     /// The limit of concurrent introspections is reached.
@@ -51,62 +51,64 @@ pub(super) enum NoWord {
 
 /// Cached and running introspections of an issuer, by the digest of the token.
 #[derive(Default)]
-pub(super) struct Asked {
-    table: Arc<Mutex<Table>>,
+pub(super) struct IntrospectionCache {
+    table: Arc<Mutex<IntrospectionTable>>,
     /// Permits for concurrent introspections.
     places: OnceLock<Arc<Semaphore>>,
 }
 
-type Key = [u8; 32];
-type Word = Result<Json, NoWord>;
+type TokenDigest = [u8; 32];
+type IntrospectionResult = Result<Json, IntrospectionError>;
 
 #[derive(Default)]
-struct Table {
-    said: HashMap<Key, (Instant, Json)>,
-    asking: HashMap<Key, watch::Receiver<Option<Word>>>,
+struct IntrospectionTable {
+    said: HashMap<TokenDigest, (Instant, Json)>,
+    asking: HashMap<TokenDigest, watch::Receiver<Option<IntrospectionResult>>>,
     /// Time of the last failure to contact the issuer.
     failed: Option<Instant>,
 }
 
-enum Found {
-    Word(Word),
-    Asking(watch::Receiver<Option<Word>>),
+enum CachedIntrospection {
+    Word(IntrospectionResult),
+    Asking(watch::Receiver<Option<IntrospectionResult>>),
 }
 
-impl Table {
-    fn find(&self, key: &Key, limits: &ResourceLimits) -> Option<Found> {
+impl IntrospectionTable {
+    fn find(&self, key: &TokenDigest, limits: &ResourceLimits) -> Option<CachedIntrospection> {
         let said = self.said.get(key);
         if let Some((_, said)) = said.filter(|(at, _)| at.elapsed() < limits.introspection) {
-            return Some(Found::Word(Ok(said.clone())));
+            return Some(CachedIntrospection::Word(Ok(said.clone())));
         }
         if let Some(asking) = self.asking.get(key) {
-            return Some(Found::Asking(asking.clone()));
+            return Some(CachedIntrospection::Asking(asking.clone()));
         }
-        let pause = limits.ask.min(PAUSE);
+        let pause = limits.ask.min(MAX_UNREACHABLE_PAUSE);
         let failed = self.failed.is_some_and(|at| at.elapsed() < pause);
-        failed.then_some(Found::Word(Err(NoWord::Away)))
+        failed.then_some(CachedIntrospection::Word(Err(IntrospectionError::Away)))
     }
 
-    fn keep(&mut self, key: Key, said: &Json, holds: Duration) {
-        if self.said.len() >= MOST {
+    fn keep(&mut self, key: TokenDigest, said: &Json, holds: Duration) {
+        if self.said.len() >= MAX_CACHED_RESPONSES {
             self.said.retain(|_, (at, _)| at.elapsed() < holds);
         }
-        if self.said.len() < MOST && said.as_str().len() <= LONGEST {
+        if self.said.len() < MAX_CACHED_RESPONSES
+            && said.as_str().len() <= MAX_CACHED_RESPONSE_BYTES
+        {
             self.said.insert(key, (Instant::now(), said.clone()));
         }
     }
 }
 
-impl Asked {
+impl IntrospectionCache {
     /// Returns the introspection response of a token, cached or new. Concurrent requests for one token share a
     /// response.
     pub(super) async fn ask(
         &self,
-        with: &Introspection,
-        (url, source): (&Url, &Arc<Source>),
+        with: &IntrospectionClient,
+        (url, source): (&Url, &Arc<IssuerEndpoints>),
         token: &str,
         limits: &ResourceLimits,
-    ) -> Word {
+    ) -> IntrospectionResult {
         let key = key(token);
         let found = table(&self.table).find(&key, limits);
         let found = match found {
@@ -114,13 +116,13 @@ impl Asked {
             None => self.begin(key, with, (url, source), token, limits).await?,
         };
         let mut asking = match found {
-            Found::Word(word) => return word,
-            Found::Asking(asking) => asking,
+            CachedIntrospection::Word(word) => return word,
+            CachedIntrospection::Asking(asking) => asking,
         };
         let word = asking.wait_for(Option::is_some).await;
         word.ok()
             .and_then(|word| word.clone())
-            .unwrap_or(Err(NoWord::Away))
+            .unwrap_or(Err(IntrospectionError::Away))
     }
 
     /// Returns whether a token needs no new introspection: its response is cached or on the way.
@@ -132,24 +134,25 @@ impl Asked {
     /// request is canceled, so that the permit is in use as long as the issuer is busy with it.
     async fn begin(
         &self,
-        key: Key,
-        with: &Introspection,
-        (url, source): (&Url, &Arc<Source>),
+        key: TokenDigest,
+        with: &IntrospectionClient,
+        (url, source): (&Url, &Arc<IssuerEndpoints>),
         token: &str,
         limits: &ResourceLimits,
-    ) -> Result<Found, NoWord> {
+    ) -> Result<CachedIntrospection, IntrospectionError> {
         let places = self
             .places
             .get_or_init(|| Arc::new(Semaphore::new(limits.introspections)));
         let place = tokio::time::timeout(source.fetcher().time(), places.clone().acquire_owned());
         let Ok(Ok(place)) = place.await else {
-            return Err(NoWord::Busy);
+            return Err(IntrospectionError::Busy);
         };
-        let mut request = Request::form(
+        let mut request = FetchRequest::form(
             url.clone(),
             [("token", token), ("token_type_hint", "access_token")],
         );
-        let credentials = metadata::basic(&with.client, &with.secret).ok_or(NoWord::Away)?;
+        let credentials =
+            metadata::basic(&with.client, &with.secret).ok_or(IntrospectionError::Away)?;
         request.headers.insert(header::AUTHORIZATION, credentials);
         let (tell, hear) = watch::channel(None);
         {
@@ -178,18 +181,18 @@ impl Asked {
             reason = "one bounded exchange in a place of its own; it is for all who show this token"
         )]
         tokio::spawn(asking);
-        Ok(Found::Asking(hear))
+        Ok(CachedIntrospection::Asking(hear))
     }
 }
 
 /// Sends an introspection request. Also returns whether a failure concerns all tokens and pauses introspection.
-async fn said(request: Request, source: &Source) -> (Word, bool) {
+async fn said(request: FetchRequest, source: &IssuerEndpoints) -> (IntrospectionResult, bool) {
     let url = request.url.clone();
     let no = |error: FetchError, pauses: bool| {
         source
             .trouble
             .is(format!("token introspection failed: {error}"));
-        (Err(NoWord::Away), pauses)
+        (Err(IntrospectionError::Away), pauses)
     };
     let malformed = |words: &str| FetchError::new(&url, FetchErrorKind::Malformed, words);
     let fetched = match source.fetcher().fetch(request).await {
@@ -213,7 +216,7 @@ async fn said(request: Request, source: &Source) -> (Word, bool) {
         return no(malformed(&words), pauses);
     }
     match fetched.json() {
-        Ok(said) if said.kind() == Kind::Object => {
+        Ok(said) if said.kind() == JsonKind::Object => {
             source.trouble.is_over();
             (Ok(said), false)
         }
@@ -222,12 +225,12 @@ async fn said(request: Request, source: &Source) -> (Word, bool) {
     }
 }
 
-fn key(token: &str) -> Key {
+fn key(token: &str) -> TokenDigest {
     let mut key = [0; 32];
     key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     key
 }
 
-fn table(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+fn table(table: &Mutex<IntrospectionTable>) -> MutexGuard<'_, IntrospectionTable> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }

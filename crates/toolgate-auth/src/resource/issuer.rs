@@ -1,45 +1,45 @@
 //! Trusted issuer: an authorization server whose tokens are accepted.
 
 use super::{
-    Claims, IssuerStatus, ResourceLimits,
-    challenge::Why,
-    introspect::{Asked, Introspection, NoWord},
-    jwt::{self, Parsed, Wanted},
-    keys::{SignedText, Verdict},
+    IssuerStatus, ResourceLimits, TokenClaims,
+    challenge::RejectionReason,
+    introspect::{IntrospectionCache, IntrospectionClient, IntrospectionError},
+    jwt::{self, ExpectedClaims, ParsedJwt},
+    keys::{SignatureCheck, SignedText},
     named,
-    source::{Keys, Source},
+    source::{AvailableKeys, IssuerEndpoints},
 };
 use crate::{
     Secret, Url,
-    fetch::{FetchLimits, Fetcher, Reach},
+    fetch::{AddressPolicy, FetchLimits, PeerFetcher},
 };
 use std::sync::Arc;
 use toolgate_core::{Caller, Principal};
 use toolgate_wire::json::Json;
 
 /// Reason for which a token cannot be verified although its issuer is reachable.
-const KNOWN: &str =
+const UNKNOWN_KEY_REASON: &str =
     "the key of the token is unknown, and the issuer's keys were fetched a moment ago";
 
 /// Trusted issuer as the operator configures it.
 ///
 /// ```
-/// use toolgate_auth::{Secret, Url, resource::Issuer};
+/// use toolgate_auth::{Secret, Url, resource::TrustedIssuer};
 ///
 /// // Its keys are where its metadata says.
-/// let signed = Issuer::new("corp", Url::parse("https://login.example.com")?);
+/// let signed = TrustedIssuer::new("corp", Url::parse("https://login.example.com")?);
 /// // It is asked about each token, as that client.
-/// let asked = Issuer::new("partner", Url::parse("https://sso.example.net")?)
+/// let asked = TrustedIssuer::new("partner", Url::parse("https://sso.example.net")?)
 ///     .introspection(None, "tools", Secret::new("s3cret"))
 ///     .token_prefix("pt_");
 /// # drop((signed, asked));
-/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
-pub struct Issuer {
+pub struct TrustedIssuer {
     id: String,
     url: Url,
     keys: Option<Url>,
-    introspection: Option<Introspection>,
+    introspection: Option<IntrospectionClient>,
     asks_all: bool,
     proofs: bool,
     prefix: String,
@@ -47,11 +47,11 @@ pub struct Issuer {
     private: bool,
 }
 
-impl Issuer {
+impl TrustedIssuer {
     /// Creates an issuer from its URL, which tokens must contain byte for byte. `id` is the short prefix of its
     /// callers' names; colons in it become hyphens.
-    pub fn new(id: impl Into<String>, url: Url) -> Issuer {
-        Issuer {
+    pub fn new(id: impl Into<String>, url: Url) -> TrustedIssuer {
+        TrustedIssuer {
             id: id.into().replace(':', "-"),
             url,
             keys: None,
@@ -66,7 +66,7 @@ impl Issuer {
 
     /// Sets the URL of its JWK set, instead of `jwks_uri` of its metadata.
     #[must_use]
-    pub fn keys(mut self, url: Url) -> Issuer {
+    pub fn keys(mut self, url: Url) -> TrustedIssuer {
         self.keys = Some(url);
         self
     }
@@ -74,29 +74,34 @@ impl Issuer {
     /// Enables introspection (RFC 7662) of opaque tokens as a client, at a URL or at the endpoint of the issuer's
     /// metadata.
     #[must_use]
-    pub fn introspection(mut self, url: Option<Url>, client: &str, secret: Secret) -> Issuer {
-        self.introspection = Some(Introspection::new(url, client, secret));
+    pub fn introspection(
+        mut self,
+        url: Option<Url>,
+        client: &str,
+        secret: Secret,
+    ) -> TrustedIssuer {
+        self.introspection = Some(IntrospectionClient::new(url, client, secret));
         self
     }
 
     /// Introspects signed tokens as well, because the issuer may have revoked them. Not every server supports that.
-    /// Without [`Issuer::introspection`] no token can be verified, so all are rejected.
+    /// Without [`TrustedIssuer::introspection`] no token can be verified, so all are rejected.
     #[must_use]
-    pub fn introspecting_all(mut self) -> Issuer {
+    pub fn introspecting_all(mut self) -> TrustedIssuer {
         self.asks_all = true;
         self
     }
 
     /// Sets the prefix of the issuer's opaque tokens. Only tokens with it are introspected here, and nowhere else.
     #[must_use]
-    pub fn token_prefix(mut self, prefix: &str) -> Issuer {
+    pub fn token_prefix(mut self, prefix: &str) -> TrustedIssuer {
         self.prefix = prefix.to_owned();
         self
     }
 
     /// Accepts only DPoP-bound tokens with a proof (RFC 9449).
     #[must_use]
-    pub fn proofs_required(mut self) -> Issuer {
+    pub fn proofs_required(mut self) -> TrustedIssuer {
         self.proofs = true;
         self
     }
@@ -104,52 +109,52 @@ impl Issuer {
     /// Accepts additional values of `aud`, for an issuer that does not use the resource URL. Each name must be unique
     /// to this resource at the issuer: another holder of the name could replay tokens that it receives.
     #[must_use]
-    pub fn audiences(mut self, names: impl IntoIterator<Item = String>) -> Issuer {
+    pub fn audiences(mut self, names: impl IntoIterator<Item = String>) -> TrustedIssuer {
         self.audiences.extend(names);
         self
     }
 
-    /// Permits private networks for URLs that the issuer names ([`Reach::danger_and_private`]).
-    /// URLs of the operator are permitted anywhere: those of [`Issuer::new`], [`Issuer::keys`] and
-    /// [`Issuer::introspection`].
+    /// Permits private networks for URLs that the issuer names ([`AddressPolicy::danger_and_private`]).
+    /// URLs of the operator are permitted anywhere: those of [`TrustedIssuer::new`], [`TrustedIssuer::keys`] and
+    /// [`TrustedIssuer::introspection`].
     #[must_use]
-    pub fn danger_private_addresses(mut self) -> Issuer {
+    pub fn danger_private_addresses(mut self) -> TrustedIssuer {
         self.private = true;
         self
     }
 
     /// Returns the HTTP client for URLs of the operator and URLs that the issuer may name.
-    pub fn fetcher(&self, limits: FetchLimits) -> Fetcher {
+    pub fn fetcher(&self, limits: FetchLimits) -> PeerFetcher {
         let reach = match self.private {
-            true => Reach::of(&self.url).danger_and_private(),
-            false => Reach::of(&self.url),
+            true => AddressPolicy::of(&self.url).danger_and_private(),
+            false => AddressPolicy::of(&self.url),
         };
         let asked = self
             .introspection
             .as_ref()
             .and_then(|with| with.url.as_ref());
         let own = [Some(&self.url), self.keys.as_ref(), asked];
-        let fetcher = Fetcher::new(reach, limits);
-        own.into_iter().flatten().fold(fetcher, Fetcher::home)
+        let fetcher = PeerFetcher::new(reach, limits);
+        own.into_iter().flatten().fold(fetcher, PeerFetcher::home)
     }
 }
 
 /// Trusted issuer with its caches.
-pub(super) struct Opened {
-    issuer: Issuer,
-    source: Arc<Source>,
-    asked: Asked,
+pub(super) struct TrustedIssuerState {
+    issuer: TrustedIssuer,
+    source: Arc<IssuerEndpoints>,
+    asked: IntrospectionCache,
 }
 
-impl Opened {
-    pub(super) fn new(issuer: Issuer, fetcher: Fetcher) -> Opened {
+impl TrustedIssuerState {
+    pub(super) fn new(issuer: TrustedIssuer, fetcher: PeerFetcher) -> TrustedIssuerState {
         let asked = issuer.introspection.as_ref();
         let asked = asked.and_then(|with| with.url.clone());
-        let source = Source::new(issuer.url.clone(), fetcher, issuer.keys.clone(), asked);
-        Opened {
+        let source = IssuerEndpoints::new(issuer.url.clone(), fetcher, issuer.keys.clone(), asked);
+        TrustedIssuerState {
             issuer,
             source,
-            asked: Asked::default(),
+            asked: IntrospectionCache::default(),
         }
     }
 
@@ -197,12 +202,12 @@ impl Opened {
     /// Verifies a signed token and returns its claims.
     pub(super) async fn check(
         &self,
-        parsed: &Parsed<'_>,
+        parsed: &ParsedJwt<'_>,
         resource: &Url,
         (now, limits, may_ask): (u64, &ResourceLimits, bool),
-    ) -> Result<Claims, Why> {
+    ) -> Result<TokenClaims, RejectionReason> {
         if !parsed.type_fits() {
-            return Err(Why::Invalid("the token is not an access token"));
+            return Err(RejectionReason::Invalid("the token is not an access token"));
         }
         let by = parsed.algorithm()?;
         let text = |key: &str| parsed.header.get(key).and_then(|value| value.string());
@@ -216,12 +221,19 @@ impl Opened {
         // The claims are not trusted before the signature is verified.
         let claims = self.claims(parsed.payload(), resource, (now, true));
         match self.signature(&signed, limits).await {
-            Verdict::Good => {}
-            Verdict::Wrong => return Err(Why::Invalid("the token is not signed by its issuer")),
+            SignatureCheck::Good => {}
+            SignatureCheck::Wrong => {
+                return Err(RejectionReason::Invalid(
+                    "the token is not signed by its issuer",
+                ));
+            }
             // Invalid claims reject the token whoever signed it, so the issuer is not needed.
-            Verdict::Unknown => {
+            SignatureCheck::Unknown => {
                 claims?;
-                return Err(self.away("the keys of the issuer cannot be fetched", KNOWN));
+                return Err(self.away(
+                    "the keys of the issuer cannot be fetched",
+                    UNKNOWN_KEY_REASON,
+                ));
             }
         }
         let claims = claims?;
@@ -234,20 +246,20 @@ impl Opened {
     }
 
     /// Verifies a signature with the keys of the issuer. `Unknown`: the keys cannot be fetched now.
-    async fn signature(&self, signed: &SignedText<'_>, limits: &ResourceLimits) -> Verdict {
+    async fn signature(&self, signed: &SignedText<'_>, limits: &ResourceLimits) -> SignatureCheck {
         let fresh = self.source.fresh_keys(limits);
-        let fresh = fresh.map_or(Verdict::Unknown, |keys| keys.judge(signed));
-        if fresh != Verdict::Unknown {
+        let fresh = fresh.map_or(SignatureCheck::Unknown, |keys| keys.judge(signed));
+        if fresh != SignatureCheck::Unknown {
             return fresh;
         }
         match self.source.keys(signed.named, limits).await {
-            Keys::New(keys) => match keys.judge(signed) {
-                Verdict::Unknown => Verdict::Wrong,
+            AvailableKeys::New(keys) => match keys.judge(signed) {
+                SignatureCheck::Unknown => SignatureCheck::Wrong,
                 said => said,
             },
             // An unknown key may have been added since.
-            Keys::Old(keys) => keys.judge(signed),
-            Keys::None => Verdict::Unknown,
+            AvailableKeys::Old(keys) => keys.judge(signed),
+            AvailableKeys::None => SignatureCheck::Unknown,
         }
     }
 
@@ -257,11 +269,12 @@ impl Opened {
         token: &str,
         resource: &Url,
         (now, limits, may_ask): (u64, &ResourceLimits, bool),
-    ) -> Result<Claims, Why> {
-        let none = Why::Unavailable("token introspection is not configured for the issuer");
+    ) -> Result<TokenClaims, RejectionReason> {
+        let none =
+            RejectionReason::Unavailable("token introspection is not configured for the issuer");
         let with = self.issuer.introspection.as_ref().ok_or(none)?;
         if !may_ask && !self.asked.knows(token, limits) {
-            return Err(Why::Unasked);
+            return Err(RejectionReason::Unasked);
         }
         let url = self.source.introspection(limits).await;
         let url = url.ok_or_else(|| {
@@ -270,20 +283,24 @@ impl Opened {
         })?;
         let said = self.asked.ask(with, (&url, &self.source), token, limits);
         let said = said.await.map_err(|no| match no {
-            NoWord::Away => {
+            IntrospectionError::Away => {
                 let words = "the token cannot be introspected";
                 self.away(words, words)
             }
-            NoWord::Busy => Why::Unavailable("too many introspections of the issuer are running"),
+            IntrospectionError::Busy => {
+                RejectionReason::Unavailable("too many introspections of the issuer are running")
+            }
         })?;
         if said.get("active").and_then(|active| active.bool()) != Some(true) {
-            return Err(Why::Invalid(
+            return Err(RejectionReason::Invalid(
                 "the issuer reports that the token is not active",
             ));
         }
         let other = |iss: Json| iss.string().as_deref() != Some(self.url());
         if said.get("iss").is_some_and(other) {
-            return Err(Why::Invalid("the token was issued by another issuer"));
+            return Err(RejectionReason::Invalid(
+                "the token was issued by another issuer",
+            ));
         }
         self.claims(&said, resource, (now, false))
     }
@@ -293,8 +310,8 @@ impl Opened {
         payload: &Json,
         resource: &Url,
         (now, strict): (u64, bool),
-    ) -> Result<Claims, Why> {
-        let wanted = Wanted {
+    ) -> Result<TokenClaims, RejectionReason> {
+        let wanted = ExpectedClaims {
             issuer: self.url(),
             resource: resource.as_str(),
             audiences: &self.issuer.audiences,
@@ -305,10 +322,12 @@ impl Opened {
     }
 
     /// Builds the reason for an unreachable issuer, with the last error if there is one; else uses `else_words`.
-    fn away(&self, words: &str, else_words: &str) -> Why {
+    fn away(&self, words: &str, else_words: &str) -> RejectionReason {
         match self.source.trouble.told() {
-            Some((cause, _)) => Why::Away(format!("{words}; {}: {cause}", self.issuer.id)),
-            None => Why::Away(else_words.to_owned()),
+            Some((cause, _)) => {
+                RejectionReason::Away(format!("{words}; {}: {cause}", self.issuer.id))
+            }
+            None => RejectionReason::Away(else_words.to_owned()),
         }
     }
 }

@@ -1,23 +1,23 @@
 //! JWT access tokens: strict parser and claims validation.
 
-use super::{Claims, challenge::Why, verify::Signed};
+use super::{TokenClaims, challenge::RejectionReason, verify::TokenAlgorithm};
 use crate::jose::decode;
 use toolgate_core::Principal;
-use toolgate_wire::json::{Json, Kind, Limits};
+use toolgate_wire::json::{Json, JsonKind, JsonLimits};
 
 /// Tolerated clock skew of issuers in seconds.
-pub(super) const SKEW: u64 = 60;
+pub(super) const CLOCK_SKEW_SECONDS: u64 = 60;
 /// Maximum length of an actor chain (`act`); a longer chain is rejected.
-const CHAIN: usize = 8;
+const MAX_ACTOR_CHAIN: usize = 8;
 /// Maximum length of a subject, client or scope in bytes.
-const WORD: usize = 255;
+const MAX_CLAIM_NAME_BYTES: usize = 255;
 /// Prefix of the name of a caller without a subject.
-const CLIENT: &str = "client=";
+const CLIENT_NAME_PREFIX: &str = "client=";
 /// Maximum number of scopes in a token.
-const SCOPES: usize = 256;
+const MAX_TOKEN_SCOPES: usize = 256;
 
 /// Parsed JWT. Nothing of it is trusted yet.
-pub(super) struct Parsed<'a> {
+pub(super) struct ParsedJwt<'a> {
     pub(super) header: Json,
     payload: Json,
     /// Signed text: header and payload.
@@ -25,19 +25,19 @@ pub(super) struct Parsed<'a> {
     pub(super) signature: Vec<u8>,
 }
 
-impl<'a> Parsed<'a> {
+impl<'a> ParsedJwt<'a> {
     /// Parses a JWT; `None` if the text is not one.
-    pub(super) fn read(token: &'a str) -> Option<Parsed<'a>> {
+    pub(super) fn read(token: &'a str) -> Option<ParsedJwt<'a>> {
         let (text, signature) = token.rsplit_once('.')?;
         let (header, payload) = text.split_once('.')?;
         if payload.contains('.') {
             return None;
         }
         let object = |part: &str| {
-            let json = Json::read(decode(part)?, &Limits::default()).ok()?;
-            (json.kind() == Kind::Object).then_some(json)
+            let json = Json::read(decode(part)?, &JsonLimits::default()).ok()?;
+            (json.kind() == JsonKind::Object).then_some(json)
         };
-        Some(Parsed {
+        Some(ParsedJwt {
             header: object(header)?,
             payload: object(payload)?,
             text,
@@ -54,15 +54,15 @@ impl<'a> Parsed<'a> {
     }
 
     /// Returns the signature algorithm. Rejects unsupported algorithms and critical header extensions.
-    pub(super) fn algorithm(&self) -> Result<Signed, Why> {
+    pub(super) fn algorithm(&self) -> Result<TokenAlgorithm, RejectionReason> {
         if self.header.get("crit").is_some() || self.header.get("b64").is_some() {
-            return Err(Why::Invalid(
+            return Err(RejectionReason::Invalid(
                 "the token has unsupported critical extensions",
             ));
         }
         let name = self.header.get("alg").and_then(|alg| alg.string());
-        name.and_then(|name| Signed::named(&name))
-            .ok_or(Why::Invalid(
+        name.and_then(|name| TokenAlgorithm::named(&name))
+            .ok_or(RejectionReason::Invalid(
                 "the token is signed with an unsupported algorithm",
             ))
     }
@@ -81,7 +81,7 @@ impl<'a> Parsed<'a> {
 }
 
 /// Expected claims of an access token.
-pub(super) struct Wanted<'a> {
+pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
     /// Accepted audiences: the resource URL and the additional names.
     pub(super) resource: &'a str,
@@ -92,27 +92,30 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Validates the claims of an access token.
-pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why> {
+pub(super) fn claims(
+    payload: &Json,
+    wanted: &ExpectedClaims<'_>,
+) -> Result<TokenClaims, RejectionReason> {
     let text = |key: &str| payload.get(key).and_then(|value| value.string());
     if !is_for(payload, wanted) {
         let aud = payload.get("aud").map(|aud| aud.as_str().to_owned());
         let aud = super::cut(&aud.unwrap_or_else(|| "missing".to_owned()));
-        return Err(Why::Elsewhere(format!(
+        return Err(RejectionReason::Elsewhere(format!(
             "the token is for another audience: its aud is {aud}, its iss {}",
             super::cut(&text("iss").unwrap_or_else(|| "missing".to_owned()))
         )));
     }
     let expires = number(payload, "exp")?;
     match expires {
-        Some(end) if end.saturating_add(SKEW) <= wanted.now => {
-            return Err(Why::Invalid("the token has expired"));
+        Some(end) if end.saturating_add(CLOCK_SKEW_SECONDS) <= wanted.now => {
+            return Err(RejectionReason::Invalid("the token has expired"));
         }
-        None if wanted.strict => return Err(Why::Invalid("the token has no exp")),
+        None if wanted.strict => return Err(RejectionReason::Invalid("the token has no exp")),
         _ => {}
     }
     let begins = number(payload, "nbf")?.max(number(payload, "iat")?);
-    if begins.is_some_and(|begin| begin > wanted.now.saturating_add(SKEW)) {
-        return Err(Why::Invalid("the token is not valid yet"));
+    if begins.is_some_and(|begin| begin > wanted.now.saturating_add(CLOCK_SKEW_SECONDS)) {
+        return Err(RejectionReason::Invalid("the token is not valid yet"));
     }
     let client = match (text("client_id"), text("azp")) {
         (Some(id), _) | (None, Some(id)) => Some(word(id)?),
@@ -120,12 +123,12 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
     };
     let subject = match (text("sub"), &client) {
         // This prefix marks callers that have only a client id; no subject may imitate one.
-        (Some(subject), _) if subject.starts_with(CLIENT) => {
-            return Err(Why::Invalid("a name in the token is invalid"));
+        (Some(subject), _) if subject.starts_with(CLIENT_NAME_PREFIX) => {
+            return Err(RejectionReason::Invalid("a name in the token is invalid"));
         }
         (Some(subject), _) => word(subject)?,
-        (None, Some(client)) if !wanted.strict => format!("{CLIENT}{client}"),
-        _ => return Err(Why::Invalid("the token names no subject")),
+        (None, Some(client)) if !wanted.strict => format!("{CLIENT_NAME_PREFIX}{client}"),
+        _ => return Err(RejectionReason::Invalid("the token names no subject")),
     };
     let mut principal = Principal::new(wanted.issuer, subject);
     principal.client = client;
@@ -136,53 +139,57 @@ pub(super) fn claims(payload: &Json, wanted: &Wanted<'_>) -> Result<Claims, Why>
         Some(cnf) => {
             let key = cnf.get("jkt").and_then(|jkt| jkt.string());
             // Another binding, such as mTLS, cannot be verified here; the token must not count as unbound.
-            Some(key.ok_or(Why::Invalid("the token is bound in an unsupported way"))?)
+            Some(key.ok_or(RejectionReason::Invalid(
+                "the token is bound in an unsupported way",
+            ))?)
         }
     };
-    Ok(Claims {
+    Ok(TokenClaims {
         principal,
         expires,
         bound_to,
     })
 }
 
-fn is_for(payload: &Json, wanted: &Wanted<'_>) -> bool {
+fn is_for(payload: &Json, wanted: &ExpectedClaims<'_>) -> bool {
     let is_us = |name: Json| {
         let name = name.string();
         name.is_some_and(|name| name == wanted.resource || wanted.audiences.contains(&name))
     };
     match payload.get("aud") {
-        Some(aud) if aud.kind() == Kind::Array => aud.items().any(is_us),
+        Some(aud) if aud.kind() == JsonKind::Array => aud.items().any(is_us),
         Some(aud) => is_us(aud),
         None => false,
     }
 }
 
 /// Returns a time in seconds since the Unix epoch; fractions are truncated.
-fn number(payload: &Json, key: &str) -> Result<Option<u64>, Why> {
+fn number(payload: &Json, key: &str) -> Result<Option<u64>, RejectionReason> {
     let Some(value) = payload.get(key) else {
         return Ok(None);
     };
     let number = value
         .f64()
         .filter(|n| n.is_finite() && (0.0..=1e12).contains(n));
-    let number = number.ok_or(Why::Invalid("a time in the token is invalid"))?;
+    let number = number.ok_or(RejectionReason::Invalid("a time in the token is invalid"))?;
     Ok(Some(number as u64))
 }
 
 /// Validates a name for use in rules and audit records.
-fn word(text: String) -> Result<String, Why> {
-    let plain = !text.is_empty() && text.len() <= WORD && !text.chars().any(char::is_control);
+fn word(text: String) -> Result<String, RejectionReason> {
+    let plain = !text.is_empty()
+        && text.len() <= MAX_CLAIM_NAME_BYTES
+        && !text.chars().any(char::is_control);
     match plain && text.trim() == text {
         true => Ok(text),
-        false => Err(Why::Invalid("a name in the token is invalid")),
+        false => Err(RejectionReason::Invalid("a name in the token is invalid")),
     }
 }
 
-fn scopes(payload: &Json) -> Result<Vec<String>, Why> {
+fn scopes(payload: &Json) -> Result<Vec<String>, RejectionReason> {
     let mut scopes: Vec<String> = match (payload.get("scope"), payload.get("scp")) {
         (Some(scope), _) | (None, Some(scope)) => match scope.kind() {
-            Kind::Array => scope.items().filter_map(|one| one.string()).collect(),
+            JsonKind::Array => scope.items().filter_map(|one| one.string()).collect(),
             _ => {
                 let text = scope.string().unwrap_or_default();
                 text.split(' ')
@@ -194,13 +201,15 @@ fn scopes(payload: &Json) -> Result<Vec<String>, Why> {
         (None, None) => Vec::new(),
     };
     let plain = |scope: &String| {
-        scope.len() <= WORD
+        scope.len() <= MAX_CLAIM_NAME_BYTES
             && scope
                 .bytes()
                 .all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
     };
-    if scopes.len() > SCOPES || !scopes.iter().all(plain) {
-        return Err(Why::Invalid("the scopes of the token are invalid"));
+    if scopes.len() > MAX_TOKEN_SCOPES || !scopes.iter().all(plain) {
+        return Err(RejectionReason::Invalid(
+            "the scopes of the token are invalid",
+        ));
     }
     scopes.sort();
     scopes.dedup();
@@ -208,18 +217,20 @@ fn scopes(payload: &Json) -> Result<Vec<String>, Why> {
 }
 
 /// Returns the actor chain of `act` (RFC 8693), outermost first.
-fn actors(payload: &Json) -> Result<Vec<String>, Why> {
+fn actors(payload: &Json) -> Result<Vec<String>, RejectionReason> {
     let mut chain = Vec::new();
     let mut next = payload.get("act");
     while let Some(actor) = next {
-        if chain.len() == CHAIN {
-            return Err(Why::Invalid("the actor chain of the token is too long"));
+        if chain.len() == MAX_ACTOR_CHAIN {
+            return Err(RejectionReason::Invalid(
+                "the actor chain of the token is too long",
+            ));
         }
         let name = actor.get("sub").or_else(|| actor.get("client_id"));
         let name = name.and_then(|name| name.string());
-        chain.push(word(
-            name.ok_or(Why::Invalid("an actor in the token has no name"))?,
-        )?);
+        chain.push(word(name.ok_or(RejectionReason::Invalid(
+            "an actor in the token has no name",
+        ))?)?);
         next = actor.get("act");
     }
     Ok(chain)

@@ -1,33 +1,33 @@
 //! JWK set of an issuer, and signature verification with it.
 
-use super::verify::{PublicKey, Signed};
-use toolgate_wire::json::{Json, Kind};
+use super::verify::{PublicKey, TokenAlgorithm};
+use toolgate_wire::json::{Json, JsonKind};
 
 /// Maximum number of keys that are read from a JWK set.
-const MOST: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// Public key of a JWK set.
-struct Key {
+struct JsonWebKey {
     id: Option<String>,
     alg: Option<String>,
     public: PublicKey,
 }
 
-impl Key {
-    fn read(jwk: &Json) -> Option<Key> {
+impl JsonWebKey {
+    fn read(jwk: &Json) -> Option<JsonWebKey> {
         let text = |key: &str| jwk.get(key).and_then(|value| value.string());
         // A key for another use verifies nothing.
         if text("use").is_some_and(|used| used != "sig") {
             return None;
         }
-        Some(Key {
+        Some(JsonWebKey {
             id: text("kid"),
             alg: text("alg"),
             public: PublicKey::read(jwk)?,
         })
     }
 
-    fn fits(&self, (id, alg): Named<'_>) -> bool {
+    fn fits(&self, (id, alg): KeyReference<'_>) -> bool {
         let named = match (id, self.id.as_deref()) {
             (Some(wanted), Some(id)) => wanted == id,
             // A token without `kid` may be signed by any key; a key without `kid` never matches a token with one.
@@ -39,19 +39,19 @@ impl Key {
 }
 
 /// Key id and algorithm that a token names. The id is optional.
-pub(super) type Named<'a> = (Option<&'a str>, &'a str);
+pub(super) type KeyReference<'a> = (Option<&'a str>, &'a str);
 
 /// Signature of a token, its input, and the key that the token names.
 pub(super) struct SignedText<'a> {
-    pub(super) named: Named<'a>,
-    pub(super) by: Signed,
+    pub(super) named: KeyReference<'a>,
+    pub(super) by: TokenAlgorithm,
     pub(super) text: &'a [u8],
     pub(super) signature: &'a [u8],
 }
 
 /// Result of a signature verification with a JWK set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum SignatureCheck {
     /// A key of the set verifies the signature.
     Good,
     /// The named key does not verify the signature.
@@ -61,31 +61,33 @@ pub(super) enum Verdict {
 }
 
 /// JWK set of an issuer (JWKS).
-pub(super) struct KeySet(Vec<Key>);
+pub(super) struct JwkSet(Vec<JsonWebKey>);
 
-impl KeySet {
+impl JwkSet {
     /// Parses a JWK set; `None` if the document is not one.
-    pub(super) fn read(document: &Json) -> Option<KeySet> {
+    pub(super) fn read(document: &Json) -> Option<JwkSet> {
         let set = document.get("keys")?;
-        if set.kind() != Kind::Array {
+        if set.kind() != JsonKind::Array {
             return None;
         }
-        let keys = set.items().take(MOST);
-        Some(KeySet(keys.filter_map(|jwk| Key::read(&jwk)).collect()))
+        let keys = set.items().take(MAX_KEYS);
+        Some(JwkSet(
+            keys.filter_map(|jwk| JsonWebKey::read(&jwk)).collect(),
+        ))
     }
 
     /// Returns whether a key of the set has the named id, or could be meant if no id is named.
-    pub(super) fn has(&self, named: Named<'_>) -> bool {
+    pub(super) fn has(&self, named: KeyReference<'_>) -> bool {
         self.0.iter().any(|key| key.fits(named))
     }
 
-    pub(super) fn judge(&self, signed: &SignedText<'_>) -> Verdict {
+    pub(super) fn judge(&self, signed: &SignedText<'_>) -> SignatureCheck {
         let mut fitting = self.0.iter().filter(|key| key.fits(signed.named));
         let (by, text, signature) = (signed.by, signed.text, signed.signature);
         match fitting.any(|key| key.public.verifies(by, text, signature)) {
-            true => Verdict::Good,
-            false if signed.named.0.is_some() && self.has(signed.named) => Verdict::Wrong,
-            false => Verdict::Unknown,
+            true => SignatureCheck::Good,
+            false if signed.named.0.is_some() && self.has(signed.named) => SignatureCheck::Wrong,
+            false => SignatureCheck::Unknown,
         }
     }
 }

@@ -7,23 +7,23 @@ use std::{
 };
 
 /// Single-flight cache of one value that is fetched on demand.
-pub(super) struct Look<T> {
-    state: Mutex<State<T>>,
+pub(super) struct SingleFlightCache<T> {
+    state: Mutex<SingleFlightState<T>>,
     /// Lock of a running fetch. Only requests that need a new value wait for it.
     fetching: Arc<tokio::sync::Mutex<()>>,
 }
 
-struct State<T> {
+struct SingleFlightState<T> {
     /// Cached value and the time of its fetch.
     known: Option<(Arc<T>, Instant)>,
     /// End of the last fetch, successful or not.
     ended: Option<Instant>,
 }
 
-impl<T: Send + Sync + 'static> Look<T> {
-    pub(super) fn new() -> Arc<Look<T>> {
-        Arc::new(Look {
-            state: Mutex::new(State {
+impl<T: Send + Sync + 'static> SingleFlightCache<T> {
+    pub(super) fn new() -> Arc<SingleFlightCache<T>> {
+        Arc::new(SingleFlightCache {
+            state: Mutex::new(SingleFlightState {
                 known: None,
                 ended: None,
             }),
@@ -86,7 +86,7 @@ impl<T: Send + Sync + 'static> Look<T> {
         fetching.await.unwrap_or(false)
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T>> {
+    fn state(&self) -> MutexGuard<'_, SingleFlightState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

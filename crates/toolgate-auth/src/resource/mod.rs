@@ -22,21 +22,21 @@ mod trouble;
 mod verify;
 mod withdrawn;
 
-pub use challenge::Refused;
-pub use issuer::Issuer;
-pub use proof::{NoNonces, Proofs};
-pub use shown::{Scheme, Shown};
+pub use challenge::TokenRejection;
+pub use issuer::TrustedIssuer;
+pub use proof::{DpopVerifier, NonceKeyError};
+pub use shown::{RequestCredentials, TokenScheme};
 pub use trouble::IssuerStatus;
 
 use crate::{
     Url,
     clock::now,
-    fetch::{FetchLimits, Fetcher},
-    metadata::RESOURCE,
+    fetch::{FetchLimits, PeerFetcher},
+    metadata::RESOURCE_METADATA_PATH,
 };
-use challenge::{Why, Words};
+use challenge::{ChallengeParameters, RejectionReason};
 use http::{HeaderMap, Method};
-use issuer::Opened;
+use issuer::TrustedIssuerState;
 use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -44,18 +44,18 @@ use std::{
 use toolgate_core::{Caller, Principal};
 
 /// Maximum length of an access token in bytes.
-const LONGEST: usize = 16 * 1024;
+const MAX_ACCESS_TOKEN_BYTES: usize = 16 * 1024;
 
 /// OAuth resource server: accepts access tokens that its trusted issuers issued for it.
 ///
 /// ```
 /// use http::{HeaderMap, Method};
-/// use toolgate_auth::{Url, resource::{Issuer, ResourceServer}};
+/// use toolgate_auth::{Url, resource::{TrustedIssuer, ResourceServer}};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let login = Url::parse("https://login.example.com")?;
 /// let resource = ResourceServer::new(Url::parse("https://tools.example.com/mcp")?)
-///     .issuer(Issuer::new("corp", login))
+///     .issuer(TrustedIssuer::new("corp", login))
 ///     .scopes(["files:read".to_owned()]);
 /// let shown = HeaderMap::new();
 /// match resource.admit(&Method::POST, &shown).await {
@@ -68,8 +68,8 @@ const LONGEST: usize = 16 * 1024;
 pub struct ResourceServer {
     resource: Url,
     scopes: Vec<String>,
-    issuers: Vec<Opened>,
-    proofs: Arc<Proofs>,
+    issuers: Vec<TrustedIssuerState>,
+    proofs: Arc<DpopVerifier>,
     limits: ResourceLimits,
     ask_every: bool,
 }
@@ -107,7 +107,7 @@ impl Default for ResourceLimits {
 }
 
 /// Verified access token: the caller and the end of the authentication.
-pub struct Admitted {
+pub struct VerifiedToken {
     /// Caller with the claims of the token, named `ISSUER:SUBJECT` with the short id of the issuer.
     pub caller: Caller,
     /// End of the authentication: expiry of the token plus the tolerated clock skew.
@@ -130,15 +130,15 @@ impl ResourceServer {
     /// Adds a trusted issuer. URLs of the operator are permitted anywhere, also in a private network. URLs that the
     /// issuer names must be public, or on loopback if the issuer is.
     #[must_use]
-    pub fn issuer(self, issuer: Issuer) -> ResourceServer {
+    pub fn issuer(self, issuer: TrustedIssuer) -> ResourceServer {
         let fetcher = issuer.fetcher(FetchLimits::default());
         self.issuer_through(issuer, fetcher)
     }
 
-    /// Adds a trusted issuer with a client of your own: [`Issuer::fetcher`] with other limits, or another one.
+    /// Adds a trusted issuer with a client of your own: [`TrustedIssuer::fetcher`] with other limits, or another one.
     #[must_use]
-    pub fn issuer_through(mut self, issuer: Issuer, fetcher: Fetcher) -> ResourceServer {
-        self.issuers.push(Opened::new(issuer, fetcher));
+    pub fn issuer_through(mut self, issuer: TrustedIssuer, fetcher: PeerFetcher) -> ResourceServer {
+        self.issuers.push(TrustedIssuerState::new(issuer, fetcher));
         self
     }
 
@@ -153,7 +153,7 @@ impl ResourceServer {
 
     /// Sets the verification of DPoP proofs.
     #[must_use]
-    pub fn proofs(mut self, proofs: Proofs) -> ResourceServer {
+    pub fn proofs(mut self, proofs: DpopVerifier) -> ResourceServer {
         self.proofs = Arc::new(proofs);
         self
     }
@@ -183,8 +183,12 @@ impl ResourceServer {
     /// Authenticates a request to the resource URL. The token must be in a single `Authorization` header.
     ///
     /// # Errors
-    /// [`Refused`]: no token or an invalid one. It contains the response for the client.
-    pub async fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<Admitted, Refused> {
+    /// [`TokenRejection`]: no token or an invalid one. It contains the response for the client.
+    pub async fn admit(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<VerifiedToken, TokenRejection> {
         self.admit_at(&self.resource, method, headers, true).await
     }
 
@@ -192,14 +196,14 @@ impl ResourceServer {
     /// only tokens that are verified locally or have a cached introspection response.
     ///
     /// # Errors
-    /// [`Refused`]: as for [`admit`](ResourceServer::admit).
+    /// [`TokenRejection`]: as for [`admit`](ResourceServer::admit).
     pub async fn admit_at(
         &self,
         address: &Url,
         method: &Method,
         headers: &HeaderMap,
         may_ask: bool,
-    ) -> Result<Admitted, Refused> {
+    ) -> Result<VerifiedToken, TokenRejection> {
         let now = now();
         let result = self.judge(address, method, headers, (now, may_ask)).await;
         result.map_err(|why| self.refused(why, now))
@@ -207,18 +211,19 @@ impl ResourceServer {
 
     /// Builds the rejection of credentials that are not an access token and are invalid. It has the challenge of an
     /// invalid token and the given text for the user.
-    pub fn refuses(&self, told: &'static str) -> Refused {
-        self.refused(Why::Invalid(told), now()).saying(told)
+    pub fn refuses(&self, told: &'static str) -> TokenRejection {
+        self.refused(RejectionReason::Invalid(told), now())
+            .saying(told)
     }
 
     /// Builds the rejection of a request without credentials.
-    pub fn asks_for(&self) -> Refused {
-        self.refused(Why::Nothing, now())
+    pub fn asks_for(&self) -> TokenRejection {
+        self.refused(RejectionReason::Nothing, now())
     }
 
     /// Builds the rejection of credentials that cannot be parsed, with the reason.
-    pub fn cannot_read(&self, why: &'static str) -> Refused {
-        self.refused(Why::Malformed(why), now())
+    pub fn cannot_read(&self, why: &'static str) -> TokenRejection {
+        self.refused(RejectionReason::Malformed(why), now())
     }
 
     /// Returns the resource URL.
@@ -232,18 +237,20 @@ impl ResourceServer {
         method: &Method,
         headers: &HeaderMap,
         (now, may_ask): (u64, bool),
-    ) -> Result<Admitted, Why> {
-        let (scheme, token) = match Shown::of(headers) {
-            Shown::Nothing | Shown::Other => return Err(Why::Nothing),
-            Shown::Malformed(why) => return Err(Why::Malformed(why)),
-            Shown::Token(scheme, token) => (scheme, token),
+    ) -> Result<VerifiedToken, RejectionReason> {
+        let (scheme, token) = match RequestCredentials::of(headers) {
+            RequestCredentials::Nothing | RequestCredentials::Other => {
+                return Err(RejectionReason::Nothing);
+            }
+            RequestCredentials::Malformed(why) => return Err(RejectionReason::Malformed(why)),
+            RequestCredentials::Token(scheme, token) => (scheme, token),
         };
-        if token.len() > LONGEST {
-            return Err(Why::Invalid("the token is too long"));
+        if token.len() > MAX_ACCESS_TOKEN_BYTES {
+            return Err(RejectionReason::Invalid("the token is too long"));
         }
         let (claims, issuer) = self.token(token, (now, may_ask)).await?;
         self.proofs.check(
-            &proof::Request {
+            &proof::ProofRequest {
                 method,
                 address,
                 headers,
@@ -255,10 +262,10 @@ impl ResourceServer {
             claims.bound_to.as_deref(),
             now,
         )?;
-        let until = claims
-            .expires
-            .and_then(|end| UNIX_EPOCH.checked_add(Duration::from_secs(end + jwt::SKEW)));
-        Ok(Admitted {
+        let until = claims.expires.and_then(|end| {
+            UNIX_EPOCH.checked_add(Duration::from_secs(end + jwt::CLOCK_SKEW_SECONDS))
+        });
+        Ok(VerifiedToken {
             caller: issuer.caller(&claims.principal),
             until,
         })
@@ -269,14 +276,16 @@ impl ResourceServer {
         &self,
         token: &str,
         (now, may_ask): (u64, bool),
-    ) -> Result<(Claims, &Opened), Why> {
-        let Some(parsed) = jwt::Parsed::read(token) else {
+    ) -> Result<(TokenClaims, &TrustedIssuerState), RejectionReason> {
+        let Some(parsed) = jwt::ParsedJwt::read(token) else {
             return self.opaque(token, (now, may_ask)).await;
         };
         let issuer = parsed.issuer();
-        let issuer = issuer.ok_or(Why::Invalid("the token names no issuer"))?;
+        let issuer = issuer.ok_or(RejectionReason::Invalid("the token names no issuer"))?;
         let issuer = self.issuers.iter().find(|known| known.is(&issuer));
-        let issuer = issuer.ok_or(Why::Invalid("the issuer of the token is not trusted here"))?;
+        let issuer = issuer.ok_or(RejectionReason::Invalid(
+            "the issuer of the token is not trusted here",
+        ))?;
         let with = (now, &self.limits, may_ask);
         Ok((issuer.check(&parsed, &self.resource, with).await?, issuer))
     }
@@ -286,19 +295,20 @@ impl ResourceServer {
         &self,
         token: &str,
         (now, may_ask): (u64, bool),
-    ) -> Result<(Claims, &Opened), Why> {
+    ) -> Result<(TokenClaims, &TrustedIssuerState), RejectionReason> {
         let asked = || self.issuers.iter().filter(|known| known.introspects());
         let named = asked().filter(|known| !known.prefix().is_empty());
         let named = named.filter(|known| token.starts_with(known.prefix()));
-        let candidates: Vec<&Opened> = match named.max_by_key(|known| known.prefix().len()) {
-            Some(named) => vec![named],
-            None => {
-                let most = if self.ask_every { usize::MAX } else { 1 };
-                let rest = asked().filter(|known| known.prefix().is_empty());
-                rest.take(most).collect()
-            }
-        };
-        let mut why = Why::Invalid("the token is not known here");
+        let candidates: Vec<&TrustedIssuerState> =
+            match named.max_by_key(|known| known.prefix().len()) {
+                Some(named) => vec![named],
+                None => {
+                    let most = if self.ask_every { usize::MAX } else { 1 };
+                    let rest = asked().filter(|known| known.prefix().is_empty());
+                    rest.take(most).collect()
+                }
+            };
+        let mut why = RejectionReason::Invalid("the token is not known here");
         for issuer in candidates {
             let with = (now, &self.limits, may_ask);
             let said = issuer.introspect(token, &self.resource, with);
@@ -306,7 +316,12 @@ impl ResourceServer {
                 Ok(claims) => return Ok((claims, issuer)),
                 // An issuer that could not be asked may know the token, whatever the others answer.
                 Err(no) => {
-                    why = if matches!(why, Why::Unavailable(_) | Why::Away(_) | Why::Unasked) {
+                    why = if matches!(
+                        why,
+                        RejectionReason::Unavailable(_)
+                            | RejectionReason::Away(_)
+                            | RejectionReason::Unasked
+                    ) {
                         why
                     } else {
                         no
@@ -319,30 +334,33 @@ impl ResourceServer {
 
     /// Returns the health of each issuer, as known from earlier requests.
     pub fn issuers(&self) -> Vec<IssuerStatus> {
-        self.issuers.iter().map(Opened::status).collect()
+        self.issuers
+            .iter()
+            .map(TrustedIssuerState::status)
+            .collect()
     }
 
-    fn refused(&self, why: Why, now: u64) -> Refused {
+    fn refused(&self, why: RejectionReason, now: u64) -> TokenRejection {
         let nonce = match &why {
-            Why::Nonce => self.proofs.nonce(now),
+            RejectionReason::Nonce => self.proofs.nonce(now),
             _ => None,
         };
         let metadata = self.metadata_url();
-        Refused::new(why, &self.words(&metadata, &self.scopes), nonce)
+        TokenRejection::new(why, &self.words(&metadata, &self.scopes), nonce)
     }
 
-    fn words<'a>(&self, metadata: &'a str, scopes: &'a [String]) -> Words<'a> {
-        Words {
+    fn words<'a>(&self, metadata: &'a str, scopes: &'a [String]) -> ChallengeParameters<'a> {
+        ChallengeParameters {
             metadata,
             scopes,
             bearer: !self.only_bound(),
-            proofs: self.issuers.iter().any(Opened::wants_proofs),
+            proofs: self.issuers.iter().any(TrustedIssuerState::wants_proofs),
         }
     }
 
     /// Returns whether every issuer requires DPoP-bound tokens.
     fn only_bound(&self) -> bool {
-        self.issuers.iter().all(Opened::wants_proofs) && !self.issuers.is_empty()
+        self.issuers.iter().all(TrustedIssuerState::wants_proofs) && !self.issuers.is_empty()
     }
 
     /// Builds the `insufficient_scope` challenge for missing scopes.
@@ -358,14 +376,14 @@ impl ResourceServer {
     /// Returns the path of the protected resource metadata: the well-known path followed by the resource path.
     pub fn metadata_path(&self) -> String {
         match self.resource.path() {
-            "/" => RESOURCE.to_owned(),
-            path => format!("{}{path}", RESOURCE),
+            "/" => RESOURCE_METADATA_PATH.to_owned(),
+            path => format!("{}{path}", RESOURCE_METADATA_PATH),
         }
     }
 
     /// Returns whether a path is one of those where clients request the metadata.
     pub fn is_metadata(&self, path: &str) -> bool {
-        path == RESOURCE || path == self.metadata_path()
+        path == RESOURCE_METADATA_PATH || path == self.metadata_path()
     }
 
     fn metadata_url(&self) -> String {
@@ -374,12 +392,12 @@ impl ResourceServer {
 
     /// Returns the protected resource metadata (RFC 9728) as JSON.
     pub fn metadata(&self) -> String {
-        let servers: Vec<&str> = self.issuers.iter().map(Opened::url).collect();
+        let servers: Vec<&str> = self.issuers.iter().map(TrustedIssuerState::url).collect();
         let mut document = serde_json::json!({
             "resource": self.resource.as_str(),
             "authorization_servers": servers,
             "bearer_methods_supported": ["header"],
-            "dpop_signing_alg_values_supported": verify::PROOFS,
+            "dpop_signing_alg_values_supported": verify::DPOP_ALGORITHMS,
         });
         if !self.scopes.is_empty() {
             document["scopes_supported"] = self.scopes.clone().into();
@@ -392,7 +410,7 @@ impl ResourceServer {
 }
 
 /// Validated claims of a token.
-pub(crate) struct Claims {
+pub(crate) struct TokenClaims {
     principal: Principal,
     /// Expiry in seconds since the Unix epoch.
     expires: Option<u64>,

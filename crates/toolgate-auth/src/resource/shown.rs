@@ -4,7 +4,7 @@ use http::{HeaderMap, header};
 
 /// Authentication scheme of an access token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Scheme {
+pub enum TokenScheme {
     /// `Bearer`: possession of the token is sufficient.
     Bearer,
     /// `DPoP`: with a proof of the key that the token is bound to.
@@ -13,7 +13,7 @@ pub enum Scheme {
 
 /// Credentials in the `Authorization` header.
 #[derive(Clone, Copy, Eq, PartialEq)]
-pub enum Shown<'a> {
+pub enum RequestCredentials<'a> {
     /// No credentials.
     Nothing,
     /// Credentials of another scheme.
@@ -21,37 +21,39 @@ pub enum Shown<'a> {
     /// Credentials that cannot be parsed; with the reason.
     Malformed(&'static str),
     /// Access token and its scheme.
-    Token(Scheme, &'a str),
+    Token(TokenScheme, &'a str),
 }
 
-impl<'a> Shown<'a> {
+impl<'a> RequestCredentials<'a> {
     /// Parses the credentials of a request.
-    pub fn of(headers: &'a HeaderMap) -> Shown<'a> {
+    pub fn of(headers: &'a HeaderMap) -> RequestCredentials<'a> {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
         let value = match (values.next(), values.next()) {
-            (None, _) => return Shown::Nothing,
+            (None, _) => return RequestCredentials::Nothing,
             (Some(value), None) => value,
-            (Some(_), Some(_)) => return Shown::Malformed("there are two Authorization headers"),
+            (Some(_), Some(_)) => {
+                return RequestCredentials::Malformed("there are two Authorization headers");
+            }
         };
         let Ok(value) = value.to_str() else {
-            return Shown::Malformed("the Authorization header is not plain text");
+            return RequestCredentials::Malformed("the Authorization header is not plain text");
         };
         let value = value.trim();
         let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
         // RFC 9110 allows several spaces before the token and none in it.
         let token = token.trim_start_matches(' ');
         let scheme = match scheme {
-            "" => return Shown::Malformed("the Authorization header is empty"),
-            bearer if bearer.eq_ignore_ascii_case("bearer") => Scheme::Bearer,
-            dpop if dpop.eq_ignore_ascii_case("dpop") => Scheme::Dpop,
-            _ => return Shown::Other,
+            "" => return RequestCredentials::Malformed("the Authorization header is empty"),
+            bearer if bearer.eq_ignore_ascii_case("bearer") => TokenScheme::Bearer,
+            dpop if dpop.eq_ignore_ascii_case("dpop") => TokenScheme::Dpop,
+            _ => return RequestCredentials::Other,
         };
         match token {
-            "" => Shown::Malformed("no token follows the scheme"),
+            "" => RequestCredentials::Malformed("no token follows the scheme"),
             token if token.contains([' ', '\t']) => {
-                Shown::Malformed("more than one token follows the scheme")
+                RequestCredentials::Malformed("more than one token follows the scheme")
             }
-            token => Shown::Token(scheme, token),
+            token => RequestCredentials::Token(scheme, token),
         }
     }
 }

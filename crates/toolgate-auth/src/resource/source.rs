@@ -2,13 +2,13 @@
 
 use super::{
     ResourceLimits,
-    keys::{KeySet, Named},
-    look::Look,
-    trouble::Trouble,
+    keys::{JwkSet, KeyReference},
+    look::SingleFlightCache,
+    trouble::IssuerHealth,
 };
 use crate::{
     Url,
-    fetch::{FetchError, FetchErrorKind, Fetched, Fetcher, Request},
+    fetch::{FetchError, FetchErrorKind, FetchRequest, FetchResponse, PeerFetcher},
     metadata,
 };
 use std::{
@@ -21,79 +21,83 @@ use std::{
 use toolgate_wire::json::Json;
 
 /// Factor on the cache time of keys: for keys that cannot be fetched again, and for metadata.
-const LONGER: u32 = 6;
+const STALE_FACTOR: u32 = 6;
 
 /// Metadata of an issuer.
-struct Metadata {
+struct IssuerMetadata {
     keys: Option<Url>,
     introspection: Option<Url>,
 }
 
 /// Endpoints of an issuer with their caches.
-pub(super) struct Source {
+pub(super) struct IssuerEndpoints {
     url: Url,
-    fetcher: Fetcher,
+    fetcher: PeerFetcher,
     /// JWK set URL and introspection endpoint that the operator configured.
     own_keys: Option<Url>,
     own_introspection: Option<Url>,
-    metadata: Arc<Look<Metadata>>,
-    keys: Arc<Look<KeySet>>,
+    metadata: Arc<SingleFlightCache<IssuerMetadata>>,
+    keys: Arc<SingleFlightCache<JwkSet>>,
     /// True if the introspection endpoint of the metadata failed, so that the metadata is fetched again.
     is_doubtful: AtomicBool,
-    pub(super) trouble: Trouble,
+    pub(super) trouble: IssuerHealth,
 }
 
 /// JWK set of an issuer, by origin.
-pub(super) enum Keys {
+pub(super) enum AvailableKeys {
     /// Fetched for this request, so it is complete.
-    New(Arc<KeySet>),
+    New(Arc<JwkSet>),
     /// From the cache: the issuer is unreachable or was contacted a moment ago.
-    Old(Arc<KeySet>),
+    Old(Arc<JwkSet>),
     None,
 }
 
-impl Source {
+impl IssuerEndpoints {
     pub(super) fn new(
         url: Url,
-        fetcher: Fetcher,
+        fetcher: PeerFetcher,
         own_keys: Option<Url>,
         own_introspection: Option<Url>,
-    ) -> Arc<Source> {
-        Arc::new(Source {
+    ) -> Arc<IssuerEndpoints> {
+        Arc::new(IssuerEndpoints {
             url,
             fetcher,
             own_keys,
             own_introspection,
-            metadata: Look::new(),
-            keys: Look::new(),
+            metadata: SingleFlightCache::new(),
+            keys: SingleFlightCache::new(),
             is_doubtful: AtomicBool::new(false),
-            trouble: Trouble::default(),
+            trouble: IssuerHealth::default(),
         })
     }
 
-    pub(super) fn fetcher(&self) -> &Fetcher {
+    pub(super) fn fetcher(&self) -> &PeerFetcher {
         &self.fetcher
     }
 
     /// Returns the cached keys if they are fresh.
-    pub(super) fn fresh_keys(&self, limits: &ResourceLimits) -> Option<Arc<KeySet>> {
+    pub(super) fn fresh_keys(&self, limits: &ResourceLimits) -> Option<Arc<JwkSet>> {
         self.keys.younger(limits.keys)
     }
 
     /// Fetches the keys again for a token that names one of them or none.
-    pub(super) async fn keys(self: &Arc<Self>, named: Named<'_>, limits: &ResourceLimits) -> Keys {
+    pub(super) async fn keys(
+        self: &Arc<Self>,
+        named: KeyReference<'_>,
+        limits: &ResourceLimits,
+    ) -> AvailableKeys {
         let source = self.clone();
         let (id, alg) = (named.0.map(str::to_owned), named.1.to_owned());
         let own = limits.clone();
         let fetch = || async move { source.find_keys((id.as_deref(), &alg), &own).await };
         let is_new = self.keys.anew(limits.ask, fetch).await;
         match self.keys.younger(longer(limits)) {
-            Some(keys) if is_new => Keys::New(keys),
-            Some(keys) => Keys::Old(keys),
+            Some(keys) if is_new => AvailableKeys::New(keys),
+            Some(keys) => AvailableKeys::Old(keys),
             None => match self.keys.known() {
                 // A cache time of zero: the keys are used for this request only.
-                Some((keys, _)) if is_new => Keys::New(keys),
-                _ => Keys::None,
+                Some((keys, _)) if is_new => AvailableKeys::New(keys),
+                _ => AvailableKeys::None,
             },
         }
     }
@@ -126,9 +130,9 @@ impl Source {
     /// Fetches the keys from the known URL. If that fails or lacks the key, fetches the metadata again for a new URL.
     async fn find_keys(
         self: Arc<Self>,
-        named: Named<'_>,
+        named: KeyReference<'_>,
         limits: &ResourceLimits,
-    ) -> Option<KeySet> {
+    ) -> Option<JwkSet> {
         if let Some(own) = &self.own_keys {
             return self.read_keys(own).await;
         }
@@ -158,11 +162,14 @@ impl Source {
         self.read_keys(&url).await
     }
 
-    async fn read_keys(&self, url: &Url) -> Option<KeySet> {
+    async fn read_keys(&self, url: &Url) -> Option<JwkSet> {
         let read = async {
-            let document = document(url, self.fetcher.fetch(Request::get(url.clone())).await)?;
+            let document = document(
+                url,
+                self.fetcher.fetch(FetchRequest::get(url.clone())).await,
+            )?;
             let words = "its response is not a JWK set";
-            KeySet::read(&document)
+            JwkSet::read(&document)
                 .ok_or_else(|| FetchError::new(url, FetchErrorKind::Malformed, words))
         };
         match read.await {
@@ -193,10 +200,10 @@ impl Source {
     }
 
     /// Fetches the metadata from the well-known URLs. It must name exactly this issuer.
-    async fn find_metadata(&self) -> Result<Metadata, String> {
+    async fn find_metadata(&self) -> Result<IssuerMetadata, String> {
         let mut why = None;
         for place in metadata::places(&self.url) {
-            let fetched = self.fetcher.fetch(Request::get(place.clone())).await;
+            let fetched = self.fetcher.fetch(FetchRequest::get(place.clone())).await;
             let document = match document(&place, fetched) {
                 Ok(document) => document,
                 // All candidate URLs have the same origin, so an unreachable one makes the others unreachable too.
@@ -215,7 +222,7 @@ impl Source {
                 continue;
             }
             let url = |key: &str| Url::parse(&text(key)?).ok();
-            return Ok(Metadata {
+            return Ok(IssuerMetadata {
                 keys: url("jwks_uri"),
                 introspection: url("introspection_endpoint"),
             });
@@ -231,11 +238,11 @@ pub(super) fn is_away(error: &FetchError) -> bool {
 }
 
 fn longer(limits: &ResourceLimits) -> Duration {
-    limits.keys.saturating_mul(LONGER)
+    limits.keys.saturating_mul(STALE_FACTOR)
 }
 
 /// Parses a successful response as JSON.
-fn document(url: &Url, fetched: Result<Fetched, FetchError>) -> Result<Json, FetchError> {
+fn document(url: &Url, fetched: Result<FetchResponse, FetchError>) -> Result<Json, FetchError> {
     let fetched = fetched?;
     match fetched.status {
         status if status.is_success() => fetched.json(),

@@ -1,6 +1,8 @@
 #![allow(clippy::print_stdout, reason = "figures of the tests")]
 
-use super::{Admitted, Issuer, Proofs, Refused, ResourceLimits, ResourceServer};
+use super::{
+    DpopVerifier, ResourceLimits, ResourceServer, TokenRejection, TrustedIssuer, VerifiedToken,
+};
 use crate::{Secret, Url, jose::encode};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use ring::{
@@ -27,30 +29,30 @@ mod moved;
 const RESOURCE: &str = "https://tools.example.com/mcp";
 
 /// Signing key of one of two algorithms.
-enum Signer {
+enum TestSigner {
     Es256(EcdsaKeyPair),
     EdDsa(Ed25519KeyPair),
 }
 
-impl Signer {
-    fn es256() -> Signer {
+impl TestSigner {
+    fn es256() -> TestSigner {
         let (rng, alg) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(alg, &rng).unwrap();
-        Signer::Es256(EcdsaKeyPair::from_pkcs8(alg, pkcs8.as_ref(), &rng).unwrap())
+        TestSigner::Es256(EcdsaKeyPair::from_pkcs8(alg, pkcs8.as_ref(), &rng).unwrap())
     }
 
-    fn eddsa() -> Signer {
+    fn eddsa() -> TestSigner {
         let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
-        Signer::EdDsa(Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap())
+        TestSigner::EdDsa(Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap())
     }
 
     fn jwk(&self) -> Value {
         match self {
-            Signer::Es256(pair) => {
+            TestSigner::Es256(pair) => {
                 let point = pair.public_key().as_ref();
                 json!({"kty": "EC", "crv": "P-256", "x": encode(&point[1..33]), "y": encode(&point[33..])})
             }
-            Signer::EdDsa(pair) => {
+            TestSigner::EdDsa(pair) => {
                 json!({"kty": "OKP", "crv": "Ed25519", "x": encode(pair.public_key().as_ref())})
             }
         }
@@ -58,11 +60,11 @@ impl Signer {
 
     fn sign(&self, text: &str) -> String {
         match self {
-            Signer::Es256(pair) => {
+            TestSigner::Es256(pair) => {
                 let signature = pair.sign(&SystemRandom::new(), text.as_bytes()).unwrap();
                 encode(signature.as_ref())
             }
-            Signer::EdDsa(pair) => encode(pair.sign(text.as_bytes()).as_ref()),
+            TestSigner::EdDsa(pair) => encode(pair.sign(text.as_bytes()).as_ref()),
         }
     }
 
@@ -77,15 +79,15 @@ impl Signer {
 }
 
 /// Test issuer: serves configured pages and counts requests.
-struct World {
+struct TestIssuer {
     url: String,
-    told: Arc<Told>,
-    es: Signer,
-    ed: Signer,
+    told: Arc<TestIssuerState>,
+    es: TestSigner,
+    ed: TestSigner,
 }
 
 #[derive(Default)]
-struct Told {
+struct TestIssuerState {
     /// Response per path: a document, or a status code.
     pages: Mutex<Vec<(String, Value)>>,
     asked: AtomicUsize,
@@ -96,7 +98,7 @@ struct Told {
     freed: Condvar,
 }
 
-impl Told {
+impl TestIssuerState {
     fn answer(&self, mut stream: TcpStream) {
         let mut bytes = [0; 65536];
         let mut all = String::new();
@@ -134,11 +136,11 @@ impl Told {
     }
 }
 
-impl World {
-    fn new() -> World {
+impl TestIssuer {
+    fn new() -> TestIssuer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let told = Arc::new(Told::default());
+        let told = Arc::new(TestIssuerState::default());
         let all = told.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -146,11 +148,11 @@ impl World {
                 std::thread::spawn(move || told.answer(stream));
             }
         });
-        let world = World {
+        let world = TestIssuer {
             url,
             told,
-            es: Signer::es256(),
-            ed: Signer::eddsa(),
+            es: TestSigner::es256(),
+            ed: TestSigner::eddsa(),
         };
         let metadata = json!({"issuer": world.url, "jwks_uri": format!("{}/keys", world.url),
             "introspection_endpoint": format!("{}/introspect", world.url)});
@@ -177,7 +179,7 @@ impl World {
     }
 
     fn keys(&self) -> Value {
-        let with = |signer: &Signer, id: &str| {
+        let with = |signer: &TestSigner, id: &str| {
             let mut jwk = signer.jwk();
             jwk["kid"] = json!(id);
             jwk
@@ -186,11 +188,11 @@ impl World {
             {"kty": "oct", "kid": "secret", "k": "c2VjcmV0"}, {"kty": "RSA"}]})
     }
 
-    fn issuer(&self) -> Issuer {
-        Issuer::new("corp", Url::parse(&self.url).unwrap())
+    fn issuer(&self) -> TrustedIssuer {
+        TrustedIssuer::new("corp", Url::parse(&self.url).unwrap())
     }
 
-    fn server(&self, issuer: Issuer) -> ResourceServer {
+    fn server(&self, issuer: TrustedIssuer) -> ResourceServer {
         ResourceServer::new(Url::parse(RESOURCE).unwrap()).issuer(issuer)
     }
 
@@ -212,19 +214,19 @@ fn bearer(token: &str) -> HeaderMap {
     headers
 }
 
-async fn admit(server: &ResourceServer, token: &str) -> Result<Admitted, Refused> {
+async fn admit(server: &ResourceServer, token: &str) -> Result<VerifiedToken, TokenRejection> {
     server.admit(&Method::POST, &bearer(token)).await
 }
 
 /// Holds: AUTH-30, AUTH-31
 #[tokio::test]
 async fn a_good_token_names_its_caller_and_all_that_it_says() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world.server(world.issuer());
     let mut payload = world.payload();
     payload["aud"] = json!(["https://other.example.com", RESOURCE]);
     payload["act"] = json!({"sub": "agent-2", "act": {"sub": "agent-1"}});
-    let token = world.es.token(&World::header(), &payload);
+    let token = world.es.token(&TestIssuer::header(), &payload);
     let admitted = admit(&server, &token)
         .await
         .unwrap_or_else(|r| panic!("{r:?}"));
@@ -243,8 +245,8 @@ async fn a_good_token_names_its_caller_and_all_that_it_says() {
 }
 
 /// Returns invalid tokens: each differs from a valid one in one detail.
-fn wrong_tokens(world: &World) -> Vec<(String, String)> {
-    let (now, header) = (super::now(), World::header());
+fn wrong_tokens(world: &TestIssuer) -> Vec<(String, String)> {
+    let (now, header) = (super::now(), TestIssuer::header());
     let good = world.es.token(&header, &world.payload());
     let mut wrong: Vec<(String, String)> = Vec::new();
     let mut claim = |key: &str, value: Value| {
@@ -354,7 +356,7 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
     head(json!(["ES256"]));
 
     // A key that the token embeds or links to is not trusted.
-    let mallory = Signer::es256();
+    let mallory = TestSigner::es256();
     let jwk = mallory.jwk();
     for header in [
         json!({"alg": "ES256", "typ": "at+jwt", "kid": "es"}),
@@ -427,14 +429,14 @@ fn wrong_tokens(world: &World) -> Vec<(String, String)> {
 /// Holds: AUTH-05, AUTH-06, AUTH-30, AUTH-31, AUTH-33, AUTH-34, SEC-01
 #[tokio::test]
 async fn t30_a_wrong_token_is_refused_with_the_same_words() {
-    let world = World::new();
+    let world = TestIssuer::new();
     // Every unknown key causes a fetch; otherwise the signature could not be called invalid.
     let limits = ResourceLimits {
         ask: Duration::ZERO,
         ..ResourceLimits::default()
     };
     let server = world.server(world.issuer()).limits(limits);
-    let good = world.es.token(&World::header(), &world.payload());
+    let good = world.es.token(&TestIssuer::header(), &world.payload());
     assert!(admit(&server, &good).await.is_ok());
     let wrong = wrong_tokens(&world);
     let metadata = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
@@ -461,11 +463,11 @@ async fn t30_a_wrong_token_is_refused_with_the_same_words() {
 
 #[tokio::test]
 async fn credentials_that_are_no_one_token_are_asked_for() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world
         .server(world.issuer())
         .scopes(["a".to_owned(), "b".to_owned()]);
-    let good = world.es.token(&World::header(), &world.payload());
+    let good = world.es.token(&TestIssuer::header(), &world.payload());
     let with = |values: &[String]| {
         let mut headers = HeaderMap::new();
         for value in values {
@@ -495,9 +497,9 @@ async fn credentials_that_are_no_one_token_are_asked_for() {
 /// Holds: AUTH-34
 #[tokio::test]
 async fn credentials_that_cannot_be_read_are_a_bad_request() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world.server(world.issuer());
-    let good = world.es.token(&World::header(), &world.payload());
+    let good = world.es.token(&TestIssuer::header(), &world.payload());
     let one = |text: String| vec![text.into_bytes()];
     for values in [
         vec![format!("Bearer {good}").into_bytes(); 2],
@@ -536,12 +538,12 @@ async fn credentials_that_cannot_be_read_are_a_bad_request() {
 /// The tolerated clock skew extends the authentication too: an accepted token does not end its own calls.
 #[tokio::test]
 async fn a_token_is_good_as_long_as_it_is_taken() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world.server(world.issuer());
     let mut payload = world.payload();
     let end = super::now() - 30;
     payload["exp"] = json!(end);
-    let token = world.es.token(&World::header(), &payload);
+    let token = world.es.token(&TestIssuer::header(), &payload);
     let admitted = admit(&server, &token)
         .await
         .unwrap_or_else(|r| panic!("{r:?}"));
@@ -552,7 +554,7 @@ async fn a_token_is_good_as_long_as_it_is_taken() {
 /// Holds: AUTH-03
 #[tokio::test]
 async fn the_metadata_names_the_resource_and_its_issuers() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world
         .server(world.issuer())
         .scopes(["b".to_owned(), "a".to_owned()]);
@@ -568,9 +570,9 @@ async fn the_metadata_names_the_resource_and_its_issuers() {
 
 #[tokio::test]
 async fn unknown_keys_make_us_ask_the_issuer_once_and_not_again() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world.server(world.issuer());
-    let good = world.es.token(&World::header(), &world.payload());
+    let good = world.es.token(&TestIssuer::header(), &world.payload());
     assert!(admit(&server, &good).await.is_ok());
     let before = world.told.asked.load(SeqCst);
     for n in 0..200 {
@@ -584,7 +586,7 @@ async fn unknown_keys_make_us_ask_the_issuer_once_and_not_again() {
 
 #[tokio::test]
 async fn an_issuer_that_is_away_makes_it_later_and_not_wrong() {
-    let world = World::new();
+    let world = TestIssuer::new();
     for (path, body) in [
         (
             "/.well-known/oauth-authorization-server",
@@ -595,7 +597,7 @@ async fn an_issuer_that_is_away_makes_it_later_and_not_wrong() {
         let pages = world.told.pages.lock().unwrap().clone();
         world.page(path, body);
         let server = world.server(world.issuer());
-        let good = world.es.token(&World::header(), &world.payload());
+        let good = world.es.token(&TestIssuer::header(), &world.payload());
         let refused = admit(&server, &good).await.err().unwrap();
         *world.told.pages.lock().unwrap() = pages;
         assert_eq!(
@@ -606,14 +608,14 @@ async fn an_issuer_that_is_away_makes_it_later_and_not_wrong() {
     }
 }
 
-fn introspecting(world: &World) -> ResourceServer {
+fn introspecting(world: &TestIssuer) -> ResourceServer {
     let secret = Secret::new("s3cret of the gateway");
     world.server(world.issuer().introspection(None, "gate way", secret))
 }
 
 #[tokio::test]
 async fn a_token_that_only_its_issuer_can_read() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = introspecting(&world);
     let active =
         json!({"active": true, "sub": "bob", "aud": RESOURCE, "scope": "x", "client_id": "c"});
@@ -659,7 +661,7 @@ async fn a_token_that_only_its_issuer_can_read() {
     }
     // A revoked signed token.
     world.page("/introspect", json!({"active": false}));
-    let signed = world.es.token(&World::header(), &world.payload());
+    let signed = world.es.token(&TestIssuer::header(), &world.payload());
     assert!(admit(&server, &signed).await.is_ok(), "nobody was asked");
     let secret = Secret::new("s3cret of the gateway");
     let all = world.issuer().introspection(None, "gate way", secret);
@@ -671,17 +673,17 @@ async fn a_token_that_only_its_issuer_can_read() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
 }
 
-struct Proof<'a> {
-    world: &'a World,
-    key: Signer,
+struct TestProof<'a> {
+    world: &'a TestIssuer,
+    key: TestSigner,
     token: String,
 }
 
-impl Proof<'_> {
-    fn new(world: &World) -> Proof<'_> {
-        let mut proof = Proof {
+impl TestProof<'_> {
+    fn new(world: &TestIssuer) -> TestProof<'_> {
+        let mut proof = TestProof {
             world,
-            key: Signer::es256(),
+            key: TestSigner::es256(),
             token: String::new(),
         };
         proof.token = proof.bound_token(RESOURCE);
@@ -698,7 +700,7 @@ impl Proof<'_> {
         let mut payload = self.world.payload();
         payload["aud"] = json!(audience);
         payload["cnf"] = json!({"jkt": encode(digest(&SHA256, thumb.as_bytes()).as_ref())});
-        self.world.es.token(&World::header(), &payload)
+        self.world.es.token(&TestIssuer::header(), &payload)
     }
 
     fn header(&self) -> Value {
@@ -723,7 +725,7 @@ impl Proof<'_> {
         server: &ResourceServer,
         header: &Value,
         payload: &Value,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), TokenRejection> {
         let proof = self.key.token(header, payload);
         let admitted = server.admit(&Method::POST, &self.headers(&proof)).await;
         admitted.map(|_| ())
@@ -733,9 +735,9 @@ impl Proof<'_> {
 /// Holds: XAUTH-04
 #[tokio::test]
 async fn a_bound_token_needs_a_proof_of_this_very_request() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world.server(world.issuer());
-    let proof = Proof::new(&world);
+    let proof = TestProof::new(&world);
     let header = proof.header();
     assert_eq!(
         proof.shown(&server, &header, &proof.payload("1")).await,
@@ -794,7 +796,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         );
     }
     // A valid proof does not admit a token for another audience.
-    let mut other = Proof::new(&world);
+    let mut other = TestProof::new(&world);
     assert_eq!(
         other
             .shown(&server, &other.header(), &other.payload("here"))
@@ -809,8 +811,8 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         assert_eq!(refused.status(), StatusCode::UNAUTHORIZED, "{audience}");
     }
     // A stolen token with a proof of another key.
-    let mallory = Proof {
-        key: Signer::es256(),
+    let mallory = TestProof {
+        key: TestSigner::es256(),
         token: proof.token.clone(),
         world: &world,
     };
@@ -823,9 +825,9 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
     );
     // A bound token needs a proof, and a proof does not bind an unbound token.
     assert!(admit(&server, &proof.token).await.is_err());
-    let free = world.es.token(&World::header(), &world.payload());
-    let unbound = Proof {
-        key: Signer::es256(),
+    let free = world.es.token(&TestIssuer::header(), &world.payload());
+    let unbound = TestProof {
+        key: TestSigner::es256(),
         token: free.clone(),
         world: &world,
     };
@@ -852,7 +854,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
     // If another issuer does not require binding, both challenges are sent, for clients that know one of them.
     let other = Url::parse("https://other.example.com").unwrap();
     let both = world.server(world.issuer().proofs_required());
-    let both = both.issuer(Issuer::new("other", other));
+    let both = both.issuer(TrustedIssuer::new("other", other));
     let refused = both.admit(&Method::POST, &HeaderMap::new()).await;
     let refused = refused.err().unwrap();
     let schemes = refused.challenges().iter();
@@ -870,11 +872,11 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
 /// Holds: XAUTH-04
 #[tokio::test]
 async fn a_proof_needs_a_nonce_of_this_server_where_it_says_so() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world
         .server(world.issuer())
-        .proofs(Proofs::with_nonces().unwrap());
-    let proof = Proof::new(&world);
+        .proofs(DpopVerifier::with_nonces().unwrap());
+    let proof = TestProof::new(&world);
     let refused = proof
         .shown(&server, &proof.header(), &proof.payload("1"))
         .await

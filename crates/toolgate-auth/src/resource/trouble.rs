@@ -21,9 +21,9 @@ pub struct IssuerStatus {
 
 /// Last error of an issuer, until a request succeeds.
 #[derive(Default)]
-pub(super) struct Trouble(Mutex<Option<(String, SystemTime)>>);
+pub(super) struct IssuerHealth(Mutex<Option<(String, SystemTime)>>);
 
-impl Trouble {
+impl IssuerHealth {
     /// Records an error. Keeps the time of the first one.
     pub(super) fn is(&self, words: String) {
         let mut last = self.last();

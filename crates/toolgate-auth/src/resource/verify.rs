@@ -11,25 +11,25 @@ use ring::{
 use toolgate_wire::json::Json;
 
 /// Signature algorithms of DPoP proofs, as the metadata lists them.
-pub(super) const PROOFS: &[&str] = &["ES256", "EdDSA", "PS256", "RS256"];
+pub(super) const DPOP_ALGORITHMS: &[&str] = &["ES256", "EdDSA", "PS256", "RS256"];
 
 /// Signature algorithm of a token. `none` and shared secrets (HMAC) do not exist here.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Signed {
+pub(super) enum TokenAlgorithm {
     Es256,
     EdDsa,
     Ps256,
     Rs256,
 }
 
-impl Signed {
+impl TokenAlgorithm {
     /// Returns the algorithm of an `alg` name, which is case-sensitive.
-    pub(super) fn named(name: &str) -> Option<Signed> {
+    pub(super) fn named(name: &str) -> Option<TokenAlgorithm> {
         Some(match name {
-            "ES256" => Signed::Es256,
-            "EdDSA" | "Ed25519" => Signed::EdDsa,
-            "PS256" => Signed::Ps256,
-            "RS256" => Signed::Rs256,
+            "ES256" => TokenAlgorithm::Es256,
+            "EdDSA" | "Ed25519" => TokenAlgorithm::EdDsa,
+            "PS256" => TokenAlgorithm::Ps256,
+            "RS256" => TokenAlgorithm::Rs256,
             _ => return None,
         })
     }
@@ -73,11 +73,11 @@ impl PublicKey {
     }
 
     /// Verifies a signature over a text by an algorithm.
-    pub(super) fn verifies(&self, by: Signed, text: &[u8], signature: &[u8]) -> bool {
+    pub(super) fn verifies(&self, by: TokenAlgorithm, text: &[u8], signature: &[u8]) -> bool {
         match (self, by) {
-            (PublicKey::Rsa(n, e), Signed::Rs256 | Signed::Ps256) => {
+            (PublicKey::Rsa(n, e), TokenAlgorithm::Rs256 | TokenAlgorithm::Ps256) => {
                 let parameters = match by {
-                    Signed::Ps256 => &RSA_PSS_2048_8192_SHA256,
+                    TokenAlgorithm::Ps256 => &RSA_PSS_2048_8192_SHA256,
                     _ => &RSA_PKCS1_2048_8192_SHA256,
                 };
                 // `ring` requires numbers without leading zeros.
@@ -91,14 +91,16 @@ impl PublicKey {
                 };
                 key.verify(parameters, text, signature).is_ok()
             }
-            (PublicKey::P256(point), Signed::Es256) => {
+            (PublicKey::P256(point), TokenAlgorithm::Es256) => {
                 UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point)
                     .verify(text, signature)
                     .is_ok()
             }
-            (PublicKey::Ed25519(key), Signed::EdDsa) => UnparsedPublicKey::new(&ED25519, key)
-                .verify(text, signature)
-                .is_ok(),
+            (PublicKey::Ed25519(key), TokenAlgorithm::EdDsa) => {
+                UnparsedPublicKey::new(&ED25519, key)
+                    .verify(text, signature)
+                    .is_ok()
+            }
             _ => false,
         }
     }

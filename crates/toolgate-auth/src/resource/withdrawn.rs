@@ -1,6 +1,6 @@
 //! Revocation of tokens during open streams.
 
-use super::{ResourceServer, Why, jwt::Parsed, now};
+use super::{RejectionReason, ResourceServer, jwt::ParsedJwt, now};
 use crate::Secret;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl ResourceServer {
             loop {
                 tokio::time::sleep(resource.limits.again).await;
                 let said = resource.token(token.reveal(), (now(), true)).await;
-                if let Err(Why::Invalid(_) | Why::Elsewhere(_)) = said {
+                if let Err(RejectionReason::Invalid(_) | RejectionReason::Elsewhere(_)) = said {
                     return;
                 }
             }
@@ -25,7 +25,7 @@ impl ResourceServer {
     }
 
     fn asks_about(&self, token: &str) -> bool {
-        match Parsed::read(token) {
+        match ParsedJwt::read(token) {
             Some(parsed) => {
                 let of = |issuer: &str| self.issuers.iter().find(|known| known.is(issuer));
                 let issuer = parsed.issuer();

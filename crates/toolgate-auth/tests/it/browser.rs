@@ -8,7 +8,7 @@ use tokio::{
 };
 use toolgate_auth::{
     Url,
-    client::{AuthErrorKind, Browser, SignIn},
+    client::{AuthErrorKind, LoopbackBrowser, SignIn},
 };
 
 async fn get(host: &str, target: &str, named: &str) -> String {
@@ -25,7 +25,7 @@ async fn get(host: &str, target: &str, named: &str) -> String {
 async fn only_the_answer_with_the_state_ends_the_wait() {
     let (opened, page) = oneshot::channel();
     let opened = Mutex::new(Some(opened));
-    let browser = Browser::new(move |url| {
+    let browser = LoopbackBrowser::new(move |url| {
         let opened = opened.lock().unwrap().take().unwrap();
         opened.send(url.as_str().to_owned()).unwrap();
     });
@@ -68,7 +68,7 @@ async fn only_the_answer_with_the_state_ends_the_wait() {
 /// Browsers open connections in advance, and any page or program may send what it likes.
 #[tokio::test]
 async fn neither_silent_connections_nor_strangers_hold_up_the_answer() {
-    let browser = Browser::new(|_| {});
+    let browser = LoopbackBrowser::new(|_| {});
     let visit = browser.begin(None).await.unwrap();
     let redirect = visit.redirect().to_owned();
     let host = redirect
@@ -102,7 +102,7 @@ async fn neither_silent_connections_nor_strangers_hold_up_the_answer() {
 
 #[tokio::test]
 async fn who_never_comes_back_is_not_waited_for_for_ever() {
-    let browser = Browser::new(|_| {}).wait(Duration::from_millis(20));
+    let browser = LoopbackBrowser::new(|_| {}).wait(Duration::from_millis(20));
     let visit = browser.begin(None).await.unwrap();
     let error = visit
         .go(Url::parse("https://as.test/?state=x").unwrap())

@@ -2,10 +2,10 @@
 
 use crate::world::{LONG, Person, Twist, World};
 use http::StatusCode;
-use toolgate_auth::client::{AuthErrorKind, Login};
+use toolgate_auth::client::{AuthErrorKind, OAuthClient};
 
-fn login(world: &World) -> Login {
-    let login = Login::builder(world.server());
+fn login(world: &World) -> OAuthClient {
+    let login = OAuthClient::builder(world.server());
     login.sign_in(Person(world.clone())).build()
 }
 
@@ -100,7 +100,7 @@ async fn a_server_of_2025_03_26_without_words_can_be_signed_in_to() {
         ..LONG
     })
     .await;
-    let running = Login::builder(world.server()).how("run: my-app login");
+    let running = OAuthClient::builder(world.server()).how("run: my-app login");
     let error = world
         .call(&running.build(), "tools/list")
         .await

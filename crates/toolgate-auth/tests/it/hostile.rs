@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use toolgate_auth::client::{AuthErrorKind, Browser, Login};
+use toolgate_auth::client::{AuthErrorKind, LoopbackBrowser, OAuthClient};
 
 /// Signs in where a person is sent to `page`, and gives what would have been opened.
 async fn opened(page: String) -> (Vec<String>, AuthErrorKind) {
@@ -17,9 +17,12 @@ async fn opened(page: String) -> (Vec<String>, AuthErrorKind) {
     .await;
     let opened = Arc::new(Mutex::new(Vec::new()));
     let kept = opened.clone();
-    let browser = Browser::new(move |url| kept.lock().unwrap().push(url.as_str().to_owned()));
+    let browser =
+        LoopbackBrowser::new(move |url| kept.lock().unwrap().push(url.as_str().to_owned()));
     let browser = browser.wait(Duration::from_millis(1));
-    let login = Login::builder(world.server()).sign_in(browser).build();
+    let login = OAuthClient::builder(world.server())
+        .sign_in(browser)
+        .build();
     let error = login.sign_in().await.map(drop).unwrap_err();
     assert!(world.asked("/token").is_empty());
     let opened = opened.lock().unwrap().clone();

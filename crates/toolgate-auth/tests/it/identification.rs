@@ -3,16 +3,22 @@
 use crate::world::{Person, Twist, World};
 use toolgate_auth::{
     Secret, Url,
-    client::{AuthError, AuthErrorKind, Authenticate, Identification, OauthClient, Scopes},
+    client::{
+        AuthError, AuthErrorKind, ClientAuthentication, RegisteredClient, ScopeSet,
+        UserIdentification,
+    },
 };
 
 const RESOURCE: &str = "https://tools.example.com/mcp";
 
 async fn token(world: &World) -> Result<Secret, AuthError> {
     let url = |text: &str| Url::parse(text).unwrap();
-    let client = OauthClient::new("pages", Authenticate::Secret(Secret::new("of-the-pages")));
-    Identification::new(url(&world.origin()), url(RESOURCE), client)
-        .scopes(Scopes::read("openid"))
+    let client = RegisteredClient::new(
+        "pages",
+        ClientAuthentication::Secret(Secret::new("of-the-pages")),
+    );
+    UserIdentification::new(url(&world.origin()), url(RESOURCE), client)
+        .scopes(ScopeSet::read("openid"))
         .token(&Person(world.clone()))
         .await
 }

@@ -4,7 +4,7 @@ use crate::world::{Person, Twist, World};
 use futures_util::future::join_all;
 use http::StatusCode;
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
-use toolgate_auth::client::{AuthErrorKind, FileStore, Login, Store};
+use toolgate_auth::client::{AuthErrorKind, CredentialStore, FileCredentialStore, OAuthClient};
 
 struct Folder(PathBuf);
 
@@ -16,8 +16,8 @@ impl Folder {
         Folder(path)
     }
 
-    fn login(&self, world: &World) -> Login {
-        let login = Login::builder(world.server()).store(FileStore::new(&self.0));
+    fn login(&self, world: &World) -> OAuthClient {
+        let login = OAuthClient::builder(world.server()).store(FileCredentialStore::new(&self.0));
         login.sign_in(Person(world.clone())).build()
     }
 }
@@ -103,7 +103,7 @@ async fn what_was_changed_or_is_open_to_others_is_not_used() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_too_long_for_another_process_is_told_so() {
     let folder = Folder::new("waits");
-    let store = FileStore::new(&folder.0);
+    let store = FileCredentialStore::new(&folder.0);
     let held = store.turn("far").await.unwrap();
     let error = store.turn("far").await.unwrap_err();
     assert!(
@@ -117,7 +117,7 @@ async fn who_waits_too_long_for_another_process_is_told_so() {
 #[tokio::test]
 async fn of_two_processes_one_renews() {
     let (world, folder) = (world().await, Folder::new("turns"));
-    let all: Vec<Login> = (0..4).map(|_| folder.login(&world)).collect();
+    let all: Vec<OAuthClient> = (0..4).map(|_| folder.login(&world)).collect();
     for login in &all {
         world.call(login, "tools/list").await.unwrap();
     }

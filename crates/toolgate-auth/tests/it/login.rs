@@ -6,11 +6,14 @@ use http::StatusCode;
 use std::{sync::Arc, time::Duration};
 use toolgate_auth::{
     Url,
-    client::{AuthErrorKind, Authenticate, Login, MemoryStore, OauthClient, SignedOut, Store},
+    client::{
+        AuthErrorKind, ClientAuthentication, CredentialStore, MemoryCredentialStore, OAuthClient,
+        RegisteredClient, SignedOut,
+    },
 };
 
-fn login(world: &World) -> Login {
-    Login::builder(world.server())
+fn login(world: &World) -> OAuthClient {
+    OAuthClient::builder(world.server())
         .sign_in(Person(world.clone()))
         .build()
 }
@@ -186,8 +189,8 @@ async fn without_a_refresh_token_a_person_signs_in_again() {
         ..LONG
     })
     .await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
+    let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
     let login = builder().sign_in(Person(world.clone())).build();
     world.call(&login, "tools/list").await.unwrap();
     assert!(login.granted().await.unwrap().unwrap().refresh.is_none());
@@ -282,13 +285,13 @@ async fn a_revoked_token_is_renewed_and_a_revoked_grant_needs_a_sign_in() {
 #[tokio::test]
 async fn a_grant_is_renewed_by_the_client_that_it_was_given_to() {
     let world = World::new(LONG).await;
-    let store = Arc::new(MemoryStore::new());
-    let login = Login::builder(world.server())
+    let store = Arc::new(MemoryCredentialStore::new());
+    let login = OAuthClient::builder(world.server())
         .shared_store(store.clone())
         .sign_in(Person(world.clone()))
         .build();
     world.call(&login, "tools/list").await.unwrap();
-    let other = OauthClient::new("other", Authenticate::None);
+    let other = RegisteredClient::new("other", ClientAuthentication::None);
     let kept = store.keep_client(&world.origin(), Some(other)).await;
     kept.unwrap();
     world.revoke();
@@ -304,7 +307,7 @@ async fn a_grant_is_renewed_by_the_client_that_it_was_given_to() {
 #[tokio::test]
 async fn without_a_person_the_words_say_where_to_sign_in() {
     let world = World::new(LONG).await;
-    let login = Login::builder(world.server()).build();
+    let login = OAuthClient::builder(world.server()).build();
     let error = world.call(&login, "tools/list").await.unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
     assert!(error.to_string().contains(&world.origin()), "{error}");
@@ -339,9 +342,9 @@ async fn more_is_asked_for_a_few_times_and_old_scopes_stay() {
 #[tokio::test]
 async fn what_one_authorization_server_gave_is_never_sent_to_another() {
     let world = World::new(LONG).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let with_store = || {
-        Login::builder(world.server())
+        OAuthClient::builder(world.server())
             .shared_store(store.clone())
             .sign_in(Person(world.clone()))
     };
@@ -374,7 +377,7 @@ async fn what_one_authorization_server_gave_is_never_sent_to_another() {
     // And another server gets nothing of all this, though what it is granted is kept in the same place.
     let neighbour = World::new(LONG).await;
     neighbour.twist(|twist| twist.tenant = "/third");
-    let login = Login::builder(neighbour.server()).shared_store(store.clone());
+    let login = OAuthClient::builder(neighbour.server()).shared_store(store.clone());
     let login = login.sign_in(Person(neighbour.clone())).build();
     neighbour.call(&login, "tools/list").await.unwrap();
     assert_eq!(neighbour.shown(), ["", "Bearer access-third-0"]);
@@ -383,11 +386,14 @@ async fn what_one_authorization_server_gave_is_never_sent_to_another() {
 #[tokio::test]
 async fn a_refresh_token_is_not_sent_to_whom_the_server_names_later() {
     let world = World::new(Twist { life: 0, ..LONG }).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let login = || {
-        let login = Login::builder(world.server()).shared_store(store.clone());
+        let login = OAuthClient::builder(world.server()).shared_store(store.clone());
         // Known wherever the server leads to, so that nothing but the issuer stands in the way.
-        let login = login.client(None, OauthClient::new("me", Authenticate::None));
+        let login = login.client(
+            None,
+            RegisteredClient::new("me", ClientAuthentication::None),
+        );
         login.sign_in(Person(world.clone())).build()
     };
     world.call(&login(), "tools/list").await.unwrap();
@@ -406,8 +412,8 @@ async fn a_refresh_token_is_not_sent_to_whom_the_server_names_later() {
 #[tokio::test]
 async fn a_sign_out_in_another_process_ends_the_renewals() {
     let world = World::new(Twist { life: 0, ..LONG }).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
+    let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
     builder()
         .sign_in(Person(world.clone()))
         .build()
@@ -466,8 +472,8 @@ async fn a_sign_out_gives_back_what_was_granted_and_forgets_it_in_any_case() {
 #[tokio::test]
 async fn a_sign_in_of_another_process_is_used() {
     let world = World::new(LONG).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
+    let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
     let running = builder().how("run: my-app login").build();
     let error = world.call(&running, "tools/list").await.unwrap_err();
     assert!(
@@ -485,8 +491,8 @@ async fn a_sign_in_of_another_process_is_used() {
 #[tokio::test]
 async fn what_another_process_renewed_is_renewed_by_its_own_token() {
     let world = World::new(Twist { life: 0, ..LONG }).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let person = || Login::builder(world.server()).shared_store(store.clone());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
+    let person = || OAuthClient::builder(world.server()).shared_store(store.clone());
     let person = || person().sign_in(Person(world.clone())).build();
     let (first, second) = (person(), person());
     first.sign_in().await.unwrap();
@@ -509,8 +515,8 @@ async fn what_another_process_renewed_is_renewed_by_its_own_token() {
 #[tokio::test]
 async fn what_is_wanted_where_nobody_is_there_is_asked_for_at_the_next_sign_in() {
     let world = World::new(LONG).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
+    let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
     let person = || builder().sign_in(Person(world.clone())).build();
     person().sign_in().await.unwrap();
     let running = builder().how("run: my-app login").build();
@@ -548,8 +554,8 @@ async fn what_is_wanted_where_nobody_is_there_is_asked_for_at_the_next_sign_in()
 #[tokio::test]
 async fn a_client_of_another_issuer_is_an_error() {
     let world = World::new(LONG).await;
-    let client = OauthClient::new("me", Authenticate::None);
-    let login = Login::builder(world.server()).client(Some("https://as.test"), client);
+    let client = RegisteredClient::new("me", ClientAuthentication::None);
+    let login = OAuthClient::builder(world.server()).client(Some("https://as.test"), client);
     let login = login.sign_in(Person(world.clone())).build();
     let error = world.call(&login, "tools/list").await.unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Unsafe);
@@ -588,7 +594,7 @@ async fn a_document_that_cannot_be_our_id_is_an_error() {
     world.twist(|twist| twist.takes_documents = true);
     let id_for = async |address: &str| {
         let document = Url::parse(address).unwrap();
-        let login = Login::builder(world.server()).client_document(document);
+        let login = OAuthClient::builder(world.server()).client_document(document);
         let login = login.sign_in(Person(world.clone())).build();
         let signed = login.sign_in().await.map(drop);
         let asked = world.asked("/token");

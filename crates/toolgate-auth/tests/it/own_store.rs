@@ -8,7 +8,10 @@ use std::{
 };
 use toolgate_auth::{
     Secret,
-    client::{Authenticate, Grant, Login, OauthClient, Store, StoreError},
+    client::{
+        ClientAuthentication, CredentialStore, OAuthClient, OAuthCredential, RegisteredClient,
+        StoreError,
+    },
 };
 
 /// Keeps texts.
@@ -29,35 +32,42 @@ impl Texts {
     }
 }
 
-impl Store for Texts {
-    fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+impl CredentialStore for Texts {
+    fn grant<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>> {
         let text = self.get(key);
-        Box::pin(ready(text.as_ref().map(Grant::from_text).transpose()))
+        Box::pin(ready(
+            text.as_ref().map(OAuthCredential::from_text).transpose(),
+        ))
     }
 
     fn keep<'a>(
         &'a self,
         key: &'a str,
-        grant: Option<Grant>,
+        grant: Option<OAuthCredential>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let text = grant.as_ref().map(Grant::to_text).transpose();
+        let text = grant.as_ref().map(OAuthCredential::to_text).transpose();
         Box::pin(ready(text.map(|text| self.put(key, text))))
     }
 
     fn client<'a>(
         &'a self,
         issuer: &'a str,
-    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>> {
         let text = self.get(&format!("client {issuer}"));
-        Box::pin(ready(text.as_ref().map(OauthClient::from_text).transpose()))
+        Box::pin(ready(
+            text.as_ref().map(RegisteredClient::from_text).transpose(),
+        ))
     }
 
     fn keep_client<'a>(
         &'a self,
         issuer: &'a str,
-        client: Option<OauthClient>,
+        client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let text = client.as_ref().map(OauthClient::to_text).transpose();
+        let text = client.as_ref().map(RegisteredClient::to_text).transpose();
         let put =
             |text: Option<Option<Secret>>| self.put(&format!("client {issuer}"), text.flatten());
         Box::pin(ready(text.map(put)))
@@ -67,8 +77,8 @@ impl Store for Texts {
 #[tokio::test]
 async fn a_store_of_somebody_else_keeps_what_was_granted() {
     let world = World::new(LONG).await;
-    let store: Arc<dyn Store> = Arc::new(Texts::default());
-    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let store: Arc<dyn CredentialStore> = Arc::new(Texts::default());
+    let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
     let person = builder().sign_in(Person(world.clone())).build();
     let granted = person.sign_in().await.unwrap();
     world.revoke();
@@ -77,7 +87,7 @@ async fn a_store_of_somebody_else_keeps_what_was_granted() {
     let client = store.client(&world.origin()).await.unwrap().unwrap();
     assert_eq!(client.id, "id-of");
     // Each part comes back.
-    let again = Grant::from_text(&granted.to_text().unwrap()).unwrap();
+    let again = OAuthCredential::from_text(&granted.to_text().unwrap()).unwrap();
     assert_eq!(
         (&again.issuer, again.until),
         (&granted.issuer, granted.until)
@@ -85,13 +95,18 @@ async fn a_store_of_somebody_else_keeps_what_was_granted() {
     assert!(again.access.is(granted.access.reveal()));
     assert!(again.refresh.unwrap().is(granted.refresh.unwrap().reveal()));
     for wrong in ["", "x", "{}", "null", r#"{"issuer":"x"}"#] {
-        assert!(Grant::from_text(&Secret::new(wrong)).is_err(), "{wrong}");
         assert!(
-            OauthClient::from_text(&Secret::new(wrong)).is_err(),
+            OAuthCredential::from_text(&Secret::new(wrong)).is_err(),
+            "{wrong}"
+        );
+        assert!(
+            RegisteredClient::from_text(&Secret::new(wrong)).is_err(),
             "{wrong}"
         );
     }
-    let basic = OauthClient::new("me", Authenticate::Basic(Secret::new("s3cret")));
-    let basic = OauthClient::from_text(&basic.to_text().unwrap().unwrap()).unwrap();
-    assert!(matches!(basic.authenticate, Authenticate::Basic(secret) if secret.is("s3cret")));
+    let basic = RegisteredClient::new("me", ClientAuthentication::Basic(Secret::new("s3cret")));
+    let basic = RegisteredClient::from_text(&basic.to_text().unwrap().unwrap()).unwrap();
+    assert!(
+        matches!(basic.authenticate, ClientAuthentication::Basic(secret) if secret.is("s3cret"))
+    );
 }

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use toolgate_auth::{
     Secret, Url,
     client::{
-        AuthErrorKind, Authenticate, Credentials, Leaving, Login, MemoryStore, OauthClient,
-        SignedOut, Store, Subject, TokenExchange, Workload,
+        AuthErrorKind, ClientAuthentication, CredentialProvider, CredentialRequest,
+        CredentialStore, MemoryCredentialStore, OAuthClient, RegisteredClient, SignedOut,
+        SubjectToken, TokenExchange, WorkloadIdentity,
     },
     jose::SigningKey,
 };
 
-fn of_workload(world: &World, workload: &Workload) -> Login {
-    let client = OauthClient::new("me", Authenticate::None);
-    let login = Login::builder(world.server()).client(None, client);
+fn of_workload(world: &World, workload: &WorkloadIdentity) -> OAuthClient {
+    let client = RegisteredClient::new("me", ClientAuthentication::None);
+    let login = OAuthClient::builder(world.server()).client(None, client);
     login.workload(workload.clone()).build()
 }
 
@@ -26,7 +27,7 @@ async fn a_refusal_without_a_person_is_not_tried_again_at_once() {
         ..LONG
     })
     .await;
-    let workload = Workload::new(Secret::new("a.b.c"));
+    let workload = WorkloadIdentity::new(Secret::new("a.b.c"));
     let login = of_workload(&world, &workload);
     for _ in 0..3 {
         let error = world.call(&login, "tools/list").await.unwrap_err();
@@ -48,7 +49,7 @@ async fn a_refusal_without_a_person_is_not_tried_again_at_once() {
     assert_eq!(world.asked("/token").len(), 1);
     // Another one is.
     world.twist(|twist| twist.refuses = None);
-    let other = Workload::new(Secret::new("d.e.f"));
+    let other = WorkloadIdentity::new(Secret::new("d.e.f"));
     world
         .call(&of_workload(&world, &other), "tools/list")
         .await
@@ -64,7 +65,7 @@ async fn what_an_assertion_may_not_ask_for_does_not_end_it() {
         ..LONG
     })
     .await;
-    let workload = Workload::new(Secret::new("a.b.c"));
+    let workload = WorkloadIdentity::new(Secret::new("a.b.c"));
     for _ in 0..2 {
         let login = of_workload(&world, &workload);
         world.call(&login, "tools/list").await.unwrap_err();
@@ -89,7 +90,7 @@ async fn a_refusal_in_other_words_holds_for_a_while_and_so_does_a_pause() {
             ..LONG
         })
         .await;
-        let workload = Workload::new(Secret::new("a.b.c"));
+        let workload = WorkloadIdentity::new(Secret::new("a.b.c"));
         let login = of_workload(&world, &workload);
         for _ in 0..3 {
             let error = world.call(&login, "tools/list").await.unwrap_err();
@@ -107,7 +108,7 @@ async fn a_refusal_in_other_words_holds_for_a_while_and_so_does_a_pause() {
 #[tokio::test]
 async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
     let repeat = r#"{"error":"invalid_request","error_description":"you sent BODY"}"#;
-    let check = async |login: &Login, world: &World, secrets: &[&str]| {
+    let check = async |login: &OAuthClient, world: &World, secrets: &[&str]| {
         let error = world.call(login, "tools/list").await.unwrap_err();
         let said = error.to_string();
         assert!(
@@ -123,11 +124,11 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
         ..LONG
     })
     .await;
-    let builder = || Login::builder(world.server());
+    let builder = || OAuthClient::builder(world.server());
     let person = builder().sign_in(Person(world.clone())).build();
     check(&person, &world, &["the-code"]).await;
     let assertion = "e.0123456789abcdef.signature";
-    let workload = Workload::new(Secret::new(assertion));
+    let workload = WorkloadIdentity::new(Secret::new(assertion));
     check(
         &of_workload(&world, &workload),
         &world,
@@ -135,11 +136,11 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
     )
     .await;
     for authenticate in [
-        Authenticate::Post(Secret::new("a secret of ours")),
-        Authenticate::Key(Arc::new(SigningKey::generate().unwrap().0)),
+        ClientAuthentication::Post(Secret::new("a secret of ours")),
+        ClientAuthentication::Key(Arc::new(SigningKey::generate().unwrap().0)),
     ] {
         world.twist(|twist| twist.methods = Some(&["client_secret_post", "private_key_jwt"]));
-        let client = OauthClient::new("me", authenticate);
+        let client = RegisteredClient::new("me", authenticate);
         let login = builder().client(None, client).client_credentials().build();
         check(&login, &world, &["a secret of ours", "eyJ"]).await;
     }
@@ -164,7 +165,7 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
 async fn an_exchange_names_the_server_by_its_address() {
     let world = World::new(LONG).await;
     let url = |path: &str| Url::parse(&format!("{}{path}", world.origin())).unwrap();
-    let client = || OauthClient::new("me", Authenticate::None);
+    let client = || RegisteredClient::new("me", ClientAuthentication::None);
     for audience in [None, Some("far")] {
         let exchange = TokenExchange::new(url("/token"), client());
         let exchange = match audience {
@@ -173,14 +174,14 @@ async fn an_exchange_names_the_server_by_its_address() {
         };
         let token = Secret::new("the token of a caller");
         let subject = move || {
-            Some(Subject {
+            Some(SubjectToken {
                 token: token.clone(),
                 until: None,
             })
         };
         let caller = exchange.on_behalf(url("/mcp/?key=s3cret"), subject);
         let uri = Uri::from_static("http://127.0.0.1/mcp");
-        let leaving = Leaving {
+        let leaving = CredentialRequest {
             method: &Method::POST,
             uri: &uri,
             operation: None,
@@ -215,8 +216,9 @@ async fn a_signature_is_sent_only_where_the_server_names_that_way() {
             ..LONG
         })
         .await;
-        let key = Authenticate::Key(Arc::new(SigningKey::generate().unwrap().0));
-        let login = Login::builder(world.server()).client(None, OauthClient::new("me", key));
+        let key = ClientAuthentication::Key(Arc::new(SigningKey::generate().unwrap().0));
+        let login =
+            OAuthClient::builder(world.server()).client(None, RegisteredClient::new("me", key));
         let login = login.client_credentials().build();
         let called = world.call(&login, "tools/list").await;
         match lacks {
@@ -240,7 +242,7 @@ async fn a_new_nonce_does_not_stand_in_the_way_of_a_new_token() {
         ..LONG
     })
     .await;
-    let login = Login::builder(world.server());
+    let login = OAuthClient::builder(world.server());
     let login = login.sign_in(Person(world.clone())).bound().build();
     world.call(&login, "tools/list").await.unwrap();
     for renewals in 1..=3 {
@@ -256,8 +258,8 @@ async fn a_new_nonce_does_not_stand_in_the_way_of_a_new_token() {
 #[tokio::test]
 async fn what_a_server_wants_is_remembered_up_to_a_bound() {
     let world = World::new(LONG).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let builder = || Login::builder(world.server()).shared_store(store.clone());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
+    let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
     let person = builder().sign_in(Person(world.clone())).build();
     person.sign_in().await.unwrap();
     let running = builder().build();
@@ -285,8 +287,8 @@ async fn what_is_too_big_to_be_kept_is_given_back() {
         ..LONG
     })
     .await;
-    let store = toolgate_auth::client::FileStore::new(&folder);
-    let login = Login::builder(world.server()).store(store);
+    let store = toolgate_auth::client::FileCredentialStore::new(&folder);
+    let login = OAuthClient::builder(world.server()).store(store);
     let login = login.sign_in(Person(world.clone())).build();
     let error = login.sign_in().await.map(drop).unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Store);

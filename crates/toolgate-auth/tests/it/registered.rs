@@ -5,13 +5,16 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use toolgate_auth::{
     Secret,
-    client::{AuthErrorKind, Authenticate, Login, LoginBuilder, MemoryStore, OauthClient, Store},
+    client::{
+        AuthErrorKind, ClientAuthentication, CredentialStore, MemoryCredentialStore, OAuthClient,
+        OAuthClientBuilder, RegisteredClient,
+    },
 };
 
 const NEAR: &str = "http://127.0.0.1:1/callback";
 
-fn with(world: &World, store: &Arc<dyn Store>) -> LoginBuilder {
-    Login::builder(world.server()).shared_store(store.clone())
+fn with(world: &World, store: &Arc<dyn CredentialStore>) -> OAuthClientBuilder {
+    OAuthClient::builder(world.server()).shared_store(store.clone())
 }
 
 fn traveller(world: &World, redirect: &'static str, comes_back: bool) -> Traveller {
@@ -47,7 +50,7 @@ async fn a_renewal_that_is_refused_needs_a_sign_in_by_a_client_that_is_known() {
     // Refused by the server, or ended by the clock.
     for (no, life) in all.iter().flat_map(|no| [(*no, 3600), (*no, 0)]) {
         let world = World::new(Twist { life, ..LONG }).await;
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
         let person = || with(&world, &store).sign_in(Person(world.clone())).build();
         person().sign_in().await.unwrap();
         world.revoke();
@@ -86,7 +89,7 @@ async fn a_renewal_that_is_refused_needs_a_sign_in_by_a_client_that_is_known() {
 async fn who_waits_for_a_person_who_does_not_come_back_is_told_so() {
     let world = World::new(LONG).await;
     let person = traveller(&world, NEAR, false);
-    let login = Login::builder(world.server()).sign_in(person).build();
+    let login = OAuthClient::builder(world.server()).sign_in(person).build();
     let calls = (0..20).map(|_| world.call(&login, "tools/list"));
     for done in join_all(calls).await {
         assert_eq!(done.unwrap_err().kind(), AuthErrorKind::NeedsSignIn);
@@ -100,9 +103,10 @@ async fn who_waits_for_a_person_who_does_not_come_back_is_told_so() {
 #[tokio::test]
 async fn a_grant_of_a_client_that_was_set_outlives_a_wrong_secret() {
     let world = World::new(Twist { life: 0, ..LONG }).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let login = || {
-        let client = OauthClient::new("me", Authenticate::Post(Secret::new("a-secret")));
+        let client =
+            RegisteredClient::new("me", ClientAuthentication::Post(Secret::new("a-secret")));
         with(&world, &store).client(None, client)
     };
     let person = login().sign_in(Person(world.clone())).build();
@@ -126,7 +130,7 @@ async fn a_secret_that_is_over_is_not_used() {
         ..LONG
     })
     .await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let person = || with(&world, &store).sign_in(Person(world.clone())).build();
     person().sign_in().await.unwrap();
     let error = world
@@ -142,7 +146,7 @@ async fn a_secret_that_is_over_is_not_used() {
 #[tokio::test]
 async fn who_did_not_come_back_and_who_signed_out_begins_with_another_registration() {
     let world = World::new(LONG).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let login = |comes_back| {
         let person = traveller(&world, NEAR, comes_back);
         with(&world, &store).sign_in(person).build()
@@ -163,7 +167,7 @@ async fn who_did_not_come_back_and_who_signed_out_begins_with_another_registrati
 async fn a_registration_says_what_it_is_for() {
     let registered = async |redirect, refresh: bool| {
         let world = World::new(LONG).await;
-        let login = Login::builder(world.server()).sign_in(traveller(&world, redirect, true));
+        let login = OAuthClient::builder(world.server()).sign_in(traveller(&world, redirect, true));
         let login = if refresh { login } else { login.no_refresh() };
         login.build().sign_in().await.unwrap();
         let body: serde_json::Value =
@@ -189,7 +193,7 @@ async fn a_registration_says_what_it_is_for() {
 async fn where_nobody_can_register_the_words_say_what_to_write() {
     let end = "register a client there with the redirect URI http://127.0.0.1:1/callback, and write client_id in my-app.toml";
     let said = async |world: &World| {
-        let login = Login::builder(world.server()).by_hand("write client_id in my-app.toml");
+        let login = OAuthClient::builder(world.server()).by_hand("write client_id in my-app.toml");
         let error = login.sign_in(Person(world.clone())).build().sign_in().await;
         error.map(drop).unwrap_err().to_string()
     };
@@ -218,10 +222,10 @@ async fn where_nobody_can_register_the_words_say_what_to_write() {
 #[tokio::test]
 async fn a_secret_that_was_set_goes_to_its_issuer_alone() {
     let world = World::new(LONG).await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let origin = world.origin();
     let login = || {
-        let client = OauthClient::new("me", Authenticate::Post(Secret::new("canary")));
+        let client = RegisteredClient::new("me", ClientAuthentication::Post(Secret::new("canary")));
         let login = with(&world, &store).client(Some(&origin), client);
         login.sign_in(Person(world.clone())).build()
     };
@@ -258,7 +262,7 @@ async fn the_issuer_is_compared_with_the_one_from_before_the_redirect() {
         },
         ..traveller(&world, NEAR, true)
     };
-    let login = Login::builder(world.server()).sign_in(person).build();
+    let login = OAuthClient::builder(world.server()).sign_in(person).build();
     let error = login.sign_in().await.map(drop).unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Unsafe);
     assert!(world.asked("/token").is_empty());
@@ -274,7 +278,7 @@ async fn a_grant_that_was_replaced_is_given_back_where_the_new_one_stays_good() 
         ..LONG
     })
     .await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let sign_in = async || {
         let login = with(&world, &store).sign_in(Person(world.clone())).build();
         login.sign_in().await.unwrap();

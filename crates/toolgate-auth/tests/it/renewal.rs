@@ -6,7 +6,10 @@ use http::StatusCode;
 use std::sync::Arc;
 use toolgate_auth::{
     Secret,
-    client::{AuthErrorKind, Authenticate, Login, LoginBuilder, MemoryStore, OauthClient, Store},
+    client::{
+        AuthErrorKind, ClientAuthentication, CredentialStore, MemoryCredentialStore, OAuthClient,
+        OAuthClientBuilder, RegisteredClient,
+    },
 };
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
@@ -15,14 +18,14 @@ const ISSUER: &str = "/.well-known/oauth-authorization-server";
 const OTHER_ISSUER: &str = "/.well-known/openid-configuration";
 
 /// A server with an authorization server below its path, and a grant in a store that has ended.
-async fn ended(twist: Twist) -> (World, Arc<dyn Store>) {
+async fn ended(twist: Twist) -> (World, Arc<dyn CredentialStore>) {
     let world = World::new(Twist {
         life: 0,
         tenant: "/t",
         ..twist
     })
     .await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let login = with(&world, &store).sign_in(Person(world.clone())).build();
     login.sign_in().await.unwrap();
     world.revoke();
@@ -30,11 +33,11 @@ async fn ended(twist: Twist) -> (World, Arc<dyn Store>) {
     (world, store)
 }
 
-fn with(world: &World, store: &Arc<dyn Store>) -> LoginBuilder {
-    Login::builder(world.server()).shared_store(store.clone())
+fn with(world: &World, store: &Arc<dyn CredentialStore>) -> OAuthClientBuilder {
+    OAuthClient::builder(world.server()).shared_store(store.clone())
 }
 
-async fn refresh(world: &World, store: &Arc<dyn Store>) -> Option<String> {
+async fn refresh(world: &World, store: &Arc<dyn CredentialStore>) -> Option<String> {
     let kept = store.grant(world.server().as_str()).await.unwrap()?;
     Some(kept.refresh?.reveal().to_owned())
 }
@@ -109,7 +112,7 @@ async fn a_passing_answer_leads_to_nobody_else() {
         ..LONG
     })
     .await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let person = with(&world, &store).sign_in(Person(world.clone())).build();
     person.sign_in().await.unwrap();
     world.revoke();
@@ -177,8 +180,8 @@ async fn a_server_that_moved_says_so_where_the_one_before_is_gone() {
     assert_eq!(world.grants(), ["authorization_code", "authorization_code"]);
 }
 
-fn secret(issuer: Option<&str>, login: LoginBuilder) -> Login {
-    let client = OauthClient::new("me", Authenticate::Post(Secret::new("canary")));
+fn secret(issuer: Option<&str>, login: OAuthClientBuilder) -> OAuthClient {
+    let client = RegisteredClient::new("me", ClientAuthentication::Post(Secret::new("canary")));
     login.client(issuer, client).client_credentials().build()
 }
 
@@ -189,7 +192,7 @@ async fn no_secret_goes_to_a_place_that_nobody_named() {
         ..LONG
     })
     .await;
-    let login = secret(None, Login::builder(world.server()));
+    let login = secret(None, OAuthClient::builder(world.server()));
     let error = world.call(&login, "tools/list").await.unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Unsupported);
     assert!(
@@ -200,7 +203,7 @@ async fn no_secret_goes_to_a_place_that_nobody_named() {
     );
     assert!(world.asked("/token").is_empty());
     // Whoever sets the client says that it is for that place.
-    let login = secret(Some(&world.origin()), Login::builder(world.server()));
+    let login = secret(Some(&world.origin()), OAuthClient::builder(world.server()));
     assert_eq!(
         world.call(&login, "tools/list").await.unwrap(),
         StatusCode::OK
@@ -217,7 +220,7 @@ async fn a_token_without_a_person_is_had_again_from_who_gave_it() {
         ..LONG
     })
     .await;
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let login = || secret(None, with(&world, &store));
     world.call(&login(), "tools/list").await.unwrap();
     // Without a refresh token, as is usual there.

@@ -9,67 +9,71 @@ use std::sync::{
 };
 use tokio::sync::Mutex;
 use toolgate_auth::client::{
-    AuthErrorKind, Credentials, Grant, Leaving, Login, LoginBuilder, MemoryStore, OauthClient,
-    Refusal, Store, StoreError, Turn,
+    AuthErrorKind, CredentialProvider, CredentialRequest, CredentialStore, MemoryCredentialStore,
+    OAuthClient, OAuthClientBuilder, OAuthCredential, RefreshGuard, RegisteredClient,
+    RejectedResponse, StoreError,
 };
 
 /// A store whose turns are held.
 #[derive(Default)]
 struct Held {
-    store: MemoryStore,
+    store: MemoryCredentialStore,
     turn: Arc<Mutex<()>>,
     asked: AtomicUsize,
 }
 
-impl Store for Held {
-    fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+impl CredentialStore for Held {
+    fn grant<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>> {
         self.store.grant(key)
     }
 
     fn keep<'a>(
         &'a self,
         key: &'a str,
-        grant: Option<Grant>,
+        grant: Option<OAuthCredential>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.store.keep(key, grant)
     }
 
-    fn turn<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+    fn turn<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
         self.asked.fetch_add(1, SeqCst);
-        Box::pin(async { Ok(Turn::held(self.turn.clone().lock_owned().await)) })
+        Box::pin(async { Ok(RefreshGuard::held(self.turn.clone().lock_owned().await)) })
     }
 
     fn client<'a>(
         &'a self,
         issuer: &'a str,
-    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>> {
         self.store.client(issuer)
     }
 
     fn keep_client<'a>(
         &'a self,
         issuer: &'a str,
-        client: Option<OauthClient>,
+        client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.store.keep_client(issuer, client)
     }
 }
 
 /// What is done while a renewal is under way.
-type Meanwhile = fn(&World, &Arc<dyn Store>) -> BoxFuture<'static, ()>;
+type Meanwhile = fn(&World, &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()>;
 
-fn signs_out(world: &World, store: &Arc<dyn Store>) -> BoxFuture<'static, ()> {
+fn signs_out(world: &World, store: &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()> {
     let login = with(world, store).build();
     Box::pin(async move { drop(login.sign_out().await.unwrap()) })
 }
 
-fn signs_in(world: &World, store: &Arc<dyn Store>) -> BoxFuture<'static, ()> {
+fn signs_in(world: &World, store: &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()> {
     let login = with(world, store).build();
     Box::pin(async move { drop(login.sign_in().await.unwrap()) })
 }
 
-fn with(world: &World, store: &Arc<dyn Store>) -> LoginBuilder {
-    let login = Login::builder(world.server()).shared_store(store.clone());
+fn with(world: &World, store: &Arc<dyn CredentialStore>) -> OAuthClientBuilder {
+    let login = OAuthClient::builder(world.server()).shared_store(store.clone());
     login.sign_in(Person(world.clone()))
 }
 
@@ -84,11 +88,11 @@ async fn world() -> World {
 
 /// A renewal that is not answered until something else is done, or waits for its turn.
 async fn renewed_meanwhile(world: &World, held: &Arc<Held>, what: Meanwhile) {
-    let store: Arc<dyn Store> = held.clone();
+    let store: Arc<dyn CredentialStore> = held.clone();
     with(world, &store).build().sign_in().await.unwrap();
     world.twist(|twist| twist.life = 3600);
     let release = world.hold();
-    let running = Login::builder(world.server())
+    let running = OAuthClient::builder(world.server())
         .shared_store(store.clone())
         .build();
     let renewal = world.call(&running, "tools/list");
@@ -113,7 +117,7 @@ async fn renewed_meanwhile(world: &World, held: &Arc<Held>, what: Meanwhile) {
     let (_, ()) = tokio::join!(renewal, other);
 }
 
-async fn kept(world: &World, store: &dyn Store) -> Option<String> {
+async fn kept(world: &World, store: &dyn CredentialStore) -> Option<String> {
     let kept = store.grant(world.server().as_str()).await.unwrap()?;
     Some(kept.refresh?.reveal().to_owned())
 }
@@ -143,7 +147,7 @@ async fn a_sign_in_during_a_renewal_is_what_is_kept() {
 async fn what_is_wanted_during_a_renewal_is_kept_beside_the_new_token() {
     let (world, held) = (world().await, Arc::new(Held::default()));
     renewed_meanwhile(&world, &held, |world, store| {
-        let login = Login::builder(world.server())
+        let login = OAuthClient::builder(world.server())
             .shared_store(store.clone())
             .build();
         Box::pin(async move {
@@ -153,12 +157,12 @@ async fn what_is_wanted_during_a_renewal_is_kept_beside_the_new_token() {
             headers.insert(header::WWW_AUTHENTICATE, value.parse().unwrap());
             let sent = format!("Bearer {}", running.access.reveal());
             let sent = HeaderMap::from_iter([(header::AUTHORIZATION, sent.parse().unwrap())]);
-            let leaving = Leaving {
+            let leaving = CredentialRequest {
                 method: &Method::POST,
                 uri: &Uri::from_static("http://127.0.0.1/mcp"),
                 operation: Some("tools/call a"),
             };
-            let refusal = Refusal {
+            let refusal = RejectedResponse {
                 status: StatusCode::FORBIDDEN,
                 headers: &headers,
                 sent: &sent,
@@ -181,11 +185,11 @@ async fn a_renewal_of_an_older_grant_overwrites_nothing() {
         (signs_out, None),
     ] {
         let world = world().await;
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
         with(&world, &store).build().sign_in().await.unwrap();
         world.twist(|twist| twist.life = 3600);
         let release = world.hold();
-        let running = Login::builder(world.server())
+        let running = OAuthClient::builder(world.server())
             .shared_store(store.clone())
             .build();
         let other = async {

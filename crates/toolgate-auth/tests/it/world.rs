@@ -18,7 +18,8 @@ use tokio::{
 use toolgate_auth::{
     Url,
     client::{
-        Again, AuthError, AuthErrorKind, Credentials, Leaving, Login, Refusal, SignIn, Visit,
+        AuthError, AuthErrorKind, CredentialProvider, CredentialRequest, OAuthClient,
+        PendingSignIn, RejectedResponse, RetryDecision, SignIn,
     },
 };
 
@@ -257,11 +258,11 @@ impl World {
     /// A request of a transport, until it is answered.
     pub(crate) async fn call(
         &self,
-        login: &Login,
+        login: &OAuthClient,
         operation: &str,
     ) -> Result<StatusCode, AuthError> {
         let uri: Uri = self.server().as_str().parse().unwrap();
-        let leaving = Leaving {
+        let leaving = CredentialRequest {
             method: &Method::POST,
             uri: &uri,
             operation: Some(operation),
@@ -274,15 +275,15 @@ impl World {
                 login.answered(&headers);
                 return Ok(status);
             }
-            let refusal = Refusal {
+            let refusal = RejectedResponse {
                 status,
                 headers: &headers,
                 sent: &sent,
                 before,
             };
             match login.refused(leaving, refusal).await? {
-                Again::Yes => before += 1,
-                Again::No => return Ok(status),
+                RetryDecision::Yes => before += 1,
+                RetryDecision::No => return Ok(status),
             }
         }
     }
@@ -521,12 +522,15 @@ pub(crate) struct Traveller {
 }
 
 impl SignIn for Traveller {
-    fn begin<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
-        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn Visit>) })
+    fn begin<'a>(
+        &'a self,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Box<dyn PendingSignIn>, AuthError>> {
+        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn PendingSignIn>) })
     }
 }
 
-impl Visit for Traveller {
+impl PendingSignIn for Traveller {
     fn redirect(&self) -> &str {
         self.redirect
     }
@@ -542,12 +546,15 @@ impl Visit for Traveller {
 }
 
 impl SignIn for Person {
-    fn begin<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
-        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn Visit>) })
+    fn begin<'a>(
+        &'a self,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Box<dyn PendingSignIn>, AuthError>> {
+        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn PendingSignIn>) })
     }
 }
 
-impl Visit for Person {
+impl PendingSignIn for Person {
     fn redirect(&self) -> &str {
         "http://127.0.0.1:1/callback"
     }

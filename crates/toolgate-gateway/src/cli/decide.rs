@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Options of `toolgate approve`.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Approve {
+pub(crate) struct ApproveOptions {
     /// Id of the call, as `toolgate inbox` shows it
     pub(crate) id: String,
     /// Approve the call with these arguments instead, a JSON object
@@ -34,7 +34,7 @@ pub(crate) struct Approve {
 
 /// Commands of `toolgate grants`.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Grants {
+pub(crate) enum GrantsCommand {
     /// List remembered approvals with their last use
     List,
     /// Revoke one remembered approval, or all
@@ -50,7 +50,7 @@ pub(crate) enum Grants {
 
 /// Commands of `toolgate freeze`.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Freeze {
+pub(crate) enum FreezeCommand {
     /// Freeze all calls of a caller
     Caller {
         /// Name of the caller, as `toolgate calls` shows it
@@ -79,7 +79,7 @@ pub(crate) enum Freeze {
 
 /// Commands of `toolgate thaw`.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Thaw {
+pub(crate) enum ThawCommand {
     /// Lift the freeze of a caller
     Caller {
         /// Name of the caller
@@ -95,46 +95,46 @@ pub(crate) enum Thaw {
 }
 
 /// Target of a freeze or thaw, as the control protocol names it.
-pub(crate) trait What {
+pub(crate) trait FreezeTarget {
     /// Returns `all`, `caller NAME` or `server ID`; `None` for the list command.
     fn what(&self) -> Option<String>;
 }
 
-impl What for Freeze {
+impl FreezeTarget for FreezeCommand {
     fn what(&self) -> Option<String> {
         match self {
-            Freeze::Caller { name, .. } => Some(format!("caller {name}")),
-            Freeze::Server { id, .. } => Some(format!("server {id}")),
-            Freeze::All { .. } => Some("all".to_owned()),
-            Freeze::List => None,
+            FreezeCommand::Caller { name, .. } => Some(format!("caller {name}")),
+            FreezeCommand::Server { id, .. } => Some(format!("server {id}")),
+            FreezeCommand::All { .. } => Some("all".to_owned()),
+            FreezeCommand::List => None,
         }
     }
 }
 
-impl What for Thaw {
+impl FreezeTarget for ThawCommand {
     fn what(&self) -> Option<String> {
         Some(match self {
-            Thaw::Caller { name } => format!("caller {name}"),
-            Thaw::Server { id } => format!("server {id}"),
-            Thaw::All => "all".to_owned(),
+            ThawCommand::Caller { name } => format!("caller {name}"),
+            ThawCommand::Server { id } => format!("server {id}"),
+            ThawCommand::All => "all".to_owned(),
         })
     }
 }
 
-impl Freeze {
+impl FreezeCommand {
     /// Returns the reason of the freeze, if given.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
-            Freeze::Caller { reason, .. }
-            | Freeze::Server { reason, .. }
-            | Freeze::All { reason } => reason.as_deref(),
-            Freeze::List => None,
+            FreezeCommand::Caller { reason, .. }
+            | FreezeCommand::Server { reason, .. }
+            | FreezeCommand::All { reason } => reason.as_deref(),
+            FreezeCommand::List => None,
         }
     }
 }
 
 /// Maximum distance of a time from now: 100 years.
-const LONGEST: Duration = Duration::from_secs(36_525 * 24 * 3600);
+const MAX_TIME_SPAN: Duration = Duration::from_secs(36_525 * 24 * 3600);
 
 /// Parses a duration such as `30m`, `8h` or `7d`.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
@@ -150,7 +150,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
         return Err(wrong());
     }
     let span = count.checked_mul(unit).map(Duration::from_secs);
-    let span = span.filter(|span| *span <= LONGEST);
+    let span = span.filter(|span| *span <= MAX_TIME_SPAN);
     span.ok_or_else(|| format!("{text:?} is more than 100 years; write a shorter time"))
 }
 
@@ -167,7 +167,7 @@ pub(super) fn date(text: &str) -> Result<SystemTime, String> {
     };
     let since = days(day).ok_or_else(wrong)? * 24 * 3600 + seconds;
     let date = UNIX_EPOCH + Duration::from_secs(since);
-    match date > SystemTime::now() + LONGEST {
+    match date > SystemTime::now() + MAX_TIME_SPAN {
         true => Err(format!(
             "{text:?} is more than 100 years from now; write an earlier one"
         )),
@@ -245,7 +245,7 @@ mod tests {
     fn spans() {
         assert_eq!(span("30m"), Ok(Duration::from_secs(1800)));
         assert_eq!(span("7d"), Ok(Duration::from_secs(7 * 86_400)));
-        assert_eq!(span("36525d"), Ok(LONGEST));
+        assert_eq!(span("36525d"), Ok(MAX_TIME_SPAN));
         for wrong in [
             "",
             "h",

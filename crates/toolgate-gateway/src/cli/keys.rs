@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 /// Commands of `toolgate keys`.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Keys {
+pub(crate) enum KeysCommand {
     /// Create an API key and print it; it is shown only once
     ///
     /// The name of its caller in rules, audit records and the console is key:NAME. Without --expires or --until, the
@@ -16,7 +16,7 @@ pub(crate) enum Keys {
         #[arg(value_parser = new_name)]
         name: String,
         #[command(flatten)]
-        end: End,
+        end: KeyExpiry,
     },
     /// Replace the API key of a name and print the new one; it is shown only once
     ///
@@ -31,14 +31,14 @@ pub(crate) enum Keys {
         #[arg(long, value_name = "TIME", value_parser = span)]
         keep_old: Option<Duration>,
         #[command(flatten)]
-        end: End,
+        end: KeyExpiry,
     },
     /// Extend the validity of an API key
     Extend {
         /// Name of the key, as `toolgate keys list` shows it
         name: String,
         #[command(flatten)]
-        end: NewEnd,
+        end: RequiredKeyExpiry,
     },
     /// List the API keys, without their values
     List {
@@ -55,7 +55,7 @@ pub(crate) enum Keys {
 
 /// Optional expiry of an API key.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct End {
+pub(crate) struct KeyExpiry {
     /// Valid for this time, such as 12h or 90d
     #[arg(long, value_name = "TIME", conflicts_with = "until", value_parser = span)]
     expires: Option<Duration>,
@@ -67,7 +67,7 @@ pub(crate) struct End {
 /// Required expiry of an API key.
 #[derive(Args, Clone, Debug)]
 #[group(required = true)]
-pub(crate) struct NewEnd {
+pub(crate) struct RequiredKeyExpiry {
     /// Valid for this time from now on, such as 12h or 90d
     #[arg(long, value_name = "TIME", conflicts_with = "until", value_parser = span)]
     expires: Option<Duration>,
@@ -76,14 +76,14 @@ pub(crate) struct NewEnd {
     until: Option<SystemTime>,
 }
 
-impl End {
+impl KeyExpiry {
     /// Returns the expiry, if given.
     pub(crate) fn time(&self) -> Option<SystemTime> {
         time(self.expires, self.until)
     }
 }
 
-impl NewEnd {
+impl RequiredKeyExpiry {
     /// Returns the expiry; `None` if it is too far away.
     pub(crate) fn time(&self) -> Option<SystemTime> {
         time(self.expires, self.until)

@@ -4,7 +4,7 @@ fn of(words: &str) -> Result<Cli, clap::Error> {
     Cli::of(std::iter::once("toolgate").chain(words.split_whitespace()))
 }
 
-fn command(words: &str) -> Command {
+fn command(words: &str) -> CliCommand {
     of(words)
         .unwrap_or_else(|error| panic!("{words}: {error}"))
         .command
@@ -146,8 +146,8 @@ fn help_and_version_are_asked_for() {
 
 #[test]
 fn to_serve_needs_no_word() {
-    let serve = Serve {
-        options: Options {
+    let serve = ServeOptions {
+        options: ListenOptions {
             listen: None,
             stdio: true,
         },
@@ -161,13 +161,13 @@ fn to_serve_needs_no_word() {
 
 #[test]
 fn what_is_behind_the_dashes_is_the_server_s() {
-    let Command::Run(run) = command("run --stdio -- server --listen x --data y") else {
+    let CliCommand::Run(run) = command("run --stdio -- server --listen x --data y") else {
         panic!("not run")
     };
     assert_eq!(run.command, ["server", "--listen", "x", "--data", "y"]);
     assert_eq!(
         run.options,
-        Options {
+        ListenOptions {
             listen: None,
             stdio: true
         }
@@ -177,7 +177,7 @@ fn what_is_behind_the_dashes_is_the_server_s() {
 #[test]
 fn arguments_stay_as_they_are() {
     let text = "{\"b\":1e400,\"a\":12345678901234567890123}";
-    let Command::Call { tool, arguments } = command(&format!("call demo.a.b {text}")) else {
+    let CliCommand::Call { tool, arguments } = command(&format!("call demo.a.b {text}")) else {
         panic!("not call")
     };
     assert_eq!(
@@ -188,7 +188,7 @@ fn arguments_stay_as_they_are() {
 
 #[test]
 fn the_record() {
-    let Command::Audit(Audit::Tail {
+    let CliCommand::Audit(AuditCommand::Tail {
         count,
         follow,
         json,
@@ -197,7 +197,7 @@ fn the_record() {
         panic!("not tail")
     };
     assert_eq!((count, follow, json), (5, true, false));
-    let Command::Deny { id, message } = command("deny ab12 -m why") else {
+    let CliCommand::Deny { id, message } = command("deny ab12 -m why") else {
         panic!("not deny")
     };
     assert_eq!((id.as_str(), message.as_str()), ("ab12", "why"));

@@ -6,8 +6,8 @@ mod index;
 mod lines;
 mod search;
 
-use super::{Failed, Place, Result, here, print};
-use crate::cli::Audit;
+use super::{CommandError, DataLocation, Result, here, print};
+use crate::cli::AuditCommand;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -16,33 +16,33 @@ use std::{
 };
 use toolgate::visible;
 use toolgate_journal::{
-    Entry, Event, Files, acknowledge as acknowledge_notice, notices, public_key,
-    read::{self, Follower, Line},
-    verify::{Check, Verdict},
+    AuditEntry, AuditEvent, FileDisk, acknowledge as acknowledge_notice, notices, public_key,
+    read::{self, AuditFollower, SegmentLine},
+    verify::{AuditCheck, AuditVerdict},
 };
 
 /// Exit code of a verification that found no damage but lacks evidence.
-const CANNOT_TELL: u8 = 3;
+const EXIT_CANNOT_TELL: u8 = 3;
 
 /// Runs an audit command on a data directory.
-pub(super) fn run(place: &Place<'_>, data: &Path, audit: &Audit) -> Result<ExitCode> {
+pub(super) fn run(place: &DataLocation<'_>, data: &Path, audit: &AuditCommand) -> Result<ExitCode> {
     let dir = data.join("audit");
     match audit {
-        Audit::Tail {
+        AuditCommand::Tail {
             count,
             follow,
             json,
         } => tail(&dir, *count, *follow, *json),
-        Audit::Search(wanted) => search::run(data, &dir, wanted),
-        Audit::Export {
+        AuditCommand::Search(wanted) => search::run(data, &dir, wanted),
+        AuditCommand::Export {
             format,
             since,
             cursor,
         } => export::run(&dir, *format, *since, cursor.as_deref()),
-        Audit::Verify { key, checkpoints } => verify(&dir, key, checkpoints),
-        Audit::Acknowledge => acknowledge(place, data, &dir),
-        Audit::Key => {
-            let key = public_key(&dir, &Files).map_err(|e| e.to_string())?;
+        AuditCommand::Verify { key, checkpoints } => verify(&dir, key, checkpoints),
+        AuditCommand::Acknowledge => acknowledge(place, data, &dir),
+        AuditCommand::Key => {
+            let key = public_key(&dir, &FileDisk).map_err(|e| e.to_string())?;
             print(&format!("{key}\n"))
         }
     }
@@ -55,9 +55,9 @@ pub(super) fn since(back: Duration) -> u64 {
     u64::try_from(then.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn unreadable(dir: &Path) -> impl Fn(io::Error) -> Failed + use<'_> {
+fn unreadable(dir: &Path) -> impl Fn(io::Error) -> CommandError + use<'_> {
     |e| {
-        Failed::Work(format!(
+        CommandError::Work(format!(
             "cannot read the audit log in {}: {e}",
             dir.display()
         ))
@@ -65,7 +65,7 @@ fn unreadable(dir: &Path) -> impl Fn(io::Error) -> Failed + use<'_> {
 }
 
 fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
-    let mut check = Check::new(dir);
+    let mut check = AuditCheck::new(dir);
     check.keys = keys.to_vec();
     check.places = places.to_vec();
     let report = match check.run() {
@@ -74,14 +74,14 @@ fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
             let dir = dir.display();
             let why = visible(&error.to_string());
             eprintln!("toolgate: cannot read the audit log in {dir} or a checkpoint mirror: {why}");
-            return Ok(ExitCode::from(CANNOT_TELL));
+            return Ok(ExitCode::from(EXIT_CANNOT_TELL));
         }
     };
     print(&format!("{}\n", visible_lines(&report.to_string())))?;
     Ok(match report.verdict() {
-        Verdict::Intact => ExitCode::SUCCESS,
-        Verdict::Broken => ExitCode::FAILURE,
-        Verdict::CannotTell => ExitCode::from(CANNOT_TELL),
+        AuditVerdict::Intact => ExitCode::SUCCESS,
+        AuditVerdict::Broken => ExitCode::FAILURE,
+        AuditVerdict::CannotTell => ExitCode::from(EXIT_CANNOT_TELL),
     })
 }
 
@@ -92,13 +92,13 @@ fn visible_lines(text: &str) -> String {
 }
 
 /// Acknowledges the reported damage: prints it and writes an audit record for each notice.
-fn acknowledge(place: &Place<'_>, data: &Path, dir: &Path) -> Result<ExitCode> {
+fn acknowledge(place: &DataLocation<'_>, data: &Path, dir: &Path) -> Result<ExitCode> {
     let open = notices(dir).map_err(unreadable(dir))?;
     if open.is_empty() {
         return print("no damage to the audit log needs to be acknowledged\n");
     }
     for notice in open {
-        let entry = Entry::new(Event::from("audit.acknowledged"));
+        let entry = AuditEntry::new(AuditEvent::from("audit.acknowledged"));
         let entry = entry.with("about", notice.about.as_str());
         let entry = entry.with("why", notice.why.as_str());
         here::record(place, data, entry.with("by", "terminal"))?;
@@ -111,14 +111,14 @@ fn acknowledge(place: &Place<'_>, data: &Path, dir: &Path) -> Result<ExitCode> {
 }
 
 fn tail(dir: &Path, count: usize, follow: bool, json: bool) -> Result<ExitCode> {
-    let lines = |lines: &[Line]| {
+    let lines = |lines: &[SegmentLine]| {
         let lines = lines.iter().map(|line| lines::text(line, json));
         lines.collect::<String>()
     };
     if !follow {
         return print(&lines(&read::tail(dir, count).map_err(unreadable(dir))?));
     }
-    let (first, mut follower) = Follower::with_tail(dir, count).map_err(unreadable(dir))?;
+    let (first, mut follower) = AuditFollower::with_tail(dir, count).map_err(unreadable(dir))?;
     print(&lines(&first))?;
     loop {
         std::thread::sleep(Duration::from_millis(200));

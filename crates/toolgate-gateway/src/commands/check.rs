@@ -1,45 +1,45 @@
 //! `toolgate check`: validation of a config and a search for rules without effect.
 
 use super::{
-    Failed, Place, Result,
+    CommandError, DataLocation, Result,
     explain::{runtime, source},
     print, usage,
 };
 use crate::{
-    cli::Check,
+    cli::CheckOptions,
     config::Config,
     memory,
     operator::note_lines,
     overridden,
-    servers::{ServerSpec, Supervisor},
-    signing_in::{self, How},
+    servers::{ServerSpec, ServerSupervisor},
+    signing_in::{self, SignInInstructions},
     stack,
-    stored::{Stored, Which},
-    unmatched::{self, Offered},
+    stored::{DefinitionChoice, OfflineView},
+    unmatched::{self, OfferedNames},
     unreachable,
 };
 use futures_util::future::join_all;
 use std::{path::Path, process::ExitCode, sync::Arc};
 use toolgate::{
-    Caller, DefinitionNote, Item, ItemKind, List, NoteAction, Service, visible, visible_line,
+    Caller, DefinitionNote, Item, ItemKind, ListRequest, NoteAction, Service, visible, visible_line,
 };
 use toolgate_guardian::Guardian;
-use toolgate_wire::room::Room;
+use toolgate_wire::room::MemoryBudget;
 
 /// Maximum number of names in one line.
-const MOST: usize = 8;
+const MAX_LISTED_NAMES: usize = 8;
 
 /// Checks a config. Exit code: 0 the config is valid, 1 a server could not be contacted or, with `--strict`, there is
 /// something to report, 2 the config is invalid.
-pub(super) fn run(place: &Place<'_>, wanted: &Check) -> Result<ExitCode> {
+pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<ExitCode> {
     let config = place.config()?;
     config.check_listen().map_err(usage)?;
     config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;
-    let mut found = Found {
+    let mut found = CheckFindings {
         notes: unreachable::notes(&config.rules),
         open: config.notes.clone(),
-        ..Found::default()
+        ..CheckFindings::default()
     };
     let stored = stored(&config, place);
     let offered = match wanted.servers {
@@ -77,7 +77,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Check) -> Result<ExitCode> {
 
 /// Findings of the check.
 #[derive(Default)]
-struct Found {
+struct CheckFindings {
     /// Settings without effect.
     notes: Vec<String>,
     /// Parts that were not checked.
@@ -87,22 +87,26 @@ struct Found {
 }
 
 /// Opens the stored definitions, or returns why they cannot be read.
-fn stored(config: &Config, place: &Place<'_>) -> std::result::Result<Stored, String> {
-    let said = |failed: Failed| match failed {
-        Failed::Usage(text) | Failed::Work(text) => text,
+fn stored(config: &Config, place: &DataLocation<'_>) -> std::result::Result<OfflineView, String> {
+    let said = |failed: CommandError| match failed {
+        CommandError::Usage(text) | CommandError::Work(text) => text,
     };
     let data = place.of(config).map_err(said)?;
     let runtime = runtime().map_err(said)?;
-    runtime.block_on(Stored::open(config.clone(), &data, Which::Last))
+    runtime.block_on(OfflineView::open(
+        config.clone(),
+        &data,
+        DefinitionChoice::Last,
+    ))
 }
 
 /// Returns the items of the servers from the stored definitions.
 fn seen(
     config: &Config,
-    stored: &std::result::Result<Stored, String>,
-    found: &mut Found,
-) -> Offered {
-    let mut offered = Offered::default();
+    stored: &std::result::Result<OfflineView, String>,
+    found: &mut CheckFindings,
+) -> OfferedNames {
+    let mut offered = OfferedNames::default();
     if let Ok(stored) = stored {
         let known = |id: &str| Some((id.to_owned(), stored.names(id)?));
         offered.by_server = config.servers.iter().filter_map(|s| known(&s.id)).collect();
@@ -123,14 +127,14 @@ fn seen(
 }
 
 /// Starts the servers, lists their items once, and stops them.
-fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
+fn asked(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<OfferedNames> {
     let guardian =
         Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
     let runtime = runtime()?;
     let offered = runtime.block_on(async {
-        let supervisor = Supervisor::new(Arc::new(guardian));
-        let room = Room::new(config.limits.memory_bytes);
-        let specs = stack::specs(config, &room, &signing_in::folder(data), (&How::default(), None));
+        let supervisor = ServerSupervisor::new(Arc::new(guardian));
+        let room = MemoryBudget::new(config.limits.memory_bytes);
+        let specs = stack::specs(config, &room, &signing_in::folder(data), (&SignInInstructions::default(), None));
         // Each server may use its full start timeout.
         let specs = specs.into_iter().map(|spec| ServerSpec { list_wait: spec.start, ..spec });
         let leases = supervisor.lease(specs.collect());
@@ -139,11 +143,11 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
         let servers = stack::checked(config, Arc::new(servers));
         supervisor.take(leases);
         // Each list has its own timeout, and so has the shutdown.
-        let list = |kind| servers.list(List::all(Caller::new("toolgate"), kind));
+        let list = |kind| servers.list(ListRequest::all(Caller::new("toolgate"), kind));
         let lists = join_all(ItemKind::ALL.map(list)).await;
         let status = supervisor.status();
         supervisor.stop().await;
-        let (mut offered, mut missing) = (Offered::default(), Vec::new());
+        let (mut offered, mut missing) = (OfferedNames::default(), Vec::new());
         offered.asked = true;
         let mut notes: Vec<_> = status.iter().flat_map(|s| s.failed_lists.iter().cloned()).collect();
         for list in lists {
@@ -193,7 +197,12 @@ fn asked(config: &Config, data: &Path, found: &mut Found) -> Result<Offered> {
 }
 
 /// Reports grants for missing servers or tools, and pins of items that no longer exist.
-fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -> Vec<String> {
+fn stale(
+    stored: &OfflineView,
+    config: &Config,
+    offered: &OfferedNames,
+    shown: &OfferedNames,
+) -> Vec<String> {
     let mut notes = Vec::new();
     for grant in stored.valid_grants() {
         let (id, server, tool) = (&grant.id, &*grant.server, &grant.tool);
@@ -207,7 +216,10 @@ fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -
             continue;
         };
         let is = |before: &str| names.contains(&format!("{server}.{before}{tool}"));
-        if !["", Item::PROMPT, Item::RESOURCE].into_iter().any(is) {
+        if !["", Item::PROMPT_PREFIX, Item::RESOURCE_PREFIX]
+            .into_iter()
+            .any(is)
+        {
             let of = offered.of(server);
             notes.push(format!(
                 "grant {id} is for {server}.{tool}, which is not among the items that {of}"
@@ -234,12 +246,12 @@ fn stale(stored: &Stored, config: &Config, offered: &Offered, shown: &Offered) -
 fn few(names: &[&str]) -> String {
     let first = names
         .iter()
-        .take(MOST)
+        .take(MAX_LISTED_NAMES)
         .copied()
         .collect::<Vec<_>>()
         .join(", ");
     match names.len() {
-        0..=MOST => first,
-        n => format!("{first} and {} more", n - MOST),
+        0..=MAX_LISTED_NAMES => first,
+        n => format!("{first} and {} more", n - MAX_LISTED_NAMES),
     }
 }

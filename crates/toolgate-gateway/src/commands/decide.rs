@@ -3,8 +3,8 @@
 use super::{Result, all, one, print};
 use crate::{
     board::millis,
-    cli::{Approve, Freeze, Grants, Thaw, What},
-    control::Gateways,
+    cli::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand},
+    control::GatewaySockets,
     stamp::stamp,
 };
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate::visible_line;
 
 /// Runs `toolgate approve`.
-pub(super) fn approve(data: &Path, approve: &Approve) -> Result<ExitCode> {
+pub(super) fn approve(data: &Path, approve: &ApproveOptions) -> Result<ExitCode> {
     let lasts = approve.lasts.map(|span| SystemTime::now() + span);
     let remember = approve.remember.then(|| {
         json!({
@@ -21,7 +21,7 @@ pub(super) fn approve(data: &Path, approve: &Approve) -> Result<ExitCode> {
         })
     });
     let with = json!({"id": approve.id, "edit": approve.edit, "remember": remember});
-    let done = Gateways::find(data)?.ask_any("approve", &with)?;
+    let done = GatewaySockets::find(data)?.ask_any("approve", &with)?;
     let id = visible_line(&approve.id);
     match (done["more"] == true, approve.remember) {
         (true, _) => eprintln!("your approval is recorded; another approver has to approve too"),
@@ -47,10 +47,10 @@ fn told(data: &Path, action: &str, with: &Value, words: &str) -> Result<ExitCode
 }
 
 /// Runs `toolgate grants`.
-pub(super) fn grants(data: &Path, grants: &Grants) -> Result<ExitCode> {
+pub(super) fn grants(data: &Path, grants: &GrantsCommand) -> Result<ExitCode> {
     match grants {
-        Grants::List => list(data),
-        Grants::Revoke { id, all } => {
+        GrantsCommand::List => list(data),
+        GrantsCommand::Revoke { id, all } => {
             let with = json!({"id": id, "all": all});
             let what = id.as_deref().unwrap_or("all grants");
             told(data, "grants/revoke", &with, &format!("revoked: {what}"))
@@ -59,7 +59,7 @@ pub(super) fn grants(data: &Path, grants: &Grants) -> Result<ExitCode> {
 }
 
 /// Runs `toolgate freeze`.
-pub(super) fn freeze(data: &Path, freeze: &Freeze) -> Result<ExitCode> {
+pub(super) fn freeze(data: &Path, freeze: &FreezeCommand) -> Result<ExitCode> {
     match freeze.what() {
         Some(what) => {
             let with = json!({"what": what, "reason": freeze.reason()});
@@ -70,14 +70,14 @@ pub(super) fn freeze(data: &Path, freeze: &Freeze) -> Result<ExitCode> {
 }
 
 /// Runs `toolgate thaw`.
-pub(super) fn thaw(data: &Path, thaw: &Thaw) -> Result<ExitCode> {
+pub(super) fn thaw(data: &Path, thaw: &ThawCommand) -> Result<ExitCode> {
     let what = thaw.what();
     let words = format!("thawed: {}", what.as_deref().unwrap_or_default());
     told(data, "thaw", &json!({"what": what}), &words)
 }
 
 fn list(data: &Path) -> Result<ExitCode> {
-    let grants = distinct(all(&Gateways::find(data)?, "grants")?, "id");
+    let grants = distinct(all(&GatewaySockets::find(data)?, "grants")?, "id");
     if grants.is_empty() {
         eprintln!("no approvals are remembered");
     }
@@ -115,7 +115,7 @@ fn grant(grant: &Value) -> String {
 }
 
 fn frozen(data: &Path) -> Result<ExitCode> {
-    let freezes = distinct(all(&Gateways::find(data)?, "freezes")?, "what");
+    let freezes = distinct(all(&GatewaySockets::find(data)?, "freezes")?, "what");
     if freezes.is_empty() {
         eprintln!("nothing is frozen");
     }

@@ -1,14 +1,14 @@
 //! `toolgate explain`: dry run of a call.
 
-use super::{Failed, Place, Result, print};
+use super::{CommandError, DataLocation, Result, print};
 use crate::{
-    cli::Explain,
-    config::{Config, Source},
-    control::Gateways,
+    cli::ExplainOptions,
+    config::{Config, ConfigSource},
+    control::GatewaySockets,
     door::over_http,
-    explained::{self, Asked},
+    explained::{self, ExplainRequest},
     history,
-    stored::{Stored, Which},
+    stored::{DefinitionChoice, OfflineView},
 };
 use serde_json::json;
 use std::{path::Path, process::ExitCode, time::Duration};
@@ -17,11 +17,14 @@ use toolgate::Caller;
 /// Asks the running gateways; the first that knows the tool answers. If none runs, or if another config is given, uses
 /// the
 /// config and the stored definitions.
-pub(super) fn run(place: &Place<'_>, wanted: &Explain) -> Result<ExitCode> {
+pub(super) fn run(place: &DataLocation<'_>, wanted: &ExplainOptions) -> Result<ExitCode> {
     if place.config.is_none() && wanted.history.is_none() {
         let data = place.data()?;
         // Only look for gateways in an existing directory: the lookup creates the directory of their sockets.
-        let gateways = data.is_dir().then(|| Gateways::any(&data)).transpose()?;
+        let gateways = data
+            .is_dir()
+            .then(|| GatewaySockets::any(&data))
+            .transpose()?;
         if let Some(gateways) = gateways.flatten() {
             return live(&gateways, wanted);
         }
@@ -31,27 +34,29 @@ pub(super) fn run(place: &Place<'_>, wanted: &Explain) -> Result<ExitCode> {
     match (wanted.history, &wanted.tool) {
         (Some(back), _) => past(config, &data, wanted, back),
         (None, Some(tool)) => stored(config, &data, wanted, tool),
-        (None, None) => Err(Failed::Usage("name a tool, or pass --history".to_owned())),
+        (None, None) => Err(CommandError::Usage(
+            "name a tool, or pass --history".to_owned(),
+        )),
     }
 }
 
 /// Evaluates the recorded calls of a period under a config.
-fn past(config: Config, data: &Path, wanted: &Explain, back: Duration) -> Result<ExitCode> {
+fn past(config: Config, data: &Path, wanted: &ExplainOptions, back: Duration) -> Result<ExitCode> {
     let from = source(&config);
-    let which = history::Wanted {
+    let which = history::HistoryFilter {
         since: super::audit::since(back),
         tool: wanted.tool.as_deref(),
         caller: wanted.caller.as_deref(),
     };
     let dir = data.join("audit");
     if !dir.is_dir() {
-        return Err(Failed::Work(format!(
+        return Err(CommandError::Work(format!(
             "there is no audit log in {}; name the data directory with --data",
             dir.display()
         )));
     }
     let tally = runtime()?.block_on(async {
-        let stored = Stored::open(config, data, Which::Accepted).await?;
+        let stored = OfflineView::open(config, data, DefinitionChoice::Accepted).await?;
         let judged = history::judge(&dir, &which, &stored).await;
         judged.map_err(|e| format!("cannot read the audit log in {}: {e}", dir.display()))
     });
@@ -63,22 +68,22 @@ fn past(config: Config, data: &Path, wanted: &Explain, back: Duration) -> Result
 
 pub(super) fn source(config: &Config) -> String {
     match &config.source {
-        Source::File(path) => path.display().to_string(),
-        Source::BuiltIn | Source::CommandLine => "the built-in config".to_owned(),
+        ConfigSource::File(path) => path.display().to_string(),
+        ConfigSource::BuiltIn | ConfigSource::CommandLine => "the built-in config".to_owned(),
     }
 }
 
-fn live(gateways: &Gateways, wanted: &Explain) -> Result<ExitCode> {
+fn live(gateways: &GatewaySockets, wanted: &ExplainOptions) -> Result<ExitCode> {
     let text = wanted.arguments.as_deref().unwrap_or("{}");
     let with = json!({"tool": wanted.tool, "caller": wanted.caller, "text": text});
     let way = gateways.ask_any("explain", &with)?;
     if let Some(why) = way["no_caller"].as_str() {
-        return Err(Failed::Usage(why.to_owned()));
+        return Err(CommandError::Usage(why.to_owned()));
     }
     print(&explained::text(&way, "according to a running gateway"))
 }
 
-fn stored(config: Config, data: &Path, wanted: &Explain, tool: &str) -> Result<ExitCode> {
+fn stored(config: Config, data: &Path, wanted: &ExplainOptions, tool: &str) -> Result<ExitCode> {
     let from = source(&config);
     let from = format!(
         "from {from} and the definitions stored in {}; no gateway was contacted",
@@ -89,15 +94,18 @@ fn stored(config: Config, data: &Path, wanted: &Explain, tool: &str) -> Result<E
         None => Caller::new(over_http(config.token.is_some())),
     };
     if wanted.caller.is_some() {
-        config.auth.can_be(caller.name()).map_err(Failed::Usage)?;
+        config
+            .auth
+            .can_be(caller.name())
+            .map_err(CommandError::Usage)?;
     }
-    let asked = Asked::read(tool, caller, wanted.arguments.as_deref())?;
+    let asked = ExplainRequest::read(tool, caller, wanted.arguments.as_deref())?;
     let runtime = runtime()?;
     let way = runtime.block_on(async {
-        let stored = Stored::open(config, data, Which::Last).await?;
+        let stored = OfflineView::open(config, data, DefinitionChoice::Last).await?;
         stored.explain(asked).await
     });
-    let way = way.map_err(|why| Failed::Work(format!("{why} ({from})")))?;
+    let way = way.map_err(|why| CommandError::Work(format!("{why} ({from})")))?;
     print(&explained::text(&way, &from))
 }
 

@@ -1,13 +1,13 @@
 //! `toolgate keys`: API keys of callers. Without a running gateway, this process changes the data directory itself.
 
-use super::{Failed, Place, Result, here, print};
+use super::{CommandError, DataLocation, Result, here, print};
 use crate::{
     board::millis,
-    cli::Keys as Wanted,
-    control::{Gateways, person},
-    operator::{ENDS_SOON, key_json, key_words, sign_in},
+    cli::KeysCommand as Wanted,
+    control::{GatewaySockets, person},
+    operator::{KEY_EXPIRY_WARNING, key_json, key_words, sign_in},
     signing_in::{
-        callers::{self, Forgotten, forget_key, give_back},
+        callers::{self, DeletedCredentials, forget_key, give_back},
         folder,
     },
     stamp::stamp,
@@ -20,16 +20,16 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolgate::visible_line;
-use toolgate_journal::Journal;
+use toolgate_journal::AuditJournal;
 use toolgate_policy::{
-    By, Recorder, Who, for_record,
-    keys::{KeyView, Keys, NewKey},
+    ApprovalChannel, Approver, AuditRecorder, for_record,
+    keys::{ApiKeyView, ApiKeys, NewApiKey},
 };
 
 /// Runs a key command on a data directory.
-pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
+pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode> {
     let data = &place.data()?;
-    let work = Work { place, data };
+    let work = KeyCommandContext { place, data };
     match wanted {
         Wanted::Create { name, end } => work.create(name, end.time()),
         Wanted::Rotate {
@@ -49,23 +49,27 @@ fn bare(name: &str) -> &str {
 }
 
 /// Context of a key command.
-struct Work<'a> {
-    place: &'a Place<'a>,
+struct KeyCommandContext<'a> {
+    place: &'a DataLocation<'a>,
     data: &'a Path,
 }
 
-impl Work<'_> {
+impl KeyCommandContext<'_> {
     /// Sends an action to a running gateway, or runs it in this process if there is none.
     fn done(
         &self,
         action: &str,
         with: &Value,
-        alone: impl AsyncFnOnce(&Keys, &Journal, &Who) -> std::result::Result<Value, String>,
+        alone: impl AsyncFnOnce(
+            &ApiKeys,
+            &AuditJournal,
+            &Approver,
+        ) -> std::result::Result<Value, String>,
     ) -> Result<Value> {
-        match Gateways::any(self.data)? {
+        match GatewaySockets::any(self.data)? {
             Some(gateways) => Ok(gateways.ask_any(action, with)?),
             None => {
-                let who = person::owner(By::Terminal);
+                let who = person::owner(ApprovalChannel::Terminal);
                 here::keys(self.place, self.data, async |keys, journal| {
                     alone(keys, journal, &who).await
                 })
@@ -104,13 +108,13 @@ impl Work<'_> {
         // Allow a minute: some time has passed since the expiry was computed.
         if left.is_some_and(|left| keep > left + Duration::from_secs(59)) {
             let why = "the new key would expire before the end of --keep-old, and the old key expires with it; pass a shorter --keep-old or a later expiry";
-            return Err(Failed::Usage(why.to_owned()));
+            return Err(CommandError::Usage(why.to_owned()));
         }
         let seconds = keep.as_secs();
         let with = json!({"name": name, "expires": expires.map(millis), "keep_seconds": seconds});
         let made = self.done("keys/rotate", &with, async |keys, _, who| {
             let made = keys.rotate(name, expires, keep, who).await;
-            let made: NewKey = made.map_err(|error| key_words(&error))?;
+            let made: NewApiKey = made.map_err(|error| key_words(&error))?;
             Ok(json!({"key": made.reveal(), "old_until": made.old().map(millis)}))
         })?;
         let until = &made["old_until"];
@@ -126,7 +130,7 @@ impl Work<'_> {
     fn extend(&self, name: &str, end: Option<SystemTime>) -> Result<ExitCode> {
         let Some(end) = end else {
             let why = "the expiry is too far in the future; pass an earlier one";
-            return Err(Failed::Usage(why.to_owned()));
+            return Err(CommandError::Usage(why.to_owned()));
         };
         let with = json!({"name": name, "expires": millis(end)});
         self.done("keys/extend", &with, async |keys, _, who| {
@@ -160,9 +164,9 @@ impl Work<'_> {
     async fn forget(
         &self,
         name: &str,
-        journal: &Journal,
-        who: &Who,
-    ) -> std::result::Result<Forgotten, String> {
+        journal: &AuditJournal,
+        who: &Approver,
+    ) -> std::result::Result<DeletedCredentials, String> {
         let forgotten = forget_key(&folder(self.data), name).await?;
         let caller = format!("key:{name}");
         for server in callers::servers(&forgotten) {
@@ -204,13 +208,13 @@ fn revoked(name: &str, done: &Value) -> String {
 /// Returns the generation of a name's valid key.
 pub(super) fn holder(data: &Path, name: &str) -> std::result::Result<Option<u64>, String> {
     match here::state(data) {
-        Ok(state) => Ok(Keys::new(Arc::new(Recorder::log()), Arc::new(state)).holder(name)),
-        Err(Failed::Usage(why) | Failed::Work(why)) => Err(why),
+        Ok(state) => Ok(ApiKeys::new(Arc::new(AuditRecorder::log()), Arc::new(state)).holder(name)),
+        Err(CommandError::Usage(why) | CommandError::Work(why)) => Err(why),
     }
 }
 
 fn list(data: &Path, json: bool) -> Result<ExitCode> {
-    let keys = Keys::new(Arc::new(Recorder::log()), Arc::new(here::state(data)?));
+    let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), Arc::new(here::state(data)?));
     let now = keys.now();
     let keys = keys.list();
     if json {
@@ -227,7 +231,7 @@ fn list(data: &Path, json: bool) -> Result<ExitCode> {
 pub(super) fn soon(left: Duration) -> Option<String> {
     let hours = left.as_secs() / 3600;
     let words = match hours {
-        _ if left > ENDS_SOON => return None,
+        _ if left > KEY_EXPIRY_WARNING => return None,
         0 => "expires within the hour".to_owned(),
         1..48 => format!("expires in {hours} h"),
         _ => format!("expires in {} days", hours / 24),
@@ -235,7 +239,7 @@ pub(super) fn soon(left: Duration) -> Option<String> {
     Some(words)
 }
 
-fn line(key: &KeyView, now: SystemTime) -> String {
+fn line(key: &ApiKeyView, now: SystemTime) -> String {
     let stamp = |at: SystemTime| stamp(&json!(millis(at)));
     let holds = match (key.revoked, key.over(now), key.expires) {
         (Some(at), ..) => format!("revoked {}", stamp(at)),

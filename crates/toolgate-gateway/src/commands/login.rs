@@ -1,13 +1,13 @@
 //! `toolgate login`: sign-in of a person to a server with OAuth.
 
-use super::{Failed, Place, Result, explain::runtime, here, keys::holder, print};
+use super::{CommandError, DataLocation, Result, explain::runtime, here, keys::holder, print};
 use crate::{
-    cli::Login as Wanted,
-    config::{Config, Given},
-    control::{Gateways, Reached, person},
+    cli::LoginOptions as Wanted,
+    config::{Config, ConfigValue},
+    control::{ControlResponse, GatewaySockets, person},
     keyring,
     operator::sign_in,
-    signing_in::{self, At, SameKey},
+    signing_in::{self, KeyGenerationCheck, SignInTarget},
 };
 use serde_json::json;
 use std::{
@@ -18,25 +18,26 @@ use std::{
 use toolgate::{visible, visible_line};
 use toolgate_auth::{
     Secret, Url,
-    client::{Browser, Login},
+    client::{LoopbackBrowser, OAuthClient},
 };
 use toolgate_guardian::Guardian;
-use toolgate_policy::By;
+use toolgate_policy::ApprovalChannel;
 
 /// Signs in and stores the credentials.
-pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
+pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode> {
     let open = !wanted.no_browser;
     let for_whom = wanted.caller.as_deref();
     let config = place.config()?;
     let data = place.of(&config)?;
     let grants = signing_in::folder(&data);
-    let at = At::find(&config, &grants, &wanted.server, for_whom).map_err(Failed::Usage)?;
+    let at = SignInTarget::find(&config, &grants, &wanted.server, for_whom)
+        .map_err(CommandError::Usage)?;
     let keys = data.clone();
-    let key = SameKey::of(for_whom, move |name| holder(&keys, name))?;
+    let key = KeyGenerationCheck::of(for_whom, move |name| holder(&keys, name))?;
     let secret = secret(&config, at)?;
     let runtime = runtime()?;
     let room = signing_in::callers::room(&config, at);
-    runtime.block_on(room).map_err(Failed::Work)?;
+    runtime.block_on(room).map_err(CommandError::Work)?;
     if let Some(caller) = for_whom {
         eprintln!(
             "toolgate: only {} will use these credentials",
@@ -44,7 +45,7 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
         );
     }
     let login = at.begin(secret, config.limits.callers_per_server, key)?;
-    let browser = Browser::new(move |url| show(url, open)).telling(|issuer| {
+    let browser = LoopbackBrowser::new(move |url| show(url, open)).telling(|issuer| {
         let issuer = visible_line(issuer);
         eprintln!("toolgate: you will sign in at the authorization server {issuer}");
     });
@@ -52,10 +53,10 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
         Some(port) => browser.port(port),
         None => browser,
     };
-    let login: Login = login.sign_in(browser).build();
+    let login: OAuthClient = login.sign_in(browser).build();
     let grant = runtime.block_on(login.sign_in());
-    let grant = grant.map_err(|error| Failed::Work(error.for_operator()))?;
-    tell(place, &data, Now::In, at.id, for_whom);
+    let grant = grant.map_err(|error| CommandError::Work(error.for_operator()))?;
+    tell(place, &data, SignInChange::In, at.id, for_whom);
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
         scopes => format!(", for {}", visible(&scopes)),
@@ -68,10 +69,10 @@ pub(super) fn run(place: &Place<'_>, wanted: &Wanted) -> Result<ExitCode> {
 }
 
 /// Returns the client secret or private key, if the client has one. A separate process reads the keyring.
-pub(super) fn secret(config: &Config, at: At<'_>) -> Result<Option<Secret>> {
+pub(super) fn secret(config: &Config, at: SignInTarget<'_>) -> Result<Option<Secret>> {
     let read = match at.address.client.given() {
         None => return Ok(None),
-        Some(given @ Given::Keyring(_)) => {
+        Some(given @ ConfigValue::Keyring(_)) => {
             let guardian =
                 Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
             let within = Duration::from_secs(config.limits.start_seconds);
@@ -80,7 +81,7 @@ pub(super) fn secret(config: &Config, at: At<'_>) -> Result<Option<Secret>> {
         Some(given) => given.read(),
     };
     read.map(Some).map_err(|why| {
-        Failed::Work(format!(
+        CommandError::Work(format!(
             "the server {}: the secret or private key of its client_id is unavailable: {why}",
             at.id
         ))
@@ -90,13 +91,19 @@ pub(super) fn secret(config: &Config, at: At<'_>) -> Result<Option<Secret>> {
 /// Notifies the running gateways, which record the change and use or drop the credentials at once. Prints the gateways
 /// that cannot be reached: they notice the change at their next attempt. If no gateway knows the server, this process
 /// writes the audit record.
-pub(super) fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: Option<&str>) {
+pub(super) fn tell(
+    place: &DataLocation<'_>,
+    data: &Path,
+    now: SignInChange,
+    id: &str,
+    caller: Option<&str>,
+) {
     let (action, state) = match now {
-        Now::In => ("servers/signed-in", "signed_in"),
-        Now::Out => ("servers/signed-out", "signed_out"),
+        SignInChange::In => ("servers/signed-in", "signed_in"),
+        SignInChange::Out => ("servers/signed-out", "signed_out"),
     };
     let with = json!({"id": id, "caller": caller});
-    let asked = match Gateways::any(data) {
+    let asked = match GatewaySockets::any(data) {
         Ok(Some(gateways)) => gateways.ask_all(action, &with),
         _ => Ok(Vec::new()),
     };
@@ -106,19 +113,21 @@ pub(super) fn tell(place: &Place<'_>, data: &Path, now: Now, id: &str, caller: O
     });
     if answers
         .iter()
-        .any(|answer| matches!(answer, Reached::Ok(_)))
+        .any(|answer| matches!(answer, ControlResponse::Ok(_)))
     {
         return;
     }
-    let entry = sign_in(id, caller, state, &person::owner(By::Terminal));
-    if let Err(Failed::Usage(why) | Failed::Work(why)) = here::record(place, data, entry) {
+    let entry = sign_in(id, caller, state, &person::owner(ApprovalChannel::Terminal));
+    if let Err(CommandError::Usage(why) | CommandError::Work(why)) =
+        here::record(place, data, entry)
+    {
         eprintln!("toolgate: this is not in the audit log: {}", visible(&why));
     }
 }
 
 /// Change of a sign-in.
 #[derive(Clone, Copy)]
-pub(super) enum Now {
+pub(super) enum SignInChange {
     In,
     Out,
 }

@@ -2,15 +2,15 @@
 //! contains.
 
 use super::{
-    Failed, Place, Result,
+    CommandError, DataLocation, Result,
     explain::runtime,
-    login::{Now, named, secret, tell},
+    login::{SignInChange, named, secret, tell},
     print,
 };
 use crate::{
-    cli::Logout,
+    cli::LogoutOptions,
     config::Config,
-    signing_in::{self, At, callers},
+    signing_in::{self, SignInTarget, callers},
     stamp::stamp,
 };
 use serde_json::{Value, json};
@@ -18,14 +18,14 @@ use std::{path::Path, process::ExitCode};
 use toolgate::{visible, visible_line};
 use toolgate_auth::{
     Url,
-    client::{FileStore, Grant, Login, SignedOut, Store},
+    client::{CredentialStore, FileCredentialStore, OAuthClient, OAuthCredential, SignedOut},
 };
 
 /// Lists the stored credentials.
-pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
+pub(super) fn list(place: &DataLocation<'_>, json: bool) -> Result<ExitCode> {
     let grants = signing_in::folder(&place.data()?);
     let config = place.config();
-    if let Err(Failed::Usage(why) | Failed::Work(why)) = &config {
+    if let Err(CommandError::Usage(why) | CommandError::Work(why)) = &config {
         eprintln!(
             "toolgate: {}; the list does not show which server uses which credentials",
             visible(why)
@@ -35,12 +35,12 @@ pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
     let kept = runtime()?.block_on(async {
         let mut kept = Vec::new();
         for key in keys(&grants).await? {
-            let grant = FileStore::new(&*grants).grant(&key).await;
-            if let Some(grant) = grant.map_err(|bad| Failed::Work(bad.to_string()))? {
+            let grant = FileCredentialStore::new(&*grants).grant(&key).await;
+            if let Some(grant) = grant.map_err(|bad| CommandError::Work(bad.to_string()))? {
                 kept.push((key, grant));
             }
         }
-        Ok::<_, Failed>(kept)
+        Ok::<_, CommandError>(kept)
     })?;
     if kept.is_empty() && !json {
         eprintln!("no credentials are stored; `toolgate login SERVER` signs in");
@@ -56,7 +56,7 @@ pub(super) fn list(place: &Place<'_>, json: bool) -> Result<ExitCode> {
 }
 
 /// Returns the stored credentials as JSON, without the tokens.
-fn shown(key: &str, grant: &Grant, config: Option<&Config>) -> Value {
+fn shown(key: &str, grant: &OAuthCredential, config: Option<&Config>) -> Value {
     let (server, url, caller) = callers::parts(key);
     json!({
         "server": server, "address": url.split(['?', '#']).next(), "caller": caller, "issuer": grant.issuer,
@@ -66,9 +66,9 @@ fn shown(key: &str, grant: &Grant, config: Option<&Config>) -> Value {
 }
 
 /// Returns the configured server that uses the credentials with this key.
-fn at<'a>(config: &'a Config, grants: &'a Path, key: &'a str) -> Option<At<'a>> {
+fn at<'a>(config: &'a Config, grants: &'a Path, key: &'a str) -> Option<SignInTarget<'a>> {
     let (id, url, caller) = callers::parts(key);
-    let at = At::find(config, grants, id, caller).ok()?;
+    let at = SignInTarget::find(config, grants, id, caller).ok()?;
     (at.address.url == url).then_some(at)
 }
 
@@ -105,10 +105,10 @@ fn line(one: &Value) -> String {
 }
 
 /// Deletes stored credentials, and revokes them at their issuer if it supports that.
-pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
+pub(super) fn forget(place: &DataLocation<'_>, wanted: &LogoutOptions) -> Result<ExitCode> {
     if wanted.server.is_none() && !wanted.all {
         let why = "name a server, as `toolgate logins` shows it, or pass --all to delete all stored credentials";
-        return Err(Failed::Usage(why.to_owned()));
+        return Err(CommandError::Usage(why.to_owned()));
     }
     let config = place.config()?;
     let data = place.of(&config)?;
@@ -128,8 +128,8 @@ pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
         let (server, _, caller) = callers::parts(key);
         let login = login(&config, &grants, key)?;
         let out = runtime.block_on(login.sign_out());
-        let words = words(out.map_err(|error| Failed::Work(error.for_operator()))?);
-        tell(place, &data, Now::Out, server, caller);
+        let words = words(out.map_err(|error| CommandError::Work(error.for_operator()))?);
+        tell(place, &data, SignInChange::Out, server, caller);
         let id = named(&visible_line(server), caller);
         print(&format!("the credentials for {id} are deleted; {words}\n"))?;
     }
@@ -137,16 +137,16 @@ pub(super) fn forget(place: &Place<'_>, wanted: &Logout) -> Result<ExitCode> {
 }
 
 /// Returns the error for a missing credential.
-fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -> Failed {
+fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -> CommandError {
     match (id, all) {
-        (None, _) => Failed::Work("no credentials are stored".to_owned()),
-        (Some(id), true) => Failed::Work(format!("no credentials are stored for {id}")),
-        (Some(id), false) => match At::find(config, Path::new(""), id, caller) {
-            Ok(_) => Failed::Work(format!(
+        (None, _) => CommandError::Work("no credentials are stored".to_owned()),
+        (Some(id), true) => CommandError::Work(format!("no credentials are stored for {id}")),
+        (Some(id), false) => match SignInTarget::find(config, Path::new(""), id, caller) {
+            Ok(_) => CommandError::Work(format!(
                 "no credentials are stored for {}",
                 named(id, caller)
             )),
-            Err(why) => Failed::Usage(format!(
+            Err(why) => CommandError::Usage(format!(
                 "{why}; `toolgate logins` lists the stored credentials"
             )),
         },
@@ -156,7 +156,7 @@ fn nothing(config: &Config, id: Option<&str>, caller: Option<&str>, all: bool) -
 /// Returns the OAuth client for stored credentials: with the settings of the config if a server uses them, else with
 /// the
 /// issuer and client that the credentials name.
-fn login(config: &Config, grants: &Path, key: &str) -> Result<Login> {
+fn login(config: &Config, grants: &Path, key: &str) -> Result<OAuthClient> {
     // A missing client secret must not prevent the deletion.
     if let Some(at) = at(config, grants, key)
         && let Ok(secret) = secret(config, at)
@@ -166,8 +166,8 @@ fn login(config: &Config, grants: &Path, key: &str) -> Result<Login> {
     }
     let (id, url, _) = callers::parts(key);
     let url = Url::parse(url).map_err(|bad| format!("the URL of {id}: {bad}"))?;
-    let login = Login::builder(url).key(key).name("Toolgate");
-    Ok(login.store(FileStore::new(grants)).build())
+    let login = OAuthClient::builder(url).key(key).name("Toolgate");
+    Ok(login.store(FileCredentialStore::new(grants)).build())
 }
 
 /// Describes the result of a sign-out.
@@ -194,6 +194,6 @@ async fn keys(grants: &Path) -> Result<Vec<String>> {
     if !grants.join("grants.sealed").exists() {
         return Ok(Vec::new());
     }
-    let keys = FileStore::new(grants).keys().await;
-    keys.map_err(|bad| Failed::Work(bad.to_string()))
+    let keys = FileCredentialStore::new(grants).keys().await;
+    keys.map_err(|bad| CommandError::Work(bad.to_string()))
 }

@@ -1,14 +1,14 @@
 //! Notes on stderr about servers whose items are unavailable.
 
-use crate::control::{Gateways, Reached};
+use crate::control::{ControlResponse, GatewaySockets};
 use serde_json::{Value, json};
 use toolgate::{visible, visible_line};
 
 /// Returns the status of each gateway that responds. Failures were reported by the request before.
-pub(super) fn statuses(gateways: &Gateways) -> Vec<Value> {
+pub(super) fn statuses(gateways: &GatewaySockets) -> Vec<Value> {
     let answers = gateways.ask_all("status", &json!({})).unwrap_or_default();
     let status = |answer| match answer {
-        Reached::Ok(status) => Some(status),
+        ControlResponse::Ok(status) => Some(status),
         _ => None,
     };
     answers.into_iter().filter_map(status).collect()

@@ -1,20 +1,20 @@
 //! `toolgate tools`, `resources` and `prompts`: lists of items.
 
 use super::{Result, all, missing, print};
-use crate::{control::Gateways, offered::LISTS};
+use crate::{control::GatewaySockets, offered::ITEM_LISTS};
 use serde_json::Value;
 use std::process::ExitCode;
 use toolgate::{ItemKind, visible, visible_line};
 
 /// Prints one line for each item, under the name that rules match, and one line for each dropped item or failed list.
-pub(super) fn run(gateways: &Gateways, list: &str) -> Result<ExitCode> {
+pub(super) fn run(gateways: &GatewaySockets, list: &str) -> Result<ExitCode> {
     let offered = all(gateways, list)?;
     let statuses = missing::statuses(gateways);
     missing::tell(&statuses, |id| {
         offered.iter().all(|item| item["server"] != id)
     });
     let mut text: String = offered.iter().map(line).collect();
-    let kinds = LISTS.iter().find(|(name, _)| *name == list);
+    let kinds = ITEM_LISTS.iter().find(|(name, _)| *name == list);
     let kinds = kinds.map(|(_, kinds)| *kinds).unwrap_or_default();
     for server in statuses
         .iter()

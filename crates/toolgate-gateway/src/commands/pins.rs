@@ -1,9 +1,9 @@
 //! `toolgate pins`: accepted and pending definitions.
 
-use super::{Failed, Result, one, print};
+use super::{CommandError, Result, one, print};
 use crate::{
     cli::PinsCommand,
-    control::{Gateways, Reached},
+    control::{ControlResponse, GatewaySockets},
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
@@ -12,14 +12,14 @@ use toolgate::visible_line;
 /// Runs a pin command at the running gateways.
 pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
     match command {
-        PinsCommand::List { server } => list(&Gateways::find(data)?, server.as_deref()),
-        PinsCommand::Diff { name } => diff(&Gateways::find(data)?, name),
+        PinsCommand::List { server } => list(&GatewaySockets::find(data)?, server.as_deref()),
+        PinsCommand::Diff { name } => diff(&GatewaySockets::find(data)?, name),
         PinsCommand::Accept {
             name: Some(name),
             digest,
             ..
         } => {
-            let pins = Gateways::find(data)?.ask_any("pins/diff", &json!({"name": name}))?;
+            let pins = GatewaySockets::find(data)?.ask_any("pins/diff", &json!({"name": name}))?;
             print(&shown(&pins))?;
             // Accept exactly the definition that was shown.
             let shown = only(&pins).map(str::to_owned);
@@ -31,7 +31,8 @@ pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
             )
         }
         PinsCommand::Accept { server, .. } => {
-            let done = Gateways::find(data)?.ask_any("pins/accept", &json!({"server": server}))?;
+            let done =
+                GatewaySockets::find(data)?.ask_any("pins/accept", &json!({"server": server}))?;
             print(&format!("accepted: {}\n", done["count"]))
         }
         PinsCommand::Reject { name, digest } => one(
@@ -44,22 +45,22 @@ pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
 }
 
 /// Lists one line per pin. All gateways of a data directory share the pins; each knows its own servers.
-fn list(gateways: &Gateways, server: Option<&str>) -> Result<ExitCode> {
+fn list(gateways: &GatewaySockets, server: Option<&str>) -> Result<ExitCode> {
     let mut lines = BTreeMap::new();
     let (mut known, mut unknown) = (false, None);
     for answer in gateways.ask_all("pins", &json!({"server": server}))? {
         match answer {
-            Reached::Ok(Value::Array(pins)) => {
+            ControlResponse::Ok(Value::Array(pins)) => {
                 known = true;
                 lines.extend(pins.iter().map(line));
             }
-            Reached::Ok(_) => {}
-            Reached::Unknown(why) => unknown = Some(why),
-            Reached::Refused(why) => return Err(Failed::Work(why)),
+            ControlResponse::Ok(_) => {}
+            ControlResponse::Unknown(why) => unknown = Some(why),
+            ControlResponse::Refused(why) => return Err(CommandError::Work(why)),
         }
     }
     match unknown {
-        Some(why) if !known => Err(Failed::Work(why)),
+        Some(why) if !known => Err(CommandError::Work(why)),
         _ => print(&lines.into_values().collect::<String>()),
     }
 }
@@ -81,7 +82,7 @@ fn line(pin: &Value) -> ((String, String), String) {
     ((word("name"), word("kind")), text)
 }
 
-fn diff(gateways: &Gateways, name: &str) -> Result<ExitCode> {
+fn diff(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
     let pins = gateways.ask_any("pins/diff", &json!({"name": name}))?;
     print(&shown(&pins))
 }

@@ -1,16 +1,16 @@
 //! Data directory of a command: `--data`, else the directory that the config names, else the platform's default.
 
-use super::{Failed, Result, usage};
+use super::{CommandError, Result, usage};
 use crate::{config::Config, paths};
 use std::path::{Path, PathBuf};
 
 /// `--data` and `--config` of the command line.
-pub(super) struct Place<'a> {
+pub(super) struct DataLocation<'a> {
     pub(super) data: Option<&'a Path>,
     pub(super) config: Option<&'a Path>,
 }
 
-impl Place<'_> {
+impl DataLocation<'_> {
     /// Returns the data directory. Reads only the `data` key of the config, so that other errors in it do not block
     /// access to
     /// running gateways. If that key cannot be determined, fails instead of falling back to another directory.
@@ -20,7 +20,7 @@ impl Place<'_> {
             None => {
                 let named = Config::data_in(self.config).map_err(|error| {
                     let then = "so the data directory is unknown; pass --data DIR";
-                    Failed::Usage(format!("{error}; {then}"))
+                    CommandError::Usage(format!("{error}; {then}"))
                 })?;
                 whole(named.as_deref())
             }
@@ -41,9 +41,8 @@ impl Place<'_> {
 /// Returns the absolute path of a data directory, or the platform's default: messages and other processes use the path.
 pub(super) fn whole(named: Option<&Path>) -> Result<PathBuf> {
     match named {
-        Some(data) => {
-            std::path::absolute(data).map_err(|e| Failed::Usage(format!("{}: {e}", data.display())))
-        }
-        None => paths::data_dir().map_err(Failed::Usage),
+        Some(data) => std::path::absolute(data)
+            .map_err(|e| CommandError::Usage(format!("{}: {e}", data.display()))),
+        None => paths::data_dir().map_err(CommandError::Usage),
     }
 }

@@ -1,29 +1,29 @@
 //! `toolgate reload`: config reload of the running gateways.
 
-use super::{Failed, Result, print};
-use crate::control::{Gateways, Reached};
+use super::{CommandError, Result, print};
+use crate::control::{ControlResponse, GatewaySockets};
 use serde_json::json;
 use std::process::ExitCode;
 use toolgate::visible;
 
 /// Reloads all gateways of a data directory. Fails if one of them rejects its config.
-pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
+pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
     let mut refused = Vec::new();
     for answer in gateways.ask_all("reload", &json!({}))? {
         match answer {
-            Reached::Ok(status) => {
+            ControlResponse::Ok(status) => {
                 for note in status["notes"].as_array().into_iter().flatten() {
                     eprintln!("toolgate: {}", visible(note.as_str().unwrap_or_default()));
                 }
                 let hash = status["hash"].as_str().unwrap_or_default();
                 print(&format!("in force: {}\n", visible(hash)))?;
             }
-            Reached::Unknown(why) | Reached::Refused(why) => refused.push(why),
+            ControlResponse::Unknown(why) | ControlResponse::Refused(why) => refused.push(why),
         }
     }
     match refused.is_empty() {
         true => Ok(ExitCode::SUCCESS),
-        false => Err(Failed::Work(format!(
+        false => Err(CommandError::Work(format!(
             "{}; the previous config stays active",
             refused.join("; ")
         ))),

@@ -1,10 +1,10 @@
 //! `toolgate status`: status of the running gateways.
 
-use super::{Failed, Result, keys::soon, print};
+use super::{CommandError, Result, keys::soon, print};
 use crate::{
     board::millis,
-    control::{Gateways, Reached},
-    signing_in::How,
+    control::{ControlResponse, GatewaySockets},
+    signing_in::SignInInstructions,
     stored::ago,
 };
 use serde_json::{Value, json};
@@ -17,14 +17,14 @@ use toolgate::{visible, visible_line};
 /// Maximum number of notes per server.
 const MAX_NOTES_SHOWN: usize = 20;
 /// Minimum seconds by which the data directory's clock is ahead of the system clock before the status mentions it.
-const CLOCK_NOTE_SECONDS: u64 = 60;
+const MIN_CLOCK_LEAD_SECONDS: u64 = 60;
 
 /// Prints the status of each gateway. Fails if one cannot write its audit log, or if damage to it is not acknowledged.
-pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
+pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for answer in gateways.ask_all("status", &json!({}))? {
         match answer {
-            Reached::Ok(status) => {
+            ControlResponse::Ok(status) => {
                 print(&text(&status))?;
                 let damaged = status["record"]["damage"].as_array();
                 let damaged = damaged.is_some_and(|all| !all.is_empty());
@@ -32,7 +32,9 @@ pub(super) fn run(gateways: &Gateways) -> Result<ExitCode> {
                     code = ExitCode::FAILURE;
                 }
             }
-            Reached::Unknown(why) | Reached::Refused(why) => return Err(Failed::Work(why)),
+            ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
+                return Err(CommandError::Work(why));
+            }
         }
     }
     Ok(code)
@@ -69,7 +71,7 @@ fn text(status: &Value) -> String {
         Some(why) => line("checkpoints", &format!("NOT MIRRORED: {}", visible(why))),
     }
     let ahead = status["clock_ahead_seconds"].as_u64().unwrap_or_default();
-    if ahead >= CLOCK_NOTE_SECONDS {
+    if ahead >= MIN_CLOCK_LEAD_SECONDS {
         let ahead = ahead.div_ceil(60);
         line(
             "clock",
@@ -156,7 +158,10 @@ fn notes(server: &Value) -> Vec<String> {
 
 /// Returns the callers of a server with a pending sign-in, and the command for it.
 fn waiting(server: &Value, flags: &str) -> impl Iterator<Item = (String, String)> {
-    let (id, how) = (server["id"].as_str().unwrap_or_default(), How::with(flags));
+    let (id, how) = (
+        server["id"].as_str().unwrap_or_default(),
+        SignInInstructions::with(flags),
+    );
     let own = server["own_sign_ins"].as_array().into_iter().flatten();
     let waiting = own.filter(|one| one["granted"] == false);
     waiting.filter_map(move |one| {

@@ -1,7 +1,7 @@
 //! `toolgate tasks`: list and cancellation of tasks.
 
 use super::{Result, all, one, print};
-use crate::{board::millis, cli::TasksCommand, control::Gateways};
+use crate::{board::millis, cli::TasksCommand, control::GatewaySockets};
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate::visible;
@@ -9,13 +9,13 @@ use toolgate::visible;
 /// Runs a task command at the running gateways.
 pub(super) fn run(data: &Path, command: &TasksCommand) -> Result<ExitCode> {
     match command {
-        TasksCommand::List => list(&Gateways::find(data)?),
+        TasksCommand::List => list(&GatewaySockets::find(data)?),
         TasksCommand::Stop { id } => one(data, "tasks/stop", &json!({"id": id})),
     }
 }
 
 /// Lists one line per task; each gateway has its own tasks.
-fn list(gateways: &Gateways) -> Result<ExitCode> {
+fn list(gateways: &GatewaySockets) -> Result<ExitCode> {
     let tasks = all(gateways, "tasks")?;
     print(&tasks.iter().map(line).collect::<String>())
 }

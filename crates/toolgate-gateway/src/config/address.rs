@@ -2,43 +2,44 @@
 
 use super::{
     clear,
-    client::{self, Client, SignsIn},
+    client::{self, ClientRegistration, SignInParty},
     error::ConfigError,
-    exchange::Exchange,
-    given::{self, Given},
-    section::{Field, Section},
+    exchange::ExchangeSettings,
+    given::{self, ConfigValue},
+    section::{ConfigField, ConfigSection},
 };
 use http::{Uri, uri::Scheme};
 use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that are valid only for a server with a `url`, besides those of its OAuth client.
-pub(super) const KEYS: &[&str] = &["headers", "exchange", "grants", "danger_private_addresses"];
+pub(super) const REMOTE_SERVER_KEYS: &[&str] =
+    &["headers", "exchange", "grants", "danger_private_addresses"];
 /// Example URL for error messages.
-const URL: &str = "\"https://mcp.example.com/mcp\"";
+const EXAMPLE_URL: &str = "\"https://mcp.example.com/mcp\"";
 
 /// Address of a remote server and its authentication settings.
 #[derive(Clone, Eq, PartialEq)]
-pub(crate) struct Address {
+pub(crate) struct RemoteAddress {
     /// URL: `https://…`, or `http://…` on loopback.
     pub(crate) url: String,
     /// HTTP header names and values. The values may be secret.
-    pub(crate) headers: Vec<(String, Given)>,
+    pub(crate) headers: Vec<(String, ConfigValue)>,
     /// OAuth client registration at the server's authorization server.
-    pub(crate) client: Client,
+    pub(crate) client: ClientRegistration,
     /// Party that signs in: a person or the gateway.
-    pub(crate) sign_in: SignsIn,
+    pub(crate) sign_in: SignInParty,
     /// True if URLs that the server names may point to private networks.
     pub(crate) private: bool,
     /// Token exchange settings (RFC 8693).
-    pub(crate) exchange: Option<Exchange>,
+    pub(crate) exchange: Option<ExchangeSettings>,
     /// Owner of the credentials from a sign-in.
-    pub(crate) grants: GrantsOf,
+    pub(crate) grants: CredentialOwner,
 }
 
 /// Owner of the OAuth credentials from a sign-in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum GrantsOf {
+pub(crate) enum CredentialOwner {
     /// Shared by all callers of the server.
     Server,
     /// Separate for each caller.
@@ -46,13 +47,13 @@ pub(crate) enum GrantsOf {
 }
 
 /// Omits the headers and the query of the URL, which may contain secrets.
-impl fmt::Debug for Address {
+impl fmt::Debug for RemoteAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.shown())
     }
 }
 
-impl Address {
+impl RemoteAddress {
     /// Returns the URL without query and fragment, which may contain a secret.
     pub(crate) fn shown(&self) -> &str {
         self.url.split(['?', '#']).next().unwrap_or_default()
@@ -60,40 +61,43 @@ impl Address {
 
     /// Reads `url` and the keys that go with it, if present.
     pub(super) fn read(
-        section: &Section<'_>,
+        section: &ConfigSection<'_>,
         id: &str,
         base: &Path,
-    ) -> Result<Option<Address>, ConfigError> {
+    ) -> Result<Option<RemoteAddress>, ConfigError> {
         let Some(field) = section.get("url") else {
-            let mut keys = KEYS.iter().chain(client::KEYS);
+            let mut keys = REMOTE_SERVER_KEYS.iter().chain(client::OAUTH_CLIENT_KEYS);
             return match keys.find_map(|key| section.get(key)) {
                 Some(field) => Err(field.is(format!(
-                    "is only valid for a server with a url; write url = {URL}"
+                    "is only valid for a server with a url; write url = {EXAMPLE_URL}"
                 ))),
                 None => Ok(None),
             };
         };
         let url = url(&field)?;
-        check(url)
-            .map_err(|reason| field.is(format!("cannot be used: {reason}; write url = {URL}")))?;
-        let client = Client::read(section, base)?;
+        check(url).map_err(|reason| {
+            field.is(format!(
+                "cannot be used: {reason}; write url = {EXAMPLE_URL}"
+            ))
+        })?;
+        let client = ClientRegistration::read(section, base)?;
         let private = section.get("danger_private_addresses");
-        let mut address = Address {
+        let mut address = RemoteAddress {
             url: url.to_owned(),
             headers: Vec::new(),
-            sign_in: SignsIn::read(section, &client)?,
+            sign_in: SignInParty::read(section, &client)?,
             client,
             private: private.map_or(Ok(false), |field| field.boolean())?,
-            exchange: Exchange::read(section, id, base)?,
-            grants: GrantsOf::Server,
+            exchange: ExchangeSettings::read(section, id, base)?,
+            grants: CredentialOwner::Server,
         };
         if let Some(field) = section.get("headers") {
             let name = format!("[server.{id}.headers]");
             let all = field.open_section(name, "{ Name = \"value\" }")?;
             for (name, at, value) in all.entries() {
-                let given = Given::of(&value, name, base)?;
+                let given = ConfigValue::of(&value, name, base)?;
                 let text = match &given {
-                    Given::Clear(text) => text,
+                    ConfigValue::Clear(text) => text,
                     _ => "",
                 };
                 check_header(name, text).map_err(|text| all.doc.error(at, text))?;
@@ -109,7 +113,7 @@ impl Address {
     }
 
     /// Checks that only one setting authenticates the gateway to the server.
-    fn fits(&mut self, section: &Section<'_>) -> Result<(), ConfigError> {
+    fn fits(&mut self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
         if let (Some(_), Some(field)) = (&self.exchange, section.get("exchange")) {
             if self.has_authorization() {
                 return Err(field.is(
@@ -121,7 +125,7 @@ impl Address {
                 return Err(field.is(format!("has its own client_id, and no sign-in is used at this server; remove {key} from the server")));
             }
         }
-        if let (SignsIn::Client(_), Some(field)) = (&self.sign_in, section.get("sign_in"))
+        if let (SignInParty::Client(_), Some(field)) = (&self.sign_in, section.get("sign_in"))
             && self.has_authorization()
         {
             return Err(field.is(
@@ -129,8 +133,10 @@ impl Address {
             ));
         }
         if let Some(field) = section.get("grants") {
-            self.grants =
-                field.word(&[("server", GrantsOf::Server), ("caller", GrantsOf::Caller)])?;
+            self.grants = field.word(&[
+                ("server", CredentialOwner::Server),
+                ("caller", CredentialOwner::Caller),
+            ])?;
             let other = match () {
                 () if !self.a_grant_each() => None,
                 () if self.has_authorization() => {
@@ -139,7 +145,7 @@ impl Address {
                 () if self.exchange.is_some() => {
                     Some("the exchange already gets a token for each caller")
                 }
-                () if self.sign_in != SignsIn::Person => {
+                () if self.sign_in != SignInParty::Person => {
                     Some("sign_in = \"client\" makes the gateway sign in for all callers")
                 }
                 () => None,
@@ -164,8 +170,8 @@ impl Address {
             );
         }
         match self.sign_in {
-            SignsIn::Person => None,
-            SignsIn::Client(_) => Some(
+            SignInParty::Person => None,
+            SignInParty::Client(_) => Some(
                 "has sign_in = \"client\": the gateway signs in by itself, so no person has to",
             ),
         }
@@ -173,7 +179,7 @@ impl Address {
 
     /// Returns true if each caller has separate credentials.
     pub(crate) fn a_grant_each(&self) -> bool {
-        self.grants == GrantsOf::Caller
+        self.grants == CredentialOwner::Caller
     }
 
     /// Returns true if each caller has a separate connection.
@@ -193,7 +199,7 @@ impl Address {
 }
 
 /// Reads `url` and rejects plaintext secrets that are not marked with `danger_clear`.
-fn url<'a>(field: &Field<'a>) -> Result<&'a str, ConfigError> {
+fn url<'a>(field: &ConfigField<'a>) -> Result<&'a str, ConfigError> {
     if let Some(clear) = given::said_clear(field) {
         return clear;
     }
@@ -202,8 +208,8 @@ fn url<'a>(field: &Field<'a>) -> Result<&'a str, ConfigError> {
         None => Ok(url),
         Some(why) => Err(field.is(format!(
             "{why}, and would be in plaintext in this file; if the server accepts it in a header, write the header with {}; otherwise write {{ {} = \"…\" }}",
-            given::WRITE,
-            given::CLEAR
+            given::SECRET_ALTERNATIVES,
+            given::PLAINTEXT_KEY
         ))),
     }
 }

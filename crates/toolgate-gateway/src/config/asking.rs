@@ -1,44 +1,44 @@
 //! Input requests that a server may make during a call: keys of `[server.NAME]`.
 
-use super::{error::ConfigError, rate::Rate, section::Section};
-use toolgate_policy::{OnForm, OnSample, Quota};
+use super::{error::ConfigError, rate::RateSetting, section::ConfigSection};
+use toolgate_policy::{ElicitationPolicy, RateQuota, SamplingPolicy};
 
 /// Policy for the input requests of a server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asking {
+pub(crate) struct InputRequestSettings {
     /// Policy for form elicitation.
-    pub(crate) forms: OnForm,
+    pub(crate) forms: ElicitationPolicy,
     /// True if URL elicitation is allowed.
     pub(crate) pages: bool,
     /// Policy for sampling.
-    pub(crate) sampling: OnSample,
+    pub(crate) sampling: SamplingPolicy,
     /// Maximum tokens of one sampling response, from 1 to 1,000,000; default 4,096.
     pub(crate) sampling_tokens: u64,
     /// True if the server may request the roots of clients.
     pub(crate) roots: bool,
 }
 
-impl Default for Asking {
-    fn default() -> Asking {
-        Asking {
-            forms: OnForm::Check,
+impl Default for InputRequestSettings {
+    fn default() -> InputRequestSettings {
+        InputRequestSettings {
+            forms: ElicitationPolicy::Check,
             pages: true,
-            sampling: OnSample::Off,
+            sampling: SamplingPolicy::Off,
             sampling_tokens: 4_096,
             roots: true,
         }
     }
 }
 
-impl Asking {
+impl InputRequestSettings {
     /// Reads the keys of a server's section.
-    pub(super) fn read(section: &Section<'_>) -> Result<Asking, ConfigError> {
-        let mut asking = Asking::default();
+    pub(super) fn read(section: &ConfigSection<'_>) -> Result<InputRequestSettings, ConfigError> {
+        let mut asking = InputRequestSettings::default();
         if let Some(field) = section.get("forms") {
             let words = [
-                ("check", OnForm::Check),
-                ("warn", OnForm::Warn),
-                ("off", OnForm::Off),
+                ("check", ElicitationPolicy::Check),
+                ("warn", ElicitationPolicy::Warn),
+                ("off", ElicitationPolicy::Off),
             ];
             asking.forms = field.word(&words)?;
         }
@@ -47,8 +47,8 @@ impl Asking {
         }
         if let Some(field) = section.get("sampling") {
             asking.sampling = match field.text()? {
-                "off" => OnSample::Off,
-                "ask" => OnSample::Ask,
+                "off" => SamplingPolicy::Off,
+                "ask" => SamplingPolicy::Ask,
                 rate => often(rate).ok_or_else(|| {
                     field.is(format!(
                         "is {rate:?}; write \"off\", \"ask\", or a rate such as \"20/h\""
@@ -66,7 +66,7 @@ impl Asking {
     }
 }
 
-fn often(rate: &str) -> Option<OnSample> {
-    let Rate { count, per } = Rate::parse(rate).ok()?;
-    Some(OnSample::Often(Quota { count, per }))
+fn often(rate: &str) -> Option<SamplingPolicy> {
+    let RateSetting { count, per } = RateSetting::parse(rate).ok()?;
+    Some(SamplingPolicy::Often(RateQuota { count, per }))
 }

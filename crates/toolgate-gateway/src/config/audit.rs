@@ -1,6 +1,6 @@
 //! `[audit]`: audit log settings.
 
-use super::{error::ConfigError, file, recorded::Recorded, section::Field};
+use super::{error::ConfigError, file, recorded::AuditContentSettings, section::ConfigField};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -24,7 +24,7 @@ const KEYS: &[&str] = &[
 
 /// Audit log settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Audit {
+pub(crate) struct AuditSettings {
     /// Segment size in bytes at which a segment is sealed, from 4 KiB to 1 GiB; default 64 MiB.
     pub(crate) segment_bytes: u64,
     /// Segment age in hours at which a segment is sealed; default 24.
@@ -42,12 +42,12 @@ pub(crate) struct Audit {
     /// True suspends retention: no segment is deleted.
     pub(crate) hold: bool,
     /// Call contents in audit records; a reload applies changes.
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: AuditContentSettings,
 }
 
-impl Default for Audit {
-    fn default() -> Audit {
-        Audit {
+impl Default for AuditSettings {
+    fn default() -> AuditSettings {
+        AuditSettings {
             segment_bytes: 64 * 1024 * 1024,
             segment_hours: 24,
             checkpoint_records: 1000,
@@ -56,15 +56,18 @@ impl Default for Audit {
             keep_days: None,
             keep_bytes: None,
             hold: false,
-            recorded: Recorded::default(),
+            recorded: AuditContentSettings::default(),
         }
     }
 }
 
-impl Audit {
+impl AuditSettings {
     /// Reads the section; relative paths in it start at `base`.
-    pub(super) fn read(field: Option<Field<'_>>, base: &Path) -> Result<Audit, ConfigError> {
-        let mut audit = Audit::default();
+    pub(super) fn read(
+        field: Option<ConfigField<'_>>,
+        base: &Path,
+    ) -> Result<AuditSettings, ConfigError> {
+        let mut audit = AuditSettings::default();
         let Some(field) = field else {
             return Ok(audit);
         };
@@ -93,7 +96,7 @@ impl Audit {
         let number = |key, range| {
             let field = section.get(key);
             field
-                .map(|field: Field<'_>| field.number(range))
+                .map(|field: ConfigField<'_>| field.number(range))
                 .transpose()
         };
         audit.keep_days = number("keep_days", 1..=36_600)?;
@@ -101,13 +104,13 @@ impl Audit {
         if let Some(field) = section.get("hold") {
             audit.hold = field.boolean()?;
         }
-        audit.recorded = Recorded::read(&section)?;
+        audit.recorded = AuditContentSettings::read(&section)?;
         Ok(audit)
     }
 
     /// Returns the journal options for a data directory.
-    pub(crate) fn options(&self, data: &Path) -> toolgate_journal::Options {
-        let mut options = toolgate_journal::Options::new(data.join("audit"));
+    pub(crate) fn options(&self, data: &Path) -> toolgate_journal::JournalOptions {
+        let mut options = toolgate_journal::JournalOptions::new(data.join("audit"));
         options.segment_bytes = self.segment_bytes;
         options.segment_age = Duration::from_secs(self.segment_hours * 3600);
         options.checkpoint_records = self.checkpoint_records;
@@ -126,7 +129,7 @@ impl Audit {
 mod tests {
     use crate::config::Config;
     use std::path::Path;
-    use toolgate_policy::{Held, Waits};
+    use toolgate_policy::{AuditContentForm, AuditDurability};
 
     fn read(text: &str) -> Result<Config, String> {
         let text = format!("{text}\n[server.a]\ncommand = [\"a\"]\n");
@@ -145,9 +148,9 @@ mod tests {
                 audit.recorded.results,
                 audit.recorded.bytes
             ),
-            (Held::Redacted, Held::Redacted, 64)
+            (AuditContentForm::Redacted, AuditContentForm::Redacted, 64)
         );
-        assert_eq!(audit.recorded.mode, Waits::End);
+        assert_eq!(audit.recorded.mode, AuditDurability::End);
         let options = audit.options(Path::new("/data"));
         assert_eq!(
             (options.segment_bytes, options.checkpoint_records),

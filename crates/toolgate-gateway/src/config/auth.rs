@@ -2,16 +2,16 @@
 
 use super::{
     error::ConfigError,
-    given::WRITE,
-    glob::Glob,
-    issuer_sign_in::IssuerSignIn,
+    given::SECRET_ALTERNATIVES,
+    glob::NameGlob,
+    issuer_sign_in::IssuerSignInSettings,
     rule,
-    section::{Field, Section},
-    server::Server,
+    section::{ConfigField, ConfigSection},
+    server::ServerSettings,
     token::TokenSource,
 };
 use std::{collections::BTreeMap, path::Path};
-use toolgate::auth::{Url, fetch::Reach};
+use toolgate::auth::{Url, fetch::AddressPolicy};
 
 const KEYS: &[&str] = &[
     "required",
@@ -22,7 +22,7 @@ const KEYS: &[&str] = &[
     "scope",
     "implies",
 ];
-const ISSUER: &[&str] = &[
+const ISSUER_KEYS: &[&str] = &[
     "url",
     "keys_url",
     "introspect",
@@ -36,14 +36,14 @@ const ISSUER: &[&str] = &[
     "sign_in",
     "danger_private_addresses",
 ];
-const SCOPE: &[&str] = &["tools", "except", "needs"];
+const SCOPE_KEYS: &[&str] = &["tools", "except", "needs"];
 /// Maximum number of additional audiences of one issuer.
-const AUDIENCES: usize = 16;
-const RESOURCE: &str = "\"https://tools.example.com/mcp\", the URL that clients use";
+const MAX_AUDIENCES: usize = 16;
+const EXAMPLE_RESOURCE: &str = "\"https://tools.example.com/mcp\", the URL that clients use";
 
 /// Authentication settings for HTTP callers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Auth {
+pub(crate) struct AuthSettings {
     /// True if anonymous requests are rejected even without a bearer token.
     pub(crate) required: bool,
     /// URL of the MCP endpoint, the required audience of tokens (RFC 8707).
@@ -70,30 +70,30 @@ pub(crate) struct IssuerSettings {
     /// JWK set URL; by default taken from the issuer's metadata.
     pub(crate) keys: Option<Url>,
     /// Token introspection settings.
-    pub(crate) introspect: Option<Introspect>,
+    pub(crate) introspect: Option<IntrospectionSettings>,
     /// Accepted `aud` values in addition to the resource.
     pub(crate) audiences: Vec<String>,
     /// True if only DPoP-bound tokens are accepted.
     pub(crate) dpop_required: bool,
     /// OAuth client for signing in the issuer's users at a page of the gateway.
-    pub(crate) sign_in: Option<IssuerSignIn>,
+    pub(crate) sign_in: Option<IssuerSignInSettings>,
     /// True if URLs that the issuer names may point to private networks.
     pub(crate) danger_private: bool,
 }
 
 impl IssuerSettings {
     /// Returns the address policy for URLs that the issuer names.
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> AddressPolicy {
         match self.danger_private {
-            true => Reach::of(&self.url).danger_and_private(),
-            false => Reach::of(&self.url),
+            true => AddressPolicy::of(&self.url).danger_and_private(),
+            false => AddressPolicy::of(&self.url),
         }
     }
 }
 
 /// Token introspection settings of an issuer (RFC 7662).
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Introspect {
+pub(crate) struct IntrospectionSettings {
     /// Introspection endpoint; by default taken from the issuer's metadata.
     pub(crate) url: Option<Url>,
     /// True if JWTs are introspected too.
@@ -107,21 +107,21 @@ pub(crate) struct Introspect {
 /// Scopes required for some tools, `[[auth.scope]]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ScopeSettings {
-    pub(crate) tools: Vec<Glob>,
-    pub(crate) except: Vec<Glob>,
+    pub(crate) tools: Vec<NameGlob>,
+    pub(crate) except: Vec<NameGlob>,
     pub(crate) needs: Vec<String>,
 }
 
-impl Auth {
+impl AuthSettings {
     /// Reads `[auth]`, which may be absent.
     pub(super) fn read(
-        field: Option<Field<'_>>,
-        servers: &[Server],
+        field: Option<ConfigField<'_>>,
+        servers: &[ServerSettings],
         search: bool,
         base: &Path,
-    ) -> Result<Auth, ConfigError> {
+    ) -> Result<AuthSettings, ConfigError> {
         let Some(field) = field else {
-            return Ok(Auth::default());
+            return Ok(AuthSettings::default());
         };
         let section = field.section("[auth]", "a section that begins with [auth]", KEYS)?;
         let flag = |key| section.get(key).map_or(Ok(false), |field| field.boolean());
@@ -133,7 +133,7 @@ impl Auth {
         let issuers = issuers.unwrap_or_default();
         if let (None, Some(field)) = (&resource, section.get("issuer")) {
             return Err(field.is(format!(
-                "needs \"resource\" in [auth], the audience of tokens; write resource = {RESOURCE}"
+                "needs \"resource\" in [auth], the audience of tokens; write resource = {EXAMPLE_RESOURCE}"
             )));
         }
         let ask_every = flag("danger_ask_every_issuer")?;
@@ -150,7 +150,7 @@ impl Auth {
                 }));
             }
         }
-        Ok(Auth {
+        Ok(AuthSettings {
             required: flag("required")?,
             resource,
             dpop_nonces: flag("dpop_nonces")?,
@@ -166,7 +166,7 @@ impl Auth {
     }
 }
 
-fn issuers(field: &Field<'_>, base: &Path) -> Result<Vec<IssuerSettings>, ConfigError> {
+fn issuers(field: &ConfigField<'_>, base: &Path) -> Result<Vec<IssuerSettings>, ConfigError> {
     let all = field.open_section(
         "[auth.issuer]",
         "sections that begin with [auth.issuer.NAME]",
@@ -180,7 +180,7 @@ fn issuers(field: &Field<'_>, base: &Path) -> Result<Vec<IssuerSettings>, Config
             return Err(all.doc.error(at, text));
         }
         let name = format!("[auth.issuer.{id}]");
-        let section = field.section(name, "a section", ISSUER)?;
+        let section = field.section(name, "a section", ISSUER_KEYS)?;
         let optional = |key| section.get(key).map(|field| url(&field)).transpose();
         let flag = |key| section.get(key).map_or(Ok(false), |field| field.boolean());
         Ok(IssuerSettings {
@@ -193,13 +193,16 @@ fn issuers(field: &Field<'_>, base: &Path) -> Result<Vec<IssuerSettings>, Config
                 .map_or(Ok(Vec::new()), |field| audiences(&field))?,
             dpop_required: flag("dpop_required")?,
             danger_private: flag("danger_private_addresses")?,
-            sign_in: IssuerSignIn::read(&section, id, base)?,
+            sign_in: IssuerSignInSettings::read(&section, id, base)?,
         })
     });
     issuers.collect()
 }
 
-fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, ConfigError> {
+fn introspect(
+    section: &ConfigSection<'_>,
+    base: &Path,
+) -> Result<Option<IntrospectionSettings>, ConfigError> {
     let wanted = section
         .get("introspect")
         .map_or(Ok(false), |f| f.boolean())?;
@@ -221,9 +224,12 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
         "client_id",
         "\"toolgate\", as the issuer knows this gateway",
     )?;
-    let secret = secret
-        .ok_or_else(|| client.is(format!("needs its secret; write client_secret = {WRITE}")))?;
-    Ok(Some(Introspect {
+    let secret = secret.ok_or_else(|| {
+        client.is(format!(
+            "needs its secret; write client_secret = {SECRET_ALTERNATIVES}"
+        ))
+    })?;
+    Ok(Some(IntrospectionSettings {
         url: url_field.map(|field| url(&field)).transpose()?,
         signed,
         client: client.text()?.to_owned(),
@@ -235,12 +241,12 @@ fn introspect(section: &Section<'_>, base: &Path) -> Result<Option<Introspect>, 
 }
 
 /// Reads the additional audiences of an issuer.
-fn audiences(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
+fn audiences(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     let list = field.list("an array such as [\"api://toolgate\"]")?;
-    if !(1..=AUDIENCES).contains(&list.len()) {
-        return Err(field.is(format!("is empty or too long; write 1 to {AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
+    if !(1..=MAX_AUDIENCES).contains(&list.len()) {
+        return Err(field.is(format!("is empty or too long; write 1 to {MAX_AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
     }
-    let name = |item: Field<'_>| {
+    let name = |item: ConfigField<'_>| {
         let text = item.text()?;
         match (1..=256).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
             true => Ok(text.to_owned()),
@@ -251,7 +257,7 @@ fn audiences(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
 }
 
 /// Reads the prefix of an issuer's opaque tokens.
-fn token_prefix(field: &Field<'_>) -> Result<String, ConfigError> {
+fn token_prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
     let text = field.text()?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);
     match (1..=64).contains(&text.len()) && text.bytes().all(plain) {
@@ -264,7 +270,7 @@ fn token_prefix(field: &Field<'_>) -> Result<String, ConfigError> {
 }
 
 /// Rejects two issuers that would introspect the same tokens: each would see those of the other.
-fn apart(field: &Field<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigError> {
+fn apart(field: &ConfigField<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigError> {
     let prefix = |issuer: &IssuerSettings| Some(issuer.introspect.as_ref()?.prefix.clone());
     let mut prefixes: Vec<String> = issuers.iter().filter_map(prefix).collect();
     prefixes.sort();
@@ -275,7 +281,7 @@ fn apart(field: &Field<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigErro
 }
 
 /// Reads a URL that must be `https`, or `http` on loopback.
-pub(super) fn url(field: &Field<'_>) -> Result<Url, ConfigError> {
+pub(super) fn url(field: &ConfigField<'_>) -> Result<Url, ConfigError> {
     let url = Url::parse(field.text()?).map_err(|bad| {
         field.is(format!(
             "cannot be used: {bad}; write a URL such as \"https://login.example.com\""
@@ -288,16 +294,16 @@ pub(super) fn url(field: &Field<'_>) -> Result<Url, ConfigError> {
 }
 
 fn scopes(
-    field: &Field<'_>,
-    servers: &[Server],
+    field: &ConfigField<'_>,
+    servers: &[ServerSettings],
     search: bool,
 ) -> Result<Vec<ScopeSettings>, ConfigError> {
     let list = field.list("[[auth.scope]] for each")?;
-    let read = |field: &Field<'_>| {
+    let read = |field: &ConfigField<'_>| {
         let section = field.section(
             "[[auth.scope]]",
             "a section that begins with [[auth.scope]]",
-            SCOPE,
+            SCOPE_KEYS,
         )?;
         let needs = words(&section.need("needs", "[\"files:read\"]")?)?;
         let except = section.get("except");
@@ -312,19 +318,20 @@ fn scopes(
     list.iter().map(read).collect()
 }
 
-fn implies(field: &Field<'_>) -> Result<BTreeMap<String, Vec<String>>, ConfigError> {
+fn implies(field: &ConfigField<'_>) -> Result<BTreeMap<String, Vec<String>>, ConfigError> {
     let all = field.open_section("[auth.implies]", "{ \"files:write\" = [\"files:read\"] }")?;
-    let pair = |(scope, _, field): (&str, usize, Field<'_>)| Ok((scope.to_owned(), words(&field)?));
+    let pair =
+        |(scope, _, field): (&str, usize, ConfigField<'_>)| Ok((scope.to_owned(), words(&field)?));
     all.entries().into_iter().map(pair).collect()
 }
 
 /// Reads a list of at least one scope.
-pub(super) fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
+pub(super) fn words(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     let list = field.list("an array such as [\"files:read\"]")?;
     if list.is_empty() {
         return Err(field.is("is empty; name at least one scope"));
     }
-    let word = |item: Field<'_>| {
+    let word = |item: ConfigField<'_>| {
         let text = item.text()?;
         let plain = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
         match !text.is_empty() && text.len() <= 255 && text.bytes().all(plain) {
@@ -338,7 +345,7 @@ pub(super) fn words(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use super::Reach;
+    use super::AddressPolicy;
     use crate::config::Config;
     use std::path::Path;
 
@@ -479,7 +486,7 @@ mod tests {
         let named = format!("{ISSUER}audiences = [\"api://gate\", \"0b1c\"]");
         let auth = read(&named).unwrap().auth;
         assert_eq!(auth.issuers[0].audiences, ["api://gate", "0b1c"]);
-        let reach = Reach::of(&auth.issuers[0].url);
+        let reach = AddressPolicy::of(&auth.issuers[0].url);
         assert_eq!(auth.issuers[0].reach(), reach);
         let danger = read(&format!("{ISSUER}danger_private_addresses = true"));
         let issuer = danger.unwrap().auth.issuers.remove(0);

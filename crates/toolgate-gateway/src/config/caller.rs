@@ -1,13 +1,13 @@
 //! Caller names in configs and commands.
 
-use super::{auth::Auth, error::hint};
+use super::{auth::AuthSettings, error::hint};
 
 /// Names of callers that authenticate without an API key or an issuer's token.
-const PLAIN: &[&str] = &["anonymous@http", "token@http", "local@stdio"];
+const FIXED_CALLER_NAMES: &[&str] = &["anonymous@http", "token@http", "local@stdio"];
 /// Prefix of operator names at the terminal and in the console.
-const OPERATOR: &str = "operator@";
+const OPERATOR_PREFIX: &str = "operator@";
 
-impl Auth {
+impl AuthSettings {
     /// Checks that a name or glob can match a caller. A typo would silently disable a deny rule.
     ///
     /// # Errors
@@ -17,8 +17,13 @@ impl Auth {
         if let Some((kind, _)) = caller.split_once('@')
             && (!kind.contains(':') || wild(kind))
         {
-            let known = wild(caller) || PLAIN.contains(&caller) || caller.starts_with(OPERATOR);
-            let hint = hint(caller, PLAIN.iter().copied().chain(["operator@NAME"]));
+            let known = wild(caller)
+                || FIXED_CALLER_NAMES.contains(&caller)
+                || caller.starts_with(OPERATOR_PREFIX);
+            let hint = hint(
+                caller,
+                FIXED_CALLER_NAMES.iter().copied().chain(["operator@NAME"]),
+            );
             return match known {
                 true => Ok(()),
                 false => Err(format!("there is no caller {caller:?}{hint}")),

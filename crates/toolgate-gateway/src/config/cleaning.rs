@@ -2,17 +2,17 @@
 
 use super::{
     error::ConfigError,
-    section::{Field, Section},
+    section::{ConfigField, ConfigSection},
 };
-use toolgate_policy::{ErrorText, OnLeak, OnPlaceholder, OnSecret};
+use toolgate_policy::{ErrorTextMode, OnOutboundSecret, OnPlaceholder, OnSecret};
 
 /// Sanitizer settings of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Cleaning {
+pub(crate) struct SanitizerSettings {
     /// Action for secrets that the server sends.
     pub(crate) secrets: OnSecret,
     /// Action for calls whose arguments contain secrets.
-    pub(crate) leaks: OnLeak,
+    pub(crate) leaks: OnOutboundSecret,
     /// Action for calls whose arguments contain the gateway's own redaction placeholders.
     pub(crate) placeholders: OnPlaceholder,
     /// True if images and audio must match their declared media type.
@@ -22,30 +22,30 @@ pub(crate) struct Cleaning {
     /// Allowlist of URI schemes for links.
     pub(crate) schemes: Option<Vec<String>>,
     /// Error text that callers receive.
-    pub(crate) error_text: ErrorText,
+    pub(crate) error_text: ErrorTextMode,
     /// True if results are marked as untrusted content.
     pub(crate) mark_foreign: bool,
 }
 
-impl Default for Cleaning {
-    fn default() -> Cleaning {
-        Cleaning {
+impl Default for SanitizerSettings {
+    fn default() -> SanitizerSettings {
+        SanitizerSettings {
             secrets: OnSecret::Redact,
-            leaks: OnLeak::Ask,
+            leaks: OnOutboundSecret::Ask,
             placeholders: OnPlaceholder::Ask,
             media: true,
             links: true,
             schemes: None,
-            error_text: ErrorText::Words,
+            error_text: ErrorTextMode::Words,
             mark_foreign: false,
         }
     }
 }
 
-impl Cleaning {
+impl SanitizerSettings {
     /// Reads the keys of a server's section.
-    pub(super) fn read(section: &Section<'_>) -> Result<Cleaning, ConfigError> {
-        let mut cleaning = Cleaning::default();
+    pub(super) fn read(section: &ConfigSection<'_>) -> Result<SanitizerSettings, ConfigError> {
+        let mut cleaning = SanitizerSettings::default();
         if let Some(field) = section.get("secrets") {
             cleaning.secrets = field.word(&[
                 ("redact", OnSecret::Redact),
@@ -55,10 +55,10 @@ impl Cleaning {
         }
         if let Some(field) = section.get("leaks") {
             cleaning.leaks = field.word(&[
-                ("ask", OnLeak::Ask),
-                ("deny", OnLeak::Deny),
-                ("warn", OnLeak::Warn),
-                ("off", OnLeak::Pass),
+                ("ask", OnOutboundSecret::Ask),
+                ("deny", OnOutboundSecret::Deny),
+                ("warn", OnOutboundSecret::Warn),
+                ("off", OnOutboundSecret::Pass),
             ])?;
         }
         if let Some(field) = section.get("placeholders") {
@@ -78,7 +78,10 @@ impl Cleaning {
             None => {}
         }
         if let Some(field) = section.get("error_text") {
-            let words = [("words", ErrorText::Words), ("class", ErrorText::Class)];
+            let words = [
+                ("words", ErrorTextMode::Words),
+                ("class", ErrorTextMode::Class),
+            ];
             cleaning.error_text = field.word(&words)?;
         }
         if let Some(field) = section.get("mark_foreign") {
@@ -89,8 +92,8 @@ impl Cleaning {
 }
 
 /// Reads an allowlist of lower-case URI schemes.
-fn schemes(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
-    let one = |field: &Field<'_>| {
+fn schemes(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
+    let one = |field: &ConfigField<'_>| {
         let text = field.text()?;
         let rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+-.".contains(&b);
         match text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(rest) {

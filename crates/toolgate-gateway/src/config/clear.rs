@@ -1,9 +1,9 @@
 //! Detection of plaintext secrets in a config.
 
-use toolgate_policy::Secrets;
+use toolgate_policy::SecretRedactor;
 
 /// Last words of a secret's name.
-const LAST: &[&str] = &[
+const SECRET_LAST_WORDS: &[&str] = &[
     "authorization",
     "cookie",
     "credential",
@@ -19,7 +19,7 @@ const LAST: &[&str] = &[
     "token",
 ];
 /// Suffixes of a secret's name without a word boundary, as in `APIKEY`.
-const ENDS: &[&str] = &[
+const SECRET_SUFFIXES: &[&str] = &[
     "accesskey",
     "apikey",
     "passphrase",
@@ -31,7 +31,7 @@ const ENDS: &[&str] = &[
     "token",
 ];
 /// Words before `key` that make it a public key.
-const OPEN: &[&str] = &["public", "publishable"];
+const PUBLIC_KEY_WORDS: &[&str] = &["public", "publishable"];
 
 /// Returns why a value looks like a secret, by its name or its form. The reason does not contain the value.
 pub(super) fn why(name: &str, value: &str) -> Option<String> {
@@ -41,7 +41,7 @@ pub(super) fn why(name: &str, value: &str) -> Option<String> {
     if names_a_secret(name) {
         return Some("has the name of a secret".to_owned());
     }
-    Secrets::rule_of(name, value).map(|rule| format!("looks like a secret ({rule})"))
+    SecretRedactor::rule_of(name, value).map(|rule| format!("looks like a secret ({rule})"))
 }
 
 /// Checks a URL as a whole and each parameter of its query, like [`why`].
@@ -84,8 +84,13 @@ fn names_a_secret(name: &str) -> bool {
         return false;
     };
     match last.as_str() {
-        "key" => !before.last().is_some_and(|b| OPEN.contains(&b.as_str())),
-        last => LAST.contains(&last) || ENDS.iter().any(|end| last.ends_with(end)),
+        "key" => !before
+            .last()
+            .is_some_and(|b| PUBLIC_KEY_WORDS.contains(&b.as_str())),
+        last => {
+            SECRET_LAST_WORDS.contains(&last)
+                || SECRET_SUFFIXES.iter().any(|end| last.ends_with(end))
+        }
     }
 }
 

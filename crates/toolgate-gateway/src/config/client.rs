@@ -4,14 +4,14 @@
 use super::{
     auth::{url, words},
     error::ConfigError,
-    given::Given,
-    section::Section,
+    given::ConfigValue,
+    section::ConfigSection,
 };
 use std::path::Path;
 use toolgate_auth::Url;
 
 /// Keys of a server's section that this module reads.
-pub(super) const KEYS: &[&str] = &[
+pub(super) const OAUTH_CLIENT_KEYS: &[&str] = &[
     "client_id",
     "issuer",
     "client_secret",
@@ -22,63 +22,66 @@ pub(super) const KEYS: &[&str] = &[
 ];
 
 /// Example of an issuer for error messages.
-const ISSUER: &str = "issuer = \"https://login.example.com\"";
+const EXAMPLE_ISSUER: &str = "issuer = \"https://login.example.com\"";
 
 /// OAuth client registration at a server's authorization server.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Client {
+pub(crate) enum ClientRegistration {
     /// Dynamic client registration (RFC 7591).
     Registers,
     /// Preregistered client.
-    Known(KnownClient),
+    Known(PreregisteredClient),
     /// Client ID Metadata Document at this URL.
     Document(Url),
 }
 
 /// Preregistered OAuth client.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct KnownClient {
+pub(crate) struct PreregisteredClient {
     /// Client id, which is not secret.
     pub(crate) id: String,
     /// Issuer identifier of the authorization server; the client's credentials are sent only there.
     pub(crate) issuer: String,
     /// Client authentication.
-    pub(crate) shows: Shows,
+    pub(crate) shows: ClientCredential,
 }
 
 /// Client authentication method.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Shows {
+pub(crate) enum ClientCredential {
     /// None: a public client.
     Nothing,
     /// Client secret.
-    Secret(Given),
+    Secret(ConfigValue),
     /// Private key for signed assertions (`private_key_jwt`).
-    Key(Given),
+    Key(ConfigValue),
 }
 
 /// Party that signs in at a server.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum SignsIn {
+pub(crate) enum SignInParty {
     /// A person, with a command or in the console.
     Person,
     /// The gateway itself, with these scopes; empty for the scopes that the server names.
     Client(Vec<String>),
 }
 
-impl Client {
+impl ClientRegistration {
     /// Returns the source of the client secret or private key.
-    pub(crate) fn given(&self) -> Option<&Given> {
+    pub(crate) fn given(&self) -> Option<&ConfigValue> {
         match self {
-            Client::Known(KnownClient {
-                shows: Shows::Secret(given) | Shows::Key(given),
+            ClientRegistration::Known(PreregisteredClient {
+                shows: ClientCredential::Secret(given) | ClientCredential::Key(given),
                 ..
             }) => Some(given),
             _ => None,
         }
     }
 
-    pub(super) fn read(section: &Section<'_>, base: &Path) -> Result<Client, ConfigError> {
+    pub(super) fn read(
+        section: &ConfigSection<'_>,
+        base: &Path,
+    ) -> Result<ClientRegistration, ConfigError> {
         let document = section.get("client_document");
         let Some(field) = section.get("client_id") else {
             let of_id = ["issuer", "client_secret", "client_key"];
@@ -89,11 +92,11 @@ impl Client {
                 Some(field) => {
                     let at = url(&field)?;
                     match at.is_https() && at.path() != "/" {
-                        true => Ok(Client::Document(at)),
+                        true => Ok(ClientRegistration::Document(at)),
                         false => Err(field.is("is not the URL of a client metadata document, which begins with https:// and has a path; write one such as \"https://tools.example.com/client.json\"")),
                     }
                 }
-                None => Ok(Client::Registers),
+                None => Ok(ClientRegistration::Registers),
             };
         };
         if let Some(field) = document {
@@ -107,9 +110,13 @@ impl Client {
         }
         let (secret, key) = (section.get("client_secret"), section.get("client_key"));
         let shows = match (&secret, &key) {
-            (None, None) => Shows::Nothing,
-            (Some(secret), None) => Shows::Secret(Given::secret(secret, "secret", base)?),
-            (None, Some(key)) => Shows::Key(Given::secret(key, "private key", base)?),
+            (None, None) => ClientCredential::Nothing,
+            (Some(secret), None) => {
+                ClientCredential::Secret(ConfigValue::secret(secret, "secret", base)?)
+            }
+            (None, Some(key)) => {
+                ClientCredential::Key(ConfigValue::secret(key, "private key", base)?)
+            }
             (Some(_), Some(key)) => {
                 return Err(key.is(
                     "authenticates the client, and so does client_secret; keep one of the two",
@@ -118,12 +125,12 @@ impl Client {
         };
         let Some(issuer) = section.get("issuer") else {
             return Err(field.is(format!(
-                "is registered at one authorization server, and would be sent with its secret to any that this server names; write {ISSUER}, exactly as its authorization server identifies itself"
+                "is registered at one authorization server, and would be sent with its secret to any that this server names; write {EXAMPLE_ISSUER}, exactly as its authorization server identifies itself"
             )));
         };
         // The issuer is compared exactly, so the text is stored unchanged.
         url(&issuer)?;
-        Ok(Client::Known(KnownClient {
+        Ok(ClientRegistration::Known(PreregisteredClient {
             id: id.to_owned(),
             issuer: issuer.text()?.to_owned(),
             shows,
@@ -131,11 +138,15 @@ impl Client {
     }
 }
 
-impl SignsIn {
-    pub(super) fn read(section: &Section<'_>, client: &Client) -> Result<SignsIn, ConfigError> {
+impl SignInParty {
+    pub(super) fn read(
+        section: &ConfigSection<'_>,
+        client: &ClientRegistration,
+    ) -> Result<SignInParty, ConfigError> {
         let field = section.get("sign_in");
-        let word =
-            |field: &super::section::Field<'_>| field.word(&[("person", false), ("client", true)]);
+        let word = |field: &super::section::ConfigField<'_>| {
+            field.word(&[("person", false), ("client", true)])
+        };
         let itself = field.as_ref().map(word).transpose()?.unwrap_or(false);
         let scopes = section.get("scopes");
         let Some(field) = field.filter(|_| itself) else {
@@ -143,13 +154,13 @@ impl SignsIn {
                 Some(field) => Err(field.is(
                     "is only used if the gateway signs in by itself; write sign_in = \"client\" too, or remove it: a person's sign-in requests the scopes that the server names",
                 )),
-                None => Ok(SignsIn::Person),
+                None => Ok(SignInParty::Person),
             };
         };
         match client.given() {
-            Some(_) => Ok(SignsIn::Client(scopes.as_ref().map_or(Ok(Vec::new()), words)?)),
+            Some(_) => Ok(SignInParty::Client(scopes.as_ref().map_or(Ok(Vec::new()), words)?)),
             None => Err(field.is(format!(
-                "makes the gateway sign in by itself; write client_id, {ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
+                "makes the gateway sign in by itself; write client_id, {EXAMPLE_ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
             ))),
         }
     }
@@ -158,7 +169,7 @@ impl SignsIn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Address, Config};
+    use crate::config::{Config, RemoteAddress};
 
     const ID: &str = "client_id = \"gate\"\n";
     const AT: &str = "issuer = \"https://l.test/a/\"\n";
@@ -168,7 +179,7 @@ mod tests {
     const AUTH: &str = "headers = { Authorization = { env = \"A\" } }\n";
     const EXCHANGE: &str = "[server.far.exchange]\nurl = \"https://l.test/token\"\nclient_id = \"gate\"\nclient_secret = { env = \"S\" }\n";
 
-    fn read(parts: &[&str]) -> Result<Address, String> {
+    fn read(parts: &[&str]) -> Result<RemoteAddress, String> {
         let text = format!(
             "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://l.test\"\n[server.far]\nurl = \"https://far.test/mcp\"\n{}",
             parts.concat()
@@ -181,24 +192,27 @@ mod tests {
     #[test]
     fn a_client_is_known_to_one_issuer_and_whole() {
         let known = |parts: &[&str]| match read(parts).unwrap().client {
-            Client::Known(known) => (known.issuer, known.shows),
+            ClientRegistration::Known(known) => (known.issuer, known.shows),
             other => panic!("{other:?}"),
         };
         let issuer = "https://l.test/a/".to_owned();
-        assert_eq!(known(&[ID, AT]), (issuer.clone(), Shows::Nothing));
-        let secret = Given::Keyring("far".to_owned());
+        assert_eq!(
+            known(&[ID, AT]),
+            (issuer.clone(), ClientCredential::Nothing)
+        );
+        let secret = ConfigValue::Keyring("far".to_owned());
         assert_eq!(
             known(&[ID, AT, SECRET]),
-            (issuer.clone(), Shows::Secret(secret))
+            (issuer.clone(), ClientCredential::Secret(secret))
         );
-        let key = Given::File("/etc/far.pem".into());
-        assert_eq!(known(&[ID, AT, KEY]), (issuer, Shows::Key(key)));
-        assert_eq!(read(&[]).unwrap().client, Client::Registers);
+        let key = ConfigValue::File("/etc/far.pem".into());
+        assert_eq!(known(&[ID, AT, KEY]), (issuer, ClientCredential::Key(key)));
+        assert_eq!(read(&[]).unwrap().client, ClientRegistration::Registers);
         let document = "client_document = \"https://t.test/client.json\"\n";
         let read_document = read(&[document]).unwrap().client;
         assert_eq!(
             read_document,
-            Client::Document(Url::parse("https://t.test/client.json").unwrap())
+            ClientRegistration::Document(Url::parse("https://t.test/client.json").unwrap())
         );
         for (parts, told) in [
             (
@@ -244,13 +258,13 @@ mod tests {
     fn the_gateway_signs_in_by_itself_where_it_can_and_nobody_else_does() {
         let signs_in = |parts: &[&str]| read(parts).unwrap().sign_in;
         let asks = "scopes = [\"a\", \"b\"]\n";
-        let both = SignsIn::Client(vec!["a".to_owned(), "b".to_owned()]);
+        let both = SignInParty::Client(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(signs_in(&[ID, AT, SECRET, ITSELF, asks]), both);
         assert_eq!(
             signs_in(&[ID, AT, KEY, ITSELF]),
-            SignsIn::Client(Vec::new())
+            SignInParty::Client(Vec::new())
         );
-        assert_eq!(signs_in(&["sign_in = \"person\"\n"]), SignsIn::Person);
+        assert_eq!(signs_in(&["sign_in = \"person\"\n"]), SignInParty::Person);
         for (parts, told) in [
             (&[ITSELF] as &[_], "write client_id, issuer = "),
             (&[ID, AT, ITSELF], "and client_secret or client_key"),

@@ -2,9 +2,9 @@
 //! freezing or denying something.
 
 use super::{
-    error::{ConfigError, Doc},
-    file::{self, Privacy},
-    section::Section,
+    error::{ConfigError, ConfigText},
+    file::{self, FilePrivacy},
+    section::ConfigSection,
     top::syntax,
 };
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use toml::de::DeTable;
 /// # Errors
 /// The file cannot be read or is writable by others, or its `data` key cannot be determined.
 pub(super) fn of(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
-    let text = file::read(path, file::LONGEST, Privacy::Config);
+    let text = file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
     let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
     read(path, &text)
 }
@@ -27,7 +27,7 @@ fn read(path: &Path, text: &str) -> Result<Option<PathBuf>, ConfigError> {
     if text.trim_start().starts_with('{') {
         return Ok(None);
     }
-    let doc = |text| Doc { name: &name, text };
+    let doc = |text| ConfigText { name: &name, text };
     let tree = match DeTable::parse(text) {
         Ok(tree) => tree,
         // Top-level keys precede the first section, so a syntax error in a section does not affect them.
@@ -37,7 +37,7 @@ fn read(path: &Path, text: &str) -> Result<Option<PathBuf>, ConfigError> {
         },
     };
     let all: Vec<&str> = tree.get_ref().keys().map(|key| &**key.get_ref()).collect();
-    let top = Section::new(doc(text), "", 0, tree.get_ref(), &all)?;
+    let top = ConfigSection::new(doc(text), "", 0, tree.get_ref(), &all)?;
     let field = top.get("data");
     field
         .map(|field| file::resolve(&field, &file::base(path)))

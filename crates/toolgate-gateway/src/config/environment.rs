@@ -1,28 +1,28 @@
 //! Environment of a server process: set variables, and names passed on from the gateway's environment.
 
-use super::{error::ConfigError, given::Given, section::Field};
+use super::{error::ConfigError, given::ConfigValue, section::ConfigField};
 use std::path::Path;
 
 /// Reads `env`.
 pub(super) fn env(
-    field: &Field<'_>,
+    field: &ConfigField<'_>,
     id: &str,
     base: &Path,
-) -> Result<Vec<(String, Given)>, ConfigError> {
+) -> Result<Vec<(String, ConfigValue)>, ConfigError> {
     let section = field.open_section(format!("[server.{id}.env]"), "{ NAME = \"value\" }")?;
-    let pair = |(name, at, value): (&str, usize, Field<'_>)| {
+    let pair = |(name, at, value): (&str, usize, ConfigField<'_>)| {
         check_env_name(name).map_err(|text| section.doc.error(at, text))?;
-        Ok((name.to_owned(), Given::of(&value, name, base)?))
+        Ok((name.to_owned(), ConfigValue::of(&value, name, base)?))
     };
     section.entries().into_iter().map(pair).collect()
 }
 
 /// Reads `env_pass` and rejects names that are also in `env`.
 pub(super) fn env_pass(
-    field: &Field<'_>,
-    env: &[(String, Given)],
+    field: &ConfigField<'_>,
+    env: &[(String, ConfigValue)],
 ) -> Result<Vec<String>, ConfigError> {
-    let name = |item: Field<'_>| {
+    let name = |item: ConfigField<'_>| {
         let name = item.text()?;
         check_env_name(name).map_err(|text| item.wrong(text))?;
         match env.iter().any(|(set, _)| set == name) {

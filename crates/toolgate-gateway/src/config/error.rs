@@ -23,12 +23,12 @@ impl std::error::Error for ConfigError {}
 
 /// Text of a config and the name that errors use for it.
 #[derive(Clone, Copy)]
-pub(super) struct Doc<'t> {
+pub(super) struct ConfigText<'t> {
     pub(super) name: &'t str,
     pub(super) text: &'t str,
 }
 
-impl Doc<'_> {
+impl ConfigText<'_> {
     /// Returns line and column of a byte offset, both from 1; columns count characters.
     pub(super) fn place(&self, offset: usize) -> (usize, usize) {
         let bytes = self.text.as_bytes();
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn places_count_characters() {
-        let doc = Doc {
+        let doc = ConfigText {
             name: "f",
             text: "é = 1\nab",
         };

@@ -3,8 +3,8 @@
 use super::{
     auth::{url, words},
     error::ConfigError,
-    given::Given,
-    section::Section,
+    given::ConfigValue,
+    section::ConfigSection,
     token::TokenSource,
 };
 use std::path::Path;
@@ -14,26 +14,26 @@ const KEYS: &[&str] = &["url", "client_id", "client_secret", "audience", "scopes
 
 /// Token exchange settings: a caller's token is exchanged for one of the server (RFC 8693).
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Exchange {
+pub(crate) struct ExchangeSettings {
     /// Token endpoint URL.
     pub(crate) url: Url,
     /// Client id of the gateway at the token endpoint.
     pub(crate) client: String,
     /// Client secret.
-    pub(crate) secret: Given,
+    pub(crate) secret: ConfigValue,
     /// `audience` parameter; `None` identifies the server by its URL.
     pub(crate) audience: Option<String>,
     /// Requested scopes; empty for the endpoint's default.
     pub(crate) scopes: Vec<String>,
 }
 
-impl Exchange {
+impl ExchangeSettings {
     /// Reads `exchange`, if present.
     pub(super) fn read(
-        section: &Section<'_>,
+        section: &ConfigSection<'_>,
         id: &str,
         base: &Path,
-    ) -> Result<Option<Exchange>, ConfigError> {
+    ) -> Result<Option<ExchangeSettings>, ConfigError> {
         let Some(field) = section.get("exchange") else {
             return Ok(None);
         };
@@ -45,7 +45,7 @@ impl Exchange {
         )?;
         let secret = TokenSource::secret(&section, base)?;
         let audience = section.get("audience");
-        Ok(Some(Exchange {
+        Ok(Some(ExchangeSettings {
             url: url(&section.need("url", "\"https://login.example.com/token\"")?)?,
             secret: secret
                 .ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! Config files and their permission checks: files that other users can change are rejected.
 
-use super::{error::ConfigError, section::Field};
+use super::{error::ConfigError, section::ConfigField};
 use std::{
     fs::{File, Metadata},
     io::Read,
@@ -9,24 +9,25 @@ use std::{
 };
 
 /// Maximum size of a config file in bytes.
-pub(super) const LONGEST: u64 = 1024 * 1024;
+pub(super) const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 
 /// Error text for paths that need tilde expansion.
-pub(super) const TILDE: &str = "begins with ~, which only a shell expands; write the absolute path";
+pub(super) const TILDE_ERROR: &str =
+    "begins with ~, which only a shell expands; write the absolute path";
 
 /// Maximum number of consecutive symbolic links.
-const LINKS: usize = 16;
+const MAX_SYMLINKS: usize = 16;
 
 /// Mode bits: writable by group or others.
-const WRITE: u32 = 0o022;
+const OTHERS_WRITE_BITS: u32 = 0o022;
 /// Mode bits: any access by group or others.
-const ANY: u32 = 0o077;
+const OTHERS_ACCESS_BITS: u32 = 0o077;
 /// Sticky bit: only owners can remove or rename entries of the directory.
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 
 /// Permissions that other users may have on a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Privacy {
+pub(super) enum FilePrivacy {
     /// Others may read the file but not write it.
     Config,
     /// Only the owner may read or write the file.
@@ -37,7 +38,7 @@ pub(super) enum Privacy {
 ///
 /// # Errors
 /// The message says that the file is unreadable, too long, not UTF-8, or writable by others.
-pub(super) fn read(path: &Path, longest: u64, privacy: Privacy) -> Result<String, String> {
+pub(super) fn read(path: &Path, longest: u64, privacy: FilePrivacy) -> Result<String, String> {
     check_links(path)?;
     let seen = path
         .metadata()
@@ -77,7 +78,7 @@ fn us() -> u32 {
 }
 
 /// Checks the owner and mode of a file.
-fn judge(owner: u32, mode: u32, us: u32, privacy: Privacy) -> Result<(), String> {
+fn judge(owner: u32, mode: u32, us: u32, privacy: FilePrivacy) -> Result<(), String> {
     if owner != us && owner != 0 {
         return Err(format!(
             "is refused: it belongs to user {owner}, who could change it; chown it to your user {us} or to root"
@@ -85,10 +86,10 @@ fn judge(owner: u32, mode: u32, us: u32, privacy: Privacy) -> Result<(), String>
     }
     let shown = mode & 0o777;
     match privacy {
-        Privacy::Config if mode & WRITE != 0 => Err(format!(
+        FilePrivacy::Config if mode & OTHERS_WRITE_BITS != 0 => Err(format!(
             "is refused: its mode {shown:04o} lets others write to it, and it decides which programs are started; run chmod go-w on it"
         )),
-        Privacy::Secret if mode & ANY != 0 => Err(format!(
+        FilePrivacy::Secret if mode & OTHERS_ACCESS_BITS != 0 => Err(format!(
             "is refused: its mode {shown:04o} lets others read or write the secret in it; run chmod 600 on it"
         )),
         _ => Ok(()),
@@ -98,7 +99,7 @@ fn judge(owner: u32, mode: u32, us: u32, privacy: Privacy) -> Result<(), String>
 /// Follows symbolic links and rejects a link that another user could have placed.
 fn check_links(path: &Path) -> Result<(), String> {
     let mut path = path.to_owned();
-    for _ in 0..LINKS {
+    for _ in 0..MAX_SYMLINKS {
         let Ok(meta) = path.symlink_metadata() else {
             return Ok(());
         };
@@ -116,13 +117,13 @@ fn check_links(path: &Path) -> Result<(), String> {
         path = directory.join(target);
     }
     Err(format!(
-        "is refused: it leads through more than {LINKS} symbolic links"
+        "is refused: it leads through more than {MAX_SYMLINKS} symbolic links"
     ))
 }
 
 fn judge_link(path: &Path, link: &Metadata, directory: &Metadata, us: u32) -> Result<(), String> {
     let strange = |owner: u32| owner != us && owner != 0;
-    let open = directory.mode() & WRITE != 0 && directory.mode() & STICKY == 0;
+    let open = directory.mode() & OTHERS_WRITE_BITS != 0 && directory.mode() & STICKY_BIT == 0;
     if !strange(link.uid()) && !strange(directory.uid()) && !open {
         return Ok(());
     }
@@ -148,10 +149,10 @@ pub(super) fn base(path: &Path) -> PathBuf {
 }
 
 /// Resolves a path of the config; relative paths start at `base`.
-pub(super) fn resolve(field: &Field<'_>, base: &Path) -> Result<PathBuf, ConfigError> {
+pub(super) fn resolve(field: &ConfigField<'_>, base: &Path) -> Result<PathBuf, ConfigError> {
     match field.text()? {
         "" => Err(field.is("is empty; write a path or remove the key")),
-        path if path == "~" || path.starts_with("~/") => Err(field.is(TILDE)),
+        path if path == "~" || path.starts_with("~/") => Err(field.is(TILDE_ERROR)),
         path => Ok(base.join(path)),
     }
 }
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn owners_and_modes() {
-        use Privacy::{Config, Secret};
+        use FilePrivacy::{Config, Secret};
         for (owner, mode, privacy, fine) in [
             (1000, 0o100644, Config, true),
             (0, 0o100644, Config, true),

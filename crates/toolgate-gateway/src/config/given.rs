@@ -4,8 +4,8 @@ use super::{
     clear,
     environment::check_env_name,
     error::ConfigError,
-    file::{self, Privacy},
-    section::Field,
+    file::{self, FilePrivacy},
+    section::ConfigField,
 };
 use std::{
     fmt,
@@ -14,15 +14,16 @@ use std::{
 use toolgate_auth::Secret;
 
 /// Alternatives to a plaintext secret, for error messages.
-pub(super) const WRITE: &str = "{ env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }";
+pub(super) const SECRET_ALTERNATIVES: &str =
+    "{ env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }";
 /// Maximum size of a secret file in bytes.
-pub(crate) const LONGEST: usize = 64 * 1024;
+pub(crate) const MAX_SECRET_FILE_BYTES: usize = 64 * 1024;
 /// Key that marks a plaintext value as intended although it looks like a secret.
-pub(super) const CLEAR: &str = "danger_clear";
+pub(super) const PLAINTEXT_KEY: &str = "danger_clear";
 
 /// Possibly secret config value, given as text or by its source. Its debug output never contains the value.
 #[derive(Clone, Eq, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum ConfigValue {
     /// Plaintext in the config.
     Clear(String),
     /// Environment variable of the gateway.
@@ -34,57 +35,65 @@ pub(crate) enum Given {
 }
 
 /// Prints the source, never the value.
-impl fmt::Debug for Given {
+impl fmt::Debug for ConfigValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown())
     }
 }
 
-impl Given {
+impl ConfigValue {
     /// Reads a value and rejects plaintext that looks like a secret by its name or form.
-    pub(super) fn of(field: &Field<'_>, name: &str, base: &Path) -> Result<Given, ConfigError> {
+    pub(super) fn of(
+        field: &ConfigField<'_>,
+        name: &str,
+        base: &Path,
+    ) -> Result<ConfigValue, ConfigError> {
         if field.is_table() {
-            return Given::elsewhere(field, base);
+            return ConfigValue::elsewhere(field, base);
         }
-        let text = field.text_or(&format!("a string in quotes, or {WRITE}"))?;
+        let text = field.text_or(&format!("a string in quotes, or {SECRET_ALTERNATIVES}"))?;
         match clear::why(name, text) {
-            None => Ok(Given::Clear(text.to_owned())),
+            None => Ok(ConfigValue::Clear(text.to_owned())),
             Some(why) => Err(field.is(in_clear(&why))),
         }
     }
 
     /// Reads a value that is always secret and rejects plaintext.
-    pub(super) fn secret(field: &Field<'_>, what: &str, base: &Path) -> Result<Given, ConfigError> {
+    pub(super) fn secret(
+        field: &ConfigField<'_>,
+        what: &str,
+        base: &Path,
+    ) -> Result<ConfigValue, ConfigError> {
         let given = match field.is_table() {
-            true => Given::elsewhere(field, base)?,
-            false => Given::Clear(String::new()),
+            true => ConfigValue::elsewhere(field, base)?,
+            false => ConfigValue::Clear(String::new()),
         };
         match given {
-            Given::Clear(_) => Err(field.is(format!(
-                "would store the {what} in plaintext in this file; write {WRITE}"
+            ConfigValue::Clear(_) => Err(field.is(format!(
+                "would store the {what} in plaintext in this file; write {SECRET_ALTERNATIVES}"
             ))),
             given => Ok(given),
         }
     }
 
-    fn elsewhere(field: &Field<'_>, base: &Path) -> Result<Given, ConfigError> {
+    fn elsewhere(field: &ConfigField<'_>, base: &Path) -> Result<ConfigValue, ConfigError> {
         let table = field.open_section("", "")?;
         let entries = table.entries();
         let [(key, _, value)] = entries.as_slice() else {
-            return Err(field.is(format!("is a table; write {WRITE}")));
+            return Err(field.is(format!("is a table; write {SECRET_ALTERNATIVES}")));
         };
         match *key {
-            CLEAR => Ok(Given::Clear(value.text()?.to_owned())),
-            "file" => Ok(Given::File(file::resolve(value, base)?)),
+            PLAINTEXT_KEY => Ok(ConfigValue::Clear(value.text()?.to_owned())),
+            "file" => Ok(ConfigValue::File(file::resolve(value, base)?)),
             // Omit the value from the error: it may be the secret itself.
             "env" => check_env_name(value.text()?)
-                .map(|()| value.text().map(|name| Given::Env(name.to_owned())))
+                .map(|()| value.text().map(|name| ConfigValue::Env(name.to_owned())))
                 .map_err(|_| {
                     value.is("is not a valid name of an environment variable; write the name, not the value")
                 })?,
-            "keyring" if is_name(value.text()?) => Ok(Given::Keyring(value.text()?.to_owned())),
+            "keyring" if is_name(value.text()?) => Ok(ConfigValue::Keyring(value.text()?.to_owned())),
             "keyring" => Err(value.is("is not a valid name of a keyring entry; write 1 to 128 letters, digits and any of \".\", \"_\", \"-\", \"/\" and \"@\", a letter or digit first")),
-            _ => Err(field.is(format!("has a key {key:?}; write {WRITE}"))),
+            _ => Err(field.is(format!("has a key {key:?}; write {SECRET_ALTERNATIVES}"))),
         }
     }
 
@@ -96,42 +105,44 @@ impl Given {
         self.read_with(|name| std::env::var(name).ok())
     }
 
-    /// Like [`Given::read`], with another environment.
+    /// Like [`ConfigValue::read`], with another environment.
     pub(crate) fn read_with(&self, env: impl Fn(&str) -> Option<String>) -> Result<Secret, String> {
         let line = |text: String| Secret::new(text.trim_end_matches(['\r', '\n']));
         match self {
-            Given::Clear(text) => Ok(Secret::new(text.as_str())),
-            Given::Env(name) => env(name)
+            ConfigValue::Clear(text) => Ok(Secret::new(text.as_str())),
+            ConfigValue::Env(name) => env(name)
                 .map(line)
                 .ok_or_else(|| format!("environment variable {name} is not set")),
-            Given::File(path) => file::read(path, LONGEST as u64, Privacy::Secret)
-                .map(line)
-                .map_err(|why| format!("file {} {why}", path.display())),
-            Given::Keyring(name) => Err(format!("{name:?} in the keyring was not read")),
+            ConfigValue::File(path) => {
+                file::read(path, MAX_SECRET_FILE_BYTES as u64, FilePrivacy::Secret)
+                    .map(line)
+                    .map_err(|why| format!("file {} {why}", path.display()))
+            }
+            ConfigValue::Keyring(name) => Err(format!("{name:?} in the keyring was not read")),
         }
     }
 
     /// Returns true if a retry may succeed: only the gateway's environment cannot change.
     pub(crate) fn may_come(&self) -> bool {
-        !matches!(self, Given::Env(_))
+        !matches!(self, ConfigValue::Env(_))
     }
 
     /// Describes the source of the value.
     pub(crate) fn shown(&self) -> String {
         match self {
-            Given::Clear(_) => "a value".to_owned(),
-            Given::Env(name) => format!("environment variable {name}"),
-            Given::File(path) => format!("file {}", path.display()),
-            Given::Keyring(name) => format!("{name:?} in the keyring"),
+            ConfigValue::Clear(_) => "a value".to_owned(),
+            ConfigValue::Env(name) => format!("environment variable {name}"),
+            ConfigValue::File(path) => format!("file {}", path.display()),
+            ConfigValue::Keyring(name) => format!("{name:?} in the keyring"),
         }
     }
 }
 
 /// Returns the text of `{ danger_clear = "TEXT" }`, if the field has that form.
-pub(super) fn said_clear<'a>(field: &Field<'a>) -> Option<Result<&'a str, ConfigError>> {
+pub(super) fn said_clear<'a>(field: &ConfigField<'a>) -> Option<Result<&'a str, ConfigError>> {
     let table = field.open_section("", "").ok()?;
     match table.entries().as_slice() {
-        [(key, _, value)] if *key == CLEAR => Some(value.text()),
+        [(key, _, value)] if *key == PLAINTEXT_KEY => Some(value.text()),
         _ => None,
     }
 }
@@ -139,7 +150,7 @@ pub(super) fn said_clear<'a>(field: &Field<'a>) -> Option<Result<&'a str, Config
 /// Returns the error text for a plaintext secret.
 pub(super) fn in_clear(why: &str) -> String {
     format!(
-        "{why}, and would be in plaintext in this file; write {WRITE}; if it is not a secret, write {{ {CLEAR} = \"…\" }}"
+        "{why}, and would be in plaintext in this file; write {SECRET_ALTERNATIVES}; if it is not a secret, write {{ {PLAINTEXT_KEY} = \"…\" }}"
     )
 }
 

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// Glob for whole names such as `server.tool`; case-sensitive.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Glob(String);
+pub(crate) struct NameGlob(String);
 
-impl Glob {
+impl NameGlob {
     /// Parses a glob.
     ///
     /// # Errors
     /// The text is empty or contains characters of unsupported glob syntax; the message says what to write.
-    pub(crate) fn parse(text: &str) -> Result<Glob, String> {
+    pub(crate) fn parse(text: &str) -> Result<NameGlob, String> {
         if text.is_empty() {
             return Err("the glob is empty; write \"*\" for everything".to_owned());
         }
@@ -24,16 +24,16 @@ impl Glob {
             Some(c) => Err(format!(
                 "glob {text:?} contains {c:?}, but only * and ? are supported; write several globs instead"
             )),
-            None => Ok(Glob(text.to_owned())),
+            None => Ok(NameGlob(text.to_owned())),
         }
     }
 
     /// Parses a glob that can match a `server.tool` name.
     ///
     /// # Errors
-    /// As [`Glob::parse`], or the text cannot match any tool.
-    pub(crate) fn parse_tools(text: &str) -> Result<Glob, String> {
-        let glob = Glob::parse(text)?;
+    /// As [`NameGlob::parse`], or the text cannot match any tool.
+    pub(crate) fn parse_tools(text: &str) -> Result<NameGlob, String> {
+        let glob = NameGlob::parse(text)?;
         if text.contains(['.', '*', '?']) {
             return Ok(glob);
         }
@@ -56,7 +56,7 @@ impl Glob {
     }
 }
 
-impl fmt::Display for Glob {
+impl fmt::Display for NameGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Glob {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use toolgate_policy::Pattern;
+    use toolgate_policy::GlobPattern;
 
     /// Reference implementation: the definition of a glob, without regard to cost.
     fn naive(glob: &[char], name: &[char]) -> bool {
@@ -81,7 +81,7 @@ mod tests {
 
     /// Matches as the gateway does.
     fn matches(glob: &str, name: &str) -> bool {
-        Pattern::new(Glob::parse(glob).unwrap().as_str()).matches(name)
+        GlobPattern::new(NameGlob::parse(glob).unwrap().as_str()).matches(name)
     }
 
     proptest! {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn names_the_server() {
-        let server = |text: &str| Glob::parse(text).unwrap().server().map(str::to_owned);
+        let server = |text: &str| NameGlob::parse(text).unwrap().server().map(str::to_owned);
         assert_eq!(server("files.*"), Some("files".to_owned()));
         assert_eq!(server("fi*s.*"), None);
         assert_eq!(server("*"), None);
@@ -103,9 +103,9 @@ mod tests {
     #[test]
     fn refuses_what_it_cannot_do() {
         for text in ["", "a b", "a.[bc]", "{a,b}.c", "!a.b", "a.b\n"] {
-            assert!(Glob::parse(text).is_err(), "{text:?}");
+            assert!(NameGlob::parse(text).is_err(), "{text:?}");
         }
-        assert!(Glob::parse_tools("files").is_err());
-        assert!(Glob::parse_tools("*").is_ok());
+        assert!(NameGlob::parse_tools("files").is_err());
+        assert!(NameGlob::parse_tools("*").is_ok());
     }
 }

@@ -1,27 +1,31 @@
 //! Reads the `mcpServers` JSON that hosts have, such as `claude_desktop_config.json`.
 
 use super::{
-    Config, Source,
-    address::{self, Address, GrantsOf},
+    Config, ConfigSource,
+    address::{self, CredentialOwner, RemoteAddress},
     clear,
-    client::{Client, SignsIn},
+    client::{ClientRegistration, SignInParty},
     environment::check_env_name,
-    error::{ConfigError, Doc},
-    given::Given,
-    json::{Entries, Json, syntax},
-    limits::Limits,
+    error::{ConfigError, ConfigText},
+    given::ConfigValue,
+    json::{JsonDocument, JsonEntries, syntax},
+    limits::GatewayLimits,
     names::{duplicate, normalised},
-    server::Server,
+    server::ServerSettings,
 };
 use serde_json::value::RawValue;
 use std::path::Path;
 
 /// Key names that hosts use for a server URL.
-const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
 /// Reads a config in JSON; relative paths in it start at `base`.
-pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, ConfigError> {
-    let json = Json(doc);
+pub(super) fn read(
+    doc: ConfigText<'_>,
+    base: &Path,
+    source: ConfigSource,
+) -> Result<Config, ConfigError> {
+    let json = JsonDocument(doc);
     let root: &RawValue = serde_json::from_str(doc.text).map_err(|error| syntax(doc, &error))?;
     let root_entries = json.object(root, "the file")?;
     let Some(all) = root_entries.get("mcpServers") else {
@@ -43,7 +47,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
             ),
         ));
     }
-    let mut config = Config::of(source, servers, Limits::default());
+    let mut config = Config::of(source, servers, GatewayLimits::default());
     let clear: Vec<String> = config.servers.iter().flat_map(in_clear).collect();
     config.in_clear = !clear.is_empty();
     config.notes = notes.into_iter().chain(clear).collect();
@@ -51,16 +55,16 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
 }
 
 /// Returns notes on plaintext secrets of a server: hosts write them that way, so they are only reported.
-fn in_clear(server: &Server) -> Vec<String> {
+fn in_clear(server: &ServerSettings) -> Vec<String> {
     let id = &server.id;
     let note = |what: String, instead: &str| {
         format!(
             "server {id:?} has a plaintext secret in this file: {what}; it is used, because only you can read the file; better write {instead} in a toolgate.toml"
         )
     };
-    let named = |list: &[(String, Given)], key: &str| -> Vec<String> {
-        let one = |(name, given): &(String, Given)| match given {
-            Given::Clear(text) => clear::why(name, text).map(|_| {
+    let named = |list: &[(String, ConfigValue)], key: &str| -> Vec<String> {
+        let one = |(name, given): &(String, ConfigValue)| match given {
+            ConfigValue::Clear(text) => clear::why(name, text).map(|_| {
                 note(
                     format!("{name:?} in {key:?}"),
                     &format!("{key} = {{ {name} = {{ env = \"NAME\" }} }}"),
@@ -93,11 +97,11 @@ fn because(notes: &[String]) -> String {
 }
 
 fn add(
-    json: Json<'_>,
+    json: JsonDocument<'_>,
     value: &RawValue,
     name: &str,
-    server: Server,
-    servers: &mut Vec<Server>,
+    server: ServerSettings,
+    servers: &mut Vec<ServerSettings>,
 ) -> Result<(), ConfigError> {
     servers.push(server);
     match duplicate(servers) {
@@ -113,11 +117,11 @@ fn add(
 
 /// Reads one server, or returns a note why it is skipped.
 fn entry(
-    json: Json<'_>,
+    json: JsonDocument<'_>,
     name: &str,
     value: &RawValue,
     base: &Path,
-) -> Result<Result<Server, String>, ConfigError> {
+) -> Result<Result<ServerSettings, String>, ConfigError> {
     let entries = json.object(value, &format!("{name:?}"))?;
     let left_out = |why: String| {
         Ok(Err(format!(
@@ -140,7 +144,7 @@ fn entry(
             ),
         ));
     }
-    let url = URLS.iter().find(|key| entries.get(key).is_some());
+    let url = URL_KEYS.iter().find(|key| entries.get(key).is_some());
     match url {
         Some(key) => reached(json, name, id, key, &entries).map(Ok),
         None => server(json, name, id, value, &entries, base).map(Ok),
@@ -149,21 +153,21 @@ fn entry(
 
 /// Reads a remote server.
 fn reached<'a>(
-    json: Json<'a>,
+    json: JsonDocument<'a>,
     name: &str,
     id: String,
     key: &str,
-    entries: &Entries<'a>,
-) -> Result<Server, ConfigError> {
+    entries: &JsonEntries<'a>,
+) -> Result<ServerSettings, ConfigError> {
     let what = |key: &str| format!("{key:?} of {name:?}");
-    let mut address = Address {
+    let mut address = RemoteAddress {
         url: String::new(),
         headers: Vec::new(),
-        client: Client::Registers,
-        sign_in: SignsIn::Person,
+        client: ClientRegistration::Registers,
+        sign_in: SignInParty::Person,
         private: false,
         exchange: None,
-        grants: GrantsOf::Server,
+        grants: CredentialOwner::Server,
     };
     if let Some(value) = entries.get(key) {
         address.url = text(json, value, &what(key))?;
@@ -175,22 +179,22 @@ fn reached<'a>(
         for (name, value) in json.object(value, &what("headers"))?.0 {
             let word = text(json, value, &format!("{name:?} in {}", what("headers")))?;
             address::check_header(&name, &word).map_err(|text| json.wrong(value, text))?;
-            address.headers.push((name, Given::Clear(word)));
+            address.headers.push((name, ConfigValue::Clear(word)));
         }
     }
-    let mut server = Server::new(id, Vec::new());
+    let mut server = ServerSettings::new(id, Vec::new());
     server.address = Some(address);
     Ok(server)
 }
 
 fn server<'a>(
-    json: Json<'a>,
+    json: JsonDocument<'a>,
     name: &str,
     id: String,
     value: &'a RawValue,
-    entries: &Entries<'a>,
+    entries: &JsonEntries<'a>,
     base: &Path,
-) -> Result<Server, ConfigError> {
+) -> Result<ServerSettings, ConfigError> {
     let what = |key: &str| format!("{key:?} of {name:?}");
     let missing = || {
         json.wrong(
@@ -216,7 +220,7 @@ fn server<'a>(
             command.push(text(json, arg, &what("args"))?);
         }
     }
-    let mut server = Server::new(id, command);
+    let mut server = ServerSettings::new(id, command);
     if let Some(value) = entries.get("env") {
         server.env = env(json, value, &what("env"))?;
     }
@@ -229,19 +233,23 @@ fn server<'a>(
 }
 
 fn env<'a>(
-    json: Json<'a>,
+    json: JsonDocument<'a>,
     value: &'a RawValue,
     what: &str,
-) -> Result<Vec<(String, Given)>, ConfigError> {
+) -> Result<Vec<(String, ConfigValue)>, ConfigError> {
     let pair = |(name, value): (String, &'a RawValue)| {
         check_env_name(&name).map_err(|text| json.wrong(value, text))?;
         let text = text(json, value, &format!("{name:?} in {what}"))?;
-        Ok((name, Given::Clear(text)))
+        Ok((name, ConfigValue::Clear(text)))
     };
     json.object(value, what)?.0.into_iter().map(pair).collect()
 }
 
-fn text<'a>(json: Json<'a>, value: &'a RawValue, what: &str) -> Result<String, ConfigError> {
+fn text<'a>(
+    json: JsonDocument<'a>,
+    value: &'a RawValue,
+    what: &str,
+) -> Result<String, ConfigError> {
     let text: String = json.typed(value, what, "a string")?;
     match text {
         text if text.contains('\0') => {

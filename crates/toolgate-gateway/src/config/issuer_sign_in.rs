@@ -3,7 +3,7 @@
 use super::{
     auth::words,
     error::ConfigError,
-    section::{Field, Section},
+    section::{ConfigField, ConfigSection},
     token::TokenSource,
 };
 use std::path::Path;
@@ -12,7 +12,7 @@ const KEYS: &[&str] = &["client_id", "client_secret", "scopes"];
 
 /// OAuth client that the gateway uses at an issuer to sign users in.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct IssuerSignIn {
+pub(crate) struct IssuerSignInSettings {
     pub(crate) client: String,
     /// Source of the client secret, if the client has one.
     pub(crate) secret: Option<TokenSource>,
@@ -20,13 +20,13 @@ pub(crate) struct IssuerSignIn {
     pub(crate) scopes: Vec<String>,
 }
 
-impl IssuerSignIn {
+impl IssuerSignInSettings {
     /// Reads `sign_in` from the section of an issuer.
     pub(super) fn read(
-        issuer: &Section<'_>,
+        issuer: &ConfigSection<'_>,
         id: &str,
         base: &Path,
-    ) -> Result<Option<IssuerSignIn>, ConfigError> {
+    ) -> Result<Option<IssuerSignInSettings>, ConfigError> {
         let Some(field) = issuer.get("sign_in") else {
             return Ok(None);
         };
@@ -41,14 +41,18 @@ impl IssuerSignIn {
     }
 }
 
-fn one(field: &Field<'_>, id: &str, base: &Path) -> Result<IssuerSignIn, ConfigError> {
+fn one(
+    field: &ConfigField<'_>,
+    id: &str,
+    base: &Path,
+) -> Result<IssuerSignInSettings, ConfigError> {
     let name = format!("[auth.issuer.{id}.sign_in]");
     let section = field.section(name, "a section", KEYS)?;
     let client = section.need(
         "client_id",
         "\"toolgate-pages\", as the issuer knows the pages of this gateway",
     )?;
-    Ok(IssuerSignIn {
+    Ok(IssuerSignInSettings {
         client: client.text()?.to_owned(),
         secret: TokenSource::secret(&section, base)?,
         scopes: section

@@ -1,23 +1,23 @@
 //! JSON with source positions: every value knows its offset in the text.
 
-use super::error::{ConfigError, Doc};
+use super::error::{ConfigError, ConfigText};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
 /// JSON object as keys and raw values in source order; the raw values keep their position.
-pub(super) struct Entries<'a>(pub(super) Vec<(String, &'a RawValue)>);
+pub(super) struct JsonEntries<'a>(pub(super) Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Entries<'de> {
+impl<'de> Deserialize<'de> for JsonEntries<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Collect)
+        deserializer.deserialize_map(JsonEntriesVisitor)
     }
 }
 
-struct Collect;
+struct JsonEntriesVisitor;
 
-impl<'de> Visitor<'de> for Collect {
-    type Value = Entries<'de>;
+impl<'de> Visitor<'de> for JsonEntriesVisitor {
+    type Value = JsonEntries<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -28,11 +28,11 @@ impl<'de> Visitor<'de> for Collect {
         while let Some(entry) = map.next_entry()? {
             entries.push(entry);
         }
-        Ok(Entries(entries))
+        Ok(JsonEntries(entries))
     }
 }
 
-impl<'a> Entries<'a> {
+impl<'a> JsonEntries<'a> {
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.0
             .iter()
@@ -43,9 +43,9 @@ impl<'a> Entries<'a> {
 
 /// JSON text with source positions.
 #[derive(Clone, Copy)]
-pub(super) struct Json<'a>(pub(super) Doc<'a>);
+pub(super) struct JsonDocument<'a>(pub(super) ConfigText<'a>);
 
-impl<'a> Json<'a> {
+impl<'a> JsonDocument<'a> {
     /// Returns the byte offset of a value, which is a slice of the text.
     pub(super) fn offset(self, value: &RawValue) -> usize {
         (value.get().as_ptr() as usize).saturating_sub(self.0.text.as_ptr() as usize)
@@ -70,8 +70,8 @@ impl<'a> Json<'a> {
         self,
         value: &'a RawValue,
         what: &str,
-    ) -> Result<Entries<'a>, ConfigError> {
-        let entries: Entries<'a> = self.typed(value, what, "an object")?;
+    ) -> Result<JsonEntries<'a>, ConfigError> {
+        let entries: JsonEntries<'a> = self.typed(value, what, "an object")?;
         let twice = |(at, (key, _)): (usize, &(String, _))| {
             entries.0[..at].iter().any(|(other, _)| other == key)
         };
@@ -91,7 +91,7 @@ impl<'a> Json<'a> {
 }
 
 /// Converts the parser's message to an error that begins with the position.
-pub(super) fn syntax(doc: Doc<'_>, error: &serde_json::Error) -> ConfigError {
+pub(super) fn syntax(doc: ConfigText<'_>, error: &serde_json::Error) -> ConfigError {
     let text = error.to_string();
     let words = text.split(" at line ").next().unwrap_or(&text);
     let place = format!("{}:{}:{}", doc.name, error.line(), error.column());

@@ -2,18 +2,18 @@
 
 use super::{
     error::ConfigError,
-    rate::Rate,
-    section::{Field, Section},
+    rate::RateSetting,
+    section::{ConfigField, ConfigSection},
 };
-use toolgate_wire::room::{COPIES, OBJECT, VALUE};
+use toolgate_wire::room::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
 
 /// Integer type of a limit, converted from and to the number of the config.
-trait Amount: Copy {
+trait LimitValue: Copy {
     fn of(number: u64) -> Self;
     fn plain(self) -> u64;
 }
 
-impl Amount for usize {
+impl LimitValue for usize {
     fn of(number: u64) -> usize {
         usize::try_from(number).unwrap_or(usize::MAX)
     }
@@ -23,7 +23,7 @@ impl Amount for usize {
     }
 }
 
-impl Amount for u32 {
+impl LimitValue for u32 {
     fn of(number: u64) -> u32 {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
@@ -33,7 +33,7 @@ impl Amount for u32 {
     }
 }
 
-impl Amount for u64 {
+impl LimitValue for u64 {
     fn of(seconds: u64) -> u64 {
         seconds
     }
@@ -47,10 +47,10 @@ macro_rules! limits {
     ($($(#[$doc:meta])* $key:ident: $kind:ty = $default:literal, $low:literal to $high:literal;)*) => {
         /// Limits of the gateway. The key names the unit; without a unit it is a count.
         #[derive(Clone, Debug, Eq, PartialEq)]
-        pub(crate) struct Limits {
+        pub(crate) struct GatewayLimits {
             $($(#[$doc])* pub(crate) $key: $kind,)*
             /// Rate limit per caller and tool.
-            pub(crate) rate: Rate,
+            pub(crate) rate: RateSetting,
         }
 
         /// Every key of `[limits]`.
@@ -60,14 +60,14 @@ macro_rules! limits {
         #[cfg(test)]
         pub(super) const TABLE: &[(&str, u64, u64, u64)] = &[$((stringify!($key), $default, $low, $high),)*];
 
-        impl Default for Limits {
-            fn default() -> Limits {
-                Limits { $($key: <$kind>::of($default),)* rate: Rate::per_minute(600) }
+        impl Default for GatewayLimits {
+            fn default() -> GatewayLimits {
+                GatewayLimits { $($key: <$kind>::of($default),)* rate: RateSetting::per_minute(600) }
             }
         }
 
-        impl Limits {
-            fn set(&mut self, section: &Section<'_>) -> Result<(), ConfigError> {
+        impl GatewayLimits {
+            fn set(&mut self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
                 $(if let Some(field) = section.get(stringify!($key)) {
                     self.$key = <$kind>::of(field.number($low..=$high)?);
                 })*
@@ -75,7 +75,7 @@ macro_rules! limits {
             }
 
             /// Returns the numeric keys with different values in two sets of limits.
-            pub(crate) fn differing(one: &Limits, two: &Limits) -> Vec<&'static str> {
+            pub(crate) fn differing(one: &GatewayLimits, two: &GatewayLimits) -> Vec<&'static str> {
                 let mut keys = Vec::new();
                 $(if one.$key != two.$key { keys.push(stringify!($key)); })*
                 keys
@@ -288,7 +288,7 @@ pub(crate) fn limit_keys() -> &'static [&'static str] {
 }
 
 /// Pairs of limits whose first must not exceed the second.
-const PAIRS: &[(&str, &str)] = &[
+const ORDERED_LIMITS: &[(&str, &str)] = &[
     ("call_seconds", "call_max_seconds"),
     ("calls_per_caller", "calls"),
     ("waiting_per_caller", "waiting"),
@@ -302,19 +302,19 @@ const PAIRS: &[(&str, &str)] = &[
     ("description_bytes", "definition_bytes"),
 ];
 
-impl Limits {
+impl GatewayLimits {
     /// Reads `[limits]`, which may be absent.
-    pub(super) fn read(field: Option<Field<'_>>) -> Result<Limits, ConfigError> {
-        let mut limits = Limits::default();
+    pub(super) fn read(field: Option<ConfigField<'_>>) -> Result<GatewayLimits, ConfigError> {
+        let mut limits = GatewayLimits::default();
         let Some(field) = field else {
             return Ok(limits);
         };
         let section = field.section("[limits]", "a section that begins with [limits]", KEYS)?;
         limits.set(&section)?;
         if let Some(field) = section.get("rate") {
-            limits.rate = Rate::parse(field.text()?).map_err(|text| field.wrong(text))?;
+            limits.rate = RateSetting::parse(field.text()?).map_err(|text| field.wrong(text))?;
         }
-        PAIRS
+        ORDERED_LIMITS
             .iter()
             .try_for_each(|(small, large)| limits.ordered(&section, small, large))?;
         limits.fits(&section)?;
@@ -324,12 +324,14 @@ impl Limits {
     /// Returns the memory of one maximum-size message, with its copies and parsed values.
     fn longest(&self) -> u64 {
         let bytes = self.body_bytes.max(self.line_bytes) as u64;
-        let values = (self.elements as u64).saturating_mul(VALUE + OBJECT / 2);
-        bytes.saturating_mul(COPIES).saturating_add(values)
+        let values = (self.elements as u64).saturating_mul(BYTES_PER_VALUE + BYTES_PER_OBJECT / 2);
+        bytes
+            .saturating_mul(COPIES_PER_MESSAGE)
+            .saturating_add(values)
     }
 
     /// Checks that a maximum-size message fits into the half of the budget that one caller or server may use.
-    fn fits(&self, section: &Section<'_>) -> Result<(), ConfigError> {
+    fn fits(&self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
         let keys = ["memory_bytes", "line_bytes", "body_bytes", "elements"];
         let least = self.longest().saturating_mul(2);
         match keys.iter().find_map(|key| section.get(key)) {
@@ -341,7 +343,12 @@ impl Limits {
         }
     }
 
-    fn ordered(&self, section: &Section<'_>, small: &str, large: &str) -> Result<(), ConfigError> {
+    fn ordered(
+        &self,
+        section: &ConfigSection<'_>,
+        small: &str,
+        large: &str,
+    ) -> Result<(), ConfigError> {
         let (low, high) = (self.number(small), self.number(large));
         match section.get(small).or_else(|| section.get(large)) {
             Some(field) if low > high => Err(field.wrong(format!(
@@ -360,13 +367,13 @@ mod tests {
     fn the_defaults_are_within_their_ranges() {
         for (key, default, low, high) in TABLE {
             assert!((low..=high).contains(&default), "{key}");
-            assert_eq!(Limits::default().number(key), *default, "{key}");
+            assert_eq!(GatewayLimits::default().number(key), *default, "{key}");
         }
-        let limits = Limits::default();
+        let limits = GatewayLimits::default();
         assert!(limits.memory_bytes >= 2 * limits.longest());
-        for (small, large) in PAIRS {
+        for (small, large) in ORDERED_LIMITS {
             assert!(
-                Limits::default().number(small) <= Limits::default().number(large),
+                GatewayLimits::default().number(small) <= GatewayLimits::default().number(large),
                 "{small}"
             );
         }

@@ -39,36 +39,36 @@ mod tests;
 mod token;
 mod top;
 
-pub(crate) use address::Address;
 #[cfg(test)]
-pub(crate) use address::GrantsOf;
-pub(crate) use audit::Audit;
-pub(crate) use auth::{Auth, IssuerSettings};
-pub(crate) use client::{Client, KnownClient, Shows, SignsIn};
+pub(crate) use address::CredentialOwner;
+pub(crate) use address::RemoteAddress;
+pub(crate) use audit::AuditSettings;
+pub(crate) use auth::{AuthSettings, IssuerSettings};
+pub(crate) use client::{ClientCredential, ClientRegistration, PreregisteredClient, SignInParty};
 pub(crate) use error::ConfigError;
-pub(crate) use exchange::Exchange;
-pub(crate) use given::{Given, LONGEST};
-pub(crate) use glob::Glob;
-pub(crate) use limits::Limits;
+pub(crate) use exchange::ExchangeSettings;
+pub(crate) use given::{ConfigValue, MAX_SECRET_FILE_BYTES};
+pub(crate) use glob::NameGlob;
+pub(crate) use limits::GatewayLimits;
 #[cfg(test)]
 pub(crate) use limits::limit_keys;
 pub(crate) use overrides::ToolOverride;
 pub(crate) use pins::PinSettings;
-pub(crate) use rate::Rate;
+pub(crate) use rate::RateSetting;
 pub(crate) use revision::RevisionChoice;
-pub(crate) use rule::{Rule, Then};
-pub(crate) use search::Search;
+pub(crate) use rule::{ConfigRule, ConfigRuleAction};
+pub(crate) use search::SearchSettings;
 pub(crate) use secret_rules::SecretRuleFiles;
-pub(crate) use server::{Output, Server, Unknown};
+pub(crate) use server::{OutputCheck, ServerSettings, UnknownArguments};
 pub(crate) use token::TokenSource;
 
-use error::Doc;
-use file::Privacy;
+use error::ConfigText;
+use file::FilePrivacy;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
 };
-use toolgate::aggregate::{NameRules, Overrides};
+use toolgate::aggregate::{DefinitionOverrides, NameRules};
 
 /// Configuration of the gateway: servers, callers, rules and limits.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub(crate) struct Config {
     /// Source of the clients' bearer token. Without a token, the gateway serves HTTP on loopback only.
     pub(crate) token: Option<TokenSource>,
     /// Authentication of HTTP callers, besides the bearer token.
-    pub(crate) auth: Auth,
+    pub(crate) auth: AuthSettings,
     /// Allowed host names besides loopback, in lower case, with or without a port.
     pub(crate) allowed_hosts: Vec<String>,
     /// Allowed origins besides the gateway's own pages, in lower case.
@@ -86,23 +86,23 @@ pub(crate) struct Config {
     /// Data directory that the config names.
     pub(crate) data: Option<PathBuf>,
     /// Audit log settings.
-    pub(crate) audit: Audit,
+    pub(crate) audit: AuditSettings,
     /// Limits.
-    pub(crate) limits: Limits,
+    pub(crate) limits: GatewayLimits,
     /// Pinning of definitions.
     pub(crate) pins: PinSettings,
     /// Naming rules for tools and prompts.
     pub(crate) tool_names: NameRules,
     /// Upstream servers, at least one, in the order of the file.
-    pub(crate) servers: Vec<Server>,
+    pub(crate) servers: Vec<ServerSettings>,
     /// Rules, in the order of the file.
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<ConfigRule>,
     /// Tool search; `None` means that all tools are listed.
-    pub(crate) search: Option<Search>,
+    pub(crate) search: Option<SearchSettings>,
     /// The operator's secret rules, in addition to the built-in ones.
     pub(crate) secret_rules: SecretRuleFiles,
     /// Origin of this config.
-    pub(crate) source: Source,
+    pub(crate) source: ConfigSource,
     /// True if the file contains plaintext secrets, as the JSON of a host may.
     pub(crate) in_clear: bool,
     /// SHA-256 of the file in lower-case hex.
@@ -113,7 +113,7 @@ pub(crate) struct Config {
 
 /// Origin of a config.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum ConfigSource {
     /// A file.
     File(PathBuf),
     /// The built-in demo server.
@@ -155,11 +155,11 @@ impl Config {
     /// # Errors
     /// The file cannot be read, is writable by others, or is invalid.
     pub(crate) fn load_file(path: &Path) -> Result<Config, ConfigError> {
-        let text = file::read(path, file::LONGEST, Privacy::Config);
+        let text = file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
         let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
         let mut config = Config::parse(path, &text)?;
         if config.in_clear {
-            file::read(path, file::LONGEST, Privacy::Secret)
+            file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Secret)
                 .map_err(|text| ConfigError::new(path.display(), text))?;
         }
         config.leave_out_own_entries()?;
@@ -174,11 +174,11 @@ impl Config {
     /// Parses the text of a config file. Text that begins with a brace is JSON.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
         let name = path.display().to_string();
-        let doc = Doc {
+        let doc = ConfigText {
             name: &name,
             text: text.strip_prefix('\u{feff}').unwrap_or(text),
         };
-        let (base, source) = (file::base(path), Source::File(path.to_owned()));
+        let (base, source) = (file::base(path), ConfigSource::File(path.to_owned()));
         match doc.text.trim_start().starts_with('{') {
             true => hosts::read(doc, &base, source),
             false => top::read(doc, &base, source),
@@ -202,9 +202,13 @@ impl Config {
             .into_os_string()
             .into_string()
             .map_err(|_| wrong("is not UTF-8"))?;
-        let mut server = Server::new("demo", vec![program, "demo-server".to_owned()]);
+        let mut server = ServerSettings::new("demo", vec![program, "demo-server".to_owned()]);
         server.trust_annotations = true;
-        Ok(Config::of(Source::BuiltIn, vec![server], Limits::default()))
+        Ok(Config::of(
+            ConfigSource::BuiltIn,
+            vec![server],
+            GatewayLimits::default(),
+        ))
     }
 
     /// Returns the config of `toolgate run`: one server with that command and no tool name prefix.
@@ -226,18 +230,18 @@ impl Config {
         } else {
             id
         };
-        let mut server = Server::new(id, command);
+        let mut server = ServerSettings::new(id, command);
         server.prefix = String::new();
         Ok(Config::of(
-            Source::CommandLine,
+            ConfigSource::CommandLine,
             vec![server],
-            Limits::default(),
+            GatewayLimits::default(),
         ))
     }
 
     /// Returns true for the built-in config.
     pub(crate) fn is_demo(&self) -> bool {
-        self.source == Source::BuiltIn
+        self.source == ConfigSource::BuiltIn
     }
 
     /// Returns true if any server uses token exchange.
@@ -267,7 +271,7 @@ impl Config {
     pub(crate) fn check_tokens(&self) -> Result<(), ConfigError> {
         let asked = self.auth.issuers.iter().flat_map(|i| &i.introspect);
         let all = self.token.iter().chain(asked.map(|asked| &asked.secret));
-        let here = |source: &&TokenSource| !matches!(source.given, Given::Keyring(_));
+        let here = |source: &&TokenSource| !matches!(source.given, ConfigValue::Keyring(_));
         all.filter(here)
             .try_for_each(|source| source.checked(source.given.read()).map(drop))
     }
@@ -276,22 +280,22 @@ impl Config {
     ///
     /// # Errors
     /// An environment variable is not set.
-    pub(crate) fn overrides(&self) -> Result<Vec<Overrides>, ConfigError> {
+    pub(crate) fn overrides(&self) -> Result<Vec<DefinitionOverrides>, ConfigError> {
         let one = |over: &ToolOverride| Ok((over.tool.clone(), over.resolved()?));
-        let of = |server: &Server| server.tools.iter().map(one).collect();
+        let of = |server: &ServerSettings| server.tools.iter().map(one).collect();
         self.servers.iter().map(of).collect()
     }
 
     /// Returns a config with these servers, these limits and the defaults.
-    fn of(source: Source, servers: Vec<Server>, limits: Limits) -> Config {
+    fn of(source: ConfigSource, servers: Vec<ServerSettings>, limits: GatewayLimits) -> Config {
         Config {
-            listen: net::LISTEN,
+            listen: net::DEFAULT_LISTEN_ADDRESS,
             token: None,
-            auth: Auth::default(),
+            auth: AuthSettings::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             data: None,
-            audit: Audit::default(),
+            audit: AuditSettings::default(),
             limits,
             pins: PinSettings::default(),
             tool_names: NameRules::default(),

@@ -1,10 +1,10 @@
 //! Server ids, and prefixes of tool names for clients.
 
-use super::{error::ConfigError, section::Field, server::Server};
+use super::{error::ConfigError, section::ConfigField, server::ServerSettings};
 use std::collections::HashSet;
 
 /// Reads `prefix`.
-pub(super) fn prefix(field: &Field<'_>) -> Result<String, ConfigError> {
+pub(super) fn prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
     let prefix = field.text()?;
     let plain = prefix
         .chars()
@@ -19,7 +19,7 @@ pub(super) fn prefix(field: &Field<'_>) -> Result<String, ConfigError> {
 }
 
 /// Rejects a prefix with which tools of two servers could get the same name.
-pub(super) fn check_prefix(server: &Server, all: &[Server]) -> Result<(), String> {
+pub(super) fn check_prefix(server: &ServerSettings, all: &[ServerSettings]) -> Result<(), String> {
     if server.prefix.is_empty() && all.len() > 1 {
         return Err(format!(
             "[server.{}] has an empty prefix, which is only allowed for a single server; remove it",
@@ -69,7 +69,7 @@ pub(super) fn normalised(name: &str) -> String {
 }
 
 /// Returns an id that two servers share.
-pub(super) fn duplicate(servers: &[Server]) -> Option<&str> {
+pub(super) fn duplicate(servers: &[ServerSettings]) -> Option<&str> {
     let mut seen = HashSet::new();
     servers
         .iter()

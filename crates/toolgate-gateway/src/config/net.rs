@@ -2,22 +2,23 @@
 
 use super::{
     error::ConfigError,
-    section::{Field, Section},
+    section::{ConfigField, ConfigSection},
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Default listen address.
-pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8665);
+pub(super) const DEFAULT_LISTEN_ADDRESS: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8665);
 
 /// Reads `listen`.
-pub(super) fn listen(top: &Section<'_>) -> Result<SocketAddr, ConfigError> {
+pub(super) fn listen(top: &ConfigSection<'_>) -> Result<SocketAddr, ConfigError> {
     let Some(field) = top.get("listen") else {
-        return Ok(LISTEN);
+        return Ok(DEFAULT_LISTEN_ADDRESS);
     };
     let text = field.text()?;
     let wrong = |_| {
         field.is(format!(
-            "is {text:?}; write an IP address and a port, such as \"{LISTEN}\""
+            "is {text:?}; write an IP address and a port, such as \"{DEFAULT_LISTEN_ADDRESS}\""
         ))
     };
     text.parse().map_err(wrong)
@@ -34,7 +35,7 @@ pub(super) fn check_listen(listen: SocketAddr, closed: bool) -> Result<(), Strin
 }
 
 /// Reads `allowed_hosts`: lower case names with or without a port.
-pub(super) fn hosts(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
+pub(super) fn hosts(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError> {
     let write = "is not a host name; write it as a browser shows it, such as \"tools.example.com\" or \"tools.example.com:8665\"";
     names(
         top.get("allowed_hosts"),
@@ -45,7 +46,7 @@ pub(super) fn hosts(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
 }
 
 /// Reads `allowed_origins`: `scheme://host` or `scheme://host:port`.
-pub(super) fn origins(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
+pub(super) fn origins(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError> {
     let write = "is not an origin; write scheme and host without a path, such as \"https://app.example.com\"";
     names(
         top.get("allowed_origins"),
@@ -56,7 +57,7 @@ pub(super) fn origins(top: &Section<'_>) -> Result<Vec<String>, ConfigError> {
 }
 
 fn names(
-    field: Option<Field<'_>>,
+    field: Option<ConfigField<'_>>,
     list: &str,
     write: &str,
     fits: fn(&str) -> bool,
@@ -64,7 +65,7 @@ fn names(
     let Some(field) = field else {
         return Ok(Vec::new());
     };
-    let name = |item: Field<'_>| {
+    let name = |item: ConfigField<'_>| {
         let name = item.text()?.to_ascii_lowercase();
         if fits(&name) {
             Ok(name)

@@ -5,13 +5,13 @@ use super::{
     environment::check_env_name,
     error::ConfigError,
     given,
-    limits::Limits,
-    section::{Field, Section},
+    limits::GatewayLimits,
+    section::{ConfigField, ConfigSection},
 };
 use serde_json::{Map, Value};
 use std::fmt;
 use toml::de::DeValue;
-use toolgate::{Override, aggregate::NameRules};
+use toolgate::{DefinitionOverride, aggregate::NameRules};
 
 /// Override of one tool definition.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub(crate) struct ToolOverride {
     pub(crate) hide: bool,
     title: Option<String>,
     description: Option<String>,
-    arguments: Vec<(String, Fixed)>,
+    arguments: Vec<(String, FixedValue)>,
     /// Call timeout in seconds, if different from the server's.
     pub(crate) call_seconds: Option<u64>,
     /// Line in the file, from 1.
@@ -33,7 +33,7 @@ pub(crate) struct ToolOverride {
 
 /// Fixed value of an argument in every call; it may be secret.
 #[derive(Clone)]
-enum Fixed {
+enum FixedValue {
     Value(Value),
     /// Value of an environment variable; `place` is its position in the config.
     Env {
@@ -64,16 +64,16 @@ const KEYS: &[&str] = &[
 impl ToolOverride {
     /// Reads all sections `[server.NAME.tools.TOOL]`, in the order of the file.
     pub(super) fn read_all(
-        field: &Field<'_>,
+        field: &ConfigField<'_>,
         id: &str,
         prefix: &str,
-        limits: &Limits,
+        limits: &GatewayLimits,
     ) -> Result<Vec<ToolOverride>, ConfigError> {
         let name = format!("[server.{id}.tools]");
         let write = format!("a section for each tool, such as [server.{id}.tools.search]");
         let all = field.open_section(name, &write)?;
         let entries = all.entries().into_iter();
-        let read = |(tool, at, field): (&str, usize, Field<'_>)| {
+        let read = |(tool, at, field): (&str, usize, ConfigField<'_>)| {
             let name = format!("[server.{id}.tools.{tool}]");
             let write = format!("a section that begins with {name}");
             let section = field.section(name, &write, KEYS)?;
@@ -85,9 +85,9 @@ impl ToolOverride {
 
     fn read(
         tool: &str,
-        section: &Section<'_>,
+        section: &ConfigSection<'_>,
         prefix: &str,
-        limits: &Limits,
+        limits: &GatewayLimits,
         line: usize,
     ) -> Result<ToolOverride, ConfigError> {
         let text = |key: &str| -> Result<Option<String>, ConfigError> {
@@ -118,12 +118,15 @@ impl ToolOverride {
     ///
     /// # Errors
     /// An environment variable is not set.
-    pub(crate) fn resolved(&self) -> Result<Override, ConfigError> {
+    pub(crate) fn resolved(&self) -> Result<DefinitionOverride, ConfigError> {
         self.resolved_with(|name| std::env::var(name).ok())
     }
 
-    fn resolved_with(&self, env: impl Fn(&str) -> Option<String>) -> Result<Override, ConfigError> {
-        let mut over = Override::new();
+    fn resolved_with(
+        &self,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<DefinitionOverride, ConfigError> {
+        let mut over = DefinitionOverride::new();
         if let Some(name) = &self.name {
             over = over.name(name.as_str());
         }
@@ -135,8 +138,8 @@ impl ToolOverride {
         }
         for (key, value) in &self.arguments {
             let value = match value {
-                Fixed::Value(value) => value.clone(),
-                Fixed::Env { name, place } => Value::String(env(name).ok_or_else(|| {
+                FixedValue::Value(value) => value.clone(),
+                FixedValue::Env { name, place } => Value::String(env(name).ok_or_else(|| {
                     let text = format!(
                         "environment variable {name} is not set; set it to the value of argument {key:?} of {}",
                         self.tool
@@ -156,7 +159,7 @@ impl ToolOverride {
 }
 
 /// Reads a tool name that stays valid and unchanged behind the prefix.
-fn named(field: &Field<'_>, prefix: &str) -> Result<String, ConfigError> {
+fn named(field: &ConfigField<'_>, prefix: &str) -> Result<String, ConfigError> {
     let name = field.text()?;
     let head = match prefix {
         "" => String::new(),
@@ -171,23 +174,24 @@ fn named(field: &Field<'_>, prefix: &str) -> Result<String, ConfigError> {
     )))
 }
 
-fn arguments(field: &Field<'_>) -> Result<Vec<(String, Fixed)>, ConfigError> {
+fn arguments(field: &ConfigField<'_>) -> Result<Vec<(String, FixedValue)>, ConfigError> {
     let section = field.open_section("arguments", "{ name = value }")?;
-    let read =
-        |(name, _, field): (&str, usize, Field<'_>)| Ok((name.to_owned(), fixed(name, &field)?));
+    let read = |(name, _, field): (&str, usize, ConfigField<'_>)| {
+        Ok((name.to_owned(), fixed(name, &field)?))
+    };
     section.entries().into_iter().map(read).collect()
 }
 
-fn fixed(name: &str, field: &Field<'_>) -> Result<Fixed, ConfigError> {
+fn fixed(name: &str, field: &ConfigField<'_>) -> Result<FixedValue, ConfigError> {
     if let Some(clear) = given::said_clear(field) {
-        return clear.map(|text| Fixed::Value(text.into()));
+        return clear.map(|text| FixedValue::Value(text.into()));
     }
     if let DeValue::String(text) = field.value()
         && let Some(why) = clear::why(name, text)
     {
         return Err(field.is(format!(
             "{why}, and would be in plaintext in this file; write {{ env = \"NAME\" }}; if it is not a secret, write {{ {} = \"…\" }}",
-            given::CLEAR
+            given::PLAINTEXT_KEY
         )));
     }
     if let Ok(table) = field.open_section("", "")
@@ -197,13 +201,13 @@ fn fixed(name: &str, field: &Field<'_>) -> Result<Fixed, ConfigError> {
         let named = check_env_name(name).map_err(|_| {
             of.is("is not a valid name of an environment variable; write the name, not the value")
         });
-        return named.map(|()| Fixed::Env {
+        return named.map(|()| FixedValue::Env {
             name: name.to_owned(),
             place: of.place(),
         });
     }
     value(field.value())
-        .map(Fixed::Value)
+        .map(FixedValue::Value)
         .map_err(|text| field.is(text))
 }
 

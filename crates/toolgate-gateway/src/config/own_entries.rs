@@ -1,8 +1,8 @@
 //! Config entries that point back to this gateway. A host lists toolgate beside its other servers, so a gateway that
 //! starts all of them would start itself endlessly.
 
-use super::{Config, ConfigError, Server, Source};
-use crate::cli::{Cli, Command};
+use super::{Config, ConfigError, ConfigSource, ServerSettings};
+use crate::cli::{Cli, CliCommand};
 use clap::Parser;
 use std::{
     ffi::OsStr,
@@ -12,9 +12,9 @@ use std::{
 };
 
 /// The name of this program.
-const PROGRAM: &str = "toolgate";
+const PROGRAM_NAME: &str = "toolgate";
 /// Wrapper programs that start the program in their arguments.
-const WRAPPERS: [&str; 5] = ["env", "nohup", "npx", "bunx", "uvx"];
+const WRAPPER_PROGRAMS: [&str; 5] = ["env", "nohup", "npx", "bunx", "uvx"];
 
 impl Config {
     /// Removes servers that are this gateway and adds a note for each.
@@ -22,11 +22,11 @@ impl Config {
     /// # Errors
     /// No other server remains.
     pub(crate) fn leave_out_own_entries(&mut self) -> Result<(), ConfigError> {
-        let Source::File(file) = self.source.clone() else {
+        let ConfigSource::File(file) = self.source.clone() else {
             return Ok(());
         };
         let listen = self.listen;
-        let is_own = |server: &Server| match &server.address {
+        let is_own = |server: &ServerSettings| match &server.address {
             Some(address) => is_listener(&address.url, listen),
             None => starts_gateway_of(server, &file),
         };
@@ -49,7 +49,7 @@ impl Config {
 }
 
 /// Returns true if the server's command starts a gateway with that config file.
-fn starts_gateway_of(server: &Server, config: &Path) -> bool {
+fn starts_gateway_of(server: &ServerSettings, config: &Path) -> bool {
     let Some(words) = program_words(&server.command) else {
         return false;
     };
@@ -59,11 +59,11 @@ fn starts_gateway_of(server: &Server, config: &Path) -> bool {
     if !is_this_program(program, server) {
         return false;
     }
-    let words = [PROGRAM].into_iter().chain(arguments.iter().copied());
+    let words = [PROGRAM_NAME].into_iter().chain(arguments.iter().copied());
     let Ok(cli) = Cli::try_parse_from(words) else {
         return false;
     };
-    if !matches!(cli.command, None | Some(Command::Serve(_))) {
+    if !matches!(cli.command, None | Some(CliCommand::Serve(_))) {
         return false;
     }
     let theirs = match cli.config {
@@ -80,7 +80,7 @@ fn program_words(command: &[String]) -> Option<Vec<&str>> {
         let name = Path::new(words.first()?)
             .file_name()
             .and_then(OsStr::to_str)?;
-        if !WRAPPERS.contains(&name) {
+        if !WRAPPER_PROGRAMS.contains(&name) {
             return Some(words);
         }
         let is_env = name == "env";
@@ -95,11 +95,11 @@ fn program_words(command: &[String]) -> Option<Vec<&str>> {
 }
 
 /// Returns true if the program is this executable or has its name.
-fn is_this_program(program: &str, server: &Server) -> bool {
+fn is_this_program(program: &str, server: &ServerSettings) -> bool {
     let path = Path::new(program);
     // Package runners allow a version after the name.
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    if name.split('@').next() == Some(PROGRAM) {
+    if name.split('@').next() == Some(PROGRAM_NAME) {
         return true;
     }
     let Ok(own) = std::env::current_exe() else {
@@ -109,7 +109,7 @@ fn is_this_program(program: &str, server: &Server) -> bool {
 }
 
 /// Returns the file of a program: a path unchanged, a name looked up in `PATH`.
-fn found(program: &Path, server: &Server) -> Option<PathBuf> {
+fn found(program: &Path, server: &ServerSettings) -> Option<PathBuf> {
     if program.components().count() > 1 || program.is_absolute() {
         return Some(server.cwd.as_deref().unwrap_or(Path::new("")).join(program));
     }

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 /// Rate limit: a count for each period.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Rate {
+pub(crate) struct RateSetting {
     /// Calls in one period, from 1 to 1,000,000.
     pub(crate) count: u32,
     /// Period: a second, a minute or an hour.
@@ -12,12 +12,12 @@ pub(crate) struct Rate {
 }
 
 /// Maximum count of a rate.
-const MOST: u32 = 1_000_000;
+const MAX_RATE_COUNT: u32 = 1_000_000;
 
-impl Rate {
+impl RateSetting {
     /// Returns a rate for each minute.
-    pub(crate) const fn per_minute(count: u32) -> Rate {
-        Rate {
+    pub(crate) const fn per_minute(count: u32) -> RateSetting {
+        RateSetting {
             count,
             per: Duration::from_secs(60),
         }
@@ -27,7 +27,7 @@ impl Rate {
     ///
     /// # Errors
     /// The text has another form, or the count is 0 or above a million; the message says what to write.
-    pub(crate) fn parse(text: &str) -> Result<Rate, String> {
+    pub(crate) fn parse(text: &str) -> Result<RateSetting, String> {
         let wrong = || {
             format!(
                 "rate {text:?} is invalid; write a count, \"/\" and s, min or h, such as \"30/min\""
@@ -45,18 +45,18 @@ impl Rate {
             return Err(wrong());
         }
         match count.parse() {
-            Ok(count @ 1..=MOST) => Ok(Rate {
+            Ok(count @ 1..=MAX_RATE_COUNT) => Ok(RateSetting {
                 count,
                 per: Duration::from_secs(seconds),
             }),
             _ => Err(format!(
-                "rate {text:?} is out of range; write a count from 1 to {MOST}"
+                "rate {text:?} is out of range; write a count from 1 to {MAX_RATE_COUNT}"
             )),
         }
     }
 }
 
-impl fmt::Display for Rate {
+impl fmt::Display for RateSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = match self.per.as_secs() {
             1 => "s",
@@ -74,10 +74,16 @@ mod tests {
     #[test]
     fn round_trip() {
         for text in ["5/s", "30/min", "100/h", "1000000/h"] {
-            assert_eq!(Rate::parse(text).unwrap().to_string(), text);
+            assert_eq!(RateSetting::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(Rate::parse("30 / min").unwrap(), Rate::per_minute(30));
-        assert_eq!(Rate::parse("5/s").unwrap().per, Duration::from_secs(1));
+        assert_eq!(
+            RateSetting::parse("30 / min").unwrap(),
+            RateSetting::per_minute(30)
+        );
+        assert_eq!(
+            RateSetting::parse("5/s").unwrap().per,
+            Duration::from_secs(1)
+        );
     }
 
     #[test]
@@ -95,7 +101,7 @@ mod tests {
             "1000001/s",
             "99999999999/s",
         ] {
-            assert!(Rate::parse(text).is_err(), "{text:?}");
+            assert!(RateSetting::parse(text).is_err(), "{text:?}");
         }
     }
 }

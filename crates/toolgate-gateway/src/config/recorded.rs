@@ -1,61 +1,64 @@
 //! Audit content settings: keys of `[audit]`, and overrides in `[server.NAME]`.
 
-use super::{error::ConfigError, section::Section};
-use toolgate_policy::{Held, Waits};
+use super::{error::ConfigError, section::ConfigSection};
+use toolgate_policy::{AuditContentForm, AuditDurability};
 
 /// Values of the durability mode.
-const MODES: &[(&str, Waits)] = &[
-    ("auto", Waits::Auto),
-    ("strict", Waits::Strict),
-    ("end", Waits::End),
+const DURABILITY_MODES: &[(&str, AuditDurability)] = &[
+    ("auto", AuditDurability::Auto),
+    ("strict", AuditDurability::Strict),
+    ("end", AuditDurability::End),
 ];
 
 /// Values of the setting for arguments in audit records.
-const ARGUMENTS: &[(&str, Held)] = &[
-    ("rules", Held::RuleInputs),
-    ("digest", Held::Digest),
-    ("redacted", Held::Redacted),
+const ARGUMENT_FORMS: &[(&str, AuditContentForm)] = &[
+    ("rules", AuditContentForm::RuleInputs),
+    ("digest", AuditContentForm::Digest),
+    ("redacted", AuditContentForm::Redacted),
 ];
 
 /// Values of the setting for results in audit records.
-const RESULTS: &[(&str, Held)] = &[("digest", Held::Digest), ("redacted", Held::Redacted)];
+const RESULT_FORMS: &[(&str, AuditContentForm)] = &[
+    ("digest", AuditContentForm::Digest),
+    ("redacted", AuditContentForm::Redacted),
+];
 
 /// Default audit content settings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Recorded {
+pub(crate) struct AuditContentSettings {
     /// Audit writes that a call waits for.
-    pub(crate) mode: Waits,
+    pub(crate) mode: AuditDurability,
     /// Form of arguments in audit records.
-    pub(crate) arguments: Held,
+    pub(crate) arguments: AuditContentForm,
     /// Form of results in audit records.
-    pub(crate) results: Held,
+    pub(crate) results: AuditContentForm,
     /// Maximum bytes of one recorded content, from 64 to 49,152; default 16 KiB. Longer ones are omitted.
     pub(crate) bytes: usize,
 }
 
-impl Default for Recorded {
-    fn default() -> Recorded {
-        Recorded {
-            mode: Waits::Auto,
-            arguments: Held::RuleInputs,
-            results: Held::Digest,
+impl Default for AuditContentSettings {
+    fn default() -> AuditContentSettings {
+        AuditContentSettings {
+            mode: AuditDurability::Auto,
+            arguments: AuditContentForm::RuleInputs,
+            results: AuditContentForm::Digest,
             bytes: 16 * 1024,
         }
     }
 }
 
-impl Recorded {
+impl AuditContentSettings {
     /// Reads the keys of `[audit]`.
-    pub(super) fn read(section: &Section<'_>) -> Result<Recorded, ConfigError> {
-        let mut recorded = Recorded::default();
+    pub(super) fn read(section: &ConfigSection<'_>) -> Result<AuditContentSettings, ConfigError> {
+        let mut recorded = AuditContentSettings::default();
         if let Some(field) = section.get("mode") {
-            recorded.mode = field.word(MODES)?;
+            recorded.mode = field.word(DURABILITY_MODES)?;
         }
         if let Some(field) = section.get("arguments") {
-            recorded.arguments = field.word(ARGUMENTS)?;
+            recorded.arguments = field.word(ARGUMENT_FORMS)?;
         }
         if let Some(field) = section.get("results") {
-            recorded.results = field.word(RESULTS)?;
+            recorded.results = field.word(RESULT_FORMS)?;
         }
         if let Some(field) = section.get("contents_bytes") {
             recorded.bytes = usize::try_from(field.number(64..=49_152)?).unwrap_or(64);
@@ -66,24 +69,24 @@ impl Recorded {
 
 /// Audit content settings of one server that differ from `[audit]`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OwnRecorded {
+pub(crate) struct AuditContentOverride {
     /// Audit writes that a call waits for.
-    pub(crate) mode: Option<Waits>,
+    pub(crate) mode: Option<AuditDurability>,
     /// Form of arguments in audit records.
-    pub(crate) arguments: Option<Held>,
+    pub(crate) arguments: Option<AuditContentForm>,
     /// Form of results in audit records.
-    pub(crate) results: Option<Held>,
+    pub(crate) results: Option<AuditContentForm>,
 }
 
-impl OwnRecorded {
+impl AuditContentOverride {
     /// Reads the keys of a server's section.
-    pub(super) fn read(section: &Section<'_>) -> Result<OwnRecorded, ConfigError> {
+    pub(super) fn read(section: &ConfigSection<'_>) -> Result<AuditContentOverride, ConfigError> {
         let word = |key, words| section.get(key).map(|field| field.word(words)).transpose();
         let mode = section.get("audit_mode");
-        Ok(OwnRecorded {
-            mode: mode.map(|field| field.word(MODES)).transpose()?,
-            arguments: word("audit_arguments", ARGUMENTS)?,
-            results: word("audit_results", RESULTS)?,
+        Ok(AuditContentOverride {
+            mode: mode.map(|field| field.word(DURABILITY_MODES)).transpose()?,
+            arguments: word("audit_arguments", ARGUMENT_FORMS)?,
+            results: word("audit_results", RESULT_FORMS)?,
         })
     }
 }

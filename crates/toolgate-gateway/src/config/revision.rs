@@ -1,6 +1,6 @@
 //! `revision` of `[server.NAME]`: protocol revision.
 
-use super::{error::ConfigError, section::Section};
+use super::{error::ConfigError, section::ConfigSection};
 use toolgate_wire::dialect::{self, Dialect};
 
 /// Choice of the protocol revision for a server.
@@ -17,7 +17,7 @@ pub(crate) enum RevisionChoice {
 
 impl RevisionChoice {
     /// Reads `revision`; the default is `auto`.
-    pub(super) fn read(section: &Section<'_>) -> Result<RevisionChoice, ConfigError> {
+    pub(super) fn read(section: &ConfigSection<'_>) -> Result<RevisionChoice, ConfigError> {
         let Some(field) = section.get("revision") else {
             return Ok(RevisionChoice::Auto);
         };

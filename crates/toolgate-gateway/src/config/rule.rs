@@ -1,40 +1,40 @@
 //! `[[rule]]`: the operator's rules for tools and callers.
 
 use super::{
-    auth::Auth,
+    auth::AuthSettings,
     error::{ConfigError, hint},
-    glob::Glob,
-    limits::Limits,
-    rate::Rate,
-    section::{Field, Section},
-    server::Server,
+    glob::NameGlob,
+    limits::GatewayLimits,
+    rate::RateSetting,
+    section::{ConfigField, ConfigSection},
+    server::ServerSettings,
 };
-use toolgate_policy::{When, WhenLimits};
+use toolgate_policy::{CelCondition, CelLimits};
 
 /// Rule of the operator. Of all rules that match a call, the strictest action wins.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Rule {
+pub(crate) struct ConfigRule {
     /// Line in the config, from 1.
     pub(crate) line: usize,
     /// Globs of matching tools, as `server.tool`.
-    pub(crate) tools: Vec<Glob>,
+    pub(crate) tools: Vec<NameGlob>,
     /// Globs of matching callers; empty for all.
-    pub(crate) callers: Vec<Glob>,
+    pub(crate) callers: Vec<NameGlob>,
     /// Globs of excluded tools.
-    pub(crate) except: Vec<Glob>,
+    pub(crate) except: Vec<NameGlob>,
     /// CEL condition; `None` for always.
-    pub(crate) when: Option<When>,
+    pub(crate) when: Option<CelCondition>,
     /// Action for matching calls.
-    pub(crate) then: Then,
+    pub(crate) then: ConfigRuleAction,
     /// Rate limit per caller and tool; the default of the limits if absent.
-    pub(crate) rate: Option<Rate>,
+    pub(crate) rate: Option<RateSetting>,
     /// Number of required approvals, from 1 to 8; one if absent.
     pub(crate) approvals: Option<u32>,
 }
 
 /// Action of a rule, ordered by strictness.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Then {
+pub(crate) enum ConfigRuleAction {
     /// Allow the call.
     Allow,
     /// Ask an approver.
@@ -54,45 +54,45 @@ pub(super) const KEYS: &[&str] = &[
     "when",
 ];
 
-const WORDS: &[(&str, Then)] = &[
-    ("allow", Then::Allow),
-    ("ask", Then::Ask),
-    ("deny", Then::Deny),
+const ACTION_WORDS: &[(&str, ConfigRuleAction)] = &[
+    ("allow", ConfigRuleAction::Allow),
+    ("ask", ConfigRuleAction::Ask),
+    ("deny", ConfigRuleAction::Deny),
 ];
 
-impl Rule {
+impl ConfigRule {
     /// Reads all `[[rule]]` sections, in the order of the file.
     pub(super) fn read_all(
-        field: &Field<'_>,
-        servers: &[Server],
-        limits: &Limits,
+        field: &ConfigField<'_>,
+        servers: &[ServerSettings],
+        limits: &GatewayLimits,
         search: bool,
-        auth: &Auth,
-    ) -> Result<Vec<Rule>, ConfigError> {
+        auth: &AuthSettings,
+    ) -> Result<Vec<ConfigRule>, ConfigError> {
         let rules = field.list("[[rule]] for each rule")?;
         rules
             .iter()
-            .map(|field| Rule::read(field, servers, limits, search, auth))
+            .map(|field| ConfigRule::read(field, servers, limits, search, auth))
             .collect()
     }
 
     fn read(
-        field: &Field<'_>,
-        servers: &[Server],
-        limits: &Limits,
+        field: &ConfigField<'_>,
+        servers: &[ServerSettings],
+        limits: &GatewayLimits,
         search: bool,
-        auth: &Auth,
-    ) -> Result<Rule, ConfigError> {
+        auth: &AuthSettings,
+    ) -> Result<ConfigRule, ConfigError> {
         let section = field.section("[[rule]]", "a section that begins with [[rule]]", KEYS)?;
         let tools = tools(&section.need("tools", "[\"server.*\"]")?, servers, search)?;
         let then = section
             .need("then", "\"allow\", \"ask\" or \"deny\"")?
-            .word(WORDS)?;
+            .word(ACTION_WORDS)?;
         let except = section
             .get("except")
             .map_or(Ok(Vec::new()), |field| tools_of(&field, servers, search))?;
         let line = section.doc.place(section.at).0;
-        Ok(Rule {
+        Ok(ConfigRule {
             line,
             tools,
             callers: callers(&section, auth)?,
@@ -106,10 +106,10 @@ impl Rule {
 }
 
 pub(super) fn tools(
-    field: &Field<'_>,
-    servers: &[Server],
+    field: &ConfigField<'_>,
+    servers: &[ServerSettings],
     search: bool,
-) -> Result<Vec<Glob>, ConfigError> {
+) -> Result<Vec<NameGlob>, ConfigError> {
     match tools_of(field, servers, search)? {
         empty if empty.is_empty() => {
             Err(field.is("is empty, so the rule matches nothing; write [\"*\"] for every tool"))
@@ -120,13 +120,13 @@ pub(super) fn tools(
 
 /// Reads a list of globs for tools of these servers, and of `[search]` if enabled.
 pub(super) fn tools_of(
-    field: &Field<'_>,
-    servers: &[Server],
+    field: &ConfigField<'_>,
+    servers: &[ServerSettings],
     search: bool,
-) -> Result<Vec<Glob>, ConfigError> {
-    let ours = |id: &str| search && id == crate::search::SERVER;
-    let glob = |item: Field<'_>| {
-        let glob = Glob::parse_tools(item.text()?).map_err(|text| item.wrong(text))?;
+) -> Result<Vec<NameGlob>, ConfigError> {
+    let ours = |id: &str| search && id == crate::search::SEARCH_SERVER;
+    let glob = |item: ConfigField<'_>| {
+        let glob = NameGlob::parse_tools(item.text()?).map_err(|text| item.wrong(text))?;
         match glob.server() {
             // A typo here would silently disable a deny rule.
             Some(id) if !ours(id) && !servers.iter().any(|server| server.id == id) => {
@@ -142,7 +142,7 @@ pub(super) fn tools_of(
         .collect()
 }
 
-fn stranger(glob: &Glob, id: &str, servers: &[Server]) -> String {
+fn stranger(glob: &NameGlob, id: &str, servers: &[ServerSettings]) -> String {
     let hint = hint(id, servers.iter().map(|server| server.id.as_str()));
     format!(
         "glob {:?} names the server {id:?}, which is not configured{hint}",
@@ -151,7 +151,10 @@ fn stranger(glob: &Glob, id: &str, servers: &[Server]) -> String {
 }
 
 /// Reads `callers`: globs, each of which matches a possible caller.
-pub(super) fn callers(section: &Section<'_>, auth: &Auth) -> Result<Vec<Glob>, ConfigError> {
+pub(super) fn callers(
+    section: &ConfigSection<'_>,
+    auth: &AuthSettings,
+) -> Result<Vec<NameGlob>, ConfigError> {
     let Some(field) = section.get("callers") else {
         return Ok(Vec::new());
     };
@@ -161,7 +164,7 @@ pub(super) fn callers(section: &Section<'_>, auth: &Auth) -> Result<Vec<Glob>, C
     }
     list.into_iter()
         .map(|item| {
-            let glob = Glob::parse(item.text()?).map_err(|text| item.wrong(text))?;
+            let glob = NameGlob::parse(item.text()?).map_err(|text| item.wrong(text))?;
             auth.can_be(glob.as_str())
                 .map_err(|text| item.wrong(text))?;
             Ok(glob)
@@ -169,39 +172,45 @@ pub(super) fn callers(section: &Section<'_>, auth: &Auth) -> Result<Vec<Glob>, C
         .collect()
 }
 
-fn when(section: &Section<'_>, limits: &Limits) -> Result<Option<When>, ConfigError> {
+fn when(
+    section: &ConfigSection<'_>,
+    limits: &GatewayLimits,
+) -> Result<Option<CelCondition>, ConfigError> {
     let Some(field) = section.get("when") else {
         return Ok(None);
     };
-    let limits = WhenLimits {
+    let limits = CelLimits {
         bytes: limits.when_bytes,
         depth: limits.when_depth,
         steps: limits.when_steps,
     };
-    When::compile_within(field.text()?, &limits)
+    CelCondition::compile_within(field.text()?, &limits)
         .map(Some)
         .map_err(|wrong| field.is(format!("is invalid: {wrong}")))
 }
 
-fn rate(section: &Section<'_>) -> Result<Option<Rate>, ConfigError> {
+fn rate(section: &ConfigSection<'_>) -> Result<Option<RateSetting>, ConfigError> {
     let Some(field) = section.get("rate") else {
         return Ok(None);
     };
-    Rate::parse(field.text()?)
+    RateSetting::parse(field.text()?)
         .map(Some)
         .map_err(|text| field.wrong(text))
 }
 
-fn approvals(section: &Section<'_>, then: Then) -> Result<Option<u32>, ConfigError> {
+fn approvals(
+    section: &ConfigSection<'_>,
+    then: ConfigRuleAction,
+) -> Result<Option<u32>, ConfigError> {
     let Some(field) = section.get("approvals") else {
         return Ok(None);
     };
-    if then != Then::Ask {
+    if then != ConfigRuleAction::Ask {
         return Err(field.is("has no effect without then = \"ask\"; change then or remove it"));
     }
-    let persons = field.number(1..=MOST_PERSONS)?;
+    let persons = field.number(1..=MAX_RULE_APPROVALS)?;
     Ok(u32::try_from(persons).ok())
 }
 
 /// Maximum number of required approvals.
-const MOST_PERSONS: u64 = 8;
+const MAX_RULE_APPROVALS: u64 = 8;

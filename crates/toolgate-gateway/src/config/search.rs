@@ -1,18 +1,18 @@
 //! `[search]`: tool search instead of tool lists.
 
 use super::{
-    auth::Auth,
+    auth::AuthSettings,
     error::ConfigError,
-    glob::Glob,
+    glob::NameGlob,
     rule,
-    section::{Field, Section},
-    server::Server,
+    section::{ConfigField, ConfigSection},
+    server::ServerSettings,
 };
-use crate::search::{MOST, SERVER};
+use crate::search::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
 
 /// Tool search settings.
 #[derive(Clone, Debug)]
-pub(crate) struct Search {
+pub(crate) struct SearchSettings {
     /// Number of visible tools from which search replaces the list; 0 for always.
     pub(crate) from: usize,
     /// Default number of results of one search.
@@ -20,32 +20,32 @@ pub(crate) struct Search {
     /// Maximum size of a search result in bytes, from 1 KiB to 1 GiB; default 64 KiB.
     pub(crate) bytes: usize,
     /// Tools that stay in the list.
-    pub(crate) direct: Vec<Direct>,
+    pub(crate) direct: Vec<DirectToolsSettings>,
 }
 
 /// Tools that stay in the list of some callers.
 #[derive(Clone, Debug)]
-pub(crate) struct Direct {
-    pub(crate) tools: Vec<Glob>,
+pub(crate) struct DirectToolsSettings {
+    pub(crate) tools: Vec<NameGlob>,
     /// Empty for every caller.
-    pub(crate) callers: Vec<Glob>,
-    pub(crate) except: Vec<Glob>,
+    pub(crate) callers: Vec<NameGlob>,
+    pub(crate) except: Vec<NameGlob>,
 }
 
 const KEYS: &[&str] = &["from", "results", "bytes", "direct"];
-const DIRECT: &[&str] = &["tools", "callers", "except"];
+const DIRECT_KEYS: &[&str] = &["tools", "callers", "except"];
 
-impl Search {
+impl SearchSettings {
     /// Reads `[search]`.
     pub(super) fn read(
-        field: &Field<'_>,
-        servers: &[Server],
-        auth: &Auth,
-    ) -> Result<Search, ConfigError> {
+        field: &ConfigField<'_>,
+        servers: &[ServerSettings],
+        auth: &AuthSettings,
+    ) -> Result<SearchSettings, ConfigError> {
         let section = field.section("[search]", "a section that begins with [search]", KEYS)?;
-        if servers.iter().any(|server| server.id == SERVER) {
+        if servers.iter().any(|server| server.id == SEARCH_SERVER) {
             return Err(field.wrong(format!(
-                "[search] and [server.{SERVER}] conflict: rules name the tools of [search] {SERVER}.*; give the server another name"
+                "[search] and [server.{SEARCH_SERVER}] conflict: rules name the tools of [search] {SEARCH_SERVER}.*; give the server another name"
             )));
         }
         let number = |key: &str, range, default| match section.get(key) {
@@ -59,25 +59,29 @@ impl Search {
         };
         let direct = direct
             .iter()
-            .map(|field| Direct::read(field, servers, auth));
-        Ok(Search {
+            .map(|field| DirectToolsSettings::read(field, servers, auth));
+        Ok(SearchSettings {
             from: size(number("from", 0..=1_000_000, 0)?),
-            results: number("results", 1..=MOST, 8)?,
+            results: number("results", 1..=MAX_SEARCH_RESULTS, 8)?,
             bytes: size(number("bytes", 1024..=1_073_741_824, 65_536)?),
             direct: direct.collect::<Result<_, _>>()?,
         })
     }
 }
 
-impl Direct {
-    fn read(field: &Field<'_>, servers: &[Server], auth: &Auth) -> Result<Direct, ConfigError> {
-        let section: Section<'_> = field.section(
+impl DirectToolsSettings {
+    fn read(
+        field: &ConfigField<'_>,
+        servers: &[ServerSettings],
+        auth: &AuthSettings,
+    ) -> Result<DirectToolsSettings, ConfigError> {
+        let section: ConfigSection<'_> = field.section(
             "[[search.direct]]",
             "a section that begins with [[search.direct]]",
-            DIRECT,
+            DIRECT_KEYS,
         )?;
         let tools = section.need("tools", "[\"server.*\"]")?;
-        Ok(Direct {
+        Ok(DirectToolsSettings {
             tools: rule::tools_of(&tools, servers, true)?,
             callers: rule::callers(&section, auth)?,
             except: section.get("except").map_or(Ok(Vec::new()), |field| {

@@ -1,15 +1,15 @@
 //! `secret_rules` at the top level: files with the operator's secret rules.
 
 use super::{
-    error::{ConfigError, Doc},
-    file::{self, Privacy},
-    section::Field,
+    error::{ConfigError, ConfigText},
+    file::{self, FilePrivacy},
+    section::ConfigField,
 };
 use std::path::Path;
 use toolgate_policy::SecretRules;
 
 /// Maximum number of files.
-const MAX_FILES: usize = 16;
+const MAX_SECRET_RULE_FILES: usize = 16;
 
 /// The operator's secret rules.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct SecretRuleFiles {
 impl SecretRuleFiles {
     /// Reads the listed files; relative paths start at `base`.
     pub(super) fn read(
-        field: Option<Field<'_>>,
+        field: Option<ConfigField<'_>>,
         base: &Path,
     ) -> Result<SecretRuleFiles, ConfigError> {
         let mut read = SecretRuleFiles::default();
@@ -31,18 +31,18 @@ impl SecretRuleFiles {
             return Ok(read);
         };
         let list = field.list("an array of files such as [\"secrets.toml\"]")?;
-        if list.len() > MAX_FILES {
+        if list.len() > MAX_SECRET_RULE_FILES {
             return Err(field.is(format!(
-                "lists {} files; the gateway reads at most {MAX_FILES}",
+                "lists {} files; the gateway reads at most {MAX_SECRET_RULE_FILES}",
                 list.len()
             )));
         }
         for one in &list {
             let path = file::resolve(one, base)?;
             let name = path.display().to_string();
-            let text = file::read(&path, file::LONGEST, Privacy::Config);
+            let text = file::read(&path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
             let text = text.map_err(|why| ConfigError::new(&name, why))?;
-            let doc = Doc {
+            let doc = ConfigText {
                 name: &name,
                 text: &text,
             };

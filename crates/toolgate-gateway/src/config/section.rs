@@ -1,6 +1,6 @@
 //! TOML tables with source positions: rejects unknown keys and wrong types with the position of each error.
 
-use super::error::{ConfigError, Doc, hint};
+use super::error::{ConfigError, ConfigText, hint};
 use std::ops::RangeInclusive;
 use toml::{
     Spanned,
@@ -8,8 +8,8 @@ use toml::{
 };
 
 /// TOML table with only known keys.
-pub(super) struct Section<'a> {
-    pub(super) doc: Doc<'a>,
+pub(super) struct ConfigSection<'a> {
+    pub(super) doc: ConfigText<'a>,
     /// Name in error messages, for example `[server.files]`; empty at the top level.
     name: String,
     /// Byte offset of the start of the table.
@@ -18,23 +18,23 @@ pub(super) struct Section<'a> {
 }
 
 /// Value of one key in a TOML table.
-pub(super) struct Field<'a> {
-    doc: Doc<'a>,
+pub(super) struct ConfigField<'a> {
+    doc: ConfigText<'a>,
     /// Name in error messages, for example `"cwd" in [server.files]`.
     name: String,
     value: &'a Spanned<DeValue<'a>>,
 }
 
-impl<'a> Section<'a> {
+impl<'a> ConfigSection<'a> {
     /// Creates a section and rejects keys that are not `known`.
     pub(super) fn new(
-        doc: Doc<'a>,
+        doc: ConfigText<'a>,
         name: impl Into<String>,
         at: usize,
         table: &'a DeTable<'a>,
         known: &[&str],
-    ) -> Result<Section<'a>, ConfigError> {
-        let section = Section {
+    ) -> Result<ConfigSection<'a>, ConfigError> {
+        let section = ConfigSection {
             doc,
             name: name.into(),
             at,
@@ -56,7 +56,7 @@ impl<'a> Section<'a> {
     }
 
     fn unknown(&self, at: usize, key: &str, known: &[&str]) -> ConfigError {
-        let hint = match super::top::KEYS.contains(&key) && !self.name.is_empty() {
+        let hint = match super::top::TOP_LEVEL_KEYS.contains(&key) && !self.name.is_empty() {
             true => "; it belongs at the top of the file, before the first [section]".to_owned(),
             false => hint(key, known.iter().copied()),
         };
@@ -72,9 +72,9 @@ impl<'a> Section<'a> {
     }
 
     /// Returns the value of a key.
-    pub(super) fn get(&self, key: &str) -> Option<Field<'a>> {
+    pub(super) fn get(&self, key: &str) -> Option<ConfigField<'a>> {
         let (_, value) = self.table.iter().find(|(k, _)| k.get_ref() == key)?;
-        Some(Field {
+        Some(ConfigField {
             doc: self.doc,
             name: self.label(key),
             value,
@@ -82,7 +82,7 @@ impl<'a> Section<'a> {
     }
 
     /// Returns the value of a required key; `example` is the suggested text of the error.
-    pub(super) fn need(&self, key: &str, example: &str) -> Result<Field<'a>, ConfigError> {
+    pub(super) fn need(&self, key: &str, example: &str) -> Result<ConfigField<'a>, ConfigError> {
         let missing = || {
             self.doc.error(
                 self.at,
@@ -93,13 +93,13 @@ impl<'a> Section<'a> {
     }
 
     /// Returns keys with their offsets and values, in the order of the file.
-    pub(super) fn entries(&self) -> Vec<(&'a str, usize, Field<'a>)> {
+    pub(super) fn entries(&self) -> Vec<(&'a str, usize, ConfigField<'a>)> {
         let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'a, str>>, _)| {
             let name: &'a str = key.get_ref();
             (
                 name,
                 key.span().start,
-                Field {
+                ConfigField {
                     doc: self.doc,
                     name: self.label(name),
                     value,
@@ -112,7 +112,7 @@ impl<'a> Section<'a> {
     }
 }
 
-impl<'a> Field<'a> {
+impl<'a> ConfigField<'a> {
     /// Creates an error at the position of the value.
     pub(super) fn wrong(&self, text: impl std::fmt::Display) -> ConfigError {
         self.doc.error(self.at(), text)
@@ -151,7 +151,7 @@ impl<'a> Field<'a> {
         self.text_or("a string in quotes")
     }
 
-    /// Like [`Field::text`], with the given suggestion in the type error.
+    /// Like [`ConfigField::text`], with the given suggestion in the type error.
     pub(super) fn text_or(&self, write: &str) -> Result<&'a str, ConfigError> {
         match self.value.get_ref() {
             DeValue::String(text) if text.contains('\0') => {
@@ -211,7 +211,7 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the elements of a list as fields of the same name.
-    pub(super) fn list(&self, write: &str) -> Result<Vec<Field<'a>>, ConfigError> {
+    pub(super) fn list(&self, write: &str) -> Result<Vec<ConfigField<'a>>, ConfigError> {
         let list = self
             .value
             .get_ref()
@@ -219,7 +219,7 @@ impl<'a> Field<'a> {
             .ok_or_else(|| self.mistyped(write))?;
         Ok(list
             .iter()
-            .map(|value| Field {
+            .map(|value| ConfigField {
                 doc: self.doc,
                 name: self.name.clone(),
                 value,
@@ -233,8 +233,8 @@ impl<'a> Field<'a> {
         name: impl Into<String>,
         write: &str,
         known: &[&str],
-    ) -> Result<Section<'a>, ConfigError> {
-        Section::new(self.doc, name, self.at(), self.table(write)?, known)
+    ) -> Result<ConfigSection<'a>, ConfigError> {
+        ConfigSection::new(self.doc, name, self.at(), self.table(write)?, known)
     }
 
     /// Returns a table and accepts any key.
@@ -242,8 +242,8 @@ impl<'a> Field<'a> {
         &self,
         name: impl Into<String>,
         write: &str,
-    ) -> Result<Section<'a>, ConfigError> {
-        Ok(Section {
+    ) -> Result<ConfigSection<'a>, ConfigError> {
+        Ok(ConfigSection {
             doc: self.doc,
             name: name.into(),
             at: self.at(),

@@ -1,43 +1,45 @@
 //! `[server.NAME]`: settings of one upstream server.
 
 use super::{
-    address::{self, Address},
-    asking::Asking,
-    cleaning::Cleaning,
+    address::{self, RemoteAddress},
+    asking::InputRequestSettings,
+    cleaning::SanitizerSettings,
     clear, client,
     environment::{env, env_pass},
     error::ConfigError,
-    given::{self, Given},
-    limits::Limits,
+    given::{self, ConfigValue},
+    limits::GatewayLimits,
     names::{check_id, check_prefix, prefix},
     overrides::ToolOverride,
     pins,
-    rate::Rate,
-    recorded::OwnRecorded,
+    rate::RateSetting,
+    recorded::AuditContentOverride,
     revision::RevisionChoice,
-    section::{Field, Section},
+    section::{ConfigField, ConfigSection},
 };
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
-use toolgate_policy::{First, OnChange, RequiredDefaults, UriSpelling};
+use toolgate_policy::{
+    ChangedDefinitionAction, NewDefinitionAction, RequiredDefaults, UriSpelling,
+};
 
 /// Upstream server that the gateway starts or connects to.
 #[derive(Clone)]
-pub(crate) struct Server {
+pub(crate) struct ServerSettings {
     /// Server id in rules, commands and the console: `[a-z0-9-]{1,32}`.
     pub(crate) id: String,
     /// Program and arguments, run without a shell; empty for a remote server.
     pub(crate) command: Vec<String>,
     /// Environment variables to set. The values may be secret.
-    pub(crate) env: Vec<(String, Given)>,
+    pub(crate) env: Vec<(String, ConfigValue)>,
     /// Names of variables passed on from the gateway's environment.
     pub(crate) env_pass: Vec<String>,
     /// Working directory; the gateway's own if absent.
     pub(crate) cwd: Option<PathBuf>,
     /// Address, if the server is remote.
-    pub(crate) address: Option<Address>,
+    pub(crate) address: Option<RemoteAddress>,
     /// True if its tool annotations are trusted.
     pub(crate) trust_annotations: bool,
     /// Protocol revision to use with it.
@@ -51,32 +53,32 @@ pub(crate) struct Server {
     /// Maximum number of concurrent calls, if different from the limits.
     pub(crate) calls: Option<usize>,
     /// Rate limit for all callers together, if any.
-    pub(crate) rate: Option<Rate>,
+    pub(crate) rate: Option<RateSetting>,
     /// Action for arguments that the input schema does not name.
-    pub(crate) unknown_arguments: Unknown,
+    pub(crate) unknown_arguments: UnknownArguments,
     /// Spelling of resource URIs that the gateway sends to the server.
     pub(crate) uris: UriSpelling,
     /// Handling of required arguments with a default.
     pub(crate) required_defaults: RequiredDefaults,
     /// Action for new definitions, if different from `[pins]`.
-    pub(crate) pins_first: Option<First>,
+    pub(crate) pins_first: Option<NewDefinitionAction>,
     /// Action for changed definitions, if different from `[pins]`.
-    pub(crate) pins_change: Option<OnChange>,
+    pub(crate) pins_change: Option<ChangedDefinitionAction>,
     /// Action for results that do not match their output schema.
-    pub(crate) output: Output,
+    pub(crate) output: OutputCheck,
     /// Sanitizer settings.
-    pub(crate) cleaning: Cleaning,
+    pub(crate) cleaning: SanitizerSettings,
     /// Audit settings for its calls, if different from `[audit]`.
-    pub(crate) recorded: OwnRecorded,
+    pub(crate) recorded: AuditContentOverride,
     /// Policy for its input requests.
-    pub(crate) asking: Asking,
+    pub(crate) asking: InputRequestSettings,
     /// Overrides of its tool definitions.
     pub(crate) tools: Vec<ToolOverride>,
 }
 
 /// Action for arguments that a tool's input schema does not name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Unknown {
+pub(crate) enum UnknownArguments {
     /// Reject the call.
     Refuse,
     /// Pass the arguments on.
@@ -85,7 +87,7 @@ pub(crate) enum Unknown {
 
 /// Action for a result that does not match the tool's output schema.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Output {
+pub(crate) enum OutputCheck {
     /// Return an error instead of the result.
     Block,
     /// Return the result and log the mismatch in the audit log.
@@ -95,9 +97,9 @@ pub(crate) enum Output {
 }
 
 /// Omits the environment and the arguments, which may contain secrets.
-impl fmt::Debug for Server {
+impl fmt::Debug for ServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server")
+        f.debug_struct("ServerSettings")
             .field("id", &self.id)
             .field("program", &self.command.first())
             .field("address", &self.address)
@@ -145,20 +147,20 @@ const KEYS: &[&str] = &[
 
 /// Returns every key of a server.
 pub(super) fn keys() -> Vec<&'static str> {
-    [KEYS, address::KEYS, client::KEYS].concat()
+    [KEYS, address::REMOTE_SERVER_KEYS, client::OAUTH_CLIENT_KEYS].concat()
 }
 
 /// Keys that are valid only for a server with a command.
-const CHILD: &[&str] = &["command", "env", "env_pass", "cwd"];
+const PROCESS_KEYS: &[&str] = &["command", "env", "env_pass", "cwd"];
 
 /// Example command for error messages.
-const COMMAND: &str = "[\"program\", \"argument\"]";
+const EXAMPLE_COMMAND: &str = "[\"program\", \"argument\"]";
 
-impl Server {
+impl ServerSettings {
     /// Creates a server with the defaults.
-    pub(crate) fn new(id: impl Into<String>, command: Vec<String>) -> Server {
+    pub(crate) fn new(id: impl Into<String>, command: Vec<String>) -> ServerSettings {
         let id = id.into();
-        Server {
+        ServerSettings {
             prefix: id.clone(),
             id,
             command,
@@ -172,25 +174,25 @@ impl Server {
             call_seconds: None,
             calls: None,
             rate: None,
-            unknown_arguments: Unknown::Refuse,
+            unknown_arguments: UnknownArguments::Refuse,
             uris: UriSpelling::Canonical,
             required_defaults: RequiredDefaults::Optional,
             pins_first: None,
             pins_change: None,
-            output: Output::Block,
-            cleaning: Cleaning::default(),
-            recorded: OwnRecorded::default(),
-            asking: Asking::default(),
+            output: OutputCheck::Block,
+            cleaning: SanitizerSettings::default(),
+            recorded: AuditContentOverride::default(),
+            asking: InputRequestSettings::default(),
             tools: Vec::new(),
         }
     }
 
     /// Reads all sections `[server.NAME]`, in the order of the file.
     pub(super) fn read_all(
-        field: &Field<'_>,
-        limits: &Limits,
+        field: &ConfigField<'_>,
+        limits: &GatewayLimits,
         base: &Path,
-    ) -> Result<Vec<Server>, ConfigError> {
+    ) -> Result<Vec<ServerSettings>, ConfigError> {
         let all = field.open_section(
             "[server]",
             "a section for each server, such as [server.files]",
@@ -199,7 +201,7 @@ impl Server {
         let mut servers = Vec::new();
         for (id, at, field) in &entries {
             check_id(id).map_err(|text| all.doc.error(*at, text))?;
-            servers.push(Server::read(id, field, limits, base)?);
+            servers.push(ServerSettings::read(id, field, limits, base)?);
         }
         for ((_, at, _), server) in entries.iter().zip(&servers) {
             check_prefix(server, &servers).map_err(|text| all.doc.error(*at, text))?;
@@ -209,21 +211,21 @@ impl Server {
 
     fn read(
         id: &str,
-        field: &Field<'_>,
-        limits: &Limits,
+        field: &ConfigField<'_>,
+        limits: &GatewayLimits,
         base: &Path,
-    ) -> Result<Server, ConfigError> {
+    ) -> Result<ServerSettings, ConfigError> {
         let name = format!("[server.{id}]");
         let section = field.section(
             &*name,
             &format!("a section that begins with {name}"),
             &keys(),
         )?;
-        let mut server = match Address::read(&section, id, base)? {
-            Some(address) => Server::reached(id, &section, address)?,
+        let mut server = match RemoteAddress::read(&section, id, base)? {
+            Some(address) => ServerSettings::reached(id, &section, address)?,
             None => {
-                let words = command(&section.need("command", COMMAND)?)?;
-                let mut server = Server::new(id, words);
+                let words = command(&section.need("command", EXAMPLE_COMMAND)?)?;
+                let mut server = ServerSettings::new(id, words);
                 server.read_environment(&section, base)?;
                 server
             }
@@ -233,18 +235,26 @@ impl Server {
     }
 
     /// Creates a remote server, which the gateway does not start.
-    fn reached(id: &str, section: &Section<'_>, address: Address) -> Result<Server, ConfigError> {
-        if let Some(field) = CHILD.iter().find_map(|key| section.get(key)) {
+    fn reached(
+        id: &str,
+        section: &ConfigSection<'_>,
+        address: RemoteAddress,
+    ) -> Result<ServerSettings, ConfigError> {
+        if let Some(field) = PROCESS_KEYS.iter().find_map(|key| section.get(key)) {
             return Err(field.is(
                 "is only valid for a server that the gateway starts, but this one has a url; keep one of the two",
             ));
         }
-        let mut server = Server::new(id, Vec::new());
+        let mut server = ServerSettings::new(id, Vec::new());
         server.address = Some(address);
         Ok(server)
     }
 
-    fn read_environment(&mut self, section: &Section<'_>, base: &Path) -> Result<(), ConfigError> {
+    fn read_environment(
+        &mut self,
+        section: &ConfigSection<'_>,
+        base: &Path,
+    ) -> Result<(), ConfigError> {
         if let Some(field) = section.get("env") {
             self.env = env(&field, &self.id, base)?;
         }
@@ -257,7 +267,11 @@ impl Server {
         Ok(())
     }
 
-    fn read_wire(&mut self, section: &Section<'_>, limits: &Limits) -> Result<(), ConfigError> {
+    fn read_wire(
+        &mut self,
+        section: &ConfigSection<'_>,
+        limits: &GatewayLimits,
+    ) -> Result<(), ConfigError> {
         if let Some(field) = section.get("trust_annotations") {
             self.trust_annotations = field.boolean()?;
         }
@@ -275,12 +289,14 @@ impl Server {
             self.calls = Some(usize::try_from(field.number(1..=1_000_000)?).unwrap_or(usize::MAX));
         }
         if let Some(field) = section.get("rate") {
-            let rate = Rate::parse(field.text()?).map_err(|text| field.wrong(text))?;
+            let rate = RateSetting::parse(field.text()?).map_err(|text| field.wrong(text))?;
             self.rate = Some(rate);
         }
         if let Some(field) = section.get("unknown_arguments") {
-            self.unknown_arguments =
-                field.word(&[("refuse", Unknown::Refuse), ("allow", Unknown::Allow)])?;
+            self.unknown_arguments = field.word(&[
+                ("refuse", UnknownArguments::Refuse),
+                ("allow", UnknownArguments::Allow),
+            ])?;
         }
         if let Some(field) = section.get("uris") {
             self.uris = field.word(&[
@@ -294,9 +310,9 @@ impl Server {
                 ("required", RequiredDefaults::Required),
             ])?;
         }
-        self.cleaning = Cleaning::read(section)?;
-        self.recorded = OwnRecorded::read(section)?;
-        self.asking = Asking::read(section)?;
+        self.cleaning = SanitizerSettings::read(section)?;
+        self.recorded = AuditContentOverride::read(section)?;
+        self.asking = InputRequestSettings::read(section)?;
         self.pins_first = pins::first(section, "pins_first")?;
         self.pins_change = pins::change(section, "pins_change")?;
         if let Some(field) = section.get("tools") {
@@ -304,20 +320,20 @@ impl Server {
         }
         if let Some(field) = section.get("output") {
             self.output = field.word(&[
-                ("block", Output::Block),
-                ("warn", Output::Warn),
-                ("off", Output::Off),
+                ("block", OutputCheck::Block),
+                ("warn", OutputCheck::Warn),
+                ("off", OutputCheck::Off),
             ])?;
         }
         Ok(())
     }
 }
 
-fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
-    let words = field.list(&format!("an array such as {COMMAND}"))?;
+fn command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
+    let words = field.list(&format!("an array such as {EXAMPLE_COMMAND}"))?;
     let said: Vec<Option<_>> = words.iter().map(given::said_clear).collect();
     let (fields, clear) = (words, |at: usize| said.get(at).is_some_and(Option::is_some));
-    let word = |(word, said): (&Field<'_>, &Option<Result<&str, ConfigError>>)| match said {
+    let word = |(word, said): (&ConfigField<'_>, &Option<Result<&str, ConfigError>>)| match said {
         Some(clear) => clear.clone().map(str::to_owned),
         None => word.text().map(str::to_owned),
     };
@@ -328,15 +344,15 @@ fn command(field: &Field<'_>) -> Result<Vec<String>, ConfigError> {
         return Err(word.is(format!(
             "has an argument that {why}, and would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {} }}; otherwise write {{ {} = \"…\" }}",
             "{ env = \"NAME\" }",
-            given::CLEAR
+            given::PLAINTEXT_KEY
         )));
     }
     match words.first().map(String::as_str) {
         None => Err(field.is(format!(
-            "is empty; write the program and its arguments, such as {COMMAND}"
+            "is empty; write the program and its arguments, such as {EXAMPLE_COMMAND}"
         ))),
         Some("") => Err(field.is("begins with an empty string; the first element is the program")),
-        Some(program) if program.starts_with("~/") => Err(field.is(super::file::TILDE)),
+        Some(program) if program.starts_with("~/") => Err(field.is(super::file::TILDE_ERROR)),
         Some(_) => Ok(words),
     }
 }

@@ -6,7 +6,9 @@ mod shown;
 mod wrong;
 
 use super::*;
-use toolgate_policy::{Held, OnPlaceholder, RequiredDefaults, UriSpelling, Waits};
+use toolgate_policy::{
+    AuditContentForm, AuditDurability, OnPlaceholder, RequiredDefaults, UriSpelling,
+};
 use toolgate_wire::dialect;
 
 /// Config reference; tests compare its example and tables with the code.
@@ -40,7 +42,7 @@ fn the_example_of_the_reference() {
         (config.limits.call_seconds, config.limits.body_bytes),
         (90, 4_194_304)
     );
-    assert_eq!(config.limits.rate, Rate::per_minute(120));
+    assert_eq!(config.limits.rate, RateSetting::per_minute(120));
     let ids: Vec<_> = config
         .servers
         .iter()
@@ -58,7 +60,13 @@ fn the_example_of_the_reference() {
         .filter(|(line, _)| *line == "[[rule]]")
         .map(|(_, n)| n)
         .collect();
-    assert_eq!(rules, [(Then::Allow, lines[0]), (Then::Deny, lines[1])]);
+    assert_eq!(
+        rules,
+        [
+            (ConfigRuleAction::Allow, lines[0]),
+            (ConfigRuleAction::Deny, lines[1])
+        ]
+    );
 }
 
 #[test]
@@ -105,8 +113,8 @@ fn every_key_of_a_server() {
     assert_eq!(
         server.env,
         [
-            ("A".to_owned(), Given::Clear("1".to_owned())),
-            ("B".to_owned(), Given::Clear(String::new()))
+            ("A".to_owned(), ConfigValue::Clear("1".to_owned())),
+            ("B".to_owned(), ConfigValue::Clear(String::new()))
         ]
     );
     assert_eq!(server.env_pass, ["C"]);
@@ -121,17 +129,20 @@ fn every_key_of_a_server() {
     );
     assert_eq!(
         (server.unknown_arguments, server.output),
-        (Unknown::Allow, Output::Warn)
+        (UnknownArguments::Allow, OutputCheck::Warn)
     );
     assert_eq!(
         (server.uris, server.cleaning.placeholders),
         (UriSpelling::Verbatim, OnPlaceholder::Deny)
     );
     assert_eq!(server.required_defaults, RequiredDefaults::Required);
-    assert_eq!(server.recorded.mode, Some(Waits::Strict));
+    assert_eq!(server.recorded.mode, Some(AuditDurability::Strict));
     assert_eq!(
         (server.recorded.arguments, server.recorded.results),
-        (Some(Held::Redacted), Some(Held::Digest))
+        (
+            Some(AuditContentForm::Redacted),
+            Some(AuditContentForm::Digest)
+        )
     );
 }
 
@@ -141,10 +152,10 @@ fn the_defaults_are_the_safe_ones() {
     let config = parse("[server.b]\ncommand = [\"x\"]\n[server.a]\ncommand = [\"x\"]").unwrap();
     assert_eq!(
         (config.listen, config.token.is_none(), config.rules.len()),
-        (net::LISTEN, true, 0)
+        (net::DEFAULT_LISTEN_ADDRESS, true, 0)
     );
     assert!(config.listen.ip().is_loopback());
-    assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.limits, GatewayLimits::default());
     let server = &config.servers[0];
     assert_eq!(
         (
@@ -156,7 +167,7 @@ fn the_defaults_are_the_safe_ones() {
     );
     assert_eq!(
         (server.unknown_arguments, server.output),
-        (Unknown::Refuse, Output::Block)
+        (UnknownArguments::Refuse, OutputCheck::Block)
     );
     assert_eq!(
         (server.uris, server.cleaning.placeholders),
@@ -170,7 +181,7 @@ fn a_rule_has_it_all() {
     let text = "[server.s]\ncommand = [\"x\"]\n\n[[rule]]\ntools = [\"s.*\", \"*.y\"]\ncallers = [\"key:ci\"]\n\
                 except = [\"s.delete_*\"]\nthen = \"ask\"\nrate = \"30/min\"\n";
     let rule = parse(text).unwrap().rules.remove(0);
-    let glob = |text: &str| Glob::parse(text).unwrap();
+    let glob = |text: &str| NameGlob::parse(text).unwrap();
     assert_eq!((rule.tools, rule.line), (vec![glob("s.*"), glob("*.y")], 4));
     assert_eq!(
         (rule.callers, rule.except),
@@ -178,7 +189,7 @@ fn a_rule_has_it_all() {
     );
     assert_eq!(
         (rule.then, rule.rate),
-        (Then::Ask, Some(Rate::per_minute(30)))
+        (ConfigRuleAction::Ask, Some(RateSetting::per_minute(30)))
     );
 }
 
@@ -213,7 +224,7 @@ fn the_reference_has_every_limit_with_its_default_and_range() {
 
 #[test]
 fn the_reference_has_every_key() {
-    for key in [top::KEYS, &server::keys(), rule::KEYS].concat() {
+    for key in [top::TOP_LEVEL_KEYS, &server::keys(), rule::KEYS].concat() {
         assert!(
             REFERENCE.contains(&format!("`{key}`")),
             "docs/config.md lacks {key}"
@@ -268,9 +279,9 @@ fn a_server_with_an_address() {
                 headers = { X-Tenant = \"acme\", Authorization = { env = \"S_AUTHORIZATION\" } }";
     let server = parse(text).unwrap().servers.remove(0);
     let address = server.address.unwrap();
-    let env = Given::Env("S_AUTHORIZATION".to_owned());
+    let env = ConfigValue::Env("S_AUTHORIZATION".to_owned());
     let headers = [
-        ("X-Tenant".to_owned(), Given::Clear("acme".to_owned())),
+        ("X-Tenant".to_owned(), ConfigValue::Clear("acme".to_owned())),
         ("Authorization".to_owned(), env),
     ];
     assert_eq!(

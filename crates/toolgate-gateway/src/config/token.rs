@@ -1,45 +1,48 @@
 //! Bearer token of the clients and the gateway's OAuth client secrets: sources and length check.
 
-use super::{error::ConfigError, given::Given, section::Section};
+use super::{error::ConfigError, given::ConfigValue, section::ConfigSection};
 use std::path::Path;
 use toolgate_auth::Secret;
 
 /// Minimum length of a token in characters.
-const SHORTEST: usize = 16;
+const MIN_TOKEN_CHARS: usize = 16;
 /// Maximum length of a token in characters.
-const LONGEST: usize = 4096;
+const MAX_TOKEN_CHARS: usize = 4096;
 
 /// Source of a token or client secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct TokenSource {
-    pub(crate) given: Given,
+    pub(crate) given: ConfigValue,
     /// Position in the config, as `file:line:column`.
     place: String,
 }
 
 impl TokenSource {
     /// Reads `token`.
-    pub(super) fn of(top: &Section<'_>, base: &Path) -> Result<Option<TokenSource>, ConfigError> {
+    pub(super) fn of(
+        top: &ConfigSection<'_>,
+        base: &Path,
+    ) -> Result<Option<TokenSource>, ConfigError> {
         TokenSource::at(top, "token", "token", base)
     }
 
     /// Reads `client_secret`.
     pub(super) fn secret(
-        section: &Section<'_>,
+        section: &ConfigSection<'_>,
         base: &Path,
     ) -> Result<Option<TokenSource>, ConfigError> {
         TokenSource::at(section, "client_secret", "secret", base)
     }
 
     fn at(
-        section: &Section<'_>,
+        section: &ConfigSection<'_>,
         key: &str,
         what: &str,
         base: &Path,
     ) -> Result<Option<TokenSource>, ConfigError> {
-        let of = |field: super::section::Field<'_>| {
+        let of = |field: super::section::ConfigField<'_>| {
             let place = field.place();
-            Given::secret(&field, what, base).map(|given| TokenSource { given, place })
+            ConfigValue::secret(&field, what, base).map(|given| TokenSource { given, place })
         };
         section.get(key).map(of).transpose()
     }
@@ -58,9 +61,9 @@ impl TokenSource {
 }
 
 fn check(text: &str) -> Result<(), String> {
-    if !(SHORTEST..=LONGEST).contains(&text.len()) {
+    if !(MIN_TOKEN_CHARS..=MAX_TOKEN_CHARS).contains(&text.len()) {
         return Err(format!(
-            "the token has {} characters, not {SHORTEST} to {LONGEST}; generate one with: openssl rand -hex 32",
+            "the token has {} characters, not {MIN_TOKEN_CHARS} to {MAX_TOKEN_CHARS}; generate one with: openssl rand -hex 32",
             text.chars().count()
         ));
     }
@@ -76,7 +79,7 @@ mod tests {
 
     fn of_env(value: Option<&str>) -> Result<String, String> {
         let source = TokenSource {
-            given: Given::Env("T".to_owned()),
+            given: ConfigValue::Env("T".to_owned()),
             place: "f:1:1".to_owned(),
         };
         let read = source.given.read_with(|_| value.map(str::to_owned));

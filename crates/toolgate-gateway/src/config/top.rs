@@ -1,16 +1,16 @@
 //! Reads `toolgate.toml`.
 
 use super::{
-    Audit, Auth, Config, SecretRuleFiles, Source,
-    error::{ConfigError, Doc},
+    AuditSettings, AuthSettings, Config, ConfigSource, SecretRuleFiles,
+    error::{ConfigError, ConfigText},
     file,
-    limits::Limits,
+    limits::GatewayLimits,
     net,
     pins::PinSettings,
-    rule::Rule,
-    search::Search,
-    section::{Field, Section},
-    server::Server,
+    rule::ConfigRule,
+    search::SearchSettings,
+    section::{ConfigField, ConfigSection},
+    server::ServerSettings,
     token::TokenSource,
 };
 use std::path::Path;
@@ -18,7 +18,7 @@ use toml::de::DeTable;
 use toolgate::aggregate::NameRules;
 
 /// Every top-level key.
-pub(super) const KEYS: &[&str] = &[
+pub(super) const TOP_LEVEL_KEYS: &[&str] = &[
     "listen",
     "token",
     "allowed_hosts",
@@ -36,12 +36,16 @@ pub(super) const KEYS: &[&str] = &[
 ];
 
 /// Reads a config in TOML; relative paths in it start at `base`.
-pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, ConfigError> {
+pub(super) fn read(
+    doc: ConfigText<'_>,
+    base: &Path,
+    source: ConfigSource,
+) -> Result<Config, ConfigError> {
     let tree = DeTable::parse(doc.text).map_err(|error| syntax(doc, &error))?;
-    let top = Section::new(doc, "", 0, tree.get_ref(), KEYS)?;
-    let limits = Limits::read(top.get("limits"))?;
+    let top = ConfigSection::new(doc, "", 0, tree.get_ref(), TOP_LEVEL_KEYS)?;
+    let limits = GatewayLimits::read(top.get("limits"))?;
     let servers = top.get("server").map_or(Ok(Vec::new()), |field| {
-        Server::read_all(&field, &limits, base)
+        ServerSettings::read_all(&field, &limits, base)
     })?;
     if servers.is_empty() {
         return Err(doc.error(
@@ -55,13 +59,13 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
         config.tool_names = name_rules(&field)?;
     }
     let search = top.get("search");
-    config.auth = Auth::read(top.get("auth"), &config.servers, search.is_some(), base)?;
+    config.auth = AuthSettings::read(top.get("auth"), &config.servers, search.is_some(), base)?;
     if let Some(field) = search {
-        config.search = Some(Search::read(&field, &config.servers, &config.auth)?);
+        config.search = Some(SearchSettings::read(&field, &config.servers, &config.auth)?);
     }
     if let Some(field) = top.get("rule") {
         let search = config.search.is_some();
-        config.rules = Rule::read_all(
+        config.rules = ConfigRule::read_all(
             &field,
             &config.servers,
             &config.limits,
@@ -73,7 +77,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
         .get("data")
         .map(|field| file::resolve(&field, base))
         .transpose()?;
-    config.audit = Audit::read(top.get("audit"), base)?;
+    config.audit = AuditSettings::read(top.get("audit"), base)?;
     config.secret_rules = SecretRuleFiles::read(top.get("secret_rules"), base)?;
     config.notes.extend(config.secret_rules.notes.clone());
     read_net(&mut config, &top, base)?;
@@ -81,7 +85,7 @@ pub(super) fn read(doc: Doc<'_>, base: &Path, source: Source) -> Result<Config, 
 }
 
 /// Reads the naming rules for tools and prompts.
-fn name_rules(field: &Field<'_>) -> Result<NameRules, ConfigError> {
+fn name_rules(field: &ConfigField<'_>) -> Result<NameRules, ConfigError> {
     match field.text()? {
         "specification" => Ok(NameRules::Specification),
         "portable" => Ok(NameRules::Portable),
@@ -91,10 +95,10 @@ fn name_rules(field: &Field<'_>) -> Result<NameRules, ConfigError> {
     }
 }
 
-fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), ConfigError> {
+fn read_net(config: &mut Config, top: &ConfigSection<'_>, base: &Path) -> Result<(), ConfigError> {
     config.listen = net::listen(top)?;
     config.token = TokenSource::of(top, base)?;
-    let exchanges = |server: &&Server| {
+    let exchanges = |server: &&ServerSettings| {
         let address = server.address.as_ref();
         address.is_some_and(|address| address.exchange.is_some())
     };
@@ -121,7 +125,7 @@ fn read_net(config: &mut Config, top: &Section<'_>, base: &Path) -> Result<(), C
 }
 
 /// Converts the parser's message to one line with the position.
-pub(super) fn syntax(doc: Doc<'_>, error: &toml::de::Error) -> ConfigError {
+pub(super) fn syntax(doc: ConfigText<'_>, error: &toml::de::Error) -> ConfigError {
     let text = error.message().lines().collect::<Vec<_>>().join("; ");
     doc.error(
         error.span().map_or(0, |span| span.start),

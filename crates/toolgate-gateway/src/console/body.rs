@@ -9,12 +9,12 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 use toolgate::edge::http::Body;
-use toolgate_wire::room::FREE;
+use toolgate_wire::room::MAX_UNCOUNTED_BYTES;
 
 /// Maximum body size of an unauthenticated request, in bytes: the memory that the bound has for each connection.
-pub(crate) const SHORT: usize = FREE as usize;
+pub(crate) const MAX_UNAUTHENTICATED_BODY_BYTES: usize = MAX_UNCOUNTED_BYTES as usize;
 /// Timeout for receiving a body.
-const TIME: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads the JSON body of a request from one of our pages, with a maximum size in bytes.
 pub(crate) async fn body(
@@ -27,7 +27,7 @@ pub(crate) async fn body(
         return Err(Box::new(foreign()));
     }
     let no = |words| Box::new(text(StatusCode::BAD_REQUEST, words));
-    let bytes = timeout(TIME, whole(request.into_body(), most)).await;
+    let bytes = timeout(BODY_TIMEOUT, whole(request.into_body(), most)).await;
     let bytes = bytes.ok().flatten();
     let bytes = bytes.ok_or_else(|| no("the body is too long or incomplete"))?;
     serde_json::from_slice(&bytes).map_err(|_| no("the body is not valid JSON"))

@@ -14,35 +14,35 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 use toolgate::ids;
-use toolgate_policy::{By, Expect, Row, Store, Who};
+use toolgate_policy::{ApprovalChannel, Approver, StateRow, StateStore, WritePrecondition};
 
 /// Lifetime of an unused link.
-const LINK: Duration = Duration::from_secs(24 * 3600);
+const CONSOLE_LINK_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// Lifetime of a session.
-const LOGIN: Duration = Duration::from_secs(7 * 24 * 3600);
+const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Maximum number of links, and of sessions. The oldest is removed.
-const MOST: usize = 32;
+const MAX_SESSIONS: usize = 32;
 /// Name of the table of sessions in the state of the data directory.
-const TABLE: &str = "console_logins";
+const SESSIONS_TABLE: &str = "console_logins";
 /// Maximum time between two checks whether a session has expired.
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Printed links and browser sessions of the console.
-pub(crate) struct Logins {
+pub(crate) struct ConsoleSessions {
     address: String,
     cookie: String,
-    links: Mutex<Vec<(Link, Instant)>>,
-    store: Arc<dyn Store>,
+    links: Mutex<Vec<(ConsoleLink, Instant)>>,
+    store: Arc<dyn StateStore>,
 }
 
 /// Printed link: its token, and the person for whom it is.
-struct Link {
+struct ConsoleLink {
     token: String,
     label: Option<Arc<str>>,
 }
 
 /// New session, which a browser gets for a link.
-pub(crate) struct Entered {
+pub(crate) struct NewConsoleSession {
     /// The value of `Set-Cookie`.
     pub(crate) cookie: String,
     /// Key that the page has to send with the cookie.
@@ -51,19 +51,22 @@ pub(crate) struct Entered {
 
 /// Browser session of the console.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct ConsoleSession {
     /// Row key in the table: the digest of the cookie.
     id: String,
     /// Person who is logged in.
-    pub(crate) who: Who,
+    pub(crate) who: Approver,
 }
 
-impl Logins {
+impl ConsoleSessions {
     /// Creates the sessions of the console at that address. The cookie's name has the port, because browsers share
     /// cookies between ports.
-    pub(crate) fn new(address: std::net::SocketAddr, store: Arc<dyn Store>) -> Logins {
+    pub(crate) fn new(
+        address: std::net::SocketAddr,
+        store: Arc<dyn StateStore>,
+    ) -> ConsoleSessions {
         let cookie = format!("toolgate_{}", address.port());
-        Logins {
+        ConsoleSessions {
             address: format!("http://{address}/"),
             cookie,
             links: Mutex::default(),
@@ -82,7 +85,7 @@ impl Logins {
             ));
         }
         let token = ids::secret();
-        let link = Link {
+        let link = ConsoleLink {
             token: token.clone(),
             label: (!label.is_empty()).then(|| label.into()),
         };
@@ -94,7 +97,7 @@ impl Logins {
     ///
     /// # Errors
     /// The session cannot be written to the state.
-    pub(crate) async fn enter(&self, token: &str) -> Result<Option<Entered>, String> {
+    pub(crate) async fn enter(&self, token: &str) -> Result<Option<NewConsoleSession>, String> {
         let Some(label) = self.redeem(token) else {
             return Ok(None);
         };
@@ -102,29 +105,34 @@ impl Logins {
         let now = self.store.clock().now();
         let session = json!({
             "console": self.cookie, "key": digest_of("key", &key), "label": label.as_deref(),
-            "since": millis(now), "expires": millis(now + LOGIN),
+            "since": millis(now), "expires": millis(now + SESSION_LIFETIME),
         });
         self.make_room(now).await;
         let id = self.id(&secret);
-        let written = self.store.write(TABLE, &id, Some(session), Expect::Absent);
+        let written = self.store.write(
+            SESSIONS_TABLE,
+            &id,
+            Some(session),
+            WritePrecondition::Absent,
+        );
         written.await.map_err(|e| e.public().to_owned())?;
-        Ok(Some(Entered {
-            cookie: self.set_cookie(&secret, LOGIN),
+        Ok(Some(NewConsoleSession {
+            cookie: self.set_cookie(&secret, SESSION_LIFETIME),
             key,
         }))
     }
 
     /// Returns the session of a `Cookie` header and a key, if both belong to the same session.
-    pub(crate) fn knows(&self, header: &str, key: &str) -> Option<Session> {
+    pub(crate) fn knows(&self, header: &str, key: &str) -> Option<ConsoleSession> {
         let cookies = header.split(';').filter_map(|c| c.trim().split_once('='));
         let mut ours = cookies.filter(|(name, _)| *name == self.cookie);
         let key = digest_of("key", key);
         ours.find_map(|(_, secret)| {
             let id = self.id(secret);
-            let row = self.store.row(TABLE, &id)?;
+            let row = self.store.row(SESSIONS_TABLE, &id)?;
             self.left(&row)?;
             let known = row.value.get("key").and_then(Value::as_str)?;
-            same(&key, known).then(|| Session {
+            same(&key, known).then(|| ConsoleSession {
                 id,
                 who: who(&row.value),
             })
@@ -135,8 +143,10 @@ impl Logins {
     ///
     /// # Errors
     /// The state cannot be written.
-    pub(crate) async fn leave(&self, session: &Session) -> Result<String, String> {
-        let removed = self.store.write(TABLE, &session.id, None, Expect::Any);
+    pub(crate) async fn leave(&self, session: &ConsoleSession) -> Result<String, String> {
+        let removed = self
+            .store
+            .write(SESSIONS_TABLE, &session.id, None, WritePrecondition::Any);
         removed.await.map_err(|e| e.public().to_owned())?;
         Ok(self.set_cookie("", Duration::ZERO))
     }
@@ -152,10 +162,10 @@ impl Logins {
     }
 
     /// Resolves once a session was revoked or has expired.
-    pub(crate) async fn ended(&self, session: &Session) {
+    pub(crate) async fn ended(&self, session: &ConsoleSession) {
         let mut changed = self.store.changed();
         loop {
-            let row = self.store.row(TABLE, &session.id);
+            let row = self.store.row(SESSIONS_TABLE, &session.id);
             let Some(left) = row.and_then(|row| self.left(&row)) else {
                 return;
             };
@@ -176,7 +186,7 @@ impl Logins {
     }
 
     /// Returns the remaining lifetime of a session; `None` if it is not valid at this console.
-    fn left(&self, row: &Row) -> Option<Duration> {
+    fn left(&self, row: &StateRow) -> Option<Duration> {
         let console = row.value.get("console").and_then(Value::as_str);
         let now = millis(self.store.clock().now());
         let left = number(row, "expires")?
@@ -187,19 +197,22 @@ impl Logins {
 
     /// Removes expired sessions, and the oldest session of this console if there are too many.
     async fn make_room(&self, now: SystemTime) {
-        let mut rows = self.store.entries(TABLE);
+        let mut rows = self.store.entries(SESSIONS_TABLE);
         rows.sort_by_key(|row| number(row, "since"));
-        let over = |row: &Row| number(row, "expires").is_none_or(|end| end <= millis(now));
+        let over = |row: &StateRow| number(row, "expires").is_none_or(|end| end <= millis(now));
         let mut gone: Vec<String> = rows
             .extract_if(.., |row| over(row))
             .map(|row| row.key)
             .collect();
         rows.retain(|row| row.value.get("console").and_then(Value::as_str) == Some(&self.cookie));
-        let surplus = (rows.len() + 1).saturating_sub(MOST);
+        let surplus = (rows.len() + 1).saturating_sub(MAX_SESSIONS);
         gone.extend(rows.into_iter().take(surplus).map(|row| row.key));
         for id in gone {
             // A session that stays is invalid, or is removed at the next login.
-            let _ = self.store.write(TABLE, &id, None, Expect::Any).await;
+            let _ = self
+                .store
+                .write(SESSIONS_TABLE, &id, None, WritePrecondition::Any)
+                .await;
         }
     }
 
@@ -220,10 +233,12 @@ impl Logins {
 ///
 /// # Errors
 /// The state cannot be written.
-pub(crate) async fn revoke_all(store: &dyn Store) -> Result<usize, String> {
-    let rows = store.entries(TABLE);
+pub(crate) async fn revoke_all(store: &dyn StateStore) -> Result<usize, String> {
+    let rows = store.entries(SESSIONS_TABLE);
     for row in &rows {
-        let removed = store.write(TABLE, &row.key, None, Expect::Any).await;
+        let removed = store
+            .write(SESSIONS_TABLE, &row.key, None, WritePrecondition::Any)
+            .await;
         removed.map_err(|e| e.public().to_owned())?;
     }
     Ok(rows.len())
@@ -236,14 +251,14 @@ fn digest_of(what: &str, secret: &str) -> String {
     digest.as_ref().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn number(row: &Row, name: &str) -> Option<u64> {
+fn number(row: &StateRow, name: &str) -> Option<u64> {
     row.value.get(name)?.as_u64()
 }
 
-fn who(session: &Value) -> Who {
+fn who(session: &Value) -> Approver {
     match session.get("label").and_then(Value::as_str) {
-        Some(label) => Who::named(By::Console, label),
-        None => person::owner(By::Console),
+        Some(label) => Approver::named(ApprovalChannel::Console, label),
+        None => person::owner(ApprovalChannel::Console),
     }
 }
 
@@ -254,29 +269,29 @@ fn is_label(label: &str) -> bool {
     label.len() <= 64 && label.chars().all(plain) && !matches!(label, "console" | "terminal")
 }
 
-fn remember(list: &Mutex<Vec<(Link, Instant)>>, link: Link) {
+fn remember(list: &Mutex<Vec<(ConsoleLink, Instant)>>, link: ConsoleLink) {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     list.retain(|(_, end)| *end > now);
-    if list.len() >= MOST {
+    if list.len() >= MAX_SESSIONS {
         list.remove(0);
     }
-    list.push((link, now + LINK));
+    list.push((link, now + CONSOLE_LINK_LIFETIME));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_policy::Memory;
+    use toolgate_policy::MemoryStateStore;
 
-    fn logins(port: u16, store: &Arc<Memory>) -> Logins {
-        Logins::new(([127, 0, 0, 1], port).into(), store.clone())
+    fn logins(port: u16, store: &Arc<MemoryStateStore>) -> ConsoleSessions {
+        ConsoleSessions::new(([127, 0, 0, 1], port).into(), store.clone())
     }
 
-    async fn enter(logins: &Logins, label: &str) -> (String, String) {
+    async fn enter(logins: &ConsoleSessions, label: &str) -> (String, String) {
         let link = logins.link(label).unwrap();
         let token = link.split_once("#token=").unwrap().1;
-        let Entered { cookie, key } = logins.enter(token).await.unwrap().unwrap();
+        let NewConsoleSession { cookie, key } = logins.enter(token).await.unwrap().unwrap();
         (cookie.split(';').next().unwrap().to_owned(), key)
     }
 
@@ -287,7 +302,7 @@ mod tests {
         let token = link.strip_prefix("http://127.0.0.1:8665/#token=").unwrap();
         assert!(logins.enter("").await.unwrap().is_none());
         assert!(logins.enter("wrong").await.unwrap().is_none());
-        let Entered { cookie, key } = logins.enter(token).await.unwrap().unwrap();
+        let NewConsoleSession { cookie, key } = logins.enter(token).await.unwrap().unwrap();
         assert!(logins.enter(token).await.unwrap().is_none(), "once");
         let pair = cookie.split(';').next().unwrap();
         assert!(logins.knows(&format!("other=1; {pair}"), &key).is_some());
@@ -299,8 +314,8 @@ mod tests {
     async fn a_label_says_who_it_is() {
         let logins = logins(8665, &Arc::default());
         for (label, expected) in [
-            ("ann", Who::named(By::Console, "ann")),
-            ("", person::owner(By::Console)),
+            ("ann", Approver::named(ApprovalChannel::Console, "ann")),
+            ("", person::owner(ApprovalChannel::Console)),
         ] {
             let (pair, key) = enter(&logins, label).await;
             assert_eq!(logins.knows(&pair, &key).unwrap().who, expected);
@@ -322,19 +337,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_outlives_a_restart_at_its_own_address_and_the_state_has_no_secret() {
-        let store = Arc::new(Memory::new());
+        let store = Arc::new(MemoryStateStore::new());
         let (pair, key) = enter(&logins(8665, &store), "ann").await;
         assert!(logins(8665, &store).knows(&pair, &key).is_some());
         let other = logins(8666, &store);
         assert!(other.knows(&pair, &key).is_none());
         assert!(other.knows(&pair.replace("8665", "8666"), &key).is_none());
-        let kept = format!("{:?}", store.entries(TABLE));
+        let kept = format!("{:?}", store.entries(SESSIONS_TABLE));
         assert!(!kept.contains(&key) && !kept.contains(pair.split_once('=').unwrap().1));
     }
 
     #[tokio::test]
     async fn a_session_ends_when_it_is_left_revoked_or_expired() {
-        let store = Arc::new(Memory::new());
+        let store = Arc::new(MemoryStateStore::new());
         let logins = logins(8665, &store);
         let (one, two) = (enter(&logins, "").await, enter(&logins, "").await);
         let session = logins.knows(&one.0, &one.1).unwrap();
@@ -343,11 +358,11 @@ mod tests {
         logins.ended(&session).await;
         assert!(logins.knows(&one.0, &one.1).is_none());
         assert!(logins.knows(&two.0, &two.1).is_some());
-        let row = store.entries(TABLE).remove(0);
+        let row = store.entries(SESSIONS_TABLE).remove(0);
         let mut over = row.value.clone();
         over["since"] = json!(1);
         over["expires"] = json!(2);
-        let written = store.write(TABLE, &row.key, Some(over), Expect::Any);
+        let written = store.write(SESSIONS_TABLE, &row.key, Some(over), WritePrecondition::Any);
         written.await.unwrap();
         assert!(logins.knows(&two.0, &two.1).is_none());
         let (three, link) = (enter(&logins, "").await, logins.link("").unwrap());
@@ -359,21 +374,21 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_session_is_removed_when_there_are_too_many() {
-        let store = Arc::new(Memory::new());
+        let store = Arc::new(MemoryStateStore::new());
         let logins = logins(8665, &store);
-        for _ in 0..MOST + 3 {
+        for _ in 0..MAX_SESSIONS + 3 {
             enter(&logins, "").await;
         }
-        assert_eq!(store.entries(TABLE).len(), MOST);
+        assert_eq!(store.entries(SESSIONS_TABLE).len(), MAX_SESSIONS);
     }
 }
 
 #[cfg(test)]
 mod unprinted {
-    use super::{Entered, Link};
+    use super::{ConsoleLink, NewConsoleSession};
 
     #[test]
     fn t62_links_and_logins_cannot_be_printed() {
-        is_unprinted!(Link, Entered);
+        is_unprinted!(ConsoleLink, NewConsoleSession);
     }
 }

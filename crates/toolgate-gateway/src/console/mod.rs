@@ -6,10 +6,10 @@ mod pages;
 mod sign_in;
 
 use crate::{
-    board::Told,
-    operator::Operator,
+    board::ConsoleEvent,
+    operator::OperatorApi,
     routes::text,
-    signing_in::{PATH, SignIns},
+    signing_in::{BrowserSignIns, CONSOLE_REDIRECT_PATH},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -18,25 +18,25 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
 
-pub(crate) use body::{SHORT, body};
-use login::Session;
-pub(crate) use login::{Logins, revoke_all};
+pub(crate) use body::{MAX_UNAUTHENTICATED_BODY_BYTES, body};
+use login::ConsoleSession;
+pub(crate) use login::{ConsoleSessions, revoke_all};
 
 /// Handler of the console's routes.
-pub(crate) struct Console {
-    pub(crate) logins: Arc<Logins>,
-    pub(crate) operator: Arc<Operator>,
-    pub(crate) sign_ins: SignIns,
+pub(crate) struct WebConsole {
+    pub(crate) logins: Arc<ConsoleSessions>,
+    pub(crate) operator: Arc<OperatorApi>,
+    pub(crate) sign_ins: BrowserSignIns,
 }
 
 /// Header that neither a form nor a page of another origin can send without a CORS preflight. It holds the session's
 /// key; the login has no key yet and sends `1`.
-const MARK: &str = "x-toolgate-console";
+const CONSOLE_HEADER: &str = "x-toolgate-console";
 /// Maximum body size of an authenticated request, in bytes.
-const LONGEST: usize = 1 << 20;
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const MAX_CONSOLE_BODY_BYTES: usize = 1 << 20;
+const SSE_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-impl Console {
+impl WebConsole {
     /// Returns a file of the console.
     pub(crate) fn page(&self, name: &str) -> Response<Body> {
         pages::find(name).unwrap_or_else(|| text(StatusCode::NOT_FOUND, "there is no such page"))
@@ -62,20 +62,20 @@ impl Console {
                 self.act(&action, request).await
             }
             (_, path) if path.starts_with("/console/api/") => logged_out(),
-            (Method::GET, PATH) => self.page("signed-in.html"),
+            (Method::GET, CONSOLE_REDIRECT_PATH) => self.page("signed-in.html"),
             (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
             _ => text(StatusCode::NOT_FOUND, "not found"),
         }
     }
 
     async fn act(&self, action: &str, request: Request<Incoming>) -> Response<Body> {
-        let Some(Session { who, .. }) = self.is_in(&request) else {
+        let Some(ConsoleSession { who, .. }) = self.is_in(&request) else {
             return foreign();
         };
         if let Some(step) = action.strip_prefix("sign-in/") {
             return self.sign_in(step, request, &who).await;
         }
-        match body(request, LONGEST).await {
+        match body(request, MAX_CONSOLE_BODY_BYTES).await {
             Ok(body) => answer(self.operator.act(action, &body, &who).await),
             Err(response) => *response,
         }
@@ -85,7 +85,7 @@ impl Console {
         if mark(&request) != Some("1") {
             return foreign();
         }
-        let body = match body(request, SHORT).await {
+        let body = match body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
             Ok(body) => body,
             Err(response) => return *response,
         };
@@ -127,7 +127,7 @@ impl Console {
     }
 
     /// Returns the session of the request, if it is valid.
-    fn is_in(&self, request: &Request<Incoming>) -> Option<Session> {
+    fn is_in(&self, request: &Request<Incoming>) -> Option<ConsoleSession> {
         let key = mark(request)?;
         request
             .headers()
@@ -138,7 +138,7 @@ impl Console {
     }
 
     /// Streams the full state, then each change, until the session ends.
-    fn events(&self, session: Session) -> Response<Body> {
+    fn events(&self, session: ConsoleSession) -> Response<Body> {
         let (tx, rx) = mpsc::channel(64);
         let (operator, logins) = (self.operator.clone(), self.logins.clone());
         let work = Box::pin(async move {
@@ -148,12 +148,12 @@ impl Console {
                 () = logins.ended(&session) => {}
             }
         });
-        Body::named(rx, work, KEEP_ALIVE).response()
+        Body::named(rx, work, SSE_KEEPALIVE_INTERVAL).response()
     }
 }
 
 /// Sends the full state, then each change. A subscriber that lags behind gets the full state again.
-async fn follow(operator: &Operator, tx: mpsc::Sender<Told>) {
+async fn follow(operator: &OperatorApi, tx: mpsc::Sender<ConsoleEvent>) {
     let mut changes = operator.changes();
     let mut event = ("state", operator.snapshot().await.to_string());
     while tx.send(event).await.is_ok() {
@@ -169,7 +169,7 @@ async fn follow(operator: &Operator, tx: mpsc::Sender<Told>) {
 
 /// Returns the value of the header, unless it is absent or repeated.
 fn mark(request: &Request<Incoming>) -> Option<&str> {
-    let mut values = request.headers().get_all(MARK).iter();
+    let mut values = request.headers().get_all(CONSOLE_HEADER).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),
         _ => None,

@@ -9,7 +9,7 @@ macro_rules! files {
     };
 }
 
-const FILES: &[(&str, &str, &str)] = files! {
+const STATIC_FILES: &[(&str, &str, &str)] = files! {
     "index.html": "text/html; charset=utf-8",
     "signed-in.html": "text/html; charset=utf-8",
     "signed-in.js": "text/javascript; charset=utf-8",
@@ -32,18 +32,18 @@ const FILES: &[(&str, &str, &str)] = files! {
 };
 
 /// Content security policy: only our own files, no frames, no form targets.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+const CONSOLE_CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Returns a static file by name.
 pub(crate) fn find(name: &str) -> Option<Response<Body>> {
-    let (_, kind, text) = FILES.iter().find(|(file, _, _)| *file == name)?;
+    let (_, kind, text) = STATIC_FILES.iter().find(|(file, _, _)| *file == name)?;
     let mut response = Response::new(Body::full(*text));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(POLICY),
+        HeaderValue::from_static(CONSOLE_CSP),
     );
     headers.insert(
         header::REFERRER_POLICY,

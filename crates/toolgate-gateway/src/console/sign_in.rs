@@ -1,18 +1,20 @@
 //! Sign-in to an upstream server from the console.
 
-use super::{Console, SHORT, answer, body, mark};
+use super::{MAX_UNAUTHENTICATED_BODY_BYTES, WebConsole, answer, body, mark};
 use crate::{
     routes::text,
-    signing_in::{At, PATH, SameKey, Signed, callers},
+    signing_in::{
+        CONSOLE_REDIRECT_PATH, CompletedSignIn, KeyGenerationCheck, SignInTarget, callers,
+    },
 };
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use toolgate::{edge::http::Body, visible, visible_line};
 use toolgate_auth::client::SignedOut;
-use toolgate_policy::Who;
+use toolgate_policy::Approver;
 
-impl Console {
+impl WebConsole {
     /// Handles the steps of a sign-in, each for one session of the console.
     ///
     /// `begin` returns the authorization page and its issuer, `end` receives the redirect's query. `out` deletes and
@@ -21,11 +23,11 @@ impl Console {
         &self,
         step: &str,
         request: Request<Incoming>,
-        who: &Who,
+        who: &Approver,
     ) -> Response<Body> {
         let by = mark(&request).unwrap_or_default().to_owned();
         let back = back(&request);
-        let with = match body(request, SHORT).await {
+        let with = match body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
             Ok(with) => with,
             Err(response) => return *response,
         };
@@ -53,10 +55,10 @@ impl Console {
         by: &str,
     ) -> Result<Value, String> {
         let plan = self.operator.live.plan();
-        let at = At::find(&plan.config, self.sign_ins.grants(), id, caller)?;
+        let at = SignInTarget::find(&plan.config, self.sign_ins.grants(), id, caller)?;
         callers::room(&plan.config, at).await?;
         let keys = self.operator.desk.freezes().keys().clone();
-        let key = SameKey::of(caller, move |name| Ok(keys.holder(name)))?;
+        let key = KeyGenerationCheck::of(caller, move |name| Ok(keys.holder(name)))?;
         let secret = self.operator.supervisor.secret_of(&plan.config, at.address);
         let secret = secret
             .await
@@ -68,9 +70,9 @@ impl Console {
         }))
     }
 
-    async fn out(&self, id: &str, caller: Option<&str>, who: &Who) -> Result<Value, String> {
+    async fn out(&self, id: &str, caller: Option<&str>, who: &Approver) -> Result<Value, String> {
         let plan = self.operator.live.plan();
-        let at = At::find(&plan.config, self.sign_ins.grants(), id, caller)?;
+        let at = SignInTarget::find(&plan.config, self.sign_ins.grants(), id, caller)?;
         let secret = self.operator.supervisor.secret_of(&plan.config, at.address);
         let secret = secret
             .await
@@ -100,9 +102,9 @@ impl Console {
         Ok(json!({"done": words}))
     }
 
-    async fn end(&self, query: &str, by: &str, who: &Who) -> Result<Value, String> {
+    async fn end(&self, query: &str, by: &str, who: &Approver) -> Result<Value, String> {
         let (operator, who) = (self.operator.clone(), who.clone());
-        let then = move |signed: &Signed| {
+        let then = move |signed: &CompletedSignIn| {
             operator.signed(&signed.server, signed.caller.as_deref(), "signed_in", &who);
         };
         let signed = self.sign_ins.end(query, by, then).await?;
@@ -133,5 +135,5 @@ fn back(request: &Request<Incoming>) -> Result<String, String> {
             "a sign-in must not send its code over an unencrypted network; open the console on this machine, or over https, not at {origin}"
         ));
     }
-    Ok(format!("{origin}{PATH}"))
+    Ok(format!("{origin}{CONSOLE_REDIRECT_PATH}"))
 }

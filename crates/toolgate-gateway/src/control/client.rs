@@ -12,15 +12,15 @@ use std::{
 use toolgate::visible_line;
 
 /// Timeout until a gateway acknowledges a request.
-const HEARS: Duration = Duration::from_secs(2);
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout for the result of a request after that, unless it is a call.
-const ANSWERS: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Control sockets of the running gateways of a data directory.
-pub(crate) struct Gateways(Vec<PathBuf>);
+pub(crate) struct GatewaySockets(Vec<PathBuf>);
 
 /// Response of a gateway.
-pub(crate) enum Reached {
+pub(crate) enum ControlResponse {
     /// The action succeeded.
     Ok(Value),
     /// The gateway does not know the object; another one may.
@@ -29,13 +29,13 @@ pub(crate) enum Reached {
     Refused(String),
 }
 
-impl Gateways {
+impl GatewaySockets {
     /// Finds the running gateways, and removes sockets without a listener.
     ///
     /// # Errors
     /// No gateway is running on the data directory.
-    pub(crate) fn find(data: &Path) -> Result<Gateways, String> {
-        Gateways::any(data)?.ok_or_else(|| {
+    pub(crate) fn find(data: &Path) -> Result<GatewaySockets, String> {
+        GatewaySockets::any(data)?.ok_or_else(|| {
             format!(
                 "no gateway is running on {}; start one with `toolgate`, or name its data directory with --data",
                 data.display()
@@ -47,7 +47,7 @@ impl Gateways {
     ///
     /// # Errors
     /// The directory of the sockets cannot be read.
-    pub(crate) fn any(data: &Path) -> Result<Option<Gateways>, String> {
+    pub(crate) fn any(data: &Path) -> Result<Option<GatewaySockets>, String> {
         let entries = directory(data)
             .and_then(std::fs::read_dir)
             .map_err(|e| format!("cannot list the gateways in {}: {e}", data.display()))?;
@@ -57,14 +57,18 @@ impl Gateways {
             .collect();
         found.retain(|path| is_alive(path));
         found.sort();
-        Ok((!found.is_empty()).then_some(Gateways(found)))
+        Ok((!found.is_empty()).then_some(GatewaySockets(found)))
     }
 
     /// Sends a request to all gateways. Those that do not respond are reported on stderr.
     ///
     /// # Errors
     /// No gateway responded.
-    pub(crate) fn ask_all(&self, action: &str, with: &Value) -> Result<Vec<Reached>, String> {
+    pub(crate) fn ask_all(
+        &self,
+        action: &str,
+        with: &Value,
+    ) -> Result<Vec<ControlResponse>, String> {
         let mut answers = Vec::new();
         let mut missed = Vec::new();
         for path in &self.0 {
@@ -92,10 +96,10 @@ impl Gateways {
         let mut reasons = Vec::new();
         for path in &self.0 {
             match ask(path, action, with) {
-                Ok(Reached::Ok(value)) => return Ok(value),
-                Ok(Reached::Unknown(why)) => reasons.push(why),
-                Ok(Reached::Refused(why)) => return Err(why),
-                Err(silent @ Silent::Heard(_)) => return Err(silent.why(path)),
+                Ok(ControlResponse::Ok(value)) => return Ok(value),
+                Ok(ControlResponse::Unknown(why)) => reasons.push(why),
+                Ok(ControlResponse::Refused(why)) => return Err(why),
+                Err(silent @ ControlFailure::Heard(_)) => return Err(silent.why(path)),
                 Err(silent) => reasons.push(silent.why(path)),
             }
         }
@@ -122,23 +126,23 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
     let (tx, rx) = mpsc::sync_channel(1);
     let path = path.to_owned();
     std::thread::spawn(move || tx.send(UnixStream::connect(path)));
-    rx.recv_timeout(HEARS)
+    rx.recv_timeout(ACKNOWLEDGE_TIMEOUT)
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// Reason for a missing response.
-enum Silent {
+enum ControlFailure {
     /// The gateway did not acknowledge the request.
     Deaf(io::Error),
     /// The gateway acknowledged the request, so it may have executed it.
     Heard(io::Error),
 }
 
-impl Silent {
+impl ControlFailure {
     fn why(&self, path: &Path) -> String {
         let (what, error) = match self {
-            Silent::Deaf(error) => ("does not accept requests", error),
-            Silent::Heard(error) => ("accepted the request, but did not respond", error),
+            ControlFailure::Deaf(error) => ("does not accept requests", error),
+            ControlFailure::Heard(error) => ("accepted the request, but did not respond", error),
         };
         let process = path.file_stem().unwrap_or_default().to_string_lossy();
         let cause = match error.kind() {
@@ -155,19 +159,19 @@ impl Silent {
 }
 
 /// Sends one request. Notes before the response go to stderr; a repeated note is printed once.
-fn ask(path: &Path, action: &str, with: &Value) -> Result<Reached, Silent> {
-    let mut reader = send(path, action, with).map_err(Silent::Deaf)?;
-    let hears = next(&mut reader).map_err(Silent::Deaf)?;
+fn ask(path: &Path, action: &str, with: &Value) -> Result<ControlResponse, ControlFailure> {
+    let mut reader = send(path, action, with).map_err(ControlFailure::Deaf)?;
+    let hears = next(&mut reader).map_err(ControlFailure::Deaf)?;
     if hears.get("heard").is_none() {
-        return Err(Silent::Deaf(io::ErrorKind::InvalidData.into()));
+        return Err(ControlFailure::Deaf(io::ErrorKind::InvalidData.into()));
     }
     // A call has no time limit, because a person may have to approve it.
-    let limit = (action != "call").then_some(ANSWERS);
+    let limit = (action != "call").then_some(RESPONSE_TIMEOUT);
     let set = reader.get_ref().set_read_timeout(limit);
-    set.map_err(Silent::Heard)?;
+    set.map_err(ControlFailure::Heard)?;
     let mut said = String::new();
     loop {
-        let mut answer = next(&mut reader).map_err(Silent::Heard)?;
+        let mut answer = next(&mut reader).map_err(ControlFailure::Heard)?;
         if let Some(note) = answer.get("note").and_then(Value::as_str) {
             if note != said {
                 eprintln!("{}", visible_line(note));
@@ -177,20 +181,20 @@ fn ask(path: &Path, action: &str, with: &Value) -> Result<Reached, Silent> {
             let error = error.to_owned();
             let unknown = answer.get("unknown").is_some();
             return Ok(if unknown {
-                Reached::Unknown(error)
+                ControlResponse::Unknown(error)
             } else {
-                Reached::Refused(error)
+                ControlResponse::Refused(error)
             });
         } else {
-            return Ok(Reached::Ok(answer["ok"].take()));
+            return Ok(ControlResponse::Ok(answer["ok"].take()));
         }
     }
 }
 
 fn send(path: &Path, action: &str, with: &Value) -> io::Result<BufReader<UnixStream>> {
     let mut stream = connect(path)?;
-    stream.set_write_timeout(Some(HEARS))?;
-    stream.set_read_timeout(Some(HEARS))?;
+    stream.set_write_timeout(Some(ACKNOWLEDGE_TIMEOUT))?;
+    stream.set_read_timeout(Some(ACKNOWLEDGE_TIMEOUT))?;
     stream.write_all(format!("{}\n", json!({"do": action, "with": with})).as_bytes())?;
     Ok(BufReader::new(stream))
 }

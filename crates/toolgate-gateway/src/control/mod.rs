@@ -8,11 +8,11 @@ mod client;
 pub(crate) mod person;
 mod server;
 
-pub(crate) use client::{Gateways, Reached};
-pub(crate) use server::Control;
+pub(crate) use client::{ControlResponse, GatewaySockets};
+pub(crate) use server::ControlSocket;
 
 /// Maximum length of a line in either direction, in bytes.
-const LINE: u64 = 32 * 1024 * 1024;
+const MAX_CONTROL_LINE_BYTES: u64 = 32 * 1024 * 1024;
 
 use std::{
     io,
@@ -21,7 +21,7 @@ use std::{
 };
 
 /// Maximum length of a directory whose sockets still fit into a socket address, in bytes.
-const LONGEST: usize = 80;
+const MAX_SOCKET_DIRECTORY_BYTES: usize = 80;
 
 /// Returns the directory of the sockets of a data directory, and creates it if necessary.
 ///
@@ -29,7 +29,7 @@ const LONGEST: usize = 80;
 /// The directory cannot be created, or belongs to another user.
 pub(crate) fn directory(data: &Path) -> io::Result<PathBuf> {
     let own = data.join("run");
-    let path = if own.as_os_str().len() <= LONGEST {
+    let path = if own.as_os_str().len() <= MAX_SOCKET_DIRECTORY_BYTES {
         own
     } else {
         elsewhere(data)?

@@ -1,19 +1,19 @@
 //! Identity of a person at a terminal of this machine.
 
-use toolgate_policy::{By, Who};
+use toolgate_policy::{ApprovalChannel, Approver};
 
 /// Returns the owner of this process, who uses that channel.
-pub(crate) fn owner(by: By) -> Who {
+pub(crate) fn owner(by: ApprovalChannel) -> Approver {
     user(by, rustix::process::getuid().as_raw())
 }
 
 /// Returns the user with that ID. Only the owner and root can reach the control socket.
-pub(crate) fn user(by: By, uid: u32) -> Who {
+pub(crate) fn user(by: ApprovalChannel, uid: u32) -> Approver {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = name_in(&users, uid).unwrap_or_else(|| format!("uid:{uid}"));
-    Who {
+    Approver {
         owner: true,
-        ..Who::named(by, name)
+        ..Approver::named(by, name)
     }
 }
 
@@ -37,7 +37,9 @@ mod tests {
         assert_eq!(name_in(users, 1000).as_deref(), Some("ann"));
         assert_eq!(name_in(users, 1001), None);
         assert_eq!(
-            user(By::Terminal, 4_294_967_000).name.as_deref(),
+            user(ApprovalChannel::Terminal, 4_294_967_000)
+                .name
+                .as_deref(),
             Some("uid:4294967000")
         );
     }

@@ -1,7 +1,7 @@
 //! Server of the control socket, in the gateway.
 
-use super::{LINE, directory, person};
-use crate::operator::{NotDone, Operator};
+use super::{MAX_CONTROL_LINE_BYTES, directory, person};
+use crate::operator::{ActionError, OperatorApi};
 use serde_json::{Value, json};
 use std::{
     io,
@@ -15,39 +15,39 @@ use tokio::{
     sync::mpsc,
     task::JoinSet,
 };
-use toolgate_policy::By;
+use toolgate_policy::ApprovalChannel;
 
 /// Open control socket. Dropping it removes the socket.
-pub(crate) struct Control {
+pub(crate) struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 /// Timeout for receiving a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent connections.
-const MOST: usize = 64;
+const MAX_CONTROL_CONNECTIONS: usize = 64;
 
-impl Control {
+impl ControlSocket {
     /// Opens the socket of this process.
     ///
     /// # Errors
     /// The directory or the socket cannot be created.
-    pub(crate) fn open(data: &Path) -> io::Result<Control> {
+    pub(crate) fn open(data: &Path) -> io::Result<ControlSocket> {
         let path = directory(data)?.join(format!("{}.sock", std::process::id()));
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         // Only the owner can enter the directory, so every peer is the owner or root.
-        Ok(Control {
+        Ok(ControlSocket {
             listener: UnixListener::bind(&path)?,
             path,
         })
     }
 
     /// Answers requests until the future is dropped.
-    pub(crate) async fn serve(&self, operator: Arc<Operator>) {
+    pub(crate) async fn serve(&self, operator: Arc<OperatorApi>) {
         let mut open = JoinSet::new();
         loop {
             match self.listener.accept().await {
@@ -57,24 +57,24 @@ impl Control {
                 // Usually the process is out of file descriptors. Retry after other connections had time to close.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
-            while open.len() >= MOST && open.join_next().await.is_some() {}
+            while open.len() >= MAX_CONTROL_CONNECTIONS && open.join_next().await.is_some() {}
             while open.try_join_next().is_some() {}
         }
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-async fn answer(stream: UnixStream, operator: Arc<Operator>) {
+async fn answer(stream: UnixStream, operator: Arc<OperatorApi>) {
     let who = stream.peer_cred();
     let (read, mut write) = stream.into_split();
-    let mut reader = BufReader::new(read.take(LINE));
+    let mut reader = BufReader::new(read.take(MAX_CONTROL_LINE_BYTES));
     let mut line = String::new();
-    let read = tokio::time::timeout(PATIENCE, reader.read_line(&mut line)).await;
+    let read = tokio::time::timeout(REQUEST_TIMEOUT, reader.read_line(&mut line)).await;
     if !matches!(read, Ok(Ok(_))) {
         return;
     }
@@ -90,8 +90,8 @@ async fn answer(stream: UnixStream, operator: Arc<Operator>) {
     }
     let (notes, mut told) = mpsc::channel::<String>(16);
     let who = who.map_or_else(
-        |_| By::Terminal.into(),
-        |peer| person::user(By::Terminal, peer.uid()),
+        |_| ApprovalChannel::Terminal.into(),
+        |peer| person::user(ApprovalChannel::Terminal, peer.uid()),
     );
     let work = operator.act_noting(action, &with, &who, notes);
     let tell = async {
@@ -111,8 +111,8 @@ async fn answer(stream: UnixStream, operator: Arc<Operator>) {
     };
     let last = match result {
         Ok(value) => json!({"ok": value}),
-        Err(NotDone::Unknown(why)) => json!({"error": why, "unknown": true}),
-        Err(NotDone::Refused(why)) => json!({"error": why}),
+        Err(ActionError::Unknown(why)) => json!({"error": why, "unknown": true}),
+        Err(ActionError::Refused(why)) => json!({"error": why}),
     };
     let _ = send(&mut write, &last).await;
 }

@@ -8,26 +8,26 @@ use std::{
     sync::{Arc, Mutex},
 };
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
-    Kind, List, Op, Origin, Outcome, Service, Stale,
-    edge::{Front, Offers, ServerLimits, standard, stdio},
+    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition,
+    Error, ErrorKind, Item, ItemKind, Json, ListRequest, Op, Origin, Outcome, Service,
+    edge::{ProtocolServer, ServerCapabilities, ServerLimits, standard, stdio},
 };
 
 /// Serves the demo tools on stdin and stdout until stdin ends.
 pub(crate) async fn run() -> ExitCode {
-    let service = Arc::new(Demo::new());
-    let server = match Front::new(
+    let service = Arc::new(DemoService::new());
+    let server = match ProtocolServer::new(
         service,
         "toolgate-demo",
         env!("CARGO_PKG_VERSION"),
         ServerLimits::default(),
     ) {
-        Ok(server) => Arc::new(server.with_offers(Offers {
+        Ok(server) => Arc::new(server.with_offers(ServerCapabilities {
             resources: false,
             subscribe: false,
             prompts: false,
             completions: false,
-            ..Offers::default()
+            ..ServerCapabilities::default()
         })),
         Err(error) => {
             eprintln!("toolgate demo-server: {error}");
@@ -45,14 +45,14 @@ pub(crate) async fn run() -> ExitCode {
 }
 
 /// Demo service: the tools, and notes that live as long as the process.
-pub(crate) struct Demo {
+pub(crate) struct DemoService {
     catalog: Catalog,
     notes: Mutex<BTreeMap<String, String>>,
-    stale: tokio::sync::watch::Sender<Stale>,
+    stale: tokio::sync::watch::Sender<ChangeCounters>,
 }
 
-impl Demo {
-    fn new() -> Demo {
+impl DemoService {
+    fn new() -> DemoService {
         let origin = Origin {
             server: "demo".into(),
             trusted: true,
@@ -64,7 +64,7 @@ impl Demo {
             .map(|tool| Arc::new(Item::new(origin.clone(), tool)))
             .collect();
         let notes = BTreeMap::from([("shopping".to_owned(), "milk, bread".to_owned())]);
-        Demo {
+        DemoService {
             catalog: Catalog::new(items),
             notes: Mutex::new(notes),
             stale: Default::default(),
@@ -72,8 +72,8 @@ impl Demo {
     }
 }
 
-impl Service for Demo {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for DemoService {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let tools = (ask.kind == ItemKind::Tool).then(|| self.catalog.clone());
         Box::pin(async { Ok(tools.unwrap_or_default()) })
     }
@@ -87,12 +87,12 @@ impl Service for Demo {
         })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(self.stale.subscribe())) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(self.stale.subscribe())) })
     }
 }
 
 /// Returns an invalid-arguments error: the demo server has no policy layers, so it checks its arguments itself.
 fn invalid(text: &'static str) -> Error {
-    Error::new(Kind::Invalid(Vec::new()), text)
+    Error::new(ErrorKind::Invalid(Vec::new()), text)
 }

@@ -1,12 +1,12 @@
 //! Demo tools: definitions and implementations.
 
-use super::{Demo, invalid};
+use super::{DemoService, invalid};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use std::{io::Write, sync::PoisonError, time::Duration};
 use toolgate::{
-    Ask, AskKind, Call, Content, Error, Event, Json, Outcome, Output, Progress, Questions,
-    ToolResult,
+    Call, Content, Error, InputRequest, InputRequestKind, InputRequests, Json, Outcome, Output,
+    Progress, ReporterEvent, ToolResult,
 };
 
 /// Returns the definitions as a server would publish them.
@@ -74,7 +74,7 @@ pub(crate) fn definitions() -> Vec<Value> {
 }
 
 /// Calls a demo tool.
-pub(crate) async fn call(demo: &Demo, call: &Call) -> Result<Outcome, Error> {
+pub(crate) async fn call(demo: &DemoService, call: &Call) -> Result<Outcome, Error> {
     let arguments = call.arguments().value();
     let done = |result| Ok(Outcome::Done(Output::Tool(result)));
     match call.name() {
@@ -120,7 +120,7 @@ fn word<'a>(arguments: &'a Value, key: &'static str) -> Result<&'a str, Error> {
         .ok_or_else(|| invalid("\"name\" and \"text\" must be strings"))
 }
 
-fn note(demo: &Demo, arguments: &Value) -> Result<ToolResult, Error> {
+fn note(demo: &DemoService, arguments: &Value) -> Result<ToolResult, Error> {
     let (name, text) = (word(arguments, "name")?, word(arguments, "text")?);
     let mut notes = demo.notes.lock().unwrap_or_else(PoisonError::into_inner);
     if notes.len() >= 1000 && !notes.contains_key(name) {
@@ -132,7 +132,7 @@ fn note(demo: &Demo, arguments: &Value) -> Result<ToolResult, Error> {
     Ok(ToolResult::text(&format!("the note {name:?} is written")))
 }
 
-fn delete_note(demo: &Demo, arguments: &Value) -> Result<ToolResult, Error> {
+fn delete_note(demo: &DemoService, arguments: &Value) -> Result<ToolResult, Error> {
     let name = word(arguments, "name")?;
     let gone = demo
         .notes
@@ -154,7 +154,7 @@ async fn slow_count(call: &Call, arguments: &Value) -> Result<ToolResult, Error>
         tokio::time::sleep(step).await;
         trace(n);
         let message = Some(format!("{n} of {to}"));
-        call.reporter.tell(Event::Progress(Progress {
+        call.reporter.tell(ReporterEvent::Progress(Progress {
             progress: n as f64,
             total: Some(to as f64),
             message,
@@ -184,13 +184,13 @@ fn ask_name(call: &Call) -> Outcome {
             "message": "What is your name?",
             "requestedSchema": {"type": "object", "properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]},
         });
-        let ask = Ask {
+        let ask = InputRequest {
             key: "name".to_owned(),
-            kind: AskKind::Elicit(Json::from_value(&form)),
+            kind: InputRequestKind::Elicit(Json::from_value(&form)),
         };
-        return Outcome::Ask(Questions {
+        return Outcome::Ask(InputRequests {
             asks: vec![ask],
-            ..Questions::default()
+            ..InputRequests::default()
         });
     };
     let action = answer.get("action").and_then(|a| a.string());

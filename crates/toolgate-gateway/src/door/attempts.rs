@@ -9,25 +9,25 @@ use std::{
 };
 
 /// Number of counters. Addresses share them by hash, so a flood of addresses takes no more memory.
-const SLOTS: usize = 4096;
+const COUNTER_SLOTS: usize = 4096;
 /// Period of a counter.
-const WINDOW: Duration = Duration::from_secs(60);
+const REJECTION_WINDOW: Duration = Duration::from_secs(60);
 
 /// Counters of rejected credentials within the last minute, by client address.
-pub(crate) struct Attempts {
+pub(crate) struct RejectionLimiter {
     hasher: RandomState,
-    slots: Mutex<Box<[Slot]>>,
+    slots: Mutex<Box<[RejectionCounter]>>,
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct RejectionCounter {
     since: Instant,
     count: u32,
 }
 
 /// Effect of one more rejection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Attempt {
+pub(crate) enum RejectionEffect {
     /// Within the limit: the rejection is answered in detail and audited.
     Counted,
     /// The first rejection above the limit: the excess is audited.
@@ -36,48 +36,48 @@ pub(crate) enum Attempt {
     Over,
 }
 
-impl Attempts {
-    pub(crate) fn new() -> Attempts {
-        let none = Slot {
+impl RejectionLimiter {
+    pub(crate) fn new() -> RejectionLimiter {
+        let none = RejectionCounter {
             since: Instant::now(),
             count: 0,
         };
-        Attempts {
+        RejectionLimiter {
             hasher: RandomState::new(),
-            slots: Mutex::new(vec![none; SLOTS].into()),
+            slots: Mutex::new(vec![none; COUNTER_SLOTS].into()),
         }
     }
 
     /// Counts one more rejection of a client address, with that limit per minute.
-    pub(crate) fn take(&self, from: IpAddr, most: u32) -> Attempt {
+    pub(crate) fn take(&self, from: IpAddr, most: u32) -> RejectionEffect {
         self.take_at(from, most, Instant::now())
     }
 
     /// Returns whether the address has exceeded the limit.
     pub(crate) fn is_over(&self, from: IpAddr, most: u32) -> bool {
-        let at = self.hasher.hash_one(network(from)) as usize % SLOTS;
+        let at = self.hasher.hash_one(network(from)) as usize % COUNTER_SLOTS;
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = slots.get(at);
-        slot.is_none_or(|slot| slot.count > most && slot.since.elapsed() < WINDOW)
+        slot.is_none_or(|slot| slot.count > most && slot.since.elapsed() < REJECTION_WINDOW)
     }
 
-    fn take_at(&self, from: IpAddr, most: u32, now: Instant) -> Attempt {
-        let at = self.hasher.hash_one(network(from)) as usize % SLOTS;
+    fn take_at(&self, from: IpAddr, most: u32, now: Instant) -> RejectionEffect {
+        let at = self.hasher.hash_one(network(from)) as usize % COUNTER_SLOTS;
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(slot) = slots.get_mut(at) else {
-            return Attempt::Over;
+            return RejectionEffect::Over;
         };
-        if now.saturating_duration_since(slot.since) >= WINDOW {
-            *slot = Slot {
+        if now.saturating_duration_since(slot.since) >= REJECTION_WINDOW {
+            *slot = RejectionCounter {
                 since: now,
                 count: 0,
             };
         }
         slot.count = slot.count.saturating_add(1);
         match slot.count {
-            count if count <= most => Attempt::Counted,
-            count if count == most.saturating_add(1) => Attempt::First,
-            _ => Attempt::Over,
+            count if count <= most => RejectionEffect::Counted,
+            count if count == most.saturating_add(1) => RejectionEffect::First,
+            _ => RejectionEffect::Over,
         }
     }
 }
@@ -96,19 +96,27 @@ mod tests {
 
     #[test]
     fn one_over_is_told_to_come_later_and_others_are_not() {
-        let (attempts, start) = (Attempts::new(), Instant::now());
+        let (attempts, start) = (RejectionLimiter::new(), Instant::now());
         let of = |address: &str, after| {
             let now = start + Duration::from_secs(after);
             attempts.take_at(address.parse().unwrap(), 2, now)
         };
         let one = "2001:db8::1";
-        assert_eq!(of(one, 0), Attempt::Counted);
-        assert_eq!(of("2001:db8::2", 1), Attempt::Counted, "the same network");
-        assert_eq!(of(one, 2), Attempt::First);
-        assert_eq!(of(one, 3), Attempt::Over);
-        assert_eq!(of(one, 70), Attempt::Counted, "a minute later");
-        assert_eq!(of("192.0.2.1", 3), Attempt::Counted);
-        assert_eq!(of("::ffff:192.0.2.1", 3), Attempt::Counted);
-        assert_eq!(of("192.0.2.1", 3), Attempt::First, "the other spelling");
+        assert_eq!(of(one, 0), RejectionEffect::Counted);
+        assert_eq!(
+            of("2001:db8::2", 1),
+            RejectionEffect::Counted,
+            "the same network"
+        );
+        assert_eq!(of(one, 2), RejectionEffect::First);
+        assert_eq!(of(one, 3), RejectionEffect::Over);
+        assert_eq!(of(one, 70), RejectionEffect::Counted, "a minute later");
+        assert_eq!(of("192.0.2.1", 3), RejectionEffect::Counted);
+        assert_eq!(of("::ffff:192.0.2.1", 3), RejectionEffect::Counted);
+        assert_eq!(
+            of("192.0.2.1", 3),
+            RejectionEffect::First,
+            "the other spelling"
+        );
     }
 }

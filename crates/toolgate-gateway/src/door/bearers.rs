@@ -7,24 +7,24 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate::{Caller, Principal};
-use toolgate_auth::{Secret, client::Subject};
+use toolgate_auth::{Secret, client::SubjectToken};
 
 /// Storage time of a token with unknown expiry. Its caller sends it again with each request.
-const UNSAID: Duration = Duration::from_secs(5 * 60);
+const DEFAULT_TOKEN_LIFETIME: Duration = Duration::from_secs(5 * 60);
 
 /// Identity of a token's owner. The same name with other scopes, or through another client, may have other
 /// permissions.
 #[derive(Clone, Eq, Hash, PartialEq)]
-pub(crate) struct Bearer {
+pub(crate) struct TokenOwner {
     name: Arc<str>,
     principal: Principal,
 }
 
-impl Bearer {
+impl TokenOwner {
     /// Returns the identity of a caller that an issuer named; `None` for other callers.
-    pub(crate) fn of(caller: &Caller) -> Option<Bearer> {
+    pub(crate) fn of(caller: &Caller) -> Option<TokenOwner> {
         let principal = caller.principal()?.clone();
-        Some(Bearer {
+        Some(TokenOwner {
             name: caller.shared(),
             principal,
         })
@@ -33,17 +33,17 @@ impl Bearer {
 
 /// Latest valid token of each caller.
 #[derive(Default)]
-pub(crate) struct Bearers(Mutex<Table>);
+pub(crate) struct CallerTokens(Mutex<CallerTokenTable>);
 
 #[derive(Default)]
-struct Table {
-    held: HashMap<Bearer, Held>,
+struct CallerTokenTable {
+    held: HashMap<TokenOwner, StoredCallerToken>,
     /// Owners by expiry. The number distinguishes tokens that expire together.
-    ends: BTreeMap<(SystemTime, u64), Bearer>,
+    ends: BTreeMap<(SystemTime, u64), TokenOwner>,
     count: u64,
 }
 
-struct Held {
+struct StoredCallerToken {
     token: Secret,
     /// Expiry that the issuer reports, in seconds since the Unix epoch.
     until: Option<u64>,
@@ -51,7 +51,7 @@ struct Held {
     gone: (SystemTime, u64),
 }
 
-impl Bearers {
+impl CallerTokens {
     /// Stores the token of a caller. Over `most` tokens, the one that expires first is dropped.
     pub(crate) fn hold(
         &self,
@@ -60,7 +60,7 @@ impl Bearers {
         until: Option<SystemTime>,
         most: usize,
     ) {
-        let Some(bearer) = Bearer::of(caller) else {
+        let Some(bearer) = TokenOwner::of(caller) else {
             return;
         };
         let mut table = self.good();
@@ -72,10 +72,10 @@ impl Bearers {
             table.held.remove(&first);
         }
         table.count += 1;
-        let gone = until.unwrap_or_else(|| SystemTime::now() + UNSAID);
+        let gone = until.unwrap_or_else(|| SystemTime::now() + DEFAULT_TOKEN_LIFETIME);
         let gone = (gone, table.count);
         let seconds = until.and_then(|until| until.duration_since(UNIX_EPOCH).ok());
-        let one = Held {
+        let one = StoredCallerToken {
             token: Secret::new(token),
             until: seconds.map(|since| since.as_secs()),
             gone,
@@ -85,17 +85,17 @@ impl Bearers {
     }
 
     /// Returns the latest token of a caller, while it is valid.
-    pub(crate) fn subject(&self, bearer: &Bearer) -> Option<Subject> {
+    pub(crate) fn subject(&self, bearer: &TokenOwner) -> Option<SubjectToken> {
         let table = self.good();
         let one = table.held.get(bearer)?;
-        Some(Subject {
+        Some(SubjectToken {
             token: one.token.clone(),
             until: one.until,
         })
     }
 
     /// Locks the table and drops the expired tokens. They are first in the order, so no other entry is visited.
-    fn good(&self) -> MutexGuard<'_, Table> {
+    fn good(&self) -> MutexGuard<'_, CallerTokenTable> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemTime::now();
         while let Some(first) = table.ends.first_entry()
@@ -108,8 +108,8 @@ impl Bearers {
     }
 }
 
-impl Table {
-    fn drop_of(&mut self, bearer: &Bearer) {
+impl CallerTokenTable {
+    fn drop_of(&mut self, bearer: &TokenOwner) {
         if let Some(old) = self.held.remove(bearer) {
             self.ends.remove(&old.gone);
         }
@@ -126,14 +126,14 @@ mod tests {
         Caller::new("corp:alice").with(principal)
     }
 
-    fn token(bearers: &Bearers, caller: &Caller) -> Option<String> {
-        let subject = bearers.subject(&Bearer::of(caller)?)?;
+    fn token(bearers: &CallerTokens, caller: &Caller) -> Option<String> {
+        let subject = bearers.subject(&TokenOwner::of(caller)?)?;
         Some(subject.token.reveal().to_owned())
     }
 
     #[test]
     fn a_token_is_of_one_caller_with_what_it_may_and_ends() {
-        let bearers = Bearers::default();
+        let bearers = CallerTokens::default();
         let later = |seconds| Some(SystemTime::now() + Duration::from_secs(seconds));
         bearers.hold(&caller("read"), "weak", later(60), 2);
         bearers.hold(&caller("write"), "strong", later(90), 2);
@@ -165,10 +165,10 @@ mod tests {
 
 #[cfg(test)]
 mod unprinted {
-    use super::{Bearers, Held, Table};
+    use super::{CallerTokenTable, CallerTokens, StoredCallerToken};
 
     #[test]
     fn t62_the_tokens_of_callers_cannot_be_printed() {
-        is_unprinted!(Bearers, Held, Table);
+        is_unprinted!(CallerTokens, StoredCallerToken, CallerTokenTable);
     }
 }

@@ -2,26 +2,26 @@
 
 use crate::{
     config::{Config, IssuerSettings},
-    plan::Shared,
+    plan::GatewayResources,
     stack,
 };
 use std::{sync::Arc, time::Duration};
 use toolgate::auth::{
     Secret,
     fetch::FetchLimits,
-    resource::{Issuer, Proofs, ResourceLimits, ResourceServer},
+    resource::{DpopVerifier, ResourceLimits, ResourceServer, TrustedIssuer},
 };
 
 /// Verifier of access tokens, with the gateway's secrets for introspection.
 #[derive(Clone, Default)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenVerifier {
     /// Verifier of access tokens; `None` if the config has no issuer.
     pub(crate) server: Option<Arc<ResourceServer>>,
     /// Introspection secret of each issuer; `None` for an issuer without introspection.
     secrets: Vec<Option<Secret>>,
 }
 
-impl Tokens {
+impl TokenVerifier {
     /// Builds the verifier of a config. The previous one is reused if nothing changed, secrets included. Otherwise
     /// the new one continues with its remembered DPoP proofs.
     ///
@@ -29,9 +29,9 @@ impl Tokens {
     /// A secret cannot be read; the message says why.
     pub(crate) async fn of(
         config: &Config,
-        shared: &Shared,
-        before: Option<(&Config, &Tokens)>,
-    ) -> Result<Tokens, String> {
+        shared: &GatewayResources,
+        before: Option<(&Config, &TokenVerifier)>,
+    ) -> Result<TokenVerifier, String> {
         let mut secrets = Vec::new();
         for settings in &config.auth.issuers {
             secrets.push(match &settings.introspect {
@@ -49,13 +49,13 @@ impl Tokens {
         let server = server(config, &secrets)?.map(|server| match before {
             Some((
                 old,
-                Tokens {
+                TokenVerifier {
                     server: Some(seen), ..
                 },
             )) if old.auth.dpop_nonces == config.auth.dpop_nonces => server.after(seen),
             _ => server,
         });
-        Ok(Tokens {
+        Ok(TokenVerifier {
             server: server.map(Arc::new),
             secrets,
         })
@@ -85,7 +85,7 @@ fn server(config: &Config, secrets: &[Option<Secret>]) -> Result<Option<Resource
         server = server.danger_asking_every_issuer();
     }
     if auth.dpop_nonces {
-        let proofs = Proofs::with_nonces();
+        let proofs = DpopVerifier::with_nonces();
         server = server.proofs(proofs.map_err(|_| "the system provides no random numbers")?);
     }
     for (settings, secret) in auth.issuers.iter().zip(secrets) {
@@ -113,8 +113,8 @@ pub(crate) fn limits(config: &Config) -> (FetchLimits, ResourceLimits) {
     (fetching, remembered)
 }
 
-fn issuer(settings: &IssuerSettings, secret: Option<&Secret>) -> Issuer {
-    let mut issuer = Issuer::new(settings.id.as_str(), settings.url.clone())
+fn issuer(settings: &IssuerSettings, secret: Option<&Secret>) -> TrustedIssuer {
+    let mut issuer = TrustedIssuer::new(settings.id.as_str(), settings.url.clone())
         .audiences(settings.audiences.iter().cloned());
     if let Some(url) = &settings.keys {
         issuer = issuer.keys(url.clone());
@@ -180,10 +180,10 @@ mod tests {
 
 #[cfg(test)]
 mod unprinted {
-    use super::Tokens;
+    use super::TokenVerifier;
 
     #[test]
     fn t62_secrets_at_issuers_cannot_be_printed() {
-        is_unprinted!(Tokens);
+        is_unprinted!(TokenVerifier);
     }
 }

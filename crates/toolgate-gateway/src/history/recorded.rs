@@ -1,19 +1,19 @@
 //! Calls from the audit log.
 
 use serde_json::{Map, Value};
-use toolgate::{Caller, Foreseen, Json, Op, PinState};
+use toolgate::{Caller, Json, Op, PinState, PredictedOutcome};
 
 /// Prefix of a redaction placeholder.
-pub(super) const MARK: &str = "[redacted:";
+pub(super) const REDACTED_PREFIX: &str = "[redacted:";
 /// Placeholder of a value that the schema marks as secret; no secret rule matched it.
-const BY_SCHEMA: &str = "[redacted:schema]";
+const REDACTED_BY_SCHEMA: &str = "[redacted:schema]";
 /// Placeholder of an argument that no rule read: only its name is recorded.
-pub(super) const UNREAD: &str = "[redacted:unread]";
+pub(super) const REDACTED_UNREAD: &str = "[redacted:unread]";
 /// Prefix of the placeholder of an oversized text.
-const OMITTED: &str = "[omitted:";
+const OMITTED_PREFIX: &str = "[omitted:";
 
 /// Recorded call and its decision.
-pub(super) struct Recorded {
+pub(super) struct RecordedCall {
     pub(super) id: String,
     /// Microseconds since 1970.
     pub(super) at: u64,
@@ -23,16 +23,16 @@ pub(super) struct Recorded {
     pub(super) name: String,
     /// Server id and full name, with the server's own item name; `None` if the caller was not allowed to know the item.
     pub(super) of: Option<(String, String)>,
-    pub(super) arguments: Arguments,
+    pub(super) arguments: RecordedArguments,
     pub(super) pin: PinState,
     /// Recorded decision; `None` if no rule decided.
-    pub(super) then: Option<Decided>,
+    pub(super) then: Option<RecordedDecision>,
     /// True if a secret was found in the arguments.
     pub(super) leak: bool,
 }
 
 /// Recorded form of the arguments.
-pub(super) enum Arguments {
+pub(super) enum RecordedArguments {
     /// Complete arguments.
     Whole(Json),
     /// Arguments with redacted values.
@@ -43,16 +43,16 @@ pub(super) enum Arguments {
 
 /// Decision on a call.
 #[derive(Clone, Debug)]
-pub(super) struct Decided {
-    pub(super) end: Foreseen,
+pub(super) struct RecordedDecision {
+    pub(super) end: PredictedOutcome,
     /// Name of the policy layer.
     pub(super) by: String,
     pub(super) why: String,
 }
 
-impl Recorded {
+impl RecordedCall {
     /// Reads a record of a sent or rejected call; `None` for other records.
-    pub(super) fn read(event: &str, at: u64, fields: &Map<String, Value>) -> Option<Recorded> {
+    pub(super) fn read(event: &str, at: u64, fields: &Map<String, Value>) -> Option<RecordedCall> {
         let begun = match event {
             "call.begin" => true,
             "deny" => false,
@@ -67,15 +67,18 @@ impl Recorded {
         let trail = trail(fields);
         let of = text("srv").zip(text("tool"));
         let arguments = arguments(fields, op, name);
-        let saw = |step: &Decided| step.by == "leaks";
+        let saw = |step: &RecordedDecision| step.by == "leaks";
         let marked = match &arguments {
-            Arguments::Redacted(json) => {
-                let text = json.as_str().replace(BY_SCHEMA, "").replace(UNREAD, "");
-                text.contains(MARK)
+            RecordedArguments::Redacted(json) => {
+                let text = json
+                    .as_str()
+                    .replace(REDACTED_BY_SCHEMA, "")
+                    .replace(REDACTED_UNREAD, "");
+                text.contains(REDACTED_PREFIX)
             }
             _ => false,
         };
-        Some(Recorded {
+        Some(RecordedCall {
             id: text("call")?.to_owned(),
             at,
             caller: Caller::new(text("caller")?),
@@ -97,31 +100,34 @@ impl Recorded {
 }
 
 /// Steps of a recorded decision log, each with its outcome word.
-type Trail = Vec<(String, Decided)>;
+type RecordedSteps = Vec<(String, RecordedDecision)>;
 
-fn trail(fields: &Map<String, Value>) -> Trail {
+fn trail(fields: &Map<String, Value>) -> RecordedSteps {
     let steps = fields.get("trail").and_then(Value::as_array);
     let read = |step: &Value| {
         let text = |key: &str| step[key].as_str().unwrap_or_default().to_owned();
         let end = match step["verdict"].as_str()? {
-            "ask" => Foreseen::Ask,
-            "refuse" | "hide" => Foreseen::Refuse,
-            _ => Foreseen::Allow,
+            "ask" => PredictedOutcome::Ask,
+            "refuse" | "hide" => PredictedOutcome::Refuse,
+            _ => PredictedOutcome::Allow,
         };
         let (by, why) = (text("by"), text("why"));
-        Some((text("verdict"), Decided { end, by, why }))
+        Some((text("verdict"), RecordedDecision { end, by, why }))
     };
     steps.into_iter().flatten().filter_map(read).collect()
 }
 
 /// Returns the step that allowed a call; if an approval was needed, the step that required it.
-fn let_out(trail: &Trail) -> Decided {
-    let asked = trail.iter().find(|(_, step)| step.end == Foreseen::Ask);
-    let allows = |(word, step): &&(String, Decided)| step.by == "access" && word == "allow";
+fn let_out(trail: &RecordedSteps) -> RecordedDecision {
+    let asked = trail
+        .iter()
+        .find(|(_, step)| step.end == PredictedOutcome::Ask);
+    let allows =
+        |(word, step): &&(String, RecordedDecision)| step.by == "access" && word == "allow";
     let step = asked.or_else(|| trail.iter().find(allows));
     step.map_or_else(
-        || Decided {
-            end: Foreseen::Allow,
+        || RecordedDecision {
+            end: PredictedOutcome::Allow,
             by: "access".to_owned(),
             why: String::new(),
         },
@@ -132,47 +138,50 @@ fn let_out(trail: &Trail) -> Decided {
 /// Returns the rule step that rejected a call. Returns `None` if the cause was not a rule but a rate limit, a freeze, a
 /// pin,
 /// an unknown name or a failure.
-fn refused(trail: &Trail) -> Option<Decided> {
+fn refused(trail: &RecordedSteps) -> Option<RecordedDecision> {
     let rules = ["access", "arguments", "leaks", "placeholders"];
     let refused = trail
         .iter()
         .rev()
-        .find(|(_, step)| step.end == Foreseen::Refuse);
+        .find(|(_, step)| step.end == PredictedOutcome::Refuse);
     if let Some((_, step)) = refused
         && step.by != "confirm"
     {
         return rules.contains(&step.by.as_str()).then(|| step.clone());
     }
     // An approval was required and not given.
-    let asked = trail.iter().find(|(_, step)| step.end == Foreseen::Ask);
+    let asked = trail
+        .iter()
+        .find(|(_, step)| step.end == PredictedOutcome::Ask);
     asked.map(|(_, step)| step.clone())
 }
 
 /// Returns the pin state of the definition; an accepted definition has no step.
-fn pin(trail: &Trail) -> PinState {
+fn pin(trail: &RecordedSteps) -> PinState {
     let states = [PinState::New, PinState::Changed];
     let is = |state: &PinState| {
-        let said = |(word, step): &(String, Decided)| step.by == "pins" && word == state.as_str();
+        let said =
+            |(word, step): &(String, RecordedDecision)| step.by == "pins" && word == state.as_str();
         trail.iter().any(said)
     };
     states.into_iter().find(is).unwrap_or(PinState::Accepted)
 }
 
-fn arguments(fields: &Map<String, Value>, op: Op, name: &str) -> Arguments {
+fn arguments(fields: &Map<String, Value>, op: Op, name: &str) -> RecordedArguments {
     if op == Op::Resource {
-        return Arguments::Whole(Json::from_value(&serde_json::json!({ "uri": name })));
+        return RecordedArguments::Whole(Json::from_value(&serde_json::json!({ "uri": name })));
     }
     let text = fields.get("args").and_then(Value::as_str);
-    let held = text.filter(|text| !text.starts_with(OMITTED));
+    let held = text.filter(|text| !text.starts_with(OMITTED_PREFIX));
     let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Default::default()).ok();
     match held.and_then(read) {
-        Some(json) if json.as_str().contains(MARK) => Arguments::Redacted(json),
-        Some(json) => Arguments::Whole(json),
+        Some(json) if json.as_str().contains(REDACTED_PREFIX) => RecordedArguments::Redacted(json),
+        Some(json) => RecordedArguments::Whole(json),
         // Only the empty object has two bytes.
         None if fields.get("args_len").and_then(Value::as_u64) == Some(2) => {
-            Arguments::Whole(Json::from_value(&serde_json::json!({})))
+            RecordedArguments::Whole(Json::from_value(&serde_json::json!({})))
         }
-        None => Arguments::Digest,
+        None => RecordedArguments::Digest,
     }
 }
 
@@ -181,12 +190,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn then(ev: &str, trail: Value) -> Option<(Foreseen, String)> {
+    fn then(ev: &str, trail: Value) -> Option<(PredictedOutcome, String)> {
         let fields = json!({
             "call": "c", "caller": "a", "name": "s_t", "method": "tools/call", "trail": trail, "args_len": 9,
         });
-        let call = Recorded::read(ev, 1, fields.as_object().unwrap()).unwrap();
-        assert!(matches!(call.arguments, Arguments::Digest));
+        let call = RecordedCall::read(ev, 1, fields.as_object().unwrap()).unwrap();
+        assert!(matches!(call.arguments, RecordedArguments::Digest));
         call.then.map(|then| (then.end, then.why))
     }
 
@@ -197,7 +206,7 @@ mod tests {
         let allowed = json!([step("access", "also", "x"), step("access", "allow", "r1")]);
         assert_eq!(
             then("call.begin", allowed),
-            Some((Foreseen::Allow, "r1".to_owned()))
+            Some((PredictedOutcome::Allow, "r1".to_owned()))
         );
         let asked = json!([
             step("access", "ask", "r2"),
@@ -205,20 +214,23 @@ mod tests {
         ]);
         assert_eq!(
             then("call.begin", asked),
-            Some((Foreseen::Ask, "r2".to_owned()))
+            Some((PredictedOutcome::Ask, "r2".to_owned()))
         );
         let denied = json!([step("access", "refuse", "refused: r3")]);
         assert_eq!(
             then("deny", denied),
-            Some((Foreseen::Refuse, "refused: r3".to_owned()))
+            Some((PredictedOutcome::Refuse, "refused: r3".to_owned()))
         );
         let hidden = json!([step("access", "hide", "r4")]);
         assert_eq!(
             then("deny", hidden),
-            Some((Foreseen::Refuse, "r4".to_owned()))
+            Some((PredictedOutcome::Refuse, "r4".to_owned()))
         );
         let no = json!([step("leaks", "ask", "r5"), step("confirm", "refuse", "no")]);
-        assert_eq!(then("deny", no), Some((Foreseen::Ask, "r5".to_owned())));
+        assert_eq!(
+            then("deny", no),
+            Some((PredictedOutcome::Ask, "r5".to_owned()))
+        );
         for by in ["rate", "freeze", "pins", "stop"] {
             assert_eq!(then("deny", json!([step(by, "refuse", "x")])), None, "{by}");
         }

@@ -1,35 +1,37 @@
 //! Evaluation of a recorded call under a config.
 
-use super::recorded::{Arguments, Decided, MARK, Recorded, UNREAD};
-use crate::{explained, stored::Stored};
+use super::recorded::{
+    REDACTED_PREFIX, REDACTED_UNREAD, RecordedArguments, RecordedCall, RecordedDecision,
+};
+use crate::{explained, stored::OfflineView};
 use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate::{Call, Foreseen, Item, Json, Op, Pinning, Rule};
-use toolgate_policy::{Access, AccessRule, OnLeak, Then};
+use toolgate::{Call, DefinitionPin, Item, Json, Op, PredictedOutcome, Rule};
+use toolgate_policy::{AccessRule, AccessRules, OnOutboundSecret, RuleAction};
 
 /// Result of evaluating a recorded call.
-pub(super) struct Judged {
+pub(super) struct ReplayedCall {
     /// Full name, or the name that the caller used.
     pub(super) tool: String,
-    pub(super) now: Now,
+    pub(super) now: ReplayResult,
 }
 
 /// Decision of a config.
-pub(super) enum Now {
-    Decided(Decided),
+pub(super) enum ReplayResult {
+    Decided(RecordedDecision),
     /// Reason why the decision is unknown.
     Unsaid(String),
 }
 
-fn decided(end: Foreseen, by: &str, why: impl Into<String>) -> Now {
+fn decided(end: PredictedOutcome, by: &str, why: impl Into<String>) -> ReplayResult {
     let (by, why) = (by.to_owned(), why.into());
-    Now::Decided(Decided { end, by, why })
+    ReplayResult::Decided(RecordedDecision { end, by, why })
 }
 
 /// Evaluates a call under a config. With incomplete arguments, the decision may be unknown.
-pub(super) async fn judge(call: &Recorded, by: &Stored) -> Judged {
+pub(super) async fn judge(call: &RecordedCall, by: &OfflineView) -> ReplayedCall {
     let item = found(call, by);
     let tool = match (&item, &call.of) {
         (Some(item), _) => item.full_name(),
@@ -40,11 +42,11 @@ pub(super) async fn judge(call: &Recorded, by: &Stored) -> Judged {
         Some(item) => of_item(call, &item, by).await,
         None => without_item(call, by),
     };
-    Judged { tool, now }
+    ReplayedCall { tool, now }
 }
 
 /// Returns the stored item. Pending pins do not depend on the config and are ignored.
-fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
+fn found(call: &RecordedCall, by: &OfflineView) -> Option<Arc<Item>> {
     let named = match &call.of {
         Some((server, tool)) => given(by, server, tool, call.op)
             .map(|item| (item, call.op))
@@ -65,7 +67,7 @@ fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
         Some((item, call.op))
     })?;
     let digest = item.pin.as_ref().map(|pin| pin.digest.clone());
-    Some(Arc::new(item.pinned(Arc::new(Pinning {
+    Some(Arc::new(item.pinned(Arc::new(DefinitionPin {
         digest: digest.unwrap_or_default(),
         state: call.pin,
         hidden: None,
@@ -74,7 +76,7 @@ fn found(call: &Recorded, by: &Stored) -> Option<Arc<Item>> {
 }
 
 /// Returns the item with the server's own name; its name at the gateway may have changed.
-fn given(by: &Stored, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
+fn given(by: &OfflineView, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
     let own = name.strip_prefix(server)?.strip_prefix('.')?;
     let lists = by.catalogs().iter();
     let mut lists = lists.filter(|(kind, _)| op.kinds().contains(kind));
@@ -84,19 +86,19 @@ fn given(by: &Stored, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
     })
 }
 
-fn without_item(call: &Recorded, by: &Stored) -> Now {
+fn without_item(call: &RecordedCall, by: &OfflineView) -> ReplayResult {
     match &call.of {
         Some((server, _)) if !by.has(server) => decided(
-            Foreseen::Hide,
+            PredictedOutcome::Hide,
             "resolve",
             "the config does not have its server",
         ),
-        Some(_) => Now::Unsaid("its definition is not stored".to_owned()),
-        None => Now::Unsaid("the item of this name is unknown".to_owned()),
+        Some(_) => ReplayResult::Unsaid("its definition is not stored".to_owned()),
+        None => ReplayResult::Unsaid("the item of this name is unknown".to_owned()),
     }
 }
 
-async fn of_item(recorded: &Recorded, item: &Arc<Item>, by: &Stored) -> Now {
+async fn of_item(recorded: &RecordedCall, item: &Arc<Item>, by: &OfflineView) -> ReplayResult {
     let at = UNIX_EPOCH + Duration::from_micros(recorded.at);
     let call = |arguments: &Json| {
         let (caller, arguments) = (recorded.caller.clone(), arguments.clone());
@@ -108,14 +110,14 @@ async fn of_item(recorded: &Recorded, item: &Arc<Item>, by: &Stored) -> Now {
         Call::new("explain", caller, recorded.op, name, arguments)
     };
     match &recorded.arguments {
-        Arguments::Whole(json) => {
+        RecordedArguments::Whole(json) => {
             let way = by.way_at(&call(json), item, at).await;
             let step = way.decided;
             let (by, why) = step.map_or(("", String::new()), |step| (step.by, step.why));
             decided(way.end, by, why)
         }
-        Arguments::Redacted(json) => in_part(recorded, &call(json), item, by, at),
-        Arguments::Digest => {
+        RecordedArguments::Redacted(json) => in_part(recorded, &call(json), item, by, at),
+        RecordedArguments::Digest => {
             let none = Json::from_value(&serde_json::json!({}));
             in_part(recorded, &call(&none), item, by, at)
         }
@@ -125,12 +127,18 @@ async fn of_item(recorded: &Recorded, item: &Arc<Item>, by: &Stored) -> Now {
 /// Evaluates the rules that need only the known arguments, and checks that no other rule could change the result.
 /// Schema
 /// mismatches and secrets are taken from the record.
-fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: SystemTime) -> Now {
-    let digest = matches!(recorded.arguments, Arguments::Digest);
+fn in_part(
+    recorded: &RecordedCall,
+    call: &Call,
+    item: &Item,
+    by: &OfflineView,
+    at: SystemTime,
+) -> ReplayResult {
+    let digest = matches!(recorded.arguments, RecordedArguments::Digest);
     let is_open = |rule: &AccessRule| {
         rule.when.as_ref().is_some_and(|when| match digest {
             true => when.reads_args(),
-            false => when.may_read(call.arguments().value(), MARK),
+            false => when.may_read(call.arguments().value(), REDACTED_PREFIX),
         })
     };
     let (open, closed): (Vec<_>, Vec<_>) = by.rules().iter().cloned().partition(is_open);
@@ -138,66 +146,73 @@ fn in_part(recorded: &Recorded, call: &Call, item: &Item, by: &Stored, at: Syste
     let certain = says(closed.clone());
     for rule in open {
         let label = rule.label.clone();
-        let reads_unread = rule
-            .when
-            .as_ref()
-            .is_some_and(|when| !digest && when.may_read(call.arguments().value(), UNREAD));
+        let reads_unread = rule.when.as_ref().is_some_and(|when| {
+            !digest && when.may_read(call.arguments().value(), REDACTED_UNREAD)
+        });
         let with = AccessRule { when: None, ..rule };
         let all = closed.iter().cloned().chain([with]).collect();
         // Hiding counts as a denial.
-        let end = |says: &Decided| says.end.min(Foreseen::Refuse);
+        let end = |says: &RecordedDecision| says.end.min(PredictedOutcome::Refuse);
         if end(&says(all)) != end(&certain) {
             let why = match digest {
                 true => "but only their digest is recorded",
                 false if reads_unread => "but one that it needs is not recorded",
                 false => "but a part that it needs is redacted",
             };
-            return Now::Unsaid(format!("{label} reads the arguments, {why}"));
+            return ReplayResult::Unsaid(format!("{label} reads the arguments, {why}"));
         }
     }
-    Now::Decided(certain)
+    ReplayResult::Decided(certain)
 }
 
 /// Returns the decision of the access rules.
-fn heard(rules: Vec<AccessRule>, call: &Call, item: &Item, at: SystemTime) -> Decided {
-    let access = Access::new(rules).at(at);
-    let of = |end, why: String| Decided {
+fn heard(rules: Vec<AccessRule>, call: &Call, item: &Item, at: SystemTime) -> RecordedDecision {
+    let access = AccessRules::new(rules).at(at);
+    let of = |end, why: String| RecordedDecision {
         end,
         by: access.name().to_owned(),
         why,
     };
     if let Some(why) = &item.withheld {
-        return Decided {
-            end: Foreseen::Hide,
+        return RecordedDecision {
+            end: PredictedOutcome::Hide,
             by: "resolve".to_owned(),
             why: why.clone(),
         };
     }
     if !access.sees(&call.caller, item) {
-        return of(Foreseen::Hide, access.why_hidden(&call.caller, item));
+        return of(
+            PredictedOutcome::Hide,
+            access.why_hidden(&call.caller, item),
+        );
     }
     if let Some(why) = access.hides_at(&call.caller, item, call.name()) {
-        return of(Foreseen::Hide, why);
+        return of(PredictedOutcome::Hide, why);
     }
     let (then, why) = access.judged(call, item);
     match then {
-        Then::Allow => of(Foreseen::Allow, why),
-        Then::Ask => of(Foreseen::Ask, why),
-        Then::Deny => of(Foreseen::Refuse, why),
+        RuleAction::Allow => of(PredictedOutcome::Allow, why),
+        RuleAction::Ask => of(PredictedOutcome::Ask, why),
+        RuleAction::Deny => of(PredictedOutcome::Refuse, why),
     }
 }
 
 /// Applies the recorded findings on the arguments to a decision.
-fn stricter(says: Decided, recorded: &Recorded, item: &Item, by: &Stored) -> Decided {
+fn stricter(
+    says: RecordedDecision,
+    recorded: &RecordedCall,
+    item: &Item,
+    by: &OfflineView,
+) -> RecordedDecision {
     let leak = match by.on_leak(&item.origin.server) {
-        OnLeak::Ask => Foreseen::Ask,
-        OnLeak::Deny => Foreseen::Refuse,
-        OnLeak::Warn | OnLeak::Pass => Foreseen::Allow,
+        OnOutboundSecret::Ask => PredictedOutcome::Ask,
+        OnOutboundSecret::Deny => PredictedOutcome::Refuse,
+        OnOutboundSecret::Warn | OnOutboundSecret::Pass => PredictedOutcome::Allow,
     };
     let misfit = recorded.then.as_ref().filter(|then| then.by == "arguments");
     match misfit {
-        Some(then) if says.end < Foreseen::Refuse => then.clone(),
-        _ if recorded.leak && says.end < leak => Decided {
+        Some(then) if says.end < PredictedOutcome::Refuse => then.clone(),
+        _ if recorded.leak && says.end < leak => RecordedDecision {
             end: leak,
             by: "leaks".to_owned(),
             why: String::new(),

@@ -1,23 +1,23 @@
 //! Counts of recorded calls and their output.
 
 use super::{
-    recorded::{Decided, Recorded},
-    replay::{Judged, Now},
+    recorded::{RecordedCall, RecordedDecision},
+    replay::{ReplayResult, ReplayedCall},
 };
 use crate::stored::ago;
 use std::{cmp::Reverse, collections::BTreeMap};
-use toolgate::{Foreseen, visible};
+use toolgate::{PredictedOutcome, visible};
 
 /// Maximum number of distinct changes; further ones are only counted in the totals.
-const KINDS: usize = 10_000;
+const MAX_DECISION_CHANGES: usize = 10_000;
 /// Maximum number of changes in the output.
-const LINES: usize = 50;
+const MAX_CHANGES_SHOWN: usize = 50;
 /// Maximum number of example calls in the output.
-const EXAMPLES: usize = 10;
+const MAX_EXAMPLES_SHOWN: usize = 10;
 
 /// Counts of evaluated calls.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct HistoryTally {
     same: u64,
     allowed: u64,
     asked: u64,
@@ -25,36 +25,36 @@ pub(crate) struct Tally {
     unsaid: u64,
     /// Calls rejected for a reason other than a rule.
     other: u64,
-    changes: BTreeMap<Change, u64>,
+    changes: BTreeMap<DecisionChange, u64>,
     examples: Vec<String>,
 }
 
 /// Group of calls with the same tool, old decision, new decision and reason.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Change {
+struct DecisionChange {
     tool: String,
     then: &'static str,
     now: &'static str,
     why: String,
 }
 
-impl Tally {
+impl HistoryTally {
     /// Adds a call.
-    pub(super) fn add(&mut self, call: &Recorded, judged: Judged) {
+    pub(super) fn add(&mut self, call: &RecordedCall, judged: ReplayedCall) {
         let Some(then) = &call.then else {
             self.other += 1;
             return;
         };
         let (now, why) = match &judged.now {
-            Now::Unsaid(why) => {
+            ReplayResult::Unsaid(why) => {
                 self.unsaid += 1;
                 ("?", why.clone())
             }
-            Now::Decided(now) if word(now) == word(then) => {
+            ReplayResult::Decided(now) if word(now) == word(then) => {
                 self.same += 1;
                 return;
             }
-            Now::Decided(now) => {
+            ReplayResult::Decided(now) => {
                 *match word(now) {
                     "allow" => &mut self.allowed,
                     "ask" => &mut self.asked,
@@ -65,20 +65,26 @@ impl Tally {
             }
         };
         let then = word(then);
-        let change = Change {
+        let change = DecisionChange {
             tool: judged.tool,
             then,
             now,
             why,
         };
-        if self.changes.len() < KINDS || self.changes.contains_key(&change) {
+        if self.changes.len() < MAX_DECISION_CHANGES || self.changes.contains_key(&change) {
             *self.changes.entry(change).or_default() += 1;
         }
     }
 
-    fn example(&mut self, call: &Recorded, tool: &str, then: &Decided, now: &Decided) {
-        if self.examples.len() < EXAMPLES {
-            let told = |one: &Decided| format!("{} ({})", word(one), reason(one));
+    fn example(
+        &mut self,
+        call: &RecordedCall,
+        tool: &str,
+        then: &RecordedDecision,
+        now: &RecordedDecision,
+    ) {
+        if self.examples.len() < MAX_EXAMPLES_SHOWN {
+            let told = |one: &RecordedDecision| format!("{} ({})", word(one), reason(one));
             let line = format!(
                 "{} {tool} for {} {}: {} -> {}",
                 call.id,
@@ -108,16 +114,19 @@ impl Tally {
         ] {
             text.push_str(&format!("{count:>7} {what}\n"));
         }
-        let mut changes: Vec<(&Change, &u64)> = self.changes.iter().collect();
+        let mut changes: Vec<(&DecisionChange, &u64)> = self.changes.iter().collect();
         changes.sort_by_key(|(_, count)| Reverse(**count));
-        for (change, count) in changes.iter().take(LINES) {
+        for (change, count) in changes.iter().take(MAX_CHANGES_SHOWN) {
             let (tool, why) = (visible(&change.tool), visible(&change.why));
             let (then, now) = (change.then, change.now);
             text.push_str(&format!("\n{count:>7} {tool}: {then} -> {now}, {why}"));
         }
         match changes.len() {
             0 => {}
-            n if n > LINES => text.push_str(&format!("\n        and {} more changes\n", n - LINES)),
+            n if n > MAX_CHANGES_SHOWN => text.push_str(&format!(
+                "\n        and {} more changes\n",
+                n - MAX_CHANGES_SHOWN
+            )),
             _ => text.push('\n'),
         }
         if !self.examples.is_empty() {
@@ -131,16 +140,16 @@ impl Tally {
 }
 
 /// Returns the decision word; hiding counts as a denial.
-fn word(one: &Decided) -> &'static str {
+fn word(one: &RecordedDecision) -> &'static str {
     match one.end {
-        Foreseen::Allow => "allow",
-        Foreseen::Ask => "ask",
-        Foreseen::Refuse | Foreseen::Hide => "deny",
+        PredictedOutcome::Allow => "allow",
+        PredictedOutcome::Ask => "ask",
+        PredictedOutcome::Refuse | PredictedOutcome::Hide => "deny",
     }
 }
 
 /// Returns the rule, or only the name of another policy layer: its message could reveal arguments.
-fn reason(one: &Decided) -> String {
+fn reason(one: &RecordedDecision) -> String {
     match one.by.as_str() {
         "access" | "resolve" => one
             .why

@@ -8,14 +8,14 @@ use std::{
 
 /// Number of open connections by client address. Clones share the numbers.
 #[derive(Clone, Default)]
-pub(super) struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
+pub(super) struct ConnectionCounts(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
 /// One counted connection of an address. Dropping it releases it.
-pub(super) struct Own(Addresses, IpAddr);
+pub(super) struct CountedConnection(ConnectionCounts, IpAddr);
 
-impl Addresses {
+impl ConnectionCounts {
     /// Counts one more connection of an address; `None` at the limit.
-    pub(super) fn take(&self, from: IpAddr, most: usize) -> Option<Own> {
+    pub(super) fn take(&self, from: IpAddr, most: usize) -> Option<CountedConnection> {
         // The same machine may connect over IPv4 and as an IPv4-mapped IPv6 address.
         let from = from.to_canonical();
         let mut all = self.all();
@@ -24,7 +24,7 @@ impl Addresses {
             return None;
         }
         *count += 1;
-        Some(Own(self.clone(), from))
+        Some(CountedConnection(self.clone(), from))
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
@@ -32,7 +32,7 @@ impl Addresses {
     }
 }
 
-impl Drop for Own {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
         let mut all = self.0.all();
         if let Some(count) = all.get_mut(&self.1) {
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn one_over_the_connections_of_an_address_is_not_taken() {
-        let addresses = Addresses::default();
+        let addresses = ConnectionCounts::default();
         let (one, two) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let first = addresses.take(one, 2);
         let _second = addresses.take(one, 2).unwrap();

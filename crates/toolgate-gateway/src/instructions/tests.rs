@@ -1,15 +1,15 @@
 use super::*;
 use toolgate::{
-    BoxFuture, Call, Changes, Definition, Error, Interest, Item, Json, Origin, Outcome, PinState,
-    Pinning,
+    BoxFuture, Call, ChangeFilter, ChangeStream, Definition, DefinitionPin, Error, Item, Json,
+    Origin, Outcome, PinState,
 };
-use toolgate_policy::{AccessRule, Pattern, Then};
+use toolgate_policy::{AccessRule, GlobPattern, RuleAction};
 
 /// Two servers: `files` has a tool, `notes` a resource.
-struct Known;
+struct KnownServers;
 
-impl Service for Known {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for KnownServers {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let item = |server: &str, json| {
             let origin = Origin {
                 server: server.into(),
@@ -17,7 +17,7 @@ impl Service for Known {
             };
             let def = Definition::read(ask.kind, Json::from_value(&json)).unwrap();
             // As the pin layer returns it.
-            let pin = Pinning {
+            let pin = DefinitionPin {
                 digest: "d".into(),
                 state: PinState::Accepted,
                 hidden: None,
@@ -40,7 +40,7 @@ impl Service for Known {
             }
             ItemKind::Template | ItemKind::Prompt | ItemKind::Skill => Vec::new(),
         };
-        let about = |server: &str| About {
+        let about = |server: &str| ServerInstructions {
             server: Some(server.into()),
             text: format!("{server} help"),
         };
@@ -53,23 +53,23 @@ impl Service for Known {
         unreachable!()
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         unreachable!()
     }
 }
 
 fn told(denied: Option<&str>, most: usize) -> Option<String> {
     let rule = |tools: &str| AccessRule {
-        tools: vec![Pattern::new(tools)],
+        tools: vec![GlobPattern::new(tools)],
         callers: Vec::new(),
         except: Vec::new(),
         when: None,
-        then: Then::Deny,
+        then: RuleAction::Deny,
         label: "rule 1".to_owned(),
     };
-    let instructions = Instructions {
-        known: Arc::new(Known),
-        access: Access::new(denied.into_iter().map(rule).collect()),
+    let instructions = VisibleInstructions {
+        known: Arc::new(KnownServers),
+        access: AccessRules::new(denied.into_iter().map(rule).collect()),
         most,
     };
     instructions.instructions(&Caller::new("test"))

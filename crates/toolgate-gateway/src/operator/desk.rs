@@ -1,17 +1,18 @@
 //! Decisions of a person: approvals, remembered approvals, freezes.
 
-use super::{Done, NotDone, Operator};
+use super::{ActionError, ActionResult, OperatorApi};
 use crate::{board::millis, offered, show};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate::{Item, ItemKind, Json};
 use toolgate_policy::{
-    ApprovalView, DeskError, FreezeView, Frozen, GrantView, Remember, Standing, Who, Yes,
+    ApprovalError, ApprovalStatus, ApprovalTerms, ApprovalView, Approver, FreezeScope, FreezeView,
+    GrantTerms, GrantView,
 };
 
-impl Operator {
+impl OperatorApi {
     /// Executes an action on approvals, grants or freezes.
-    pub(super) async fn decide(&self, action: &str, with: &Value, who: &Who) -> Done {
+    pub(super) async fn decide(&self, action: &str, with: &Value, who: &Approver) -> ActionResult {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         let id = word("id");
         match action {
@@ -32,23 +33,25 @@ impl Operator {
             "grants/revoke" => forgotten(self.desk.revoke(id).await, id),
             "freeze" => self.freeze(word("what"), word("reason"), who).await,
             "thaw" => self.thaw(word("what"), who).await,
-            _ => Err(NotDone::Unknown(format!("there is no action {action:?}"))),
+            _ => Err(ActionError::Unknown(format!(
+                "there is no action {action:?}"
+            ))),
         }
     }
 
-    async fn approve(&self, id: &str, with: &Value, who: &Who) -> Done {
-        let yes = Yes {
+    async fn approve(&self, id: &str, with: &Value, who: &Approver) -> ActionResult {
+        let yes = ApprovalTerms {
             edit: self.edit(id, with)?,
             remember: remember(with)?,
         };
         match self.desk.approve(id, who.clone(), yes).await {
-            Ok(Standing::Open) => Ok(json!({"ok": true, "more": true})),
+            Ok(ApprovalStatus::Open) => Ok(json!({"ok": true, "more": true})),
             decided => done(decided.map(|_| ()), id),
         }
     }
 
     /// Reads the arguments that the approver edited, and validates them against the tool.
-    fn edit(&self, id: &str, with: &Value) -> Result<Option<Json>, NotDone> {
+    fn edit(&self, id: &str, with: &Value) -> Result<Option<Json>, ActionError> {
         let Some(text) = with.get("edit").and_then(Value::as_str) else {
             return Ok(None);
         };
@@ -62,7 +65,7 @@ impl Operator {
         Ok(Some(edit))
     }
 
-    async fn freeze(&self, what: &str, reason: &str, who: &Who) -> Done {
+    async fn freeze(&self, what: &str, reason: &str, who: &Approver) -> ActionResult {
         let what = frozen(what)?;
         let reason = Some(reason.to_owned());
         let froze = self.desk.freezes().freeze(what, reason, who.clone()).await;
@@ -70,7 +73,7 @@ impl Operator {
         Ok(json!({"ok": true}))
     }
 
-    async fn thaw(&self, what: &str, who: &Who) -> Done {
+    async fn thaw(&self, what: &str, who: &Approver) -> ActionResult {
         let thawed = self
             .desk
             .freezes()
@@ -79,7 +82,7 @@ impl Operator {
             .map_err(|e| e.public().to_owned())?;
         match thawed {
             true => Ok(json!({"ok": true})),
-            false => Err(NotDone::Unknown(format!(
+            false => Err(ActionError::Unknown(format!(
                 "{what} is not frozen; `toolgate freeze list` shows all freezes"
             ))),
         }
@@ -88,7 +91,7 @@ impl Operator {
     /// Returns the open approval requests: those with a waiting caller first, then by expiry.
     pub(crate) fn pending(&self) -> Value {
         let mut open = self.desk.list();
-        open.retain(|view| view.standing == Standing::Open);
+        open.retain(|view| view.standing == ApprovalStatus::Open);
         open.sort_by_key(|view| (!view.connected, view.expires));
         open.iter().map(pending).collect()
     }
@@ -104,13 +107,13 @@ impl Operator {
     }
 }
 
-fn frozen(what: &str) -> Result<Frozen, String> {
-    Frozen::read(what)
+fn frozen(what: &str) -> Result<FreezeScope, String> {
+    FreezeScope::read(what)
         .ok_or_else(|| format!("cannot freeze {what:?}; use `all`, `caller NAME` or `server ID`"))
 }
 
 /// Reads `{"remember": true | {"until": ms, "uses": n, "when": "...", "all_callers": true}}`.
-fn remember(with: &Value) -> Result<Option<Remember>, String> {
+fn remember(with: &Value) -> Result<Option<GrantTerms>, String> {
     let how = match with.get("remember") {
         None | Some(Value::Bool(false) | Value::Null) => return Ok(None),
         Some(how) => how,
@@ -124,7 +127,7 @@ fn remember(with: &Value) -> Result<Option<Remember>, String> {
     };
     let until = number("until")?.map(Duration::from_millis);
     let when = how.get("when").and_then(Value::as_str).map(str::trim);
-    Ok(Some(Remember {
+    Ok(Some(GrantTerms {
         until: until.and_then(|until| UNIX_EPOCH.checked_add(until)),
         uses: number("uses")?,
         when: when.filter(|when| !when.is_empty()).map(str::to_owned),
@@ -132,26 +135,26 @@ fn remember(with: &Value) -> Result<Option<Remember>, String> {
     }))
 }
 
-pub(super) fn done(result: Result<(), DeskError>, id: &str) -> Done {
+pub(super) fn done(result: Result<(), ApprovalError>, id: &str) -> ActionResult {
     match result {
         Ok(()) => Ok(json!({"ok": true})),
-        Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
+        Err(ApprovalError::Unknown) => Err(ActionError::Unknown(format!(
             "there is no pending approval {id}; `toolgate inbox` lists them"
         ))),
-        Err(DeskError::Decided(standing)) if standing != Standing::Revoked => {
+        Err(ApprovalError::Decided(standing)) if standing != ApprovalStatus::Revoked => {
             let text = format!("{id} is already decided: {}", standing.as_str());
-            Err(NotDone::Refused(text))
+            Err(ActionError::Refused(text))
         }
-        Err(DeskError::Unkept(error) | DeskError::Unrecorded(error)) => {
-            Err(NotDone::Refused(error.public().to_owned()))
+        Err(ApprovalError::Unkept(error) | ApprovalError::Unrecorded(error)) => {
+            Err(ActionError::Refused(error.public().to_owned()))
         }
-        Err(error) => Err(NotDone::Refused(format!("{id}: {error}"))),
+        Err(error) => Err(ActionError::Refused(format!("{id}: {error}"))),
     }
 }
 
-fn forgotten(result: Result<(), DeskError>, id: &str) -> Done {
+fn forgotten(result: Result<(), ApprovalError>, id: &str) -> ActionResult {
     match result {
-        Err(DeskError::Unknown) => Err(NotDone::Unknown(format!(
+        Err(ApprovalError::Unknown) => Err(ActionError::Unknown(format!(
             "there is no grant {id}; `toolgate grants list` lists the remembered approvals"
         ))),
         result => done(result, id),
@@ -176,7 +179,7 @@ fn used(view: &ApprovalView) -> String {
     let uri = view.arguments.get("uri").and_then(|uri| uri.string());
     let part = matches!(view.item.kind(), ItemKind::Template | ItemKind::Skill);
     match uri.filter(|_| part) {
-        Some(uri) => format!("{}{uri}", Item::RESOURCE),
+        Some(uri) => format!("{}{uri}", Item::RESOURCE_PREFIX),
         None => view.item.own_name(),
     }
 }

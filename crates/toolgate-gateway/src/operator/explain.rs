@@ -1,14 +1,14 @@
 //! Dry run of a call, step by step. Nothing is called, recorded, asked or counted.
 
-use super::{Done, NotDone, Operator};
-use crate::explained::{self, Asked, Found};
+use super::{ActionError, ActionResult, OperatorApi};
+use crate::explained::{self, ExplainRequest, ResolvedItem};
 use serde_json::{Value, json};
-use toolgate::{Caller, Item, ItemKind, List, PinState};
+use toolgate::{Caller, Item, ItemKind, ListRequest, PinState};
 use toolgate_policy as policy;
 
-impl Operator {
+impl OperatorApi {
     /// Explains a call without executing it.
-    pub(super) async fn explain(&self, with: &Value) -> Done {
+    pub(super) async fn explain(&self, with: &Value) -> ActionResult {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
         let name = word("tool").unwrap_or_default();
         let plan = self.live.plan();
@@ -19,11 +19,11 @@ impl Operator {
             },
             None => plan.caller(self.endpoint.is_some()),
         };
-        let asked = Asked::read(name, caller.clone(), word("text"))?;
+        let asked = ExplainRequest::read(name, caller.clone(), word("text"))?;
         let mut found = self.find(name).await?;
         if is_new(&found.item) {
             // A list on behalf of the caller pins definitions on first sight, as any of the caller's own lists would.
-            let list = List::all(caller, found.item.kind());
+            let list = ListRequest::all(caller, found.item.kind());
             let _ = plan.service.list(list).await;
             found = self.find(name).await?;
         }
@@ -36,7 +36,7 @@ impl Operator {
     }
 
     /// Resolves a full name or a client's name to an item, whether or not a caller may see it.
-    async fn find(&self, name: &str) -> Result<Found, NotDone> {
+    async fn find(&self, name: &str) -> Result<ResolvedItem, ActionError> {
         for fresh in [false, true] {
             if fresh {
                 // A server may just have started, so list all servers again.
@@ -50,7 +50,7 @@ impl Operator {
                 return Ok(found);
             }
         }
-        Err(NotDone::Unknown(format!(
+        Err(ActionError::Unknown(format!(
             "there is no item {name:?}; `toolgate tools`, `resources` and `prompts` list all items"
         )))
     }

@@ -1,24 +1,24 @@
 //! API keys of callers: create, rotate, extend, revoke and list.
 
-use super::{Done, NotDone, Operator};
+use super::{ActionError, ActionResult, OperatorApi};
 use crate::{board::millis, signing_in::callers, stamp::stamp};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_policy::{
-    By, Who,
-    keys::{KeyError, KeyView, NewKey, Over},
+    ApprovalChannel, Approver,
+    keys::{ApiKeyError, ApiKeyView, KeyEndReason, NewApiKey},
 };
 
 /// A key that expires within this time is listed as ending soon.
-pub(crate) const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
+pub(crate) const KEY_EXPIRY_WARNING: Duration = Duration::from_secs(14 * 24 * 3600);
 
-impl Operator {
+impl OperatorApi {
     /// Returns the valid keys that expire soon.
     pub(super) fn keys_ending(&self) -> Value {
         let now = self.desk.now();
-        let soon = |key: &&KeyView| {
+        let soon = |key: &&ApiKeyView| {
             let left = key.expires.and_then(|end| end.duration_since(now).ok());
-            key.over(now).is_none() && left.is_some_and(|left| left <= ENDS_SOON)
+            key.over(now).is_none() && left.is_some_and(|left| left <= KEY_EXPIRY_WARNING)
         };
         let keys = self.desk.freezes().keys().list();
         let ending = keys.iter().filter(soon);
@@ -47,7 +47,7 @@ impl Operator {
 
     /// Deletes the credentials of a key, which a later key of that name must not use. Returns the servers that had
     /// some.
-    async fn forget_grants(&self, name: &str, who: &Who) -> Result<Vec<String>, String> {
+    async fn forget_grants(&self, name: &str, who: &Approver) -> Result<Vec<String>, String> {
         let forgotten = callers::forget_key(&self.grants, name).await?;
         let caller = format!("key:{name}");
         self.supervisor.forget(&caller);
@@ -73,22 +73,28 @@ impl Operator {
     }
 
     /// Executes an action on keys; `None` for any other action.
-    pub(super) async fn keys(&self, action: &str, with: &Value, who: &Who) -> Option<Done> {
+    pub(super) async fn keys(
+        &self,
+        action: &str,
+        with: &Value,
+        who: &Approver,
+    ) -> Option<ActionResult> {
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         let (keys, name) = (self.desk.freezes().keys(), word("name"));
         let number = |key: &str| with.get(key).and_then(Value::as_u64);
         let expires = number("expires").map(Duration::from_millis);
         let expires = expires.and_then(|end| UNIX_EPOCH.checked_add(end));
-        let shown = |key: NewKey| json!({"key": key.reveal(), "old_until": key.old().map(millis)});
+        let shown =
+            |key: NewApiKey| json!({"key": key.reveal(), "old_until": key.old().map(millis)});
         let done = match action {
             "keys" => return Some(Ok(self.key_list())),
             // A new key must not be read in a browser, nor by a person who sees its screen.
-            "keys/create" | "keys/rotate" if who.by != By::Terminal => {
+            "keys/create" | "keys/rotate" if who.by != ApprovalChannel::Terminal => {
                 let why = format!(
                     "keys are created in a terminal: `toolgate {} NAME`",
                     action.replace('/', " ")
                 );
-                return Some(Err(NotDone::Refused(why)));
+                return Some(Err(ActionError::Refused(why)));
             }
             "keys/create" => {
                 let most = self.live.plan().config.limits.caller_keys;
@@ -98,7 +104,7 @@ impl Operator {
                         Ok(_) => Ok(shown(key)),
                         Err(why) => {
                             let why = callers::unmade(keys, name, who, &why).await;
-                            return Some(Err(NotDone::Refused(why)));
+                            return Some(Err(ActionError::Refused(why)));
                         }
                     },
                     Err(error) => Err(error),
@@ -113,7 +119,7 @@ impl Operator {
                     .extend(name, end, who)
                     .await
                     .map(|()| json!({"ok": true})),
-                None => Err(KeyError::Past),
+                None => Err(ApiKeyError::Past),
             },
             "keys/revoke" => {
                 let (running, waiting) = self.board.open_of(&format!("key:{name}"));
@@ -124,7 +130,7 @@ impl Operator {
                         ),
                         Err(why) => {
                             let why = format!("the key is revoked, but {why}");
-                            return Some(Err(NotDone::Refused(why)));
+                            return Some(Err(ActionError::Refused(why)));
                         }
                     },
                     Err(error) => Err(error),
@@ -133,21 +139,21 @@ impl Operator {
             _ => return None,
         };
         Some(done.map_err(|error| match error {
-            KeyError::Unknown => NotDone::Unknown(error.to_string()),
-            error => NotDone::Refused(key_words(&error)),
+            ApiKeyError::Unknown => ActionError::Unknown(error.to_string()),
+            error => ActionError::Refused(key_words(&error)),
         }))
     }
 }
 
 /// Formats the error of an action on a key, with the time that caused it.
-pub(crate) fn key_words(error: &KeyError) -> String {
+pub(crate) fn key_words(error: &ApiKeyError) -> String {
     let stamp = |at: &SystemTime| stamp(&json!(millis(*at)));
     match error {
-        KeyError::Expired(name, at) => format!(
+        ApiKeyError::Expired(name, at) => format!(
             "key:{name} expired at {}; create a new one with `toolgate keys create {name}`, which deletes the approvals and credentials of the old one",
             stamp(at)
         ),
-        KeyError::Later(name, end) => {
+        ApiKeyError::Later(name, end) => {
             let later = match end {
                 Some(at) => format!("already expires later, at {}", stamp(at)),
                 None => "never expires".to_owned(),
@@ -161,8 +167,8 @@ pub(crate) fn key_words(error: &KeyError) -> String {
 }
 
 /// Renders a key as JSON, without its secret.
-pub(crate) fn key_json(key: &KeyView, now: SystemTime) -> Value {
+pub(crate) fn key_json(key: &ApiKeyView, now: SystemTime) -> Value {
     json!({"name": key.name, "created": millis(key.created), "expires": key.expires.map(millis),
-        "revoked": key.revoked.map(millis), "over": key.over(now).map(Over::as_str), "by": key.by,
+        "revoked": key.revoked.map(millis), "over": key.over(now).map(KeyEndReason::as_str), "by": key.by,
         "used": key.used.map(millis), "old_until": key.old.filter(|at| *at > now).map(millis)})
 }

@@ -1,13 +1,13 @@
 //! Notes on definitions of servers: announced once on standard error and in the audit log, and shown on request.
 
-use super::Operator;
+use super::OperatorApi;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolgate::{DefinitionNote, ItemKind, ItemNote, NoteAction, visible_line};
-use toolgate_journal::{Entry, Event};
+use toolgate_journal::{AuditEntry, AuditEvent};
 use toolgate_policy::for_record;
 
 /// Maximum number of notes on one server that are announced while the gateway runs. Later ones are only shown on
@@ -20,13 +20,13 @@ const MAX_NAMES_PER_LINE: usize = 5;
 
 /// Current notes, and those that were announced.
 #[derive(Default)]
-pub(crate) struct NoteBook {
+pub(crate) struct DefinitionNotes {
     now: Mutex<Vec<DefinitionNote>>,
-    announced: Mutex<Announced>,
+    announced: Mutex<AnnouncedNotes>,
 }
 
 #[derive(Default)]
-struct Announced {
+struct AnnouncedNotes {
     notes: HashSet<DefinitionNote>,
     /// Number of announced notes of each server.
     counts: HashMap<Arc<str>, usize>,
@@ -34,7 +34,7 @@ struct Announced {
     printed: HashSet<(Arc<str>, ItemNote)>,
 }
 
-impl NoteBook {
+impl DefinitionNotes {
     /// Replaces the current notes, and returns those that were not announced before.
     fn replace(&self, notes: Vec<DefinitionNote>) -> Vec<DefinitionNote> {
         let mut announced = lock(&self.announced);
@@ -115,7 +115,7 @@ fn json_of(note: &DefinitionNote) -> Value {
     })
 }
 
-impl Operator {
+impl OperatorApi {
     /// Collects the notes on all known lists, and announces the new ones.
     pub(crate) async fn collect_notes(&self) {
         let mut notes: Vec<DefinitionNote> = Vec::new();
@@ -152,8 +152,8 @@ impl Operator {
 }
 
 /// Builds the audit record of a note.
-fn entry(note: &DefinitionNote) -> Entry {
-    let entry = Entry::new(Event::from("definition"))
+fn entry(note: &DefinitionNote) -> AuditEntry {
+    let entry = AuditEntry::new(AuditEvent::from("definition"))
         .with("server", &*note.server)
         .with("kind", note.kind.word())
         .with("state", note.note.action.as_str())
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_printed_once_and_each_note_is_announced_once() {
-        let book = NoteBook::default();
+        let book = DefinitionNotes::default();
         let first = vec![note("s", "a", "no name"), note("s", "b", "no name")];
         let fresh = book.replace(first.clone());
         assert_eq!(fresh, first);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_server_that_changes_its_names_forever_is_announced_so_often() {
-        let book = NoteBook::default();
+        let book = DefinitionNotes::default();
         let mut announced = 0;
         for round in 0..MAX_ANNOUNCED_PER_SERVER + 10 {
             let notes = vec![note("s", &round.to_string(), "no name")];

@@ -1,18 +1,23 @@
 //! Pins as the operator sees them and decides about them.
 
-use super::{Done, NotDone, Operator};
+use super::{ActionError, ActionResult, OperatorApi};
 use serde_json::{Value, json};
-use toolgate_policy::{PinError, PinView, Pins, Secrets, pins::Difference};
+use toolgate_policy::{PinError, PinView, Pins, SecretRedactor, pins::DefinitionDifference};
 
 /// Maximum number of pins that the console shows. More are shown once some of these are decided.
-const SHOWN: usize = 500;
+const MAX_SHOWN_PINS: usize = 500;
 /// Maximum size of the differences and texts that the console gets with every change, in bytes. Those of further pins
 /// are requested one by one.
-const SENT: usize = 1024 * 1024;
+const MAX_PIN_TEXT_BYTES: usize = 1024 * 1024;
 
-impl Operator {
+impl OperatorApi {
     /// Executes an action on pins; `None` for any other action.
-    pub(super) async fn pins(&self, action: &str, with: &Value, by: &'static str) -> Option<Done> {
+    pub(super) async fn pins(
+        &self,
+        action: &str,
+        with: &Value,
+        by: &'static str,
+    ) -> Option<ActionResult> {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
         let pins = self.live.plan().route.pins.clone();
         let name = word("name").unwrap_or_default();
@@ -33,22 +38,22 @@ impl Operator {
                 Ok(json!({"ok": true, "count": count}))
             }
             Err(PinError::Unknown) => Err(unknown(what)),
-            Err(error) => Err(NotDone::Refused(format!("{what}: {error}"))),
+            Err(error) => Err(ActionError::Refused(format!("{what}: {error}"))),
         })
     }
 
-    fn listed(&self, pins: &Pins, server: Option<&str>) -> Done {
+    fn listed(&self, pins: &Pins, server: Option<&str>) -> ActionResult {
         let known = |id: &str| self.live.plan().config.servers.iter().any(|s| s.id == id);
         match server.filter(|id| !known(id)) {
-            Some(id) => Err(NotDone::Unknown(format!("there is no server {id:?}"))),
+            Some(id) => Err(ActionError::Unknown(format!("there is no server {id:?}"))),
             None => Ok(pins.views(server).iter().map(short).collect()),
         }
     }
 
     /// Returns the pins that wait for a decision or were rejected, with differences up to the maximum size.
     pub(super) fn open_pins(&self) -> Value {
-        let mut room = SENT;
-        let open = self.live.plan().route.pins.open(SHOWN);
+        let mut room = MAX_PIN_TEXT_BYTES;
+        let open = self.live.plan().route.pins.open(MAX_SHOWN_PINS);
         let fitting = |view: &PinView| match room.checked_sub(size(view)) {
             Some(left) => {
                 room = left;
@@ -67,7 +72,7 @@ impl Operator {
     }
 }
 
-fn found(pins: &Pins, name: &str) -> Done {
+fn found(pins: &Pins, name: &str) -> ActionResult {
     let found = pins.find(name);
     match found.is_empty() {
         true => Err(unknown(name)),
@@ -75,8 +80,8 @@ fn found(pins: &Pins, name: &str) -> Done {
     }
 }
 
-fn unknown(name: &str) -> NotDone {
-    NotDone::Unknown(format!(
+fn unknown(name: &str) -> ActionError {
+    ActionError::Unknown(format!(
         "there is no pin of {name:?}; `toolgate pins list` shows them"
     ))
 }
@@ -84,7 +89,7 @@ fn unknown(name: &str) -> NotDone {
 /// Renders a pin without its texts.
 fn short(view: &PinView) -> Value {
     json!({
-        "server": &*view.server, "kind": view.kind, "name": Secrets::without(&view.name), "state": view.state.as_str(),
+        "server": &*view.server, "kind": view.kind, "name": SecretRedactor::without(&view.name), "state": view.state.as_str(),
         "rejected": view.rejected, "first": view.first, "accepted": view.accepted.as_deref(), "by": view.by,
         "at": view.at, "other": view.other.as_deref(), "hidden": view.hidden,
     })
@@ -103,15 +108,15 @@ fn size(view: &PinView) -> usize {
 fn whole(view: &PinView) -> Value {
     let mut all = short(view);
     all["differences"] = view.differences.iter().map(difference).collect();
-    all["text"] = json!(view.text.as_deref().map(Secrets::without));
+    all["text"] = json!(view.text.as_deref().map(SecretRedactor::without));
     all
 }
 
 /// Renders a difference, with secrets removed. Control and invisible characters stay; the view makes them visible.
-fn difference(one: &Difference) -> Value {
+fn difference(one: &DefinitionDifference) -> Value {
     let text = |text: &Option<String>| {
         text.as_deref()
-            .map(|text| Secrets::without(text).into_owned())
+            .map(|text| SecretRedactor::without(text).into_owned())
     };
-    json!({"place": Secrets::without(&one.place), "old": text(&one.old), "new": text(&one.new), "cosmetic": one.cosmetic})
+    json!({"place": SecretRedactor::without(&one.place), "old": text(&one.old), "new": text(&one.new), "cosmetic": one.cosmetic})
 }

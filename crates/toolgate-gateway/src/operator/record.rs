@@ -1,18 +1,18 @@
 //! Status of the audit log, of the issuers, and of the gateway as a whole.
 
-use super::Operator;
+use super::OperatorApi;
 use crate::board::millis;
 use serde_json::{Value, json};
 use toolgate::auth::resource::IssuerStatus;
-use toolgate_journal::{Entry, Event, Health};
-use toolgate_policy::{Who, for_record};
+use toolgate_journal::{AuditEntry, AuditEvent, JournalHealth};
+use toolgate_policy::{Approver, for_record};
 
-impl Operator {
+impl OperatorApi {
     /// Returns whether audit records can be written, and whether the checkpoint mirror works.
     pub(crate) fn record(&self) -> Value {
         let (state, why) = match self.journal.health() {
-            Health::Healthy => ("written", None),
-            Health::Failed(why) => ("failed", Some(why.to_string())),
+            JournalHealth::Healthy => ("written", None),
+            JournalHealth::Failed(why) => ("failed", Some(why.to_string())),
             _ => ("closed", None),
         };
         json!({"state": state, "why": why, "checkpoints": self.journal.place_trouble(), "damage": self.damage()})
@@ -52,7 +52,7 @@ impl Operator {
         id: &str,
         caller: Option<&str>,
         state: &'static str,
-        who: &Who,
+        who: &Approver,
     ) {
         let entry = sign_in(id, caller, state, who);
         // The event has happened already. If the audit log cannot be written, calls are rejected and the console
@@ -63,13 +63,18 @@ impl Operator {
     /// Audits that the gateway begins to drain, and signs all records so far.
     pub(crate) fn drains(&self) {
         // If it cannot be written, closing the journal reports that.
-        let _ = self.journal.note_signed(Entry::new(Event::DRAIN));
+        let _ = self.journal.note_signed(AuditEntry::new(AuditEvent::DRAIN));
     }
 }
 
 /// Builds the audit record of a sign-in or sign-out.
-pub(crate) fn sign_in(id: &str, caller: Option<&str>, state: &'static str, who: &Who) -> Entry {
-    let entry = Entry::new(Event::from("sign_in"))
+pub(crate) fn sign_in(
+    id: &str,
+    caller: Option<&str>,
+    state: &'static str,
+    who: &Approver,
+) -> AuditEntry {
+    let entry = AuditEntry::new(AuditEvent::from("sign_in"))
         .with("state", state)
         .with("server", id)
         .with("by", who.by.as_str());

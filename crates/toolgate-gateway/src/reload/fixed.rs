@@ -1,10 +1,10 @@
 //! Settings that stay as they were at the start, whatever a later config says.
 
-use crate::config::{Audit, Config, Limits};
+use crate::config::{AuditSettings, Config, GatewayLimits};
 use std::net::SocketAddr;
 
 /// Limits that apply at the start only: those of the listener, sessions, streams and pending approvals.
-const AT_START: &[&str] = &[
+const START_ONLY_LIMITS: &[&str] = &[
     "memory_bytes",
     "body_bytes",
     "header_bytes",
@@ -66,15 +66,15 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
     if now.data != first.data {
         notes.push("data is another directory now; restart toolgate to use it".to_owned());
     }
-    let kept = Audit {
+    let kept = AuditSettings {
         recorded: first.audit.recorded,
         ..now.audit.clone()
     };
     if kept != first.audit {
         notes.push("changes in [audit] apply after a restart".to_owned());
     }
-    let changed = Limits::differing(&first.limits, &now.limits);
-    let changed: Vec<&str> = AT_START
+    let changed = GatewayLimits::differing(&first.limits, &now.limits);
+    let changed: Vec<&str> = START_ONLY_LIMITS
         .iter()
         .copied()
         .filter(|key| changed.contains(key))
@@ -91,12 +91,12 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Source;
+    use crate::config::ConfigSource;
 
     #[test]
     fn what_waits_for_a_restart_is_named() {
         let first = Config::demo().unwrap();
-        assert_eq!(first.source, Source::BuiltIn);
+        assert_eq!(first.source, ConfigSource::BuiltIn);
         let mut now = first.clone();
         assert!(notes(first.listen, &first, &now).is_empty());
         now.audit.recorded.bytes += 1;
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn every_key_here_is_one() {
         let every = crate::config::limit_keys();
-        for key in AT_START {
+        for key in START_ONLY_LIMITS {
             assert!(every.contains(key), "{key}");
         }
     }

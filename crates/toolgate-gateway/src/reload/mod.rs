@@ -1,6 +1,6 @@
 //! Reload of the config while the gateway runs: applied as a whole, or not at all.
 //!
-//! - [`Reloader`]: reads the config, audits the result, and swaps the snapshot.
+//! - [`ConfigReloader`]: reads the config, audits the result, and swaps the snapshot.
 //! - `fixed`: settings that stay as they were at the start.
 //! - `watch`: triggers of a reload.
 
@@ -9,9 +9,9 @@ mod watch;
 
 use crate::{
     board::millis,
-    config::{Config, Source},
-    live::Live,
-    plan::{Plan, Shared},
+    config::{Config, ConfigSource},
+    live::ActiveSnapshot,
+    plan::{ConfigSnapshot, GatewayResources},
 };
 use serde_json::{Value, json};
 use std::{
@@ -20,23 +20,23 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
-use toolgate_journal::{Entry, Event};
-use toolgate_policy::{Secrets, for_record};
+use toolgate_journal::{AuditEntry, AuditEvent};
+use toolgate_policy::{SecretRedactor, for_record};
 
 /// Reloads the config.
-pub(crate) struct Reloader {
-    shared: Shared,
-    live: Arc<Live>,
+pub(crate) struct ConfigReloader {
+    shared: GatewayResources,
+    live: Arc<ActiveSnapshot>,
     /// Listen address of the config, which the command line may override.
     listen: SocketAddr,
     /// Config at the start, for the settings that stay as they were.
     first: Config,
     one: tokio::sync::Mutex<()>,
-    last: Mutex<Last>,
+    last: Mutex<LastReload>,
 }
 
 /// Result of the last reload.
-struct Last {
+struct LastReload {
     at: SystemTime,
     by: &'static str,
     /// Reason for which the config was rejected.
@@ -46,32 +46,36 @@ struct Last {
 
 /// Trigger of a reload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Because {
+pub(crate) enum ReloadTrigger {
     /// The file has changed.
     File,
     /// A reload was requested: by SIGHUP, in a terminal, or in the console.
     Wanted(&'static str),
 }
 
-impl Because {
+impl ReloadTrigger {
     fn word(self) -> &'static str {
         match self {
-            Because::File => "file",
-            Because::Wanted(by) => by,
+            ReloadTrigger::File => "file",
+            ReloadTrigger::Wanted(by) => by,
         }
     }
 }
 
-impl Reloader {
+impl ConfigReloader {
     /// Creates the reloader of the config from which `live` was made. `listen` is the listen address of the config.
-    pub(crate) fn new(shared: Shared, live: Arc<Live>, listen: SocketAddr) -> Reloader {
-        Reloader {
+    pub(crate) fn new(
+        shared: GatewayResources,
+        live: Arc<ActiveSnapshot>,
+        listen: SocketAddr,
+    ) -> ConfigReloader {
+        ConfigReloader {
             shared,
             first: live.plan().config.clone(),
             live,
             listen,
             one: tokio::sync::Mutex::default(),
-            last: Mutex::new(Last {
+            last: Mutex::new(LastReload {
                 at: SystemTime::now(),
                 by: "start",
                 refused: None,
@@ -84,12 +88,12 @@ impl Reloader {
     ///
     /// # Errors
     /// The config was rejected; the message says why. Nothing has changed in that case.
-    pub(crate) async fn reload(&self, because: Because) -> Result<Value, String> {
+    pub(crate) async fn reload(&self, because: ReloadTrigger) -> Result<Value, String> {
         let _one = self.one.lock().await;
         let before = self.live.plan();
         let read = self.read();
         let new = read.as_ref().ok().and_then(|config| config.hash.clone());
-        if because == Because::File && new.as_deref() == Some(before.hash()) {
+        if because == ReloadTrigger::File && new.as_deref() == Some(before.hash()) {
             return Ok(self.status());
         }
         let made = match read {
@@ -115,9 +119,9 @@ impl Reloader {
     /// Returns the file of the config.
     fn file(&self) -> Result<&Path, String> {
         match &self.first.source {
-            Source::File(path) => Ok(path),
-            Source::BuiltIn => Err("there is no config file to reload: this is the demo; start toolgate with --config".to_owned()),
-            Source::CommandLine => Err("there is no config file to reload: the server is given on the command line of `toolgate run`".to_owned()),
+            ConfigSource::File(path) => Ok(path),
+            ConfigSource::BuiltIn => Err("there is no config file to reload: this is the demo; start toolgate with --config".to_owned()),
+            ConfigSource::CommandLine => Err("there is no config file to reload: the server is given on the command line of `toolgate run`".to_owned()),
         }
     }
 
@@ -134,7 +138,11 @@ impl Reloader {
         Ok(config)
     }
 
-    async fn made(&self, config: Config, before: &Plan) -> Result<(Plan, Vec<String>), String> {
+    async fn made(
+        &self,
+        config: Config,
+        before: &ConfigSnapshot,
+    ) -> Result<(ConfigSnapshot, Vec<String>), String> {
         let mut notes = config.notes.clone();
         notes.extend(fixed::notes(self.listen, &self.first, &config));
         let plan = self.shared.plan(config, Some(before)).await?;
@@ -144,12 +152,12 @@ impl Reloader {
     /// Activates a snapshot after the reload is audited.
     async fn settle(
         &self,
-        made: Result<(Plan, Vec<String>), String>,
+        made: Result<(ConfigSnapshot, Vec<String>), String>,
         new: Option<String>,
-        before: &Plan,
-        because: Because,
+        before: &ConfigSnapshot,
+        because: ReloadTrigger,
     ) -> Result<(), String> {
-        let entry = Entry::new(Event::POLICY_RELOAD)
+        let entry = AuditEntry::new(AuditEvent::POLICY_RELOAD)
             .with("by", because.word())
             .with("old", before.hash())
             .with("new", new.unwrap_or_default());
@@ -174,7 +182,7 @@ impl Reloader {
         };
         tell(&taken, &self.live.plan());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Last {
+        *last = LastReload {
             at: SystemTime::now(),
             by: because.word(),
             refused: taken.as_ref().err().cloned(),
@@ -183,10 +191,10 @@ impl Reloader {
         taken.map(|_| ())
     }
 
-    fn take(&self, plan: Plan) {
+    fn take(&self, plan: ConfigSnapshot) {
         let leases = plan.leases();
         let policy = plan.hash().to_owned();
-        Secrets::install(&plan.config.secret_rules.files);
+        SecretRedactor::install(&plan.config.secret_rules.files);
         self.live.swap(plan);
         // Pending calls are decided by the new policies.
         self.shared.kept.desk.policy_changed(&policy);
@@ -195,7 +203,7 @@ impl Reloader {
 }
 
 /// Prints the result of a reload to stderr.
-fn tell(taken: &Result<Vec<String>, String>, plan: &Plan) {
+fn tell(taken: &Result<Vec<String>, String>, plan: &ConfigSnapshot) {
     match taken {
         Ok(notes) => {
             let (servers, rules) = (plan.config.servers.len(), plan.config.rules.len());

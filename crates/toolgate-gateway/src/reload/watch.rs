@@ -1,15 +1,15 @@
 //! Triggers of a reload: SIGHUP, and a changed config file.
 
-use super::{Because, Reloader};
+use super::{ConfigReloader, ReloadTrigger};
 use std::{os::unix::fs::MetadataExt, path::Path, time::Duration};
 use tokio::{signal::unix::Signal, time::MissedTickBehavior};
 
 /// Interval at which the file is checked.
-const LOOK: Duration = Duration::from_secs(1);
+const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Metadata by which a change of the file is detected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Mark {
+struct FileFingerprint {
     device: u64,
     inode: u64,
     length: u64,
@@ -17,11 +17,11 @@ struct Mark {
     changed: (i64, i64),
 }
 
-impl Mark {
+impl FileFingerprint {
     /// Reads the metadata; `None` if there is no file.
-    fn of(path: &Path) -> Option<Mark> {
+    fn of(path: &Path) -> Option<FileFingerprint> {
         let meta = path.metadata().ok()?;
-        Some(Mark {
+        Some(FileFingerprint {
             device: meta.dev(),
             inode: meta.ino(),
             length: meta.len(),
@@ -31,12 +31,12 @@ impl Mark {
     }
 }
 
-impl Reloader {
+impl ConfigReloader {
     /// Reloads the config after each trigger, without end. Errors are reported where they occur.
     pub(crate) async fn watch(&self, mut hangup: Signal) {
-        let mut looks = tokio::time::interval(LOOK);
+        let mut looks = tokio::time::interval(FILE_CHECK_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let look = || self.file().ok().and_then(Mark::of);
+        let look = || self.file().ok().and_then(FileFingerprint::of);
         // The file may have changed since it was read at the start, so its metadata counts as unknown. The same
         // content is no change.
         let (mut known, mut seen) = (None, look());
@@ -47,7 +47,7 @@ impl Reloader {
                         std::future::pending::<()>().await;
                     }
                     known = look();
-                    let _ = self.reload(Because::Wanted("signal")).await;
+                    let _ = self.reload(ReloadTrigger::Wanted("signal")).await;
                 }
                 _ = looks.tick() => {
                     let now = look();
@@ -55,7 +55,7 @@ impl Reloader {
                     // read. An editor that removes the file first creates it again.
                     if now.is_some() && now != known && now == seen {
                         known = now;
-                        let _ = self.reload(Because::File).await;
+                        let _ = self.reload(ReloadTrigger::File).await;
                     }
                     seen = now;
                 }
@@ -73,13 +73,13 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("toolgate-mark-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (one, two) = (folder.join("one"), folder.join("two"));
-        assert_eq!(Mark::of(&one), None);
+        assert_eq!(FileFingerprint::of(&one), None);
         std::fs::write(&one, "same").unwrap();
         std::fs::write(&two, "same").unwrap();
-        let before = Mark::of(&one);
-        assert_eq!(before, Mark::of(&one));
+        let before = FileFingerprint::of(&one);
+        assert_eq!(before, FileFingerprint::of(&one));
         std::fs::rename(&two, &one).unwrap();
-        assert_ne!(before, Mark::of(&one));
+        assert_ne!(before, FileFingerprint::of(&one));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

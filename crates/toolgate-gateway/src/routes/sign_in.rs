@@ -3,12 +3,13 @@
 //! The user proves their identity with the caller's API key, or by a sign-in at the issuer that named the caller. A
 //! secret that only the starting page has identifies a user who returns.
 
-use super::{Routes, text};
+use super::{HttpRoutes, text};
 use crate::{
-    console::{SHORT, answer, body},
-    door::Door,
+    console::{MAX_UNAUTHENTICATED_BODY_BYTES, answer, body},
+    door::Authenticator,
     signing_in::{
-        At, BACK, FOLDER, Links, SHOWN, SameKey, Showing, ShownBy, SignIns, Signed, callers,
+        BrowserSignIns, CompletedSignIn, IDENTITY_SEGMENT, IdentityProof, KeyGenerationCheck,
+        PendingIdentifications, REDIRECT_SEGMENT, SIGN_IN_PATH, SignInLinks, SignInTarget, callers,
     },
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -16,35 +17,41 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::{net::IpAddr, sync::Arc};
 use toolgate::{BoxFuture, edge::http::Body, ids, visible, visible_line};
-use toolgate_policy::{By, Who};
+use toolgate_policy::{ApprovalChannel, Approver};
 
 /// State of the sign-in page.
-pub(crate) struct OwnSignIn {
-    pub(crate) links: Arc<Links>,
-    pub(crate) sign_ins: SignIns,
+pub(crate) struct UserSignInRoutes {
+    pub(crate) links: Arc<SignInLinks>,
+    pub(crate) sign_ins: BrowserSignIns,
     /// Pending sign-ins by which users prove their identity.
-    pub(crate) showing: Showing,
+    pub(crate) showing: PendingIdentifications,
 }
 
 /// Error for a link that is not valid for the caller, for whatever reason.
-const NO_LINK: &str = "this link is not valid for this key: it belongs to another caller, was used, or is older than ten minutes; have the program call the tool again";
+const LINK_NOT_VALID_MESSAGE: &str = "this link is not valid for this key: it belongs to another caller, was used, or is older than ten minutes; have the program call the tool again";
 /// Error for a link that is not valid for anyone.
-const OLD_LINK: &str = "this link is not valid: it is unknown, was used, or is older than ten minutes; have the program call the tool again";
+const LINK_UNKNOWN_MESSAGE: &str = "this link is not valid: it is unknown, was used, or is older than ten minutes; have the program call the tool again";
 
-impl Routes {
+impl HttpRoutes {
     pub(super) async fn sign_in(
         &self,
-        door: &Door,
+        door: &Authenticator,
         from: IpAddr,
         request: Request<Incoming>,
     ) -> Response<Body> {
-        let step = request.uri().path().strip_prefix(FOLDER).map(str::to_owned);
+        let step = request
+            .uri()
+            .path()
+            .strip_prefix(SIGN_IN_PATH)
+            .map(str::to_owned);
         match (request.method(), step.as_deref().unwrap_or_default()) {
-            (&Method::GET, "" | BACK | SHOWN) => self.console.page("own-sign-in.html"),
+            (&Method::GET, "" | REDIRECT_SEGMENT | IDENTITY_SEGMENT) => {
+                self.console.page("own-sign-in.html")
+            }
             (&Method::GET, name @ ("own-sign-in.js" | "style.css")) => self.console.page(name),
             (&Method::POST, "who") => with(request, async |with| self.asks_who(&with)).await,
             (&Method::POST, "show") => with(request, async |with| self.shows(&with).await).await,
-            (&Method::POST, SHOWN) => {
+            (&Method::POST, IDENTITY_SEGMENT) => {
                 with(request, async |with| self.shown(door, &with).await).await
             }
             (&Method::POST, "begin") => self.begin_sign_in(door, from, request).await,
@@ -55,7 +62,7 @@ impl Routes {
 
     async fn begin_sign_in(
         &self,
-        door: &Door,
+        door: &Authenticator,
         from: IpAddr,
         request: Request<Incoming>,
     ) -> Response<Body> {
@@ -73,7 +80,11 @@ impl Routes {
         };
         with(request, async |with| {
             let link = word(&with, "link");
-            let server = self.own.links.server(link, &caller).ok_or(NO_LINK)?;
+            let server = self
+                .own
+                .links
+                .server(link, &caller)
+                .ok_or(LINK_NOT_VALID_MESSAGE)?;
             self.begun(link, &server, &caller, Some(until)).await
         })
         .await
@@ -81,24 +92,32 @@ impl Routes {
 
     /// Returns how the user of a link proves their identity.
     fn asks_who(&self, with: &Value) -> Result<Value, String> {
-        let caller = self.own.links.caller(word(with, "link")).ok_or(OLD_LINK)?;
+        let caller = self
+            .own
+            .links
+            .caller(word(with, "link"))
+            .ok_or(LINK_UNKNOWN_MESSAGE)?;
         let plan = self.live.plan();
-        let pages = plan.pages.as_ref().ok_or(OLD_LINK)?;
-        Ok(match pages.shown_by(&caller).ok_or(OLD_LINK)? {
-            ShownBy::Key => json!({"by": "key"}),
-            ShownBy::Issuer(issuer) => json!({"by": "issuer", "issuer": issuer}),
+        let pages = plan.pages.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
+        Ok(match pages.shown_by(&caller).ok_or(LINK_UNKNOWN_MESSAGE)? {
+            IdentityProof::Key => json!({"by": "key"}),
+            IdentityProof::Issuer(issuer) => json!({"by": "issuer", "issuer": issuer}),
         })
     }
 
     /// Sends the user of a link to the issuer that named its caller.
     async fn shows(&self, with: &Value) -> Result<Value, String> {
-        let caller = self.own.links.caller(word(with, "link")).ok_or(OLD_LINK)?;
+        let caller = self
+            .own
+            .links
+            .caller(word(with, "link"))
+            .ok_or(LINK_UNKNOWN_MESSAGE)?;
         let plan = self.live.plan();
-        let pages = plan.pages.as_ref().ok_or(OLD_LINK)?;
-        let Some(ShownBy::Issuer(issuer)) = pages.shown_by(&caller) else {
-            return Err(OLD_LINK.to_owned());
+        let pages = plan.pages.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
+        let Some(IdentityProof::Issuer(issuer)) = pages.shown_by(&caller) else {
+            return Err(LINK_UNKNOWN_MESSAGE.to_owned());
         };
-        let asks = plan.users.at(issuer).ok_or(OLD_LINK)?;
+        let asks = plan.users.at(issuer).ok_or(LINK_UNKNOWN_MESSAGE)?;
         let key = ids::secret();
         let showing = &self.own.showing;
         let page = showing.begin((issuer, &caller), asks, pages.shown(), &key);
@@ -107,10 +126,10 @@ impl Routes {
     }
 
     /// Begins the sign-in of a user who returns from the issuer, if they are the caller of the link.
-    async fn shown(&self, door: &Door, with: &Value) -> Result<Value, String> {
+    async fn shown(&self, door: &Authenticator, with: &Value) -> Result<Value, String> {
         let (link, query, key) = (word(with, "link"), word(with, "query"), word(with, "key"));
         let token = self.own.showing.end(query, key).await?;
-        let resource = door.resource.as_ref().ok_or(OLD_LINK)?;
+        let resource = door.resource.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
         let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
         let mut bearer = bearer.map_err(|_| "the issuer returned an invalid token")?;
         bearer.set_sensitive(true);
@@ -139,15 +158,15 @@ impl Routes {
         caller: &str,
         until: Option<BoxFuture<'static, ()>>,
     ) -> Result<Value, String> {
-        let OwnSignIn {
+        let UserSignInRoutes {
             links, sign_ins, ..
         } = &self.own;
         let plan = self.live.plan();
-        let at = At::find(&plan.config, sign_ins.grants(), server, Some(caller))?;
-        let pages = plan.pages.as_ref().ok_or(NO_LINK)?;
+        let at = SignInTarget::find(&plan.config, sign_ins.grants(), server, Some(caller))?;
+        let pages = plan.pages.as_ref().ok_or(LINK_NOT_VALID_MESSAGE)?;
         callers::room(&plan.config, at).await?;
         let keys = self.keys.clone();
-        let same = SameKey::of(at.caller, move |name| Ok(keys.holder(name)))?;
+        let same = KeyGenerationCheck::of(at.caller, move |name| Ok(keys.holder(name)))?;
         let servers = &self.console.operator.supervisor;
         let secret = servers.secret_of(&plan.config, at.address).await?;
         let login = at.begin(secret, plan.config.limits.callers_per_server, same)?;
@@ -164,13 +183,13 @@ impl Routes {
     }
 
     async fn ended(&self, with: &Value) -> Result<Value, String> {
-        let OwnSignIn {
+        let UserSignInRoutes {
             links, sign_ins, ..
         } = &self.own;
         let (operator, links) = (self.console.operator.clone(), links.clone());
-        let then = move |signed: &Signed| {
+        let then = move |signed: &CompletedSignIn| {
             let caller = signed.caller.as_deref();
-            let who = Who::named(By::Client, caller.unwrap_or_default());
+            let who = Approver::named(ApprovalChannel::Client, caller.unwrap_or_default());
             operator.signed(&signed.server, caller, "signed_in", &who);
             links.signed_in();
         };
@@ -189,7 +208,7 @@ async fn with(
     request: Request<Incoming>,
     then: impl AsyncFnOnce(Value) -> Result<Value, String>,
 ) -> Response<Body> {
-    match body(request, SHORT).await {
+    match body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
         Ok(with) => answer(then(with).await),
         Err(response) => *response,
     }

@@ -7,85 +7,85 @@
 mod offer;
 mod rank;
 
-pub(crate) use offer::{MOST, SERVER};
+pub(crate) use offer::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
 
 use crate::config;
-use offer::{CALL, FIND, Own};
-use rank::Index;
+use offer::{CALL_TOOL, FIND_TOOLS, SearchTools};
+use rank::SearchIndex;
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolgate::{
-    Arguments, BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, Item, ItemKind, Kind,
-    List, Op, Outcome, Output, Service,
+    BoxFuture, Call, CallArguments, Caller, Catalog, ChangeFilter, ChangeStream, Error, ErrorKind,
+    Item, ItemKind, ListRequest, Op, Outcome, Output, Service,
 };
-use toolgate_policy::{self as policy, Pattern, Route};
+use toolgate_policy::{self as policy, GatewayPolicy, GlobPattern};
 
 /// Maximum number of cached search indexes, and of cached presented lists.
-const KEPT: usize = 16;
+const MAX_CACHED_LISTS: usize = 16;
 /// Maximum number of similar names in an error.
-const NEAR: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
 /// Tool search service: all tools behind their policy, and the two search tools.
-pub(crate) struct Search {
-    tools: Arc<Tools>,
+pub(crate) struct ToolSearch {
+    tools: Arc<SearchableTools>,
     own: Arc<dyn Service>,
     /// Number of visible tools from which search replaces the list.
     from: usize,
-    direct: Vec<Direct>,
-    shown: Mutex<VecDeque<Shown>>,
+    direct: Vec<DirectTools>,
+    shown: Mutex<VecDeque<PresentedList>>,
 }
 
 /// Tools behind their policy, with search settings and cached indexes.
-struct Tools {
+struct SearchableTools {
     service: Arc<dyn Service>,
     /// Default number of results.
     results: u64,
     /// Maximum size of a search result in bytes.
     bytes: usize,
-    indexed: Mutex<VecDeque<(Catalog, Arc<Index>)>>,
+    indexed: Mutex<VecDeque<(Catalog, Arc<SearchIndex>)>>,
 }
 
 /// Tools that stay in the lists of some callers.
-struct Direct {
-    tools: Vec<Pattern>,
-    callers: Vec<Pattern>,
-    except: Vec<Pattern>,
+struct DirectTools {
+    tools: Vec<GlobPattern>,
+    callers: Vec<GlobPattern>,
+    except: Vec<GlobPattern>,
 }
 
 /// Cached tool list as presented to a caller.
-struct Shown {
+struct PresentedList {
     whole: Catalog,
     own: Catalog,
     direct: Vec<bool>,
     seen: Catalog,
 }
 
-impl Search {
+impl ToolSearch {
     /// Creates the search service over the pipeline of a policy, with the settings of a config.
     pub(crate) fn new(
-        settings: &config::Search,
-        route: &Route,
+        settings: &config::SearchSettings,
+        route: &GatewayPolicy,
         service: Arc<dyn Service>,
-    ) -> Search {
-        let tools = Arc::new(Tools {
+    ) -> ToolSearch {
+        let tools = Arc::new(SearchableTools {
             service,
             results: settings.results,
             bytes: settings.bytes,
             indexed: Mutex::default(),
         });
-        let own = Arc::new(Own::new(tools.clone()));
-        let patterns = |globs: &[config::Glob]| {
-            let patterns = globs.iter().map(|glob| Pattern::new(glob.as_str()));
+        let own = Arc::new(SearchTools::new(tools.clone()));
+        let patterns = |globs: &[config::NameGlob]| {
+            let patterns = globs.iter().map(|glob| GlobPattern::new(glob.as_str()));
             patterns.collect::<Vec<_>>()
         };
-        let direct = settings.direct.iter().map(|direct| Direct {
+        let direct = settings.direct.iter().map(|direct| DirectTools {
             tools: patterns(&direct.tools),
             callers: patterns(&direct.callers),
             except: patterns(&direct.except),
         });
-        Search {
+        ToolSearch {
             own: Arc::new(policy::pipeline(route, own)),
             tools,
             from: settings.from,
@@ -104,13 +104,13 @@ impl Search {
         Ok(list.items().len() >= self.from)
     }
 
-    async fn listed(&self, ask: List) -> Result<Catalog, Error> {
+    async fn listed(&self, ask: ListRequest) -> Result<Catalog, Error> {
         let caller = ask.caller.clone();
         let whole = self.tools.service.list(ask).await?;
         if whole.items().len() < self.from {
             return Ok(whole);
         }
-        let own = List::all(caller.clone(), ItemKind::Tool);
+        let own = ListRequest::all(caller.clone(), ItemKind::Tool);
         let own = self.own.list(own).await?;
         let items = whole.items().iter();
         let direct = items.map(|item| self.is_direct(&caller, item)).collect();
@@ -121,7 +121,7 @@ impl Search {
         if is_for_pages(item) {
             return true;
         }
-        let fits = |patterns: &[Pattern], name: &str| patterns.iter().any(|p| p.matches(name));
+        let fits = |patterns: &[GlobPattern], name: &str| patterns.iter().any(|p| p.matches(name));
         let mut direct = self
             .direct
             .iter()
@@ -137,7 +137,7 @@ impl Search {
     /// Returns a cached snapshot if the inputs are unchanged.
     fn shown(&self, whole: Catalog, own: Catalog, direct: Vec<bool>) -> Catalog {
         let mut kept = lock(&self.shown);
-        let same = |shown: &&Shown| {
+        let same = |shown: &&PresentedList| {
             shown.whole.same(&whole) && shown.own.same(&own) && shown.direct == direct
         };
         if let Some(shown) = kept.iter().find(same) {
@@ -147,8 +147,8 @@ impl Search {
         let listed = listed.filter(|(_, direct)| **direct).map(|(item, _)| item);
         let items = own.items().iter().chain(listed).cloned();
         let seen = whole.with_items(items.collect());
-        kept.truncate(KEPT - 1);
-        kept.push_front(Shown {
+        kept.truncate(MAX_CACHED_LISTS - 1);
+        kept.push_front(PresentedList {
             whole,
             own,
             direct,
@@ -159,10 +159,10 @@ impl Search {
 
     /// Returns true if the name is that of a search tool that this caller sees.
     async fn is_own(&self, caller: &Caller, name: &str) -> Result<bool, Error> {
-        if !matches!(name, FIND | CALL) || !self.is_on(caller).await? {
+        if !matches!(name, FIND_TOOLS | CALL_TOOL) || !self.is_on(caller).await? {
             return Ok(false);
         }
-        let ask = List::one(caller.clone(), ItemKind::Tool, name);
+        let ask = ListRequest::one(caller.clone(), ItemKind::Tool, name);
         Ok(self.own.list(ask).await?.find(name).is_some())
     }
 
@@ -170,16 +170,18 @@ impl Search {
         if call.op != Op::Tool || !self.is_own(&call.caller, call.name()).await? {
             return self.tools.service.call(call).await;
         }
-        let Some((name, arguments)) = (call.name() == CALL).then(|| offer::inner(&call)).flatten()
+        let Some((name, arguments)) = (call.name() == CALL_TOOL)
+            .then(|| offer::inner(&call))
+            .flatten()
         else {
             return self.own.call(call).await;
         };
         let caller = call.caller.clone();
         call.of.name.clone_from(&name);
-        call.of.arguments = Arguments::new(arguments);
+        call.of.arguments = CallArguments::new(arguments);
         let done = self.tools.service.call(call).await;
         if let Err(error) = &done
-            && *error.kind() == Kind::NotFound
+            && *error.kind() == ErrorKind::NotFound
         {
             let list = self.tools.all(caller).await?;
             if list.find(&name).is_none() {
@@ -202,14 +204,16 @@ fn is_for_pages(item: &Item) -> bool {
     })
 }
 
-impl Tools {
+impl SearchableTools {
     async fn all(&self, caller: Caller) -> Result<Catalog, Error> {
-        self.service.list(List::all(caller, ItemKind::Tool)).await
+        self.service
+            .list(ListRequest::all(caller, ItemKind::Tool))
+            .await
     }
 
     /// Returns the search index of a list, built once for each list.
-    fn index(&self, list: &Catalog) -> Arc<Index> {
-        let known = |kept: &VecDeque<(Catalog, Arc<Index>)>| {
+    fn index(&self, list: &Catalog) -> Arc<SearchIndex> {
+        let known = |kept: &VecDeque<(Catalog, Arc<SearchIndex>)>| {
             let found = kept.iter().find(|(of, _)| of.same(list));
             found.map(|(_, index)| index.clone())
         };
@@ -217,20 +221,20 @@ impl Tools {
             return index;
         }
         // Build without the lock, so that other searches can run.
-        let index = Arc::new(Index::of(list));
+        let index = Arc::new(SearchIndex::of(list));
         let mut kept = lock(&self.indexed);
         if let Some(index) = known(&kept) {
             return index;
         }
-        kept.truncate(KEPT - 1);
+        kept.truncate(MAX_CACHED_LISTS - 1);
         kept.push_front((list.clone(), index.clone()));
         index
     }
 
     /// Returns the most similar tool names.
     fn near<'a>(&self, list: &'a Catalog, name: &str) -> Vec<&'a str> {
-        const LONGEST: usize = 128;
-        if name.len() > LONGEST {
+        const MAX_COMPARED_NAME_BYTES: usize = 128;
+        if name.len() > MAX_COMPARED_NAME_BYTES {
             return Vec::new();
         }
         let near = |other: &str| strsim::jaro_winkler(other, name);
@@ -240,7 +244,11 @@ impl Tools {
             .filter(|(near, _)| *near > 0.8)
             .collect();
         names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        names.into_iter().take(NEAR).map(|(_, name)| name).collect()
+        names
+            .into_iter()
+            .take(MAX_SUGGESTIONS)
+            .map(|(_, name)| name)
+            .collect()
     }
 }
 
@@ -248,8 +256,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Service for Search {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for ToolSearch {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
             match &ask.only {
                 _ if ask.kind != ItemKind::Tool => self.tools.service.list(ask).await,
@@ -264,7 +272,7 @@ impl Service for Search {
         Box::pin(self.route(call))
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         self.tools.service.changes(want)
     }
 }

@@ -1,28 +1,28 @@
 //! Search tools of the gateway: their definitions, and the implementation of `find_tools`.
 
-use super::{Search, Tools};
+use super::{SearchableTools, ToolSearch};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Content, Definition, Error, Interest, Item, ItemKind, Json,
-    List, Origin, Outcome, Output, Pinning, Service, ToolResult,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Content, Definition, DefinitionPin,
+    Error, Item, ItemKind, Json, ListRequest, Origin, Outcome, Output, Service, ToolResult,
 };
 use toolgate_wire::json::ObjectWriter;
 
 /// Name of the tool that finds tools.
-pub(crate) const FIND: &str = "find_tools";
+pub(crate) const FIND_TOOLS: &str = "find_tools";
 /// Name of the tool that calls a found tool.
-pub(crate) const CALL: &str = "call_tool";
+pub(crate) const CALL_TOOL: &str = "call_tool";
 /// Server name of the search tools in rules and audit records.
-pub(crate) const SERVER: &str = "toolgate";
+pub(crate) const SEARCH_SERVER: &str = "toolgate";
 /// Maximum length of a query in characters.
-const QUERY: usize = 1000;
+const MAX_QUERY_CHARS: usize = 1000;
 /// Maximum number of results of one search.
-pub(crate) const MOST: u64 = 50;
+pub(crate) const MAX_SEARCH_RESULTS: u64 = 50;
 
 /// Definition fields that a search result contains.
-const TOLD: [&str; 6] = [
+const RESULT_FIELDS: [&str; 6] = [
     "name",
     "title",
     "description",
@@ -32,25 +32,25 @@ const TOLD: [&str; 6] = [
 ];
 
 /// Service of the two search tools, behind the same policy as all others.
-pub(super) struct Own {
-    tools: Arc<Tools>,
+pub(super) struct SearchTools {
+    tools: Arc<SearchableTools>,
     list: Catalog,
 }
 
-impl Own {
-    pub(super) fn new(tools: Arc<Tools>) -> Own {
+impl SearchTools {
+    pub(super) fn new(tools: Arc<SearchableTools>) -> SearchTools {
         let items = [find(tools.results), call()].into_iter();
         let items = items.filter_map(|def| {
             let def = Definition::tool(Json::from_value(&def)).ok()?;
             let origin = Origin {
-                server: SERVER.into(),
+                server: SEARCH_SERVER.into(),
                 trusted: true,
             };
             // Built in and as trusted as the program: a change needs no approval.
-            let item = Item::new(origin, def).pinned(Arc::new(Pinning::unlisted()));
+            let item = Item::new(origin, def).pinned(Arc::new(DefinitionPin::unlisted()));
             Some(Arc::new(item))
         });
-        Own {
+        SearchTools {
             list: Catalog::new(items.collect()),
             tools,
         }
@@ -62,7 +62,7 @@ impl Own {
         let limit = arguments["limit"].as_u64().unwrap_or(self.tools.results);
         let list = self.tools.all(call.caller.clone()).await?;
         let found = self.tools.index(&list).find(query);
-        let limit = usize::try_from(limit.min(MOST)).unwrap_or_default();
+        let limit = usize::try_from(limit.min(MAX_SEARCH_RESULTS)).unwrap_or_default();
         let mut told: Vec<Json> = Vec::new();
         let mut bytes = 0;
         for at in found.iter().take(limit) {
@@ -90,7 +90,7 @@ impl Own {
 
 fn told_of(item: &Item) -> Json {
     let mut o = ObjectWriter::new();
-    for key in TOLD {
+    for key in RESULT_FIELDS {
         if let Some(value) = item.def.json().get(key) {
             o.raw(key, &value);
         }
@@ -100,14 +100,14 @@ fn told_of(item: &Item) -> Json {
 
 fn find(results: u64) -> Value {
     json!({
-        "name": FIND, "title": "Find tools",
+        "name": FIND_TOOLS, "title": "Find tools",
         "description": "Finds tools by keywords and returns their definitions. Not all tools are listed: search here first, \
                         then use call_tool.",
         "inputSchema": {
             "type": "object", "required": ["query"], "additionalProperties": false,
             "properties": {
-                "query": {"type": "string", "minLength": 1, "maxLength": QUERY, "description": "What the tool should do, in a few words."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": MOST, "default": results, "description": "Maximum number of tools."},
+                "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS, "description": "What the tool should do, in a few words."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MAX_SEARCH_RESULTS, "default": results, "description": "Maximum number of tools."},
             },
         },
         "outputSchema": {
@@ -123,7 +123,7 @@ fn find(results: u64) -> Value {
 
 fn call() -> Value {
     json!({
-        "name": CALL, "title": "Call a tool",
+        "name": CALL_TOOL, "title": "Call a tool",
         "description": "Calls a tool by the name that find_tools returned, with arguments that match its inputSchema.",
         "inputSchema": {
             "type": "object", "required": ["name"], "additionalProperties": false,
@@ -135,8 +135,8 @@ fn call() -> Value {
     })
 }
 
-impl Service for Own {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for SearchTools {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let list = match ask.kind {
             ItemKind::Tool => self.list.clone(),
             _ => Catalog::default(),
@@ -147,14 +147,14 @@ impl Service for Own {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
             match call.name() {
-                FIND => Ok(Outcome::Done(Output::Tool(self.find(&call).await?))),
+                FIND_TOOLS => Ok(Outcome::Done(Output::Tool(self.find(&call).await?))),
                 _ => Err(call.unknown()),
             }
         })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(watch::Sender::default().subscribe())) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(watch::Sender::default().subscribe())) })
     }
 }
 
@@ -170,7 +170,7 @@ pub(super) fn inner(call: &Call) -> Option<(String, Json)> {
     let name = raw.get("name")?.string().filter(|name| !name.is_empty())?;
     match raw.get("arguments") {
         None => Some((name, ObjectWriter::new().finish())),
-        Some(arguments) if arguments.kind() == toolgate_wire::json::Kind::Object => {
+        Some(arguments) if arguments.kind() == toolgate_wire::json::JsonKind::Object => {
             Some((name, arguments))
         }
         Some(_) => None,
@@ -178,7 +178,7 @@ pub(super) fn inner(call: &Call) -> Option<(String, Json)> {
 }
 
 /// Returns the result of `call_tool` for a name that this caller does not know.
-pub(super) fn unknown(search: &Search, list: &Catalog, name: &str) -> ToolResult {
+pub(super) fn unknown(search: &ToolSearch, list: &Catalog, name: &str) -> ToolResult {
     let near = search.tools.near(list, name);
     let hint = match near.is_empty() {
         true => String::new(),
@@ -186,6 +186,6 @@ pub(super) fn unknown(search: &Search, list: &Catalog, name: &str) -> ToolResult
     };
     let name: String = name.chars().take(128).collect();
     ToolResult::error(&format!(
-        "unknown tool: {name}{hint}; {FIND} returns the names of the available tools"
+        "unknown tool: {name}{hint}; {FIND_TOOLS} returns the names of the available tools"
     ))
 }

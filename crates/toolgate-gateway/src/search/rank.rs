@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use toolgate::Catalog;
 
 /// BM25 field weights of name, title and description.
-const WEIGHTS: [f32; 3] = [3.0, 2.0, 1.0];
+const FIELD_WEIGHTS: [f32; 3] = [3.0, 2.0, 1.0];
 /// BM25 `k1`: saturation of repeated words.
-const OFTEN: f32 = 1.2;
+const BM25_K1: f32 = 1.2;
 /// BM25 `b`: normalization by text length.
-const LONG: f32 = 0.75;
+const BM25_B: f32 = 0.75;
 /// Weight of a prefix match relative to a whole word.
-const BEGUN: f32 = 0.5;
+const PREFIX_MATCH_WEIGHT: f32 = 0.5;
 /// Maximum number of words of a query.
-const MOST: usize = 64;
+const MAX_QUERY_WORDS: usize = 64;
 
 /// Search index of a tool list.
-pub(super) struct Index {
+pub(super) struct SearchIndex {
     /// Tools that contain a word, as positions in the list, and the weight of the word there.
     places: HashMap<String, Vec<(usize, f32)>>,
     /// Total weight of all words of each tool.
@@ -23,8 +23,8 @@ pub(super) struct Index {
     mean: f32,
 }
 
-impl Index {
-    pub(super) fn of(list: &Catalog) -> Index {
+impl SearchIndex {
+    pub(super) fn of(list: &Catalog) -> SearchIndex {
         let mut places: HashMap<String, Vec<(usize, f32)>> = HashMap::new();
         let mut lengths = Vec::with_capacity(list.items().len());
         for (at, item) in list.items().iter().enumerate() {
@@ -42,7 +42,7 @@ impl Index {
                 },
                 item.def.description().unwrap_or_default(),
             ];
-            for (text, weight) in texts.iter().zip(WEIGHTS) {
+            for (text, weight) in texts.iter().zip(FIELD_WEIGHTS) {
                 for word in words(text) {
                     *own.entry(word).or_default() += weight;
                 }
@@ -53,7 +53,7 @@ impl Index {
             }
         }
         let mean = lengths.iter().sum::<f32>() / (lengths.len().max(1) as f32);
-        Index {
+        SearchIndex {
             places,
             lengths,
             mean: mean.max(1.0),
@@ -62,7 +62,7 @@ impl Index {
 
     /// Returns the positions of matching tools, best first; ties keep the order of the list.
     pub(super) fn find(&self, query: &str) -> Vec<usize> {
-        let mut asked: Vec<String> = words(query).take(MOST).collect();
+        let mut asked: Vec<String> = words(query).take(MAX_QUERY_WORDS).collect();
         asked.sort();
         asked.dedup();
         let mut scores: HashMap<usize, f32> = HashMap::new();
@@ -87,7 +87,7 @@ impl Index {
             .iter()
             .filter(|(other, _)| other.starts_with(word));
         for (_, of) in longer {
-            self.add(scores, of, BEGUN);
+            self.add(scores, of, PREFIX_MATCH_WEIGHT);
         }
     }
 
@@ -95,8 +95,8 @@ impl Index {
         let (all, with) = (self.lengths.len() as f32, of.len() as f32);
         let rare = (1.0 + (all - with + 0.5) / (with + 0.5)).ln();
         for (at, weight) in of {
-            let long = 1.0 - LONG + LONG * self.lengths[*at] / self.mean;
-            let often = weight * (OFTEN + 1.0) / (weight + OFTEN * long);
+            let long = 1.0 - BM25_B + BM25_B * self.lengths[*at] / self.mean;
+            let often = weight * (BM25_K1 + 1.0) / (weight + BM25_K1 * long);
             *scores.entry(*at).or_default() += share * rare * often;
         }
     }
@@ -148,7 +148,7 @@ mod tests {
 
     fn found(tools: &[(&str, &str)], query: &str) -> Vec<String> {
         let list = list(tools);
-        let found = Index::of(&list).find(query);
+        let found = SearchIndex::of(&list).find(query);
         let name = |at: usize| list.items()[at].def.name().to_owned();
         found.into_iter().map(name).collect()
     }

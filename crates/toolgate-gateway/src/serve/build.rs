@@ -1,82 +1,82 @@
 //! Construction of the running gateway's parts.
 
-use super::Start;
+use super::StartOptions;
 use crate::{
-    board::Board,
-    console::{Console, Logins},
-    door::{Attempts, Bearers},
-    kept_tasks::KeptTasks,
+    board::CallFeed,
+    console::{ConsoleSessions, WebConsole},
+    door::{CallerTokens, RejectionLimiter},
+    kept_tasks::PersistentTasks,
     last_lists::PinnedLists,
-    live::Live,
+    live::ActiveSnapshot,
     memory,
-    operator::{NoteBook, Operator},
-    plan::{Kept, Shared, console_address, reachable},
-    reload::Reloader,
-    routes::{OwnSignIn, Routes},
-    servers::Supervisor,
-    signing_in::{self, How, Links, Showing, SignIns},
+    operator::{DefinitionNotes, OperatorApi},
+    plan::{GatewayResources, PolicyBackends, console_address, reachable},
+    reload::ConfigReloader,
+    routes::{HttpRoutes, UserSignInRoutes},
+    servers::ServerSupervisor,
+    signing_in::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     stack,
-    startup::{Ready, flags},
-    witness::EdgeWitness,
+    startup::{StartupBanner, flags},
+    witness::EdgeAudit,
 };
 use std::{net::SocketAddr, sync::Arc};
-use toolgate::edge::{Front, Offers, TaskOffer, http::Endpoint};
+use toolgate::edge::{ProtocolServer, ServerCapabilities, TaskOffer, http::HttpEndpoint};
 use toolgate_guardian::Guardian;
-use toolgate_journal::Journal;
-use toolgate_policy::{Desk, Recorder, Secrets, Store};
-use toolgate_wire::room::Room;
+use toolgate_journal::AuditJournal;
+use toolgate_policy::{ApprovalService, AuditRecorder, SecretRedactor, StateStore};
+use toolgate_wire::room::MemoryBudget;
 
 /// Parts of the running gateway.
-pub(super) struct Parts {
-    pub(super) server: Arc<Front>,
-    pub(super) live: Arc<Live>,
-    pub(super) reloader: Arc<Reloader>,
-    pub(super) supervisor: Arc<Supervisor>,
-    pub(super) operator: Arc<Operator>,
-    pub(super) routes: Option<Arc<Routes>>,
+pub(super) struct GatewayParts {
+    pub(super) server: Arc<ProtocolServer>,
+    pub(super) live: Arc<ActiveSnapshot>,
+    pub(super) reloader: Arc<ConfigReloader>,
+    pub(super) supervisor: Arc<ServerSupervisor>,
+    pub(super) operator: Arc<OperatorApi>,
+    pub(super) routes: Option<Arc<HttpRoutes>>,
 }
 
-impl Parts {
+impl GatewayParts {
     pub(super) async fn build(
-        start: &Start,
-        journal: &Arc<Journal>,
-        (store, tasks): (Arc<dyn Store>, Option<&KeptTasks>),
+        start: &StartOptions,
+        journal: &Arc<AuditJournal>,
+        (store, tasks): (Arc<dyn StateStore>, Option<&PersistentTasks>),
         guardian: Arc<Guardian>,
         address: Option<SocketAddr>,
-    ) -> Result<Parts, String> {
+    ) -> Result<GatewayParts, String> {
         let sessions = store.clone();
         let config = &start.config;
-        let recorder = Arc::new(Recorder::new(journal.clone()));
-        let board = Arc::new(Board::new());
-        let kept = Kept {
+        let recorder = Arc::new(AuditRecorder::new(journal.clone()));
+        let board = Arc::new(CallFeed::new());
+        let kept = PolicyBackends {
             pins: crate::pins::shared(store.clone(), recorder.clone(), board.clone()),
             board,
-            desk: Desk::new(recorder.clone(), store.clone(), stack::desk_limits(config)),
+            desk: ApprovalService::new(recorder.clone(), store.clone(), stack::desk_limits(config)),
             recorder,
             store,
         };
         let (board, desk) = (kept.board.clone(), kept.desk.clone());
-        let bearers = Arc::<Bearers>::default();
-        let links = Arc::<Links>::default();
+        let bearers = Arc::<CallerTokens>::default();
+        let links = Arc::<SignInLinks>::default();
         let last = Arc::new(PinnedLists::new(kept.pins.clone(), kept.store.clone()));
-        let shared = Shared {
+        let shared = GatewayResources {
             kept,
-            supervisor: Arc::new(Supervisor::new(guardian).knowing(last, bearers.clone())),
-            room: Room::new(config.limits.memory_bytes),
+            supervisor: Arc::new(ServerSupervisor::new(guardian).knowing(last, bearers.clone())),
+            room: MemoryBudget::new(config.limits.memory_bytes),
             address,
             grants: signing_in::folder(&start.data),
-            how: How::new(address.map(console_address), &start.stdio),
+            how: SignInInstructions::new(address.map(console_address), &start.stdio),
             links: links.clone(),
             bearers,
         };
         let (supervisor, room) = (shared.supervisor.clone(), shared.room.clone());
         let plan = shared.plan(config.clone(), None).await?;
-        Secrets::install(&plan.config.secret_rules.files);
+        SecretRedactor::install(&plan.config.secret_rules.files);
         supervisor.take(plan.leases());
-        let live = Arc::new(Live::new(plan));
-        let reloader = Arc::new(Reloader::new(shared, live.clone(), start.listen));
-        let witness = Arc::new(EdgeWitness::new(journal.clone()));
-        let server = Front::new(
+        let live = Arc::new(ActiveSnapshot::new(plan));
+        let reloader = Arc::new(ConfigReloader::new(shared, live.clone(), start.listen));
+        let witness = Arc::new(EdgeAudit::new(journal.clone()));
+        let server = ProtocolServer::new(
             live.clone(),
             "toolgate",
             env!("CARGO_PKG_VERSION"),
@@ -88,10 +88,10 @@ impl Parts {
             .with_room(room)
             .with_clock(desk.clock().clone());
         // Any server may be slow, and so may the approver, so every tool can run as a task.
-        let server = server.with_offers(Offers {
+        let server = server.with_offers(ServerCapabilities {
             tasks: TaskOffer::Every,
             extensions: Some(stack::extensions()),
-            ..Offers::default()
+            ..ServerCapabilities::default()
         });
         let server = match tasks {
             Some(kept) => {
@@ -101,9 +101,9 @@ impl Parts {
             None => server,
         };
         let server = Arc::new(server.with_witness(witness.clone()));
-        let logins =
-            address.map(|address| Arc::new(Logins::new(reachable(address), sessions.clone())));
-        let operator = Arc::new(Operator {
+        let logins = address
+            .map(|address| Arc::new(ConsoleSessions::new(reachable(address), sessions.clone())));
+        let operator = Arc::new(OperatorApi {
             board,
             desk,
             supervisor: supervisor.clone(),
@@ -116,28 +116,28 @@ impl Parts {
             flags: flags(&start.stdio, &["--config", "--data"]),
             grants: signing_in::folder(&start.data),
             journal: journal.clone(),
-            notes: NoteBook::default(),
+            notes: DefinitionNotes::default(),
         });
         let routes = logins.map(|logins| {
-            Arc::new(Routes {
+            Arc::new(HttpRoutes {
                 live: live.clone(),
-                endpoint: Endpoint::new(server.clone(), stack::http_limits(config)),
-                console: Console {
+                endpoint: HttpEndpoint::new(server.clone(), stack::http_limits(config)),
+                console: WebConsole {
                     logins,
                     operator: operator.clone(),
-                    sign_ins: SignIns::new(signing_in::folder(&start.data)),
+                    sign_ins: BrowserSignIns::new(signing_in::folder(&start.data)),
                 },
-                own: OwnSignIn {
+                own: UserSignInRoutes {
                     links,
-                    sign_ins: SignIns::new(signing_in::folder(&start.data)),
-                    showing: Showing::new(),
+                    sign_ins: BrowserSignIns::new(signing_in::folder(&start.data)),
+                    showing: PendingIdentifications::new(),
                 },
                 witness,
                 keys: operator.desk.freezes().keys().clone(),
-                attempts: Attempts::new(),
+                attempts: RejectionLimiter::new(),
             })
         });
-        Ok(Parts {
+        Ok(GatewayParts {
             server,
             live,
             reloader,
@@ -147,7 +147,7 @@ impl Parts {
         })
     }
 
-    pub(super) fn ready(&self, start: &Start, address: Option<SocketAddr>) -> String {
+    pub(super) fn ready(&self, start: &StartOptions, address: Option<SocketAddr>) -> String {
         let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
         let console = self
             .operator
@@ -158,7 +158,7 @@ impl Parts {
             .config
             .is_demo()
             .then_some(("demo.add", "{\"a\": 1, \"b\": 2}"));
-        let ready = Ready {
+        let ready = StartupBanner {
             endpoint: self.operator.endpoint.as_deref(),
             console: console.as_deref(),
             data: &start.data,
@@ -169,12 +169,12 @@ impl Parts {
             token: start.config.is_closed(),
             note: address
                 .filter(|a| a.ip().is_unspecified())
-                .map(|_| ANY.to_owned()),
+                .map(|_| ALL_ADDRESSES_NOTE.to_owned()),
         };
         ready.text()
     }
 }
 
 /// Banner note for a listener on all addresses.
-const ANY: &str = "The gateway listens on all addresses of this machine, and accepts only the host names in allowed_hosts: \
+const ALL_ADDRESSES_NOTE: &str = "The gateway listens on all addresses of this machine, and accepts only the host names in allowed_hosts: \
                    add the names that clients use.";

@@ -1,20 +1,20 @@
 //! Console events that are not calls.
 
-use super::Parts;
-use crate::{config::Source, servers::State};
+use super::GatewayParts;
+use crate::{config::ConfigSource, servers::ServerState};
 use std::{collections::HashMap, time::Duration};
-use toolgate::{Caller, Interest, Service, visible_line};
+use toolgate::{Caller, ChangeFilter, Service, visible_line};
 
 /// Minimum time between two events of the same kind.
-const CALM: Duration = Duration::from_millis(250);
+const MIN_EVENT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum number of lines on stderr about unusable messages of one server. `toolgate status` shows the last one.
 const MAX_UNUSABLE_LINES: usize = 100;
 
 /// Interval at which the audit log, keys and tasks are polled.
-const LOOK: Duration = Duration::from_secs(1);
+const STATE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-impl Parts {
+impl GatewayParts {
     /// Keeps the console up to date with everything that is not a call.
     pub(super) async fn feed(&self) {
         tokio::join!(
@@ -35,19 +35,19 @@ impl Parts {
     /// For `toolgate run`, prints once on stderr that its one server does not start, because the user may look
     /// nowhere else.
     async fn tell_of_the_only_server(&self) {
-        if self.live.plan().config.source != Source::CommandLine {
+        if self.live.plan().config.source != ConfigSource::CommandLine {
             return;
         }
         let mut servers = self.supervisor.watch();
         loop {
             for server in self.supervisor.status() {
                 match (server.state, server.error) {
-                    (State::Failed | State::Backoff, Some(why)) => {
+                    (ServerState::Failed | ServerState::Backoff, Some(why)) => {
                         let (id, why) = (visible_line(&server.id), visible_line(&why));
                         return eprintln!("toolgate: the server {id} does not run: {why}");
                     }
                     // It started once. From then on, `toolgate status` shows its state.
-                    (State::Running, _) => return,
+                    (ServerState::Running, _) => return,
                     _ => {}
                 }
             }
@@ -60,7 +60,7 @@ impl Parts {
     async fn feed_keys(&self) {
         let mut told = self.operator.key_list();
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(STATE_POLL_INTERVAL).await;
             self.operator.follow_keys(&mut told).await;
         }
     }
@@ -82,20 +82,20 @@ impl Parts {
                 self.operator.board.tell("servers", &status);
             }
             // A server that writes a lot must not keep the gateway busy.
-            tokio::time::sleep(CALM).await;
+            tokio::time::sleep(MIN_EVENT_INTERVAL).await;
         }
     }
 
     /// Lists all items again when a list changed, or when a server started or ended.
     async fn feed_tools(&self) {
-        let want = Interest::lists(Caller::new("operator"));
+        let want = ChangeFilter::lists(Caller::new("operator"));
         let mut servers = self.supervisor.watch();
         let mut tools = self.live.changes(want).await.ok();
         loop {
             let running = self.running();
             self.operator.refresh().await;
             self.operator.tell_offered().await;
-            tokio::time::sleep(CALM).await;
+            tokio::time::sleep(MIN_EVENT_INTERVAL).await;
             let stale = async {
                 match &mut tools {
                     Some(tools) => tools.next().await,
@@ -104,7 +104,7 @@ impl Parts {
             };
             let moved = async {
                 while self.running() == running && servers.changed().await.is_ok() {
-                    tokio::time::sleep(CALM).await;
+                    tokio::time::sleep(MIN_EVENT_INTERVAL).await;
                 }
             };
             tokio::select! {
@@ -124,7 +124,7 @@ impl Parts {
     async fn feed_record(&self) {
         let (mut told, mut issuers) = (self.operator.record(), self.operator.issuers());
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(STATE_POLL_INTERVAL).await;
             let now = self.operator.issuers();
             if now != issuers {
                 self.operator.board.tell("issuers", &now);
@@ -142,7 +142,7 @@ impl Parts {
     async fn announce_unusable(&self) {
         let mut announced = HashMap::<String, (u64, usize)>::new();
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(STATE_POLL_INTERVAL).await;
             for server in self.supervisor.status() {
                 let Some((count, words)) = server.unusable else {
                     continue;
@@ -164,7 +164,7 @@ impl Parts {
     async fn feed_tasks(&self) {
         let mut told = None;
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(STATE_POLL_INTERVAL).await;
             // A new subscriber gets the tasks with the full state.
             let now = self.operator.board.is_watched();
             let now = now.then(|| self.operator.tasks());
@@ -178,6 +178,9 @@ impl Parts {
     /// Returns which servers are running.
     fn running(&self) -> Vec<bool> {
         let status = self.supervisor.status();
-        status.iter().map(|s| s.state == State::Running).collect()
+        status
+            .iter()
+            .map(|s| s.state == ServerState::Running)
+            .collect()
     }
 }

@@ -10,8 +10,8 @@ mod feed;
 mod reached;
 mod signals;
 
-use crate::{config::Config, control::Control, kept_tasks::KeptTasks, seal_keys};
-use build::Parts;
+use crate::{config::Config, control::ControlSocket, kept_tasks::PersistentTasks, seal_keys};
+use build::GatewayParts;
 use std::{
     io,
     net::SocketAddr,
@@ -23,13 +23,13 @@ use tokio::net::TcpListener;
 use toolgate::visible;
 use toolgate_guardian::Guardian;
 use toolgate_journal::{
-    Journal,
+    AuditJournal,
     state::{self, StateLimits},
 };
-use toolgate_policy::Store;
+use toolgate_policy::StateStore;
 
 /// Transport of the gateway.
-pub(crate) enum Reach {
+pub(crate) enum GatewayTransport {
     /// Over HTTP, with the console.
     Http(SocketAddr),
     /// Over stdin and stdout.
@@ -37,12 +37,12 @@ pub(crate) enum Reach {
 }
 
 /// Start options that `serve` and `run` share.
-pub(crate) struct Start {
+pub(crate) struct StartOptions {
     pub(crate) config: Config,
     /// Listen address of the config, which the command line may override.
     pub(crate) listen: SocketAddr,
     pub(crate) data: PathBuf,
-    pub(crate) reach: Reach,
+    pub(crate) reach: GatewayTransport,
     /// Arguments with which a host would start the same gateway over stdio.
     pub(crate) stdio: Vec<String>,
 }
@@ -51,11 +51,11 @@ pub(crate) struct Start {
 ///
 /// # Errors
 /// The message says what prevents the start and what to do.
-pub(crate) fn run(start: Start) -> Result<(), String> {
+pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     // Bind first: if the port is in use, the data directory must stay untouched.
     let listener = match &start.reach {
-        Reach::Http(address) => Some(listen(*address)?),
-        Reach::Stdio => None,
+        GatewayTransport::Http(address) => Some(listen(*address)?),
+        GatewayTransport::Stdio => None,
     };
     make_private(&start.data).map_err(|e| {
         format!(
@@ -64,13 +64,15 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
         )
     })?;
     let journal = open_journal(&start)?;
-    let store = state::State::open(start.data.join("state"), StateLimits::default());
-    let store: Arc<dyn Store> =
+    let store = state::DurableState::open(start.data.join("state"), StateLimits::default());
+    let store: Arc<dyn StateStore> =
         Arc::new(store.map_err(|e| format!("cannot open the state: {}", e.detail()))?);
     // Over stdio, the connection ends with the process, and its tasks end with the connection.
     let tasks = match &start.reach {
-        Reach::Http(_) => Some(KeptTasks::open(&start.data, &start.config.limits)?),
-        Reach::Stdio => None,
+        GatewayTransport::Http(_) => {
+            Some(PersistentTasks::open(&start.data, &start.config.limits)?)
+        }
+        GatewayTransport::Stdio => None,
     };
     // The guardian is the only process that this one starts. It starts before anything outside can reach the gateway.
     let guardian =
@@ -92,7 +94,7 @@ pub(crate) fn run(start: Start) -> Result<(), String> {
     result
 }
 
-fn open_journal(start: &Start) -> Result<Arc<Journal>, String> {
+fn open_journal(start: &StartOptions) -> Result<Arc<AuditJournal>, String> {
     let mut options = start.config.audit.options(&start.data);
     options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
     let limits = &start.config.limits;
@@ -101,13 +103,14 @@ fn open_journal(start: &Start) -> Result<Arc<Journal>, String> {
     options.batch = limits.audit_batch;
     options.wait = Duration::from_millis(limits.audit_wait_milliseconds);
     options.config_hash = start.config.hash.clone().unwrap_or_default();
-    let journal = Journal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;
+    let journal =
+        AuditJournal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;
     warn_of_damage(&journal);
     Ok(Arc::new(journal))
 }
 
 /// Prints damage to the audit log that no operator has acknowledged.
-pub(crate) fn warn_of_damage(journal: &Journal) {
+pub(crate) fn warn_of_damage(journal: &AuditJournal) {
     // If the notices cannot be read here, `toolgate status` shows that.
     for notice in journal.notices().unwrap_or_default() {
         let (about, why) = (visible(&notice.about), visible(&notice.why));
@@ -126,23 +129,23 @@ fn make_private(data: &Path) -> io::Result<()> {
 }
 
 async fn serve(
-    start: Start,
+    start: StartOptions,
     listener: Option<std::net::TcpListener>,
-    journal: Arc<Journal>,
-    (store, tasks): (Arc<dyn Store>, Option<&KeptTasks>),
+    journal: Arc<AuditJournal>,
+    (store, tasks): (Arc<dyn StateStore>, Option<&PersistentTasks>),
     guardian: Arc<Guardian>,
 ) -> Result<(), String> {
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
     let listener = listener.map(TcpListener::from_std).transpose();
     let listener = listener.map_err(|e| format!("cannot listen: {e}"))?;
     let stores = (store.clone(), tasks);
-    let parts = Parts::build(&start, &journal, stores, guardian.clone(), address).await?;
+    let parts = GatewayParts::build(&start, &journal, stores, guardian.clone(), address).await?;
     let keys = seal_keys::of_now(store.as_ref()).await?;
     let set = parts.server.set_seal_keys(&keys);
     set.map_err(|e| e.public().to_owned())?;
     parts.server.take_up_tasks().await;
-    let control =
-        Control::open(&start.data).map_err(|e| format!("cannot open the control socket: {e}"))?;
+    let control = ControlSocket::open(&start.data)
+        .map_err(|e| format!("cannot open the control socket: {e}"))?;
     // A program that reads the banner may send a signal at once, so install the handlers first.
     let (hangup, stop) = (signals::hangup()?, signals::stop()?);
     eprint!("{}", parts.ready(&start, address));

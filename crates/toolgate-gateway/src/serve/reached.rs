@@ -1,22 +1,22 @@
 //! Transports to callers, until the gateway stops.
 
-use super::{Parts, Start};
+use super::{GatewayParts, StartOptions};
 use crate::http_server::{self, ListenLimits};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use toolgate::{
     Caller,
-    edge::{http::Endpoint, standard, stdio},
+    edge::{http::HttpEndpoint, standard, stdio},
 };
 
 /// Interval at which idle sessions are removed.
-const SWEEP: Duration = Duration::from_secs(30);
+const SESSION_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
-impl Parts {
+impl GatewayParts {
     /// Serves until `stop` resolves, or until the transport ends.
     pub(super) async fn reached(
         &self,
-        start: &Start,
+        start: &StartOptions,
         listener: Option<TcpListener>,
         stop: impl Future<Output = ()>,
     ) -> Result<(), String> {
@@ -67,9 +67,9 @@ impl Parts {
     }
 }
 
-async fn sweep(endpoint: &Endpoint) {
+async fn sweep(endpoint: &HttpEndpoint) {
     loop {
-        tokio::time::sleep(SWEEP).await;
+        tokio::time::sleep(SESSION_SWEEP_INTERVAL).await;
         endpoint.sweep();
     }
 }

@@ -1,48 +1,48 @@
 //! Subscriptions to single resources of a server that outlive its processes.
 
-use super::seat::Seat;
+use super::seat::ConnectionState;
 use std::sync::Arc;
 use tokio::{sync::watch, task::JoinHandle};
-use toolgate::{Changes, Interest, Service, Stale, client::Remote};
+use toolgate::{ChangeCounters, ChangeFilter, ChangeStream, Service, client::RemoteServer};
 
 /// Task that keeps a subscription for one listener. Dropping it ends the subscription.
-pub(super) struct Hearing(JoinHandle<()>);
+pub(super) struct ResourceSubscription(JoinHandle<()>);
 
-impl Drop for Hearing {
+impl Drop for ResourceSubscription {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// Connection with an active subscription.
-pub(super) struct Told {
-    by: Arc<Remote>,
-    _changes: Option<Changes>,
+pub(super) struct ActiveSubscription {
+    by: Arc<RemoteServer>,
+    _changes: Option<ChangeStream>,
 }
 
-impl Told {
+impl ActiveSubscription {
     /// Subscribes at a connection. Its updates arrive through the supervisor; this only keeps the subscription open.
-    pub(super) async fn by(by: Arc<Remote>, want: &Interest) -> Told {
+    pub(super) async fn by(by: Arc<RemoteServer>, want: &ChangeFilter) -> ActiveSubscription {
         let changes = by.changes(want.clone()).await.ok();
-        Told {
+        ActiveSubscription {
             by,
             _changes: changes,
         }
     }
 }
 
-impl Hearing {
+impl ResourceSubscription {
     /// Subscribes again at each new connection, and reports that the resources may have changed in between.
     pub(super) fn start(
-        mut seats: watch::Receiver<Seat>,
-        changes: watch::Sender<Stale>,
-        want: Interest,
-        mut told: Option<Told>,
-    ) -> Hearing {
+        mut seats: watch::Receiver<ConnectionState>,
+        changes: watch::Sender<ChangeCounters>,
+        want: ChangeFilter,
+        mut told: Option<ActiveSubscription>,
+    ) -> ResourceSubscription {
         let hear = async move {
             loop {
                 let last = told.as_ref().map(|told| told.by.clone());
-                let other = |seat: &Seat| match (&seat.remote, &last) {
+                let other = |seat: &ConnectionState| match (&seat.remote, &last) {
                     (Some(now), Some(last)) => !Arc::ptr_eq(now, last),
                     (now, None) => now.is_some(),
                     (None, Some(_)) => false,
@@ -51,7 +51,7 @@ impl Hearing {
                     return;
                 };
                 if let Some(remote) = seat.remote {
-                    told = Some(Told::by(remote, &want).await);
+                    told = Some(ActiveSubscription::by(remote, &want).await);
                     changes.send_modify(|stale| want.uris.iter().for_each(|uri| stale.update(uri)));
                 }
             }
@@ -60,6 +60,6 @@ impl Hearing {
             clippy::disallowed_methods,
             reason = "processes restart between requests; aborted with `ResourceSubscription`"
         )]
-        Hearing(tokio::spawn(hear))
+        ResourceSubscription(tokio::spawn(hear))
     }
 }

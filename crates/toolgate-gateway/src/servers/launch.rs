@@ -2,22 +2,24 @@
 
 use super::ServerSpec;
 use crate::{
-    config::{Address, Given},
+    config::{ConfigValue, RemoteAddress},
     keyring,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate::BoxFuture;
 use toolgate_auth::Secret;
-use toolgate_guardian::{Child, DEFAULT_ALLOW, Error, Exit, Guardian, Spawn, environment};
+use toolgate_guardian::{
+    ChildExit, ChildProcess, DEFAULT_ALLOWLIST, Error, Guardian, SpawnCommand, environment,
+};
 
 /// Reads the secret or private key of our OAuth client at a server's authorization server, if it has one.
 ///
 /// # Errors
 /// It cannot be read; the flag says whether a retry may help.
 pub(super) async fn secret_of(
-    address: &Address,
-    launch: &dyn Launch,
+    address: &RemoteAddress,
+    launch: &dyn ProcessLauncher,
     within: Duration,
 ) -> Result<Option<Secret>, (String, bool)> {
     let Some(given) = address.client.given() else {
@@ -31,17 +33,17 @@ pub(super) async fn secret_of(
 }
 
 /// Starts processes of servers.
-pub(super) trait Launch: Send + Sync + 'static {
+pub(super) trait ProcessLauncher: Send + Sync + 'static {
     /// Starts the process of a server.
     fn launch<'a>(
         &'a self,
         spec: &'a ServerSpec,
-    ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>>;
+    ) -> BoxFuture<'a, Result<Box<dyn ServerProcess>, LaunchError>>;
 
     /// Reads a secret of the config.
     fn read<'a>(
         &'a self,
-        given: &'a Given,
+        given: &'a ConfigValue,
         _within: Duration,
     ) -> BoxFuture<'a, Result<Secret, String>> {
         Box::pin(async { given.read() })
@@ -50,7 +52,7 @@ pub(super) trait Launch: Send + Sync + 'static {
 
 /// Failure to start a process.
 #[derive(Debug)]
-pub(super) struct NotStarted {
+pub(super) struct LaunchError {
     /// Error message.
     pub(super) why: String,
     /// True if a retry may help.
@@ -58,9 +60,9 @@ pub(super) struct NotStarted {
 }
 
 /// A running process. Dropping it ends it.
-pub(super) trait Process: Send {
+pub(super) trait ServerProcess: Send {
     /// Takes its pipes; `None` after the first call.
-    fn pipes(&mut self) -> Option<Pipes>;
+    fn pipes(&mut self) -> Option<ProcessPipes>;
 
     /// Resolves with the exit status when the process itself has exited.
     fn exited(&self) -> BoxFuture<'static, String>;
@@ -70,20 +72,20 @@ pub(super) trait Process: Send {
 }
 
 /// The pipes of a child.
-pub(super) struct Pipes {
+pub(super) struct ProcessPipes {
     pub(super) stdin: Box<dyn AsyncWrite + Send + Unpin>,
     pub(super) stdout: Box<dyn AsyncRead + Send + Unpin>,
     pub(super) stderr: Box<dyn AsyncRead + Send + Unpin>,
 }
 
-impl Launch for Arc<Guardian> {
+impl ProcessLauncher for Arc<Guardian> {
     fn launch<'a>(
         &'a self,
         spec: &'a ServerSpec,
-    ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+    ) -> BoxFuture<'a, Result<Box<dyn ServerProcess>, LaunchError>> {
         Box::pin(async move {
             let Some((program, args)) = spec.command.split_first() else {
-                return Err(NotStarted {
+                return Err(LaunchError {
                     why: "it has no command".to_owned(),
                     again: false,
                 });
@@ -91,23 +93,23 @@ impl Launch for Arc<Guardian> {
             let mut env = Vec::new();
             for (name, given) in &spec.env {
                 let value = self.read(given, spec.start).await;
-                let value = value.map_err(|why| NotStarted {
+                let value = value.map_err(|why| LaunchError {
                     why: format!("its variable {name} cannot be set: {why}"),
                     again: given.may_come(),
                 })?;
                 env.push((name.clone(), value.reveal().to_owned()));
             }
             let passed = spec.pass_env.iter().map(String::as_str);
-            let allow: Vec<&str> = DEFAULT_ALLOW.iter().copied().chain(passed).collect();
-            let spawn = Spawn {
+            let allow: Vec<&str> = DEFAULT_ALLOWLIST.iter().copied().chain(passed).collect();
+            let spawn = SpawnCommand {
                 program: program.into(),
                 args: args.iter().map(Into::into).collect(),
                 env: environment(&allow, &env),
                 cwd: spec.cwd.clone(),
             };
             match self.spawn(spawn).await {
-                Ok(child) => Ok(Box::new(child) as Box<dyn Process>),
-                Err(error) => Err(NotStarted {
+                Ok(child) => Ok(Box::new(child) as Box<dyn ServerProcess>),
+                Err(error) => Err(LaunchError {
                     why: error.to_string(),
                     again: error != Error::Died,
                 }),
@@ -117,18 +119,18 @@ impl Launch for Arc<Guardian> {
 
     fn read<'a>(
         &'a self,
-        given: &'a Given,
+        given: &'a ConfigValue,
         within: Duration,
     ) -> BoxFuture<'a, Result<Secret, String>> {
         Box::pin(keyring::read(given, self, within))
     }
 }
 
-impl Process for Child {
-    fn pipes(&mut self) -> Option<Pipes> {
+impl ServerProcess for ChildProcess {
+    fn pipes(&mut self) -> Option<ProcessPipes> {
         let (stdin, stdout, stderr) =
             (self.stdin.take()?, self.stdout.take()?, self.stderr.take()?);
-        Some(Pipes {
+        Some(ProcessPipes {
             stdin: Box::new(stdin),
             stdout: Box::new(stdout),
             stderr: Box::new(stderr),
@@ -136,19 +138,19 @@ impl Process for Child {
     }
 
     fn exited(&self) -> BoxFuture<'static, String> {
-        let exited = Child::exited(self);
+        let exited = ChildProcess::exited(self);
         Box::pin(async move { words(exited.await) })
     }
 
     fn end(&mut self) -> BoxFuture<'_, String> {
-        Box::pin(async move { words(Child::end(self).await) })
+        Box::pin(async move { words(ChildProcess::end(self).await) })
     }
 }
 
-fn words(exit: Exit) -> String {
+fn words(exit: ChildExit) -> String {
     match exit {
-        Exit::Code(code) => format!("it exited with status {code}"),
-        Exit::Signal(signal) => format!("it was ended by signal {signal}"),
-        Exit::Unknown => "it has ended".to_owned(),
+        ChildExit::Code(code) => format!("it exited with status {code}"),
+        ChildExit::Signal(signal) => format!("it was ended by signal {signal}"),
+        ChildExit::Unknown => "it has ended".to_owned(),
     }
 }

@@ -1,31 +1,32 @@
 //! Lease on a server.
 
-use super::{LastLists, ServerSpec, ServerStatus, Supervised};
-use crate::door::Bearers;
+use super::{LastLists, ServerSpec, ServerStatus, SupervisedServer};
+use crate::door::CallerTokens;
 use std::sync::Arc;
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, List, Outcome, Service,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, ListRequest, Outcome,
+    Service,
 };
 
 /// Lease on a server, shared by the configs that use it.
 ///
 /// The server stops when the last holder drops it. A config that is no longer active drops it when its last call has
 /// ended.
-pub(crate) struct Lease {
-    server: Arc<Supervised>,
+pub(crate) struct ServerLease {
+    server: Arc<SupervisedServer>,
     stop: watch::Sender<bool>,
 }
 
-impl Lease {
+impl ServerLease {
     pub(super) fn new(
         spec: ServerSpec,
         shown: watch::Sender<u64>,
         last: Option<Arc<dyn LastLists>>,
-        bearers: &Arc<Bearers>,
-    ) -> Lease {
-        Lease {
-            server: Arc::new(Supervised::new(spec, shown, last, bearers)),
+        bearers: &Arc<CallerTokens>,
+    ) -> ServerLease {
+        ServerLease {
+            server: Arc::new(SupervisedServer::new(spec, shown, last, bearers)),
             stop: watch::Sender::new(false),
         }
     }
@@ -35,7 +36,7 @@ impl Lease {
         &self.server.spec
     }
 
-    pub(super) fn server(&self) -> Arc<Supervised> {
+    pub(super) fn server(&self) -> Arc<SupervisedServer> {
         self.server.clone()
     }
 
@@ -60,14 +61,14 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for ServerLease {
     fn drop(&mut self) {
         self.stop.send_replace(true);
     }
 }
 
-impl Service for Lease {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for ServerLease {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         self.server.list(ask)
     }
 
@@ -75,7 +76,7 @@ impl Service for Lease {
         self.server.call(call)
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         self.server.changes(want)
     }
 }

@@ -1,10 +1,10 @@
 //! Lifecycle loop of a server: start or connect, open, watch and end, again and again.
 
 use super::{
-    State, Supervised,
-    backoff::Backoff,
+    ServerState, SupervisedServer,
+    backoff::RestartBackoff,
     down_reason::DownReason,
-    launch::{Launch, Pipes},
+    launch::{ProcessLauncher, ProcessPipes},
     per_caller,
     reach::reach,
 };
@@ -21,23 +21,23 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use toolgate::{
-    BoxFuture, Caller, Changed, Interest, ItemKind, List, Origin, Service,
-    client::{EraPreference, OpenError, Remote, RemoteOptions},
+    BoxFuture, Caller, ChangeFilter, ChangeSet, ItemKind, ListRequest, Origin, Service,
+    client::{EraPreference, OpenError, RemoteOptions, RemoteServer},
 };
 
 /// Timeout for reading the rest of stderr after the process exited.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for stopping a process. The guardian's own steps are shorter.
-const END: Duration = Duration::from_secs(10);
+const PROCESS_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Minimum time between two lists of our own, however often a server reports a change.
-const CALM: Duration = Duration::from_secs(1);
+const MIN_LIST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Delay before a list that took too long is requested again.
-const LATE_RETRY: Duration = Duration::from_secs(5);
+const LATE_LIST_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// End of a server's process or connection.
-pub(super) enum End {
+pub(super) enum ServerEnd {
     /// The process or connection is gone: the reason, and how long it was usable, if ever.
     Gone(String, Option<Duration>),
     /// It could not be started: the reason, and whether a retry makes sense.
@@ -58,11 +58,12 @@ pub(super) enum OpeningAttempt {
 
 /// Keeps one server running until `stop`.
 pub(super) async fn supervise(
-    server: Arc<Supervised>,
-    launch: Arc<dyn Launch>,
+    server: Arc<SupervisedServer>,
+    launch: Arc<dyn ProcessLauncher>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let (mut backoff, mut attempt, mut again) = (Backoff::default(), OpeningAttempt::First, false);
+    let (mut backoff, mut attempt, mut again) =
+        (RestartBackoff::default(), OpeningAttempt::First, false);
     while !*stop.borrow() {
         server.starting(again);
         let life = match &server.spec.address {
@@ -73,26 +74,34 @@ pub(super) async fn supervise(
             None => live(&server, launch.as_ref(), attempt, stop.clone()).await,
         };
         let (state, error, ran) = match life {
-            End::FirstRequest => {
+            ServerEnd::FirstRequest => {
                 (attempt, again) = (OpeningAttempt::Second, false);
                 continue;
             }
-            End::AsksByResult => {
+            ServerEnd::AsksByResult => {
                 (attempt, again) = (OpeningAttempt::First, false);
                 continue;
             }
             // The second attempt failed too, so the first request was not the cause.
-            End::Gone(error, None) => {
+            ServerEnd::Gone(error, None) => {
                 attempt = OpeningAttempt::First;
-                (State::Backoff, DownReason::of_server(error), Duration::ZERO)
+                (
+                    ServerState::Backoff,
+                    DownReason::of_server(error),
+                    Duration::ZERO,
+                )
             }
-            End::Gone(error, Some(ran)) => (State::Backoff, DownReason::of_server(error), ran),
-            End::NotStarted(error, true) => {
-                (State::Failed, DownReason::of_start(error), Duration::ZERO)
+            ServerEnd::Gone(error, Some(ran)) => {
+                (ServerState::Backoff, DownReason::of_server(error), ran)
             }
-            End::NotStarted(error, false) => {
+            ServerEnd::NotStarted(error, true) => (
+                ServerState::Failed,
+                DownReason::of_start(error),
+                Duration::ZERO,
+            ),
+            ServerEnd::NotStarted(error, false) => {
                 let reason = DownReason::of_start(error);
-                server.down(State::Failed, Some(reason), None);
+                server.down(ServerState::Failed, Some(reason), None);
                 return;
             }
         };
@@ -106,33 +115,33 @@ pub(super) async fn supervise(
             () = sleep(wait) => {}
         }
     }
-    server.down(State::Stopped, None, None);
+    server.down(ServerState::Stopped, None, None);
 }
 
 /// Runs one process from its start to its end.
 async fn live(
-    server: &Supervised,
-    launch: &dyn Launch,
+    server: &SupervisedServer,
+    launch: &dyn ProcessLauncher,
     attempt: OpeningAttempt,
     mut stop: watch::Receiver<bool>,
-) -> End {
+) -> ServerEnd {
     let started = tokio::select! {
         started = launch.launch(&server.spec) => started,
         _ = stop.wait_for(|stop| *stop) => return stopping(),
     };
     let mut process = match started {
         Ok(process) => process,
-        Err(not) => return End::NotStarted(not.why, not.again),
+        Err(not) => return ServerEnd::NotStarted(not.why, not.again),
     };
-    let Some(Pipes {
+    let Some(ProcessPipes {
         stdin,
         stdout,
         stderr,
     }) = process.pipes()
     else {
-        return End::NotStarted("its pipes are missing".to_owned(), true);
+        return ServerEnd::NotStarted("its pipes are missing".to_owned(), true);
     };
-    let opening = Remote::open(stdout, stdin, options(server, attempt));
+    let opening = RemoteServer::open(stdout, stdin, options(server, attempt));
     let exited = process.exited();
     let work = pin!(async {
         let end = tokio::select! {
@@ -140,7 +149,7 @@ async fn live(
             _ = stop.wait_for(|stop| *stop) => stopping(),
         };
         server.close();
-        let exit = timeout(END, process.end()).await;
+        let exit = timeout(PROCESS_STOP_TIMEOUT, process.end()).await;
         (
             end,
             exit.unwrap_or_else(|_| "it could not be ended".to_owned()),
@@ -150,33 +159,33 @@ async fn live(
     let (end, exit) = match select(work, errors).await {
         Either::Left((ended, errors)) => {
             // The rest of its stderr may say why it ended.
-            let _ = timeout(LAST_WORDS, errors).await;
+            let _ = timeout(FINAL_STDERR_TIMEOUT, errors).await;
             ended
         }
         Either::Right(((), work)) => work.await,
     };
     match end {
-        End::Gone(why, ran) => End::Gone(format!("{why}; {exit}"), ran),
+        ServerEnd::Gone(why, ran) => ServerEnd::Gone(format!("{why}; {exit}"), ran),
         other => other,
     }
 }
 
-pub(super) fn stopping() -> End {
-    End::Gone("the gateway stops".to_owned(), None)
+pub(super) fn stopping() -> ServerEnd {
+    ServerEnd::Gone("the gateway stops".to_owned(), None)
 }
 
 /// Opens the server and uses it until it is gone.
 pub(super) async fn run(
-    server: &Supervised,
+    server: &SupervisedServer,
     exited: BoxFuture<'static, String>,
-    opening: impl Future<Output = Result<Remote, OpenError>>,
+    opening: impl Future<Output = Result<RemoteServer, OpenError>>,
     attempt: OpeningAttempt,
-) -> End {
+) -> ServerEnd {
     let first = attempt == OpeningAttempt::First;
     // Its own child processes may keep the pipes open, so its exit counts too. Wait a moment for the rest of stderr.
     let mut exited = pin!(async {
         exited.await;
-        sleep(LAST_WORDS).await;
+        sleep(FINAL_STDERR_TIMEOUT).await;
     });
     let opened = tokio::select! {
         opened = opening => opened,
@@ -184,12 +193,12 @@ pub(super) async fn run(
     };
     let remote = match opened {
         Ok(remote) => Arc::new(remote),
-        Err(OpenError::ClosedDuringProbe) if first => return End::FirstRequest,
+        Err(OpenError::ClosedDuringProbe) if first => return ServerEnd::FirstRequest,
         Err(OpenError::ClosedDuringProbe) => {
-            return End::Gone("it ended before the handshake was over".to_owned(), None);
+            return ServerEnd::Gone("it ended before the handshake was over".to_owned(), None);
         }
-        Err(OpenError::Unusable(why)) => return End::NotStarted(why, false),
-        Err(error) => return End::Gone(error.to_string(), None),
+        Err(OpenError::Unusable(why)) => return ServerEnd::NotStarted(why, false),
+        Err(error) => return ServerEnd::Gone(error.to_string(), None),
     };
     let began = Instant::now();
     server.running(Some(remote.clone()));
@@ -200,23 +209,25 @@ pub(super) async fn run(
         () = watch_tools(server, &remote) => "it is gone".to_owned(),
         () = server.asks_by_result() => {
             remote.end().await;
-            return End::AsksByResult;
+            return ServerEnd::AsksByResult;
         }
         () = read_late_lists(server, &remote) => "it is gone".to_owned(),
     };
-    End::Gone(why, Some(began.elapsed()))
+    ServerEnd::Gone(why, Some(began.elapsed()))
 }
 
 /// Keeps the list of tools filled, so that the console has it before any caller asks, and forwards its changes.
-async fn watch_tools(server: &Supervised, remote: &Remote) {
+async fn watch_tools(server: &SupervisedServer, remote: &RemoteServer) {
     let caller = Caller::new("toolgate");
     let list = async || {
         // A caller that lists next gets the same error.
-        let _ = remote.list(List::all(caller.clone(), ItemKind::Tool)).await;
+        let _ = remote
+            .list(ListRequest::all(caller.clone(), ItemKind::Tool))
+            .await;
         server.show();
     };
     // A server may be slow to confirm the subscription; list it meanwhile.
-    let changes = remote.changes(Interest::lists(caller.clone()));
+    let changes = remote.changes(ChangeFilter::lists(caller.clone()));
     let (mut changes, ()) = tokio::join!(changes, list());
     loop {
         let told = match &mut changes {
@@ -227,31 +238,31 @@ async fn watch_tools(server: &Supervised, remote: &Remote) {
             return pending().await;
         };
         server.tell(&changed);
-        sleep(CALM).await;
+        sleep(MIN_LIST_INTERVAL).await;
         list().await;
     }
 }
 
 /// Reads the lists that took too long for callers, until they are complete.
-async fn read_late_lists(server: &Supervised, remote: &Remote) {
+async fn read_late_lists(server: &SupervisedServer, remote: &RemoteServer) {
     loop {
         let kind = server.lists.late().await;
-        let ask = List::all(Caller::new("toolgate"), kind);
+        let ask = ListRequest::all(Caller::new("toolgate"), kind);
         match remote.list(ask).await {
             Ok(catalog) => {
                 server.lists.remember(&server.spec, kind, &catalog).await;
                 server.lists.came(kind);
-                server.tell(&Changed {
+                server.tell(&ChangeSet {
                     lists: vec![kind],
                     updated: Vec::new(),
                 });
             }
-            Err(_) => sleep(LATE_RETRY).await,
+            Err(_) => sleep(LATE_LIST_RETRY_DELAY).await,
         }
     }
 }
 
-pub(super) fn options(server: &Supervised, attempt: OpeningAttempt) -> RemoteOptions {
+pub(super) fn options(server: &SupervisedServer, attempt: OpeningAttempt) -> RemoteOptions {
     let origin = Origin {
         server: server.spec.id.clone(),
         trusted: server.spec.trusted,

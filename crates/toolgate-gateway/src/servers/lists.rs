@@ -25,7 +25,7 @@ pub(crate) trait LastLists: Send + Sync {
 type ByKind<T> = [T; ItemKind::ALL.len()];
 
 /// Lists of a server's items, also while it is down.
-pub(super) struct Lists {
+pub(super) struct ServerLists {
     stored: Option<Arc<dyn LastLists>>,
     /// Last known list of each kind. The outer `None` means that the storage was not read yet.
     last: Mutex<ByKind<Option<Option<Catalog>>>>,
@@ -35,9 +35,9 @@ pub(super) struct Lists {
     first_deadline: OnceLock<Instant>,
 }
 
-impl Lists {
-    pub(super) fn new(stored: Option<Arc<dyn LastLists>>) -> Lists {
-        Lists {
+impl ServerLists {
+    pub(super) fn new(stored: Option<Arc<dyn LastLists>>) -> ServerLists {
+        ServerLists {
             stored,
             last: Mutex::default(),
             late: watch::Sender::default(),

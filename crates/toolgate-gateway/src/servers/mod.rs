@@ -1,6 +1,6 @@
 //! Upstream servers: one supervised process or connection each, restarted when it ends.
 //!
-//! - [`Supervisor`]: all servers.
+//! - [`ServerSupervisor`]: all servers.
 //! - `supervised`: one server, as a service and as a status in the console.
 //! - `seat`: state of its process or connection, and waiting for it.
 //! - `lists`: its lists, also while it is down.
@@ -30,10 +30,10 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use lease::Lease;
+pub(crate) use lease::ServerLease;
 pub(crate) use lists::LastLists;
 pub(crate) use spec::ServerSpec;
+pub(crate) use status::ServerState;
 use status::ServerStatus;
-pub(crate) use status::State;
-use supervised::Supervised;
-pub(crate) use supervisor::Supervisor;
+use supervised::SupervisedServer;
+pub(crate) use supervisor::ServerSupervisor;

@@ -1,6 +1,6 @@
 //! Callers of a server that have a sign-in of their own, and callers that were asked for one.
 
-use super::{Supervised, status::OwnSignIn};
+use super::{SupervisedServer, status::CallerSignIn};
 use crate::signing_in::callers;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,33 +9,35 @@ use std::{
 use tokio::time::Instant;
 
 /// Maximum number of remembered callers that wait for a sign-in.
-const MOST: usize = 32;
+const MAX_WAITING_CALLERS: usize = 32;
 /// Time for which a caller counts as waiting.
-const LATELY: Duration = Duration::from_secs(60 * 60);
+const WAITING_RETENTION: Duration = Duration::from_secs(60 * 60);
 /// Maximum number of shown callers with a sign-in.
-const SHOWN: usize = 256;
+const MAX_SHOWN_SIGN_INS: usize = 256;
 
 #[derive(Default)]
-pub(super) struct OwnSignIns(Mutex<Known>);
+pub(super) struct CallerSignIns(Mutex<KnownSignIns>);
 
 #[derive(Default)]
-struct Known {
+struct KnownSignIns {
     /// Callers that wait for a sign-in, the latest last.
     told: Vec<(Arc<str>, Instant)>,
     /// Callers with a sign-in, as last read.
     granted: Vec<String>,
 }
 
-impl OwnSignIns {
+impl CallerSignIns {
     /// Remembers that a caller was asked to sign in; returns whether that is new.
     pub(super) fn tell(&self, caller: Arc<str>) -> bool {
         let mut known = self.lock();
-        known.told.retain(|(_, at)| at.elapsed() < LATELY);
+        known
+            .told
+            .retain(|(_, at)| at.elapsed() < WAITING_RETENTION);
         let before = known.told.len();
         known.told.retain(|(told, _)| *told != caller);
         let new = known.told.len() == before || known.granted.iter().any(|one| **one == *caller);
         known.granted.retain(|one| **one != *caller);
-        if known.told.len() >= MOST {
+        if known.told.len() >= MAX_WAITING_CALLERS {
             known.told.remove(0);
         }
         known.told.push((caller, Instant::now()));
@@ -43,7 +45,7 @@ impl OwnSignIns {
     }
 
     /// Reads the callers with a sign-in again.
-    pub(super) async fn read(&self, server: &Supervised) {
+    pub(super) async fn read(&self, server: &SupervisedServer) {
         let (Some(address), Some(grants)) = (&server.spec.address, &server.spec.grants) else {
             return;
         };
@@ -67,25 +69,29 @@ impl OwnSignIns {
     }
 
     /// Returns the waiting callers, the latest first, then the first callers with a sign-in.
-    pub(super) fn shown(&self) -> Vec<OwnSignIn> {
+    pub(super) fn shown(&self) -> Vec<CallerSignIn> {
         let known = self.lock();
         let lately = known
             .told
             .iter()
             .rev()
-            .filter(|(_, at)| at.elapsed() < LATELY);
-        let waiting = lately.map(|(caller, _)| OwnSignIn {
+            .filter(|(_, at)| at.elapsed() < WAITING_RETENTION);
+        let waiting = lately.map(|(caller, _)| CallerSignIn {
             caller: caller.to_string(),
             granted: false,
         });
-        let granted = known.granted.iter().take(SHOWN).map(|caller| OwnSignIn {
-            caller: caller.clone(),
-            granted: true,
-        });
+        let granted = known
+            .granted
+            .iter()
+            .take(MAX_SHOWN_SIGN_INS)
+            .map(|caller| CallerSignIn {
+                caller: caller.clone(),
+                granted: true,
+            });
         waiting.chain(granted).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, KnownSignIns> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,23 +102,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_was_told_is_remembered_for_a_while_and_few_are() {
-        let own = OwnSignIns::default();
-        let told = |own: &OwnSignIns| {
+        let own = CallerSignIns::default();
+        let told = |own: &CallerSignIns| {
             let shown = own.shown().into_iter();
             shown.map(|one| one.caller).collect::<Vec<_>>()
         };
-        for n in 0..=MOST {
+        for n in 0..=MAX_WAITING_CALLERS {
             assert!(own.tell(format!("key:{n}").into()));
         }
         assert!(!own.tell("key:7".into()), "it is known");
         let now = told(&own);
-        assert_eq!(now.len(), MOST);
+        assert_eq!(now.len(), MAX_WAITING_CALLERS);
         assert_eq!(now[0], "key:7");
         assert!(
             !now.contains(&"key:0".to_owned()),
             "one over takes the oldest out"
         );
-        tokio::time::advance(LATELY).await;
+        tokio::time::advance(WAITING_RETENTION).await;
         assert_eq!(told(&own), Vec::<String>::new());
     }
 }

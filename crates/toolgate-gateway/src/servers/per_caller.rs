@@ -11,18 +11,18 @@ mod tokens;
 mod waiting;
 
 use self::{
-    asking::Asker,
-    places::Place,
-    tokens::{Way, way},
+    asking::SignInCandidate,
+    places::CallerConnection,
+    tokens::{ConnectionParameters, way},
 };
 use super::{
-    Supervised,
-    launch::Launch,
-    life::{End, stopping},
-    own_sign_ins::OwnSignIns,
-    status::OwnSignIn,
+    SupervisedServer,
+    launch::ProcessLauncher,
+    life::{ServerEnd, stopping},
+    own_sign_ins::CallerSignIns,
+    status::CallerSignIn,
 };
-use crate::{config::Address, door::Bearers, signing_in::SignInIsWhy};
+use crate::{config::RemoteAddress, door::CallerTokens, signing_in::SignInRequired};
 use std::{
     error::Error as _,
     sync::{
@@ -36,23 +36,24 @@ use tokio::{
     time::{Instant, sleep},
 };
 use toolgate::{
-    Call, Catalog, DefinitionNote, Error, ItemKind, Kind, Outcome, Service, client::Remote,
+    Call, Catalog, DefinitionNote, Error, ErrorKind, ItemKind, Outcome, Service,
+    client::RemoteServer,
 };
 use toolgate_auth::client::{AuthError, AuthErrorKind};
 
 /// Interval at which idle connections are removed.
-const SWEEP: Duration = Duration::from_secs(60);
+const IDLE_SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Connections of callers to one server.
-pub(super) struct PerCaller {
+pub(super) struct CallerConnections {
     most: usize,
-    bearers: Arc<Bearers>,
+    bearers: Arc<CallerTokens>,
     /// Parameters of new connections; `None` before the server began and after it ended.
-    way: Mutex<Option<Way>>,
-    open: Mutex<Vec<Place>>,
+    way: Mutex<Option<ConnectionParameters>>,
+    open: Mutex<Vec<CallerConnection>>,
     /// True if any connection was ever made.
     reached: AtomicBool,
-    own: OwnSignIns,
+    own: CallerSignIns,
     face: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,
     /// Lists that failed on the connection that was asked last.
     failed_lists: Mutex<Vec<DefinitionNote>>,
@@ -60,13 +61,13 @@ pub(super) struct PerCaller {
 
 /// Serves callers until the gateway stops.
 pub(super) async fn serve(
-    server: &Supervised,
-    address: &Address,
-    launch: &dyn Launch,
+    server: &SupervisedServer,
+    address: &RemoteAddress,
+    launch: &dyn ProcessLauncher,
     mut stop: watch::Receiver<bool>,
-) -> End {
+) -> ServerEnd {
     let Some(callers) = &server.callers else {
-        return End::NotStarted(
+        return ServerEnd::NotStarted(
             "its callers do not have connections of their own".to_owned(),
             false,
         );
@@ -77,7 +78,7 @@ pub(super) async fn serve(
     };
     match way {
         Ok(way) => *lock(&callers.way) = Some(way),
-        Err((why, again)) => return End::NotStarted(why, again),
+        Err((why, again)) => return ServerEnd::NotStarted(why, again),
     }
     server.running(None);
     loop {
@@ -85,32 +86,36 @@ pub(super) async fn serve(
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => break,
             () = server.woken() => {}
-            () = sleep(SWEEP) => callers.sweep(),
+            () = sleep(IDLE_SWEEP_INTERVAL) => callers.sweep(),
         }
     }
     *lock(&callers.way) = None;
     let open = std::mem::take(&mut *lock(&callers.open));
     let ends = open.iter().filter_map(|place| place.seat.get());
-    futures_util::future::join_all(ends.map(Remote::end)).await;
+    futures_util::future::join_all(ends.map(RemoteServer::end)).await;
     stopping()
 }
 
-impl PerCaller {
-    pub(super) fn new(most: usize, bearers: Arc<Bearers>) -> PerCaller {
-        PerCaller {
+impl CallerConnections {
+    pub(super) fn new(most: usize, bearers: Arc<CallerTokens>) -> CallerConnections {
+        CallerConnections {
             most,
             bearers,
             way: Mutex::default(),
             open: Mutex::default(),
             reached: AtomicBool::new(false),
-            own: OwnSignIns::default(),
+            own: CallerSignIns::default(),
             face: Mutex::default(),
             failed_lists: Mutex::default(),
         }
     }
 
-    pub(super) async fn call(&self, server: &Supervised, mut call: Call) -> Result<Outcome, Error> {
-        let asker = Asker::of(&mut call);
+    pub(super) async fn call(
+        &self,
+        server: &SupervisedServer,
+        mut call: Call,
+    ) -> Result<Outcome, Error> {
+        let asker = SignInCandidate::of(&mut call);
         self.token_is_shown(server, &call).await;
         match self.called(server, call).await {
             Err(error) if lacks_sign_in(&error) => self.asks(server, asker, error).await,
@@ -118,7 +123,7 @@ impl PerCaller {
         }
     }
 
-    async fn called(&self, server: &Supervised, call: Call) -> Result<Outcome, Error> {
+    async fn called(&self, server: &SupervisedServer, call: Call) -> Result<Outcome, Error> {
         let (seat, token) = self.seat(server, &call.caller).await?;
         match seat.get() {
             Some(remote) => {
@@ -135,7 +140,7 @@ impl PerCaller {
     }
 
     /// Returns the callers that have or need a sign-in of their own.
-    pub(super) fn own_sign_ins(&self) -> Vec<OwnSignIn> {
+    pub(super) fn own_sign_ins(&self) -> Vec<CallerSignIn> {
         self.own.shown()
     }
 }
@@ -145,13 +150,13 @@ fn lacks_sign_in(error: &Error) -> bool {
     error.source().is_some_and(|why| {
         let auth = why.downcast_ref::<AuthError>();
         let more = auth.is_some_and(|why| why.kind() == AuthErrorKind::NeedsSignIn);
-        more || why.is::<SignInIsWhy>()
+        more || why.is::<SignInRequired>()
     })
 }
 
-fn down(server: &Supervised, why: &str) -> Error {
+fn down(server: &SupervisedServer, why: &str) -> Error {
     let text = format!("the server {} cannot be used: {why}", server.spec.id);
-    Error::new(Kind::Upstream, text)
+    Error::new(ErrorKind::Upstream, text)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,25 +1,25 @@
 //! Remote server: connected by its URL, used, and connected again.
 
 use super::{
-    Supervised,
-    launch::{Launch, secret_of},
-    life::{End, OpeningAttempt, options, run, stopping},
+    SupervisedServer,
+    launch::{ProcessLauncher, secret_of},
+    life::{OpeningAttempt, ServerEnd, options, run, stopping},
 };
 use crate::{
-    config::{Address, SignsIn},
-    signing_in::{self, At, Watched},
+    config::{RemoteAddress, SignInParty},
+    signing_in::{self, ReportingCredentials, SignInTarget},
 };
 use std::{future::pending, time::Duration};
 use tokio::sync::watch;
-use toolgate::client::{HttpOptions, Remote};
+use toolgate::client::{HttpOptions, RemoteServer};
 
 /// Connects to a server, and uses it until the connection ends.
 pub(super) async fn reach(
-    server: &Supervised,
-    address: &Address,
-    launch: &dyn Launch,
+    server: &SupervisedServer,
+    address: &RemoteAddress,
+    launch: &dyn ProcessLauncher,
     mut stop: watch::Receiver<bool>,
-) -> End {
+) -> ServerEnd {
     // Subscribe before the credentials are read.
     let taken_back = server.taken_back();
     let http = tokio::select! {
@@ -28,15 +28,15 @@ pub(super) async fn reach(
     };
     let http = match http {
         Ok(http) => http,
-        Err((why, again)) => return End::NotStarted(why, again),
+        Err((why, again)) => return ServerEnd::NotStarted(why, again),
     };
-    let opening = Remote::connect(&address.url, options(server, OpeningAttempt::First), http);
+    let opening = RemoteServer::connect(&address.url, options(server, OpeningAttempt::First), http);
     let mut out = false;
     let end = tokio::select! {
         end = run(server, Box::pin(pending()), opening, OpeningAttempt::Second) => end,
         () = taken_back => {
             out = true;
-            End::Gone("a user signed out".to_owned(), None)
+            ServerEnd::Gone("a user signed out".to_owned(), None)
         }
         _ = stop.wait_for(|stop| *stop) => stopping(),
     };
@@ -50,9 +50,9 @@ pub(super) async fn reach(
 
 /// Returns the HTTP options with headers and credentials.
 async fn with_credentials(
-    server: &Supervised,
-    address: &Address,
-    launch: &dyn Launch,
+    server: &SupervisedServer,
+    address: &RemoteAddress,
+    launch: &dyn ProcessLauncher,
 ) -> Result<HttpOptions, (String, bool)> {
     let spec = &server.spec;
     let http = http_options(address, launch, spec.start).await?;
@@ -61,10 +61,10 @@ async fn with_credentials(
     };
     let secret = secret_of(address, launch, spec.start).await?;
     let login = match (&address.sign_in, address.no_sign_in()) {
-        (SignsIn::Client(_), _) => signing_in::by_itself(address, secret),
+        (SignInParty::Client(_), _) => signing_in::by_itself(address, secret),
         // The gateway does not start a sign-in here. A person does, by a command, and its credentials are used.
-        (SignsIn::Person, None) => {
-            let at = At {
+        (SignInParty::Person, None) => {
+            let at = SignInTarget {
                 id: &spec.id,
                 address,
                 grants,
@@ -73,10 +73,10 @@ async fn with_credentials(
             at.login(secret)
                 .map(|login| login.how(&spec.how.words(&spec.id, None)))
         }
-        (SignsIn::Person, Some(_)) => return Ok(http),
+        (SignInParty::Person, Some(_)) => return Ok(http),
     };
     let login = login.map_err(|why| (why, false))?;
-    Ok(http.credentials(Watched {
+    Ok(http.credentials(ReportingCredentials {
         login: login.build(),
         need: server.need.clone(),
     }))
@@ -84,8 +84,8 @@ async fn with_credentials(
 
 /// Returns the HTTP options with headers. The error says whether a retry may help.
 pub(super) async fn http_options(
-    address: &Address,
-    launch: &dyn Launch,
+    address: &RemoteAddress,
+    launch: &dyn ProcessLauncher,
     within: Duration,
 ) -> Result<HttpOptions, (String, bool)> {
     let mut http = HttpOptions::default();
@@ -105,27 +105,27 @@ pub(super) async fn http_options(
 mod tests {
     use super::super::{
         ServerSpec,
-        launch::{NotStarted, Process},
+        launch::{LaunchError, ServerProcess},
     };
     use super::*;
-    use crate::config::{Client, Given, GrantsOf};
+    use crate::config::{ClientRegistration, ConfigValue, CredentialOwner};
     use toolgate::BoxFuture;
     use toolgate_auth::Secret;
 
     /// Launcher with an environment of its own.
-    struct Only(Option<&'static str>);
+    struct TestLauncher(Option<&'static str>);
 
-    impl Launch for Only {
+    impl ProcessLauncher for TestLauncher {
         fn launch<'a>(
             &'a self,
             _: &'a ServerSpec,
-        ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+        ) -> BoxFuture<'a, Result<Box<dyn ServerProcess>, LaunchError>> {
             unreachable!("nothing is started for an address")
         }
 
         fn read<'a>(
             &'a self,
-            given: &'a Given,
+            given: &'a ConfigValue,
             _: Duration,
         ) -> BoxFuture<'a, Result<Secret, String>> {
             Box::pin(async { given.read_with(|_| self.0.map(str::to_owned)) })
@@ -134,18 +134,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_header_of_the_environment_has_to_be_there() {
-        let clear = Given::Clear("1".to_owned());
-        let env = Given::Env("CANARY".to_owned());
-        let address = Address {
+        let clear = ConfigValue::Clear("1".to_owned());
+        let env = ConfigValue::Env("CANARY".to_owned());
+        let address = RemoteAddress {
             url: "https://a.test/".to_owned(),
             headers: vec![("x-a".to_owned(), clear), ("Authorization".to_owned(), env)],
-            client: Client::Registers,
-            sign_in: SignsIn::Person,
+            client: ClientRegistration::Registers,
+            sign_in: SignInParty::Person,
             private: false,
             exchange: None,
-            grants: GrantsOf::Server,
+            grants: CredentialOwner::Server,
         };
-        let options = async |env| http_options(&address, &Only(env), Duration::from_secs(1)).await;
+        let options =
+            async |env| http_options(&address, &TestLauncher(env), Duration::from_secs(1)).await;
         let (error, again) = options(None).await.unwrap_err();
         assert!(error.contains("CANARY is not set") && !again, "{error}");
         let fine = options(Some("Bearer canary\n")).await.unwrap();

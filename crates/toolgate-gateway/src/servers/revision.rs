@@ -3,13 +3,13 @@
 //! A server may be opened with a session, and then send input requests as results, which a session cannot carry. It
 //! is then opened again in the newest revision, until the gateway ends.
 
-use super::Supervised;
+use super::SupervisedServer;
 use crate::config::RevisionChoice;
 use std::error::Error as _;
-use toolgate::{Call, Error, Op, Outcome, StartWait, client::AsksByResult};
+use toolgate::{Call, Error, Op, Outcome, StartWait, client::InputByResultError};
 use toolgate_wire::dialect;
 
-impl Supervised {
+impl SupervisedServer {
     /// Returns the revision with which to open the server.
     pub(super) fn revision_now(&self) -> RevisionChoice {
         match self.spec.revision {
@@ -49,7 +49,7 @@ impl Supervised {
     /// Opens the server again if a failed call shows that it sends input requests as results. Returns whether the
     /// call may be sent again; `None` for other failures.
     pub(super) fn opened_by_result(&self, call: &Call, error: &Error) -> Option<bool> {
-        let asks = error.source()?.downcast_ref::<AsksByResult>()?;
+        let asks = error.source()?.downcast_ref::<InputByResultError>()?;
         if self.spec.revision != RevisionChoice::Auto {
             return None;
         }

@@ -1,13 +1,13 @@
 //! Specification of a server, from the config.
 
 use crate::{
-    config::{Address, Given, RevisionChoice},
-    signing_in::{How, Pages},
+    config::{ConfigValue, RemoteAddress, RevisionChoice},
+    signing_in::{SignInInstructions, SignInPages},
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
-use toolgate::Abilities;
-use toolgate_policy::Secrets;
-use toolgate_wire::{json::Limits, room::Account};
+use toolgate::ClientCapabilities;
+use toolgate_policy::SecretRedactor;
+use toolgate_wire::{json::JsonLimits, room::BudgetScope};
 
 /// Specification of a server. Two equal specifications are the same server.
 #[derive(Clone, PartialEq)]
@@ -17,19 +17,19 @@ pub(crate) struct ServerSpec {
     /// Program and arguments, without a shell. Empty for a server with an address.
     pub(crate) command: Vec<String>,
     /// Environment variables that are set beyond the default allowlist.
-    pub(crate) env: Vec<(String, Given)>,
+    pub(crate) env: Vec<(String, ConfigValue)>,
     /// Names of environment variables that are passed on beyond the default allowlist.
     pub(crate) pass_env: Vec<String>,
     /// Working directory; the gateway's own if absent.
     pub(crate) cwd: Option<PathBuf>,
     /// Address of a remote server; `None` for a process that the gateway starts.
-    pub(crate) address: Option<Address>,
+    pub(crate) address: Option<RemoteAddress>,
     /// Directory of the sealed credentials for the server, if it has any.
     pub(crate) grants: Option<PathBuf>,
     /// Instructions for signing in to the server.
-    pub(crate) how: How,
+    pub(crate) how: SignInInstructions,
     /// Sign-in pages for the users of its callers, if they are reachable.
-    pub(crate) pages: Option<Pages>,
+    pub(crate) pages: Option<SignInPages>,
     /// True if the operator trusts its tool annotations.
     pub(crate) trusted: bool,
     /// Protocol revision to use with it.
@@ -39,9 +39,9 @@ pub(crate) struct ServerSpec {
     /// Maximum length of a line that it may write, in bytes; default 16 MiB.
     pub(crate) line: usize,
     /// Limits of its JSON messages.
-    pub(crate) json: Limits,
+    pub(crate) json: JsonLimits,
     /// Budget that its messages count against; default none.
-    pub(crate) account: Account,
+    pub(crate) account: BudgetScope,
     /// Maximum number of its calls that may wait for input responses, of those for one caller, and for how long;
     /// default 64, 16 and 10 minutes.
     pub(crate) parked: (usize, usize, Duration),
@@ -62,7 +62,7 @@ pub(crate) struct ServerSpec {
     /// Maximum time that lists wait for its start if no list is known; default 10 s.
     pub(crate) list_wait: Duration,
     /// Client capabilities that it may use; default all.
-    pub(crate) abilities: Abilities,
+    pub(crate) abilities: ClientCapabilities,
 }
 
 impl ServerSpec {
@@ -76,14 +76,14 @@ impl ServerSpec {
             cwd: None,
             address: None,
             grants: None,
-            how: How::default(),
+            how: SignInInstructions::default(),
             pages: None,
             trusted: false,
             revision: RevisionChoice::default(),
             start: Duration::from_secs(30),
             line: 16 << 20,
-            json: Limits::default(),
-            account: Account::default(),
+            json: JsonLimits::default(),
+            account: BudgetScope::default(),
             parked: (64, 16, Duration::from_secs(10 * 60)),
             ping: None,
             instructions: 32 << 10,
@@ -93,7 +93,7 @@ impl ServerSpec {
             callers: 256,
             call_wait: Duration::from_secs(30),
             list_wait: Duration::from_secs(10),
-            abilities: Abilities::ALL,
+            abilities: ClientCapabilities::ALL,
         }
     }
 
@@ -105,7 +105,9 @@ impl ServerSpec {
 
     /// Returns whether each caller has a credential of its own.
     pub(crate) fn a_grant_each(&self) -> bool {
-        self.address.as_ref().is_some_and(Address::a_grant_each)
+        self.address
+            .as_ref()
+            .is_some_and(RemoteAddress::a_grant_each)
     }
 
     /// Returns its command or URL for the console, with secrets removed.
@@ -114,7 +116,7 @@ impl ServerSpec {
             Some(address) => address.shown().to_owned(),
             None => self.command.join(" "),
         };
-        Secrets::without(&words).into_owned()
+        SecretRedactor::without(&words).into_owned()
     }
 }
 

@@ -6,7 +6,7 @@ use toolgate::DefinitionNote;
 /// Current state of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum ServerState {
     /// Started, and not ready yet.
     Starting,
     /// Ready for use.
@@ -24,7 +24,7 @@ pub(crate) enum State {
 
 /// Caller of a server to which each caller signs in.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct OwnSignIn {
+pub(crate) struct CallerSignIn {
     /// Name of the caller.
     pub(crate) caller: String,
     /// True if it has a sign-in; otherwise it was recently asked for one.
@@ -37,14 +37,14 @@ pub(crate) struct ServerStatus {
     /// Configured ID.
     pub(crate) id: String,
     /// Current state.
-    pub(crate) state: State,
+    pub(crate) state: ServerState,
     /// True if a person can sign in to it here.
     pub(crate) signs_in: bool,
     /// True if a token was sent that a person, or the gateway itself, obtained.
     pub(crate) signed_in: bool,
     /// Callers that have or need a sign-in of their own, up to a maximum; `None` if callers do not sign in one by
     /// one.
-    pub(crate) own_sign_ins: Option<Vec<OwnSignIn>>,
+    pub(crate) own_sign_ins: Option<Vec<CallerSignIn>>,
     /// True if any caller has reached it. Always true if callers share one connection.
     pub(crate) reached: bool,
     /// Number of restarts.

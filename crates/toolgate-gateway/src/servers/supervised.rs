@@ -1,71 +1,72 @@
 //! One server as a service, whatever state its process is in.
 
 use super::{
-    LastLists, ServerSpec, ServerStatus, State,
+    LastLists, ServerSpec, ServerState, ServerStatus,
     down_reason::DownReason,
-    hearing::{Hearing, Told},
-    lists::Lists,
-    per_caller::PerCaller,
-    seat::{Seat, wait_for_call, wait_for_list, wanted},
-    tail::Tail,
+    hearing::{ActiveSubscription, ResourceSubscription},
+    lists::ServerLists,
+    per_caller::CallerConnections,
+    seat::{ConnectionState, wait_for_call, wait_for_list, wanted},
+    tail::StderrTail,
 };
-use crate::{door::Bearers, signing_in::Need};
+use crate::{door::CallerTokens, signing_in::SignInNeed};
 use std::sync::Arc;
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
 };
 use toolgate::{
-    BoxFuture, Call, Catalog, Changed, Changes, DefinitionNote, Error, Interest, ItemKind, Kind,
-    List, NotSent, NoteAction, Outcome, Service, Stale, StartWait,
-    client::{Remote, Status, harmless},
+    BoxFuture, Call, Catalog, ChangeCounters, ChangeFilter, ChangeSet, ChangeStream,
+    DefinitionNote, Error, ErrorKind, ItemKind, ListRequest, NotSent, NoteAction, Outcome, Service,
+    StartWait,
+    client::{ConnectionStatus, RemoteServer, harmless},
 };
 
 /// One server. A call is never sent twice: a call that is lost with its process fails.
-pub(crate) struct Supervised {
+pub(crate) struct SupervisedServer {
     pub(super) spec: ServerSpec,
-    pub(super) tail: Tail,
-    pub(super) seat: watch::Sender<Seat>,
-    changes: watch::Sender<Stale>,
+    pub(super) tail: StderrTail,
+    pub(super) seat: watch::Sender<ConnectionState>,
+    changes: watch::Sender<ChangeCounters>,
     /// Counter that is raised with each change that the console shows.
     shown: watch::Sender<u64>,
     /// Tracker of the need for a person to sign in.
-    pub(super) need: Arc<Need>,
+    pub(super) need: Arc<SignInNeed>,
     /// Wakes the lifecycle loop for an immediate retry.
     wake: Notify,
     /// Counter that is raised when the credentials of all callers are revoked.
     taken_back: watch::Sender<u64>,
     /// Its lists, also while it is down.
-    pub(super) lists: Lists,
+    pub(super) lists: ServerLists,
     /// Connections of callers, if each has one of its own.
-    pub(super) callers: Option<PerCaller>,
+    pub(super) callers: Option<CallerConnections>,
     /// True if it sends input requests as results, which a session cannot carry.
     pub(super) asks_by_result: watch::Sender<bool>,
 }
 
-impl Supervised {
+impl SupervisedServer {
     pub(super) fn new(
         spec: ServerSpec,
         shown: watch::Sender<u64>,
         last: Option<Arc<dyn LastLists>>,
-        bearers: &Arc<Bearers>,
-    ) -> Supervised {
+        bearers: &Arc<CallerTokens>,
+    ) -> SupervisedServer {
         let each = spec.address.as_ref().filter(|a| a.a_connection_each());
-        let callers = each.map(|_| PerCaller::new(spec.callers, bearers.clone()));
+        let callers = each.map(|_| CallerConnections::new(spec.callers, bearers.clone()));
         let (seat, changes) = (
-            watch::Sender::new(Seat::new()),
-            watch::Sender::new(Stale::default()),
+            watch::Sender::new(ConnectionState::new()),
+            watch::Sender::new(ChangeCounters::default()),
         );
-        Supervised {
+        SupervisedServer {
             spec,
-            tail: Tail::default(),
+            tail: StderrTail::default(),
             seat,
             changes,
-            need: Arc::new(Need::new(shown.clone())),
+            need: Arc::new(SignInNeed::new(shown.clone())),
             shown,
             wake: Notify::new(),
             taken_back: watch::Sender::new(0),
-            lists: Lists::new(last),
+            lists: ServerLists::new(last),
             callers,
             asks_by_result: watch::Sender::new(false),
         }
@@ -75,12 +76,18 @@ impl Supervised {
     pub(crate) fn status(&self) -> ServerStatus {
         let seat = self.seat.borrow().clone();
         let remote = seat.remote.as_ref().map(|remote| remote.status());
-        let need = self.need.words().filter(|_| seat.state != State::Stopped);
+        let need = self
+            .need
+            .words()
+            .filter(|_| seat.state != ServerState::Stopped);
         let itself = remote.as_ref().and_then(|r| r.server.as_ref());
         ServerStatus {
             id: self.spec.id.to_string(),
-            state: need.as_ref().map_or(seat.state, |_| State::SignIn),
-            reached: self.callers.as_ref().is_none_or(PerCaller::was_reached),
+            state: need.as_ref().map_or(seat.state, |_| ServerState::SignIn),
+            reached: self
+                .callers
+                .as_ref()
+                .is_none_or(CallerConnections::was_reached),
             restarts: seat.restarts,
             error: match need {
                 Some(words) => Some(words.to_string()),
@@ -99,7 +106,7 @@ impl Supervised {
                 .callers
                 .as_ref()
                 .filter(|_| self.spec.a_grant_each())
-                .map(PerCaller::own_sign_ins),
+                .map(CallerConnections::own_sign_ins),
             command: self.spec.shown(),
             failed_lists: match &self.callers {
                 Some(callers) => callers.failed_lists(),
@@ -114,7 +121,7 @@ impl Supervised {
         self.sit(|seat| seat.start(again));
     }
 
-    pub(super) fn running(&self, remote: Option<Arc<Remote>>) {
+    pub(super) fn running(&self, remote: Option<Arc<RemoteServer>>) {
         self.sit(|seat| {
             seat.run(remote);
             if self.spec.address.is_some() {
@@ -128,7 +135,7 @@ impl Supervised {
     }
 
     /// Records that its process or connection is gone, with the reason and the time of the next start.
-    pub(super) fn down(&self, state: State, error: Option<DownReason>, due: Option<Instant>) {
+    pub(super) fn down(&self, state: ServerState, error: Option<DownReason>, due: Option<Instant>) {
         self.sit(|seat| seat.end(state, error, due));
         self.stale();
     }
@@ -148,8 +155,8 @@ impl Supervised {
     }
 
     /// Returns a tracker of whether one of its callers has to sign in.
-    pub(super) fn own_need(&self) -> Arc<Need> {
-        Arc::new(Need::new(self.shown.clone()))
+    pub(super) fn own_need(&self) -> Arc<SignInNeed> {
+        Arc::new(SignInNeed::new(self.shown.clone()))
     }
 
     /// Makes a caller connect again.
@@ -231,14 +238,14 @@ impl Supervised {
     /// Reports all its lists as stale.
     pub(super) fn stale(&self) {
         let all = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
-        self.tell(&Changed {
+        self.tell(&ChangeSet {
             lists: all.to_vec(),
             updated: Vec::new(),
         });
     }
 
     /// Reports changed lists and resources.
-    pub(super) fn tell(&self, changed: &Changed) {
+    pub(super) fn tell(&self, changed: &ChangeSet) {
         self.changes.send_modify(|stale| {
             changed.lists.iter().for_each(|kind| stale.list(*kind));
             changed.updated.iter().for_each(|uri| stale.update(uri));
@@ -251,13 +258,13 @@ impl Supervised {
         self.shown.send_modify(|version| *version += 1);
     }
 
-    fn sit(&self, change: impl FnOnce(&mut Seat)) {
+    fn sit(&self, change: impl FnOnce(&mut ConnectionState)) {
         self.seat.send_modify(change);
         self.show();
     }
 
     /// Returns its state once it is up or is not expected to come up, after a bounded wait.
-    pub(super) async fn settled(&self, wait: StartWait, known: bool) -> Seat {
+    pub(super) async fn settled(&self, wait: StartWait, known: bool) -> ConnectionState {
         match wait {
             StartWait::Call => {
                 let may_start = self.need.words().is_none();
@@ -277,7 +284,7 @@ impl Supervised {
         self.lists.last_known(&self.spec, kind)
     }
 
-    async fn list_shared(&self, ask: List) -> Result<Catalog, Error> {
+    async fn list_shared(&self, ask: ListRequest) -> Result<Catalog, Error> {
         let (kind, known) = (ask.kind, self.last_known(ask.kind));
         let seat = self.settled(ask.wait, known.is_some()).await;
         let (error, stands_in) = match &seat.remote {
@@ -288,7 +295,7 @@ impl Supervised {
             None => (self.is_down(&seat), seat.comes_up()),
         };
         if self.need.words().is_some() {
-            let cannot = || self.why(Error::new(Kind::Upstream, "it cannot be asked"));
+            let cannot = || self.why(Error::new(ErrorKind::Upstream, "it cannot be asked"));
             return known
                 .filter(|known| !known.items().is_empty())
                 .ok_or_else(cannot);
@@ -297,7 +304,7 @@ impl Supervised {
     }
 
     /// Lists a running server. A list that takes too long is waited for once, and then read in the background.
-    async fn list_of(&self, remote: &Remote, ask: List) -> Result<Catalog, Error> {
+    async fn list_of(&self, remote: &RemoteServer, ask: ListRequest) -> Result<Catalog, Error> {
         let (kind, is_call) = (ask.kind, ask.wait == StartWait::Call);
         let listed = match is_call {
             true => Some(remote.list(ask).await),
@@ -313,7 +320,7 @@ impl Supervised {
                 "the server {id} is running, but has not listed its {}s yet",
                 kind.word()
             );
-            return Err(Error::new(Kind::Upstream, text).while_starting([id.clone()]));
+            return Err(Error::new(ErrorKind::Upstream, text).while_starting([id.clone()]));
         };
         // The console shows failed lists.
         let catalog = listed.inspect_err(|_| self.show())?;
@@ -338,7 +345,7 @@ impl Supervised {
     /// Checks that a server that came up while the call waited still offers the definition that the rules decided on.
     async fn still_offers(
         &self,
-        remote: &Remote,
+        remote: &RemoteServer,
         call: &Call,
         judged: &Catalog,
     ) -> Result<(), Error> {
@@ -350,7 +357,7 @@ impl Supervised {
             return Ok(());
         }
         let now = remote
-            .list(List::one(call.caller.clone(), kind, name))
+            .list(ListRequest::one(call.caller.clone(), kind, name))
             .await?;
         let text = |list: &Catalog| list.find(name).map(|item| item.def.json().canonical());
         if text(&now) == text(judged) {
@@ -360,7 +367,7 @@ impl Supervised {
         let text = format!(
             "not called: the server {id} was still starting, and its {what} {name} differs from the one that was listed; list again"
         );
-        Err(Error::new(Kind::Upstream, text).because(NotSent))
+        Err(Error::new(ErrorKind::Upstream, text).because(NotSent))
     }
 
     /// Returns the error, or the need for a sign-in if that is the cause.
@@ -368,19 +375,19 @@ impl Supervised {
         self.need.why(&self.spec.id, error)
     }
 
-    fn is_down(&self, seat: &Seat) -> Error {
+    fn is_down(&self, seat: &ConnectionState) -> Error {
         let id = &self.spec.id;
         let why = match (&seat.error, seat.state) {
-            (_, State::Stopped) => "the gateway stops".to_owned(),
+            (_, ServerState::Stopped) => "the gateway stops".to_owned(),
             (Some(error), _) => error.public().to_owned(),
             (None, _) => "it is still starting".to_owned(),
         };
         let text = format!(
             "the server {id} is not running: {why}; the last lines of its stderr are in the console, under Servers"
         );
-        let error = Error::new(Kind::Upstream, text).because(NotSent);
+        let error = Error::new(ErrorKind::Upstream, text).because(NotSent);
         let error = match (&seat.error, seat.state) {
-            (_, State::Stopped) | (None, _) => error,
+            (_, ServerState::Stopped) | (None, _) => error,
             (Some(reason), _) => error.with_detail(reason.detail().clone()),
         };
         match seat.may_come_up() {
@@ -391,14 +398,14 @@ impl Supervised {
 }
 
 /// Returns the lists of a server that could not be read the last time.
-pub(super) fn failed_lists(status: &Status) -> Vec<DefinitionNote> {
+pub(super) fn failed_lists(status: &ConnectionStatus) -> Vec<DefinitionNote> {
     let notes = status.definition_notes.iter();
     let failed = notes.filter(|note| note.note.action == NoteAction::ListFailed);
     failed.cloned().collect()
 }
 
-impl Service for Supervised {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for SupervisedServer {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
             let kind = ask.kind;
             if let Some(callers) = &self.callers {
@@ -432,20 +439,20 @@ impl Service for Supervised {
         })
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(async move {
-            let changes = Changes::new(self.changes.subscribe());
+            let changes = ChangeStream::new(self.changes.subscribe());
             // The listener's identity does not say which caller's connection would report a resource.
             if want.uris.is_empty() || self.callers.is_some() {
                 return Ok(changes);
             }
             // A process that is down gets the subscription once it is back.
             let told = match self.settled(StartWait::List, false).await.remote {
-                Some(remote) => Some(Told::by(remote, &want).await),
+                Some(remote) => Some(ActiveSubscription::by(remote, &want).await),
                 None => None,
             };
             let (seats, to) = (self.seat.subscribe(), self.changes.clone());
-            Ok(changes.holding(Hearing::start(seats, to, want, told)))
+            Ok(changes.holding(ResourceSubscription::start(seats, to, want, told)))
         })
     }
 }

@@ -1,12 +1,12 @@
 //! All servers of the gateway.
 
 use super::{
-    LastLists, Lease, ServerSpec, ServerStatus,
-    launch::{Launch, secret_of},
+    LastLists, ServerLease, ServerSpec, ServerStatus,
+    launch::{ProcessLauncher, secret_of},
     life::supervise,
 };
-use crate::config::{Address, Config, Given};
-use crate::door::Bearers;
+use crate::config::{Config, ConfigValue, RemoteAddress};
+use crate::door::CallerTokens;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -20,34 +20,34 @@ use toolgate_auth::Secret;
 use toolgate_guardian::Guardian;
 
 /// Timeout for stopping all processes together.
-const END: Duration = Duration::from_secs(15);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Supervisor of all servers. Dropping it stops their processes, without waiting.
-pub(crate) struct Supervisor {
-    launch: Arc<dyn Launch>,
+pub(crate) struct ServerSupervisor {
+    launch: Arc<dyn ProcessLauncher>,
     last: Option<Arc<dyn LastLists>>,
-    bearers: Arc<Bearers>,
+    bearers: Arc<CallerTokens>,
     /// Servers of the active config, in its order.
-    current: Mutex<Vec<Arc<Lease>>>,
+    current: Mutex<Vec<Arc<ServerLease>>>,
     /// All servers that were started and have not ended yet.
-    tasks: Mutex<Vec<Task>>,
+    tasks: Mutex<Vec<SupervisorTask>>,
     shown: watch::Sender<u64>,
 }
 
 /// Task of one server, and the signal that stops it.
-struct Task {
+struct SupervisorTask {
     life: JoinHandle<()>,
     stop: watch::Sender<bool>,
 }
 
-impl Supervisor {
+impl ServerSupervisor {
     /// Creates a supervisor without servers. Its processes are started by the guardian.
-    pub(crate) fn new(guardian: Arc<Guardian>) -> Supervisor {
-        Supervisor::with(Arc::new(guardian))
+    pub(crate) fn new(guardian: Arc<Guardian>) -> ServerSupervisor {
+        ServerSupervisor::with(Arc::new(guardian))
     }
 
-    pub(super) fn with(launch: Arc<dyn Launch>) -> Supervisor {
-        Supervisor {
+    pub(super) fn with(launch: Arc<dyn ProcessLauncher>) -> ServerSupervisor {
+        ServerSupervisor {
             launch,
             last: None,
             bearers: Arc::default(),
@@ -61,12 +61,20 @@ impl Supervisor {
     ///
     /// # Errors
     /// It cannot be read. The message never contains it.
-    pub(crate) async fn read(&self, given: &Given, within: Duration) -> Result<Secret, String> {
+    pub(crate) async fn read(
+        &self,
+        given: &ConfigValue,
+        within: Duration,
+    ) -> Result<Secret, String> {
         self.launch.read(given, within).await
     }
 
     /// Sets the storage of last known lists, and the tokens of callers.
-    pub(crate) fn knowing(mut self, last: Arc<dyn LastLists>, bearers: Arc<Bearers>) -> Supervisor {
+    pub(crate) fn knowing(
+        mut self,
+        last: Arc<dyn LastLists>,
+        bearers: Arc<CallerTokens>,
+    ) -> ServerSupervisor {
         self.last = Some(last);
         self.bearers = bearers;
         self
@@ -104,7 +112,7 @@ impl Supervisor {
     pub(crate) async fn secret_of(
         &self,
         config: &Config,
-        address: &Address,
+        address: &RemoteAddress,
     ) -> Result<Option<Secret>, String> {
         let within = Duration::from_secs(config.limits.start_seconds);
         let secret = secret_of(address, self.launch.as_ref(), within).await;
@@ -113,7 +121,7 @@ impl Supervisor {
 
     /// Returns a lease on each server. An unchanged server keeps running. A new one starts now, and restarts whenever
     /// it ends. A server stops when its last lease is dropped.
-    pub(crate) fn lease(&self, specs: Vec<ServerSpec>) -> Vec<Arc<Lease>> {
+    pub(crate) fn lease(&self, specs: Vec<ServerSpec>) -> Vec<Arc<ServerLease>> {
         let current = lock(&self.current).clone();
         let leased = |spec: ServerSpec| {
             let known = current.iter().find(|lease| *lease.spec() == spec);
@@ -123,14 +131,14 @@ impl Supervisor {
     }
 
     /// Replaces the servers of the active config.
-    pub(crate) fn take(&self, leases: Vec<Arc<Lease>>) {
+    pub(crate) fn take(&self, leases: Vec<Arc<ServerLease>>) {
         // Dropped after the lock is released, because the last lease on a server may be among them.
         let _before = std::mem::replace(&mut *lock(&self.current), leases);
         self.shown.send_modify(|version| *version += 1);
     }
 
-    fn start(&self, spec: ServerSpec) -> Arc<Lease> {
-        let lease = Arc::new(Lease::new(
+    fn start(&self, spec: ServerSpec) -> Arc<ServerLease> {
+        let lease = Arc::new(ServerLease::new(
             spec,
             self.shown.clone(),
             self.last.clone(),
@@ -145,7 +153,7 @@ impl Supervisor {
         let stop = lease.stop();
         let mut tasks = lock(&self.tasks);
         tasks.retain(|task| !task.life.is_finished());
-        tasks.push(Task { life, stop });
+        tasks.push(SupervisorTask { life, stop });
         lease
     }
 
@@ -155,7 +163,7 @@ impl Supervisor {
         current.iter().map(|lease| lease.status()).collect()
     }
 
-    /// Returns a receiver that changes with everything that [`Supervisor::status`] shows.
+    /// Returns a receiver that changes with everything that [`ServerSupervisor::status`] shows.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.shown.subscribe()
     }
@@ -166,14 +174,14 @@ impl Supervisor {
         for task in &tasks {
             task.stop.send_replace(true);
         }
-        let end = Instant::now() + END;
+        let end = Instant::now() + SHUTDOWN_TIMEOUT;
         for task in tasks {
             let _ = timeout_at(end, task.life).await;
         }
     }
 }
 
-impl Drop for Supervisor {
+impl Drop for ServerSupervisor {
     fn drop(&mut self) {
         for task in lock(&self.tasks).iter() {
             task.stop.send_replace(true);

@@ -8,17 +8,17 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use toolgate::client::harmless;
 
 /// Number of stored lines.
-const LINES: usize = 50;
+const MAX_TAIL_LINES: usize = 50;
 /// Maximum number of stored characters of a line.
-const WIDTH: usize = 2 << 10;
+const MAX_TAIL_LINE_CHARS: usize = 2 << 10;
 /// Bytes of a line that are searched for secrets: a secret at the cut is found as a whole.
-const READ: usize = 2 * WIDTH;
+const MAX_SCANNED_LINE_BYTES: usize = 2 * MAX_TAIL_LINE_CHARS;
 
 /// Last lines of stderr, each cut, without control characters and secrets.
 #[derive(Debug, Default)]
-pub(super) struct Tail(Mutex<VecDeque<String>>);
+pub(super) struct StderrTail(Mutex<VecDeque<String>>);
 
-impl Tail {
+impl StderrTail {
     /// Returns the lines, the oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
         self.kept().iter().cloned().collect()
@@ -31,7 +31,7 @@ impl Tail {
         while let Ok(n @ 1..) = from.read(&mut buffer).await {
             for piece in buffer[..n].split_inclusive(|byte| *byte == b'\n') {
                 let ends = piece.ends_with(b"\n");
-                let room = READ.saturating_sub(line.len());
+                let room = MAX_SCANNED_LINE_BYTES.saturating_sub(line.len());
                 line.extend_from_slice(&piece[..piece.len().min(room)]);
                 if ends {
                     self.add(&std::mem::take(&mut line));
@@ -46,9 +46,12 @@ impl Tail {
     }
 
     fn add(&self, line: &[u8]) {
-        let text = harmless(String::from_utf8_lossy(line).trim_end(), WIDTH);
+        let text = harmless(
+            String::from_utf8_lossy(line).trim_end(),
+            MAX_TAIL_LINE_CHARS,
+        );
         let mut kept = self.kept();
-        if kept.len() == LINES {
+        if kept.len() == MAX_TAIL_LINES {
             kept.pop_front();
         }
         kept.push_back(text);
@@ -64,7 +67,7 @@ mod tests {
     use super::*;
 
     async fn tail(bytes: &[u8]) -> Vec<String> {
-        let tail = Tail::default();
+        let tail = StderrTail::default();
         tail.read(bytes, || {}).await;
         tail.lines()
     }
@@ -92,7 +95,7 @@ mod tests {
         )
         .await;
         assert_eq!(lines[0], "red");
-        assert_eq!(lines[1].len(), WIDTH + "…".len());
+        assert_eq!(lines[1].len(), MAX_TAIL_LINE_CHARS + "…".len());
         assert_eq!(lines[2], "last \u{fffd}");
     }
 }

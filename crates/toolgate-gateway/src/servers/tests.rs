@@ -1,8 +1,8 @@
 //! Tests of the supervision, with scripted processes.
 
 use super::{
-    ServerSpec, State, Supervised, Supervisor,
-    launch::{Launch, NotStarted, Pipes, Process},
+    ServerSpec, ServerState, ServerSupervisor, SupervisedServer,
+    launch::{LaunchError, ProcessLauncher, ProcessPipes, ServerProcess},
 };
 use crate::config::RevisionChoice;
 use serde_json::{Value, json};
@@ -19,11 +19,13 @@ use tokio::{
     sync::watch,
     time::{Instant, timeout},
 };
-use toolgate::{BoxFuture, Call, Caller, Interest, ItemKind, Json, Kind, List, Service};
+use toolgate::{
+    BoxFuture, Call, Caller, ChangeFilter, ErrorKind, ItemKind, Json, ListRequest, Service,
+};
 
 /// Behavior of a server's successive processes. The last one repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Act {
+enum ProcessBehavior {
     /// Serves until its input ends.
     Serve,
     /// Serves, but exits at a request before the handshake.
@@ -48,41 +50,41 @@ enum Act {
     Refuse,
 }
 
-struct Script {
-    acts: Vec<Act>,
+struct ScriptedLauncher {
+    acts: Vec<ProcessBehavior>,
     started: AtomicUsize,
     ended: Arc<AtomicUsize>,
     calls: Arc<Mutex<Vec<Value>>>,
 }
 
-struct Child {
-    pipes: Option<Pipes>,
+struct ScriptedProcess {
+    pipes: Option<ProcessPipes>,
     exit: watch::Receiver<bool>,
     ended: Arc<AtomicUsize>,
 }
 
-impl Launch for Arc<Script> {
+impl ProcessLauncher for Arc<ScriptedLauncher> {
     fn launch<'a>(
         &'a self,
         _: &'a ServerSpec,
-    ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+    ) -> BoxFuture<'a, Result<Box<dyn ServerProcess>, LaunchError>> {
         let n = self.started.fetch_add(1, SeqCst);
         let act = self.acts[n.min(self.acts.len() - 1)];
         Box::pin(async move {
-            if act == Act::Refuse {
-                return Err(NotStarted {
+            if act == ProcessBehavior::Refuse {
+                return Err(LaunchError {
                     why: "no such program: nothing".to_owned(),
                     again: true,
                 });
             }
-            Ok(Box::new(self.child(n, act)) as Box<dyn Process>)
+            Ok(Box::new(self.child(n, act)) as Box<dyn ServerProcess>)
         })
     }
 }
 
-impl Script {
-    fn of(acts: &[Act]) -> Arc<Script> {
-        Arc::new(Script {
+impl ScriptedLauncher {
+    fn of(acts: &[ProcessBehavior]) -> Arc<ScriptedLauncher> {
+        Arc::new(ScriptedLauncher {
             acts: acts.to_vec(),
             started: AtomicUsize::new(0),
             ended: Arc::default(),
@@ -91,7 +93,7 @@ impl Script {
     }
 
     #[allow(clippy::disallowed_methods, reason = "plays a process")]
-    fn child(&self, n: usize, act: Act) -> Child {
+    fn child(&self, n: usize, act: ProcessBehavior) -> ScriptedProcess {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (stdout, stdin) = tokio::io::split(ours);
         let (stderr, mut errors) = tokio::io::duplex(1 << 12);
@@ -103,30 +105,30 @@ impl Script {
                 .await
                 .unwrap();
             let (from, to) = tokio::io::split(theirs);
-            let mut server = Server {
+            let mut server = ScriptedUpstream {
                 from: BufReader::new(from),
                 to,
                 act,
                 calls,
             };
             match act {
-                Act::Seconds(limit) => {
+                ProcessBehavior::Seconds(limit) => {
                     drop(timeout(Duration::from_secs(limit), server.serve()).await)
                 }
                 _ => server.serve().await,
             }
             errors.write_all(b"bye").await.unwrap();
             exit.send_replace(true);
-            if act == Act::Leave {
+            if act == ProcessBehavior::Leave {
                 pending::<()>().await;
             }
         });
-        let pipes = Pipes {
+        let pipes = ProcessPipes {
             stdin: Box::new(stdin),
             stdout: Box::new(stdout),
             stderr: Box::new(stderr),
         };
-        Child {
+        ScriptedProcess {
             pipes: Some(pipes),
             exit: exited,
             ended: self.ended.clone(),
@@ -138,8 +140,8 @@ impl Script {
     }
 }
 
-impl Process for Child {
-    fn pipes(&mut self) -> Option<Pipes> {
+impl ServerProcess for ScriptedProcess {
+    fn pipes(&mut self) -> Option<ProcessPipes> {
         self.pipes.take()
     }
 
@@ -153,7 +155,7 @@ impl Process for Child {
 
     fn end(&mut self) -> BoxFuture<'_, String> {
         self.ended.fetch_add(1, SeqCst);
-        let exited = Process::exited(self);
+        let exited = ServerProcess::exited(self);
         Box::pin(async move {
             timeout(Duration::from_secs(4), exited)
                 .await
@@ -162,16 +164,16 @@ impl Process for Child {
     }
 }
 
-struct Server {
+struct ScriptedUpstream {
     from: BufReader<ReadHalf<DuplexStream>>,
     to: WriteHalf<DuplexStream>,
-    act: Act,
+    act: ProcessBehavior,
     calls: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Server {
+impl ScriptedUpstream {
     async fn serve(&mut self) {
-        if self.act == Act::Exit || self.act == Act::Leave {
+        if self.act == ProcessBehavior::Exit || self.act == ProcessBehavior::Leave {
             return;
         }
         let mut line = String::new();
@@ -180,8 +182,8 @@ impl Server {
             line.clear();
             let method = request["method"].as_str().unwrap_or_default();
             match method {
-                _ if self.act == Act::Silent => {}
-                "initialize" if self.act == Act::NoHandshake => return,
+                _ if self.act == ProcessBehavior::Silent => {}
+                "initialize" if self.act == ProcessBehavior::NoHandshake => return,
                 "server/discover" if self.has_list_changed() => self.reply(&request, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}})).await,
                 "subscriptions/listen" if self.has_list_changed() => {
                     self.calls.lock().unwrap().push(request.clone());
@@ -189,12 +191,12 @@ impl Server {
                     let params = json!({"_meta": stream, "notifications": request["params"]["notifications"]});
                     self.send(&json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})).await;
                 }
-                "server/discover" if self.act == Act::NoHandshake => self.reply(&request, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})).await,
+                "server/discover" if self.act == ProcessBehavior::NoHandshake => self.reply(&request, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})).await,
                 "initialize" => self.reply(&request, json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {"subscribe": true}}, "serverInfo": {"name": "s", "version": "1"}})).await,
                 "tools/list" => self.reply(&request, json!({"tools": [{"name": "a", "inputSchema": {}}]})).await,
                 "tools/call" => {
                     self.calls.lock().unwrap().push(request.clone());
-                    if matches!(self.act, Act::Once | Act::ListChangedOnce) {
+                    if matches!(self.act, ProcessBehavior::Once | ProcessBehavior::ListChangedOnce) {
                         return;
                     }
                     self.reply(&request, json!({"content": []})).await;
@@ -203,7 +205,7 @@ impl Server {
                     self.calls.lock().unwrap().push(request.clone());
                     self.reply(&request, json!({})).await;
                 }
-                "server/discover" if self.act == Act::NoProbe => return,
+                "server/discover" if self.act == ProcessBehavior::NoProbe => return,
                 _ if request["id"].is_null() => {}
                 _ => self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}})).await,
             }
@@ -211,7 +213,10 @@ impl Server {
     }
 
     fn has_list_changed(&self) -> bool {
-        matches!(self.act, Act::ListChanged | Act::ListChangedOnce)
+        matches!(
+            self.act,
+            ProcessBehavior::ListChanged | ProcessBehavior::ListChangedOnce
+        )
     }
 
     async fn reply(&mut self, to: &Value, result: Value) {
@@ -225,24 +230,37 @@ impl Server {
     }
 }
 
-fn start(acts: &[Act]) -> (Arc<Script>, Supervisor, Arc<Supervised>) {
+fn start(
+    acts: &[ProcessBehavior],
+) -> (
+    Arc<ScriptedLauncher>,
+    ServerSupervisor,
+    Arc<SupervisedServer>,
+) {
     start_in(RevisionChoice::Auto, acts)
 }
 
-fn start_in(revision: RevisionChoice, acts: &[Act]) -> (Arc<Script>, Supervisor, Arc<Supervised>) {
-    let script = Script::of(acts);
+fn start_in(
+    revision: RevisionChoice,
+    acts: &[ProcessBehavior],
+) -> (
+    Arc<ScriptedLauncher>,
+    ServerSupervisor,
+    Arc<SupervisedServer>,
+) {
+    let script = ScriptedLauncher::of(acts);
     let spec = ServerSpec {
         revision,
         ..ServerSpec::new("files", vec!["serve".to_owned(), "--all".to_owned()])
     };
-    let supervisor = Supervisor::with(Arc::new(script.clone()));
+    let supervisor = ServerSupervisor::with(Arc::new(script.clone()));
     let leases = supervisor.lease(vec![spec]);
     let server = leases[0].server();
     supervisor.take(leases);
     (script, supervisor, server)
 }
 
-async fn until(server: &Supervised, supervisor: &Supervisor, state: State) {
+async fn until(server: &SupervisedServer, supervisor: &ServerSupervisor, state: ServerState) {
     let mut shown = supervisor.watch();
     let reached = async {
         while server.status().state != state {
@@ -254,8 +272,8 @@ async fn until(server: &Supervised, supervisor: &Supervisor, state: State) {
         .unwrap_or_else(|_| panic!("{:?}", server.status()));
 }
 
-fn all() -> List {
-    List::all(Caller::new("test"), ItemKind::Tool)
+fn all() -> ListRequest {
+    ListRequest::all(Caller::new("test"), ItemKind::Tool)
 }
 
 fn call() -> Call {
@@ -265,8 +283,8 @@ fn call() -> Call {
 /// Holds: TOOL-29
 #[tokio::test(start_paused = true)]
 async fn a_server_is_started_opened_and_used() {
-    let (script, supervisor, server) = start(&[Act::Serve]);
-    assert_eq!(server.status().state, State::Starting);
+    let (script, supervisor, server) = start(&[ProcessBehavior::Serve]);
+    assert_eq!(server.status().state, ServerState::Starting);
     // List it before it is up: a bounded wait.
     assert_eq!(
         server.list(all()).await.unwrap().items()[0].full_name(),
@@ -276,7 +294,7 @@ async fn a_server_is_started_opened_and_used() {
     let status = server.status();
     assert_eq!(
         (status.state, status.restarts, status.tools, status.error),
-        (State::Running, 0, 1, None)
+        (ServerState::Running, 0, 1, None)
     );
     assert_eq!(
         (
@@ -291,21 +309,22 @@ async fn a_server_is_started_opened_and_used() {
     let status = server.status();
     assert_eq!(
         (status.state, status.stderr.last().map(String::as_str)),
-        (State::Stopped, Some("bye"))
+        (ServerState::Stopped, Some("bye"))
     );
     assert_eq!((script.started(), script.ended.load(SeqCst)), (1, 1));
     let error = server.call(call()).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.public().contains("the gateway stops")),
-        (&Kind::Upstream, true)
+        (&ErrorKind::Upstream, true)
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_ends_at_the_probe_is_started_again_at_once_without() {
-    let (script, supervisor, server) = start_in(RevisionChoice::Newest, &[Act::NoProbe]);
+    let (script, supervisor, server) =
+        start_in(RevisionChoice::Newest, &[ProcessBehavior::NoProbe]);
     let before = Instant::now();
-    until(&server, &supervisor, State::Running).await;
+    until(&server, &supervisor, ServerState::Running).await;
     assert!(
         before.elapsed() < Duration::from_secs(1),
         "{:?}",
@@ -316,23 +335,27 @@ async fn a_server_that_ends_at_the_probe_is_started_again_at_once_without() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_learned_about_the_probe_is_remembered() {
-    let acts = [Act::NoProbe, Act::Once, Act::NoProbe];
+    let acts = [
+        ProcessBehavior::NoProbe,
+        ProcessBehavior::Once,
+        ProcessBehavior::NoProbe,
+    ];
     let (script, supervisor, server) = start_in(RevisionChoice::Newest, &acts);
-    until(&server, &supervisor, State::Running).await;
+    until(&server, &supervisor, ServerState::Running).await;
     server.call(call()).await.unwrap_err();
-    until(&server, &supervisor, State::Backoff).await;
-    until(&server, &supervisor, State::Running).await;
+    until(&server, &supervisor, ServerState::Backoff).await;
+    until(&server, &supervisor, ServerState::Running).await;
     assert_eq!(script.started(), 3, "no further child was lost to a probe");
 }
 
 #[tokio::test(start_paused = true)]
 async fn opens_a_session_first_and_the_newest_revision_where_that_ends_the_server() {
-    let (script, supervisor, server) = start(&[Act::NoProbe]);
-    until(&server, &supervisor, State::Running).await;
+    let (script, supervisor, server) = start(&[ProcessBehavior::NoProbe]);
+    until(&server, &supervisor, ServerState::Running).await;
     assert_eq!(script.started(), 1, "no probe comes before the handshake");
     assert_eq!(server.status().revision, Some("2025-06-18"));
-    let (script, supervisor, server) = start(&[Act::NoHandshake]);
-    until(&server, &supervisor, State::Running).await;
+    let (script, supervisor, server) = start(&[ProcessBehavior::NoHandshake]);
+    until(&server, &supervisor, ServerState::Running).await;
     assert_eq!((script.started(), server.status().restarts), (2, 0));
     assert_eq!(server.status().revision, Some("2026-07-28"));
 }
@@ -340,8 +363,8 @@ async fn opens_a_session_first_and_the_newest_revision_where_that_ends_the_serve
 #[tokio::test(start_paused = true)]
 async fn a_chosen_revision_is_the_only_one() {
     let oldest = *toolgate_wire::dialect::ALL.last().unwrap();
-    let (_, supervisor, server) = start_in(RevisionChoice::Only(oldest), &[Act::Serve]);
-    until(&server, &supervisor, State::Backoff).await;
+    let (_, supervisor, server) = start_in(RevisionChoice::Only(oldest), &[ProcessBehavior::Serve]);
+    until(&server, &supervisor, ServerState::Backoff).await;
     let error = server.status().error.unwrap();
     assert!(error.contains("it offers 2025-06-18"), "{error}");
 }
@@ -349,9 +372,9 @@ async fn a_chosen_revision_is_the_only_one() {
 /// Holds: STDIO-15
 #[tokio::test(start_paused = true)]
 async fn a_lost_call_is_never_sent_again() {
-    let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);
+    let (script, supervisor, server) = start(&[ProcessBehavior::Once, ProcessBehavior::Serve]);
     let mut changes = server
-        .changes(Interest::lists(Caller::new("test")))
+        .changes(ChangeFilter::lists(Caller::new("test")))
         .await
         .unwrap();
     let error = server.call(call()).await.unwrap_err();
@@ -360,7 +383,7 @@ async fn a_lost_call_is_never_sent_again() {
         "{}",
         error.public()
     );
-    until(&server, &supervisor, State::Backoff).await;
+    until(&server, &supervisor, ServerState::Backoff).await;
     let status = server.status();
     assert!(status.error.unwrap().ends_with("it exited with status 3"));
     assert_eq!((status.tools, status.revision), (0, None));
@@ -376,14 +399,14 @@ async fn a_lost_call_is_never_sent_again() {
 /// A subscriber to a resource gets updates from the next process too, and one for what may have changed in between.
 #[tokio::test(start_paused = true)]
 async fn a_new_child_is_asked_to_tell_what_the_last_one_told() {
-    let (script, supervisor, server) = start(&[Act::Once, Act::Serve]);
-    let want = Interest {
+    let (script, supervisor, server) = start(&[ProcessBehavior::Once, ProcessBehavior::Serve]);
+    let want = ChangeFilter {
         uris: vec!["t://a".to_owned()],
-        ..Interest::lists(Caller::new("test"))
+        ..ChangeFilter::lists(Caller::new("test"))
     };
     let mut changes = server.changes(want).await.unwrap();
     server.call(call()).await.unwrap_err();
-    until(&server, &supervisor, State::Backoff).await;
+    until(&server, &supervisor, ServerState::Backoff).await;
     let updated = async { while changes.next().await.unwrap().updated.is_empty() {} };
     timeout(Duration::from_secs(600), updated).await.unwrap();
     let asked = || script.calls.lock().unwrap().clone();
@@ -399,12 +422,15 @@ async fn a_new_child_is_asked_to_tell_what_the_last_one_told() {
 async fn a_restarted_server_is_subscribed_to_again() {
     let (script, supervisor, server) = start_in(
         RevisionChoice::Newest,
-        &[Act::ListChangedOnce, Act::ListChanged],
+        &[
+            ProcessBehavior::ListChangedOnce,
+            ProcessBehavior::ListChanged,
+        ],
     );
     server.list(all()).await.unwrap();
     server.call(call()).await.unwrap_err();
-    until(&server, &supervisor, State::Backoff).await;
-    until(&server, &supervisor, State::Running).await;
+    until(&server, &supervisor, ServerState::Backoff).await;
+    until(&server, &supervisor, ServerState::Running).await;
     server.list(all()).await.unwrap();
     server.call(call()).await.unwrap();
     let asked = script.calls.lock().unwrap().clone();
@@ -417,7 +443,7 @@ async fn a_restarted_server_is_subscribed_to_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_keeps_failing_is_tried_ever_less_often_and_says_why() {
-    let (script, supervisor, server) = start(&[Act::Exit]);
+    let (script, supervisor, server) = start(&[ProcessBehavior::Exit]);
     tokio::time::sleep(Duration::from_secs(600)).await;
     // Half a second, doubled up to a minute. Each attempt is one process with a probe and one without.
     let tries = script.started() / 2;
@@ -427,7 +453,7 @@ async fn a_server_that_keeps_failing_is_tried_ever_less_often_and_says_why() {
         script.started(),
         "what is started is ended"
     );
-    until(&server, &supervisor, State::Backoff).await;
+    until(&server, &supervisor, ServerState::Backoff).await;
     let before = Instant::now();
     let error = server.list(all()).await.unwrap_err();
     assert!(
@@ -447,21 +473,21 @@ async fn a_server_that_keeps_failing_is_tried_ever_less_often_and_says_why() {
 #[tokio::test(start_paused = true)]
 async fn after_a_good_run_the_wait_is_short_again() {
     let (_script, supervisor, server) = start(&[
-        Act::Exit,
-        Act::Exit,
-        Act::Exit,
-        Act::Exit,
-        Act::Exit,
-        Act::Exit,
-        Act::Exit,
-        Act::Exit,
-        Act::Seconds(61),
-        Act::Serve,
+        ProcessBehavior::Exit,
+        ProcessBehavior::Exit,
+        ProcessBehavior::Exit,
+        ProcessBehavior::Exit,
+        ProcessBehavior::Exit,
+        ProcessBehavior::Exit,
+        ProcessBehavior::Exit,
+        ProcessBehavior::Exit,
+        ProcessBehavior::Seconds(61),
+        ProcessBehavior::Serve,
     ]);
-    until(&server, &supervisor, State::Running).await;
-    until(&server, &supervisor, State::Backoff).await;
+    until(&server, &supervisor, ServerState::Running).await;
+    until(&server, &supervisor, ServerState::Backoff).await;
     let before = Instant::now();
-    until(&server, &supervisor, State::Running).await;
+    until(&server, &supervisor, ServerState::Running).await;
     assert!(
         before.elapsed() <= Duration::from_millis(600),
         "{:?}",
@@ -471,15 +497,15 @@ async fn after_a_good_run_the_wait_is_short_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_has_thirty_seconds_and_so_long_a_call_waits() {
-    let (script, supervisor, server) = start(&[Act::Silent]);
+    let (script, supervisor, server) = start(&[ProcessBehavior::Silent]);
     let before = Instant::now();
     let error = server.call(call()).await.unwrap_err();
     assert_eq!(
         (error.kind(), before.elapsed().as_secs()),
-        (&Kind::Upstream, 30)
+        (&ErrorKind::Upstream, 30)
     );
     assert_eq!(error.starting().join(" "), "files");
-    until(&server, &supervisor, State::Backoff).await;
+    until(&server, &supervisor, ServerState::Backoff).await;
     // The process has four seconds to end after that.
     assert!(
         (30..=35).contains(&before.elapsed().as_secs()),
@@ -492,7 +518,7 @@ async fn a_silent_server_has_thirty_seconds_and_so_long_a_call_waits() {
 /// A server that is slow once and was never listed delays lists once, and no list after that.
 #[tokio::test(start_paused = true)]
 async fn a_hanging_server_delays_only_the_first_lists() {
-    let (_script, _supervisor, server) = start(&[Act::Silent]);
+    let (_script, _supervisor, server) = start(&[ProcessBehavior::Silent]);
     let waited = async || {
         let before = Instant::now();
         let error = server.list(all()).await.unwrap_err();
@@ -506,14 +532,14 @@ async fn a_hanging_server_delays_only_the_first_lists() {
 /// A call does not wait for the end of a long backoff, and does not start a broken program again and again.
 #[tokio::test(start_paused = true)]
 async fn a_call_starts_a_server_that_waits_for_its_restart() {
-    let broken = [Act::Exit; 24];
-    let acts = [&broken[..], &[Act::Serve]].concat();
+    let broken = [ProcessBehavior::Exit; 24];
+    let acts = [&broken[..], &[ProcessBehavior::Serve]].concat();
     let (script, supervisor, server) = start(&acts);
     // Skip the first waits, and continue in the middle of a long one.
     while script.started() < 20 {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    until(&server, &supervisor, State::Backoff).await;
+    until(&server, &supervisor, ServerState::Backoff).await;
     // The last attempt was longer than a moment ago.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let mut tries = 0;
@@ -536,7 +562,7 @@ async fn a_call_starts_a_server_that_waits_for_its_restart() {
 /// A server that crashes after most of a minute each time can nearly always be used.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_crashes_about_once_a_minute_answers_nearly_all_calls() {
-    let (_script, _supervisor, server) = start(&[Act::Seconds(50)]);
+    let (_script, _supervisor, server) = start(&[ProcessBehavior::Seconds(50)]);
     let mut refused = 0;
     for _ in 0..1200 {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -547,9 +573,13 @@ async fn a_server_that_crashes_about_once_a_minute_answers_nearly_all_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_left_its_pipes_open_is_gone_all_the_same() {
-    let (script, supervisor, server) = start(&[Act::Leave, Act::Leave, Act::Serve]);
+    let (script, supervisor, server) = start(&[
+        ProcessBehavior::Leave,
+        ProcessBehavior::Leave,
+        ProcessBehavior::Serve,
+    ]);
     let before = Instant::now();
-    until(&server, &supervisor, State::Running).await;
+    until(&server, &supervisor, ServerState::Running).await;
     assert!(
         before.elapsed() < Duration::from_secs(10),
         "{:?}",
@@ -561,32 +591,35 @@ async fn a_server_that_left_its_pipes_open_is_gone_all_the_same() {
 #[tokio::test(start_paused = true)]
 async fn a_program_that_cannot_be_started_is_failed_until_it_can() {
     let (_script, supervisor, server) = start(&[
-        Act::Refuse,
-        Act::Refuse,
-        Act::Refuse,
-        Act::Refuse,
-        Act::Serve,
+        ProcessBehavior::Refuse,
+        ProcessBehavior::Refuse,
+        ProcessBehavior::Refuse,
+        ProcessBehavior::Refuse,
+        ProcessBehavior::Serve,
     ]);
-    until(&server, &supervisor, State::Failed).await;
+    until(&server, &supervisor, ServerState::Failed).await;
     let error = server.call(call()).await.unwrap_err();
     let public = error.public();
     assert!(public.contains("it could not be started"), "{public}");
     assert!(!public.contains("nothing"), "{public}");
     let detail = error.detail().unwrap().for_operator();
     assert!(detail.contains("no such program: nothing"), "{detail}");
-    until(&server, &supervisor, State::Running).await;
+    until(&server, &supervisor, ServerState::Running).await;
     assert_eq!(server.status().restarts, 4);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_bad_server_stops_no_other_and_all_end_together() {
-    let (good, bad) = (Script::of(&[Act::Serve]), Script::of(&[Act::Silent]));
-    struct Two(Arc<Script>, Arc<Script>);
-    impl Launch for Two {
+    let (good, bad) = (
+        ScriptedLauncher::of(&[ProcessBehavior::Serve]),
+        ScriptedLauncher::of(&[ProcessBehavior::Silent]),
+    );
+    struct TwoLaunchers(Arc<ScriptedLauncher>, Arc<ScriptedLauncher>);
+    impl ProcessLauncher for TwoLaunchers {
         fn launch<'a>(
             &'a self,
             spec: &'a ServerSpec,
-        ) -> BoxFuture<'a, Result<Box<dyn Process>, NotStarted>> {
+        ) -> BoxFuture<'a, Result<Box<dyn ServerProcess>, LaunchError>> {
             if &*spec.id == "good" {
                 self.0.launch(spec)
             } else {
@@ -595,7 +628,7 @@ async fn one_bad_server_stops_no_other_and_all_end_together() {
         }
     }
     let specs = ["good", "bad"].map(|id| ServerSpec::new(id, vec!["x".to_owned()]));
-    let supervisor = Supervisor::with(Arc::new(Two(good, bad.clone())));
+    let supervisor = ServerSupervisor::with(Arc::new(TwoLaunchers(good, bad.clone())));
     let leases = supervisor.lease(specs.to_vec());
     supervisor.take(leases.clone());
     leases[0].call(call()).await.unwrap();
@@ -610,7 +643,7 @@ async fn one_bad_server_stops_no_other_and_all_end_together() {
         supervisor
             .status()
             .iter()
-            .all(|status| status.state == State::Stopped)
+            .all(|status| status.state == ServerState::Stopped)
     );
     assert_eq!(bad.started(), 1, "nothing is started while all ends");
 }

@@ -1,12 +1,14 @@
 //! OAuth client of the gateway at a server's authorization server.
 
-use crate::config::{Address, Client, KnownClient, Shows, SignsIn};
+use crate::config::{
+    ClientCredential, ClientRegistration, PreregisteredClient, RemoteAddress, SignInParty,
+};
 use std::sync::Arc;
 use toolgate_auth::{
     Secret, Url,
-    client::{Authenticate, Login, LoginBuilder, OauthClient, Scopes},
-    fetch::Reach,
-    jose::{Algorithm, SigningKey},
+    client::{ClientAuthentication, OAuthClient, OAuthClientBuilder, RegisteredClient, ScopeSet},
+    fetch::AddressPolicy,
+    jose::{SignatureAlgorithm, SigningKey},
 };
 
 /// Builds the OAuth client for a server, without a store. `secret` is the secret or private key that
@@ -14,18 +16,21 @@ use toolgate_auth::{
 ///
 /// # Errors
 /// The address cannot be used for OAuth, or the key is invalid.
-pub(super) fn login(address: &Address, secret: Option<Secret>) -> Result<LoginBuilder, String> {
+pub(super) fn login(
+    address: &RemoteAddress,
+    secret: Option<Secret>,
+) -> Result<OAuthClientBuilder, String> {
     let url = Url::parse(&address.url).map_err(|bad| format!("its url cannot be used: {bad}"))?;
-    let mut reach = Reach::of(&url);
+    let mut reach = AddressPolicy::of(&url);
     if address.private {
         reach = reach.danger_and_private();
     }
-    let login = Login::builder(url).name("Toolgate").reach(reach);
+    let login = OAuthClient::builder(url).name("Toolgate").reach(reach);
     match &address.client {
-        Client::Registers => Ok(login),
-        Client::Document(at) => Ok(login.client_document(at.clone())),
-        Client::Known(known) => {
-            let client = OauthClient::new(known.id.as_str(), authenticate(known, secret)?);
+        ClientRegistration::Registers => Ok(login),
+        ClientRegistration::Document(at) => Ok(login.client_document(at.clone())),
+        ClientRegistration::Known(known) => {
+            let client = RegisteredClient::new(known.id.as_str(), authenticate(known, secret)?);
             Ok(login.client(Some(&known.issuer), client))
         }
     }
@@ -36,26 +41,32 @@ pub(super) fn login(address: &Address, secret: Option<Secret>) -> Result<LoginBu
 ///
 /// # Errors
 /// As for [`login`].
-pub(crate) fn by_itself(address: &Address, secret: Option<Secret>) -> Result<LoginBuilder, String> {
+pub(crate) fn by_itself(
+    address: &RemoteAddress,
+    secret: Option<Secret>,
+) -> Result<OAuthClientBuilder, String> {
     let login = login(address, secret)?.client_credentials();
     match &address.sign_in {
-        SignsIn::Client(scopes) if !scopes.is_empty() => {
-            Ok(login.scopes(Scopes::read(&scopes.join(" "))))
+        SignInParty::Client(scopes) if !scopes.is_empty() => {
+            Ok(login.scopes(ScopeSet::read(&scopes.join(" "))))
         }
         _ => Ok(login),
     }
 }
 
-fn authenticate(known: &KnownClient, secret: Option<Secret>) -> Result<Authenticate, String> {
+fn authenticate(
+    known: &PreregisteredClient,
+    secret: Option<Secret>,
+) -> Result<ClientAuthentication, String> {
     match (&known.shows, secret) {
-        (Shows::Nothing, _) => Ok(Authenticate::None),
-        (Shows::Secret(_), Some(secret)) => Ok(Authenticate::Secret(secret)),
-        (Shows::Key(given), Some(pem)) => {
+        (ClientCredential::Nothing, _) => Ok(ClientAuthentication::None),
+        (ClientCredential::Secret(_), Some(secret)) => Ok(ClientAuthentication::Secret(secret)),
+        (ClientCredential::Key(given), Some(pem)) => {
             let key =
                 key(&pem).map_err(|why| format!("its client_key, {}: {why}", given.shown()))?;
-            Ok(Authenticate::Key(Arc::new(key)))
+            Ok(ClientAuthentication::Key(Arc::new(key)))
         }
-        (Shows::Secret(given) | Shows::Key(given), None) => {
+        (ClientCredential::Secret(given) | ClientCredential::Key(given), None) => {
             Err(format!("{} was not read", given.shown()))
         }
     }
@@ -63,14 +74,18 @@ fn authenticate(known: &KnownClient, secret: Option<Secret>) -> Result<Authentic
 
 /// Reads a private key with the algorithm that it fits.
 fn key(pem: &Secret) -> Result<SigningKey, String> {
-    let all = [Algorithm::Es256, Algorithm::EdDsa, Algorithm::Rs256];
+    let all = [
+        SignatureAlgorithm::Es256,
+        SignatureAlgorithm::EdDsa,
+        SignatureAlgorithm::Rs256,
+    ];
     let mut read = all
         .map(|algorithm| SigningKey::from_pem(algorithm, pem))
         .into_iter();
     match read.find_map(Result::ok) {
         Some(key) => Ok(key),
         // The error is the same for each algorithm, unless the key is of another type.
-        None => Err(match SigningKey::from_pem(Algorithm::Es256, pem) {
+        None => Err(match SigningKey::from_pem(SignatureAlgorithm::Es256, pem) {
             Err(bad) if pem.reveal().contains("BEGIN PRIVATE KEY") => format!(
                 "{bad}, nor for another supported algorithm; use a key for ES256 (P-256), EdDSA (Ed25519) or RS256"
             ),

@@ -5,7 +5,7 @@
 //! that caller their account nor take the user's place.
 
 use super::callers;
-use crate::config::Address;
+use crate::config::RemoteAddress;
 use std::{
     collections::HashMap,
     path::PathBuf,
@@ -16,56 +16,56 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
-use toolgate::{BoxFuture, SignInPage, Waiting, ids, visible_line};
+use toolgate::{BoxFuture, DecisionWaiter, SignInPage, ids, visible_line};
 use toolgate_auth::Secret;
 
 /// Path prefix of the sign-in page and of its requests.
-pub(crate) const FOLDER: &str = "/sign-in/";
+pub(crate) const SIGN_IN_PATH: &str = "/sign-in/";
 /// Redirect path for sign-ins at servers, below the prefix.
-pub(crate) const BACK: &str = "back";
-/// Redirect path for sign-ins at issuers, by which users prove their identity. It differs from [`BACK`]: otherwise
+pub(crate) const REDIRECT_SEGMENT: &str = "back";
+/// Redirect path for sign-ins at issuers, by which users prove their identity. It differs from [`REDIRECT_SEGMENT`]: otherwise
 /// the authorization server of a malicious server could have a user's code sent there, and receive it.
-pub(crate) const SHOWN: &str = "shown";
+pub(crate) const IDENTITY_SEGMENT: &str = "shown";
 /// Lifetime of a link.
-const LINK: Duration = Duration::from_secs(10 * 60);
+const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of links; the oldest is removed.
-const MOST: usize = 1024;
+const MAX_SIGN_IN_LINKS: usize = 1024;
 /// Interval of the checks for a sign-in elsewhere.
-const LOOK: Duration = Duration::from_secs(1);
+const SIGN_IN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Links that callers were given.
 #[derive(Default)]
-pub(crate) struct Links {
-    open: Mutex<HashMap<String, Link>>,
+pub(crate) struct SignInLinks {
+    open: Mutex<HashMap<String, SignInLink>>,
     /// Counter that is raised when a user signed in by a link.
     done: watch::Sender<u64>,
 }
 
-struct Link {
+struct SignInLink {
     server: Arc<str>,
     caller: Arc<str>,
     until: Instant,
 }
 
-impl Links {
+impl SignInLinks {
     /// Returns the link for a caller of a server. While its last link is valid, that is reused.
     fn of(&self, server: &Arc<str>, caller: &Arc<str>) -> String {
         let mut open = self.open();
-        let same = |link: &Link| link.server == *server && link.caller == *caller;
+        let same = |link: &SignInLink| link.server == *server && link.caller == *caller;
         if let Some((token, _)) = open.iter().find(|(_, link)| same(link)) {
             return token.clone();
         }
-        if open.len() >= MOST {
+        if open.len() >= MAX_SIGN_IN_LINKS {
             let oldest = open.iter().min_by_key(|(_, link)| link.until);
             if let Some(oldest) = oldest.map(|(token, _)| token.clone()) {
                 open.remove(&oldest);
             }
         }
         let token = ids::secret();
-        let link = Link {
+        let link = SignInLink {
             server: server.clone(),
             caller: caller.clone(),
-            until: Instant::now() + LINK,
+            until: Instant::now() + SIGN_IN_LINK_LIFETIME,
         };
         open.insert(token.clone(), link);
         token
@@ -94,7 +94,7 @@ impl Links {
     }
 
     /// Locks the links and removes the expired ones.
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Link>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, SignInLink>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         open.retain(|_, link| link.until > now);
@@ -104,24 +104,24 @@ impl Links {
 
 /// Sign-in pages of a gateway, with the base URL that browsers use.
 #[derive(Clone)]
-pub(crate) struct Pages {
+pub(crate) struct SignInPages {
     base: Arc<str>,
-    links: Arc<Links>,
+    links: Arc<SignInLinks>,
     /// Issuers at which users can prove their identity.
     issuers: Arc<[String]>,
 }
 
 /// Proof of identity of the user behind a caller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum ShownBy<'a> {
+pub(crate) enum IdentityProof<'a> {
     /// The caller's API key.
     Key,
     /// Sign-in at the issuer of that name.
     Issuer(&'a str),
 }
 
-impl PartialEq for Pages {
-    fn eq(&self, other: &Pages) -> bool {
+impl PartialEq for SignInPages {
+    fn eq(&self, other: &SignInPages) -> bool {
         self.base == other.base
             && Arc::ptr_eq(&self.links, &other.links)
             && self.issuers == other.issuers
@@ -129,23 +129,23 @@ impl PartialEq for Pages {
 }
 
 /// Sign-in that a call lacks.
-pub(crate) struct Lacking<'a> {
+pub(crate) struct MissingSignIn<'a> {
     pub(crate) server: &'a Arc<str>,
-    pub(crate) address: &'a Address,
+    pub(crate) address: &'a RemoteAddress,
     pub(crate) grants: PathBuf,
     pub(crate) caller: &'a Arc<str>,
     /// Credential from before, which is no longer valid.
     pub(crate) before: Option<Secret>,
 }
 
-impl Pages {
+impl SignInPages {
     /// Creates the pages below a base URL that ends with `/`.
     pub(crate) fn new(
         base: impl Into<Arc<str>>,
-        links: Arc<Links>,
+        links: Arc<SignInLinks>,
         issuers: Arc<[String]>,
-    ) -> Pages {
-        Pages {
+    ) -> SignInPages {
+        SignInPages {
             base: base.into(),
             links,
             issuers,
@@ -154,32 +154,32 @@ impl Pages {
 
     /// Returns how the user behind a caller proves their identity; `None` if they cannot. A caller that is an OAuth
     /// client of an issuer has no user there.
-    pub(crate) fn shown_by<'a>(&self, caller: &'a str) -> Option<ShownBy<'a>> {
+    pub(crate) fn shown_by<'a>(&self, caller: &'a str) -> Option<IdentityProof<'a>> {
         match caller.split_once(':')? {
-            ("key", _) => Some(ShownBy::Key),
+            ("key", _) => Some(IdentityProof::Key),
             (_, subject) if subject.starts_with("client=") => None,
             (issuer, _) => {
                 let known = self.issuers.iter().any(|one| one == issuer);
-                known.then_some(ShownBy::Issuer(issuer))
+                known.then_some(IdentityProof::Issuer(issuer))
             }
         }
     }
 
     /// Returns the redirect URI for sign-ins at servers.
     pub(crate) fn back(&self) -> String {
-        format!("{}{BACK}", self.base)
+        format!("{}{REDIRECT_SEGMENT}", self.base)
     }
 
     /// Returns the redirect URI for sign-ins at issuers.
     pub(crate) fn shown(&self) -> String {
-        format!("{}{SHOWN}", self.base)
+        format!("{}{IDENTITY_SEGMENT}", self.base)
     }
 
     /// Builds the input request for the user of a caller. `opened` says that the client has opened the page.
-    pub(crate) fn question(&self, lacking: &Lacking<'_>, opened: bool) -> SignInPage {
-        let Lacking { server, caller, .. } = lacking;
-        let waits = || -> Arc<dyn Waiting> {
-            Arc::new(Signing {
+    pub(crate) fn question(&self, lacking: &MissingSignIn<'_>, opened: bool) -> SignInPage {
+        let MissingSignIn { server, caller, .. } = lacking;
+        let waits = || -> Arc<dyn DecisionWaiter> {
+            Arc::new(SignInWait {
                 links: self.links.clone(),
                 grants: lacking.grants.clone(),
                 address: lacking.address.clone(),
@@ -197,7 +197,7 @@ impl Pages {
                 "Toolgate: a user has to sign in to the server {server} for {}. The page {} first; only this caller will use the credentials.",
                 visible_line(caller),
                 match self.shown_by(caller) {
-                    Some(ShownBy::Issuer(issuer)) =>
+                    Some(IdentityProof::Issuer(issuer)) =>
                         format!("asks you to sign in at {issuer} as that caller"),
                     _ => "asks for the key of that caller".to_owned(),
                 }
@@ -208,18 +208,18 @@ impl Pages {
 }
 
 /// Waits until a person has signed in.
-struct Signing {
-    links: Arc<Links>,
+struct SignInWait {
+    links: Arc<SignInLinks>,
     grants: PathBuf,
-    address: Address,
+    address: RemoteAddress,
     server: Arc<str>,
     caller: Arc<str>,
     before: Option<Secret>,
 }
 
-impl Waiting for Signing {
+impl DecisionWaiter for SignInWait {
     fn decided(&self) -> BoxFuture<'static, ()> {
-        let Signing {
+        let SignInWait {
             links,
             grants,
             address,
@@ -239,7 +239,7 @@ impl Waiting for Signing {
                 }
                 tokio::select! {
                     _ = done.changed() => {}
-                    () = sleep(LOOK) => {}
+                    () = sleep(SIGN_IN_CHECK_INTERVAL) => {}
                 }
             }
         })
@@ -256,7 +256,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_link_is_of_one_caller_and_ends() {
-        let links = Links::default();
+        let links = SignInLinks::default();
         let [far, near, ann, bob]: [Arc<str>; 4] =
             ["far", "near", "key:ann", "key:bob"].map(Arc::from);
         let link = links.of(&far, &ann);
@@ -269,14 +269,14 @@ mod tests {
         links.spend(&link);
         assert_eq!(links.server(&link, "key:ann"), None, "used");
         let link = links.of(&far, &ann);
-        tokio::time::advance(LINK).await;
+        tokio::time::advance(SIGN_IN_LINK_LIFETIME).await;
         assert_eq!(links.server(&link, "key:ann"), None, "too old");
         let first = links.of(&far, &ann);
-        for n in 0..MOST {
+        for n in 0..MAX_SIGN_IN_LINKS {
             tokio::time::advance(Duration::from_millis(1)).await;
             links.of(&far, &format!("key:{n}").into());
         }
-        assert_eq!(links.open().len(), MOST);
+        assert_eq!(links.open().len(), MAX_SIGN_IN_LINKS);
         assert_eq!(links.server(&first, "key:ann"), None, "the oldest goes");
     }
 }

@@ -5,39 +5,39 @@
 //! the session that began the sign-in.
 
 use super::{
-    At,
-    visits::{Begun, For, Visits},
+    SignInTarget,
+    visits::{AuthorizationPage, BrowserFlowPurpose, BrowserFlows},
 };
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
-use toolgate_auth::client::{Grant, LoginBuilder};
+use toolgate_auth::client::{OAuthClientBuilder, OAuthCredential};
 
 /// Path of the redirect page.
-pub(crate) const PATH: &str = "/console/signed-in";
+pub(crate) const CONSOLE_REDIRECT_PATH: &str = "/console/signed-in";
 
 /// Error for an authorization response that is not accepted.
-const OTHER: &str = "this response does not belong to a sign-in that began in this browser; start again under Servers, in this browser";
+const UNEXPECTED_RESPONSE_MESSAGE: &str = "this response does not belong to a sign-in that began in this browser; start again under Servers, in this browser";
 
 /// Pending sign-ins in a browser.
-pub(crate) struct SignIns {
+pub(crate) struct BrowserSignIns {
     grants: PathBuf,
-    visits: Visits<Grant>,
+    visits: BrowserFlows<OAuthCredential>,
 }
 
 /// Completed sign-in.
-pub(crate) struct Signed {
+pub(crate) struct CompletedSignIn {
     pub(crate) server: String,
     /// Caller that owns the credential, if each caller has one of its own.
     pub(crate) caller: Option<String>,
-    pub(crate) grant: Grant,
+    pub(crate) grant: OAuthCredential,
 }
 
-impl SignIns {
+impl BrowserSignIns {
     /// Creates an empty set, with the directory of the stored credentials.
-    pub(crate) fn new(grants: PathBuf) -> SignIns {
-        SignIns {
+    pub(crate) fn new(grants: PathBuf) -> BrowserSignIns {
+        BrowserSignIns {
             grants,
-            visits: Visits::new(OTHER),
+            visits: BrowserFlows::new(UNEXPECTED_RESPONSE_MESSAGE),
         }
     }
 
@@ -53,11 +53,11 @@ impl SignIns {
     /// The message is for the person.
     pub(crate) async fn begin(
         &self,
-        At { id, caller, .. }: At<'_>,
-        login: LoginBuilder,
+        SignInTarget { id, caller, .. }: SignInTarget<'_>,
+        login: OAuthClientBuilder,
         redirect: String,
         by: (&str, Option<BoxFuture<'static, ()>>),
-    ) -> Result<Begun, String> {
+    ) -> Result<AuthorizationPage, String> {
         let work = |person| {
             let login = login.sign_in(person).build();
             async move { login.sign_in().await }
@@ -76,10 +76,10 @@ impl SignIns {
         &self,
         query: &str,
         by: &str,
-        then: impl FnOnce(&Signed) + Send + 'static,
-    ) -> Result<Signed, String> {
-        let signed = move |what: For, grant| {
-            let signed = Signed {
+        then: impl FnOnce(&CompletedSignIn) + Send + 'static,
+    ) -> Result<CompletedSignIn, String> {
+        let signed = move |what: BrowserFlowPurpose, grant| {
+            let signed = CompletedSignIn {
                 server: what.at,
                 caller: what.caller,
                 grant,
@@ -96,8 +96,8 @@ impl SignIns {
     }
 }
 
-fn of(server: &str, caller: Option<&str>) -> For {
-    For {
+fn of(server: &str, caller: Option<&str>) -> BrowserFlowPurpose {
+    BrowserFlowPurpose {
         at: server.to_owned(),
         caller: caller.map(str::to_owned),
     }

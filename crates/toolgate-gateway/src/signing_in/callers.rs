@@ -1,25 +1,25 @@
 //! Credentials of single callers at a server. An operator names the caller for whom a person signs in.
 
-use super::At;
+use super::SignInTarget;
 use crate::{
-    config::{Address, Config, Given},
-    servers::Supervisor,
+    config::{Config, ConfigValue, RemoteAddress},
+    servers::ServerSupervisor,
 };
 use futures_util::future::join_all;
 use std::{path::Path, time::Duration};
 use tokio::time::timeout;
 use toolgate::visible_line;
-use toolgate_auth::client::{FileStore, Grant, Store, StoreError};
-use toolgate_policy::{Who, keys::Keys};
+use toolgate_auth::client::{CredentialStore, FileCredentialStore, OAuthCredential, StoreError};
+use toolgate_policy::{Approver, keys::ApiKeys};
 
 /// Deleted credentials, with their keys in the store.
-pub(crate) type Forgotten = Vec<(String, Grant)>;
+pub(crate) type DeletedCredentials = Vec<(String, OAuthCredential)>;
 
 /// Timeout for revoking deleted credentials.
-const GIVING_BACK: Duration = Duration::from_secs(30);
+const REVOCATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the store key of a credential. Neither a server ID nor a URL contains a space.
-pub(super) fn key(id: &str, address: &Address, caller: Option<&str>) -> String {
+pub(super) fn key(id: &str, address: &RemoteAddress, caller: Option<&str>) -> String {
     match caller {
         None => format!("{id} {}", address.url),
         Some(caller) => format!("{id} {} {caller}", address.url),
@@ -43,13 +43,13 @@ fn caller_of(key: &str) -> Option<&str> {
 }
 
 /// Returns the servers of deleted credentials.
-pub(crate) fn servers(forgotten: &Forgotten) -> Vec<&str> {
+pub(crate) fn servers(forgotten: &DeletedCredentials) -> Vec<&str> {
     forgotten.iter().map(|(key, _)| parts(key).0).collect()
 }
 
 /// Revokes a key that was just created and must not be used, because the credentials of its predecessor could not be
 /// deleted. Returns a message for the operator.
-pub(crate) async fn unmade(keys: &Keys, name: &str, who: &Who, why: &str) -> String {
+pub(crate) async fn unmade(keys: &ApiKeys, name: &str, who: &Approver, why: &str) -> String {
     match keys.revoke(name, who).await {
         Ok(()) => format!("no key was created: {why}"),
         Err(error) => format!(
@@ -100,21 +100,21 @@ fn may_be(config: &Config, caller: &str) -> Result<(), String> {
 pub(crate) async fn granted(
     grants: &Path,
     id: &str,
-    address: &Address,
+    address: &RemoteAddress,
     caller: &str,
-) -> Result<Option<Grant>, StoreError> {
+) -> Result<Option<OAuthCredential>, StoreError> {
     let key = key(id, address, Some(caller));
-    FileStore::new(grants).grant(&key).await
+    FileCredentialStore::new(grants).grant(&key).await
 }
 
 /// Returns the callers with credentials for a server.
 pub(crate) async fn who(
     grants: &Path,
     id: &str,
-    address: &Address,
+    address: &RemoteAddress,
 ) -> Result<Vec<String>, StoreError> {
     let begin = key(id, address, Some(""));
-    let keys = FileStore::new(grants).keys().await?;
+    let keys = FileCredentialStore::new(grants).keys().await?;
     let callers = keys.iter().filter_map(|key| key.strip_prefix(&begin));
     Ok(callers.map(str::to_owned).collect())
 }
@@ -123,8 +123,8 @@ pub(crate) async fn who(
 ///
 /// # Errors
 /// The message is for the operator.
-pub(crate) async fn room(config: &Config, at: At<'_>) -> Result<(), String> {
-    let At {
+pub(crate) async fn room(config: &Config, at: SignInTarget<'_>) -> Result<(), String> {
+    let SignInTarget {
         id,
         address,
         grants,
@@ -151,15 +151,15 @@ pub(crate) async fn room(config: &Config, at: At<'_>) -> Result<(), String> {
 pub(crate) async fn give_back(
     config: &Config,
     grants: &Path,
-    forgotten: &Forgotten,
-    servers: Option<&Supervisor>,
+    forgotten: &DeletedCredentials,
+    servers: Option<&ServerSupervisor>,
 ) {
     let each = forgotten.iter().filter_map(|(key, grant)| {
         let (id, url, caller) = parts(key);
         let caller = caller?;
         let server = config.servers.iter().find(|server| server.id == id)?;
         let address = server.address.as_ref().filter(|at| at.url == url)?;
-        let at = At {
+        let at = SignInTarget {
             id,
             address,
             grants,
@@ -168,14 +168,14 @@ pub(crate) async fn give_back(
         Some(async move {
             let secret = match (servers, address.client.given()) {
                 (Some(servers), _) => servers.secret_of(config, address).await,
-                (None, given) => given.map(Given::read).transpose(),
+                (None, given) => given.map(ConfigValue::read).transpose(),
             };
             if let Ok(login) = secret.and_then(|secret| at.login(secret)) {
                 login.build().give_back(grant).await;
             }
         })
     });
-    let _ = timeout(GIVING_BACK, join_all(each)).await;
+    let _ = timeout(REVOCATION_TIMEOUT, join_all(each)).await;
 }
 
 /// Deletes the credentials of an API key at every server, because the next owner of its name may be another person.
@@ -183,7 +183,7 @@ pub(crate) async fn give_back(
 ///
 /// # Errors
 /// The store cannot be read or written; the message is for the operator.
-pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<Forgotten, String> {
+pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<DeletedCredentials, String> {
     let forgotten = forget(grants, &format!("key:{name}")).await;
     forgotten.map_err(|bad| {
         format!(
@@ -193,14 +193,14 @@ pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<Forgotten, S
     })
 }
 
-async fn forget(grants: &Path, caller: &str) -> Result<Forgotten, StoreError> {
+async fn forget(grants: &Path, caller: &str) -> Result<DeletedCredentials, StoreError> {
     // If no credential was ever stored, do not create the store.
     if !grants.join("grants.sealed").exists() {
-        return Ok(Forgotten::new());
+        return Ok(DeletedCredentials::new());
     }
-    let store = FileStore::new(grants);
+    let store = FileCredentialStore::new(grants);
     let keys = store.keys().await?;
-    let mut forgotten = Forgotten::new();
+    let mut forgotten = DeletedCredentials::new();
     for key in keys.iter().filter(|key| caller_of(key) == Some(caller)) {
         // A concurrent refresh would store it again, so take the lock. If the lock is not available, delete it
         // anyway.

@@ -5,23 +5,23 @@ use crate::startup::{flags, shell};
 /// Instructions for signing in: the console's URL, if there is one, and the options that name the gateway's config
 /// and data. A command without these options would sign in elsewhere.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct How {
+pub(crate) struct SignInInstructions {
     console: Option<String>,
     flags: String,
 }
 
-impl How {
+impl SignInInstructions {
     /// Creates the instructions of a gateway from the arguments with which a host would start it.
-    pub(crate) fn new(console: Option<String>, words: &[String]) -> How {
-        How {
+    pub(crate) fn new(console: Option<String>, words: &[String]) -> SignInInstructions {
+        SignInInstructions {
             console,
             flags: flags(words, &["--config", "--data"]),
         }
     }
 
     /// Creates the instructions of a gateway that reported its options.
-    pub(crate) fn with(flags: &str) -> How {
-        How {
+    pub(crate) fn with(flags: &str) -> SignInInstructions {
+        SignInInstructions {
             console: None,
             flags: flags.to_owned(),
         }
@@ -52,7 +52,7 @@ mod tests {
     fn the_command_is_for_the_config_and_the_data_of_the_gateway() {
         let words = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            How::new(None, &words)
+            SignInInstructions::new(None, &words)
         };
         let how = words(&["--config", "/c/t.toml", "--stdio", "--data", "/tmp/a b"]);
         assert_eq!(

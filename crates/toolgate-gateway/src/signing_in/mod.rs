@@ -12,19 +12,22 @@ mod users;
 mod visits;
 
 pub(crate) use as_client::by_itself;
-pub(crate) use by_caller::{BACK, FOLDER, Lacking, Links, Pages, SHOWN, ShownBy};
-pub(crate) use by_console::{PATH, SignIns, Signed};
-pub(crate) use how::How;
-pub(crate) use need::{Need, SignInIsWhy, Watched};
-pub(crate) use same_key::SameKey;
-pub(crate) use users::{Showing, Users};
+pub(crate) use by_caller::{
+    IDENTITY_SEGMENT, IdentityProof, MissingSignIn, REDIRECT_SEGMENT, SIGN_IN_PATH, SignInLinks,
+    SignInPages,
+};
+pub(crate) use by_console::{BrowserSignIns, CONSOLE_REDIRECT_PATH, CompletedSignIn};
+pub(crate) use how::SignInInstructions;
+pub(crate) use need::{ReportingCredentials, SignInNeed, SignInRequired};
+pub(crate) use same_key::KeyGenerationCheck;
+pub(crate) use users::{IdentityIssuers, PendingIdentifications};
 
-use crate::config::{Address, Config};
-use room::Room;
+use crate::config::{Config, RemoteAddress};
+use room::CredentialQuota;
 use std::path::{Path, PathBuf};
 use toolgate_auth::{
     Secret,
-    client::{FileStore, LoginBuilder},
+    client::{FileCredentialStore, OAuthClientBuilder},
 };
 
 /// Returns the directory of the stored credentials.
@@ -34,15 +37,15 @@ pub(crate) fn folder(data: &Path) -> PathBuf {
 
 /// Target of a sign-in: the server, the caller, and the directory of the credentials.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'a> {
+pub(crate) struct SignInTarget<'a> {
     pub(crate) id: &'a str,
-    pub(crate) address: &'a Address,
+    pub(crate) address: &'a RemoteAddress,
     pub(crate) grants: &'a Path,
     /// Caller that owns the credential, if each caller has one of its own; `None` for all callers.
     pub(crate) caller: Option<&'a str>,
 }
 
-impl<'a> At<'a> {
+impl<'a> SignInTarget<'a> {
     /// Finds the target of a sign-in at a server of the config, for one caller or for all.
     ///
     /// # Errors
@@ -52,7 +55,7 @@ impl<'a> At<'a> {
         grants: &'a Path,
         id: &'a str,
         caller: Option<&'a str>,
-    ) -> Result<At<'a>, String> {
+    ) -> Result<SignInTarget<'a>, String> {
         let server = config.servers.iter().find(|server| server.id == id);
         let server = server.ok_or_else(|| {
             let known: Vec<&str> = config.servers.iter().map(|s| s.id.as_str()).collect();
@@ -70,7 +73,7 @@ impl<'a> At<'a> {
             return Err(format!("the server {id} {why}"));
         }
         match (caller, address.a_grant_each()) {
-            (Some(_), true) | (None, false) => Ok(At {
+            (Some(_), true) | (None, false) => Ok(SignInTarget {
                 id,
                 address,
                 grants,
@@ -96,26 +99,26 @@ impl<'a> At<'a> {
     ///
     /// # Errors
     /// The address cannot be used for OAuth, or the key is invalid.
-    pub(crate) fn login(&self, secret: Option<Secret>) -> Result<LoginBuilder, String> {
-        self.kept(FileStore::new(self.grants), secret)
+    pub(crate) fn login(&self, secret: Option<Secret>) -> Result<OAuthClientBuilder, String> {
+        self.kept(FileCredentialStore::new(self.grants), secret)
     }
 
     /// Builds the OAuth client for a sign-in. For callers, it enforces the quota of credentials, and that the API key
     /// is still the same.
     ///
     /// # Errors
-    /// As for [`At::login`].
+    /// As for [`SignInTarget::login`].
     pub(crate) fn begin(
         &self,
         secret: Option<Secret>,
         most: usize,
-        key: SameKey,
-    ) -> Result<LoginBuilder, String> {
-        let store = FileStore::new(self.grants);
+        key: KeyGenerationCheck,
+    ) -> Result<OAuthClientBuilder, String> {
+        let store = FileCredentialStore::new(self.grants);
         if self.caller.is_none() {
             return self.kept(store, secret);
         }
-        let room = Room {
+        let room = CredentialQuota {
             store,
             begin: callers::key(self.id, self.address, Some("")),
             most,
@@ -126,9 +129,9 @@ impl<'a> At<'a> {
 
     fn kept(
         &self,
-        store: impl toolgate_auth::client::Store,
+        store: impl toolgate_auth::client::CredentialStore,
         secret: Option<Secret>,
-    ) -> Result<LoginBuilder, String> {
+    ) -> Result<OAuthClientBuilder, String> {
         let login = as_client::login(self.address, secret);
         let login = login.map_err(|why| format!("the server {}: {why}", self.id))?;
         let hand = format!("write its client_id and issuer in [server.{}]", self.id);

@@ -9,13 +9,14 @@ use std::{
     },
 };
 use tokio::sync::watch;
-use toolgate::{BoxFuture, Error, Kind, NotSent};
+use toolgate::{BoxFuture, Error, ErrorKind, NotSent};
 use toolgate_auth::client::{
-    Again, AuthError, AuthErrorKind, Credentials, Leaving, Login, Refusal,
+    AuthError, AuthErrorKind, CredentialProvider, CredentialRequest, OAuthClient, RejectedResponse,
+    RetryDecision,
 };
 
 /// Need for a person to sign in to a server, with the message about it.
-pub(crate) struct Need {
+pub(crate) struct SignInNeed {
     words: Mutex<Option<Arc<str>>>,
     /// True if a token was sent before. If so, a sign-in has ended; otherwise it was missing from the start.
     had: AtomicBool,
@@ -25,24 +26,24 @@ pub(crate) struct Need {
 
 /// Error source: a person has to sign in first.
 #[derive(Debug)]
-pub(crate) struct SignInIsWhy;
+pub(crate) struct SignInRequired;
 
-impl fmt::Display for SignInIsWhy {
+impl fmt::Display for SignInRequired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a user has to sign in")
     }
 }
 
-impl std::error::Error for SignInIsWhy {
+impl std::error::Error for SignInRequired {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&NotSent)
     }
 }
 
-impl Need {
+impl SignInNeed {
     /// Creates a tracker without a need.
-    pub(crate) fn new(shown: watch::Sender<u64>) -> Need {
-        Need {
+    pub(crate) fn new(shown: watch::Sender<u64>) -> SignInNeed {
+        SignInNeed {
             words: Mutex::default(),
             had: AtomicBool::new(false),
             shown,
@@ -66,10 +67,13 @@ impl Need {
 
     /// Returns the error of a server, or the need for a sign-in if that is the cause.
     pub(crate) fn why(&self, server: &str, error: Error) -> Error {
-        match self.words().filter(|_| *error.kind() == Kind::Upstream) {
+        match self
+            .words()
+            .filter(|_| *error.kind() == ErrorKind::Upstream)
+        {
             Some(words) => {
                 let text = format!("the server {server}: {words}");
-                Error::new(Kind::Upstream, text).because(SignInIsWhy)
+                Error::new(ErrorKind::Upstream, text).because(SignInRequired)
             }
             None => error,
         }
@@ -90,12 +94,12 @@ impl Need {
 }
 
 /// OAuth client that reports when it needs a person.
-pub(crate) struct Watched {
-    pub(crate) login: Login,
-    pub(crate) need: Arc<Need>,
+pub(crate) struct ReportingCredentials {
+    pub(crate) login: OAuthClient,
+    pub(crate) need: Arc<SignInNeed>,
 }
 
-impl Watched {
+impl ReportingCredentials {
     fn look(&self, error: &AuthError) {
         if error.kind() == AuthErrorKind::NeedsSignIn {
             let ended = self.need.had.load(Relaxed);
@@ -105,8 +109,11 @@ impl Watched {
     }
 }
 
-impl Credentials for Watched {
-    fn headers<'a>(&'a self, request: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
+impl CredentialProvider for ReportingCredentials {
+    fn headers<'a>(
+        &'a self,
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
         Box::pin(async move {
             let headers = self.login.headers(request).await;
             match &headers {
@@ -123,9 +130,9 @@ impl Credentials for Watched {
 
     fn refused<'a>(
         &'a self,
-        request: Leaving<'a>,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Result<Again, AuthError>> {
+        request: CredentialRequest<'a>,
+        refusal: RejectedResponse<'a>,
+    ) -> BoxFuture<'a, Result<RetryDecision, AuthError>> {
         Box::pin(async move {
             let again = self.login.refused(request, refusal).await;
             // A token with too few scopes is still valid for other requests.

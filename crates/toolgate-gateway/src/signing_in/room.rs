@@ -1,23 +1,26 @@
 //! Quota of the credentials of one server's callers, enforced across processes. Each credential belongs to the owner
 //! that the caller's name had when the sign-in began.
 
-use super::SameKey;
+use super::KeyGenerationCheck;
 use futures_util::future::BoxFuture;
-use toolgate_auth::client::{FileStore, Grant, OauthClient, Store, StoreError, Turn};
+use toolgate_auth::client::{
+    CredentialStore, FileCredentialStore, OAuthCredential, RefreshGuard, RegisteredClient,
+    StoreError,
+};
 
 /// Credential store with a maximum number of entries under one key prefix. It stores a credential only while the
 /// caller's API key is the same.
-pub(super) struct Room {
-    pub(super) store: FileStore,
+pub(super) struct CredentialQuota {
+    pub(super) store: FileCredentialStore,
     pub(super) begin: String,
     pub(super) most: usize,
-    pub(super) key: SameKey,
+    pub(super) key: KeyGenerationCheck,
 }
 
-impl Room {
+impl CredentialQuota {
     /// Stores a credential under a new key, if the quota has space. The lock makes each process count the entries of
     /// the others.
-    async fn keep_new(&self, key: &str, grant: Grant) -> Result<(), StoreError> {
+    async fn keep_new(&self, key: &str, grant: OAuthCredential) -> Result<(), StoreError> {
         let (begin, most) = (&self.begin, self.most);
         if !key.starts_with(begin) {
             return self.store.keep(key, Some(grant)).await;
@@ -35,15 +38,18 @@ impl Room {
     }
 }
 
-impl Store for Room {
-    fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+impl CredentialStore for CredentialQuota {
+    fn grant<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>> {
         self.store.grant(key)
     }
 
     fn keep<'a>(
         &'a self,
         key: &'a str,
-        grant: Option<Grant>,
+        grant: Option<OAuthCredential>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             // A sign-in stores its credential under the lock. Revoking a key deletes its credentials under the lock
@@ -60,21 +66,21 @@ impl Store for Room {
         })
     }
 
-    fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+    fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
         self.store.turn(key)
     }
 
     fn client<'a>(
         &'a self,
         issuer: &'a str,
-    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>> {
         self.store.client(issuer)
     }
 
     fn keep_client<'a>(
         &'a self,
         issuer: &'a str,
-        client: Option<OauthClient>,
+        client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.store.keep_client(issuer, client)
     }
@@ -91,16 +97,17 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("toolgate-room-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let text = r#"{"issuer":"https://as.test","resource":"https://a.test","access":"a","bound":false,"scopes":""}"#;
-        let grant = Grant::from_text(&Secret::new(text)).unwrap();
-        let room = || Room {
-            store: FileStore::new(&folder),
+        let grant = OAuthCredential::from_text(&Secret::new(text)).unwrap();
+        let room = || CredentialQuota {
+            store: FileCredentialStore::new(&folder),
             begin: "far ".to_owned(),
             most: 2,
-            key: SameKey::of(None, |_| Ok(None)).unwrap(),
+            key: KeyGenerationCheck::of(None, |_| Ok(None)).unwrap(),
         };
         room().keep("near", Some(grant.clone())).await.unwrap();
-        let rooms: Vec<Room> = (0..6).map(|_| room()).collect();
-        let keep = async |room: &Room, key: String| room.keep(&key, Some(grant.clone())).await;
+        let rooms: Vec<CredentialQuota> = (0..6).map(|_| room()).collect();
+        let keep =
+            async |room: &CredentialQuota, key: String| room.keep(&key, Some(grant.clone())).await;
         let all = rooms
             .iter()
             .zip(0..)

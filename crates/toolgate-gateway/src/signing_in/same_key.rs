@@ -5,20 +5,20 @@ use toolgate::visible_line;
 use toolgate_auth::client::StoreError;
 
 /// Returns the current generation of a key name, if the key is valid.
-type Now = dyn Fn(&str) -> Result<Option<u64>, String> + Send + Sync;
+type GenerationLookup = dyn Fn(&str) -> Result<Option<u64>, String> + Send + Sync;
 
 /// Key generation at the start of a sign-in; nothing for a caller without a key.
 #[derive(Clone)]
-pub(crate) struct SameKey(Option<Begun>);
+pub(crate) struct KeyGenerationCheck(Option<StartGeneration>);
 
 #[derive(Clone)]
-struct Begun {
+struct StartGeneration {
     name: String,
     holder: u64,
-    now: Arc<Now>,
+    now: Arc<GenerationLookup>,
 }
 
-impl SameKey {
+impl KeyGenerationCheck {
     /// Reads the current generation of the caller's key.
     ///
     /// # Errors
@@ -26,9 +26,9 @@ impl SameKey {
     pub(crate) fn of(
         caller: Option<&str>,
         now: impl Fn(&str) -> Result<Option<u64>, String> + Send + Sync + 'static,
-    ) -> Result<SameKey, String> {
+    ) -> Result<KeyGenerationCheck, String> {
         let Some(name) = caller.and_then(|caller| caller.strip_prefix("key:")) else {
-            return Ok(SameKey(None));
+            return Ok(KeyGenerationCheck(None));
         };
         // Nothing could be stored for it.
         let Some(holder) = now(name)? else {
@@ -37,7 +37,7 @@ impl SameKey {
                 "there is no valid key {name}; run: toolgate keys create {name}"
             ));
         };
-        Ok(SameKey(Some(Begun {
+        Ok(KeyGenerationCheck(Some(StartGeneration {
             name: name.to_owned(),
             holder,
             now: Arc::new(now),
@@ -49,7 +49,7 @@ impl SameKey {
     /// # Errors
     /// It has changed, or cannot be read.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let Some(Begun { name, holder, now }) = &self.0 else {
+        let Some(StartGeneration { name, holder, now }) = &self.0 else {
             return Ok(());
         };
         match now(name).map_err(StoreError::new)? == Some(*holder) {

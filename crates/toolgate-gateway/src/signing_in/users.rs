@@ -1,39 +1,42 @@
 //! Users of issuers, who prove their identity on a page of the gateway.
 
-use super::visits::{For, Visits};
-use crate::{config::Config, door, plan::Shared};
+use super::visits::{BrowserFlowPurpose, BrowserFlows};
+use crate::{config::Config, door, plan::GatewayResources};
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate_auth::{
     Secret, Url,
-    client::{Authenticate, Identification, OauthClient, Scopes},
+    client::{ClientAuthentication, RegisteredClient, ScopeSet, UserIdentification},
 };
 
 /// Error for an authorization response that is not accepted.
-const OTHER: &str = "this response does not belong to a sign-in that began on this page; have the program call the tool again";
+const UNEXPECTED_IDENTITY_MESSAGE: &str = "this response does not belong to a sign-in that began on this page; have the program call the tool again";
 
 /// Issuers at which users can prove their identity, with the OAuth client for each.
 #[derive(Default)]
-pub(crate) struct Users(BTreeMap<String, Arc<Identification>>);
+pub(crate) struct IdentityIssuers(BTreeMap<String, Arc<UserIdentification>>);
 
-impl Users {
+impl IdentityIssuers {
     /// Builds the clients for the issuers of the config.
     ///
     /// # Errors
     /// A secret cannot be read; the message says why.
-    pub(crate) async fn of(config: &Config, shared: &Shared) -> Result<Users, String> {
-        let mut users = Users::default();
+    pub(crate) async fn of(
+        config: &Config,
+        shared: &GatewayResources,
+    ) -> Result<IdentityIssuers, String> {
+        let mut users = IdentityIssuers::default();
         let Some(resource) = &config.auth.resource else {
             return Ok(users);
         };
         for issuer in &config.auth.issuers {
             let Some(set) = &issuer.sign_in else { continue };
             let authenticate = match &set.secret {
-                Some(source) => Authenticate::Secret(shared.secret(config, source).await?),
-                None => Authenticate::None,
+                Some(source) => ClientAuthentication::Secret(shared.secret(config, source).await?),
+                None => ClientAuthentication::None,
             };
-            let client = OauthClient::new(set.client.as_str(), authenticate);
-            let asks = Identification::new(issuer.url.clone(), resource.clone(), client)
-                .scopes(Scopes::of(set.scopes.iter().map(String::as_str)))
+            let client = RegisteredClient::new(set.client.as_str(), authenticate);
+            let asks = UserIdentification::new(issuer.url.clone(), resource.clone(), client)
+                .scopes(ScopeSet::of(set.scopes.iter().map(String::as_str)))
                 .reach(issuer.reach())
                 .limits(door::limits(config).0);
             users.0.insert(issuer.id.clone(), Arc::new(asks));
@@ -47,18 +50,18 @@ impl Users {
     }
 
     /// Returns the client with which a user of an issuer proves their identity.
-    pub(crate) fn at(&self, issuer: &str) -> Option<Arc<Identification>> {
+    pub(crate) fn at(&self, issuer: &str) -> Option<Arc<UserIdentification>> {
         self.0.get(issuer).cloned()
     }
 }
 
 /// Pending sign-ins by which users prove their identity.
-pub(crate) struct Showing(Visits<Secret>);
+pub(crate) struct PendingIdentifications(BrowserFlows<Secret>);
 
-impl Showing {
+impl PendingIdentifications {
     /// Creates an empty set.
-    pub(crate) fn new() -> Showing {
-        Showing(Visits::new(OTHER))
+    pub(crate) fn new() -> PendingIdentifications {
+        PendingIdentifications(BrowserFlows::new(UNEXPECTED_IDENTITY_MESSAGE))
     }
 
     /// Sends the user behind a caller to its issuer, and returns the page. An earlier attempt for the same caller is
@@ -69,11 +72,11 @@ impl Showing {
     pub(crate) async fn begin(
         &self,
         (issuer, caller): (&str, &str),
-        asks: Arc<Identification>,
+        asks: Arc<UserIdentification>,
         redirect: String,
         key: &str,
     ) -> Result<Url, String> {
-        let what = For {
+        let what = BrowserFlowPurpose {
             at: issuer.to_owned(),
             caller: Some(caller.to_owned()),
         };

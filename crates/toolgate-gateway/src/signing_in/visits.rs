@@ -17,46 +17,46 @@ use tokio::{
 };
 use toolgate_auth::{
     Secret, Url,
-    client::{AuthError, AuthErrorKind, SignIn, Visit},
+    client::{AuthError, AuthErrorKind, PendingSignIn, SignIn},
 };
 
 /// Time that a person has to sign in.
-const PERSON: Duration = Duration::from_secs(5 * 60);
+const PERSON_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Timeout for discovering the authorization page, and for exchanging the response for a token.
-const STEP: Duration = Duration::from_secs(60);
+const ISSUER_STEP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of pending flows.
-const MOST: usize = 32;
+const MAX_PENDING_FLOWS: usize = 32;
 /// Number of pending flows that are reserved for operators; callers cannot use them.
-const KEPT: usize = 8;
+const OPERATOR_RESERVED_FLOWS: usize = 8;
 /// Maximum size of a response, in bytes. It fits into a short request.
-const LONGEST: usize = 12 << 10;
+const MAX_RESPONSE_QUERY_BYTES: usize = 12 << 10;
 
 /// Error if the caller's key ended during a sign-in.
-const OVER: &str = "the key of the caller was revoked or has expired meanwhile";
+const KEY_ENDED_MESSAGE: &str = "the key of the caller was revoked or has expired meanwhile";
 
 /// Error if the exchange of a response was interrupted.
-const CUT: &str = "the sign-in was interrupted; start again";
+const INTERRUPTED_MESSAGE: &str = "the sign-in was interrupted; start again";
 
 /// Pending browser flows. Each yields a `T`.
-pub(super) struct Visits<T> {
-    all: Mutex<All<T>>,
+pub(super) struct BrowserFlows<T> {
+    all: Mutex<FlowTable<T>>,
     /// Error for an authorization response that is not accepted.
     other: &'static str,
 }
 
 /// Flows that have their page, and the purposes of those that are being started.
-struct All<T> {
-    open: Vec<Open<T>>,
-    beginning: Vec<For>,
+struct FlowTable<T> {
+    open: Vec<PendingFlow<T>>,
+    beginning: Vec<BrowserFlowPurpose>,
 }
 
 /// Reserved place of a flow that is being started.
-struct Place<'a, T> {
-    all: &'a Mutex<All<T>>,
-    what: For,
+struct ReservedFlow<'a, T> {
+    all: &'a Mutex<FlowTable<T>>,
+    what: BrowserFlowPurpose,
 }
 
-impl<T> Drop for Place<'_, T> {
+impl<T> Drop for ReservedFlow<'_, T> {
     fn drop(&mut self) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = all.beginning.iter().position(|what| *what == self.what) {
@@ -67,7 +67,7 @@ impl<T> Drop for Place<'_, T> {
 
 /// Purpose of a flow.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct For {
+pub(super) struct BrowserFlowPurpose {
     /// Server or issuer, by its name in the config.
     pub(super) at: String,
     /// Caller that owns the result, if it is for one caller.
@@ -75,37 +75,37 @@ pub(super) struct For {
 }
 
 /// A pending flow.
-struct Open<T> {
-    what: For,
+struct PendingFlow<T> {
+    what: BrowserFlowPurpose,
     /// Key of the page or session that began it.
     by: String,
     state: Secret,
     answer: oneshot::Sender<String>,
-    work: Work<T>,
+    work: FlowTask<T>,
     until: Instant,
 }
 
 /// Authorization page of a started flow.
-pub(crate) struct Begun {
+pub(crate) struct AuthorizationPage {
     pub(crate) page: Url,
     /// Issuer of the page, as the authorization server names itself.
     pub(crate) issuer: String,
 }
 
 /// Task that waits for the response. Dropping it aborts the task.
-struct Work<T>(JoinHandle<Result<T, AuthError>>);
+struct FlowTask<T>(JoinHandle<Result<T, AuthError>>);
 
-impl<T> Drop for Work<T> {
+impl<T> Drop for FlowTask<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl<T: Send + 'static> Visits<T> {
+impl<T: Send + 'static> BrowserFlows<T> {
     /// Creates an empty set. `other` is the error for a response that is not accepted.
-    pub(super) fn new(other: &'static str) -> Visits<T> {
-        Visits {
-            all: Mutex::new(All {
+    pub(super) fn new(other: &'static str) -> BrowserFlows<T> {
+        BrowserFlows {
+            all: Mutex::new(FlowTable {
                 open: Vec::new(),
                 beginning: Vec::new(),
             }),
@@ -121,18 +121,18 @@ impl<T: Send + 'static> Visits<T> {
     /// The message is for the person.
     pub(super) async fn begin<F>(
         &self,
-        what: For,
+        what: BrowserFlowPurpose,
         redirect: String,
         (by, until): (&str, Option<BoxFuture<'static, ()>>),
-        work: impl FnOnce(Person) -> F,
-    ) -> Result<Begun, String>
+        work: impl FnOnce(BrowserPerson) -> F,
+    ) -> Result<AuthorizationPage, String>
     where
         F: Future<Output = Result<T, AuthError>> + Send + 'static,
     {
         let _place = self.place(&what)?;
         let (sent, page) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
-        let work = work(Person {
+        let work = work(BrowserPerson {
             redirect,
             ends: Mutex::new(Some((sent, answered))),
         });
@@ -140,11 +140,11 @@ impl<T: Send + 'static> Visits<T> {
             clippy::disallowed_methods,
             reason = "the person is at another page; bounded in time, and aborted with its entry"
         )]
-        let mut work = Work(tokio::spawn(async move {
+        let mut work = FlowTask(tokio::spawn(async move {
             let over = until.unwrap_or_else(|| Box::pin(pending()));
             tokio::select! {
                 biased;
-                () = over => Err(AuthError::new(AuthErrorKind::NeedsSignIn, OVER)),
+                () = over => Err(AuthError::new(AuthErrorKind::NeedsSignIn, KEY_ENDED_MESSAGE)),
                 done = work => done,
             }
         }));
@@ -160,36 +160,40 @@ impl<T: Send + 'static> Visits<T> {
             }
         };
         let at = &what.at;
-        let late = |_| format!("the authorization server of {at} did not respond within {STEP:?}");
-        let begun = timeout(STEP, page).await.map_err(late)??;
+        let late = |_| {
+            format!(
+                "the authorization server of {at} did not respond within {ISSUER_STEP_TIMEOUT:?}"
+            )
+        };
+        let begun = timeout(ISSUER_STEP_TIMEOUT, page).await.map_err(late)??;
         let state = value(begun.page.query().unwrap_or_default(), "state");
         let state = state.ok_or("the sign-in has no state")?;
-        let one = Open {
+        let one = PendingFlow {
             what,
             by: by.to_owned(),
             state: Secret::new(state),
             answer,
             work,
-            until: Instant::now() + PERSON,
+            until: Instant::now() + PERSON_TIMEOUT,
         };
         self.all().open.push(one);
         Ok(begun)
     }
 
     /// Reserves a place for one more flow. A caller can start one flow at a time.
-    fn place(&self, what: &For) -> Result<Place<'_, T>, String> {
+    fn place(&self, what: &BrowserFlowPurpose) -> Result<ReservedFlow<'_, T>, String> {
         let mut all = self.all();
-        let most = MOST - what.caller.as_ref().map_or(0, |_| KEPT);
+        let most = MAX_PENDING_FLOWS - what.caller.as_ref().map_or(0, |_| OPERATOR_RESERVED_FLOWS);
         if all.open.len() + all.beginning.len() >= most {
             return Err(format!(
-                "{most} sign-ins are open already; end one of them, or wait {PERSON:?}"
+                "{most} sign-ins are open already; end one of them, or wait {PERSON_TIMEOUT:?}"
             ));
         }
         if what.caller.is_some() && all.beginning.contains(what) {
             return Err("this sign-in is already starting; try again in a moment".to_owned());
         }
         all.beginning.push(what.clone());
-        Ok(Place {
+        Ok(ReservedFlow {
             all: &self.all,
             what: what.clone(),
         })
@@ -205,7 +209,7 @@ impl<T: Send + 'static> Visits<T> {
         &self,
         query: &str,
         by: &str,
-        then: impl FnOnce(For, T) -> R + Send + 'static,
+        then: impl FnOnce(BrowserFlowPurpose, T) -> R + Send + 'static,
     ) -> Result<R, String> {
         let open = self.answered(query, by).ok_or(self.other)?;
         let query = query.to_owned();
@@ -217,24 +221,26 @@ impl<T: Send + 'static> Visits<T> {
             let (what, brought) = ended(open, query).await?;
             Ok(then(what, brought))
         });
-        ending.await.unwrap_or_else(|_| Err(CUT.to_owned()))
+        ending
+            .await
+            .unwrap_or_else(|_| Err(INTERRUPTED_MESSAGE.to_owned()))
     }
 
     /// Cancels the flows with that purpose.
-    pub(super) fn give_up(&self, what: &For) {
+    pub(super) fn give_up(&self, what: &BrowserFlowPurpose) {
         self.all().open.retain(|open| open.what != *what);
     }
 
-    fn answered(&self, query: &str, by: &str) -> Option<Open<T>> {
-        let state = value(query, "state").filter(|_| query.len() <= LONGEST)?;
+    fn answered(&self, query: &str, by: &str) -> Option<PendingFlow<T>> {
+        let state = value(query, "state").filter(|_| query.len() <= MAX_RESPONSE_QUERY_BYTES)?;
         let open = &mut self.all().open;
-        let ours = |open: &Open<T>| open.state.is(&state) & same(by, &open.by);
+        let ours = |open: &PendingFlow<T>| open.state.is(&state) & same(by, &open.by);
         let at = open.iter().position(ours)?;
         Some(open.swap_remove(at))
     }
 
     /// Locks the flows and removes the expired ones.
-    fn all(&self) -> MutexGuard<'_, All<T>> {
+    fn all(&self) -> MutexGuard<'_, FlowTable<T>> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         all.open.retain(|one| one.until > now);
@@ -243,8 +249,8 @@ impl<T: Send + 'static> Visits<T> {
 }
 
 /// Hands over the response, and waits for the result.
-async fn ended<T>(open: Open<T>, query: String) -> Result<(For, T), String> {
-    let Open {
+async fn ended<T>(open: PendingFlow<T>, query: String) -> Result<(BrowserFlowPurpose, T), String> {
+    let PendingFlow {
         what,
         answer,
         mut work,
@@ -252,11 +258,15 @@ async fn ended<T>(open: Open<T>, query: String) -> Result<(For, T), String> {
     } = open;
     let _ = answer.send(query);
     let at = &what.at;
-    let late = |_| format!("the sign-in for {at} took longer than {STEP:?}; begin again");
-    match timeout(STEP, &mut work.0).await.map_err(late)? {
+    let late =
+        |_| format!("the sign-in for {at} took longer than {ISSUER_STEP_TIMEOUT:?}; begin again");
+    match timeout(ISSUER_STEP_TIMEOUT, &mut work.0)
+        .await
+        .map_err(late)?
+    {
         Ok(Ok(brought)) => Ok((what, brought)),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(CUT.to_owned()),
+        Err(_) => Err(INTERRUPTED_MESSAGE.to_owned()),
     }
 }
 
@@ -267,33 +277,39 @@ fn value(query: &str, name: &str) -> Option<String> {
     pairs.next().is_none().then_some(value)
 }
 
-type Ends = (oneshot::Sender<Begun>, oneshot::Receiver<String>);
+type FlowChannels = (
+    oneshot::Sender<AuthorizationPage>,
+    oneshot::Receiver<String>,
+);
 
 /// The person at the browser, for one flow.
-pub(super) struct Person {
+pub(super) struct BrowserPerson {
     redirect: String,
-    ends: Mutex<Option<Ends>>,
+    ends: Mutex<Option<FlowChannels>>,
 }
 
-struct AtBrowser {
+struct BrowserVisit {
     redirect: String,
     issuer: String,
-    ends: Ends,
+    ends: FlowChannels,
 }
 
-impl SignIn for Person {
-    fn begin<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
+impl SignIn for BrowserPerson {
+    fn begin<'a>(
+        &'a self,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Box<dyn PendingSignIn>, AuthError>> {
         let ends = self
             .ends
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let visit = ends.map(|ends| {
-            Box::new(AtBrowser {
+            Box::new(BrowserVisit {
                 redirect: self.redirect.clone(),
                 issuer: String::new(),
                 ends,
-            }) as Box<dyn Visit>
+            }) as Box<dyn PendingSignIn>
         });
         Box::pin(async move {
             visit.ok_or_else(|| AuthError::new(AuthErrorKind::Limit, "a person is asked once"))
@@ -301,7 +317,7 @@ impl SignIn for Person {
     }
 }
 
-impl Visit for AtBrowser {
+impl PendingSignIn for BrowserVisit {
     fn redirect(&self) -> &str {
         &self.redirect
     }
@@ -311,15 +327,17 @@ impl Visit for AtBrowser {
     }
 
     fn go(self: Box<Self>, page: Url) -> BoxFuture<'static, Result<String, AuthError>> {
-        let AtBrowser { ends, issuer, .. } = *self;
+        let BrowserVisit { ends, issuer, .. } = *self;
         let (sent, answered) = ends;
         Box::pin(async move {
             let nobody = || {
-                let words = format!("the sign-in was not completed within {PERSON:?}; begin again");
+                let words =
+                    format!("the sign-in was not completed within {PERSON_TIMEOUT:?}; begin again");
                 AuthError::new(AuthErrorKind::NeedsSignIn, words)
             };
-            sent.send(Begun { page, issuer }).map_err(|_| nobody())?;
-            match timeout(PERSON, answered).await {
+            sent.send(AuthorizationPage { page, issuer })
+                .map_err(|_| nobody())?;
+            match timeout(PERSON_TIMEOUT, answered).await {
                 Ok(Ok(query)) => Ok(query),
                 _ => Err(nobody()),
             }
@@ -334,13 +352,13 @@ mod tests {
 
     #[tokio::test]
     async fn one_is_begun_for_a_caller_at_a_time_and_all_are_counted() {
-        let visits = Visits::<()>::new("other");
-        let what = |caller: &str| For {
+        let visits = BrowserFlows::<()>::new("other");
+        let what = |caller: &str| BrowserFlowPurpose {
             at: "far".to_owned(),
             caller: (!caller.is_empty()).then(|| caller.to_owned()),
         };
         let begin = |caller: &str| {
-            let work = |person: Person| async move {
+            let work = |person: BrowserPerson| async move {
                 let _kept = person;
                 future::pending().await
             };
@@ -351,7 +369,9 @@ mod tests {
         let second = begin("key:ann").now_or_never();
         assert!(second.unwrap().err().unwrap().contains("already starting"));
         // Flows of operators are not distinguished, because there may be several operators.
-        let mut others: Vec<_> = (1..MOST).map(|_| Box::pin(begin(""))).collect();
+        let mut others: Vec<_> = (1..MAX_PENDING_FLOWS)
+            .map(|_| Box::pin(begin("")))
+            .collect();
         for other in &mut others {
             assert!(other.now_or_never().is_none());
         }
@@ -359,7 +379,7 @@ mod tests {
         assert!(over.err().unwrap().contains("are open already"));
         let over = begin("").now_or_never().unwrap();
         assert!(over.err().unwrap().contains("are open already"));
-        others.truncate(MOST - KEPT - 1);
+        others.truncate(MAX_PENDING_FLOWS - OPERATOR_RESERVED_FLOWS - 1);
         let over = begin("key:bob").now_or_never().unwrap();
         assert!(
             over.err().unwrap().contains("are open already"),

@@ -3,14 +3,14 @@
 use super::access;
 use crate::config::Config;
 use serde_json::json;
-use toolgate::{Call, Caller, Decision, Definition, Item, Json, Op, Origin, Rule, Verdict};
-use toolgate_policy::Access;
+use toolgate::{Call, Caller, Definition, Item, Json, MaybeReady, Op, Origin, Rule, RuleDecision};
+use toolgate_policy::AccessRules;
 
-const PAGE: &str = include_str!("../../../../docs/rules.md");
+const RULES_PAGE: &str = include_str!("../../../../docs/rules.md");
 
 /// Returns the code blocks of the page, with their language.
 fn blocks() -> Vec<(&'static str, &'static str)> {
-    let mut parts = PAGE.split("```");
+    let mut parts = RULES_PAGE.split("```");
     parts.next();
     let blocks = parts
         .step_by(2)
@@ -30,7 +30,7 @@ fn config(rules: &str) -> Config {
     config
 }
 
-fn verdict(access: &Access, caller: &str, name: &str, args: &str) -> &'static str {
+fn verdict(access: &AccessRules, caller: &str, name: &str, args: &str) -> &'static str {
     let (server, tool) = name.split_once('.').unwrap();
     let read_only = tool.starts_with("read");
     let def = json!({"name": tool, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": read_only}});
@@ -45,8 +45,8 @@ fn verdict(access: &Access, caller: &str, name: &str, args: &str) -> &'static st
         return "hide";
     }
     match access.decide(&call, &item) {
-        Decision::Now(Verdict::Allow) => "allow",
-        Decision::Now(Verdict::Ask(_)) => "ask",
+        MaybeReady::Now(RuleDecision::Allow) => "allow",
+        MaybeReady::Now(RuleDecision::Ask(_)) => "ask",
         _ => "deny",
     }
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::thread;
-use toolgate_testkit::MODERN;
+use toolgate_testkit::NEWEST_REVISION;
 
 /// What the server offers is known once one caller has used it.
 pub(crate) fn known(gate: &Gate) {
@@ -209,7 +209,7 @@ fn real_clients_lead_their_users_to_the_page() {
     let clients = [
         (Client::TypeScript1, "legacy", "2025-11-25"),
         (Client::TypeScript2, "legacy", "2025-11-25"),
-        (Client::TypeScript2, "modern", MODERN),
+        (Client::TypeScript2, "modern", NEWEST_REVISION),
     ];
     for (n, (client, mode, revision)) in clients.into_iter().enumerate() {
         let name = format!("ann{n}");

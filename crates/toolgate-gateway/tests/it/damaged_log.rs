@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
-use toolgate_verify::{Against, verify};
+use toolgate_verify::{VerifyOptions, verify};
 
 fn setup() -> Setup {
     let program = env!("CARGO_BIN_EXE_toolgate");
@@ -56,9 +56,9 @@ fn cli(state: &Path, words: &[&str]) -> Output {
 fn verdict(state: &Path, live: bool) -> (u8, String) {
     let out = cli(state, &["audit", "verify"]);
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
-    let against = Against {
+    let against = VerifyOptions {
         live,
-        ..Against::default()
+        ..VerifyOptions::default()
     };
     let code = verify(&state.join("audit"), &against).unwrap().code();
     assert_eq!(out.status.code(), Some(i32::from(code)), "{said}");

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use toolgate_journal::state::{Expect, State, StateLimits};
+use toolgate_journal::state::{DurableState, StateLimits, WritePrecondition};
 
 /// A server whose calls end when the test lets them.
 #[derive(Default)]
@@ -244,7 +244,7 @@ fn add(port: u16, shown: &[String]) -> u16 {
 
 /// The time of a key is over, as if it had been made so.
 pub(crate) fn expire(data: &TempDir, name: &str) {
-    let state = State::open(
+    let state = DurableState::open(
         data.path().join("state").join("state"),
         StateLimits::default(),
     );
@@ -253,7 +253,7 @@ pub(crate) fn expire(data: &TempDir, name: &str) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     key["expires"] = json!(now.as_millis() as u64 - 1);
     let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let written = state.write("keys", name, Some(key), Expect::Any);
+    let written = state.write("keys", name, Some(key), WritePrecondition::Any);
     runtime.unwrap().block_on(written).unwrap();
 }
 

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
-use toolgate_wire::room::COPIES;
+use toolgate_wire::room::COPIES_PER_MESSAGE;
 
 const MIB: u64 = 1 << 20;
 /// The limit of a body in these tests.
@@ -129,7 +129,7 @@ fn t22_oversize_bodies_are_refused_and_memory_stays_bounded() {
         BODY / 1024
     );
     // What the limit of memory counts for one message: the one before may still be on its way out.
-    assert!(grown < COPIES * BODY as u64, "peak +{grown}");
+    assert!(grown < COPIES_PER_MESSAGE * BODY as u64, "peak +{grown}");
     assert_eq!(post(&gate, 1000), 200);
     gate.stop();
 }

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use toolgate_testkit::canary::Canaries;
+use toolgate_testkit::canary::CanarySet;
 
 /// Calls of every day; `cargo xtask long` makes 10,000.
 const CALLS: usize = 300;
@@ -184,7 +184,7 @@ fn t31_no_token_of_many_calls_leaves_or_stays() {
     let data = gate.stop();
     files(&data.path().join("state"), &mut all);
     // Of a signed token the signature: what stands before it is no secret by itself.
-    let found = Canaries::new(shown.iter().map(|one| one.rsplit('.').next().unwrap()));
+    let found = CanarySet::new(shown.iter().map(|one| one.rsplit('.').next().unwrap()));
     let bytes: usize = all.iter().map(|(_, bytes)| bytes.len()).sum();
     for (place, bytes) in &all {
         assert!(found.in_bytes(bytes).is_none(), "{place} has a token");

@@ -3,7 +3,7 @@
 use crate::help::{Gate, Modern, Setup, TempDir, raw, tool};
 use serde_json::json;
 use std::path::Path;
-use toolgate_testkit::Dice;
+use toolgate_testkit::SeededRng;
 
 /// Requests to every route.
 const BODIES: usize = 5000;
@@ -21,7 +21,7 @@ const ROUTES: [&str; 10] = [
 ];
 
 /// Bodies that look like what an inspector would obey, broken in many ways.
-fn body(dice: &mut Dice) -> Vec<u8> {
+fn body(dice: &mut SeededRng) -> Vec<u8> {
     let shapes = [
         json!({"command": "/bin/sh", "args": ["-c", "touch /tmp/owned"], "env": {"LD_PRELOAD": "/tmp/x.so"}}),
         json!({"transportType": "stdio", "command": ["sh", "-c", "id"]}),
@@ -50,7 +50,7 @@ fn body(dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-fn requests(gate: &Gate, route: &str, dice: &mut Dice) -> usize {
+fn requests(gate: &Gate, route: &str, dice: &mut SeededRng) -> usize {
     let port = gate.port;
     let names = ["tools/call", "tools/list", "servers/start", "initialize"];
     let mut answered = 0;
@@ -123,7 +123,7 @@ fn t04_no_request_starts_a_process() {
         before >= 2,
         "strace sees the gateway and its children start: {before}"
     );
-    let mut dice = Dice::new(8665);
+    let mut dice = SeededRng::new(8665);
     for route in ROUTES {
         let answered = requests(&gate, route, &mut dice);
         assert!(

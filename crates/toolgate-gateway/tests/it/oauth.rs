@@ -12,7 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc::sync_channel};
 use std::{thread, time::Duration};
-use toolgate_testkit::canary::Canaries;
+use toolgate_testkit::canary::CanarySet;
 
 pub(crate) const RESOURCE: &str = "https://tools.example.com/mcp";
 const METADATA: &str = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
@@ -561,7 +561,7 @@ fn t31_no_token_of_a_caller_leaves_or_stays() {
     files(&data.path().join("state"), &mut all);
     // Of a signed token the signature: what stands before it is no secret by itself.
     let secrets = canaries.iter().map(|one| one.rsplit('.').next().unwrap());
-    let found = Canaries::new(secrets.chain(["secret-of-gateway-0123456789"]));
+    let found = CanarySet::new(secrets.chain(["secret-of-gateway-0123456789"]));
     for (place, bytes) in &all {
         assert!(found.in_bytes(bytes).is_none(), "{place} has a secret");
     }

@@ -236,7 +236,7 @@ fn list(gate: &Gate, key: &str, what: &str) -> Value {
     answer_of(&response, &json!(1))["result"][what].clone()
 }
 
-/// Types `toolgate login far --caller CALLER`, and does what a browser would.
+/// Types `toolgate login far --caller NAME`, and does what a browser would.
 pub(crate) fn sign_in(gate: &Gate, caller: &str) -> (String, String) {
     let state = gate.data.path().join("state");
     let words = ["far", "--caller", caller];

@@ -6,40 +6,40 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid};
 
-use super::table::{State, Table, wait_for};
+use super::table::{ChildTable, ChildTableState, wait_for};
 use super::tree;
 
 /// Time for children to exit at the end of their standard input.
-const GRACE: Duration = Duration::from_millis(300);
+const STDIN_GRACE: Duration = Duration::from_millis(300);
 /// Time after SIGTERM.
-const TERM: Duration = Duration::from_millis(500);
+const SIGTERM_GRACE: Duration = Duration::from_millis(500);
 /// Time after the first SIGKILL; only a process that hangs in the kernel reaches it.
-const KILL: Duration = Duration::from_millis(900);
+const SIGKILL_TIMEOUT: Duration = Duration::from_millis(900);
 /// Interval of SIGKILL rounds; each round catches processes started since the previous one.
-const ROUND: Duration = Duration::from_millis(20);
+const SIGKILL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Ends every child and every descendant.
-pub(super) fn all(table: &Table) {
-    let (state, empty) = wait_for(&table.changed, table.lock(), GRACE, is_empty);
+pub(super) fn all(table: &ChildTable) {
+    let (state, empty) = wait_for(&table.changed, table.lock(), STDIN_GRACE, is_empty);
     if empty {
         return;
     }
     signal(&state, Signal::TERM);
-    let (mut state, mut empty) = wait_for(&table.changed, state, TERM, is_empty);
-    let last = Instant::now() + KILL;
+    let (mut state, mut empty) = wait_for(&table.changed, state, SIGTERM_GRACE, is_empty);
+    let last = Instant::now() + SIGKILL_TIMEOUT;
     while !empty && Instant::now() < last {
         signal(&state, Signal::KILL);
-        (state, empty) = wait_for(&table.changed, state, ROUND, is_empty);
+        (state, empty) = wait_for(&table.changed, state, SIGKILL_INTERVAL, is_empty);
     }
 }
 
 /// Returns whether all descendants are gone. On Linux every descendant becomes a child of this process, so the absence
 /// of children suffices. An empty table also means that the gateway, if it still listens, was told of every end.
-fn is_empty(state: &State) -> bool {
+fn is_empty(state: &ChildTableState) -> bool {
     state.childless && state.entries.is_empty()
 }
 
-fn signal(state: &State, signal: Signal) {
+fn signal(state: &ChildTableState, signal: Signal) {
     for entry in state.entries.values() {
         entry.signal_group(signal);
     }

@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::Keeper;
-use super::table::{Entry, State, wait, wait_for};
-use crate::message::{Event, WireSteps};
+use super::ChildSupervisor;
+use super::table::{ChildTableState, SupervisedChild, wait, wait_for};
+use crate::message::{GuardianEvent, WireSteps};
 
 /// Time after SIGTERM for the rest of a process group whose leader exited by itself.
-const LEFTOVERS: Duration = Duration::from_secs(2);
+const LEFTOVER_GRACE: Duration = Duration::from_secs(2);
 
 /// Interval at which SIGKILL is repeated.
-const KILL_AGAIN: Duration = Duration::from_secs(1);
+const SIGKILL_REPEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum number of SIGKILLs before giving up on a process that does not die (its file system hangs, or it belongs to
 /// another user now).
-const KILLS: u32 = 10;
+const MAX_SIGKILLS: u32 = 10;
 
 /// Starts the thread of a child that is about to be entered in the table, so that its shutdown never fails for want of
 /// a thread. Call it under the lock; without an entry the thread ends at once.
-pub(super) fn watch(keeper: &Arc<Keeper>, id: u64) -> io::Result<Arc<Condvar>> {
+pub(super) fn watch(keeper: &Arc<ChildSupervisor>, id: u64) -> io::Result<Arc<Condvar>> {
     let changed = Arc::new(Condvar::new());
-    let watch = Watch {
+    let watch = ChildWatch {
         keeper: Arc::clone(keeper),
         changed: Arc::clone(&changed),
         id,
@@ -38,7 +38,7 @@ pub(super) fn watch(keeper: &Arc<Keeper>, id: u64) -> io::Result<Arc<Condvar>> {
 }
 
 /// Requests the end of a child. The first request sets the timeouts.
-pub(super) fn request(keeper: &Keeper, id: u64, steps: WireSteps) {
+pub(super) fn request(keeper: &ChildSupervisor, id: u64, steps: WireSteps) {
     let mut state = keeper.table.lock();
     if let Some(entry) = state.entries.get_mut(&id) {
         entry.note_strays();
@@ -46,17 +46,17 @@ pub(super) fn request(keeper: &Keeper, id: u64, steps: WireSteps) {
         entry.changed.notify_all();
     }
     drop(state);
-    keeper.tell(&Event::Ending { id }, &[]);
+    keeper.tell(&GuardianEvent::Ending { id }, &[]);
 }
 
-struct Watch {
-    keeper: Arc<Keeper>,
+struct ChildWatch {
+    keeper: Arc<ChildSupervisor>,
     changed: Arc<Condvar>,
     id: u64,
     reported: bool,
 }
 
-impl Watch {
+impl ChildWatch {
     fn run(mut self) {
         let Some(order) = self.until_order_or_exit() else {
             return;
@@ -66,16 +66,16 @@ impl Watch {
             self.until_exit(steps.stdin());
         }
         self.report();
-        let mut gone = self.signal(Signal::TERM, order.map_or(LEFTOVERS, WireSteps::term));
-        for _ in 0..KILLS {
-            gone = gone || self.signal(Signal::KILL, KILL_AGAIN);
+        let mut gone = self.signal(Signal::TERM, order.map_or(LEFTOVER_GRACE, WireSteps::term));
+        for _ in 0..MAX_SIGKILLS {
+            gone = gone || self.signal(Signal::KILL, SIGKILL_REPEAT_INTERVAL);
         }
         // The order matters: the slot is free when the end is reported, and once the table is empty, everything has
         // been reported.
         if let Some(entry) = self.keeper.table.lock().entries.get_mut(&self.id) {
             entry.ended = true;
         }
-        self.keeper.tell(&Event::Ended { id: self.id }, &[]);
+        self.keeper.tell(&GuardianEvent::Ended { id: self.id }, &[]);
         self.keeper.table.lock().entries.remove(&self.id);
         self.keeper.table.changed.notify_all();
     }
@@ -83,7 +83,7 @@ impl Watch {
     /// Waits for a request to end the child, or for its exit (`Some(None)`). `None` without an entry.
     fn until_order_or_exit(&self) -> Option<Option<WireSteps>> {
         let table = &self.keeper.table;
-        let waits = |entry: &Entry| entry.running && entry.order.is_none();
+        let waits = |entry: &SupervisedChild| entry.running && entry.order.is_none();
         let state = wait(&self.changed, table.lock(), |state| {
             !self.entry(state).is_some_and(waits)
         });
@@ -131,7 +131,7 @@ impl Watch {
         drop(state);
         self.reported = true;
         self.keeper.tell(
-            &Event::Exited {
+            &GuardianEvent::Exited {
                 id: self.id,
                 code,
                 signal,
@@ -140,15 +140,15 @@ impl Watch {
         );
     }
 
-    fn entry<'a>(&self, state: &'a State) -> Option<&'a Entry> {
+    fn entry<'a>(&self, state: &'a ChildTableState) -> Option<&'a SupervisedChild> {
         state.entries.get(&self.id)
     }
 
-    fn is_running(&self, state: &State) -> bool {
+    fn is_running(&self, state: &ChildTableState) -> bool {
         self.entry(state).is_some_and(|entry| entry.running)
     }
 
-    fn is_gone(&self, state: &State) -> bool {
-        self.entry(state).is_none_or(Entry::is_gone)
+    fn is_gone(&self, state: &ChildTableState) -> bool {
+        self.entry(state).is_none_or(SupervisedChild::is_gone)
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use crate::message::Command;
+use crate::message::WireCommand;
 
 /// Search path if the environment of the child contains no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -21,7 +21,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 ///
 /// The child leads a process group of its own, has exactly the given environment, and no file descriptors except the
 /// three pipes.
-pub(super) fn launch(command: &Command) -> Result<(Pid, [OwnedFd; 3]), String> {
+pub(super) fn launch(command: &WireCommand) -> Result<(Pid, [OwnedFd; 3]), String> {
     check_environment(command)?;
     let directory = directory(command)?;
     let program = find(command, directory.as_deref())?;
@@ -30,7 +30,7 @@ pub(super) fn launch(command: &Command) -> Result<(Pid, [OwnedFd; 3]), String> {
     take_apart(child).ok_or_else(|| format!("{} has no pipes", program.display()))
 }
 
-fn start(command: &Command, program: &Path, directory: Option<&Path>) -> io::Result<Child> {
+fn start(command: &WireCommand, program: &Path, directory: Option<&Path>) -> io::Result<Child> {
     #[allow(
         clippy::disallowed_methods,
         reason = "the guardian is who starts processes"
@@ -60,7 +60,7 @@ fn take_apart(mut child: Child) -> Option<(Pid, [OwnedFd; 3])> {
     Some((pid, pipes))
 }
 
-fn check_environment(command: &Command) -> Result<(), String> {
+fn check_environment(command: &WireCommand) -> Result<(), String> {
     for (name, _) in &command.env {
         let bytes = name.as_encoded_bytes();
         if bytes.is_empty() || bytes.contains(&b'=') {
@@ -76,7 +76,7 @@ fn check_environment(command: &Command) -> Result<(), String> {
 }
 
 /// Returns the absolute working directory, if one is requested.
-fn directory(command: &Command) -> Result<Option<PathBuf>, String> {
+fn directory(command: &WireCommand) -> Result<Option<PathBuf>, String> {
     let Some(asked) = &command.cwd else {
         return Ok(None);
     };
@@ -93,7 +93,7 @@ fn directory(command: &Command) -> Result<Option<PathBuf>, String> {
 
 /// Returns the file to run: a path as given (relative to the working directory), or a name from the `PATH` of the
 /// child.
-fn find(command: &Command, directory: Option<&Path>) -> Result<PathBuf, String> {
+fn find(command: &WireCommand, directory: Option<&Path>) -> Result<PathBuf, String> {
     let program = command.program.as_os_str();
     if program.is_empty() {
         return Err("no program was named; give a name or an absolute path".to_owned());
@@ -145,7 +145,7 @@ fn in_search_path(name: &OsStr, path: &OsStr) -> Result<PathBuf, String> {
     }
 }
 
-fn search_path(command: &Command) -> &OsStr {
+fn search_path(command: &WireCommand) -> &OsStr {
     let entry = command.env.iter().rfind(|(name, _)| name == "PATH");
     entry.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value)
 }
@@ -180,8 +180,8 @@ fn explain(program: &Path, error: &io::Error) -> String {
 mod tests {
     use super::*;
 
-    fn command(program: &str, path: &str) -> Command {
-        Command {
+    fn command(program: &str, path: &str) -> WireCommand {
+        WireCommand {
             program: program.into(),
             args: Vec::new(),
             env: vec![("PATH".into(), path.into())],

@@ -22,9 +22,9 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use crate::message::{Command, Event, Request, VERSION};
-use crate::{WORD, frame};
-use table::{Entry, Table};
+use crate::message::{GuardianEvent, GuardianRequest, MESSAGE_VERSION, WireCommand};
+use crate::{GUARDIAN_ARGUMENT, frame};
+use table::{ChildTable, SupervisedChild};
 
 /// Maximum number of concurrent children.
 const MAX_CHILDREN: usize = 256;
@@ -34,7 +34,7 @@ const MAX_CHILDREN: usize = 256;
 /// Call it first in `main`, before anything opens a file or starts a thread or a runtime: the guardian closes every
 /// file descriptor that it inherited. Returns once the gateway is gone and no process of its children is left.
 pub fn run_if_asked() -> Option<ExitCode> {
-    if std::env::args_os().nth(1)? != WORD {
+    if std::env::args_os().nth(1)? != GUARDIAN_ARGUMENT {
         return None;
     }
     Some(match run() {
@@ -54,30 +54,35 @@ fn run() -> io::Result<()> {
     rustix::net::sockopt::socket_type(&socket)?;
     shield::outlive_signals()?;
     tree::adopt_orphans();
-    let keeper = Arc::new(Keeper::new(socket));
+    let keeper = Arc::new(ChildSupervisor::new(socket));
     let reaper = Arc::clone(&keeper);
     thread::Builder::new()
         .name("reaper".into())
         .spawn(move || reaper::run(&reaper.table))?;
-    keeper.tell(&Event::Ready { version: VERSION }, &[]);
+    keeper.tell(
+        &GuardianEvent::Ready {
+            version: MESSAGE_VERSION,
+        },
+        &[],
+    );
     let ended = keeper.serve();
     close::all(&keeper.table);
     ended
 }
 
 /// State that the threads of the guardian share.
-struct Keeper {
+struct ChildSupervisor {
     socket: UnixStream,
     writing: Mutex<()>,
-    table: Table,
+    table: ChildTable,
 }
 
-impl Keeper {
+impl ChildSupervisor {
     fn new(socket: UnixStream) -> Self {
         Self {
             socket,
             writing: Mutex::new(()),
-            table: Table::default(),
+            table: ChildTable::default(),
         }
     }
 
@@ -85,23 +90,27 @@ impl Keeper {
     fn serve(self: &Arc<Self>) -> io::Result<()> {
         while let Some((request, _)) = frame::receive(&self.socket)? {
             match request {
-                Request::Spawn { id, command } => self.spawn(id, &command),
-                Request::End { id, steps } => ending::request(self, id, steps),
+                GuardianRequest::Spawn { id, command } => self.spawn(id, &command),
+                GuardianRequest::End { id, steps } => ending::request(self, id, steps),
             }
         }
         Ok(())
     }
 
-    fn spawn(self: &Arc<Self>, id: u64, command: &Command) {
+    fn spawn(self: &Arc<Self>, id: u64, command: &WireCommand) {
         match self.start(id, command) {
-            Ok((pid, pipes)) => self.tell(&Event::Spawned { id, pid }, &pipes),
-            Err(why) => self.tell(&Event::Refused { id, why }, &[]),
+            Ok((pid, pipes)) => self.tell(&GuardianEvent::Spawned { id, pid }, &pipes),
+            Err(why) => self.tell(&GuardianEvent::Refused { id, why }, &[]),
         }
     }
 
     /// Starts a child and enters it in the table, both under the lock. The reaper also takes the lock, so it never
     /// finds a child that is not in the table.
-    fn start(self: &Arc<Self>, id: u64, command: &Command) -> Result<(i32, [OwnedFd; 3]), String> {
+    fn start(
+        self: &Arc<Self>,
+        id: u64,
+        command: &WireCommand,
+    ) -> Result<(i32, [OwnedFd; 3]), String> {
         let mut state = self.table.lock();
         if state.count() >= MAX_CHILDREN {
             return Err(format!(
@@ -116,14 +125,16 @@ impl Keeper {
             )
         })?;
         let (leader, pipes) = launch::launch(command)?;
-        state.entries.insert(id, Entry::new(leader, changed));
+        state
+            .entries
+            .insert(id, SupervisedChild::new(leader, changed));
         state.childless = false;
         self.table.changed.notify_all();
         Ok((leader.as_raw_nonzero().get(), pipes))
     }
 
     /// Sends an event. Ignores a failure, because `serve` detects the closed socket.
-    fn tell(&self, event: &Event, pipes: &[OwnedFd]) {
+    fn tell(&self, event: &GuardianEvent, pipes: &[OwnedFd]) {
         let Ok(bytes) = frame::encode(event) else {
             return;
         };

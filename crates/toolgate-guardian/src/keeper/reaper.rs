@@ -3,10 +3,10 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, WaitStatus, wait, waitid};
 
-use super::table::{self, State, Table};
+use super::table::{self, ChildTable, ChildTableState};
 
 /// Runs forever. Waits without reaping, because reaping happens under the lock.
-pub(super) fn run(table: &Table) {
+pub(super) fn run(table: &ChildTable) {
     loop {
         match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             Ok(_) => reap(table),
@@ -16,13 +16,13 @@ pub(super) fn run(table: &Table) {
     }
 }
 
-fn reap(table: &Table) {
+fn reap(table: &ChildTable) {
     let mut state = table.lock();
     reap_under_lock(&mut state);
     table.changed.notify_all();
 }
 
-fn reap_under_lock(state: &mut State) -> Option<Errno> {
+fn reap_under_lock(state: &mut ChildTableState) -> Option<Errno> {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => exited(state, pid, status),
@@ -33,7 +33,7 @@ fn reap_under_lock(state: &mut State) -> Option<Errno> {
 }
 
 /// Sleeps while there is no child.
-fn rest(table: &Table) {
+fn rest(table: &ChildTable) {
     let mut state = table.lock();
     // Checked again under the lock: a child may just have been started.
     if reap_under_lock(&mut state) == Some(Errno::CHILD) {
@@ -48,7 +48,7 @@ fn rest(table: &Table) {
     drop(table::wait(&table.changed, state, |state| !state.childless));
 }
 
-fn exited(state: &mut State, pid: Pid, status: WaitStatus) {
+fn exited(state: &mut ChildTableState, pid: Pid, status: WaitStatus) {
     let leader = state
         .entries
         .values_mut()

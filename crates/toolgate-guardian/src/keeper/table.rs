@@ -8,22 +8,22 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use crate::message::WireSteps;
 
-use super::tree::{self, Process};
+use super::tree::{self, DescendantProcess};
 
-pub(super) struct Table {
-    state: Mutex<State>,
+pub(super) struct ChildTable {
+    state: Mutex<ChildTableState>,
     /// Notified when a child is added or removed. Each child has its own `changed`.
     pub(super) changed: Condvar,
 }
 
-pub(super) struct State {
-    pub(super) entries: BTreeMap<u64, Entry>,
+pub(super) struct ChildTableState {
+    pub(super) entries: BTreeMap<u64, SupervisedChild>,
     /// True if this process has no children at all, including adopted ones.
     pub(super) childless: bool,
 }
 
 /// Child process: the leader of a process group, the group, and descendants that left it.
-pub(super) struct Entry {
+pub(super) struct SupervisedChild {
     pub(super) leader: Pid,
     /// True if the leader has not been reaped. Signals and reaping both happen under the lock, so that no signal
     /// reaches a reused process id.
@@ -38,12 +38,12 @@ pub(super) struct Entry {
     pub(super) changed: Arc<Condvar>,
     /// True if no process is left and the gateway is about to be told. The entry no longer counts for the limit.
     pub(super) ended: bool,
-    strays: Vec<Process>,
+    strays: Vec<DescendantProcess>,
 }
 
-impl Default for Table {
+impl Default for ChildTable {
     fn default() -> Self {
-        let state = State {
+        let state = ChildTableState {
             entries: BTreeMap::new(),
             childless: true,
         };
@@ -54,15 +54,15 @@ impl Default for Table {
     }
 }
 
-impl State {
+impl ChildTableState {
     /// Returns the number of children as the gateway knows it: those whose end was not reported.
     pub(super) fn count(&self) -> usize {
         self.entries.values().filter(|entry| !entry.ended).count()
     }
 }
 
-impl Table {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+impl ChildTable {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ChildTableState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -70,9 +70,9 @@ impl Table {
 /// Waits until a condition holds, and returns the lock.
 pub(super) fn wait<'a>(
     changed: &Condvar,
-    state: MutexGuard<'a, State>,
-    holds: impl Fn(&State) -> bool,
-) -> MutexGuard<'a, State> {
+    state: MutexGuard<'a, ChildTableState>,
+    holds: impl Fn(&ChildTableState) -> bool,
+) -> MutexGuard<'a, ChildTableState> {
     changed
         .wait_while(state, |state| !holds(state))
         .unwrap_or_else(PoisonError::into_inner)
@@ -81,17 +81,17 @@ pub(super) fn wait<'a>(
 /// Waits until a condition holds or a timeout expires. Returns the lock and whether the condition holds.
 pub(super) fn wait_for<'a>(
     changed: &Condvar,
-    state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, ChildTableState>,
     at_most: Duration,
-    holds: impl Fn(&State) -> bool,
-) -> (MutexGuard<'a, State>, bool) {
+    holds: impl Fn(&ChildTableState) -> bool,
+) -> (MutexGuard<'a, ChildTableState>, bool) {
     let (state, waited) = changed
         .wait_timeout_while(state, at_most, |state| !holds(state))
         .unwrap_or_else(PoisonError::into_inner);
     (state, !waited.timed_out())
 }
 
-impl Entry {
+impl SupervisedChild {
     pub(super) fn new(leader: Pid, changed: Arc<Condvar>) -> Self {
         Self {
             leader,
@@ -109,7 +109,7 @@ impl Entry {
     pub(super) fn is_gone(&self) -> bool {
         !self.running
             && test_kill_process_group(self.leader).is_err()
-            && !self.strays.iter().any(Process::is_alive)
+            && !self.strays.iter().any(DescendantProcess::is_alive)
     }
 
     /// Records the descendants that left the group. Once their parents are gone, nothing shows whose descendants they
@@ -119,7 +119,7 @@ impl Entry {
         if self.running {
             roots.push(self.leader);
         }
-        self.strays.retain(Process::is_alive);
+        self.strays.retain(DescendantProcess::is_alive);
         for found in tree::descendants(&roots) {
             if found.group != self.leader && !self.strays.contains(&found) {
                 self.strays.push(found);

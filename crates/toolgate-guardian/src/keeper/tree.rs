@@ -8,14 +8,14 @@ use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
 /// Process, distinguished by its start time from a later one with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct DescendantProcess {
     pub(super) pid: Pid,
     /// Process group at the time of reading.
     pub(super) group: Pid,
     started: u64,
 }
 
-impl Process {
+impl DescendantProcess {
     /// Returns whether the process still runs; a zombie does not.
     pub(super) fn is_alive(&self) -> bool {
         read(self.pid).is_some_and(|now| !now.dead && now.process.started == self.started)
@@ -35,7 +35,7 @@ pub(super) fn adopt_orphans() {
 }
 
 /// Returns every living descendant of the roots, without the roots.
-pub(super) fn descendants(roots: &[Pid]) -> Vec<Process> {
+pub(super) fn descendants(roots: &[Pid]) -> Vec<DescendantProcess> {
     if !Path::new("/proc/thread-self/children").exists() {
         return descendants_by_parent(roots);
     }
@@ -74,7 +74,7 @@ fn children(parent: Pid) -> impl Iterator<Item = Pid> {
 }
 
 /// Returns the descendants by the parents of all processes, for a kernel that does not list children.
-fn descendants_by_parent(roots: &[Pid]) -> Vec<Process> {
+fn descendants_by_parent(roots: &[Pid]) -> Vec<DescendantProcess> {
     let all = everything();
     let mut known: HashSet<Pid> = roots.iter().copied().collect();
     let mut found = Vec::new();
@@ -97,13 +97,13 @@ fn descendants_by_parent(roots: &[Pid]) -> Vec<Process> {
     }
 }
 
-struct Line {
-    process: Process,
+struct ProcessStat {
+    process: DescendantProcess,
     parent: Option<Pid>,
     dead: bool,
 }
 
-fn everything() -> Vec<Line> {
+fn everything() -> Vec<ProcessStat> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -113,20 +113,20 @@ fn everything() -> Vec<Line> {
         .collect()
 }
 
-fn read(pid: Pid) -> Option<Line> {
+fn read(pid: Pid) -> Option<ProcessStat> {
     let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
     parse(pid, &String::from_utf8_lossy(&fs::read(path).ok()?))
 }
 
 /// Parses `/proc/PID/stat`. The program name in parentheses may contain parentheses and spaces, so the fields are
 /// counted from the last parenthesis.
-fn parse(pid: Pid, stat: &str) -> Option<Line> {
+fn parse(pid: Pid, stat: &str) -> Option<ProcessStat> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
     let started = fields.get(19)?.parse().ok()?;
-    Some(Line {
-        process: Process {
+    Some(ProcessStat {
+        process: DescendantProcess {
             pid,
             group: Pid::from_raw(number(2)?).unwrap_or(pid),
             started,

@@ -1,7 +1,7 @@
 //! How children end.
 
 use rustix::process::Signal;
-use toolgate_guardian::{Error, Exit};
+use toolgate_guardian::{ChildExit, Error};
 
 use crate::help::{
     FOREVER, SHORT, TERM, alive, all, eventually, guardian, numbers, program, send, shell, soon,
@@ -15,7 +15,7 @@ async fn a_child_that_leaves_at_the_end_of_its_input_is_not_signalled() {
     let mut child = guardian.spawn(shell(script)).await.unwrap();
     child.set_steps(FOREVER);
     numbers(&mut child, 1).await;
-    assert_eq!(soon(child.end()).await, Exit::Code(7));
+    assert_eq!(soon(child.end()).await, ChildExit::Code(7));
     assert_eq!(all(&mut child.stdout).await, "left\n");
 }
 
@@ -25,7 +25,7 @@ async fn a_child_that_stays_gets_sigterm() {
     let guardian = guardian();
     let mut child = guardian.spawn(program("sleep", &["1000"])).await.unwrap();
     child.set_steps(TERM);
-    assert_eq!(soon(child.end()).await, Exit::Signal(15));
+    assert_eq!(soon(child.end()).await, ChildExit::Signal(15));
 }
 
 /// Holds: LIFE-15
@@ -36,7 +36,7 @@ async fn a_child_that_ignores_sigterm_is_killed_with_its_group() {
     let mut child = guardian.spawn(shell(script)).await.unwrap();
     child.set_steps(SHORT);
     let pids = numbers(&mut child, 2).await;
-    assert_eq!(soon(child.end()).await, Exit::Signal(9));
+    assert_eq!(soon(child.end()).await, ChildExit::Signal(9));
     assert!(
         !pids.into_iter().any(alive),
         "the end resolves when nothing is left"
@@ -51,7 +51,7 @@ async fn what_a_leader_leaves_behind_is_ended() {
         .await
         .unwrap();
     let pids = numbers(&mut child, 1).await;
-    assert_eq!(soon(child.exited()).await, Exit::Code(3));
+    assert_eq!(soon(child.exited()).await, ChildExit::Code(3));
     eventually("the rest of the group is gone", || !alive(pids[0])).await;
 }
 
@@ -62,7 +62,7 @@ async fn a_dropped_child_is_ended() {
     child.set_steps(SHORT);
     let (pid, exited) = (child.pid(), child.exited());
     drop(child);
-    assert_eq!(soon(exited).await, Exit::Signal(15));
+    assert_eq!(soon(exited).await, ChildExit::Signal(15));
     assert!(!alive(pid));
 }
 
@@ -74,7 +74,7 @@ async fn the_death_of_the_guardian_is_noticed_and_leaves_no_child() {
     send(guardian.pid(), Signal::KILL);
     soon(died).await;
     soon(guardian.died()).await;
-    assert_eq!(soon(child.exited()).await, Exit::Unknown);
+    assert_eq!(soon(child.exited()).await, ChildExit::Unknown);
     eventually("the child is dead", || !alive(child.pid())).await;
     assert_eq!(
         guardian.spawn(program("true", &[])).await.unwrap_err(),
@@ -91,7 +91,7 @@ async fn the_guardian_outlives_signals_to_the_whole_service() {
     // Children do not inherit that.
     let mut child = guardian.spawn(program("sleep", &["1000"])).await.unwrap();
     child.set_steps(TERM);
-    assert_eq!(soon(child.end()).await, Exit::Signal(15));
+    assert_eq!(soon(child.end()).await, ChildExit::Signal(15));
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn the_last_handle_dropped_ends_everything() {
     drop(guardian.clone());
     assert!(alive(child.pid()));
     drop(guardian);
-    assert_eq!(soon(exited).await, Exit::Signal(15));
+    assert_eq!(soon(exited).await, ChildExit::Signal(15));
     soon(died).await;
     assert!(!alive(child.pid()));
 }
@@ -123,6 +123,6 @@ async fn children_that_exit_at_once_are_told_apart() {
     }
     while let Some(ended) = running.join_next().await {
         let (code, exit) = ended.unwrap();
-        assert_eq!(exit, Exit::Code(code));
+        assert_eq!(exit, ChildExit::Code(code));
     }
 }

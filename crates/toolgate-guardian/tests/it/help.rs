@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::unix::pipe;
-use toolgate_guardian::{Child, Guardian, Spawn, Steps};
+use toolgate_guardian::{ChildProcess, Guardian, ShutdownSteps, SpawnCommand};
 
 /// Generous: a machine under load is slow, and nothing waits so long when all is well.
 pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
 /// Long enough that a step which should not be reached is seen to be taken.
-pub(crate) const FOREVER: Steps = Steps {
+pub(crate) const FOREVER: ShutdownSteps = ShutdownSteps {
     stdin: Duration::from_secs(600),
     term: Duration::from_secs(600),
 };
 
 /// So short that the last step is reached soon.
-pub(crate) const SHORT: Steps = Steps {
+pub(crate) const SHORT: ShutdownSteps = ShutdownSteps {
     stdin: Duration::from_millis(50),
     term: Duration::from_millis(50),
 };
 
 /// Once its input ended the child is not in time, and SIGTERM shall be enough.
-pub(crate) const TERM: Steps = Steps {
+pub(crate) const TERM: ShutdownSteps = ShutdownSteps {
     stdin: Duration::from_millis(50),
     term: Duration::from_secs(600),
 };
@@ -35,8 +35,8 @@ pub(crate) fn guardian() -> Guardian {
     Guardian::start_with(&std::env::current_exe().unwrap(), &args).unwrap()
 }
 
-pub(crate) fn program(name: &str, args: &[&str]) -> Spawn {
-    Spawn {
+pub(crate) fn program(name: &str, args: &[&str]) -> SpawnCommand {
+    SpawnCommand {
         program: name.into(),
         args: args.iter().map(OsString::from).collect(),
         env: toolgate_guardian::environment(&["PATH"], &[]),
@@ -44,7 +44,7 @@ pub(crate) fn program(name: &str, args: &[&str]) -> Spawn {
     }
 }
 
-pub(crate) fn shell(script: &str) -> Spawn {
+pub(crate) fn shell(script: &str) -> SpawnCommand {
     program("sh", &["-c", script])
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn all(from: &mut Option<pipe::Receiver>) -> String {
 }
 
 /// Reads lines from the child's output, so many, each a process number.
-pub(crate) async fn numbers(child: &mut Child, count: usize) -> Vec<i32> {
+pub(crate) async fn numbers(child: &mut ChildProcess, count: usize) -> Vec<i32> {
     let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     let mut found = Vec::new();
     while found.len() < count {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::task::Poll;
 
-use toolgate_guardian::Exit;
+use toolgate_guardian::ChildExit;
 
 use crate::help::{TERM, alive, eventually, guardian, numbers, program, shell, soon, stat};
 
@@ -92,9 +92,9 @@ async fn many_children_leave_no_zombie_and_no_descriptor() {
     for round in 0..200 {
         let mut child = guardian.spawn(program("true", &[])).await.unwrap();
         if round % 2 == 0 {
-            assert_eq!(soon(child.end()).await, Exit::Code(0));
+            assert_eq!(soon(child.end()).await, ChildExit::Code(0));
         } else {
-            assert_eq!(soon(child.exited()).await, Exit::Code(0));
+            assert_eq!(soon(child.exited()).await, ChildExit::Code(0));
         }
     }
     eventually("no child is left", || children(guardian.pid()).is_empty()).await;

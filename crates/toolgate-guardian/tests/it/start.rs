@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tokio::io::AsyncWriteExt;
-use toolgate_guardian::{DEFAULT_ALLOW, Error, Exit, Guardian, environment};
+use toolgate_guardian::{ChildExit, DEFAULT_ALLOWLIST, Error, Guardian, environment};
 
 use crate::help::{all, guardian, program, shell, soon};
 
@@ -20,27 +20,27 @@ async fn a_child_reads_writes_and_reports_its_exit() {
     drop(stdin);
     assert_eq!(all(&mut child.stdout).await, "hello");
     assert_eq!(all(&mut child.stderr).await, "trouble\n");
-    assert_eq!(soon(child.exited()).await, Exit::Code(42));
+    assert_eq!(soon(child.exited()).await, ChildExit::Code(42));
     assert_eq!(
         soon(child.exited()).await,
-        Exit::Code(42),
+        ChildExit::Code(42),
         "it is told again"
     );
 
     let child = guardian.spawn(shell("kill -9 $$")).await.unwrap();
-    assert_eq!(soon(child.exited()).await, Exit::Signal(9));
+    assert_eq!(soon(child.exited()).await, ChildExit::Signal(9));
 }
 
 #[tokio::test]
 async fn the_environment_is_the_allow_list_exactly() {
     let extra = [("TOKEN".to_owned(), "a=b c\nd".to_owned())];
     let mut spawn = program("env", &["-0"]);
-    spawn.env = environment(DEFAULT_ALLOW, &extra);
+    spawn.env = environment(DEFAULT_ALLOWLIST, &extra);
     let guardian = guardian();
     let mut child = guardian.spawn(spawn).await.unwrap();
 
     let mut wanted: BTreeMap<String, String> = extra.into();
-    for name in DEFAULT_ALLOW {
+    for name in DEFAULT_ALLOWLIST {
         if let Ok(value) = std::env::var(name) {
             wanted.insert((*name).to_owned(), value);
         }
@@ -75,7 +75,7 @@ async fn arguments_and_working_directory_arrive_as_they_are() {
 
 #[tokio::test]
 async fn what_cannot_start_is_told_clearly() {
-    async fn tell(guardian: &Guardian, spawn: toolgate_guardian::Spawn) -> String {
+    async fn tell(guardian: &Guardian, spawn: toolgate_guardian::SpawnCommand) -> String {
         match guardian.spawn(spawn).await {
             Err(Error::Refused(why)) => why,
             other => panic!("{other:?}"),

@@ -1,6 +1,6 @@
 //! Segment files of an audit log directory, for an index.
 
-use super::{LONGEST_LINE, Line, segments};
+use super::{MAX_LINE_BYTES, SegmentLine, segments};
 use crate::chain;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -27,23 +27,26 @@ impl SegmentFile {
     ///
     /// # Errors
     /// The file cannot be read, or `each` fails.
-    pub fn lines(&self, mut each: impl FnMut(u64, Line) -> io::Result<()>) -> io::Result<()> {
+    pub fn lines(
+        &self,
+        mut each: impl FnMut(u64, SegmentLine) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut input = BufReader::new(File::open(&self.path)?);
         let mut at = 0;
         loop {
             let mut line = Vec::new();
             let length = input
                 .by_ref()
-                .take(LONGEST_LINE)
+                .take(MAX_LINE_BYTES)
                 .read_until(b'\n', &mut line)? as u64;
             let Some(whole) = line.strip_suffix(b"\n") else {
-                if length < LONGEST_LINE {
+                if length < MAX_LINE_BYTES {
                     return Ok(());
                 }
                 at += length;
                 continue;
             };
-            each(at, Line::parse(&self.chain, whole))?;
+            each(at, SegmentLine::parse(&self.chain, whole))?;
             at += length;
         }
     }
@@ -52,7 +55,7 @@ impl SegmentFile {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn line_at(&self, at: u64) -> io::Result<Option<Line>> {
+    pub fn line_at(&self, at: u64) -> io::Result<Option<SegmentLine>> {
         let mut file = File::open(&self.path)?;
         // A line begins after a newline.
         file.seek(SeekFrom::Start(at.saturating_sub(1)))?;
@@ -65,9 +68,9 @@ impl SegmentFile {
             }
         }
         let mut line = Vec::new();
-        input.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+        input.take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
         let whole = line.strip_suffix(b"\n");
-        Ok(whole.map(|whole| Line::parse(&self.chain, whole)))
+        Ok(whole.map(|whole| SegmentLine::parse(&self.chain, whole)))
     }
 }
 

@@ -20,28 +20,28 @@ pub(super) const KEY: &str = "highest";
 ///
 /// ```
 /// # use std::time::{Duration, SystemTime};
-/// let clock = toolgate_journal::state::Clock::default();
+/// let clock = toolgate_journal::state::StateClock::default();
 /// let hour = Duration::from_secs(3600);
 /// clock.raise(SystemTime::now() + hour);
 /// assert!(clock.now() > SystemTime::now() + hour / 2);
 /// assert!(clock.ahead() > hour / 2);
 /// ```
 #[derive(Debug)]
-pub struct Clock {
+pub struct StateClock {
     /// Highest time seen, and the instant of that.
     highest: Mutex<(SystemTime, Instant)>,
 }
 
-impl Default for Clock {
+impl Default for StateClock {
     /// Creates a clock at the current system time.
-    fn default() -> Clock {
-        Clock {
+    fn default() -> StateClock {
+        StateClock {
             highest: Mutex::new((system_time(), Instant::now())),
         }
     }
 }
 
-impl Clock {
+impl StateClock {
     /// Returns the time: that of the system, or a later one if the system clock was set back.
     pub fn now(&self) -> SystemTime {
         self.at_least(system_time())
@@ -126,21 +126,21 @@ mod tests {
 
     #[test]
     fn a_row_of_the_future_is_the_time_from_then_on() {
-        let ahead = Clock::default();
+        let ahead = StateClock::default();
         ahead.raise(SystemTime::now() + HOUR);
         let row = ahead.row();
-        let clock = Clock::default();
+        let clock = StateClock::default();
         clock.take(&row);
         assert!(clock.now() >= ahead.now() - HOUR / 100);
         let before = clock.now();
         // A row of the past changes nothing.
-        clock.take(&Clock::default().row());
+        clock.take(&StateClock::default().row());
         assert!(clock.now() >= before);
     }
 
     #[test]
     fn time_passes_while_nothing_runs() {
-        let clock = Clock::default();
+        let clock = StateClock::default();
         let mut row = clock.row();
         let Some(up) = row["up_ms"].as_u64() else {
             return;
@@ -155,7 +155,7 @@ mod tests {
         clock.take(&row);
         assert!(millis(clock.now()) >= later + 10);
         // In another boot, only the stored time counts.
-        let other = Clock::default();
+        let other = StateClock::default();
         row["boot"] = json!("other");
         row["up_ms"] = json!(0);
         other.take(&row);

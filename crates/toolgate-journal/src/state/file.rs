@@ -1,9 +1,9 @@
 //! State file, accessed under the lock of its directory.
 
-use super::{StateError, line::Change};
+use super::{StateError, line::StateChange};
 use crate::{
     chain,
-    disk::{Files, private},
+    disk::{FileDisk, private},
 };
 use rustix::fs::{FlockOperation, flock};
 use std::{
@@ -17,7 +17,7 @@ const DATA: &str = "state.jsonl";
 const LOCK: &str = "state.lock";
 const NEW: &str = "state.new";
 /// Maximum number of bytes of one read of the file. Compaction keeps a usual file far below.
-const LONGEST: u64 = 1024 * 1024 * 1024;
+const MAX_STATE_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// State file and the position up to which this process has read it.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ pub(super) struct StateFile {
 }
 
 /// Guard of the directory lock, which is released when dropped.
-pub(super) struct Locked(File);
+pub(super) struct DirectoryLock(File);
 
-impl Drop for Locked {
+impl Drop for DirectoryLock {
     fn drop(&mut self) {
         // Closing would unlock too, but the owner keeps the file open.
         let _ = flock(&self.0, FlockOperation::Unlock);
@@ -43,16 +43,16 @@ impl Drop for Locked {
 }
 
 /// Changes of other processes since the last read.
-pub(super) struct News {
+pub(super) struct ForeignChanges {
     /// True if the file was replaced, so that all known rows are obsolete.
     pub(super) anew: bool,
     /// Changes with the size of their lines in bytes.
-    pub(super) changes: Vec<(Change, u64)>,
+    pub(super) changes: Vec<(StateChange, u64)>,
 }
 
 impl StateFile {
     pub(super) fn open(dir: PathBuf) -> Result<StateFile, StateError> {
-        chain::make_dir(&dir, &Files).map_err(|e| match e {
+        chain::make_dir(&dir, &FileDisk).map_err(|e| match e {
             crate::Error::Open { doing, path, cause } => StateError::File { doing, path, cause },
             other => StateError::Failed(other.to_string().into()),
         })?;
@@ -79,12 +79,12 @@ impl StateFile {
     }
 
     /// Waits for the directory lock.
-    pub(super) fn lock(&self) -> Result<Locked, StateError> {
+    pub(super) fn lock(&self) -> Result<DirectoryLock, StateError> {
         let wrong = |e: io::Error| StateError::file("lock", &self.dir.join(LOCK), e);
         let file = self.lock.try_clone().map_err(wrong)?;
         loop {
             match flock(&file, FlockOperation::LockExclusive) {
-                Ok(()) => return Ok(Locked(file)),
+                Ok(()) => return Ok(DirectoryLock(file)),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(wrong(e.into())),
             }
@@ -92,7 +92,7 @@ impl StateFile {
     }
 
     /// Reads the changes of other processes, and cuts off the torn write of a killed process.
-    pub(super) fn catch_up(&mut self, _held: &Locked) -> Result<News, StateError> {
+    pub(super) fn catch_up(&mut self, _held: &DirectoryLock) -> Result<ForeignChanges, StateError> {
         let path = self.path();
         let now = open(&path)?;
         let anew = inode(&now, &path)? != self.inode || size(&now, &path)? < self.read;
@@ -103,19 +103,19 @@ impl StateFile {
         let mut bytes = Vec::new();
         let mut from = File::open(&path).map_err(|e| StateError::file("read", &path, e))?;
         from.seek(SeekFrom::Start(self.read))
-            .and_then(|_| from.take(LONGEST).read_to_end(&mut bytes))
+            .and_then(|_| from.take(MAX_STATE_BYTES).read_to_end(&mut bytes))
             .map_err(|e| StateError::file("read", &path, e))?;
         let changes = self.parse(&bytes)?;
-        Ok(News { anew, changes })
+        Ok(ForeignChanges { anew, changes })
     }
 
-    fn parse(&mut self, bytes: &[u8]) -> Result<Vec<(Change, u64)>, StateError> {
+    fn parse(&mut self, bytes: &[u8]) -> Result<Vec<(StateChange, u64)>, StateError> {
         let mut changes = Vec::new();
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|b| *b == b'\n') {
             let (line, more) = rest.split_at(end);
             let more = more.get(1..).unwrap_or_default();
-            let Some(change) = Change::read(line) else {
+            let Some(change) = StateChange::read(line) else {
                 if more.is_empty() {
                     break;
                 }
@@ -157,7 +157,7 @@ impl StateFile {
     }
 
     /// Replaces the file by a compacted one with the same entries.
-    pub(super) fn replace(&mut self, _held: &Locked, text: &str) -> Result<(), StateError> {
+    pub(super) fn replace(&mut self, _held: &DirectoryLock, text: &str) -> Result<(), StateError> {
         let path = self.dir.join(NEW);
         let wrong = |e: io::Error| StateError::file("write", &path, e);
         match fs::remove_file(&path) {

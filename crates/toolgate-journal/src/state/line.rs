@@ -5,11 +5,11 @@ use ring::digest;
 use serde_json::{Map, Value, json};
 
 /// Length in bytes of `,"h":"`, 16 digits and `"}`.
-const TAIL: usize = 24;
+const HASH_SUFFIX_BYTES: usize = 24;
 
 /// Change of one key.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Change {
+pub(super) struct StateChange {
     pub(super) version: u64,
     pub(super) table: String,
     pub(super) key: String,
@@ -17,7 +17,7 @@ pub(super) struct Change {
     pub(super) value: Option<Value>,
 }
 
-impl Change {
+impl StateChange {
     /// Appends the line and a newline to `out`.
     pub(super) fn push(&self, out: &mut String) {
         let (version, table, key) = (self.version, json!(self.table), json!(self.key));
@@ -32,8 +32,8 @@ impl Change {
     }
 
     /// Parses a line without its newline; `None` if its form or hash is wrong.
-    pub(super) fn read(line: &[u8]) -> Option<Change> {
-        let (body, tail) = line.split_at_checked(line.len().checked_sub(TAIL)?)?;
+    pub(super) fn read(line: &[u8]) -> Option<StateChange> {
+        let (body, tail) = line.split_at_checked(line.len().checked_sub(HASH_SUFFIX_BYTES)?)?;
         let hash = tail.strip_prefix(b",\"h\":\"")?.strip_suffix(b"\"}")?;
         if hash != check(body).as_bytes() {
             return None;
@@ -43,7 +43,7 @@ impl Change {
             Some(Value::String(text)) => Some(text),
             _ => None,
         };
-        Some(Change {
+        Some(StateChange {
             version: map.get("n")?.as_u64()?,
             table: text(map.remove("t"))?,
             key: text(map.remove("k"))?,
@@ -67,12 +67,12 @@ mod tests {
         #[test]
         fn there_and_back(version: u64, table: String, key: String, value in proptest::option::of(".*")) {
             let value = value.map(|text| json!({"text": text, "n": 1}));
-            let change = Change { version, table, key, value };
+            let change = StateChange { version, table, key, value };
             let mut line = String::new();
             change.push(&mut line);
             let line = line.strip_suffix('\n').unwrap();
             prop_assert!(!line.contains('\n'));
-            prop_assert_eq!(Change::read(line.as_bytes()), Some(change));
+            prop_assert_eq!(StateChange::read(line.as_bytes()), Some(change));
         }
     }
 
@@ -80,7 +80,7 @@ mod tests {
     fn each_flipped_byte_is_found() {
         let mut line = String::new();
         let value = Some(json!({"a": 1}));
-        let change = Change {
+        let change = StateChange {
             version: 7,
             table: "grants".into(),
             key: "g-1".into(),
@@ -91,7 +91,7 @@ mod tests {
         for at in 0..line.len() {
             let mut bad = line.to_vec();
             bad[at] ^= 1;
-            assert_eq!(Change::read(&bad), None, "byte {at}");
+            assert_eq!(StateChange::read(&bad), None, "byte {at}");
         }
     }
 }

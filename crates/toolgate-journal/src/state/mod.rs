@@ -1,7 +1,7 @@
 //! Durable state that is not evidence: approvals, grants, pins. A key-value store of JSON tables in one file.
 //!
 //! All processes of a directory share it. Each write locks the directory, reads the changes of other processes, and is
-//! on disk when it resolves. [`Expect`] decides races, so that something single-use is used once.
+//! on disk when it resolves. [`WritePrecondition`] decides races, so that something single-use is used once.
 //!
 //! ```text
 //! DIR/state.lock     locked (flock) during a write
@@ -18,7 +18,7 @@ mod line;
 mod tables;
 mod writer;
 
-pub use clock::Clock;
+pub use clock::StateClock;
 
 use serde_json::Value;
 use std::{
@@ -30,13 +30,13 @@ use std::{
     },
     thread::{self, JoinHandle},
 };
-use tables::Tables;
+use tables::StateTables;
 use tokio::sync::{oneshot, watch};
-use writer::{Message, Writer};
+use writer::{QueuedChange, StateWriter};
 
 /// Entry of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct StateRow {
     /// Key in the table.
     pub key: String,
     /// JSON value.
@@ -47,7 +47,7 @@ pub struct Row {
 
 /// Precondition of a write (compare-and-set).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Expect {
+pub enum WritePrecondition {
     /// No precondition.
     Any,
     /// The key does not exist.
@@ -58,7 +58,7 @@ pub enum Expect {
 
 /// Result of a write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Written {
+pub enum WriteOutcome {
     /// The change is on disk; with its version.
     Done(u64),
     /// The precondition failed, and nothing was written.
@@ -175,44 +175,44 @@ impl std::error::Error for StateError {
 
 /// State that the writer shares with callers.
 #[derive(Debug, Default)]
-struct Shared {
-    tables: RwLock<Tables>,
+struct StateShared {
+    tables: RwLock<StateTables>,
     changed: watch::Sender<u64>,
     failed: OnceLock<Arc<str>>,
-    clock: Arc<Clock>,
+    clock: Arc<StateClock>,
 }
 
-impl Shared {
-    fn tables(&self) -> RwLockReadGuard<'_, Tables> {
+impl StateShared {
+    fn tables(&self) -> RwLockReadGuard<'_, StateTables> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Durable key-value tables of a directory. Dropping it writes the queued changes.
 #[derive(Debug)]
-pub struct State {
-    shared: Arc<Shared>,
+pub struct DurableState {
+    shared: Arc<StateShared>,
     limits: StateLimits,
-    queue: Option<SyncSender<Message>>,
+    queue: Option<SyncSender<QueuedChange>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl State {
+impl DurableState {
     /// Reads the tables of a directory, which is created with mode 0700 if it does not exist. Blocks; call it before
     /// serving.
     ///
     /// # Errors
     /// The files cannot be used, or a line in them is damaged.
-    pub fn open(dir: impl Into<PathBuf>, limits: StateLimits) -> Result<State, StateError> {
-        let shared = Arc::new(Shared::default());
-        let writer = Writer::open(dir.into(), shared.clone(), limits)?;
+    pub fn open(dir: impl Into<PathBuf>, limits: StateLimits) -> Result<DurableState, StateError> {
+        let shared = Arc::new(StateShared::default());
+        let writer = StateWriter::open(dir.into(), shared.clone(), limits)?;
         let (queue, inbox) = sync_channel(limits.queue.max(1));
         let home = writer.dir().to_owned();
         let thread = thread::Builder::new()
             .name("state".to_owned())
             .spawn(move || writer.run(&inbox))
             .map_err(|e| StateError::file("start the writer of", &home, e))?;
-        Ok(State {
+        Ok(DurableState {
             shared,
             limits,
             queue: Some(queue),
@@ -221,7 +221,7 @@ impl State {
     }
 
     /// Returns all entries of a table by key. Changes of other processes appear within a second.
-    pub fn entries(&self, table: &str) -> Vec<Row> {
+    pub fn entries(&self, table: &str) -> Vec<StateRow> {
         self.shared.tables().entries(table)
     }
 
@@ -231,7 +231,7 @@ impl State {
     }
 
     /// Returns one entry of a table.
-    pub fn row(&self, table: &str, key: &str) -> Option<Row> {
+    pub fn row(&self, table: &str, key: &str) -> Option<StateRow> {
         self.shared.tables().row(table, key).cloned()
     }
 
@@ -244,8 +244,8 @@ impl State {
         table: &str,
         key: &str,
         value: Option<Value>,
-        expect: Expect,
-    ) -> impl Future<Output = Result<Written, StateError>> + Send + use<> {
+        expect: WritePrecondition,
+    ) -> impl Future<Output = Result<WriteOutcome, StateError>> + Send + use<> {
         let (waiter, answer) = oneshot::channel();
         let sent = self.send(table, key, value, expect, waiter);
         async move {
@@ -256,7 +256,7 @@ impl State {
     }
 
     /// Returns the clock of the directory, by which everything in it expires.
-    pub fn clock(&self) -> &Arc<Clock> {
+    pub fn clock(&self) -> &Arc<StateClock> {
         &self.shared.clock
     }
 
@@ -270,8 +270,8 @@ impl State {
         table: &str,
         key: &str,
         value: Option<Value>,
-        expect: Expect,
-        waiter: oneshot::Sender<Result<Written, StateError>>,
+        expect: WritePrecondition,
+        waiter: oneshot::Sender<Result<WriteOutcome, StateError>>,
     ) -> Result<(), StateError> {
         if let Some(reason) = self.shared.failed.get() {
             return Err(StateError::Failed(reason.clone()));
@@ -283,7 +283,7 @@ impl State {
                 self.limits.row_bytes
             )));
         }
-        let message = Message {
+        let message = QueuedChange {
             table: table.to_owned(),
             key: key.to_owned(),
             value,
@@ -299,7 +299,7 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for DurableState {
     fn drop(&mut self) {
         self.queue.take();
         let thread = self

@@ -1,11 +1,11 @@
 //! In-memory tables of all entries.
 
-use super::{Row, line::Change};
+use super::{StateRow, line::StateChange};
 use std::collections::{BTreeMap, HashMap};
 
 #[derive(Debug, Default)]
-pub(super) struct Tables {
-    tables: HashMap<String, BTreeMap<String, Held>>,
+pub(super) struct StateTables {
+    tables: HashMap<String, BTreeMap<String, StoredRow>>,
     /// Number of entries in all tables.
     pub(super) rows: usize,
     /// Size of their lines in bytes.
@@ -13,18 +13,18 @@ pub(super) struct Tables {
 }
 
 #[derive(Debug)]
-struct Held {
-    row: Row,
+struct StoredRow {
+    row: StateRow,
     /// Size of its line in bytes.
     line: u64,
 }
 
-impl Tables {
-    pub(super) fn row(&self, table: &str, key: &str) -> Option<&Row> {
+impl StateTables {
+    pub(super) fn row(&self, table: &str, key: &str) -> Option<&StateRow> {
         Some(&self.tables.get(table)?.get(key)?.row)
     }
 
-    pub(super) fn entries(&self, table: &str) -> Vec<Row> {
+    pub(super) fn entries(&self, table: &str) -> Vec<StateRow> {
         let rows = self
             .tables
             .get(table)
@@ -40,8 +40,8 @@ impl Tables {
     }
 
     /// Applies a change whose line has a size in bytes.
-    pub(super) fn apply(&mut self, change: Change, line: u64) {
-        let Change {
+    pub(super) fn apply(&mut self, change: StateChange, line: u64) {
+        let StateChange {
             version,
             table,
             key,
@@ -52,12 +52,12 @@ impl Tables {
             Some(value) => {
                 self.rows += 1;
                 self.bytes += line;
-                let row = Row {
+                let row = StateRow {
                     key: key.clone(),
                     value,
                     version,
                 };
-                rows.insert(key, Held { row, line })
+                rows.insert(key, StoredRow { row, line })
             }
             None => rows.remove(&key),
         };
@@ -69,10 +69,10 @@ impl Tables {
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for (table, rows) in &self.tables {
-            for Held { row, .. } in rows.values() {
+            for StoredRow { row, .. } in rows.values() {
                 let (version, value) = (row.version, Some(row.value.clone()));
                 let (table, key) = (table.clone(), row.key.clone());
-                Change {
+                StateChange {
                     version,
                     table,
                     key,

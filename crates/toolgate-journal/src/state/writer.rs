@@ -1,10 +1,10 @@
 //! Writer thread of the state: decides queued changes, writes and syncs them once, and answers.
 
 use super::{
-    Expect, Shared, StateError, StateLimits, Written, clock,
-    file::{Locked, News, StateFile},
-    line::Change,
-    tables::Tables,
+    StateError, StateLimits, StateShared, WriteOutcome, WritePrecondition, clock,
+    file::{DirectoryLock, ForeignChanges, StateFile},
+    line::StateChange,
+    tables::StateTables,
 };
 use serde_json::Value;
 use std::{
@@ -18,27 +18,27 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Poll interval for changes of other processes.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of changes that share one sync.
-const BATCH: usize = 256;
+const MAX_BATCH_CHANGES: usize = 256;
 /// Size in bytes from which a file is compacted, if more than half of it is obsolete.
-const LONG: u64 = 1024 * 1024;
+const COMPACTION_BYTES: u64 = 1024 * 1024;
 
 /// Queued change and its waiter.
-pub(super) struct Message {
+pub(super) struct QueuedChange {
     pub(super) table: String,
     pub(super) key: String,
     pub(super) value: Option<Value>,
-    pub(super) expect: Expect,
-    pub(super) waiter: oneshot::Sender<Result<Written, StateError>>,
+    pub(super) expect: WritePrecondition,
+    pub(super) waiter: oneshot::Sender<Result<WriteOutcome, StateError>>,
 }
 
-type Waiter = oneshot::Sender<Result<Written, StateError>>;
-type Answers = Vec<(Waiter, Result<Written, StateError>)>;
+type ChangeWaiter = oneshot::Sender<Result<WriteOutcome, StateError>>;
+type ChangeAnswers = Vec<(ChangeWaiter, Result<WriteOutcome, StateError>)>;
 
-pub(super) struct Writer {
+pub(super) struct StateWriter {
     file: StateFile,
-    shared: Arc<Shared>,
+    shared: Arc<StateShared>,
     limits: StateLimits,
     /// Version of the last change of any process.
     version: u64,
@@ -53,32 +53,32 @@ const IDLE_CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Changes of a batch that are not on disk yet.
 #[derive(Default)]
-struct Staged {
+struct StagedChanges {
     /// Changes with the size of their lines in bytes.
-    changes: Vec<(Change, u64)>,
+    changes: Vec<(StateChange, u64)>,
     text: String,
     /// Number of added entries. Removals free no space before they are on disk.
     more: usize,
 }
 
-impl Staged {
+impl StagedChanges {
     /// Returns the version of a key after this batch, if the batch changes it.
     fn row(&self, table: &str, key: &str) -> Option<Option<u64>> {
-        let of = |c: &&Change| c.table == table && c.key == key;
+        let of = |c: &&StateChange| c.table == table && c.key == key;
         let mut changes = self.changes.iter().rev().map(|(change, _)| change);
         let change = changes.find(of)?;
         Some(change.value.is_some().then_some(change.version))
     }
 }
 
-impl Writer {
+impl StateWriter {
     pub(super) fn open(
         dir: PathBuf,
-        shared: Arc<Shared>,
+        shared: Arc<StateShared>,
         limits: StateLimits,
-    ) -> Result<Writer, StateError> {
+    ) -> Result<StateWriter, StateError> {
         let file = StateFile::open(dir)?;
-        let mut writer = Writer {
+        let mut writer = StateWriter {
             file,
             shared,
             limits,
@@ -96,12 +96,12 @@ impl Writer {
     }
 
     /// Runs until all senders are gone and the queue is empty.
-    pub(super) fn run(mut self, inbox: &Receiver<Message>) {
+    pub(super) fn run(mut self, inbox: &Receiver<QueuedChange>) {
         loop {
-            match inbox.recv_timeout(LOOK) {
+            match inbox.recv_timeout(POLL_INTERVAL) {
                 Ok(first) => {
                     let mut batch = vec![first];
-                    batch.extend(inbox.try_iter().take(BATCH - 1));
+                    batch.extend(inbox.try_iter().take(MAX_BATCH_CHANGES - 1));
                     self.commit(batch);
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -122,15 +122,15 @@ impl Writer {
         }
     }
 
-    fn catch_up(&mut self, held: &Locked) -> Result<(), StateError> {
-        let News { anew, changes } = self.file.catch_up(held)?;
+    fn catch_up(&mut self, held: &DirectoryLock) -> Result<(), StateError> {
+        let ForeignChanges { anew, changes } = self.file.catch_up(held)?;
         if anew || !changes.is_empty() {
             self.publish(anew, changes);
         }
         Ok(())
     }
 
-    fn commit(&mut self, batch: Vec<Message>) {
+    fn commit(&mut self, batch: Vec<QueuedChange>) {
         let mut answers = Vec::with_capacity(batch.len());
         let done = self.write(batch, &mut answers);
         for (waiter, answer) in answers {
@@ -141,16 +141,20 @@ impl Writer {
     }
 
     /// Decides all changes of a batch and makes them durable together; a failure here fails all of them.
-    fn write(&mut self, batch: Vec<Message>, answers: &mut Answers) -> Result<(), StateError> {
+    fn write(
+        &mut self,
+        batch: Vec<QueuedChange>,
+        answers: &mut ChangeAnswers,
+    ) -> Result<(), StateError> {
         let held = self.ready();
-        let mut staged = Staged::default();
+        let mut staged = StagedChanges::default();
         for message in batch {
             let answer = self.decide(&message, &mut staged);
-            if let Ok(Written::Done(version)) = answer {
-                let Message {
+            if let Ok(WriteOutcome::Done(version)) = answer {
+                let QueuedChange {
                     table, key, value, ..
                 } = message;
-                let change = Change {
+                let change = StateChange {
                     version,
                     table,
                     key,
@@ -191,7 +195,7 @@ impl Writer {
         let Ok(held) = self.ready() else {
             return;
         };
-        let mut staged = Staged::default();
+        let mut staged = StagedChanges::default();
         self.stage_time(&mut staged);
         if self.durable(&staged.text).is_ok() {
             self.publish(false, staged.changes);
@@ -199,9 +203,9 @@ impl Writer {
         }
     }
 
-    fn stage_time(&mut self, staged: &mut Staged) {
+    fn stage_time(&mut self, staged: &mut StagedChanges) {
         self.version += 1;
-        let change = Change {
+        let change = StateChange {
             version: self.version,
             table: clock::TABLE.to_owned(),
             key: clock::KEY.to_owned(),
@@ -214,7 +218,7 @@ impl Writer {
         self.time_written = Some(Instant::now());
     }
 
-    fn ready(&mut self) -> Result<Locked, StateError> {
+    fn ready(&mut self) -> Result<DirectoryLock, StateError> {
         if let Some(reason) = self.shared.failed.get() {
             return Err(StateError::Failed(reason.clone()));
         }
@@ -223,7 +227,11 @@ impl Writer {
         Ok(held)
     }
 
-    fn decide(&mut self, message: &Message, staged: &mut Staged) -> Result<Written, StateError> {
+    fn decide(
+        &mut self,
+        message: &QueuedChange,
+        staged: &mut StagedChanges,
+    ) -> Result<WriteOutcome, StateError> {
         let (table, key) = (&message.table, &message.key);
         let (there, rows) = {
             let known = self.shared.tables();
@@ -234,12 +242,12 @@ impl Writer {
             (staged.row(table, key).unwrap_or(there), rows)
         };
         let fits = match message.expect {
-            Expect::Any => true,
-            Expect::Absent => there.is_none(),
-            Expect::Version(version) => there == Some(version),
+            WritePrecondition::Any => true,
+            WritePrecondition::Absent => there.is_none(),
+            WritePrecondition::Version(version) => there == Some(version),
         };
         if !fits {
-            return Ok(Written::Conflict);
+            return Ok(WriteOutcome::Conflict);
         }
         if there.is_none() && message.value.is_some() {
             if rows + staged.more >= self.limits.rows {
@@ -251,7 +259,7 @@ impl Writer {
             staged.more += 1;
         }
         self.version += 1;
-        Ok(Written::Done(self.version))
+        Ok(WriteOutcome::Done(self.version))
     }
 
     /// Writes and syncs text. A full disk may accept it later; a failed sync is final.
@@ -274,8 +282,8 @@ impl Writer {
     }
 
     /// Compacts the file if much of it is obsolete.
-    fn tidy(&mut self, held: &Locked) -> Result<(), StateError> {
-        if self.file.read < LONG {
+    fn tidy(&mut self, held: &DirectoryLock) -> Result<(), StateError> {
+        if self.file.read < COMPACTION_BYTES {
             return Ok(());
         }
         let mut text = {
@@ -287,7 +295,7 @@ impl Writer {
         };
         // Versions never restart; otherwise a used version could match again.
         let (table, key) = (String::new(), String::new());
-        Change {
+        StateChange {
             version: self.version,
             table,
             key,
@@ -297,14 +305,14 @@ impl Writer {
         self.file.replace(held, &text)
     }
 
-    fn publish(&mut self, anew: bool, changes: Vec<(Change, u64)>) {
+    fn publish(&mut self, anew: bool, changes: Vec<(StateChange, u64)>) {
         let mut tables = self
             .shared
             .tables
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         if anew {
-            *tables = Tables::default();
+            *tables = StateTables::default();
         }
         for (change, line) in changes {
             self.version = self.version.max(change.version);

@@ -1,25 +1,25 @@
 //! Default locations of checkpoint mirrors.
 
-use super::scan::Line;
+use super::scan::CanonicalLine;
 use super::segment_files;
-use super::terms::Terms;
+use super::terms::ChainTerms;
 use crate::chain;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// File name of the default mirror beside an audit log directory.
-const USUAL: &str = "checkpoints";
+const DEFAULT_MIRROR: &str = "checkpoints";
 
 /// Maximum size in bytes of the first record that is read for the mirror it names.
-const MAX_LINE_BYTES: u64 = 1024 * 1024;
+const MAX_FIRST_RECORD_BYTES: u64 = 1024 * 1024;
 
 /// Checkpoint mirrors to compare with, without duplicates.
-pub(super) struct Mirrors {
+pub(super) struct MirrorPaths {
     pub(super) paths: Vec<PathBuf>,
 }
 
-impl Mirrors {
+impl MirrorPaths {
     /// Returns the given mirrors; without any, the default mirror and those that the chains name, if they exist.
     pub(super) fn of(dir: &Path, given: &[PathBuf]) -> Self {
         let mut all = Self { paths: Vec::new() };
@@ -27,7 +27,7 @@ impl Mirrors {
             all.paths.extend(given.iter().map(|path| whole(path)));
             return all;
         }
-        all.add([dir.join("..").join(USUAL)].into_iter());
+        all.add([dir.join("..").join(DEFAULT_MIRROR)].into_iter());
         let chains = chain::ids(dir).unwrap_or_default();
         all.add(chains.iter().filter_map(|chain| named(&dir.join(chain))));
         all
@@ -51,10 +51,10 @@ impl Mirrors {
 fn named(home: &Path) -> Option<PathBuf> {
     let (_, file) = segment_files(home).ok()?.into_iter().next()?;
     let mut line = Vec::new();
-    let mut input = BufReader::new(File::open(file).ok()?).take(MAX_LINE_BYTES);
+    let mut input = BufReader::new(File::open(file).ok()?).take(MAX_FIRST_RECORD_BYTES);
     input.read_until(b'\n', &mut line).ok()?;
-    let record = Line::read(line.strip_suffix(b"\n")?).ok()?;
-    Terms::read(&record).mirror
+    let record = CanonicalLine::read(line.strip_suffix(b"\n")?).ok()?;
+    ChainTerms::read(&record).mirror
 }
 
 /// Returns the canonical path, so that two spellings count as one.

@@ -13,31 +13,33 @@ mod signed;
 mod terms;
 mod walk;
 
-pub use report::{Bad, ChainReport, Doubt, Fault, OpenCall, Report, Verdict};
+pub use report::{
+    AuditReport, AuditVerdict, ChainReport, FaultPosition, MissingEvidence, OpenCall, RecordFault,
+};
 
-use mirrors::{Mirrors, whole};
+use mirrors::{MirrorPaths, whole};
 pub(crate) use resume::resume;
 use rustix::fs::{FlockOperation, flock};
-use signed::Kept;
+use signed::MirrorCheckpoints;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-pub(crate) use walk::Found;
-use walk::Walk;
+pub(crate) use walk::ChainFindings;
+use walk::ChainScan;
 
 /// Verifies every chain of an audit log directory, with the key in the directory and the mirrors that are found.
 ///
 /// # Errors
 /// The directory cannot be listed. Damage inside is in the report.
-pub fn verify(dir: &Path) -> io::Result<Report> {
-    Check::new(dir).run()
+pub fn verify(dir: &Path) -> io::Result<AuditReport> {
+    AuditCheck::new(dir).run()
 }
 
 /// Verification of an audit log: directory, keys and mirrors.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Check {
+pub struct AuditCheck {
     /// Audit log directory.
     pub dir: PathBuf,
     /// Public keys that may have signed checkpoints, 64 hexadecimal digits each. Without any, the key in the directory
@@ -48,7 +50,7 @@ pub struct Check {
     pub places: Vec<PathBuf>,
 }
 
-impl Check {
+impl AuditCheck {
     /// Creates a verification of a directory with default keys and mirrors.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -62,12 +64,12 @@ impl Check {
     ///
     /// # Errors
     /// The directory or a mirror cannot be read. Damage inside is in the report.
-    pub fn run(&self) -> io::Result<Report> {
+    pub fn run(&self) -> io::Result<AuditReport> {
         let mut keys = self.keys.clone();
         if keys.is_empty() {
             keys.extend(crate::sign::existing(&self.dir));
         }
-        let mut mirrors = Mirrors::of(&self.dir, &self.places);
+        let mut mirrors = MirrorPaths::of(&self.dir, &self.places);
         loop {
             let report = self.against(&mirrors.paths, &keys)?;
             // A later start may have named another mirror, which is compared as well.
@@ -81,9 +83,9 @@ impl Check {
         }
     }
 
-    fn against(&self, mirrors: &[PathBuf], keys: &[String]) -> io::Result<Report> {
+    fn against(&self, mirrors: &[PathBuf], keys: &[String]) -> io::Result<AuditReport> {
         // Read before the chains: otherwise a chain that grows meanwhile would seem to be behind its mirror.
-        let mut kept = Kept::read(mirrors, keys)?;
+        let mut kept = MirrorCheckpoints::read(mirrors, keys)?;
         let homes = homes(&self.dir, mirrors)?;
         let judge = |home: &PathBuf| judge(home, keys.to_vec(), &mut kept);
         let mut chains: Vec<_> = homes.iter().map(judge).collect();
@@ -96,7 +98,7 @@ impl Check {
             gone.into_iter()
                 .map(|(chain, marks)| removed(&self.dir, chain, &marks)),
         );
-        Ok(Report {
+        Ok(AuditReport {
             chains,
             second_place: !mirrors.is_empty(),
             unreadable: kept.unreadable,
@@ -107,14 +109,14 @@ impl Check {
 }
 
 /// Returns the missing evidence that could reveal damage.
-fn doubts(chain: &ChainReport, mirrors: &[PathBuf], keys: &[String]) -> Vec<Doubt> {
+fn doubts(chain: &ChainReport, mirrors: &[PathBuf], keys: &[String]) -> Vec<MissingEvidence> {
     let mut doubts = Vec::new();
     if keys.is_empty() {
-        doubts.push(Doubt::NoKey);
+        doubts.push(MissingEvidence::NoKey);
     }
     if chain.unbounded {
         let records = chain.unsigned;
-        doubts.push(Doubt::Unbounded { records });
+        doubts.push(MissingEvidence::Unbounded { records });
     }
     let named = chain.named_mirror();
     // Older versions do not name their mirror, so an existing one counts as theirs.
@@ -126,7 +128,7 @@ fn doubts(chain: &ChainReport, mirrors: &[PathBuf], keys: &[String]) -> Vec<Doub
     // The mirror is read before the chains, so it lacks the first checkpoint of a chain that starts in between.
     let begins = chain.live && chain.checkpoints <= 1;
     if expected && !chain.covered && !begins && chain.records > 0 {
-        doubts.push(Doubt::NoMirror { named });
+        doubts.push(MissingEvidence::NoMirror { named });
     }
     doubts
 }
@@ -158,7 +160,7 @@ fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
 /// Returns the last signed checkpoint of each chain among lines of a mirror.
 pub(crate) fn last_marks(lines: &[Vec<u8>], key: &str) -> BTreeMap<String, (u64, String)> {
     let keys = [key.to_owned()];
-    let mut kept = Kept::default();
+    let mut kept = MirrorCheckpoints::default();
     lines.iter().for_each(|line| kept.line(line, &keys));
     let chains = kept.chains.into_iter();
     chains
@@ -167,16 +169,16 @@ pub(crate) fn last_marks(lines: &[Vec<u8>], key: &str) -> BTreeMap<String, (u64,
 }
 
 /// Verifies one chain, which must not be empty unless a process is about to write it.
-fn judge(home: &Path, keys: Vec<String>, kept: &mut Kept) -> ChainReport {
-    let mut walk = Walk::new(home, is_locked(home), keys, kept);
+fn judge(home: &Path, keys: Vec<String>, kept: &mut MirrorCheckpoints) -> ChainReport {
+    let mut walk = ChainScan::new(home, is_locked(home), keys, kept);
     let read = segment_files(home).map_err(|cause| (home.to_owned(), cause));
     if let Err((file, cause)) = read.and_then(|files| walk.files(files)) {
-        walk.fail(&file, 0, Fault::Unreadable(cause.to_string()));
+        walk.fail(&file, 0, RecordFault::Unreadable(cause.to_string()));
     }
     let mut report = walk.finish().report;
     // A chain with a failed sync is never repaired: its end may be torn.
     let torn = report.bad.as_ref().and_then(|bad| match bad.what {
-        Fault::Torn { bytes } => Some(bytes),
+        RecordFault::Torn { bytes } => Some(bytes),
         _ => None,
     });
     if let Some(bytes) = torn.filter(|_| home.join("failed").exists() && report.records > 0) {
@@ -184,7 +186,7 @@ fn judge(home: &Path, keys: Vec<String>, kept: &mut Kept) -> ChainReport {
         report.set_aside += bytes;
     }
     if report.records == 0 && report.bad.is_none() && !report.live {
-        report.bad = Some(Bad::of(home, 0, 1, Fault::Empty));
+        report.bad = Some(FaultPosition::of(home, 0, 1, RecordFault::Empty));
     }
     report
 }
@@ -193,7 +195,12 @@ fn judge(home: &Path, keys: Vec<String>, kept: &mut Kept) -> ChainReport {
 fn removed(dir: &Path, chain: String, marks: &BTreeMap<u64, String>) -> ChainReport {
     let kept = marks.keys().next_back().copied().unwrap_or(0);
     ChainReport {
-        bad: Some(Bad::of(&dir.join(&chain), 0, 1, Fault::Cut { kept })),
+        bad: Some(FaultPosition::of(
+            &dir.join(&chain),
+            0,
+            1,
+            RecordFault::Cut { kept },
+        )),
         chain,
         ..ChainReport::default()
     }

@@ -1,13 +1,13 @@
 //! Report of a verification, for programs and people.
 
-use super::terms::Terms;
+use super::terms::ChainTerms;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Report about all chains of an audit log directory.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Report {
+pub struct AuditReport {
     /// Reports of the chains, oldest first.
     pub chains: Vec<ChainReport>,
     /// True if a checkpoint mirror was compared.
@@ -22,7 +22,7 @@ pub struct Report {
 
 /// Result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AuditVerdict {
     /// Nothing is wrong, and each chain states how much of it is signed.
     Intact,
     /// A record, a checkpoint or a key is wrong.
@@ -34,7 +34,7 @@ pub enum Verdict {
 /// Missing evidence about a chain without detected damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Doubt {
+pub enum MissingEvidence {
     /// Records follow the last checkpoint, and no signed record states how many may.
     Unbounded {
         /// Number of these records.
@@ -49,7 +49,7 @@ pub enum Doubt {
     NoKey,
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for MissingEvidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unbounded { records } => write!(
@@ -71,21 +71,21 @@ impl fmt::Display for Doubt {
     }
 }
 
-impl Report {
+impl AuditReport {
     /// Returns whether the log is intact as far as it is signed, and no evidence is missing.
     pub fn is_intact(&self) -> bool {
-        self.verdict() == Verdict::Intact
+        self.verdict() == AuditVerdict::Intact
     }
 
     /// Returns the result for all chains.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> AuditVerdict {
         let bad = self.chains.iter().any(|chain| chain.bad.is_some());
         if bad || self.foreign > 0 || self.mac_key_exchanged == Some(true) {
-            Verdict::Broken
+            AuditVerdict::Broken
         } else if self.chains.is_empty() || self.chains.iter().any(|c| !c.doubts.is_empty()) {
-            Verdict::CannotTell
+            AuditVerdict::CannotTell
         } else {
-            Verdict::Intact
+            AuditVerdict::Intact
         }
     }
 }
@@ -115,7 +115,7 @@ pub struct ChainReport {
     /// Hash of the last good record. Compare it with one that you stored earlier.
     pub head: Option<String>,
     /// First bad position. Everything after it proves nothing and is not read.
-    pub bad: Option<Bad>,
+    pub bad: Option<FaultPosition>,
     /// Calls that neither ended nor were closed as unknown, in order of their beginning.
     pub open: Vec<OpenCall>,
     /// Number of calls that were closed as unknown after a crash.
@@ -123,7 +123,7 @@ pub struct ChainReport {
     /// Size in bytes of the torn writes that earlier starts set aside.
     pub set_aside: u64,
     /// Missing evidence, if no damage was detected.
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<MissingEvidence>,
     /// Number of records after the last checkpoint.
     pub unsigned: u64,
     /// True if no signed record states how many of these may exist.
@@ -131,7 +131,7 @@ pub struct ChainReport {
     /// True if a checkpoint mirror has a checkpoint of the chain.
     pub(crate) covered: bool,
     /// Terms that the chain states about itself.
-    pub(crate) terms: Option<Terms>,
+    pub(crate) terms: Option<ChainTerms>,
     /// Number of the last segment and the end of its good part, for recovery.
     pub(crate) end: (u64, u64),
 }
@@ -158,7 +158,7 @@ pub struct OpenCall {
 /// Position of the first damage in a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Bad {
+pub struct FaultPosition {
     /// Segment file.
     pub file: PathBuf,
     /// Line number in the segment, from 1.
@@ -166,11 +166,11 @@ pub struct Bad {
     /// Sequence number that the record at this position should have.
     pub seq: u64,
     /// Fault of the record.
-    pub what: Fault,
+    pub what: RecordFault,
 }
 
-impl Bad {
-    pub(super) fn of(file: &Path, line: u64, seq: u64, what: Fault) -> Self {
+impl FaultPosition {
+    pub(super) fn of(file: &Path, line: u64, seq: u64, what: RecordFault) -> Self {
         let file = file.to_owned();
         Self {
             file,
@@ -184,7 +184,7 @@ impl Bad {
 /// Fault of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum RecordFault {
     /// The hash does not match: the record was changed.
     Hash,
     /// The sequence number is not the next one: records are missing, repeated or out of order.
@@ -222,7 +222,7 @@ pub enum Fault {
     Unreadable(String),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RecordFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hash => f.write_str("its hash does not match its contents: the record was changed"),
@@ -310,7 +310,7 @@ impl fmt::Display for ChainReport {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for AuditReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chain in &self.chains {
             writeln!(f, "{chain}")?;
@@ -328,20 +328,20 @@ impl fmt::Display for Report {
         }
         let bad = self.chains.iter().filter(|chain| chain.bad.is_some());
         match self.verdict() {
-            Verdict::Broken => write!(f, "NOT INTACT: {} of {chains} chains", bad.count()),
-            Verdict::CannotTell if chains == 0 => {
+            AuditVerdict::Broken => write!(f, "NOT INTACT: {} of {chains} chains", bad.count()),
+            AuditVerdict::CannotTell if chains == 0 => {
                 f.write_str("CANNOT TELL: there are no chains to verify")
             }
-            Verdict::CannotTell => {
+            AuditVerdict::CannotTell => {
                 let unclear = self.chains.iter().filter(|c| !c.doubts.is_empty()).count();
                 write!(f, "CANNOT TELL: {unclear} of {chains} chains")
             }
-            Verdict::Intact => self.signed_up_to(f),
+            AuditVerdict::Intact => self.signed_up_to(f),
         }
     }
 }
 
-impl Report {
+impl AuditReport {
     /// Writes what "intact" covers: the signed part of each chain.
     fn signed_up_to(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.chains.as_slice() {

@@ -1,27 +1,29 @@
 //! Rules for each record, and the state of the chain that follows from it.
 
 use super::hex;
-use super::report::Fault;
-use super::scan::Line;
+use super::report::RecordFault;
+use super::scan::CanonicalLine;
 use super::signed;
-use super::walk::Walk;
+use super::walk::ChainScan;
 use ring::digest;
 
 const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
 
-impl Walk {
+impl ChainScan {
     /// Verifies the journal's own records: checkpoints, seals and retirements.
-    pub(super) fn own(&mut self, record: &Line<'_>) -> Result<(), Fault> {
+    pub(super) fn own(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
         let event = record.text("ev").unwrap_or_default();
         if self.part.sealed {
-            return Err(Fault::Seal("a record follows it"));
+            return Err(RecordFault::Seal("a record follows it"));
         }
         let first_of_part = self.part.first == self.report.records + 1;
         if first_of_part {
             self.part.since = record.number("ts").unwrap_or(0);
         }
         if first_of_part && self.report.segments > 1 && event != "checkpoint" {
-            return Err(Fault::Signature("no checkpoint follows the previous seal"));
+            return Err(RecordFault::Signature(
+                "no checkpoint follows the previous seal",
+            ));
         }
         match event.as_str() {
             "checkpoint" => self.checkpoint(record),
@@ -34,10 +36,10 @@ impl Walk {
         }
     }
 
-    fn checkpoint(&mut self, record: &Line<'_>) -> Result<(), Fault> {
+    fn checkpoint(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
         let mark = signed::mark(record, &self.keys)?;
         if mark.last != self.report.records || mark.head != self.prev {
-            return Err(Fault::Signature("it belongs to another position"));
+            return Err(RecordFault::Signature("it belongs to another position"));
         }
         if !self.keys.is_empty() {
             self.unsigned.sign()?;
@@ -47,7 +49,7 @@ impl Walk {
         Ok(())
     }
 
-    fn seal(&mut self, record: &Line<'_>) -> Result<(), Fault> {
+    fn seal(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
         let digest = self.part.digest.clone().finish();
         let count = self.report.records + 1 - self.part.first;
         let fits = record.text("sha256").as_ref() == Some(&hex(digest.as_ref()))
@@ -56,13 +58,13 @@ impl Walk {
             && record.number("first") == Some(self.part.first)
             && record.number("last") == Some(self.report.records);
         if !fits {
-            return Err(Fault::Seal("it does not match the segment"));
+            return Err(RecordFault::Seal("it does not match the segment"));
         }
         self.part.sealed = true;
         Ok(())
     }
 
-    fn retired(&mut self, record: &Line<'_>) {
+    fn retired(&mut self, record: &CanonicalLine<'_>) {
         self.report.retired = record.number("segment").unwrap_or(0);
         if let Some(claim) = &mut self.claim
             && record.number("segment") == Some(claim.segment)
@@ -73,49 +75,49 @@ impl Walk {
     }
 
     /// Verifies the position of a record in the chain.
-    pub(super) fn place(&mut self, record: &Line<'_>) -> Result<(), Fault> {
+    pub(super) fn place(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
         let seq = record
             .number("seq")
-            .ok_or(Fault::Head("it has no sequence number"))?;
+            .ok_or(RecordFault::Head("it has no sequence number"))?;
         let expected = self.report.records + 1;
         let event = record
             .text("ev")
-            .ok_or(Fault::Head("it has no event type"))?;
+            .ok_or(RecordFault::Head("it has no event type"))?;
         let stamped = ["ts", "mono"]
             .iter()
             .all(|name| record.number(name).is_some())
             && record.text("boot").is_some();
         if record.number("v") != Some(1) {
-            return Err(Fault::Head(
+            return Err(RecordFault::Head(
                 "its format version is unknown to this verifier",
             ));
         }
         if record.text("chain").as_deref() != Some(&self.report.chain) {
-            return Err(Fault::Head("it belongs to another chain"));
+            return Err(RecordFault::Head("it belongs to another chain"));
         }
         if seq != expected {
-            return Err(Fault::Gap { found: seq });
+            return Err(RecordFault::Gap { found: seq });
         }
         if record.number("seg") != Some(self.report.segments) {
-            return Err(Fault::Head("it belongs to another segment"));
+            return Err(RecordFault::Head("it belongs to another segment"));
         }
         if record.text("prev").as_ref() != Some(&self.prev) {
-            return Err(Fault::Prev);
+            return Err(RecordFault::Prev);
         }
         if (event == "genesis") != (seq == 1) {
-            return Err(Fault::Head(
+            return Err(RecordFault::Head(
                 "a chain has one `genesis`, which is its first record",
             ));
         }
         if stamped {
             Ok(())
         } else {
-            Err(Fault::Head("it has no time"))
+            Err(RecordFault::Head("it has no time"))
         }
     }
 
     /// Updates the state of the chain by a record.
-    pub(super) fn follow(&mut self, record: &Line<'_>) {
+    pub(super) fn follow(&mut self, record: &CanonicalLine<'_>) {
         self.report.records += 1;
         let event = record.text("ev").unwrap_or_default();
         let first = self.report.records == self.part.first;
@@ -140,15 +142,15 @@ impl Walk {
 }
 
 /// Cuts `"h":"…",` out of the line, hashes the rest and compares.
-pub(super) fn check_hash(line: &[u8], record: &Line<'_>) -> Result<String, Fault> {
-    const MISSING: Fault = Fault::Head("it has no hash");
+pub(super) fn check_hash(line: &[u8], record: &CanonicalLine<'_>) -> Result<String, RecordFault> {
+    const MISSING: RecordFault = RecordFault::Head("it has no hash");
     let place = record.member("h").ok_or(MISSING)?.place.clone();
     let stated = record.text("h").ok_or(MISSING)?;
     // `mono` always follows `h`; a record without it is malformed.
     let rest = line
         .get(place.end..)
         .and_then(|rest| rest.strip_prefix(b","))
-        .ok_or(Fault::Head("its hash is its last field"))?;
+        .ok_or(RecordFault::Head("its hash is its last field"))?;
     let mut context = digest::Context::new(&digest::SHA256);
     for part in [DOMAIN, &line[..place.start], rest] {
         context.update(part);
@@ -157,6 +159,6 @@ pub(super) fn check_hash(line: &[u8], record: &Line<'_>) -> Result<String, Fault
     if actual == stated {
         Ok(actual)
     } else {
-        Err(Fault::Hash)
+        Err(RecordFault::Hash)
     }
 }

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-const LARGEST_INTEGER: u64 = (1 << 53) - 1;
-const DEEPEST: usize = 64;
+const MAX_INTEGER: u64 = (1 << 53) - 1;
+const MAX_NESTING: usize = 64;
 
 /// Reason for which a line is not a canonical record.
-pub(super) type Flaw = &'static str;
+pub(super) type JsonFlaw = &'static str;
 
 /// Member of a record: name, position in the line, and value as written.
 #[derive(Debug)]
-pub(super) struct Member<'a> {
+pub(super) struct RecordMember<'a> {
     pub(super) name: String,
     /// Range from the quote of the name to the end of the value.
     pub(super) place: Range<usize>,
@@ -18,15 +18,15 @@ pub(super) struct Member<'a> {
 }
 
 /// Members of the object that fills a line.
-pub(super) struct Line<'a>(pub(super) Vec<Member<'a>>);
+pub(super) struct CanonicalLine<'a>(pub(super) Vec<RecordMember<'a>>);
 
-impl<'a> Line<'a> {
-    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Flaw> {
+impl<'a> CanonicalLine<'a> {
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, JsonFlaw> {
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
-        let mut scan = Scan { text, at: 0 };
+        let mut scan = CanonicalParser { text, at: 0 };
         let mut members = Vec::new();
         scan.object(1, |name, place, value| {
-            members.push(Member { name, place, value })
+            members.push(RecordMember { name, place, value })
         })?;
         if scan.at < text.len() {
             Err("something follows the object")
@@ -35,12 +35,12 @@ impl<'a> Line<'a> {
         }
     }
 
-    pub(super) fn member(&self, name: &str) -> Option<&Member<'a>> {
+    pub(super) fn member(&self, name: &str) -> Option<&RecordMember<'a>> {
         self.0.iter().find(|member| member.name == name)
     }
 
     pub(super) fn text(&self, name: &str) -> Option<String> {
-        Scan {
+        CanonicalParser {
             text: self.member(name)?.value,
             at: 0,
         }
@@ -53,17 +53,17 @@ impl<'a> Line<'a> {
     }
 }
 
-struct Scan<'a> {
+struct CanonicalParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> CanonicalParser<'a> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), Flaw> {
+    fn expect(&mut self, byte: u8) -> Result<(), JsonFlaw> {
         if self.peek() != Some(byte) {
             return Err("it is not canonical JSON");
         }
@@ -71,12 +71,12 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn word(&mut self, word: &str) -> Result<(), Flaw> {
+    fn word(&mut self, word: &str) -> Result<(), JsonFlaw> {
         word.bytes().try_for_each(|byte| self.expect(byte))
     }
 
-    fn value(&mut self, depth: usize) -> Result<(), Flaw> {
-        if depth > DEEPEST {
+    fn value(&mut self, depth: usize) -> Result<(), JsonFlaw> {
+        if depth > MAX_NESTING {
             return Err("it is nested too deeply");
         }
         match self.peek() {
@@ -93,7 +93,7 @@ impl<'a> Scan<'a> {
         &mut self,
         depth: usize,
         mut each: impl FnMut(String, Range<usize>, &'a str),
-    ) -> Result<(), Flaw> {
+    ) -> Result<(), JsonFlaw> {
         self.expect(b'{')?;
         let mut last: Option<Vec<u16>> = None;
         while self.peek() != Some(b'}') {
@@ -115,7 +115,7 @@ impl<'a> Scan<'a> {
         self.expect(b'}')
     }
 
-    fn array(&mut self, depth: usize) -> Result<(), Flaw> {
+    fn array(&mut self, depth: usize) -> Result<(), JsonFlaw> {
         self.expect(b'[')?;
         let mut first = true;
         while self.peek() != Some(b']') {
@@ -128,7 +128,7 @@ impl<'a> Scan<'a> {
         self.expect(b']')
     }
 
-    fn integer(&mut self) -> Result<(), Flaw> {
+    fn integer(&mut self) -> Result<(), JsonFlaw> {
         let rest = &self.text[self.at..];
         let length = rest
             .bytes()
@@ -137,9 +137,7 @@ impl<'a> Scan<'a> {
             .count();
         let text = &rest[..length];
         let digits = text.strip_prefix('-').unwrap_or(text);
-        let small = digits
-            .parse::<u64>()
-            .is_ok_and(|size| size <= LARGEST_INTEGER);
+        let small = digits.parse::<u64>().is_ok_and(|size| size <= MAX_INTEGER);
         if !small || (digits.starts_with('0') && text != "0") {
             return Err("a value is not a canonical integer, string, boolean, array or object");
         }
@@ -147,7 +145,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<String, Flaw> {
+    fn string(&mut self) -> Result<String, JsonFlaw> {
         self.expect(b'"')?;
         let mut out = String::new();
         loop {
@@ -165,8 +163,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Parses an escape after its backslash; only the shortest escape of a character is canonical.
-    fn escape(&mut self) -> Result<char, Flaw> {
-        const FLAW: Flaw = "a string has an escape that is not canonical";
+    fn escape(&mut self) -> Result<char, JsonFlaw> {
+        const FLAW: JsonFlaw = "a string has an escape that is not canonical";
         let letter = self.peek().ok_or(FLAW)?;
         self.at += 1;
         Ok(match letter {
@@ -200,7 +198,7 @@ mod tests {
     use super::*;
 
     fn reads(text: &str) -> bool {
-        Line::read(text.as_bytes()).is_ok()
+        CanonicalLine::read(text.as_bytes()).is_ok()
     }
 
     #[test]
@@ -251,7 +249,7 @@ mod tests {
         for text in spellings {
             assert!(!reads(text), "{text}");
         }
-        assert!(Line::read(b"{\"a\":\"\xff\"}").is_err());
+        assert!(CanonicalLine::read(b"{\"a\":\"\xff\"}").is_err());
         assert!(!reads(&format!(
             "{{\"a\":{}{}}}",
             "[".repeat(10_000),

@@ -1,7 +1,7 @@
 //! Checkpoint signatures, and the checkpoints of mirrors.
 
-use super::report::Fault;
-use super::scan::Line;
+use super::report::RecordFault;
+use super::scan::CanonicalLine;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,36 +12,36 @@ const DOMAIN: &str = "toolgate-journal-checkpoint-v1";
 
 /// Statement of a checkpoint: the chain had this head after this number of records.
 #[derive(Clone, Debug)]
-pub(super) struct Mark {
+pub(super) struct SignedHead {
     pub(super) chain: String,
     pub(super) last: u64,
     pub(super) head: String,
 }
 
 /// Parses a checkpoint and verifies its signature. Without `keys`, any key is accepted.
-pub(super) fn mark(record: &Line<'_>, keys: &[String]) -> Result<Mark, Fault> {
-    const INCOMPLETE: Fault = Fault::Signature("it lacks a field");
+pub(super) fn mark(record: &CanonicalLine<'_>, keys: &[String]) -> Result<SignedHead, RecordFault> {
+    const INCOMPLETE: RecordFault = RecordFault::Signature("it lacks a field");
     let text = |name| record.text(name).ok_or(INCOMPLETE);
     let number = |name| record.number(name).ok_or(INCOMPLETE);
     let (chain, head, key, sig) = (text("chain")?, text("head")?, text("key")?, text("sig")?);
     let (last, count, at) = (number("last")?, number("count")?, number("at")?);
     if !keys.is_empty() && !keys.contains(&key) {
-        return Err(Fault::Signature("it is signed with another key"));
+        return Err(RecordFault::Signature("it is signed with another key"));
     }
     let signed = format!("{DOMAIN}\n{chain}\n{last}\n{head}\n{count}\n{at}\n");
     let (key, sig) = (bytes(&key), bytes(&sig));
     let (Some(key), Some(sig)) = (key, sig) else {
-        return Err(Fault::Signature("it is not hexadecimal"));
+        return Err(RecordFault::Signature("it is not hexadecimal"));
     };
     UnparsedPublicKey::new(&ED25519, key)
         .verify(signed.as_bytes(), &sig)
-        .map_err(|_| Fault::Signature("its signature does not match"))?;
-    Ok(Mark { chain, last, head })
+        .map_err(|_| RecordFault::Signature("its signature does not match"))?;
+    Ok(SignedHead { chain, last, head })
 }
 
 /// Checkpoints of mirrors, by chain and sequence number of the last record.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct MirrorCheckpoints {
     pub(super) chains: BTreeMap<String, BTreeMap<u64, String>>,
     /// Number of unreadable lines, as a crash leaves them.
     pub(super) unreadable: u64,
@@ -49,7 +49,7 @@ pub(super) struct Kept {
     pub(super) foreign: u64,
 }
 
-impl Kept {
+impl MirrorCheckpoints {
     /// Reads mirror files, and the files `*.jsonl` of mirror directories.
     pub(super) fn read(places: &[PathBuf], keys: &[String]) -> io::Result<Self> {
         let mut kept = Self::default();
@@ -79,7 +79,7 @@ impl Kept {
         if line.is_empty() {
             return;
         }
-        match Line::read(line).map(|record| mark(&record, keys)) {
+        match CanonicalLine::read(line).map(|record| mark(&record, keys)) {
             Ok(Ok(mark)) => {
                 let chain = self.chains.entry(mark.chain).or_default();
                 chain.insert(mark.last, mark.head);

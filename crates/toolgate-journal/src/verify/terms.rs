@@ -1,7 +1,7 @@
 //! Terms of a chain, and whether its unsigned end complies with them.
 
-use super::report::Fault;
-use super::scan::Line;
+use super::report::RecordFault;
+use super::scan::CanonicalLine;
 use std::path::PathBuf;
 
 /// Additional records that crashes may leave: seals, and starts that ended before their checkpoint.
@@ -12,9 +12,9 @@ const MAX_UNSIGNED: u64 = 100_000;
 
 /// Terms stated by a `genesis`, a `recovered`, or the checkpoint at the start of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Terms {
+pub(crate) struct ChainTerms {
     /// Bounds of the unsigned end; `None` in logs of older versions.
-    pub(crate) bounds: Option<Bounds>,
+    pub(crate) bounds: Option<UnsignedBounds>,
     /// Checkpoint mirror.
     pub(crate) mirror: Option<PathBuf>,
     /// Digest of `mac.key`, or its first digits.
@@ -23,7 +23,7 @@ pub(crate) struct Terms {
 
 /// Bounds of the unsigned end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct UnsignedBounds {
     /// Maximum number of records in one write.
     batch: u64,
     /// Number of records after which a checkpoint follows.
@@ -32,18 +32,18 @@ pub(crate) struct Bounds {
     micros: u64,
 }
 
-impl Bounds {
+impl UnsignedBounds {
     fn most(self) -> u64 {
         let most = self.records.saturating_add(self.batch);
         most.saturating_add(UNSIGNED_SLACK)
     }
 }
 
-impl Terms {
+impl ChainTerms {
     /// Parses the terms of a record.
-    pub(super) fn read(record: &Line<'_>) -> Self {
+    pub(super) fn read(record: &CanonicalLine<'_>) -> Self {
         let bounds = || {
-            Some(Bounds {
+            Some(UnsignedBounds {
                 batch: record.number("batch_records")?,
                 records: record.number("checkpoint_records")?,
                 micros: record
@@ -61,13 +61,13 @@ impl Terms {
 
 /// Unsigned end: the records since the last checkpoint, and the terms of the chain.
 #[derive(Debug, Default)]
-pub(super) struct Unsigned {
+pub(super) struct UnsignedEnd {
     /// Number of records since the last checkpoint.
     pub(super) records: u64,
     /// Terms that were stated last.
-    pub(super) stated: Option<Terms>,
+    pub(super) stated: Option<ChainTerms>,
     /// Terms that a checkpoint covers.
-    signed: Option<Terms>,
+    signed: Option<ChainTerms>,
     /// True if records of an older version may be among them.
     old: bool,
     /// Monotonic time of the last checkpoint or start.
@@ -76,14 +76,19 @@ pub(super) struct Unsigned {
     late: (u64, u64, u64),
 }
 
-impl Unsigned {
+impl UnsignedEnd {
     /// Accounts for a record or a checkpoint.
-    pub(super) fn follow(&mut self, event: &str, record: &Line<'_>, first_of_segment: bool) {
+    pub(super) fn follow(
+        &mut self,
+        event: &str,
+        record: &CanonicalLine<'_>,
+        first_of_segment: bool,
+    ) {
         let mono = record.number("mono").unwrap_or(0);
         let checkpoint = event == "checkpoint";
         let starts = matches!(event, "genesis" | "recovered");
         if starts || (checkpoint && first_of_segment) {
-            let terms = Terms::read(record);
+            let terms = ChainTerms::read(record);
             // Older versions state no terms at the start of a segment.
             if starts || terms.bounds.is_some() {
                 self.stated = Some(terms);
@@ -109,13 +114,13 @@ impl Unsigned {
     }
 
     /// Verifies that a checkpoint comes in time. It signs the terms that were stated before it.
-    pub(super) fn sign(&mut self) -> Result<(), Fault> {
+    pub(super) fn sign(&mut self) -> Result<(), RecordFault> {
         let stated = self.stated.as_ref().and_then(|terms| terms.bounds);
         let most = [self.bounds(), stated].into_iter().flatten();
-        let most = most.map(Bounds::most).max();
+        let most = most.map(UnsignedBounds::most).max();
         let most = most.filter(|_| !self.old).unwrap_or(MAX_UNSIGNED);
         if self.records > most {
-            return Err(Fault::Unsigned);
+            return Err(RecordFault::Unsigned);
         }
         self.signed.clone_from(&self.stated);
         self.old = stated.is_none();
@@ -138,7 +143,7 @@ impl Unsigned {
         self.records > 0 && self.bounds().is_none()
     }
 
-    fn bounds(&self) -> Option<Bounds> {
+    fn bounds(&self) -> Option<UnsignedBounds> {
         self.signed.as_ref().and_then(|terms| terms.bounds)
     }
 }

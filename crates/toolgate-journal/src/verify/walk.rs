@@ -1,10 +1,10 @@
 //! Verification of one chain: its segments in order, line by line.
 
-use super::report::{Bad, ChainReport, Fault, OpenCall};
+use super::report::{ChainReport, FaultPosition, OpenCall, RecordFault};
 use super::rules::check_hash;
-use super::scan::Line;
-use super::signed::Kept;
-use super::terms::Unsigned;
+use super::scan::CanonicalLine;
+use super::signed::MirrorCheckpoints;
+use super::terms::UnsignedEnd;
 use ring::digest;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// Maximum length of a line in bytes, which bounds memory use.
-const LONGEST_LINE: u64 = 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
 /// Maximum size of a torn write in bytes: one write of about 1 MiB, one record and a checkpoint.
-const LONGEST_TEAR: u64 = 2 * LONGEST_LINE + 16 * 1024;
+const MAX_TORN_BYTES: u64 = 2 * MAX_LINE_BYTES + 16 * 1024;
 
 /// State of the verification between two records.
-pub(super) struct Walk {
+pub(super) struct ChainScan {
     pub(super) home: PathBuf,
     pub(super) report: ChainReport,
     pub(super) prev: String,
@@ -28,14 +28,14 @@ pub(super) struct Walk {
     pub(super) keys: Vec<String>,
     pub(super) kept: BTreeMap<u64, String>,
     /// Unproven start of the chain after retirement: a segment, and the record before it.
-    pub(super) claim: Option<Claim>,
-    pub(super) part: Part,
+    pub(super) claim: Option<UnprovenStart>,
+    pub(super) part: SegmentScan,
     pub(super) newest: Option<PathBuf>,
-    pub(super) unsigned: Unsigned,
+    pub(super) unsigned: UnsignedEnd,
 }
 
 /// Unproven start of a chain, until a record of the retirement confirms it.
-pub(super) struct Claim {
+pub(super) struct UnprovenStart {
     /// Number of the last missing segment.
     pub(super) segment: u64,
     pub(super) last: u64,
@@ -44,7 +44,7 @@ pub(super) struct Claim {
 }
 
 /// Segment that is being verified.
-pub(crate) struct Part {
+pub(crate) struct SegmentScan {
     /// Sequence number of its first record.
     pub(crate) first: u64,
     /// Write time of its first record in microseconds since the Unix epoch; 0 if there is none.
@@ -55,7 +55,7 @@ pub(crate) struct Part {
     pub(super) bytes: u64,
 }
 
-impl Part {
+impl SegmentScan {
     fn new(first: u64) -> Self {
         Self {
             first,
@@ -68,15 +68,20 @@ impl Part {
 }
 
 /// Result of the verification of a chain, and its last segment.
-pub(crate) struct Found {
+pub(crate) struct ChainFindings {
     pub(crate) report: ChainReport,
-    pub(crate) part: Part,
+    pub(crate) part: SegmentScan,
 }
 
-pub(super) type Trouble = (PathBuf, io::Error);
+pub(super) type SegmentIoError = (PathBuf, io::Error);
 
-impl Walk {
-    pub(super) fn new(home: &Path, live: bool, keys: Vec<String>, kept: &mut Kept) -> Self {
+impl ChainScan {
+    pub(super) fn new(
+        home: &Path,
+        live: bool,
+        keys: Vec<String>,
+        kept: &mut MirrorCheckpoints,
+    ) -> Self {
         let name = home.file_name().unwrap_or_default();
         let chain = name.to_string_lossy().into_owned();
         let kept = kept.chains.remove(&chain).unwrap_or_default();
@@ -93,9 +98,9 @@ impl Walk {
             keys,
             kept,
             claim: None,
-            part: Part::new(1),
+            part: SegmentScan::new(1),
             newest: None,
-            unsigned: Unsigned::default(),
+            unsigned: UnsignedEnd::default(),
         }
     }
 
@@ -107,22 +112,22 @@ impl Walk {
         self.prev = hash;
     }
 
-    pub(super) fn files(&mut self, files: Vec<(u64, PathBuf)>) -> Result<(), Trouble> {
+    pub(super) fn files(&mut self, files: Vec<(u64, PathBuf)>) -> Result<(), SegmentIoError> {
         let last = files.len();
         for (index, (number, file)) in files.into_iter().enumerate() {
             let from_here = index == 0 && self.report.segments == 0 && number > 1;
             if !from_here && number != self.report.segments + 1 {
-                let what = Fault::Head("a segment is missing before this one");
+                let what = RecordFault::Head("a segment is missing before this one");
                 self.fail(&file, 0, what);
                 break;
             }
             if index > 0 && !self.part.sealed {
-                self.fail(&file, 0, Fault::Seal("the previous segment has none"));
+                self.fail(&file, 0, RecordFault::Seal("the previous segment has none"));
                 break;
             }
             self.report.segments = number;
             self.report.end = (number, 0);
-            self.part = Part::new(self.report.records + 1);
+            self.part = SegmentScan::new(self.report.records + 1);
             self.newest = Some(file.clone());
             if from_here
                 && let Err(fault) = self.claim(&file, number).map_err(|e| (file.clone(), e))?
@@ -140,22 +145,24 @@ impl Walk {
     }
 
     /// Accepts the position of the first record; a record of the retirement must confirm it.
-    fn claim(&mut self, file: &Path, number: u64) -> io::Result<Result<(), Fault>> {
+    fn claim(&mut self, file: &Path, number: u64) -> io::Result<Result<(), RecordFault>> {
         let mut line = Vec::new();
         BufReader::new(File::open(file)?)
-            .take(LONGEST_LINE + 1)
+            .take(MAX_LINE_BYTES + 1)
             .read_until(b'\n', &mut line)?;
-        let read = Line::read(line.strip_suffix(b"\n").unwrap_or(&line));
+        let read = CanonicalLine::read(line.strip_suffix(b"\n").unwrap_or(&line));
         let place = read.ok().and_then(|record| {
             let last = record.number("seq")?.checked_sub(1)?;
             Some((last, record.text("prev")?))
         });
         let Some((last, seal)) = place else {
-            return Ok(Err(Fault::Head("a segment is missing before this one")));
+            return Ok(Err(RecordFault::Head(
+                "a segment is missing before this one",
+            )));
         };
         self.begin_after(number, last, seal.clone());
-        self.part = Part::new(last + 1);
-        self.claim = Some(Claim {
+        self.part = SegmentScan::new(last + 1);
+        self.claim = Some(UnprovenStart {
             segment: number - 1,
             last,
             seal,
@@ -172,14 +179,14 @@ impl Walk {
             number += 1;
             if input
                 .by_ref()
-                .take(LONGEST_LINE + 1)
+                .take(MAX_LINE_BYTES + 1)
                 .read_until(b'\n', &mut line)?
                 == 0
             {
                 return Ok(());
             }
             if let Err(fault) = self.line(&line, file, last) {
-                if !(self.report.live && matches!(fault, Fault::Torn { .. })) {
+                if !(self.report.live && matches!(fault, RecordFault::Torn { .. })) {
                     self.fail(file, number, fault);
                 }
                 return Ok(());
@@ -190,23 +197,23 @@ impl Walk {
         }
     }
 
-    fn line(&mut self, line: &[u8], file: &Path, last: bool) -> Result<(), Fault> {
+    fn line(&mut self, line: &[u8], file: &Path, last: bool) -> Result<(), RecordFault> {
         let whole = line.strip_suffix(b"\n");
         if last && (whole.is_none() || line.contains(&0)) {
             let size = fs::metadata(file).map_or(0, |meta| meta.len());
             let bytes = size.saturating_sub(self.report.end.1);
-            if bytes <= LONGEST_TEAR {
-                return Err(Fault::Torn { bytes });
+            if bytes <= MAX_TORN_BYTES {
+                return Err(RecordFault::Torn { bytes });
             }
         }
-        let whole = whole.ok_or(Fault::Form("it has no newline at its end"))?;
-        let record = Line::read(whole).map_err(Fault::Form)?;
+        let whole = whole.ok_or(RecordFault::Form("it has no newline at its end"))?;
+        let record = CanonicalLine::read(whole).map_err(RecordFault::Form)?;
         let hash = check_hash(whole, &record)?;
         self.place(&record)?;
         self.own(&record)?;
         let seq = self.report.records + 1;
         if self.kept.get(&seq).is_some_and(|kept| *kept != hash) {
-            return Err(Fault::Forked);
+            return Err(RecordFault::Forked);
         }
         if self.kept.contains_key(&seq) {
             self.report.kept = Some(seq);
@@ -216,14 +223,15 @@ impl Walk {
         Ok(())
     }
 
-    pub(super) fn fail(&mut self, file: &Path, line: u64, what: Fault) {
+    pub(super) fn fail(&mut self, file: &Path, line: u64, what: RecordFault) {
         let seq = self.report.records + 1;
-        self.report.bad = Some(Bad::of(file, line, seq, what));
+        self.report.bad = Some(FaultPosition::of(file, line, seq, what));
     }
 
     /// Verifies the conditions that are known only at the end.
     fn whole(&mut self) {
-        let torn = matches!(&self.report.bad, Some(bad) if matches!(bad.what, Fault::Torn { .. }));
+        let torn =
+            matches!(&self.report.bad, Some(bad) if matches!(bad.what, RecordFault::Torn { .. }));
         if self.report.bad.is_some() && !torn {
             return;
         }
@@ -231,11 +239,11 @@ impl Walk {
         let kept = self.kept.keys().next_back().copied().unwrap_or(0);
         let nothing = self.report.checkpoints == 0 && self.report.first <= 1 && records > 1;
         let what = if self.claim.as_ref().is_some_and(|claim| !claim.confirmed) {
-            Fault::Head("earlier segments are missing, and no record retires them")
+            RecordFault::Head("earlier segments are missing, and no record retires them")
         } else if kept > records {
-            Fault::Cut { kept }
+            RecordFault::Cut { kept }
         } else if !self.keys.is_empty() && (nothing || self.unsigned.is_too_long()) {
-            Fault::Unsigned
+            RecordFault::Unsigned
         } else {
             return;
         };
@@ -243,7 +251,7 @@ impl Walk {
         self.fail(&file, 0, what);
     }
 
-    pub(super) fn finish(mut self) -> Found {
+    pub(super) fn finish(mut self) -> ChainFindings {
         self.whole();
         self.report.head = Some(self.prev).filter(|_| self.report.records > 0);
         let open = self.open.into_iter();
@@ -255,7 +263,7 @@ impl Walk {
         self.report.unbounded = self.unsigned.is_unbounded();
         self.report.covered = !self.kept.is_empty();
         self.report.terms = self.unsigned.stated;
-        Found {
+        ChainFindings {
             report: self.report,
             part: self.part,
         }

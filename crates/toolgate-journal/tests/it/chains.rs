@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
 use std::thread;
-use toolgate_journal::{Error, Journal, Options};
+use toolgate_journal::{AuditJournal, Error, JournalOptions};
 
 #[test]
 fn two_handles_never_share_a_chain() {
@@ -28,11 +28,11 @@ fn handles_opened_at_once_never_share_a_chain_and_agree_on_the_key() {
         thread::spawn(move || scratch.open())
     };
     let threads: Vec<_> = (0..16).map(start).collect();
-    let journals: Vec<Journal> = threads
+    let journals: Vec<AuditJournal> = threads
         .into_iter()
         .map(|thread| thread.join().unwrap())
         .collect();
-    let chains: BTreeSet<&str> = journals.iter().map(Journal::chain).collect();
+    let chains: BTreeSet<&str> = journals.iter().map(AuditJournal::chain).collect();
     let macs: BTreeSet<String> = journals.iter().map(|journal| journal.mac(b"x")).collect();
     assert_eq!((chains.len(), macs.len()), (16, 1));
     for journal in &journals {
@@ -84,7 +84,7 @@ fn a_key_that_others_can_read_is_refused() {
     drop(scratch.open());
     let key = scratch.0.join("mac.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
-    let error = Journal::open(Options::new(&scratch.0)).unwrap_err();
+    let error = AuditJournal::open(JournalOptions::new(&scratch.0)).unwrap_err();
     assert!(
         matches!(error, Error::Open { .. }) && error.to_string().contains("0600"),
         "{error}"
@@ -92,7 +92,7 @@ fn a_key_that_others_can_read_is_refused() {
     fs::remove_file(&key).unwrap();
     fs::write(&key, "short").unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    assert!(Journal::open(Options::new(&scratch.0)).is_err());
+    assert!(AuditJournal::open(JournalOptions::new(&scratch.0)).is_err());
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_segment_is_never_written_through_a_link() {
     let before = fs::read(&elsewhere).unwrap();
     symlink(&elsewhere, &file).unwrap();
     assert!(matches!(
-        Journal::open(Options::new(&scratch.0)),
+        AuditJournal::open(JournalOptions::new(&scratch.0)),
         Err(Error::Open { .. })
     ));
     assert_eq!(fs::read(&elsewhere).unwrap(), before);

@@ -4,8 +4,8 @@ use crate::kit::{Scratch, append, begin, block_on, end};
 use crate::rotation::{check, segments, small};
 use std::fs;
 use std::time::{Duration, Instant};
-use toolgate_journal::verify::{Check, Fault};
-use toolgate_journal::{Files, Journal, Options, public_key};
+use toolgate_journal::verify::{AuditCheck, RecordFault};
+use toolgate_journal::{AuditJournal, FileDisk, JournalOptions, public_key};
 
 fn marks(scratch: &Scratch, chain: &str) -> Vec<usize> {
     let lines = scratch.lines(chain);
@@ -19,10 +19,10 @@ fn marks(scratch: &Scratch, chain: &str) -> Vec<usize> {
 #[test]
 fn a_checkpoint_follows_after_a_number_of_records() {
     let scratch = Scratch::new();
-    let mut options = Options::new(&scratch.0);
+    let mut options = JournalOptions::new(&scratch.0);
     options.checkpoint_records = 10;
     options.checkpoint_every = Duration::from_secs(3600);
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     for at in 0..25 {
         append(&journal, begin(&format!("c{at}"))).unwrap();
     }
@@ -38,9 +38,9 @@ fn a_checkpoint_follows_after_a_number_of_records() {
 #[test]
 fn a_checkpoint_follows_after_a_time_if_something_was_written() {
     let scratch = Scratch::new();
-    let mut options = Options::new(&scratch.0);
+    let mut options = JournalOptions::new(&scratch.0);
     options.checkpoint_every = Duration::from_millis(50);
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     append(&journal, begin("c")).unwrap();
     let start = Instant::now();
     while marks(&scratch, journal.chain()).len() < 2 {
@@ -61,7 +61,7 @@ fn a_cut_end_is_found_by_the_second_place() {
     let mut options = small(&scratch);
     options.checkpoint_records = 4;
     options.segment_bytes = 1 << 20;
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     for at in 0..10 {
         append(&journal, begin(&format!("c{at}"))).unwrap();
         append(&journal, end(&format!("c{at}"))).unwrap();
@@ -79,7 +79,7 @@ fn a_cut_end_is_found_by_the_second_place() {
             assert_eq!(bad, None);
             innocent += 1;
         } else {
-            assert_eq!(bad.unwrap().what, Fault::Cut { kept: last }, "{keep}");
+            assert_eq!(bad.unwrap().what, RecordFault::Cut { kept: last }, "{keep}");
             found += 1;
         }
     }
@@ -87,7 +87,7 @@ fn a_cut_end_is_found_by_the_second_place() {
     let report = check(&scratch);
     assert_eq!(
         report.chains[0].bad.as_ref().unwrap().what,
-        Fault::Cut { kept: last }
+        RecordFault::Cut { kept: last }
     );
     println!(
         "T67: {found} cut ends and a removed chain found, {innocent} after the last checkpoint not"
@@ -97,7 +97,7 @@ fn a_cut_end_is_found_by_the_second_place() {
 #[test]
 fn a_start_does_not_continue_a_chain_whose_end_was_cut_off() {
     let scratch = Scratch::new();
-    let journal = Journal::open(small(&scratch)).unwrap();
+    let journal = AuditJournal::open(small(&scratch)).unwrap();
     append(&journal, begin("c1")).unwrap();
     append(&journal, end("c1")).unwrap();
     let chain = journal.chain().to_owned();
@@ -105,7 +105,7 @@ fn a_start_does_not_continue_a_chain_whose_end_was_cut_off() {
     let file = segments(&scratch, &chain).remove(0);
     let lines = scratch.lines(&chain);
     fs::write(&file, lines[..2].join("\n") + "\n").unwrap();
-    let journal = Journal::open(small(&scratch)).unwrap();
+    let journal = AuditJournal::open(small(&scratch)).unwrap();
     assert_ne!(journal.chain(), chain);
 }
 
@@ -113,7 +113,7 @@ fn a_start_does_not_continue_a_chain_whose_end_was_cut_off() {
 #[test]
 fn a_chain_made_anew_with_the_key_is_found_by_the_second_place() {
     let (one, two) = (Scratch::new(), Scratch::new());
-    let journal = Journal::open(small(&one)).unwrap();
+    let journal = AuditJournal::open(small(&one)).unwrap();
     append(&journal, begin("c1")).unwrap();
     let chain = journal.chain().to_owned();
     journal.close();
@@ -124,10 +124,10 @@ fn a_chain_made_anew_with_the_key_is_found_by_the_second_place() {
     assert_eq!(journal.chain(), chain);
     append(&journal, begin("c2")).unwrap();
     journal.close();
-    let mut check = Check::new(&two.0);
+    let mut check = AuditCheck::new(&two.0);
     check.places.push(one.elsewhere());
     let bad = check.run().unwrap().chains.remove(0).bad.unwrap();
-    assert_eq!((bad.seq, bad.what), (1, Fault::Forked));
+    assert_eq!((bad.seq, bad.what), (1, RecordFault::Forked));
 }
 
 #[test]
@@ -136,12 +136,15 @@ fn the_key_counts_that_was_given() {
     let journal = one.open();
     append(&journal, begin("c1")).unwrap();
     drop(journal);
-    let mut check = Check::new(&one.0);
-    check.keys.push(public_key(&one.0, &Files).unwrap());
+    let mut check = AuditCheck::new(&one.0);
+    check.keys.push(public_key(&one.0, &FileDisk).unwrap());
     assert!(check.run().unwrap().is_intact());
-    check.keys = vec![public_key(&two.0, &Files).unwrap()];
+    check.keys = vec![public_key(&two.0, &FileDisk).unwrap()];
     let bad = check.run().unwrap().chains.remove(0).bad.unwrap();
-    assert_eq!(bad.what, Fault::Signature("it is signed with another key"));
+    assert_eq!(
+        bad.what,
+        RecordFault::Signature("it is signed with another key")
+    );
 }
 
 #[test]
@@ -150,10 +153,10 @@ fn a_second_place_that_fails_is_told_and_made_up_for() {
         return eprintln!("skipped: there is no /dev/full here");
     }
     let scratch = Scratch::new();
-    let mut options = Options::new(&scratch.0);
+    let mut options = JournalOptions::new(&scratch.0);
     options.checkpoints = Some("/dev/full".into());
     options.checkpoint_records = 1;
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     block_on(journal.append(begin("c1"))).unwrap();
     let trouble = journal.place_trouble().unwrap();
     assert!(trouble.contains("No space left"), "{trouble}");
@@ -162,7 +165,7 @@ fn a_second_place_that_fails_is_told_and_made_up_for() {
 #[test]
 fn a_torn_line_in_the_second_place_is_no_accusation() {
     let scratch = Scratch::new();
-    drop(Journal::open(small(&scratch)).unwrap());
+    drop(AuditJournal::open(small(&scratch)).unwrap());
     let place = fs::read_dir(scratch.elsewhere())
         .unwrap()
         .next()
@@ -172,7 +175,7 @@ fn a_torn_line_in_the_second_place_is_no_accusation() {
     let mut text = fs::read_to_string(&place).unwrap();
     text.push_str("{\"at\":17");
     fs::write(&place, text).unwrap();
-    drop(Journal::open(small(&scratch)).unwrap());
+    drop(AuditJournal::open(small(&scratch)).unwrap());
     let report = check(&scratch);
     assert!(report.is_intact() && report.unreadable == 1, "{report}");
     assert!(report.chains[0].kept.unwrap() > 2);

@@ -4,12 +4,14 @@ use crate::kit::{FaultyDisk, Op, Scratch, append, begin, block_on, end};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
-use toolgate_journal::{Entry, Error, Event, Health, Journal, Options};
+use toolgate_journal::{
+    AuditEntry, AuditEvent, AuditJournal, Error, JournalHealth, JournalOptions,
+};
 
 #[test]
 fn append_resolves_only_after_the_sync() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     disk.take_log();
     disk.hold(true);
     let mut future = pin!(journal.append(begin("c1")));
@@ -32,7 +34,7 @@ fn append_resolves_only_after_the_sync() {
 #[test]
 fn waiters_share_a_sync() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     disk.take_log();
     disk.hold(true);
     let first = journal.append(begin("c0"));
@@ -70,7 +72,7 @@ fn a_full_queue_refuses_at_once_and_drops_nothing() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
     let mut options = disk.options(&scratch);
     options.queue = 4;
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     disk.take_log();
     disk.hold(true);
     let mut accepted = vec![journal.append(begin("c0"))];
@@ -85,7 +87,7 @@ fn a_full_queue_refuses_at_once_and_drops_nothing() {
         block_on(future).unwrap();
     }
     append(&journal, end("c0")).unwrap();
-    assert_eq!(journal.health(), Health::Healthy);
+    assert_eq!(journal.health(), JournalHealth::Healthy);
     assert_eq!(scratch.verify().chains[0].records, 8);
 }
 
@@ -94,12 +96,12 @@ fn queued_bytes_have_a_limit() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
     let mut options = disk.options(&scratch);
     options.queue_bytes = 10_000;
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     disk.take_log();
     disk.hold(true);
     let first = journal.append(begin("c0"));
     disk.wait_for_sync();
-    let big = || Entry::new(Event::DENY).with("text", "x".repeat(6000));
+    let big = || AuditEntry::new(AuditEvent::DENY).with("text", "x".repeat(6000));
     journal.note(big()).unwrap();
     assert!(matches!(journal.note(big()), Err(Error::Overloaded)));
     disk.hold(false);
@@ -111,13 +113,13 @@ fn queued_bytes_have_a_limit() {
 #[test]
 fn close_writes_what_is_queued() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     for at in 0..1000 {
         journal.note(begin(&format!("c{at}"))).unwrap();
     }
     journal.close();
     assert_eq!(disk.take_log().last(), Some(&Op::Sync));
-    assert_eq!(journal.health(), Health::Closed);
+    assert_eq!(journal.health(), JournalHealth::Closed);
     assert!(matches!(
         append(&journal, begin("late")),
         Err(Error::Closed)
@@ -129,7 +131,7 @@ fn close_writes_what_is_queued() {
 #[test]
 fn throughput() {
     let scratch = Scratch::new();
-    let journal = Journal::open(Options::new(&scratch.0)).unwrap();
+    let journal = AuditJournal::open(JournalOptions::new(&scratch.0)).unwrap();
     for (records, at_once) in [(100, 1), (8000, 256)] {
         let start = Instant::now();
         for _ in 0..records / at_once {

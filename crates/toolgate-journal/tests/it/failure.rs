@@ -5,12 +5,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
-use toolgate_journal::{Disk, Error, Files, Health, Journal, Options, Segment};
+use toolgate_journal::{
+    AuditJournal, Error, FileDisk, JournalHealth, JournalOptions, OpenSegment, SegmentDisk,
+};
 
 /// The journal has failed, says so, and asks nothing more of the disk.
-fn check_failed(journal: &Journal, disk: &FaultyDisk) {
+fn check_failed(journal: &AuditJournal, disk: &FaultyDisk) {
     disk.take_log();
-    assert!(matches!(journal.health(), Health::Failed(_)));
+    assert!(matches!(journal.health(), JournalHealth::Failed(_)));
     assert!(matches!(
         append(journal, begin("later")),
         Err(Error::Failed(_))
@@ -25,7 +27,7 @@ fn check_failed(journal: &Journal, disk: &FaultyDisk) {
 #[test]
 fn a_failed_sync_is_final() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     append(&journal, begin("c1")).unwrap();
     disk.take_log();
     disk.hold(true);
@@ -53,7 +55,7 @@ fn a_failed_sync_is_final() {
 #[test]
 fn a_chain_whose_sync_failed_is_never_continued() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     disk.fail_sync(ErrorKind::Other);
     append(&journal, begin("c1")).unwrap_err();
     let failed = journal.chain().to_owned();
@@ -66,7 +68,7 @@ fn a_chain_whose_sync_failed_is_never_continued() {
 #[test]
 fn a_full_disk_is_final_and_the_torn_record_is_set_aside() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     append(&journal, begin("c1")).unwrap();
     disk.plan([Write::Short(100), Write::Fail(ErrorKind::StorageFull)]);
     assert!(matches!(
@@ -87,7 +89,7 @@ fn a_full_disk_is_final_and_the_torn_record_is_set_aside() {
 #[test]
 fn a_disk_that_takes_nothing_is_final() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     disk.plan([Write::Short(0)]);
     assert!(matches!(
         append(&journal, begin("c1")),
@@ -99,7 +101,7 @@ fn a_disk_that_takes_nothing_is_final() {
 #[test]
 fn short_and_interrupted_writes_are_continued() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     disk.take_log();
     disk.plan([
         Write::Short(1),
@@ -128,7 +130,7 @@ fn no_fault_loses_an_answered_record() {
     for at in 0..8 {
         for fault in 0..3 {
             let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-            let journal = Journal::open(disk.options(&scratch)).unwrap();
+            let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
             let mut answered = Vec::new();
             for number in 0..8 {
                 match fault {
@@ -158,18 +160,18 @@ fn no_fault_loses_an_answered_record() {
 #[derive(Debug)]
 struct FullDevice;
 
-impl Disk for FullDevice {
-    fn create(&self, _: &Path) -> io::Result<Box<dyn Segment>> {
+impl SegmentDisk for FullDevice {
+    fn create(&self, _: &Path) -> io::Result<Box<dyn OpenSegment>> {
         let file: File = OpenOptions::new().append(true).open("/dev/full")?;
         Ok(Box::new(file))
     }
 
-    fn resume(&self, path: &Path, _: u64) -> io::Result<Box<dyn Segment>> {
+    fn resume(&self, path: &Path, _: u64) -> io::Result<Box<dyn OpenSegment>> {
         self.create(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        Files.sync_dir(path)
+        FileDisk.sync_dir(path)
     }
 }
 
@@ -180,9 +182,9 @@ fn a_full_device_is_reported_by_its_name() {
         return;
     }
     let scratch = Scratch::new();
-    let mut options = Options::new(&scratch.0);
+    let mut options = JournalOptions::new(&scratch.0);
     options.disk = Arc::new(FullDevice);
-    let error = Journal::open(options).unwrap_err();
+    let error = AuditJournal::open(options).unwrap_err();
     assert!(matches!(error, Error::Failed(_)));
     assert!(
         error.to_string().contains("No space left on device"),

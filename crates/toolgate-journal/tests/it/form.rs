@@ -3,7 +3,9 @@
 use crate::kit::{Scratch, append, begin};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate_journal::{Entry, Error, Event, Journal, LARGEST_RECORD, Options};
+use toolgate_journal::{
+    AuditEntry, AuditEvent, AuditJournal, Error, JournalOptions, MAX_RECORD_BYTES,
+};
 
 fn parse(line: &str) -> Map<String, Value> {
     serde_json::from_str(line).unwrap()
@@ -12,11 +14,11 @@ fn parse(line: &str) -> Map<String, Value> {
 #[test]
 fn the_first_record_introduces_the_writer() {
     let scratch = Scratch::new();
-    let mut options = Options::new(&scratch.0);
+    let mut options = JournalOptions::new(&scratch.0);
     options.product = "toolgate 9.9".to_owned();
     options.config_hash = "abc".to_owned();
     options.about.insert("host".to_owned(), json!("h1"));
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     let record = parse(&scratch.lines(journal.chain())[0]);
     let names: Vec<&str> = record.keys().map(String::as_str).collect();
     let mut expected = vec![
@@ -64,19 +66,19 @@ fn long_records_are_shortened_and_still_recorded() {
     let scratch = Scratch::new();
     for (limit, size) in [
         (64 * 1024, 100_000),
-        (usize::MAX, 3 * LARGEST_RECORD),
+        (usize::MAX, 3 * MAX_RECORD_BYTES),
         (0, 2000),
     ] {
-        let mut options = Options::new(&scratch.0);
+        let mut options = JournalOptions::new(&scratch.0);
         options.record_limit = limit;
-        let journal = Journal::open(options).unwrap();
+        let journal = AuditJournal::open(options).unwrap();
         let entry = begin("c1")
             .with("args", "\u{1}".repeat(size))
             .with("args_len", size);
         append(&journal, entry).unwrap();
         let line = scratch.lines(journal.chain()).pop().unwrap();
         assert!(
-            line.len() < limit.clamp(1024, LARGEST_RECORD),
+            line.len() < limit.clamp(1024, MAX_RECORD_BYTES),
             "{}",
             line.len()
         );
@@ -95,11 +97,11 @@ fn what_cannot_be_recorded_is_refused_and_nothing_is_written() {
     let scratch = Scratch::new();
     let journal = scratch.open();
     let bad = [
-        Entry::new(Event::DENY).with("cost", 0.5),
-        Entry::new(Event::DENY).with("seq", 7),
-        Entry::new(Event::DENY).with("who", Value::Null),
-        Entry::new("genesis"),
-        Entry::new(Event::CALL_BEGIN),
+        AuditEntry::new(AuditEvent::DENY).with("cost", 0.5),
+        AuditEntry::new(AuditEvent::DENY).with("seq", 7),
+        AuditEntry::new(AuditEvent::DENY).with("who", Value::Null),
+        AuditEntry::new("genesis"),
+        AuditEntry::new(AuditEvent::CALL_BEGIN),
     ];
     for entry in bad {
         assert!(
@@ -149,7 +151,7 @@ proptest! {
         let mut expected = Vec::new();
         for mut fields in entries {
             fields.retain(|name, _| !OWN.contains(&name.as_str()));
-            let mut entry = Entry::new(Event::LIST);
+            let mut entry = AuditEntry::new(AuditEvent::LIST);
             entry.fields = fields.into_iter().collect();
             expected.push(entry.fields.clone());
             journal.note(entry).unwrap();

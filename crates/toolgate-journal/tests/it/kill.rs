@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use toolgate_journal::verify::verify;
-use toolgate_journal::{Journal, Options};
+use toolgate_journal::{AuditJournal, JournalOptions};
 
 const DIR: &str = "TOOLGATE_JOURNAL_TEST_DIR";
 
@@ -19,7 +19,7 @@ fn victim() {
     let Some(dir) = std::env::var_os(DIR) else {
         return;
     };
-    let journal = Journal::open(options(Path::new(&dir))).unwrap();
+    let journal = AuditJournal::open(options(Path::new(&dir))).unwrap();
     thread::scope(|scope| {
         for name in 0..4 {
             let journal = &journal;
@@ -28,7 +28,7 @@ fn victim() {
     });
 }
 
-fn record_for_ever(journal: &Journal, name: u32) {
+fn record_for_ever(journal: &AuditJournal, name: u32) {
     for number in 0_u64.. {
         let call = format!("{}-{name}-{number}", std::process::id());
         for entry in [begin(&call), end(&call)] {
@@ -41,8 +41,8 @@ fn record_for_ever(journal: &Journal, name: u32) {
 }
 
 /// Segments of a few records, so that kills come in rotations, too.
-fn options(dir: &Path) -> Options {
-    let mut options = Options::new(dir);
+fn options(dir: &Path) -> JournalOptions {
+    let mut options = JournalOptions::new(dir);
     options.segment_bytes = 8192;
     options.checkpoints = Some(elsewhere(dir));
     options
@@ -127,7 +127,7 @@ fn answered_records_survive_twenty_kills_under_load() {
         let mut receipts: Vec<String> = (0..count).map(|_| victim.receipt().unwrap()).collect();
         receipts.extend(victim.kill());
         let start = Instant::now();
-        let journal = Journal::open(options(&scratch.0)).unwrap();
+        let journal = AuditJournal::open(options(&scratch.0)).unwrap();
         let took = start.elapsed();
         slowest = slowest.max(took);
         in_time += u32::from(took <= Duration::from_secs(1));

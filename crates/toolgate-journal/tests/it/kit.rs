@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use toolgate_journal::verify::{Report, verify};
-use toolgate_journal::{Disk, Entry, Error, Event, Files, Journal, Options, Receipt, Segment};
+use toolgate_journal::verify::{AuditReport, verify};
+use toolgate_journal::{
+    AuditEntry, AuditEvent, AuditJournal, AuditReceipt, Error, FileDisk, JournalOptions,
+    OpenSegment, SegmentDisk,
+};
 
 /// Far above what anything here takes.
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
@@ -24,11 +27,11 @@ impl Scratch {
         Self(std::env::temp_dir().join(name))
     }
 
-    pub(crate) fn open(&self) -> Journal {
-        Journal::open(Options::new(&self.0)).unwrap()
+    pub(crate) fn open(&self) -> AuditJournal {
+        AuditJournal::open(JournalOptions::new(&self.0)).unwrap()
     }
 
-    pub(crate) fn verify(&self) -> Report {
+    pub(crate) fn verify(&self) -> AuditReport {
         verify(&self.0).unwrap()
     }
 
@@ -82,20 +85,20 @@ impl Drop for Scratch {
     }
 }
 
-pub(crate) fn begin(call: &str) -> Entry {
-    Entry::new(Event::CALL_BEGIN)
+pub(crate) fn begin(call: &str) -> AuditEntry {
+    AuditEntry::new(AuditEvent::CALL_BEGIN)
         .with("call", call)
         .with("name", "files.read")
 }
 
-pub(crate) fn end(call: &str) -> Entry {
-    Entry::new(Event::CALL_END)
+pub(crate) fn end(call: &str) -> AuditEntry {
+    AuditEntry::new(AuditEvent::CALL_END)
         .with("call", call)
         .with("out", "ok")
 }
 
 /// Waits for one record.
-pub(crate) fn append(journal: &Journal, entry: Entry) -> Result<Receipt, Error> {
+pub(crate) fn append(journal: &AuditJournal, entry: AuditEntry) -> Result<AuditReceipt, Error> {
     block_on(journal.append(entry))
 }
 
@@ -135,8 +138,8 @@ struct State {
 pub(crate) struct FaultyDisk(Arc<(Mutex<State>, Condvar)>);
 
 impl FaultyDisk {
-    pub(crate) fn options(&self, scratch: &Scratch) -> Options {
-        let mut options = Options::new(&scratch.0);
+    pub(crate) fn options(&self, scratch: &Scratch) -> JournalOptions {
+        let mut options = JournalOptions::new(&scratch.0);
         options.disk = Arc::new(self.clone());
         // Far off, for tests of what happens before.
         options.retry = Duration::from_secs(3600);
@@ -183,32 +186,32 @@ impl FaultyDisk {
     }
 }
 
-impl Disk for FaultyDisk {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
+impl SegmentDisk for FaultyDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenSegment>> {
         Ok(Box::new(FaultySegment {
             disk: self.clone(),
-            real: Files.create(path)?,
+            real: FileDisk.create(path)?,
         }))
     }
 
-    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>> {
+    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn OpenSegment>> {
         Ok(Box::new(FaultySegment {
             disk: self.clone(),
-            real: Files.resume(path, length)?,
+            real: FileDisk.resume(path, length)?,
         }))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        Files.sync_dir(path)
+        FileDisk.sync_dir(path)
     }
 }
 
 struct FaultySegment {
     disk: FaultyDisk,
-    real: Box<dyn Segment>,
+    real: Box<dyn OpenSegment>,
 }
 
-impl Segment for FaultySegment {
+impl OpenSegment for FaultySegment {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let plan = self.disk.with(|state| {
             state.log.push(Op::Write(bytes.len()));

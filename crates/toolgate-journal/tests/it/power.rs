@@ -3,7 +3,7 @@
 use crate::kit::{FaultyDisk, Scratch, append, begin};
 use proptest::prelude::*;
 use std::fs;
-use toolgate_journal::Journal;
+use toolgate_journal::AuditJournal;
 
 /// A segment as it was on its way to the disk, how much of it was synced, and how many records were answered.
 struct Snapshot {
@@ -16,7 +16,7 @@ struct Snapshot {
 
 fn snapshot() -> Snapshot {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     let mut answered = 0;
     for at in 0..5 {
         answered = append(&journal, begin(&format!("c{at}"))).unwrap().seq;

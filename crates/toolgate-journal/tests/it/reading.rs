@@ -4,17 +4,17 @@ use crate::kit::{BOUND, Scratch, append, begin};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::time::Instant;
-use toolgate_journal::Journal;
-use toolgate_journal::read::{Follower, Line, tail};
+use toolgate_journal::AuditJournal;
+use toolgate_journal::read::{AuditFollower, SegmentLine, tail};
 
-fn calls(lines: &[Line]) -> Vec<&str> {
+fn calls(lines: &[SegmentLine]) -> Vec<&str> {
     lines
         .iter()
         .filter_map(|line| line.fields.get("call")?.as_str())
         .collect()
 }
 
-fn record(journal: &Journal, call: &str) {
+fn record(journal: &AuditJournal, call: &str) {
     append(journal, begin(call)).unwrap();
 }
 
@@ -69,7 +69,7 @@ fn a_follower_misses_nothing_and_repeats_nothing() {
     let one = scratch.open();
     record(&one, "a");
     record(&one, "b");
-    let (last, mut follower) = Follower::with_tail(&scratch.0, 1).unwrap();
+    let (last, mut follower) = AuditFollower::with_tail(&scratch.0, 1).unwrap();
     assert_eq!(calls(&last), ["b"]);
     assert!(follower.poll().unwrap().is_empty());
     record(&one, "c");
@@ -80,7 +80,7 @@ fn a_follower_misses_nothing_and_repeats_nothing() {
     assert_eq!(lines.len(), 4, "the new chain from its beginning");
     assert!(follower.poll().unwrap().is_empty());
     assert!(
-        Follower::from_end(&scratch.0)
+        AuditFollower::from_end(&scratch.0)
             .unwrap()
             .poll()
             .unwrap()
@@ -96,7 +96,7 @@ fn everything_from_the_start() {
         let entry = begin(&format!("c{at}")).with("args", "x".repeat(60_000));
         append(&journal, entry).unwrap();
     }
-    let (mut follower, mut all) = (Follower::from_start(&scratch.0), Vec::new());
+    let (mut follower, mut all) = (AuditFollower::from_start(&scratch.0), Vec::new());
     loop {
         let lines = follower.poll().unwrap();
         if lines.is_empty() {
@@ -114,7 +114,7 @@ fn half_a_line_is_waited_for() {
     let scratch = Scratch::new();
     let journal = scratch.open();
     let file = scratch.segment(journal.chain());
-    let mut follower = Follower::from_end(&scratch.0).unwrap();
+    let mut follower = AuditFollower::from_end(&scratch.0).unwrap();
     let mut file = OpenOptions::new().append(true).open(file).unwrap();
     file.write_all(b"{\"ev\":\"de").unwrap();
     assert!(follower.poll().unwrap().is_empty());
@@ -134,7 +134,7 @@ fn a_follower_goes_on_in_the_next_segment() {
     let scratch = Scratch::new();
     let journal = scratch.open();
     let first = scratch.segment(journal.chain());
-    let mut follower = Follower::from_end(&scratch.0).unwrap();
+    let mut follower = AuditFollower::from_end(&scratch.0).unwrap();
     record(&journal, "a");
     fs::write(
         first.with_file_name("seg-00000002.jsonl"),

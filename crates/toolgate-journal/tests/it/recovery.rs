@@ -3,7 +3,7 @@
 use crate::kit::{Scratch, append, begin, end};
 use std::fs;
 use std::path::PathBuf;
-use toolgate_journal::verify::Fault;
+use toolgate_journal::verify::RecordFault;
 
 /// A closed log of one finished and two open calls: seven records, of which two are checkpoints.
 fn crashed() -> (Scratch, String) {
@@ -72,7 +72,7 @@ fn a_torn_end_is_set_aside_at_every_length() {
         let bad = scratch.verify().chains.remove(0).bad.unwrap();
         assert_eq!(
             (bad.line, bad.what),
-            (7, Fault::Torn { bytes: torn as u64 })
+            (7, RecordFault::Torn { bytes: torn as u64 })
         );
         drop(scratch.open());
         let report = scratch.verify();
@@ -154,7 +154,10 @@ fn a_changed_chain_is_left_alone() {
     assert_ne!(journal.chain(), chain);
     assert_eq!(fs::read_to_string(&file).unwrap(), changed);
     let report = scratch.verify();
-    assert_eq!(report.chains[0].bad.as_ref().unwrap().what, Fault::Hash);
+    assert_eq!(
+        report.chains[0].bad.as_ref().unwrap().what,
+        RecordFault::Hash
+    );
     assert!(report.chains[1].bad.is_none());
 }
 

@@ -5,17 +5,17 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use toolgate_journal::{Error, Health, Journal, Options};
+use toolgate_journal::{AuditJournal, Error, JournalHealth, JournalOptions};
 
-fn soon(disk: &FaultyDisk, scratch: &Scratch) -> Options {
+fn soon(disk: &FaultyDisk, scratch: &Scratch) -> JournalOptions {
     let mut options = disk.options(scratch);
     options.retry = Duration::from_millis(10);
     options
 }
 
-fn wait_for_health(journal: &Journal) {
+fn wait_for_health(journal: &AuditJournal) {
     let start = Instant::now();
-    while journal.health() != Health::Healthy {
+    while journal.health() != JournalHealth::Healthy {
         assert!(start.elapsed() < BOUND, "{:?}", journal.health());
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -24,7 +24,7 @@ fn wait_for_health(journal: &Journal) {
 #[test]
 fn a_full_disk_is_gone_on_from_in_a_new_segment() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    let journal = AuditJournal::open(soon(&disk, &scratch)).unwrap();
     append(&journal, begin("c1")).unwrap();
     disk.plan([Write::Short(100), Write::Fail(ErrorKind::StorageFull)]);
     // The call happened, so its end is owed.
@@ -48,7 +48,7 @@ fn a_full_disk_is_gone_on_from_in_a_new_segment() {
 #[test]
 fn a_disk_that_stays_full_is_tried_again() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    let journal = AuditJournal::open(soon(&disk, &scratch)).unwrap();
     for _ in 0..3 {
         disk.plan([Write::Short(50), Write::Fail(ErrorKind::StorageFull)]);
     }
@@ -63,7 +63,7 @@ fn a_disk_that_stays_full_is_tried_again() {
 #[test]
 fn after_a_failed_sync_a_new_chain_says_what_it_follows() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    let journal = AuditJournal::open(soon(&disk, &scratch)).unwrap();
     append(&journal, begin("c1")).unwrap();
     disk.fail_sync(ErrorKind::Other);
     append(&journal, end("c1")).unwrap_err();
@@ -103,7 +103,7 @@ fn begun_and_closed(scratch: &Scratch) -> (Vec<String>, Vec<String>) {
 #[test]
 fn calls_that_were_open_when_a_sync_failed_are_closed_in_the_chain_that_follows() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    let journal = AuditJournal::open(soon(&disk, &scratch)).unwrap();
     for call in ["ends-now", "ends-later", "never-ends"] {
         append(&journal, begin(call)).unwrap();
     }
@@ -133,7 +133,7 @@ fn calls_that_were_open_when_a_sync_failed_are_closed_in_the_chain_that_follows(
 fn calls_of_a_chain_that_nothing_followed_are_unknown_at_the_next_start() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
     // It never tries to go on before it ends.
-    let journal = Journal::open(disk.options(&scratch)).unwrap();
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     append(&journal, begin("c1")).unwrap();
     disk.fail_sync(ErrorKind::Other);
     append(&journal, begin("c2")).unwrap_err();
@@ -152,7 +152,7 @@ fn calls_of_a_chain_that_nothing_followed_are_unknown_at_the_next_start() {
 #[test]
 fn a_second_failure_while_going_on_loses_no_end() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    let journal = AuditJournal::open(soon(&disk, &scratch)).unwrap();
     for call in ["a", "b"] {
         append(&journal, begin(call)).unwrap();
     }
@@ -175,7 +175,7 @@ fn a_second_failure_while_going_on_loses_no_end() {
 #[test]
 fn an_end_that_is_owed_survives_a_second_failure() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
-    let journal = Journal::open(soon(&disk, &scratch)).unwrap();
+    let journal = AuditJournal::open(soon(&disk, &scratch)).unwrap();
     append(&journal, begin("a")).unwrap();
     // The end finds no room; `recovered` does, and then the end does not again.
     let full = || Write::Fail(ErrorKind::StorageFull);
@@ -200,10 +200,10 @@ fn on_a_small_disk() {
     let dir = Path::new(&dir);
     let ballast = dir.join("ballast");
     std::fs::write(&ballast, vec![b'x'; 512 * 1024]).unwrap();
-    let mut options = Options::new(dir.join("audit"));
+    let mut options = JournalOptions::new(dir.join("audit"));
     options.retry = Duration::from_millis(50);
     options.segment_bytes = 64 * 1024;
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     let (mut answered, mut start);
     answered = 0;
     let refused = loop {

@@ -4,17 +4,17 @@ use crate::kit::{Scratch, append, begin, end};
 use crate::rotation::{check, segments, small};
 use std::fs;
 use std::time::Duration;
-use toolgate_journal::verify::Fault;
-use toolgate_journal::{Journal, Options};
+use toolgate_journal::verify::RecordFault;
+use toolgate_journal::{AuditJournal, JournalOptions};
 
-fn record(journal: &Journal, calls: usize) {
+fn record(journal: &AuditJournal, calls: usize) {
     for at in 0..calls {
         append(journal, begin(&format!("c{at}"))).unwrap();
         append(journal, end(&format!("c{at}"))).unwrap();
     }
 }
 
-fn keeping(scratch: &Scratch) -> Options {
+fn keeping(scratch: &Scratch) -> JournalOptions {
     let mut options = small(scratch);
     options.keep_bytes = Some(20_000);
     options
@@ -23,7 +23,7 @@ fn keeping(scratch: &Scratch) -> Options {
 #[test]
 fn the_oldest_segments_go_and_the_rest_verifies() {
     let scratch = Scratch::new();
-    let journal = Journal::open(keeping(&scratch)).unwrap();
+    let journal = AuditJournal::open(keeping(&scratch)).unwrap();
     record(&journal, 100);
     let chain = journal.chain().to_owned();
     drop(journal);
@@ -39,7 +39,7 @@ fn the_oldest_segments_go_and_the_rest_verifies() {
     assert!(found.first > 100 && found.retired > 10, "{report}");
     assert_eq!(found.open, []);
     // And the chain goes on, also with one more start.
-    let journal = Journal::open(keeping(&scratch)).unwrap();
+    let journal = AuditJournal::open(keeping(&scratch)).unwrap();
     assert_eq!(journal.chain(), chain);
     record(&journal, 20);
     drop(journal);
@@ -49,33 +49,33 @@ fn the_oldest_segments_go_and_the_rest_verifies() {
 #[test]
 fn a_segment_that_nobody_retired_is_missed() {
     let scratch = Scratch::new();
-    let journal = Journal::open(keeping(&scratch)).unwrap();
+    let journal = AuditJournal::open(keeping(&scratch)).unwrap();
     record(&journal, 100);
     let chain = journal.chain().to_owned();
     drop(journal);
     fs::remove_file(&segments(&scratch, &chain)[0]).unwrap();
     let bad = check(&scratch).chains.remove(0).bad.unwrap();
     let why = "earlier segments are missing, and no record retires them";
-    assert_eq!(bad.what, Fault::Head(why));
+    assert_eq!(bad.what, RecordFault::Head(why));
 }
 
 // A crash between the record and the removal leaves the file; the next start removes it.
 #[test]
 fn a_retired_segment_that_is_still_there_is_no_fault() {
     let scratch = Scratch::new();
-    let journal = Journal::open(small(&scratch)).unwrap();
+    let journal = AuditJournal::open(small(&scratch)).unwrap();
     record(&journal, 60);
     let chain = journal.chain().to_owned();
     drop(journal);
     let first = segments(&scratch, &chain).remove(0);
     let text = fs::read(&first).unwrap();
-    drop(Journal::open(keeping(&scratch)).unwrap());
+    drop(AuditJournal::open(keeping(&scratch)).unwrap());
     let left = segments(&scratch, &chain);
     let before = left[0].with_file_name(format!("seg-{:08}.jsonl", number(&left[0]) - 1));
     assert!(!before.exists() && !first.exists());
     // Only the last that went can be put back without a gap; the first is one of them only if one went.
     fs::write(&first, text).unwrap();
-    let gone_on = Journal::open(keeping(&scratch)).unwrap();
+    let gone_on = AuditJournal::open(keeping(&scratch)).unwrap();
     assert_eq!(gone_on.chain(), chain);
     assert!(!first.exists());
     drop(gone_on);
@@ -93,7 +93,7 @@ fn a_hold_keeps_everything() {
         let scratch = Scratch::new();
         let mut options = keeping(&scratch);
         options.hold = by == "setting";
-        let journal = Journal::open(options).unwrap();
+        let journal = AuditJournal::open(options).unwrap();
         if by == "file" {
             fs::write(scratch.0.join("hold"), "").unwrap();
         }
@@ -111,7 +111,7 @@ fn segments_go_by_age() {
     let scratch = Scratch::new();
     let mut options = small(&scratch);
     options.keep_age = Some(Duration::from_secs(3600));
-    let journal = Journal::open(options.clone()).unwrap();
+    let journal = AuditJournal::open(options.clone()).unwrap();
     record(&journal, 40);
     let chain = journal.chain().to_owned();
     drop(journal);
@@ -121,7 +121,7 @@ fn segments_go_by_age() {
         "nothing is that old"
     );
     options.keep_age = Some(Duration::ZERO);
-    drop(Journal::open(options).unwrap());
+    drop(AuditJournal::open(options).unwrap());
     assert_eq!(
         segments(&scratch, &chain).len(),
         1,

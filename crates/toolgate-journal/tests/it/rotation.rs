@@ -3,18 +3,18 @@
 use crate::kit::{Scratch, append, begin, end};
 use std::fs;
 use std::path::PathBuf;
-use toolgate_journal::verify::{Check, Fault, Report};
-use toolgate_journal::{Journal, Options};
+use toolgate_journal::verify::{AuditCheck, AuditReport, RecordFault};
+use toolgate_journal::{AuditJournal, JournalOptions};
 
-pub(crate) fn small(scratch: &Scratch) -> Options {
-    let mut options = Options::new(&scratch.0);
+pub(crate) fn small(scratch: &Scratch) -> JournalOptions {
+    let mut options = JournalOptions::new(&scratch.0);
     options.segment_bytes = 4096;
     options.checkpoints = Some(scratch.elsewhere());
     options
 }
 
-pub(crate) fn check(scratch: &Scratch) -> Report {
-    let mut check = Check::new(&scratch.0);
+pub(crate) fn check(scratch: &Scratch) -> AuditReport {
+    let mut check = AuditCheck::new(&scratch.0);
     check.places.push(scratch.elsewhere());
     check.run().unwrap()
 }
@@ -32,7 +32,7 @@ pub(crate) fn segments(scratch: &Scratch, chain: &str) -> Vec<PathBuf> {
 /// A closed log of a few segments; the call `long` is open from the first to the last.
 fn log(calls: usize) -> (Scratch, String) {
     let scratch = Scratch::new();
-    let journal = Journal::open(small(&scratch)).unwrap();
+    let journal = AuditJournal::open(small(&scratch)).unwrap();
     append(&journal, begin("long")).unwrap();
     for at in 0..calls {
         append(&journal, begin(&format!("c{at}"))).unwrap();
@@ -109,7 +109,7 @@ fn every_point_of_a_rotation_is_continued() {
         }
         let mut options = small(&scratch);
         options.checkpoints = None;
-        let journal = Journal::open(options).unwrap();
+        let journal = AuditJournal::open(options).unwrap();
         assert_eq!(journal.chain(), chain, "{length} {next:?}");
         append(&journal, begin("after")).unwrap();
         append(&journal, end("after")).unwrap();
@@ -133,7 +133,7 @@ fn a_start_reads_from_the_last_seal_only() {
     let (scratch, chain) = log(40);
     let files = segments(&scratch, &chain);
     // Closes `long`; after two more rotations nothing is open from before.
-    let journal = Journal::open(small(&scratch)).unwrap();
+    let journal = AuditJournal::open(small(&scratch)).unwrap();
     for at in 0..20 {
         append(&journal, begin(&format!("d{at}"))).unwrap();
         append(&journal, end(&format!("d{at}"))).unwrap();
@@ -143,11 +143,11 @@ fn a_start_reads_from_the_last_seal_only() {
         .unwrap()
         .replacen("read", "rxxx", 1);
     fs::write(&files[1], changed).unwrap();
-    let journal = Journal::open(small(&scratch)).unwrap();
+    let journal = AuditJournal::open(small(&scratch)).unwrap();
     assert_eq!(journal.chain(), chain);
     drop(journal);
     let bad = check(&scratch).chains.remove(0).bad.unwrap();
-    assert_eq!((bad.file, bad.what), (files[1].clone(), Fault::Hash));
+    assert_eq!((bad.file, bad.what), (files[1].clone(), RecordFault::Hash));
 }
 
 #[test]
@@ -171,9 +171,9 @@ fn a_seal_is_checked() {
 #[test]
 fn the_age_of_a_segment_is_a_limit() {
     let scratch = Scratch::new();
-    let mut options = Options::new(&scratch.0);
+    let mut options = JournalOptions::new(&scratch.0);
     options.segment_age = std::time::Duration::ZERO;
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     for at in 0..3 {
         append(&journal, begin(&format!("c{at}"))).unwrap();
     }

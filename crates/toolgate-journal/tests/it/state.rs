@@ -6,47 +6,65 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
-use toolgate_journal::state::{Expect, Row, State, StateError, StateLimits, Written};
+use toolgate_journal::state::{
+    DurableState, StateError, StateLimits, StateRow, WriteOutcome, WritePrecondition,
+};
 
-fn open(scratch: &Scratch) -> State {
-    State::open(&scratch.0, StateLimits::default()).unwrap()
+fn open(scratch: &Scratch) -> DurableState {
+    DurableState::open(&scratch.0, StateLimits::default()).unwrap()
 }
 
 fn data(scratch: &Scratch) -> PathBuf {
     scratch.0.join("state.jsonl")
 }
 
-fn put(state: &State, key: &str, value: Option<Value>, expect: Expect) -> Written {
+fn put(
+    state: &DurableState,
+    key: &str,
+    value: Option<Value>,
+    expect: WritePrecondition,
+) -> WriteOutcome {
     block_on(state.write("grants", key, value, expect)).unwrap()
 }
 
-fn done(written: Written) -> u64 {
+fn done(written: WriteOutcome) -> u64 {
     match written {
-        Written::Done(version) => version,
-        Written::Conflict => panic!("a conflict"),
+        WriteOutcome::Done(version) => version,
+        WriteOutcome::Conflict => panic!("a conflict"),
     }
 }
 
-fn values(state: &State) -> Vec<(String, Value)> {
+fn values(state: &DurableState) -> Vec<(String, Value)> {
     let rows = state.entries("grants").into_iter();
-    rows.map(|Row { key, value, .. }| (key, value)).collect()
+    rows.map(|StateRow { key, value, .. }| (key, value))
+        .collect()
 }
 
 #[test]
 fn it_outlives_the_process() {
     let scratch = Scratch::new();
     let state = open(&scratch);
-    put(&state, "a", Some(json!({"uses": 1})), Expect::Any);
-    let last = done(put(&state, "b", Some(json!(2)), Expect::Any));
-    put(&state, "a", Some(json!({"uses": 2})), Expect::Any);
-    put(&state, "c", Some(json!(3)), Expect::Any);
-    put(&state, "c", None, Expect::Any);
+    put(
+        &state,
+        "a",
+        Some(json!({"uses": 1})),
+        WritePrecondition::Any,
+    );
+    let last = done(put(&state, "b", Some(json!(2)), WritePrecondition::Any));
+    put(
+        &state,
+        "a",
+        Some(json!({"uses": 2})),
+        WritePrecondition::Any,
+    );
+    put(&state, "c", Some(json!(3)), WritePrecondition::Any);
+    put(&state, "c", None, WritePrecondition::Any);
     drop(state);
     let state = open(&scratch);
     let both = [("a".into(), json!({"uses": 2})), ("b".into(), json!(2))];
     assert_eq!(values(&state), both);
     assert_eq!(state.entries("grants")[1].version, last);
-    assert!(done(put(&state, "d", Some(json!(4)), Expect::Absent)) > last + 3);
+    assert!(done(put(&state, "d", Some(json!(4)), WritePrecondition::Absent)) > last + 3);
 }
 
 #[test]
@@ -55,15 +73,21 @@ fn one_of_two_processes_wins() {
     let (one, other) = (open(&scratch), open(&scratch));
     for round in 0..50 {
         let key = format!("a-{round}");
-        let version = Expect::Version(done(put(&one, &key, Some(json!("open")), Expect::Absent)));
+        let version = WritePrecondition::Version(done(put(
+            &one,
+            &key,
+            Some(json!("open")),
+            WritePrecondition::Absent,
+        )));
         let (first, second) = block_on(async {
-            let spend = |state: &State| state.write("grants", &key, Some(json!("spent")), version);
+            let spend =
+                |state: &DurableState| state.write("grants", &key, Some(json!("spent")), version);
             let second = spend(&other);
             (spend(&one).await.unwrap(), second.await.unwrap())
         });
         let won = [first, second]
             .iter()
-            .filter(|w| matches!(w, Written::Done(_)))
+            .filter(|w| matches!(w, WriteOutcome::Done(_)))
             .count();
         assert_eq!(won, 1, "{first:?} {second:?}");
     }
@@ -74,7 +98,7 @@ fn others_are_heard() {
     let scratch = Scratch::new();
     let (one, other) = (open(&scratch), open(&scratch));
     let changed = other.changed();
-    put(&one, "a", Some(json!(1)), Expect::Any);
+    put(&one, "a", Some(json!(1)), WritePrecondition::Any);
     let until = Instant::now() + BOUND;
     while !changed.has_changed().unwrap() {
         assert!(Instant::now() < until, "nothing was heard");
@@ -87,16 +111,16 @@ fn others_are_heard() {
 fn a_torn_end_is_cut_off() {
     let scratch = Scratch::new();
     let state = open(&scratch);
-    put(&state, "a", Some(json!(1)), Expect::Any);
+    put(&state, "a", Some(json!(1)), WritePrecondition::Any);
     let whole = fs::read(data(&scratch)).unwrap();
-    put(&state, "b", Some(json!(2)), Expect::Any);
+    put(&state, "b", Some(json!(2)), WritePrecondition::Any);
     drop(state);
     let longer = fs::read(data(&scratch)).unwrap();
     for length in whole.len()..longer.len() {
         fs::write(data(&scratch), &longer[..length]).unwrap();
         let state = open(&scratch);
         assert_eq!(values(&state), [("a".into(), json!(1))], "{length} bytes");
-        put(&state, "c", Some(json!(3)), Expect::Any);
+        put(&state, "c", Some(json!(3)), WritePrecondition::Any);
         drop(state);
         assert_eq!(values(&open(&scratch)).len(), 2, "{length} bytes");
     }
@@ -106,11 +130,11 @@ fn a_torn_end_is_cut_off() {
 fn a_damaged_line_is_not_skipped() {
     let scratch = Scratch::new();
     let state = open(&scratch);
-    put(&state, "a", Some(json!("deny")), Expect::Any);
-    put(&state, "b", Some(json!(2)), Expect::Any);
+    put(&state, "a", Some(json!("deny")), WritePrecondition::Any);
+    put(&state, "b", Some(json!(2)), WritePrecondition::Any);
     let text = fs::read_to_string(data(&scratch)).unwrap();
     fs::write(data(&scratch), text.replace("deny", "done")).unwrap();
-    match State::open(&scratch.0, StateLimits::default()) {
+    match DurableState::open(&scratch.0, StateLimits::default()) {
         Err(StateError::Damaged { line: 1, .. }) => {}
         other => panic!("{other:?}"),
     }
@@ -121,7 +145,7 @@ fn a_damaged_line_is_not_skipped() {
         .unwrap();
     file.write_all(b"garbage\nmore\n").unwrap();
     let next = text.lines().count() + 1;
-    let answer = block_on(state.write("grants", "c", Some(json!(3)), Expect::Any));
+    let answer = block_on(state.write("grants", "c", Some(json!(3)), WritePrecondition::Any));
     assert!(
         matches!(answer, Err(StateError::Damaged { line, .. }) if line == next),
         "{answer:?}"
@@ -135,14 +159,19 @@ fn a_long_file_is_put_in_order() {
     let long = "x".repeat(100_000);
     let mut last = 0;
     for n in 0..40 {
-        last = done(put(&state, "a", Some(json!([n, long])), Expect::Any));
+        last = done(put(
+            &state,
+            "a",
+            Some(json!([n, long])),
+            WritePrecondition::Any,
+        ));
     }
     let size = fs::metadata(data(&scratch)).unwrap().len();
     assert!(size < 2_200_000, "{size} bytes");
-    assert!(done(put(&other, "b", Some(json!(1)), Expect::Absent)) > last);
+    assert!(done(put(&other, "b", Some(json!(1)), WritePrecondition::Absent)) > last);
     assert_eq!(values(&other)[0].1[0], 39);
     assert_eq!(values(&open(&scratch)).len(), 2);
-    put(&state, "c", Some(json!(1)), Expect::Any);
+    put(&state, "c", Some(json!(1)), WritePrecondition::Any);
     assert_eq!(values(&state).len(), 3);
 }
 
@@ -154,8 +183,10 @@ fn limits() {
         row_bytes: 100,
         ..StateLimits::default()
     };
-    let state = State::open(&scratch.0, limits).unwrap();
-    let write = |key: &str, value| block_on(state.write("grants", key, Some(value), Expect::Any));
+    let state = DurableState::open(&scratch.0, limits).unwrap();
+    let write = |key: &str, value| {
+        block_on(state.write("grants", key, Some(value), WritePrecondition::Any))
+    };
     assert!(write("a", json!("x".repeat(97))).is_ok());
     assert!(matches!(
         write("a", json!("x".repeat(98))),
@@ -173,14 +204,14 @@ fn the_clock_of_a_folder_never_goes_back() {
     let state = open(&scratch);
     let ahead = SystemTime::now() + hour;
     state.clock().raise(ahead);
-    put(&state, "a", Some(json!(1)), Expect::Any);
+    put(&state, "a", Some(json!(1)), WritePrecondition::Any);
     // Another process sees it while it runs, and so does each one that starts.
     let other = open(&scratch);
     assert!(other.clock().now() >= ahead && other.clock().ahead() > hour / 2);
     let later = SystemTime::now() + 2 * hour;
     drop(state);
     other.clock().raise(later);
-    put(&other, "a", Some(json!(2)), Expect::Any);
+    put(&other, "a", Some(json!(2)), WritePrecondition::Any);
     drop(other);
     assert!(open(&scratch).clock().now() >= later);
     // A folder in which nothing was ever written has the time of the system.

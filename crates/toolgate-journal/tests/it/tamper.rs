@@ -5,7 +5,7 @@ use ring::digest;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use toolgate_journal::verify::{Bad, Fault};
+use toolgate_journal::verify::{FaultPosition, RecordFault};
 
 /// A log of ten records: the second and the last are checkpoints.
 struct Log {
@@ -36,13 +36,13 @@ fn log() -> Log {
 }
 
 impl Log {
-    fn bad(&self, bytes: &[u8]) -> Option<Bad> {
+    fn bad(&self, bytes: &[u8]) -> Option<FaultPosition> {
         fs::write(&self.file, bytes).unwrap();
         self.scratch.verify().chains.remove(0).bad
     }
 
     /// What is found when the lines are these.
-    fn check(&self, lines: &[&str]) -> Option<Bad> {
+    fn check(&self, lines: &[&str]) -> Option<FaultPosition> {
         let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
         self.bad(text.as_bytes())
     }
@@ -102,7 +102,7 @@ fn a_deleted_record_is_a_gap() {
             (bad.seq, bad.what),
             (
                 at as u64 + 1,
-                Fault::Gap {
+                RecordFault::Gap {
                     found: at as u64 + 2
                 }
             )
@@ -121,7 +121,7 @@ fn repeated_and_swapped_records_are_gaps() {
             (bad.seq, bad.what),
             (
                 at as u64 + 2,
-                Fault::Gap {
+                RecordFault::Gap {
                     found: at as u64 + 1
                 }
             )
@@ -134,7 +134,7 @@ fn repeated_and_swapped_records_are_gaps() {
                 (bad.seq, bad.what),
                 (
                     at as u64 + 1,
-                    Fault::Gap {
+                    RecordFault::Gap {
                         found: other as u64 + 1
                     }
                 )
@@ -175,7 +175,7 @@ fn a_replaced_record_with_a_good_hash_breaks_the_next() {
     let mut lines = log.lines();
     lines[4] = &forged;
     let bad = log.check(&lines).unwrap();
-    assert_eq!((bad.seq, bad.what), (6, Fault::Prev));
+    assert_eq!((bad.seq, bad.what), (6, RecordFault::Prev));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn an_inserted_record_with_a_good_hash_breaks_the_next() {
     let bad = log.check(&lines).unwrap();
     assert_eq!(
         (bad.line, bad.seq, bad.what),
-        (6, 6, Fault::Gap { found: 5 })
+        (6, 6, RecordFault::Gap { found: 5 })
     );
 }
 
@@ -203,7 +203,7 @@ fn a_record_of_another_chain_is_named() {
     let bad = log.check(&lines).unwrap();
     assert_eq!(
         (bad.seq, bad.what),
-        (5, Fault::Head("it belongs to another chain"))
+        (5, RecordFault::Head("it belongs to another chain"))
     );
 }
 
@@ -212,16 +212,16 @@ fn a_segment_out_of_order_is_named() {
     let log = log();
     fs::rename(&log.file, log.file.with_file_name("seg-00000002.jsonl")).unwrap();
     let bad = log.scratch.verify().chains.remove(0).bad.unwrap();
-    assert_eq!(bad.what, Fault::Head("it belongs to another segment"));
+    assert_eq!(bad.what, RecordFault::Head("it belongs to another segment"));
 }
 
 #[test]
 fn an_emptied_chain_is_named() {
     let log = log();
-    assert_eq!(log.check(&[]).unwrap().what, Fault::Empty);
+    assert_eq!(log.check(&[]).unwrap().what, RecordFault::Empty);
     fs::remove_file(&log.file).unwrap();
     let bad = log.scratch.verify().chains.remove(0).bad.unwrap();
-    assert_eq!((bad.seq, bad.what), (1, Fault::Empty));
+    assert_eq!((bad.seq, bad.what), (1, RecordFault::Empty));
 }
 
 #[test]
@@ -263,7 +263,11 @@ fn a_chain_made_anew_without_the_key_is_found_by_its_signature() {
     let lines: Vec<&str> = forged.iter().map(String::as_str).collect();
     let bad = log.check(&lines).unwrap();
     assert_eq!(bad.seq, 10, "the first checkpoint after the change");
-    assert!(matches!(bad.what, Fault::Signature(_)), "{:?}", bad.what);
+    assert!(
+        matches!(bad.what, RecordFault::Signature(_)),
+        "{:?}",
+        bad.what
+    );
     // Without its checkpoints it is not signed at all.
     let bare: Vec<String> = log
         .lines
@@ -277,7 +281,7 @@ fn a_chain_made_anew_without_the_key_is_found_by_its_signature() {
         .collect();
     let bare = rechained(&bare);
     let lines: Vec<&str> = bare.iter().map(String::as_str).collect();
-    assert_eq!(log.check(&lines).unwrap().what, Fault::Unsigned);
+    assert_eq!(log.check(&lines).unwrap().what, RecordFault::Unsigned);
 }
 
 // Stated in the documentation: without a checkpoint elsewhere, this leaves no trace in the files.

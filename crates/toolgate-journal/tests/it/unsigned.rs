@@ -6,8 +6,10 @@ use ring::digest;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use toolgate_journal::verify::{Check, Doubt, Fault, Report, Verdict};
-use toolgate_journal::{Health, Journal, Options, acknowledge, notices};
+use toolgate_journal::verify::{
+    AuditCheck, AuditReport, AuditVerdict, MissingEvidence, RecordFault,
+};
+use toolgate_journal::{AuditJournal, JournalHealth, JournalOptions, acknowledge, notices};
 
 /// Makes every record from `from` on anew without the key: another caller, no checkpoints.
 fn forge(file: &Path, from: usize) {
@@ -40,7 +42,7 @@ fn forge(file: &Path, from: usize) {
     fs::write(file, lines.collect::<String>()).unwrap();
 }
 
-fn options(scratch: &Scratch) -> Options {
+fn options(scratch: &Scratch) -> JournalOptions {
     let mut options = small(scratch);
     options.segment_bytes = 1 << 20;
     options.checkpoint_records = 10;
@@ -51,7 +53,7 @@ fn options(scratch: &Scratch) -> Options {
 
 /// A closed log of `calls` calls, and the file of its records.
 fn log(scratch: &Scratch, calls: usize) -> (String, std::path::PathBuf) {
-    let journal = Journal::open(options(scratch)).unwrap();
+    let journal = AuditJournal::open(options(scratch)).unwrap();
     for at in 0..calls {
         append(&journal, begin(&format!("c{at}"))).unwrap();
         append(&journal, end(&format!("c{at}"))).unwrap();
@@ -62,21 +64,21 @@ fn log(scratch: &Scratch, calls: usize) -> (String, std::path::PathBuf) {
     (chain, file)
 }
 
-fn check(scratch: &Scratch) -> Report {
-    Check::new(&scratch.0).run().unwrap()
+fn check(scratch: &Scratch) -> AuditReport {
+    AuditCheck::new(&scratch.0).run().unwrap()
 }
 
 #[test]
 fn a_forged_end_longer_than_the_stated_bounds_is_broken() {
     let scratch = Scratch::new();
     let (_, file) = log(&scratch, 60);
-    assert_eq!(check(&scratch).verdict(), Verdict::Intact);
+    assert_eq!(check(&scratch).verdict(), AuditVerdict::Intact);
     forge(&file, 4);
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
     let report = check(&scratch);
-    assert_eq!(report.verdict(), Verdict::Broken, "{report}");
+    assert_eq!(report.verdict(), AuditVerdict::Broken, "{report}");
     let bad = report.chains[0].bad.as_ref().unwrap();
-    assert_eq!(bad.what, Fault::Unsigned);
+    assert_eq!(bad.what, RecordFault::Unsigned);
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn a_forged_end_within_the_bounds_is_named_as_unsigned() {
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
     let report = check(&scratch);
     // The chain names its mirror, and the mirror is gone.
-    assert_eq!(report.verdict(), Verdict::CannotTell, "{report}");
+    assert_eq!(report.verdict(), AuditVerdict::CannotTell, "{report}");
     assert!(
         report.to_string().contains("signed up to record 1"),
         "{report}"
@@ -105,7 +107,7 @@ fn records_later_than_the_stated_seconds_need_a_checkpoint() {
     options.checkpoint_every = Duration::from_millis(900);
     options.checkpoint_records = 1000;
     options.batch = 2;
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     let start = Instant::now();
     let mut at = 0;
     while start.elapsed() < Duration::from_millis(4500) {
@@ -115,13 +117,18 @@ fn records_later_than_the_stated_seconds_need_a_checkpoint() {
     }
     let chain = journal.chain().to_owned();
     journal.close();
-    assert_eq!(check(&scratch).verdict(), Verdict::Intact);
+    assert_eq!(check(&scratch).verdict(), AuditVerdict::Intact);
     forge(&segments(&scratch, &chain).remove(0), 4);
-    let bad = Check::new(&scratch.0).run().unwrap().chains.remove(0).bad;
+    let bad = AuditCheck::new(&scratch.0)
+        .run()
+        .unwrap()
+        .chains
+        .remove(0)
+        .bad;
     assert!(bad.is_some());
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
     let bad = check(&scratch).chains.remove(0).bad.unwrap();
-    assert_eq!(bad.what, Fault::Unsigned);
+    assert_eq!(bad.what, RecordFault::Unsigned);
 }
 
 #[test]
@@ -130,13 +137,13 @@ fn a_mirror_without_a_line_for_a_chain_that_names_it_leaves_a_doubt() {
     let (chain, _) = log(&scratch, 3);
     fs::remove_file(scratch.elsewhere().join(format!("{chain}.jsonl"))).unwrap();
     let report = check(&scratch);
-    assert_eq!(report.verdict(), Verdict::CannotTell);
+    assert_eq!(report.verdict(), AuditVerdict::CannotTell);
     assert!(matches!(
         report.chains[0].doubts[..],
-        [Doubt::NoMirror { named: Some(_) }]
+        [MissingEvidence::NoMirror { named: Some(_) }]
     ));
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
-    assert_eq!(check(&scratch).verdict(), Verdict::CannotTell);
+    assert_eq!(check(&scratch).verdict(), AuditVerdict::CannotTell);
 }
 
 #[test]
@@ -146,11 +153,11 @@ fn an_exchanged_mac_key_is_broken_and_the_next_start_says_so() {
     fs::write(scratch.0.join("mac.key"), "ab".repeat(32)).unwrap();
     let report = check(&scratch);
     assert_eq!(report.mac_key_exchanged, Some(true));
-    assert_eq!(report.verdict(), Verdict::Broken);
-    let journal = Journal::open(options(&scratch)).unwrap();
+    assert_eq!(report.verdict(), AuditVerdict::Broken);
+    let journal = AuditJournal::open(options(&scratch)).unwrap();
     assert_eq!(journal.notices().unwrap()[0].about, "mac.key");
     journal.close();
-    assert_eq!(check(&scratch).verdict(), Verdict::Intact);
+    assert_eq!(check(&scratch).verdict(), AuditVerdict::Intact);
 }
 
 #[test]
@@ -159,7 +166,7 @@ fn a_start_over_a_cut_log_names_it_in_the_next_chain_until_it_is_acknowledged() 
     let (chain, file) = log(&scratch, 10);
     let lines: Vec<String> = scratch.lines(&chain);
     fs::write(&file, lines[..5].join("\n") + "\n").unwrap();
-    let journal = Journal::open(options(&scratch)).unwrap();
+    let journal = AuditJournal::open(options(&scratch)).unwrap();
     let next = journal.chain().to_owned();
     assert_ne!(next, chain);
     let genesis = scratch.lines(&next).remove(0);
@@ -173,7 +180,7 @@ fn a_start_over_a_cut_log_names_it_in_the_next_chain_until_it_is_acknowledged() 
     let open = notices(&scratch.0).unwrap();
     assert_eq!((open.len(), &open[0].about), (1, &chain));
     acknowledge(&scratch.0, &open[0]).unwrap();
-    let journal = Journal::open(options(&scratch)).unwrap();
+    let journal = AuditJournal::open(options(&scratch)).unwrap();
     assert_eq!(journal.chain(), next, "it is reported once");
     assert!(journal.notices().unwrap().is_empty());
 }
@@ -183,7 +190,7 @@ fn a_start_without_a_chain_that_the_mirror_covers_names_it_in_the_next_chain() {
     let scratch = Scratch::new();
     let (chain, _) = log(&scratch, 3);
     fs::remove_dir_all(scratch.0.join(&chain)).unwrap();
-    let journal = Journal::open(options(&scratch)).unwrap();
+    let journal = AuditJournal::open(options(&scratch)).unwrap();
     let genesis = scratch.lines(journal.chain()).remove(0);
     assert!(
         genesis.contains(&format!("\"after\":\"{chain}\"")),
@@ -198,18 +205,18 @@ fn a_start_over_a_forged_end_does_not_sign_it() {
     let (chain, file) = log(&scratch, 60);
     forge(&file, 4);
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
-    let journal = Journal::open(options(&scratch)).unwrap();
+    let journal = AuditJournal::open(options(&scratch)).unwrap();
     assert_ne!(journal.chain(), chain);
     assert_eq!(journal.notices().unwrap()[0].about, chain);
 }
 
 /// Displaces the segment of a running writer; all that was answered is in the log afterwards.
-fn displaced(displace: impl Fn(&Path)) -> (Scratch, Report) {
+fn displaced(displace: impl Fn(&Path)) -> (Scratch, AuditReport) {
     let scratch = Scratch::new();
     let mut options = options(&scratch);
     options.checkpoint_records = 3;
     options.retry = Duration::from_millis(10);
-    let journal = Journal::open(options).unwrap();
+    let journal = AuditJournal::open(options).unwrap();
     append(&journal, begin("before")).unwrap();
     displace(&segments(&scratch, journal.chain()).remove(0));
     let (mut answered, mut refused) = (vec!["before".to_owned()], 0);
@@ -223,7 +230,7 @@ fn displaced(displace: impl Fn(&Path)) -> (Scratch, Report) {
         assert!(start.elapsed() < crate::kit::BOUND, "it never went on");
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(journal.health(), Health::Healthy);
+    assert_eq!(journal.health(), JournalHealth::Healthy);
     assert_eq!(journal.notices().unwrap().len(), 1);
     journal.close();
     let report = check(&scratch);
@@ -254,7 +261,7 @@ fn a_renamed_deleted_or_replaced_segment_is_found_and_written_back() {
     let all: [&dyn Fn(&Path); 4] = [&rename, &delete, &replace, &folder];
     for displace in all {
         let (_scratch, report) = displaced(displace);
-        assert_eq!(report.verdict(), Verdict::Intact, "{report}");
+        assert_eq!(report.verdict(), AuditVerdict::Intact, "{report}");
     }
 }
 
@@ -267,7 +274,7 @@ fn a_segment_that_another_program_wrote_to_ends_the_chain() {
     };
     let (scratch, report) = displaced(append);
     assert_eq!(report.chains.len(), 2, "{report}");
-    assert_eq!(report.verdict(), Verdict::Broken);
+    assert_eq!(report.verdict(), AuditVerdict::Broken);
     let genesis = scratch.lines(&report.chains[1].chain).remove(0);
     assert!(
         genesis.contains("was changed by another program"),

@@ -1,14 +1,14 @@
 //! Evaluation of all access rules for one call or list entry.
 
-use super::{Access, AccessRule, Then};
-use crate::{Facts, When, names};
+use super::{AccessRule, AccessRules, RuleAction};
+use crate::{CelCondition, ConditionFacts, names};
 use serde_json::{Value, json};
 use toolgate_core::{Call, Caller, Item, Op};
 
 /// Result of evaluating all rules.
-pub(super) struct Heard {
+pub(super) struct RuleEvaluation {
     /// The strictest action.
-    pub(super) then: Then,
+    pub(super) then: RuleAction,
     /// Rule or default that decides, and the reason.
     pub(super) why: String,
     /// Rules that were evaluated and did not decide: the outcome for the decision log, and the reason.
@@ -18,17 +18,17 @@ pub(super) struct Heard {
 }
 
 /// Outcome of a rule that matched, when a stricter or earlier one decided.
-const ALSO: &str = "also";
+const ALSO_MATCHED: &str = "also";
 /// Outcome of a rule whose condition did not hold.
-const PASSED: &str = "passed";
+const NOT_MATCHED: &str = "passed";
 
 /// Result of one rule.
-enum Says {
+enum RuleOutcome {
     Yes(String),
     No(String),
 }
 
-impl Access {
+impl AccessRules {
     /// Evaluates all rules; `call` is absent for lists.
     pub(super) fn hear(
         &self,
@@ -36,10 +36,10 @@ impl Access {
         item: &Item,
         uri: Option<&str>,
         call: Option<&Call>,
-    ) -> Heard {
+    ) -> RuleEvaluation {
         if self.rules.is_empty() {
             let (then, why) = self.default_for(item);
-            return Heard {
+            return RuleEvaluation {
                 then,
                 why,
                 others: Vec::new(),
@@ -48,19 +48,21 @@ impl Access {
         }
         let names = names::of(item, uri);
         let speaks = |rule: &&AccessRule| rule.speaks_of(caller, &names);
-        let mut strictest: Option<(Then, String)> = None;
+        let mut strictest: Option<(RuleAction, String)> = None;
         let (mut others, mut late) = (Vec::new(), false);
         for rule in self.rules.iter().filter(speaks) {
             if rule.is_late() && call.is_none() {
-                late |= rule.then != Then::Deny;
+                late |= rule.then != RuleAction::Deny;
                 continue;
             }
             match self.ask(rule, caller, item, call) {
-                Says::No(why) => others.push((PASSED, why)),
-                Says::Yes(why) => match &mut strictest {
-                    Some((then, _)) if *then >= rule.then => others.push((ALSO, said(rule, &why))),
+                RuleOutcome::No(why) => others.push((NOT_MATCHED, why)),
+                RuleOutcome::Yes(why) => match &mut strictest {
+                    Some((then, _)) if *then >= rule.then => {
+                        others.push((ALSO_MATCHED, said(rule, &why)))
+                    }
                     Some((then, decided)) => {
-                        others.push((ALSO, format!("{}: {decided}", word(*then))));
+                        others.push((ALSO_MATCHED, format!("{}: {decided}", word(*then))));
                         (*then, *decided) = (rule.then, why);
                     }
                     none => *none = Some((rule.then, why)),
@@ -69,7 +71,7 @@ impl Access {
         }
         let decided = strictest.is_some();
         let (then, why) = strictest.unwrap_or_else(|| self.default_for(item));
-        Heard {
+        RuleEvaluation {
             then,
             why,
             others,
@@ -78,32 +80,41 @@ impl Access {
     }
 
     /// Returns the default action without a matching rule.
-    fn default_for(&self, item: &Item) -> (Then, String) {
+    fn default_for(&self, item: &Item) -> (RuleAction, String) {
         match self.otherwise {
             Some(then) => (then, "no rule".to_owned()),
             None if item.hints().read_only => {
                 let kind = item.kind().word();
                 let why = format!("no rule: read-only {kind} of a trusted server");
-                (Then::Allow, why)
+                (RuleAction::Allow, why)
             }
-            None => (Then::Ask, "no rule: not known to be read-only".to_owned()),
+            None => (
+                RuleAction::Ask,
+                "no rule: not known to be read-only".to_owned(),
+            ),
         }
     }
 
-    fn ask(&self, rule: &AccessRule, caller: &Caller, item: &Item, call: Option<&Call>) -> Says {
+    fn ask(
+        &self,
+        rule: &AccessRule,
+        caller: &Caller,
+        item: &Item,
+        call: Option<&Call>,
+    ) -> RuleOutcome {
         let label = &rule.label;
         let Some(when) = &rule.when else {
-            return Says::Yes(label.clone());
+            return RuleOutcome::Yes(label.clone());
         };
         // A condition that fails to evaluate disables an allow rule, and enables an ask or deny rule.
         match self.holds(rule.then, when, caller, item, call) {
-            Ok(true) => Says::Yes(format!("{label}: when {}", shown(when))),
-            Ok(false) => Says::No(format!("{label}: its condition does not hold")),
+            Ok(true) => RuleOutcome::Yes(format!("{label}: when {}", shown(when))),
+            Ok(false) => RuleOutcome::No(format!("{label}: its condition does not hold")),
             Err(why) => {
                 let why = format!("{label}: its condition cannot be evaluated: {why}");
                 match rule.then {
-                    Then::Allow => Says::No(why),
-                    Then::Ask | Then::Deny => Says::Yes(why),
+                    RuleAction::Allow => RuleOutcome::No(why),
+                    RuleAction::Ask | RuleAction::Deny => RuleOutcome::Yes(why),
                 }
             }
         }
@@ -111,13 +122,13 @@ impl Access {
 
     fn holds(
         &self,
-        then: Then,
-        when: &When,
+        then: RuleAction,
+        when: &CelCondition,
         caller: &Caller,
         item: &Item,
         call: Option<&Call>,
     ) -> Result<bool, String> {
-        let mut facts = Facts::new(caller, item);
+        let mut facts = ConditionFacts::new(caller, item);
         // A completion has no arguments yet: the typed text is not what a call will send.
         facts.arguments = call
             .filter(|call| !matches!(call.op, Op::Complete(_)))
@@ -132,25 +143,25 @@ impl Access {
         let mut holds = as_it_came;
         for uri in names::spellings(call.name()) {
             let instead: Value = json!({ "uri": uri });
-            let facts = Facts {
+            let facts = ConditionFacts {
                 instead: Some(&instead),
                 ..facts.clone()
             };
             let other = when.judge(&facts)?;
             holds = match then {
-                Then::Allow => holds && other,
-                Then::Ask | Then::Deny => holds || other,
+                RuleAction::Allow => holds && other,
+                RuleAction::Ask | RuleAction::Deny => holds || other,
             };
         }
         Ok(holds)
     }
 }
 
-fn word(then: Then) -> &'static str {
+fn word(then: RuleAction) -> &'static str {
     match then {
-        Then::Allow => "allow",
-        Then::Ask => "ask",
-        Then::Deny => "deny",
+        RuleAction::Allow => "allow",
+        RuleAction::Ask => "ask",
+        RuleAction::Deny => "deny",
     }
 }
 
@@ -159,11 +170,11 @@ fn said(rule: &AccessRule, why: &str) -> String {
 }
 
 /// Returns the condition in one line of at most 200 characters.
-fn shown(when: &When) -> String {
-    const MOST: usize = 200;
+fn shown(when: &CelCondition) -> String {
+    const MAX_CONDITION_CHARS: usize = 200;
     let words: Vec<&str> = when.as_str().split_whitespace().collect();
     let line = words.join(" ");
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(MAX_CONDITION_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
     }

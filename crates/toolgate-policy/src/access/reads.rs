@@ -1,20 +1,20 @@
 //! Arguments of an item that access rules read.
 
-use crate::{ArgumentNames, Pattern, names};
+use crate::{ArgumentNames, GlobPattern, names};
 use std::sync::Arc;
 use toolgate_core::Item;
 
 /// Arguments that the conditions of access rules read, by item. Computed once per list of rules.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentReads {
-    pub(super) rules: Arc<[RuleReads]>,
+    pub(super) rules: Arc<[RuleArgumentReads]>,
 }
 
 /// The arguments that the condition of one rule reads.
 #[derive(Clone, Debug)]
-pub(super) struct RuleReads {
-    pub(super) tools: Vec<Pattern>,
-    pub(super) except: Vec<Pattern>,
+pub(super) struct RuleArgumentReads {
+    pub(super) tools: Vec<GlobPattern>,
+    pub(super) except: Vec<GlobPattern>,
     pub(super) names: ArgumentNames,
 }
 

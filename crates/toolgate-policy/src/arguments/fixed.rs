@@ -2,18 +2,18 @@
 
 use super::strange;
 use serde_json::{Map, Value};
-use toolgate_core::{Json, Problem};
+use toolgate_core::{Json, SchemaViolation};
 
 /// Fixed arguments of a tool.
-pub(super) struct Fixed {
+pub(super) struct FixedArguments {
     set: Map<String, Value>,
     /// Schema as callers see it.
     pub(super) seen: Value,
 }
 
-impl Fixed {
+impl FixedArguments {
     /// Creates fixed arguments for a tool with the server's own schema.
-    pub(super) fn new(fixed: &Json, schema: &Value) -> Fixed {
+    pub(super) fn new(fixed: &Json, schema: &Value) -> FixedArguments {
         let set = match fixed.to_value() {
             Value::Object(set) => set,
             _ => Map::new(),
@@ -22,11 +22,11 @@ impl Fixed {
         if let Some(known) = seen.get_mut("properties").and_then(Value::as_object_mut) {
             known.retain(|name, _| !set.contains_key(name));
         }
-        Fixed { set, seen }
+        FixedArguments { set, seen }
     }
 
     /// Returns a problem for each fixed argument that the caller sent: to callers they are unknown.
-    pub(super) fn sent(&self, arguments: &Value) -> Vec<Problem> {
+    pub(super) fn sent(&self, arguments: &Value) -> Vec<SchemaViolation> {
         let none = Map::new();
         let known = self.seen.get("properties").and_then(Value::as_object);
         let sent = arguments.as_object().into_iter().flatten();
@@ -52,7 +52,7 @@ impl Fixed {
     }
 
     /// Removes the values of fixed arguments from problems.
-    pub(super) fn unsaid(&self, mut found: Vec<Problem>) -> Vec<Problem> {
+    pub(super) fn unsaid(&self, mut found: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
         for problem in &mut found {
             let first = problem.path.split('/').nth(1).unwrap_or_default();
             let first = first.replace("~1", "/").replace("~0", "~");

@@ -1,13 +1,13 @@
 //! Validation of prompt arguments and completion parameters.
 
 use crate::{
-    schema::{MOST, short},
+    schema::{MAX_SCHEMA_PROBLEMS, short},
     text::clean,
 };
-use toolgate_core::{Definition, ItemKind, Json, Problem};
+use toolgate_core::{Definition, ItemKind, Json, SchemaViolation};
 
 /// Returns the problems of prompt arguments: missing required ones and unknown ones.
-pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<Problem> {
+pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
     let known = prompt.prompt_arguments();
     let missing = known
         .iter()
@@ -23,11 +23,11 @@ pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<Problem> {
         .members()
         .filter(|(name, _)| !known.iter().any(|a| a.name == *name))
         .map(|(name, _)| problem(&name, takes(prompt), "an argument that it does not take"));
-    missing.chain(strange).take(MOST).collect()
+    missing.chain(strange).take(MAX_SCHEMA_PROBLEMS).collect()
 }
 
 /// Returns the problems of completion parameters.
-pub(super) fn completed(of: &Definition, arguments: &Json) -> Vec<Problem> {
+pub(super) fn completed(of: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
     let name = arguments.get("argument").and_then(|a| a.get("name"));
     let name = name.and_then(|n| n.string()).unwrap_or_default();
     let known = match of.kind() {
@@ -57,8 +57,8 @@ fn takes(prompt: &Definition) -> String {
     }
 }
 
-fn problem(name: &str, expected: String, got: &str) -> Problem {
-    Problem {
+fn problem(name: &str, expected: String, got: &str) -> SchemaViolation {
+    SchemaViolation {
         path: short(&clean(&crate::schema::step("", name))),
         expected,
         got: got.to_owned(),

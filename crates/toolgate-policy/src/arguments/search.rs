@@ -1,9 +1,9 @@
 //! Matches in the strings of a call's arguments, such as secrets, with the place of each.
 
-use crate::{Secrets, clean, schema};
+use crate::{SecretRedactor, clean, schema};
 use std::borrow::Cow;
 use toolgate_core::{Call, Json, Op};
-use toolgate_wire::json::Kind;
+use toolgate_wire::json::JsonKind;
 
 /// Matches that a reason names; the search ends soon after.
 const MAX_NAMED_MATCHES: usize = 8;
@@ -50,18 +50,18 @@ impl FoundMatches {
                 return;
             }
             match value.kind() {
-                Kind::Object => {
+                JsonKind::Object => {
                     for (key, member) in value.members() {
                         self.add(&format!("{at} (a name)"), search.matches("", &key));
-                        let at = schema::step(&at, &Secrets::redact_text(&key));
+                        let at = schema::step(&at, &SecretRedactor::redact_text(&key));
                         open.push((at, key.into_owned(), member));
                     }
                 }
-                Kind::Array => {
+                JsonKind::Array => {
                     let items = value.items().enumerate();
                     open.extend(items.map(|(n, item)| (format!("{at}/{n}"), key.clone(), item)));
                 }
-                Kind::String => {
+                JsonKind::String => {
                     let text = value.string().unwrap_or_default();
                     self.add(&at, search.matches(&key, &text));
                 }

@@ -5,7 +5,7 @@ use crate::{
     text::clean,
     whatwg::{self, UriForm},
 };
-use toolgate_core::Problem;
+use toolgate_core::SchemaViolation;
 
 /// Accepted spellings of resource URIs.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -19,16 +19,16 @@ pub enum UriSpelling {
 }
 
 /// Maximum length of a URI, in bytes.
-const LONGEST: usize = 8 * 1024;
+const MAX_URI_BYTES: usize = 8 * 1024;
 
 /// Returns the problems of a resource URI.
-pub(super) fn problems(uri: &str, spelling: UriSpelling) -> Vec<Problem> {
+pub(super) fn problems(uri: &str, spelling: UriSpelling) -> Vec<SchemaViolation> {
     let found = match (wrong(uri), spelling) {
         (Some((expected, got)), _) => Some((expected.to_owned(), got)),
         (None, UriSpelling::Canonical) => misspelled(uri),
         (None, UriSpelling::Verbatim) => None,
     };
-    let problem = |(expected, got): (String, &str)| Problem {
+    let problem = |(expected, got): (String, &str)| SchemaViolation {
         path: "/uri".to_owned(),
         expected,
         got: got.to_owned(),
@@ -52,7 +52,7 @@ fn misspelled(uri: &str) -> Option<(String, &'static str)> {
 }
 
 fn wrong(uri: &str) -> Option<(&'static str, &'static str)> {
-    if uri.len() > LONGEST {
+    if uri.len() > MAX_URI_BYTES {
         return Some(("a URI of at most 8 KiB", "a longer one"));
     }
     let Some((scheme, rest)) = uri.split_once(':') else {
@@ -136,6 +136,6 @@ mod tests {
         check("file:///srv/..%5cetc", false);
         check("file:///a b", false);
         check("file:///a\u{7}", false);
-        check(&format!("a:{}", "x".repeat(LONGEST)), false);
+        check(&format!("a:{}", "x".repeat(MAX_URI_BYTES)), false);
     }
 }

@@ -2,19 +2,19 @@
 
 use super::is_page;
 use crate::{
-    schema::{self, Bounds, Checked, Explained, RequiredDefaults},
+    schema::{self, CheckResult, RequiredDefaults, SchemaBounds, SchemaProblems},
     text::clean,
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use toolgate_core::{Ask, AskKind, Json, Problem, Questions, Round};
+use toolgate_core::{InputRequest, InputRequestKind, InputRequests, Json, Round, SchemaViolation};
 use toolgate_wire::{
-    json::{Limits, ObjectWriter},
-    method::elicitation::Answer,
+    json::{JsonLimits, ObjectWriter},
+    method::elicitation::ElicitAnswer,
 };
 
 /// Slot with the schemas of the forms whose responses a call awaits.
-const FORMS: &str = "asking-forms";
+const FORM_SCHEMAS_SLOT: &str = "asking-forms";
 
 /// Checks the content of a form response against the `requestedSchema` of its form.
 ///
@@ -23,11 +23,11 @@ const FORMS: &str = "asking-forms";
 /// # Errors
 /// The reason why the response is invalid or the schema is unusable.
 pub fn check_form_answer(requested: &Json, content: &Value) -> Result<(), String> {
-    let compiled = schema::compiled(requested, &Bounds::default());
+    let compiled = schema::compiled(requested, &SchemaBounds::default());
     let found = match schema::check(&compiled, content, RequiredDefaults::Optional) {
-        Checked::Now(found) => found,
+        CheckResult::Now(found) => found,
         // No network caller waits here: only the application itself uses this function.
-        Checked::Soon(_) => match compiled.as_ref() {
+        CheckResult::Soon(_) => match compiled.as_ref() {
             Ok(schema) => schema::problems(schema, content),
             Err(_) => Vec::new(),
         },
@@ -36,15 +36,15 @@ pub fn check_form_answer(requested: &Json, content: &Value) -> Result<(), String
 }
 
 fn explain(
-    compiled: &schema::Compiled,
+    compiled: &schema::CompiledSchema,
     content: &Value,
-    mut found: Vec<Problem>,
+    mut found: Vec<SchemaViolation>,
 ) -> Result<(), String> {
     let schema = compiled.as_ref().map_err(|why| unusable(why))?;
     found.extend(unknown(&schema.tree, content));
     match found.is_empty() {
         true => Ok(()),
-        false => Err(Explained { problems: found }.sentence()),
+        false => Err(SchemaProblems { problems: found }.sentence()),
     }
 }
 
@@ -53,15 +53,15 @@ fn unusable(why: &str) -> String {
 }
 
 /// Returns the fields that the form does not name.
-fn unknown(requested: &Value, content: &Value) -> Vec<Problem> {
+fn unknown(requested: &Value, content: &Value) -> Vec<SchemaViolation> {
     let none = Map::new();
     let known = requested.get("properties").and_then(Value::as_object);
     let known = known.unwrap_or(&none);
     let fields = content.as_object().into_iter().flatten();
     let unknown = fields.filter(|(name, _)| !known.contains_key(*name));
     unknown
-        .take(schema::MOST)
-        .map(|(name, value)| Problem {
+        .take(schema::MAX_SCHEMA_PROBLEMS)
+        .map(|(name, value)| SchemaViolation {
             path: short(&schema::step("", name)),
             expected: short(&schema::stranger("field", name, Some(known))),
             got: schema::kind(value, true),
@@ -77,17 +77,17 @@ fn short(text: &str) -> String {
 ///
 /// # Errors
 /// A schema is unusable, so no response could be checked.
-pub(super) fn keep_forms(questions: &mut Questions) -> Result<(), String> {
+pub(super) fn keep_forms(questions: &mut InputRequests) -> Result<(), String> {
     let mut forms = ObjectWriter::new();
     let mut some = false;
-    for Ask { key, kind } in &questions.asks {
-        let AskKind::Elicit(params) = kind else {
+    for InputRequest { key, kind } in &questions.asks {
+        let InputRequestKind::Elicit(params) = kind else {
             continue;
         };
         let Some(requested) = params.get("requestedSchema").filter(|_| !is_page(params)) else {
             continue;
         };
-        if let Err(why) = schema::compiled(&requested, &Bounds::default()).as_ref() {
+        if let Err(why) = schema::compiled(&requested, &SchemaBounds::default()).as_ref() {
             return Err(unusable(why));
         }
         forms.raw(key, &requested);
@@ -97,7 +97,7 @@ pub(super) fn keep_forms(questions: &mut Questions) -> Result<(), String> {
         let forms = forms.finish();
         questions
             .slots
-            .insert(FORMS.to_owned(), forms.as_str().to_owned());
+            .insert(FORM_SCHEMAS_SLOT.to_owned(), forms.as_str().to_owned());
     }
     Ok(())
 }
@@ -107,12 +107,12 @@ pub(super) fn keep_forms(questions: &mut Questions) -> Result<(), String> {
 /// # Errors
 /// A response does not match its form.
 pub(super) async fn check_answers(round: &mut Round) -> Result<(), String> {
-    let Some(forms) = round.slots.remove(FORMS) else {
+    let Some(forms) = round.slots.remove(FORM_SCHEMAS_SLOT) else {
         return Ok(());
     };
-    let limits = Limits {
+    let limits = JsonLimits {
         bytes: usize::MAX,
-        ..Limits::default()
+        ..JsonLimits::default()
     };
     let forms = Json::read(forms.into_bytes(), &limits)
         .map_err(|_| "the form of this response is no longer known".to_owned())?;
@@ -120,17 +120,17 @@ pub(super) async fn check_answers(round: &mut Round) -> Result<(), String> {
         let Some(answer) = round.answer(&key) else {
             continue;
         };
-        let content = match Answer::read(answer) {
-            Some(Answer::Accept(content)) => content,
-            Some(Answer::Decline | Answer::Cancel) => continue,
+        let content = match ElicitAnswer::read(answer) {
+            Some(ElicitAnswer::Accept(content)) => content,
+            Some(ElicitAnswer::Decline | ElicitAnswer::Cancel) => continue,
             None => return Err("its action must be accept, decline or cancel".to_owned()),
         };
         let content =
             content.map_or_else(|| Value::Object(Map::new()), |content| content.to_value());
-        let compiled: Arc<_> = schema::compiled(&requested, &Bounds::default());
+        let compiled: Arc<_> = schema::compiled(&requested, &SchemaBounds::default());
         let found = match schema::check(&compiled, &content, RequiredDefaults::Optional) {
-            Checked::Now(found) => found,
-            Checked::Soon(found) => found.await?,
+            CheckResult::Now(found) => found,
+            CheckResult::Soon(found) => found.await?,
         };
         explain(&compiled, &content, found)?;
     }

@@ -2,22 +2,22 @@
 
 use super::{
     warnings::{refers_back, without_warnings},
-    words::{Place, secret},
+    words::{TextLocation, secret},
 };
 use toolgate_core::Json;
-use toolgate_wire::json::Kind;
+use toolgate_wire::json::JsonKind;
 
 /// Maximum depth of schema traversal; forms are flat.
-const DEPTH: usize = 8;
+const MAX_FORM_SCHEMA_DEPTH: usize = 8;
 
 /// Returns the secret that a form asks for, and its location: a field, or the message if a field accepts free text.
 pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
-    let mut seen = Seen::default();
+    let mut seen = SecretScan::default();
     if let Some(schema) = params.get("requestedSchema") {
-        seen.look("", &schema, DEPTH);
+        seen.look("", &schema, MAX_FORM_SCHEMA_DEPTH);
     }
     if let Some(message) = params.get("message").and_then(|message| message.string()) {
-        let asked = seen.prose(&message, Place::Prose);
+        let asked = seen.prose(&message, TextLocation::Prose);
         if seen.takes_text && seen.found.is_none() {
             seen.found = asked.map(|what| ("its message".to_owned(), what));
         }
@@ -31,7 +31,7 @@ pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
 }
 
 #[derive(Default)]
-struct Seen {
+struct SecretScan {
     /// True if a field accepts free text or a number.
     takes_text: bool,
     found: Option<(String, &'static str)>,
@@ -41,9 +41,9 @@ struct Seen {
     rest: String,
 }
 
-impl Seen {
+impl SecretScan {
     /// Returns the secret that a text asks for, outside of its warnings.
-    fn prose(&mut self, text: &str, place: Place) -> Option<&'static str> {
+    fn prose(&mut self, text: &str, place: TextLocation) -> Option<&'static str> {
         let rest = without_warnings(text);
         self.rest.push_str(rest.as_deref().unwrap_or(text));
         self.rest.push('\n');
@@ -77,14 +77,14 @@ impl Seen {
             return;
         }
         self.takes_text = true;
-        let titled = text("title").and_then(|title| self.prose(&title, Place::Name));
-        let told = text("description").and_then(|told| self.prose(&told, Place::Prose));
+        let titled = text("title").and_then(|title| self.prose(&title, TextLocation::Name));
+        let told = text("description").and_then(|told| self.prose(&told, TextLocation::Prose));
         let hidden = || {
             text("format")
                 .filter(|format| format == "password")
                 .map(|_| "password")
         };
-        let found = secret(name, Place::Name)
+        let found = secret(name, TextLocation::Name)
             .or(titled)
             .or(told)
             .or_else(hidden);
@@ -102,7 +102,7 @@ fn takes_text(field: &Json) -> bool {
     let whole = field.get("items").is_some() || field.get("properties").is_some();
     let kind = field.get("type");
     let kinds: Vec<String> = match &kind {
-        Some(kinds) if kinds.kind() == Kind::Array => {
+        Some(kinds) if kinds.kind() == JsonKind::Array => {
             kinds.items().filter_map(|k| k.string()).collect()
         }
         kind => kind.iter().filter_map(Json::string).collect(),

@@ -1,70 +1,75 @@
 //! Approval of sampling requests. Until an approver decides, the requests wait in a slot of the call.
 
-use super::{Asking, NAME};
+use super::{InputRequestPolicy, NAME};
 use std::sync::Arc;
 use toolgate_core::{
-    Arguments, Ask, AskKind, Call, Confirmed, Definition, Error, Item, Json, Kind, Outcome,
-    Questions, Refusal,
+    ApprovalOutcome, Call, CallArguments, Definition, Error, ErrorKind, InputRequest,
+    InputRequestKind, InputRequests, Item, Json, Outcome, RefusalReason,
 };
 use toolgate_wire::{
-    json::{Limits, ObjectWriter},
-    method::elicitation::{self, InputRequired, Request},
+    json::{JsonLimits, ObjectWriter},
+    method::elicitation::{self, InputRequiredResult, RawInputRequest},
 };
 
 /// Slot with the pending input requests.
-const HELD: &str = "asking";
+const PENDING_REQUESTS_SLOT: &str = "asking";
 /// Slot with the id of their approval.
-const ID: &str = "asking-approval";
+const SAMPLING_APPROVAL_SLOT: &str = "asking-approval";
 /// Slot in which `confirm` expects that id.
-const CONFIRM: &str = "confirm";
+const CONFIRM_SLOT: &str = "confirm";
 
 /// Returns the input requests that awaited an approval since the last round.
-pub(super) fn questions(call: &Call) -> Option<Questions> {
-    let held = call.round.slots.get(HELD)?;
-    let held = Json::read(held.clone().into_bytes(), &Limits::default()).ok()?;
+pub(super) fn questions(call: &Call) -> Option<InputRequests> {
+    let held = call.round.slots.get(PENDING_REQUESTS_SLOT)?;
+    let held = Json::read(held.clone().into_bytes(), &JsonLimits::default()).ok()?;
     let mut slots = call.round.slots.clone();
-    slots.retain(|name, _| !matches!(name.as_str(), HELD | ID | CONFIRM));
-    let ask = |request: Request| {
+    slots.retain(|name, _| {
+        !matches!(
+            name.as_str(),
+            PENDING_REQUESTS_SLOT | SAMPLING_APPROVAL_SLOT | CONFIRM_SLOT
+        )
+    });
+    let ask = |request: RawInputRequest| {
         let params = request
             .params
             .unwrap_or_else(|| ObjectWriter::new().finish());
         let kind = match request.method.as_str() {
-            elicitation::NAME => AskKind::Elicit(params),
-            elicitation::SAMPLING => AskKind::Sample(params),
-            _ => AskKind::Roots,
+            elicitation::NAME => InputRequestKind::Elicit(params),
+            elicitation::SAMPLING => InputRequestKind::Sample(params),
+            _ => InputRequestKind::Roots,
         };
-        Ask {
+        InputRequest {
             key: request.key,
             kind,
         }
     };
-    let asks = InputRequired::read(&held).ok()?.requests;
-    Some(Questions {
+    let asks = InputRequiredResult::read(&held).ok()?.requests;
+    Some(InputRequests {
         asks: asks.into_iter().map(ask).collect(),
         slots,
         // The previous round still holds the open request at the server.
-        ..Questions::default()
+        ..InputRequests::default()
     })
 }
 
 /// Serializes input requests, for [`questions`] to read.
-fn text(questions: &Questions) -> String {
-    let request = |ask: &Ask| {
+fn text(questions: &InputRequests) -> String {
+    let request = |ask: &InputRequest| {
         let (method, params) = match &ask.kind {
-            AskKind::Elicit(params) => (elicitation::NAME, Some(params.clone())),
-            AskKind::Sample(params) => (elicitation::SAMPLING, Some(params.clone())),
-            AskKind::SignIn(page) => (elicitation::NAME, Some(page.params())),
-            AskKind::Approve(_) | AskKind::Roots => (elicitation::ROOTS, None),
+            InputRequestKind::Elicit(params) => (elicitation::NAME, Some(params.clone())),
+            InputRequestKind::Sample(params) => (elicitation::SAMPLING, Some(params.clone())),
+            InputRequestKind::SignIn(page) => (elicitation::NAME, Some(page.params())),
+            InputRequestKind::Approve(_) | InputRequestKind::Roots => (elicitation::ROOTS, None),
         };
-        Request {
+        RawInputRequest {
             key: ask.key.clone(),
             method: method.to_owned(),
             params,
         }
     };
-    let required = InputRequired {
+    let required = InputRequiredResult {
         requests: questions.asks.iter().map(request).collect(),
-        ..InputRequired::default()
+        ..InputRequiredResult::default()
     };
     required.json().as_str().to_owned()
 }
@@ -79,42 +84,42 @@ fn as_tool(item: &Item) -> Result<Item, Error> {
         "inputSchema": {"type": "object"},
     });
     let definition = Definition::tool(Json::from_value(&definition));
-    let definition = definition.map_err(|why| Error::new(Kind::Bug, why))?;
+    let definition = definition.map_err(|why| Error::new(ErrorKind::Bug, why))?;
     Ok(Item::new(item.origin.clone(), definition))
 }
 
 /// Returns a copy of the call with the sampling requests as its arguments.
-fn as_call(call: &Call, item: &Item, questions: &Questions) -> Call {
+fn as_call(call: &Call, item: &Item, questions: &InputRequests) -> Call {
     let mut about = call.clone();
     item.def.name().clone_into(&mut about.of.name);
     let mut asked = ObjectWriter::new();
     for ask in &questions.asks {
-        if let AskKind::Sample(params) = &ask.kind {
+        if let InputRequestKind::Sample(params) = &ask.kind {
             asked.raw(&ask.key, params);
         }
     }
-    about.of.arguments = Arguments::new(asked.finish());
-    let id = call.round.slots.get(ID);
+    about.of.arguments = CallArguments::new(asked.finish());
+    let id = call.round.slots.get(SAMPLING_APPROVAL_SLOT);
     about.round.slots = id
-        .map(|id| (CONFIRM.to_owned(), id.clone()))
+        .map(|id| (CONFIRM_SLOT.to_owned(), id.clone()))
         .into_iter()
         .collect();
     about
 }
 
-impl Asking {
+impl InputRequestPolicy {
     /// Passes on the input requests once the sampling requests are approved, or requests the approval.
     pub(super) async fn hold(
         &self,
         call: &Call,
         item: &Item,
-        mut questions: Questions,
+        mut questions: InputRequests,
     ) -> Result<Outcome, Error> {
         let Some(person) = &self.person else {
             let text =
                 "refused: a sampling request needs an approval, and no approver is available here";
             call.trail.add(NAME, "refuse", text);
-            return Err(Error::new(Kind::Refused(Refusal::Rule), text));
+            return Err(Error::new(ErrorKind::Refused(RefusalReason::Rule), text));
         };
         let tool = Arc::new(as_tool(item)?);
         let about = as_call(call, &tool, &questions);
@@ -123,14 +128,18 @@ impl Asking {
             item.origin.server, call.caller
         );
         match person.confirm(&about, &tool, vec![why]).await? {
-            Confirmed::Yes { .. } => {}
-            Confirmed::Edited { arguments, .. } => edit(&mut questions, &arguments)?,
-            Confirmed::Ask(approval) => {
-                let id = approval.slots.get(CONFIRM).cloned().unwrap_or_default();
+            ApprovalOutcome::Yes { .. } => {}
+            ApprovalOutcome::Edited { arguments, .. } => edit(&mut questions, &arguments)?,
+            ApprovalOutcome::Ask(approval) => {
+                let id = approval
+                    .slots
+                    .get(CONFIRM_SLOT)
+                    .cloned()
+                    .unwrap_or_default();
                 let mut slots = questions.slots.clone();
-                slots.insert(HELD.to_owned(), text(&questions));
-                slots.insert(ID.to_owned(), id);
-                return Ok(Outcome::Ask(Questions {
+                slots.insert(PENDING_REQUESTS_SLOT.to_owned(), text(&questions));
+                slots.insert(SAMPLING_APPROVAL_SLOT.to_owned(), id);
+                return Ok(Outcome::Ask(InputRequests {
                     asks: approval.asks,
                     slots,
                     open: questions.open,
@@ -142,12 +151,13 @@ impl Asking {
 }
 
 /// Replaces the sampling requests with those that the approver edited.
-fn edit(questions: &mut Questions, written: &Json) -> Result<(), Error> {
+fn edit(questions: &mut InputRequests, written: &Json) -> Result<(), Error> {
     for ask in &mut questions.asks {
-        if let AskKind::Sample(params) = &mut ask.kind {
+        if let InputRequestKind::Sample(params) = &mut ask.kind {
             let text = "refused: the edit of the approver removed a sampling request";
             let new = written.get(&ask.key);
-            *params = new.ok_or_else(|| Error::new(Kind::Refused(Refusal::Person), text))?;
+            *params =
+                new.ok_or_else(|| Error::new(ErrorKind::Refused(RefusalReason::Person), text))?;
         }
     }
     Ok(())

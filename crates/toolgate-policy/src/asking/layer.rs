@@ -1,25 +1,25 @@
 //! Layer that checks the input requests of servers and the responses to them.
 
-use super::{Asking, NAME, OnSample, answer, held};
+use super::{InputRequestPolicy, NAME, SamplingPolicy, answer, held};
 use std::sync::Arc;
 use toolgate_core::{
-    Abilities, Ask, AskKind, BoxFuture, Call, Caller, Error, Item, Kind, Layer, Next, Outcome,
-    Questions, Refusal, Trail,
+    BoxFuture, Call, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, InputRequest,
+    InputRequestKind, InputRequests, Item, Layer, Next, Outcome, RefusalReason,
 };
 
 /// Context for judging the outcome of a call.
-struct Asked {
+struct InputRequestContext {
     caller: Caller,
-    trail: Trail,
+    trail: DecisionLog,
     item: Arc<Item>,
     /// Capabilities of the caller, and (as `left`) those offered to the server.
-    has: Abilities,
-    left: Abilities,
+    has: ClientCapabilities,
+    left: ClientCapabilities,
     /// The call itself, if an approver may have to review a sampling request.
     call: Option<Call>,
 }
 
-impl Layer for Asking {
+impl Layer for InputRequestPolicy {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -39,9 +39,9 @@ impl Layer for Asking {
                 return Err(unfit(server, &why, &call.trail));
             }
             let left = self.offered(server, &call.abilities);
-            let looked_at = self.sampling.of(server) == OnSample::Ask && left.sampling;
+            let looked_at = self.sampling.of(server) == SamplingPolicy::Ask && left.sampling;
             let whole = looked_at.then(|| call.clone());
-            let asked = Asked {
+            let asked = InputRequestContext {
                 caller: call.caller.clone(),
                 trail: call.trail.clone(),
                 has: std::mem::replace(&mut call.abilities, left.clone()),
@@ -58,8 +58,12 @@ impl Layer for Asking {
     }
 }
 
-impl Asking {
-    async fn asked(&self, asked: Asked, outcome: Result<Outcome, Error>) -> Result<Outcome, Error> {
+impl InputRequestPolicy {
+    async fn asked(
+        &self,
+        asked: InputRequestContext,
+        outcome: Result<Outcome, Error>,
+    ) -> Result<Outcome, Error> {
         let server = asked.item.origin.server.as_ref();
         let mut questions = match outcome {
             Ok(Outcome::Ask(questions)) => questions,
@@ -69,7 +73,7 @@ impl Asking {
             }
             done => return done,
         };
-        for Ask { kind, .. } in &mut questions.asks {
+        for InputRequest { kind, .. } in &mut questions.asks {
             self.judge(server, &asked.caller, kind, &asked.trail)?;
         }
         if self.answers
@@ -79,7 +83,7 @@ impl Asking {
                 "refused: the server {server} sent a form whose responses cannot be validated: {why}"
             );
             asked.trail.add(NAME, "refuse", text.as_str());
-            return Err(Error::new(Kind::Refused(Refusal::Result), text));
+            return Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text));
         }
         match asked.call {
             Some(call) if samples(&questions) => self.hold(&call, &asked.item, questions).await,
@@ -92,14 +96,14 @@ impl Asking {
         &self,
         call: &Call,
         item: &Item,
-        mut questions: Questions,
+        mut questions: InputRequests,
     ) -> Result<Outcome, Error> {
         let server = item.origin.server.as_ref();
-        if self.sampling.of(server) == OnSample::Ask {
+        if self.sampling.of(server) == SamplingPolicy::Ask {
             return self.hold(call, item, questions).await;
         }
-        for Ask { kind, .. } in &mut questions.asks {
-            if matches!(kind, AskKind::Sample(_)) {
+        for InputRequest { kind, .. } in &mut questions.asks {
+            if matches!(kind, InputRequestKind::Sample(_)) {
                 self.judge(server, &call.caller, kind, &call.trail)?;
             }
         }
@@ -108,15 +112,15 @@ impl Asking {
 }
 
 /// Returns the error for an invalid form response.
-fn unfit(server: &str, why: &str, trail: &Trail) -> Error {
+fn unfit(server: &str, why: &str, trail: &DecisionLog) -> Error {
     let text = format!(
         "the response to the form of the server {server} is invalid and was not sent: {why}"
     );
     trail.add(NAME, "refuse", text.as_str());
-    Error::new(Kind::Invalid(Vec::new()), text)
+    Error::new(ErrorKind::Invalid(Vec::new()), text)
 }
 
-fn samples(questions: &Questions) -> bool {
-    let samples = |ask: &Ask| matches!(ask.kind, AskKind::Sample(_));
+fn samples(questions: &InputRequests) -> bool {
+    let samples = |ask: &InputRequest| matches!(ask.kind, InputRequestKind::Sample(_));
     questions.asks.iter().any(samples)
 }

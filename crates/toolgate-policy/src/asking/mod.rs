@@ -10,13 +10,16 @@ mod words;
 
 pub use answer::check_form_answer;
 
-use crate::{PerServer, Quota, Rate};
+use crate::{PerServer, RateLimiter, RateQuota};
 use std::sync::Arc;
-use toolgate_core::{Abilities, AskKind, Caller, Confirm, Error, Json, Kind, Need, Refusal, Trail};
+use toolgate_core::{
+    ApprovalStep, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, InputRequestKind,
+    Json, RefusalReason, RequiredCapability,
+};
 
 /// Policy for elicitation forms.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum OnForm {
+pub enum ElicitationPolicy {
     /// Allow forms, except those that ask for a secret.
     #[default]
     Check,
@@ -28,14 +31,14 @@ pub enum OnForm {
 
 /// Policy for sampling requests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum OnSample {
+pub enum SamplingPolicy {
     /// Reject all requests.
     #[default]
     Off,
     /// Require an approval for each request.
     Ask,
     /// Allow requests up to a rate limit for each caller.
-    Often(Quota),
+    Often(RateQuota),
     /// Allow all requests, including tools and context; for servers of the program itself.
     Free,
 }
@@ -43,9 +46,9 @@ pub enum OnSample {
 /// Policy for input requests. Disabled capabilities are not offered to the server either.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Asking {
+pub struct InputRequestPolicy {
     /// Elicitation forms, by server.
-    pub forms: PerServer<OnForm>,
+    pub forms: PerServer<ElicitationPolicy>,
     /// Rejection of invalid form responses: they fail the call. If false, the application must validate responses.
     pub answers: bool,
     /// Permission for elicitation URLs, by server; `https` only.
@@ -53,7 +56,7 @@ pub struct Asking {
     /// Permission for elicitation URLs with `http` on a loopback address, for programs on the user's own machine.
     pub loopback: bool,
     /// Sampling requests, by server.
-    pub sampling: PerServer<OnSample>,
+    pub sampling: PerServer<SamplingPolicy>,
     /// Upper bound of `maxTokens` in sampling requests, by server.
     pub tokens: PerServer<u64>,
     /// Permission to request the roots of the client, by server.
@@ -61,32 +64,32 @@ pub struct Asking {
     /// Prefix of forms and URLs with the name of the server and the host. Not needed if the application displays them.
     pub named: bool,
     /// Rate limiter of sampling requests.
-    pub rate: Rate,
-    person: Option<Arc<dyn Confirm>>,
+    pub rate: RateLimiter,
+    person: Option<Arc<dyn ApprovalStep>>,
 }
 
-impl Default for Asking {
+impl Default for InputRequestPolicy {
     /// Returns the defaults for a program with one server whose application answers requests: forms without secrets,
     /// URLs including loopback, and unlimited sampling.
-    fn default() -> Asking {
-        Asking {
+    fn default() -> InputRequestPolicy {
+        InputRequestPolicy {
             forms: PerServer::default(),
             answers: true,
             pages: PerServer::all(true),
             loopback: true,
-            sampling: PerServer::all(OnSample::Free),
+            sampling: PerServer::all(SamplingPolicy::Free),
             tokens: PerServer::all(u64::MAX),
             roots: PerServer::all(true),
             named: false,
-            rate: Rate::new(Vec::new(), Quota::per_minute(60)),
+            rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(60)),
             person: None,
         }
     }
 }
 
-impl std::fmt::Debug for Asking {
+impl std::fmt::Debug for InputRequestPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Asking")
+        f.debug_struct("InputRequestPolicy")
             .field("forms", &self.forms)
             .field("pages", &self.pages)
             .field("sampling", &self.sampling)
@@ -97,21 +100,21 @@ impl std::fmt::Debug for Asking {
 /// Name of the layer and of its steps in the decision log.
 const NAME: &str = "asking";
 
-impl Asking {
+impl InputRequestPolicy {
     /// Sets the confirm that approves sampling requests.
-    pub fn by_person(mut self, person: Arc<dyn Confirm>) -> Asking {
+    pub fn by_person(mut self, person: Arc<dyn ApprovalStep>) -> InputRequestPolicy {
         self.person = Some(person);
         self
     }
 
     /// Returns the client capabilities that are offered to a server.
-    pub fn offered(&self, server: &str, has: &Abilities) -> Abilities {
+    pub fn offered(&self, server: &str, has: &ClientCapabilities) -> ClientCapabilities {
         let sampling = self.sampling.of(server);
-        let free = sampling == OnSample::Free;
-        Abilities {
-            elicitation: has.elicitation && self.forms.of(server) != OnForm::Off,
+        let free = sampling == SamplingPolicy::Free;
+        ClientCapabilities {
+            elicitation: has.elicitation && self.forms.of(server) != ElicitationPolicy::Off,
             elicitation_url: has.elicitation_url && self.pages.of(server),
-            sampling: has.sampling && sampling != OnSample::Off,
+            sampling: has.sampling && sampling != SamplingPolicy::Off,
             sampling_tools: has.sampling_tools && free,
             sampling_context: has.sampling_context && free,
             roots: has.roots && self.roots.of(server),
@@ -128,32 +131,34 @@ impl Asking {
         &self,
         server: &str,
         caller: &Caller,
-        kind: &mut AskKind,
-        trail: &Trail,
+        kind: &mut InputRequestKind,
+        trail: &DecisionLog,
     ) -> Result<(), Error> {
         let judged = match kind {
             // Created by the gateway; no server can send it.
-            AskKind::Approve(_) | AskKind::SignIn(_) => Ok(()),
-            AskKind::Elicit(params) if is_page(params) => self.page(server, params, trail),
-            AskKind::Elicit(params) => self.form(server, params, trail),
-            AskKind::Sample(params) => self.sample(server, caller, params),
-            AskKind::Roots if self.roots.of(server) => Ok(()),
-            AskKind::Roots => Err(off(server, "for the roots of its caller", "roots = false")),
+            InputRequestKind::Approve(_) | InputRequestKind::SignIn(_) => Ok(()),
+            InputRequestKind::Elicit(params) if is_page(params) => self.page(server, params, trail),
+            InputRequestKind::Elicit(params) => self.form(server, params, trail),
+            InputRequestKind::Sample(params) => self.sample(server, caller, params),
+            InputRequestKind::Roots if self.roots.of(server) => Ok(()),
+            InputRequestKind::Roots => {
+                Err(off(server, "for the roots of its caller", "roots = false"))
+            }
         };
         judged.inspect_err(|error| trail.add(NAME, "refuse", error.public()))
     }
 
-    fn form(&self, server: &str, params: &mut Json, trail: &Trail) -> Result<(), Error> {
+    fn form(&self, server: &str, params: &mut Json, trail: &DecisionLog) -> Result<(), Error> {
         let forms = self.forms.of(server);
-        if forms == OnForm::Off {
+        if forms == ElicitationPolicy::Off {
             return Err(off(server, "a user by a form", "forms = \"off\""));
         }
         if let Some((place, what)) = form::fishes(params) {
             let what =
                 format!("a form of the server {server} asks for a secret: {place} has {what:?}");
-            if forms == OnForm::Check {
+            if forms == ElicitationPolicy::Check {
                 return Err(Error::new(
-                    Kind::Refused(Refusal::Result),
+                    ErrorKind::Refused(RefusalReason::Result),
                     format!(
                         "refused: {what}; the server must use URL mode elicitation for secrets"
                     ),
@@ -165,7 +170,7 @@ impl Asking {
         Ok(())
     }
 
-    fn page(&self, server: &str, params: &mut Json, trail: &Trail) -> Result<(), Error> {
+    fn page(&self, server: &str, params: &mut Json, trail: &DecisionLog) -> Result<(), Error> {
         if !self.pages.of(server) {
             return Err(off(server, "a user to open a page", "pages = \"off\""));
         }
@@ -173,9 +178,9 @@ impl Asking {
             .get("url")
             .and_then(|url| url.string())
             .unwrap_or_default();
-        let page = page::Page::read(&url, self.loopback).map_err(|why| {
+        let page = page::ElicitationUrl::read(&url, self.loopback).map_err(|why| {
             let text = format!("refused: the server {server} sent an unsafe URL: {why}");
-            Error::new(Kind::Refused(Refusal::Result), text)
+            Error::new(ErrorKind::Refused(RefusalReason::Result), text)
         })?;
         let mut head = format!("[{server}] [page at {}]", page.host);
         if page.alike {
@@ -207,16 +212,16 @@ impl Asking {
 
     fn sample(&self, server: &str, caller: &Caller, params: &mut Json) -> Result<(), Error> {
         match self.sampling.of(server) {
-            OnSample::Off => {
+            SamplingPolicy::Off => {
                 return Err(off(server, "the model of its caller", "sampling = \"off\""));
             }
-            OnSample::Free => return Ok(()),
-            OnSample::Often(quota) => {
+            SamplingPolicy::Free => return Ok(()),
+            SamplingPolicy::Often(quota) => {
                 bounded(server, params, self.tokens.of(server))?;
                 self.rate
                     .take_for(caller, &format!("{server} for sampling requests"), quota)?;
             }
-            OnSample::Ask => bounded(server, params, self.tokens.of(server))?,
+            SamplingPolicy::Ask => bounded(server, params, self.tokens.of(server))?,
         }
         Ok(())
     }
@@ -225,41 +230,41 @@ impl Asking {
     fn told(
         &self,
         server: &str,
-        (has, left): (&Abilities, &Abilities),
+        (has, left): (&ClientCapabilities, &ClientCapabilities),
         error: Error,
-        trail: &Trail,
+        trail: &DecisionLog,
     ) -> Error {
-        let Kind::Unsupported(need) = error.kind() else {
+        let ErrorKind::Unsupported(need) = error.kind() else {
             return error;
         };
         let (cut, what, how) = match need {
-            Need::Elicitation => (
+            RequiredCapability::Elicitation => (
                 has.elicitation && !left.elicitation,
                 "a user by a form",
                 "forms = \"off\"",
             ),
-            Need::ElicitationUrl => (
+            RequiredCapability::ElicitationUrl => (
                 has.elicitation_url && !left.elicitation_url,
                 "a user to open a page",
                 "pages = \"off\"",
             ),
-            Need::Sampling => (
+            RequiredCapability::Sampling => (
                 has.sampling && !left.sampling,
                 "the model of its caller",
                 "sampling = \"off\"",
             ),
-            Need::SamplingTools => (
+            RequiredCapability::SamplingTools => (
                 has.sampling_tools && !left.sampling_tools,
                 "the model of its caller with tools",
                 "it never may",
             ),
-            Need::Roots => (
+            RequiredCapability::Roots => (
                 has.roots && !left.roots,
                 "for the roots of its caller",
                 "roots = false",
             ),
             // Not an input request.
-            Need::Tasks => return error,
+            RequiredCapability::Tasks => return error,
         };
         if !cut {
             return error;
@@ -273,7 +278,7 @@ impl Asking {
 /// Returns the error for a disabled kind of input request.
 fn off(server: &str, what: &str, how: &str) -> Error {
     let text = format!("refused: the server {server} may not ask {what} ({how})");
-    Error::new(Kind::Refused(Refusal::Rule), text)
+    Error::new(ErrorKind::Refused(RefusalReason::Rule), text)
 }
 
 /// Bounds a sampling request: no tools, no context, and at most this many tokens.

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 
 /// A valid elicitation URL.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) struct Page {
+pub(super) struct ElicitationUrl {
     /// Host, in lower case.
     pub(super) host: String,
     /// True if the host may be confusable: it has non-ASCII letters, possibly as Punycode.
     pub(super) alike: bool,
 }
 
-impl Page {
+impl ElicitationUrl {
     /// Parses a URL. Browsers are lenient, so a URL that two of them could read differently is rejected.
     ///
     /// With `loopback` it may use `http` if the host is a literal loopback address: a name such as `localhost` can
@@ -19,7 +19,7 @@ impl Page {
     ///
     /// # Errors
     /// The reason why the URL is rejected.
-    pub(super) fn read(url: &str, loopback: bool) -> Result<Page, &'static str> {
+    pub(super) fn read(url: &str, loopback: bool) -> Result<ElicitationUrl, &'static str> {
         let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
         if url.chars().any(odd) {
             return Err("its address has blanks or backslashes in it");
@@ -59,7 +59,7 @@ impl Page {
         }
         let host = host.to_lowercase();
         let alike = !host.is_ascii() || host.split('.').any(|label| label.starts_with("xn--"));
-        Ok(Page { host, alike })
+        Ok(ElicitationUrl { host, alike })
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
             ),
             ("https://bаnk.example/", "bаnk.example", true),
         ] {
-            let page = Page::read(url, false).unwrap();
+            let page = ElicitationUrl::read(url, false).unwrap();
             assert_eq!((page.host.as_str(), page.alike), (host, alike), "{url}");
         }
         for url in [
@@ -109,7 +109,7 @@ mod tests {
             "https://[::1",
             "https://bank.example:/",
         ] {
-            let page = Page::read(url, true);
+            let page = ElicitationUrl::read(url, true);
             assert!(page.is_err(), "{url:?}: {page:?}");
         }
     }
@@ -121,8 +121,8 @@ mod tests {
             "HTTP://127.9.9.9/",
             "http://[::1]:8080/done",
         ] {
-            assert!(Page::read(url, true).is_ok(), "{url}");
-            assert!(Page::read(url, false).is_err(), "{url}");
+            assert!(ElicitationUrl::read(url, true).is_ok(), "{url}");
+            assert!(ElicitationUrl::read(url, false).is_err(), "{url}");
         }
         for url in [
             "http://localhost/",
@@ -137,7 +137,7 @@ mod tests {
             "http://10.0.0.1/",
             "http://[::]/",
         ] {
-            assert!(Page::read(url, true).is_err(), "{url}");
+            assert!(ElicitationUrl::read(url, true).is_err(), "{url}");
         }
     }
 }

@@ -201,15 +201,17 @@ fn only(words: &[&str], known: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::{Place, secret};
+    use super::super::words::{TextLocation, secret};
     use super::*;
 
     /// Reports whether a single text asks for a secret despite its warnings.
     fn asks(text: &str) -> bool {
-        match (secret(text, Place::Prose), without_warnings(text)) {
+        match (secret(text, TextLocation::Prose), without_warnings(text)) {
             (None, _) => false,
             (Some(_), None) => true,
-            (Some(_), Some(rest)) => secret(&rest, Place::Prose).is_some() || refers_back(&rest),
+            (Some(_), Some(rest)) => {
+                secret(&rest, TextLocation::Prose).is_some() || refers_back(&rest)
+            }
         }
     }
 

@@ -94,7 +94,7 @@ const UNPARTED: &[&str] = &[
 
 /// Location of a text in a form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub(super) enum TextLocation {
     /// The name or the title of a field.
     Name,
     /// A description or a message.
@@ -102,33 +102,33 @@ pub(super) enum Place {
 }
 
 /// Comparison forms of a word: unchanged, and with letters instead of digits.
-type Word = [String; 3];
+type WordForms = [String; 3];
 
 /// A phrase of one or more consecutive words.
-struct Phrase {
+struct MatchPhrase {
     text: &'static str,
-    words: Vec<Word>,
+    words: Vec<WordForms>,
     /// Its words, joined.
-    joined: Word,
+    joined: WordForms,
 }
 
 /// The word lists, prepared for comparison.
-struct Lists {
-    strong: Vec<Phrase>,
-    weak: Vec<Phrase>,
-    give: Vec<Phrase>,
-    after: Vec<Phrase>,
-    before: Vec<Phrase>,
+struct PhraseLists {
+    strong: Vec<MatchPhrase>,
+    weak: Vec<MatchPhrase>,
+    give: Vec<MatchPhrase>,
+    after: Vec<MatchPhrase>,
+    before: Vec<MatchPhrase>,
 }
 
-static LISTS: LazyLock<Lists> = LazyLock::new(|| {
-    let phrase = |text: &&'static str| Phrase {
+static PHRASE_LISTS: LazyLock<PhraseLists> = LazyLock::new(|| {
+    let phrase = |text: &&'static str| MatchPhrase {
         text,
         words: text.split(' ').map(forms).collect(),
         joined: forms(&text.replace(' ', "")),
     };
     let phrases = |list: &[&'static str]| list.iter().map(phrase).collect();
-    Lists {
+    PhraseLists {
         strong: phrases(STRONG),
         weak: phrases(WEAK),
         give: phrases(GIVE),
@@ -139,13 +139,13 @@ static LISTS: LazyLock<Lists> = LazyLock::new(|| {
 
 /// Returns the secret that a text asks for. Confusable letters, digits instead of letters and spaces between letters do
 /// not hide it.
-pub(super) fn secret(text: &str, place: Place) -> Option<&'static str> {
+pub(super) fn secret(text: &str, place: TextLocation) -> Option<&'static str> {
     if let Some(word) = UNPARTED.iter().find(|word| text.contains(**word)) {
         return Some(word);
     }
-    let lists = &*LISTS;
-    let words: Vec<Word> = words(text).iter().map(|word| forms(word)).collect();
-    let named = |list: &[Phrase]| {
+    let lists = &*PHRASE_LISTS;
+    let words: Vec<WordForms> = words(text).iter().map(|word| forms(word)).collect();
+    let named = |list: &[MatchPhrase]| {
         let mut list = list.iter();
         list.find(|phrase| is_itself(&words, phrase, lists))
             .map(|phrase| phrase.text)
@@ -158,15 +158,17 @@ pub(super) fn secret(text: &str, place: Place) -> Option<&'static str> {
     };
     match (named(&lists.strong), place) {
         (Some(found), _) => Some(found),
-        (None, Place::Name) => named(&lists.weak).or_else(|| in_one_piece(text, &words, lists)),
-        (None, Place::Prose) => named(&lists.weak).filter(|_| told()),
+        (None, TextLocation::Name) => {
+            named(&lists.weak).or_else(|| in_one_piece(text, &words, lists))
+        }
+        (None, TextLocation::Prose) => named(&lists.weak).filter(|_| told()),
     }
 }
 
 /// Marks the words that name secrets; `None` if there are none.
 pub(super) fn has_secret(words: &[&str]) -> Option<Vec<bool>> {
-    let lists = &*LISTS;
-    let forms: Vec<Word> = words.iter().map(|word| forms(word)).collect();
+    let lists = &*PHRASE_LISTS;
+    let forms: Vec<WordForms> = words.iter().map(|word| forms(word)).collect();
     let mut named = vec![false; words.len()];
     for phrase in lists.strong.iter().chain(&lists.weak) {
         for at in places(&forms, phrase) {
@@ -177,8 +179,8 @@ pub(super) fn has_secret(words: &[&str]) -> Option<Vec<bool>> {
 }
 
 /// Returns the positions at which a phrase occurs.
-fn places<'a>(words: &'a [Word], phrase: &'a Phrase) -> impl Iterator<Item = usize> + 'a {
-    let same = |(a, b): (&Word, &Word)| a.iter().any(|form| b.contains(form));
+fn places<'a>(words: &'a [WordForms], phrase: &'a MatchPhrase) -> impl Iterator<Item = usize> + 'a {
+    let same = |(a, b): (&WordForms, &WordForms)| a.iter().any(|form| b.contains(form));
     let length = phrase.words.len();
     words
         .windows(length)
@@ -188,11 +190,11 @@ fn places<'a>(words: &'a [Word], phrase: &'a Phrase) -> impl Iterator<Item = usi
 }
 
 /// Reports whether a phrase occurs and means the secret itself: `password`, but not `password policy`.
-fn is_itself(words: &[Word], phrase: &Phrase, lists: &Lists) -> bool {
+fn is_itself(words: &[WordForms], phrase: &MatchPhrase, lists: &PhraseLists) -> bool {
     places(words, phrase).any(|at| {
         let (before, after) = (&words[..at], &words[at + phrase.words.len()..]);
-        let begins = |other: &Phrase| places(after, other).next() == Some(0);
-        let ends = |other: &Phrase| {
+        let begins = |other: &MatchPhrase| places(after, other).next() == Some(0);
+        let ends = |other: &MatchPhrase| {
             let start = before.len().checked_sub(other.words.len());
             start.is_some_and(|start| places(&before[start..], other).next().is_some())
         };
@@ -201,13 +203,13 @@ fn is_itself(words: &[Word], phrase: &Phrase, lists: &Lists) -> bool {
 }
 
 /// Finds a phrase of more than 5 bytes in a name without separators, such as `userpassword`.
-fn in_one_piece(text: &str, words: &[Word], lists: &Lists) -> Option<&'static str> {
+fn in_one_piece(text: &str, words: &[WordForms], lists: &PhraseLists) -> Option<&'static str> {
     let last = words.last()?;
     if lists.after.iter().any(|after| after.joined[0] == last[0]) {
         return None;
     }
     let whole = forms(&text.replace(|c: char| !c.is_alphanumeric(), ""));
-    let within = |phrase: &&Phrase| {
+    let within = |phrase: &&MatchPhrase| {
         let mut pieces = phrase.joined.iter();
         let long = phrase.text.len() > 5;
         long && pieces.any(|piece| whole.iter().any(|whole| whole.contains(piece)))
@@ -244,7 +246,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 }
 
 /// Returns the comparison forms of a word, without a trailing number or plural.
-fn forms(word: &str) -> Word {
+fn forms(word: &str) -> WordForms {
     let word = match word.chars().any(char::is_alphabetic) {
         true => word.trim_end_matches(|c: char| c.is_ascii_digit()),
         false => word,
@@ -342,7 +344,7 @@ mod tests {
             "session cookie",
             "connection_string",
         ] {
-            assert!(secret(text, Place::Name).is_some(), "{text}");
+            assert!(secret(text, TextLocation::Name).is_some(), "{text}");
         }
     }
 
@@ -388,7 +390,7 @@ mod tests {
             "discount code",
             "error code",
         ] {
-            assert_eq!(secret(text, Place::Name), None, "{text}");
+            assert_eq!(secret(text, TextLocation::Name), None, "{text}");
         }
         for text in [
             "How many tokens may the answer have?",
@@ -398,7 +400,7 @@ mod tests {
             "The token limit is 4096.",
             "A cookie recipe for how many persons?",
         ] {
-            assert_eq!(secret(text, Place::Prose), None, "{text}");
+            assert_eq!(secret(text, TextLocation::Prose), None, "{text}");
         }
     }
 
@@ -412,7 +414,7 @@ mod tests {
             "Paste the verification code",
             "Give the раssword",
         ] {
-            assert!(secret(text, Place::Prose).is_some(), "{text}");
+            assert!(secret(text, TextLocation::Prose).is_some(), "{text}");
         }
     }
 }

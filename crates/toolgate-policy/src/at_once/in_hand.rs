@@ -1,40 +1,40 @@
 //! Admission limit: bounds running and queued calls together.
 
-use super::Caps;
+use super::ConcurrencyLimits;
 use ahash::AHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use toolgate_core::{BoxFuture, Call, Error, Kind, Layer, LimitSubject, Next, Outcome};
+use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, LimitSubject, Next, Outcome};
 
 /// Layer that bounds running and queued calls, per caller and in total. Clones share the counts.
 #[derive(Clone)]
-pub(crate) struct InHand {
+pub(crate) struct AdmissionLimit {
     per_caller: usize,
     all: usize,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<AdmittedCalls>>,
 }
 
 /// Number of idle callers that may stay in the table.
-const STAY: usize = 64;
+const IDLE_CALLERS_RETAINED: usize = 64;
 
 #[derive(Default)]
-struct Held {
+struct AdmittedCalls {
     of: AHashMap<LimitSubject, usize>,
     all: usize,
 }
 
-impl InHand {
-    pub(super) fn new(caps: &Caps) -> InHand {
-        InHand {
+impl AdmissionLimit {
+    pub(super) fn new(caps: &ConcurrencyLimits) -> AdmissionLimit {
+        AdmissionLimit {
             per_caller: caps.caller.saturating_add(caps.waiting_per_caller),
             all: caps.all.saturating_add(caps.waiting),
             held: Arc::default(),
         }
     }
 
-    pub(super) fn reloaded(&self, caps: &Caps) -> InHand {
-        InHand {
+    pub(super) fn reloaded(&self, caps: &ConcurrencyLimits) -> AdmissionLimit {
+        AdmissionLimit {
             held: self.held.clone(),
-            ..InHand::new(caps)
+            ..AdmissionLimit::new(caps)
         }
     }
 
@@ -44,7 +44,7 @@ impl InHand {
         lock(&self.held).of.len()
     }
 
-    pub(super) fn take(&self, caller: &LimitSubject) -> Result<Hold, Error> {
+    pub(super) fn take(&self, caller: &LimitSubject) -> Result<AdmissionPermit, Error> {
         let mut held = lock(&self.held);
         let all = held.all;
         let count = held.of.get_mut(caller);
@@ -58,11 +58,11 @@ impl InHand {
                     None => _ = held.of.insert(caller.clone(), 1),
                 }
                 held.all += 1;
-                return Ok(Hold(self.held.clone(), caller.clone()));
+                return Ok(AdmissionPermit(self.held.clone(), caller.clone()));
             }
         };
         let text = format!("too many concurrent calls: {why}; try again when one has completed");
-        Err(Error::new(Kind::Busy(None), text))
+        Err(Error::new(ErrorKind::Busy(None), text))
     }
 }
 
@@ -73,14 +73,14 @@ fn held_words(count: usize, of: &str) -> String {
     }
 }
 
-fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+fn lock(held: &Mutex<AdmittedCalls>) -> MutexGuard<'_, AdmittedCalls> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Permit of one call, released on drop.
-pub(super) struct Hold(Arc<Mutex<Held>>, LimitSubject);
+pub(super) struct AdmissionPermit(Arc<Mutex<AdmittedCalls>>, LimitSubject);
 
-impl Drop for Hold {
+impl Drop for AdmissionPermit {
     fn drop(&mut self) {
         let mut held = lock(&self.0);
         held.all = held.all.saturating_sub(1);
@@ -88,13 +88,13 @@ impl Drop for Hold {
             *count = count.saturating_sub(1);
         }
         // Most callers return immediately, so idle entries are removed lazily.
-        if held.of.len() > STAY + 2 * held.all {
+        if held.of.len() > IDLE_CALLERS_RETAINED + 2 * held.all {
             held.of.retain(|_, count| *count > 0);
         }
     }
 }
 
-impl Layer for InHand {
+impl Layer for AdmissionLimit {
     fn name(&self) -> &'static str {
         "in hand"
     }

@@ -1,6 +1,6 @@
 //! Concurrency limits with a fair queue.
 //!
-//! - [`AtOnce`]: the layer that limits concurrent calls.
+//! - [`ConcurrencyLimit`]: the layer that limits concurrent calls.
 //! - `queue`: permits of running calls, and the order of queued ones.
 //! - `in_hand`: the admission limit on running and queued calls together, applied before any lookup.
 
@@ -10,15 +10,15 @@ mod queue;
 mod tests;
 
 use crate::{PerServer, words};
-pub(crate) use in_hand::InHand;
-use queue::{Full, Queue, Waiting, Want};
+pub(crate) use in_hand::AdmissionLimit;
+use queue::{ConcurrencyKeys, PermitQueue, QueueAdmission, ReachedLimit};
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
-use toolgate_core::{BoxFuture, Call, Error, Kind, Layer, Next, Outcome};
+use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, Next, Outcome};
 
 /// Limits on concurrent and queued calls.
 #[derive(Clone, Debug)]
-pub struct Caps {
+pub struct ConcurrencyLimits {
     /// Maximum concurrent calls of one caller. Default: 64.
     pub caller: usize,
     /// Maximum concurrent calls of one tool, resource or prompt. Default: 256.
@@ -35,9 +35,9 @@ pub struct Caps {
     pub wait: Duration,
 }
 
-impl Default for Caps {
-    fn default() -> Caps {
-        Caps {
+impl Default for ConcurrencyLimits {
+    fn default() -> ConcurrencyLimits {
+        ConcurrencyLimits {
             caller: 64,
             tool: 256,
             server: PerServer::all(512),
@@ -56,16 +56,16 @@ impl Default for Caps {
 ///
 /// A call that waits for an approval does not hold a permit.
 #[derive(Clone)]
-pub struct AtOnce {
-    caps: Arc<Caps>,
-    queue: Arc<Queue>,
-    hand: InHand,
+pub struct ConcurrencyLimit {
+    caps: Arc<ConcurrencyLimits>,
+    queue: Arc<PermitQueue>,
+    hand: AdmissionLimit,
 }
 
-impl AtOnce {
+impl ConcurrencyLimit {
     /// Creates limits per caller and in total, without a queue: calls over a limit are rejected immediately.
-    pub fn new(per_caller: usize, all: usize) -> AtOnce {
-        AtOnce::with(Caps {
+    pub fn new(per_caller: usize, all: usize) -> ConcurrencyLimit {
+        ConcurrencyLimit::with(ConcurrencyLimits {
             caller: per_caller,
             tool: all,
             server: PerServer::all(all),
@@ -77,9 +77,9 @@ impl AtOnce {
     }
 
     /// Creates limits with a queue.
-    pub fn with(caps: Caps) -> AtOnce {
-        AtOnce {
-            hand: InHand::new(&caps),
+    pub fn with(caps: ConcurrencyLimits) -> ConcurrencyLimit {
+        ConcurrencyLimit {
+            hand: AdmissionLimit::new(&caps),
             queue: Arc::default(),
             caps: Arc::new(caps),
         }
@@ -87,8 +87,8 @@ impl AtOnce {
 
     /// Returns other limits over the same permits and queue: running calls still count, and queued calls keep their
     /// order.
-    pub fn reloaded(&self, caps: Caps) -> AtOnce {
-        AtOnce {
+    pub fn reloaded(&self, caps: ConcurrencyLimits) -> ConcurrencyLimit {
+        ConcurrencyLimit {
             hand: self.hand.reloaded(&caps),
             queue: self.queue.clone(),
             caps: Arc::new(caps),
@@ -96,12 +96,12 @@ impl AtOnce {
     }
 
     /// Returns the layer that bounds running and queued calls together, before any lookup.
-    pub(crate) fn in_hand(&self) -> InHand {
+    pub(crate) fn in_hand(&self) -> AdmissionLimit {
         self.hand.clone()
     }
 
     /// Waits for a permit.
-    async fn turn(&self, mut waiting: queue::Turn) -> Result<queue::Place, Error> {
+    async fn turn(&self, mut waiting: queue::QueueTurn) -> Result<queue::ConcurrencyPermit, Error> {
         match timeout(self.caps.wait, waiting.turn()).await {
             Ok(place) => Ok(place),
             // The permit may have arrived at this moment.
@@ -114,27 +114,27 @@ impl AtOnce {
 }
 
 /// Returns an error that a model can act on: the limit reached, and the time to retry.
-fn busy(full: &Full, waited: Option<Duration>) -> Error {
+fn busy(full: &ReachedLimit, waited: Option<Duration>) -> Error {
     let waited = waited.map_or(String::new(), |wait| {
         format!(" and no slot became free within {}", words::span(wait))
     });
     Error::new(
-        Kind::Busy(None),
+        ErrorKind::Busy(None),
         format!("too many concurrent calls: {full}{waited}; try again when one has completed"),
     )
 }
 
-impl Layer for AtOnce {
+impl Layer for ConcurrencyLimit {
     fn name(&self) -> &'static str {
         "at once"
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let _place = match self.queue.enter(Want::of(&call), &self.caps) {
-                Ok(Waiting::Runs(place)) => place,
+            let _place = match self.queue.enter(ConcurrencyKeys::of(&call), &self.caps) {
+                Ok(QueueAdmission::Runs(place)) => place,
                 // Boxed, so that the future of a call that need not wait is small.
-                Ok(Waiting::Waits(turn)) => Box::pin(self.turn(turn)).await?,
+                Ok(QueueAdmission::Waits(turn)) => Box::pin(self.turn(turn)).await?,
                 Err(full) => return Err(busy(&full, None)),
             };
             next.call(call).await

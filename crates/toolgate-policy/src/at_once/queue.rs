@@ -5,7 +5,7 @@
 //! others. After every change, all calls that fit are admitted. A new call that fits therefore takes no permit from a
 //! queued one.
 
-use super::Caps;
+use super::ConcurrencyLimits;
 use ahash::AHashMap;
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,19 +18,19 @@ use toolgate_core::{Call, LimitSubject};
 
 /// Limits that a call counts against: caller, tool and server.
 #[derive(Clone)]
-pub(super) struct Want {
+pub(super) struct ConcurrencyKeys {
     caller: LimitSubject,
     tool: Arc<str>,
     server: Arc<str>,
 }
 
-impl Want {
-    pub(super) fn of(call: &Call) -> Want {
+impl ConcurrencyKeys {
+    pub(super) fn of(call: &Call) -> ConcurrencyKeys {
         let (tool, server) = match call.item() {
             Some(item) => (item.shared_name(), item.origin.server.clone()),
             None => (call.name().into(), "".into()),
         };
-        Want {
+        ConcurrencyKeys {
             caller: call.caller.limit_subject(),
             tool,
             server,
@@ -38,8 +38,8 @@ impl Want {
     }
 
     #[cfg(test)]
-    pub(super) fn new(caller: &str, server: &str, tool: &str) -> Want {
-        Want {
+    pub(super) fn new(caller: &str, server: &str, tool: &str) -> ConcurrencyKeys {
+        ConcurrencyKeys {
             caller: toolgate_core::Caller::new(caller).limit_subject(),
             tool: format!("{server}.{tool}").into(),
             server: server.into(),
@@ -49,27 +49,27 @@ impl Want {
 
 /// Running and queued calls.
 #[derive(Default)]
-pub(super) struct Queue(Mutex<State>);
+pub(super) struct PermitQueue(Mutex<PermitQueueState>);
 
 #[derive(Default)]
-struct State {
-    callers: Counts<LimitSubject>,
-    tools: Counts<Arc<str>>,
-    servers: Counts<Arc<str>>,
+struct PermitQueueState {
+    callers: RunningCounts<LimitSubject>,
+    tools: RunningCounts<Arc<str>>,
+    servers: RunningCounts<Arc<str>>,
     running: usize,
     /// Queued calls by caller.
-    waiting: HashMap<LimitSubject, VecDeque<Waiter>>,
+    waiting: HashMap<LimitSubject, VecDeque<QueuedCall>>,
     /// Callers with queued calls, in round-robin order.
     ring: VecDeque<LimitSubject>,
     waits: usize,
     next: u64,
     /// Limits of the latest call; after a reload, the new ones.
-    caps: Option<Arc<Caps>>,
+    caps: Option<Arc<ConcurrencyLimits>>,
 }
 
-struct Waiter {
+struct QueuedCall {
     number: u64,
-    want: Want,
+    want: ConcurrencyKeys,
     go: oneshot::Sender<()>,
 }
 
@@ -77,18 +77,18 @@ struct Waiter {
 ///
 /// Read on every call and never exposed, so the hash is a fast seeded one. Idle keys may stay for a while, as most
 /// return immediately.
-struct Counts<K>(AHashMap<K, usize>);
+struct RunningCounts<K>(AHashMap<K, usize>);
 
 /// Number of idle keys that may stay in the table.
-const STAY: usize = 64;
+const IDLE_KEYS_RETAINED: usize = 64;
 
-impl<K> Default for Counts<K> {
-    fn default() -> Counts<K> {
-        Counts(AHashMap::new())
+impl<K> Default for RunningCounts<K> {
+    fn default() -> RunningCounts<K> {
+        RunningCounts(AHashMap::new())
     }
 }
 
-impl<K: Hash + Eq + Clone> Counts<K> {
+impl<K: Hash + Eq + Clone> RunningCounts<K> {
     fn of(&self, key: &K) -> usize {
         self.0.get(key).copied().unwrap_or(0)
     }
@@ -110,7 +110,7 @@ impl<K: Hash + Eq + Clone> Counts<K> {
             *count = count.saturating_sub(1);
         }
         // At most `running` keys are in use, so each pass removes nearly as many entries as it visits.
-        if self.0.len() > STAY + 2 * running {
+        if self.0.len() > IDLE_KEYS_RETAINED + 2 * running {
             self.0.retain(|_, count| *count > 0);
         }
     }
@@ -118,20 +118,20 @@ impl<K: Hash + Eq + Clone> Counts<K> {
 
 /// Limit that is reached.
 #[derive(Debug)]
-pub(super) enum Full {
+pub(super) enum ReachedLimit {
     Caller(usize),
     Tool(Arc<str>, usize),
     Server(Arc<str>, usize),
     All(usize),
 }
 
-impl fmt::Display for Full {
+impl fmt::Display for ReachedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, of) = match self {
-            Full::Caller(count) => (count, " of this caller".to_owned()),
-            Full::Tool(tool, count) => (count, format!(" of {tool}")),
-            Full::Server(server, count) => (count, format!(" of the server {server}")),
-            Full::All(count) => (count, String::new()),
+            ReachedLimit::Caller(count) => (count, " of this caller".to_owned()),
+            ReachedLimit::Tool(tool, count) => (count, format!(" of {tool}")),
+            ReachedLimit::Server(server, count) => (count, format!(" of the server {server}")),
+            ReachedLimit::All(count) => (count, String::new()),
         };
         match count {
             1 => write!(f, "1 call{of} runs already"),
@@ -141,16 +141,20 @@ impl fmt::Display for Full {
 }
 
 /// Result of entering the queue.
-pub(super) enum Waiting {
+pub(super) enum QueueAdmission {
     /// A permit.
-    Runs(Place),
+    Runs(ConcurrencyPermit),
     /// A queued turn.
-    Waits(Turn),
+    Waits(QueueTurn),
 }
 
-impl Queue {
+impl PermitQueue {
     /// Returns a permit or a queued turn.
-    pub(super) fn enter(self: &Arc<Self>, want: Want, caps: &Arc<Caps>) -> Result<Waiting, Full> {
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        want: ConcurrencyKeys,
+        caps: &Arc<ConcurrencyLimits>,
+    ) -> Result<QueueAdmission, ReachedLimit> {
         let mut state = self.state();
         if !state
             .caps
@@ -163,7 +167,7 @@ impl Queue {
         }
         let Some(full) = state.full(&want, caps) else {
             state.start(&want);
-            return Ok(Waiting::Runs(Place(self.clone(), want)));
+            return Ok(QueueAdmission::Runs(ConcurrencyPermit(self.clone(), want)));
         };
         let own = state.waiting.get(&want.caller).map_or(0, VecDeque::len);
         if own >= caps.waiting_per_caller || state.waits >= caps.waiting {
@@ -172,7 +176,7 @@ impl Queue {
         let (go, told) = oneshot::channel();
         let number = state.next;
         state.next += 1;
-        let waiter = Waiter {
+        let waiter = QueuedCall {
             number,
             want: want.clone(),
             go,
@@ -187,7 +191,7 @@ impl Queue {
             .push_back(waiter);
         state.waits += 1;
         let queue = self.clone();
-        Ok(Waiting::Waits(Turn {
+        Ok(QueueAdmission::Waits(QueueTurn {
             queue,
             want: Some(want),
             number,
@@ -195,7 +199,7 @@ impl Queue {
         }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PermitQueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -214,37 +218,37 @@ impl Queue {
     }
 }
 
-impl State {
+impl PermitQueueState {
     /// Returns the limit that keeps a call from running.
-    fn full(&self, want: &Want, caps: &Caps) -> Option<Full> {
+    fn full(&self, want: &ConcurrencyKeys, caps: &ConcurrencyLimits) -> Option<ReachedLimit> {
         let caller = self.callers.of(&want.caller);
         if caller >= caps.caller {
-            return Some(Full::Caller(caller));
+            return Some(ReachedLimit::Caller(caller));
         }
         let tool = self.tools.of(&want.tool);
         if tool >= caps.tool {
-            return Some(Full::Tool(want.tool.clone(), tool));
+            return Some(ReachedLimit::Tool(want.tool.clone(), tool));
         }
         let server = self.servers.of(&want.server);
         if server >= caps.server.of(&want.server) {
-            return Some(Full::Server(want.server.clone(), server));
+            return Some(ReachedLimit::Server(want.server.clone(), server));
         }
-        (self.running >= caps.all).then_some(Full::All(self.running))
+        (self.running >= caps.all).then_some(ReachedLimit::All(self.running))
     }
 
-    fn start(&mut self, want: &Want) {
+    fn start(&mut self, want: &ConcurrencyKeys) {
         self.callers.add(&want.caller);
         self.tools.add(&want.tool);
         self.servers.add(&want.server);
         self.running += 1;
     }
 
-    fn end(&mut self, want: &Want) {
+    fn end(&mut self, want: &ConcurrencyKeys) {
         self.leaves(want);
         self.let_in();
     }
 
-    fn leaves(&mut self, want: &Want) {
+    fn leaves(&mut self, want: &ConcurrencyKeys) {
         self.running = self.running.saturating_sub(1);
         self.callers.remove(&want.caller, self.running);
         self.tools.remove(&want.tool, self.running);
@@ -275,9 +279,9 @@ impl State {
     }
 
     /// Admits the first call of a caller that fits.
-    fn let_in_one(&mut self, caller: &LimitSubject, caps: &Caps) -> bool {
+    fn let_in_one(&mut self, caller: &LimitSubject, caps: &ConcurrencyLimits) -> bool {
         let waiting = self.waiting.get(caller);
-        let fits = |waiter: &Waiter| self.full(&waiter.want, caps).is_none();
+        let fits = |waiter: &QueuedCall| self.full(&waiter.want, caps).is_none();
         let Some(at) = waiting.and_then(|all| all.iter().position(fits)) else {
             return false;
         };
@@ -296,8 +300,8 @@ impl State {
     fn remove(
         &mut self,
         caller: &LimitSubject,
-        is: impl Fn(&Waiter, usize) -> bool,
-    ) -> Option<Waiter> {
+        is: impl Fn(&QueuedCall, usize) -> bool,
+    ) -> Option<QueuedCall> {
         let all = self.waiting.get_mut(caller)?;
         let at = (0..all.len()).find(|at| all.get(*at).is_some_and(|waiter| is(waiter, *at)))?;
         let waiter = all.remove(at);
@@ -310,29 +314,29 @@ impl State {
 }
 
 /// Permit of one running call, released on drop.
-pub(super) struct Place(Arc<Queue>, Want);
+pub(super) struct ConcurrencyPermit(Arc<PermitQueue>, ConcurrencyKeys);
 
-impl Drop for Place {
+impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
         self.0.state().end(&self.1);
     }
 }
 
 /// Turn of one queued call, given up on drop.
-pub(super) struct Turn {
-    queue: Arc<Queue>,
+pub(super) struct QueueTurn {
+    queue: Arc<PermitQueue>,
     /// `None` once the permit was handed over.
-    want: Option<Want>,
+    want: Option<ConcurrencyKeys>,
     number: u64,
     told: oneshot::Receiver<()>,
 }
 
-impl Turn {
+impl QueueTurn {
     /// Waits for the permit of this call.
-    pub(super) async fn turn(&mut self) -> Place {
+    pub(super) async fn turn(&mut self) -> ConcurrencyPermit {
         match (&mut self.told).await {
             Ok(()) => match self.want.take() {
-                Some(want) => Place(self.queue.clone(), want),
+                Some(want) => ConcurrencyPermit(self.queue.clone(), want),
                 None => std::future::pending().await,
             },
             // The queue never drops a waiter without admitting it.
@@ -341,24 +345,24 @@ impl Turn {
     }
 
     /// Gives up waiting. Returns the permit if it just arrived, else the limit that is reached.
-    pub(super) fn give_up(mut self) -> Result<Place, Full> {
+    pub(super) fn give_up(mut self) -> Result<ConcurrencyPermit, ReachedLimit> {
         let Some(want) = self.want.take() else {
-            return Err(Full::All(0));
+            return Err(ReachedLimit::All(0));
         };
         let mut state = self.queue.state();
         if state.leave(&want, self.number) {
             let caps = state.caps.clone();
             let full = caps.and_then(|caps| state.full(&want, &caps));
-            return Err(full.unwrap_or(Full::All(state.running)));
+            return Err(full.unwrap_or(ReachedLimit::All(state.running)));
         }
         drop(state);
-        Ok(Place(self.queue.clone(), want))
+        Ok(ConcurrencyPermit(self.queue.clone(), want))
     }
 }
 
-impl State {
+impl PermitQueueState {
     /// Removes a queued call. Returns whether it was still queued.
-    fn leave(&mut self, want: &Want, number: u64) -> bool {
+    fn leave(&mut self, want: &ConcurrencyKeys, number: u64) -> bool {
         let waited = self.remove(&want.caller, |waiter, _| waiter.number == number);
         if waited.is_some() && !self.waiting.contains_key(&want.caller) {
             self.ring.retain(|caller| *caller != want.caller);
@@ -367,7 +371,7 @@ impl State {
     }
 }
 
-impl Drop for Turn {
+impl Drop for QueueTurn {
     fn drop(&mut self) {
         let Some(want) = self.want.take() else { return };
         let mut state = self.queue.state();

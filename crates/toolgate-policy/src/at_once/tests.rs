@@ -3,8 +3,8 @@ use futures_util::FutureExt;
 use std::{collections::BTreeMap, sync::Mutex, time::Instant};
 use toolgate_core::Caller;
 
-fn caps(caller: usize, tool: usize, server: usize, all: usize) -> Caps {
-    Caps {
+fn caps(caller: usize, tool: usize, server: usize, all: usize) -> ConcurrencyLimits {
+    ConcurrencyLimits {
         caller,
         tool,
         server: PerServer::all(server),
@@ -15,23 +15,27 @@ fn caps(caller: usize, tool: usize, server: usize, all: usize) -> Caps {
     }
 }
 
-fn enter(at_once: &AtOnce, caller: &str, tool: &str) -> Result<Waiting, Full> {
-    let want = Want::new(caller, "server", tool);
+fn enter(
+    at_once: &ConcurrencyLimit,
+    caller: &str,
+    tool: &str,
+) -> Result<QueueAdmission, ReachedLimit> {
+    let want = ConcurrencyKeys::new(caller, "server", tool);
     at_once.queue.enter(want, &at_once.caps)
 }
 
 #[track_caller]
-fn runs(at_once: &AtOnce, caller: &str, tool: &str) -> queue::Place {
+fn runs(at_once: &ConcurrencyLimit, caller: &str, tool: &str) -> queue::ConcurrencyPermit {
     match enter(at_once, caller, tool) {
-        Ok(Waiting::Runs(place)) => place,
+        Ok(QueueAdmission::Runs(place)) => place,
         _ => panic!("{caller} does not run"),
     }
 }
 
 #[track_caller]
-fn waits(at_once: &AtOnce, caller: &str, tool: &str) -> queue::Turn {
+fn waits(at_once: &ConcurrencyLimit, caller: &str, tool: &str) -> queue::QueueTurn {
     match enter(at_once, caller, tool) {
-        Ok(Waiting::Waits(turn)) => turn,
+        Ok(QueueAdmission::Waits(turn)) => turn,
         _ => panic!("{caller} does not wait"),
     }
 }
@@ -60,7 +64,7 @@ fn one_over_each_bound_waits_and_one_over_the_queue_is_refused() {
         ),
         (caps(9, 9, 9, 1), "b", "u", "1 call runs already"),
     ] {
-        let at_once = AtOnce::with(bounds);
+        let at_once = ConcurrencyLimit::with(bounds);
         let first = runs(&at_once, "a", "t");
         let mut next = waits(&at_once, caller, tool);
         let _second = waits(&at_once, caller, tool);
@@ -81,7 +85,7 @@ fn one_over_each_bound_waits_and_one_over_the_queue_is_refused() {
 
 #[test]
 fn one_over_the_queue_of_all_is_refused() {
-    let at_once = AtOnce::with(caps(1, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with(caps(1, 9, 9, 9));
     let _running: Vec<_> = ["a", "b", "c", "d"]
         .map(|who| runs(&at_once, who, "t"))
         .into();
@@ -91,7 +95,7 @@ fn one_over_the_queue_of_all_is_refused() {
 
 #[test]
 fn what_is_in_hand_is_bounded_before_anything_is_looked_up() {
-    let at_once = AtOnce::with(caps(2, 9, 9, 3));
+    let at_once = ConcurrencyLimit::with(caps(2, 9, 9, 3));
     let (a, b) = (Caller::new("a"), Caller::new("b"));
     let own: Vec<_> = (0..4)
         .map(|_| at_once.hand.take(&a.limit_subject()).unwrap())
@@ -119,9 +123,9 @@ fn what_is_in_hand_is_bounded_before_anything_is_looked_up() {
 fn callers_take_turns() {
     let mut caps = caps(99, 99, 99, 1);
     (caps.waiting_per_caller, caps.waiting) = (50, 99);
-    let at_once = AtOnce::with(caps);
+    let at_once = ConcurrencyLimit::with(caps);
     let mut running = Some(runs(&at_once, "greedy", "t"));
-    let mut turns: Vec<(&str, queue::Turn)> = Vec::new();
+    let mut turns: Vec<(&str, queue::QueueTurn)> = Vec::new();
     for _ in 0..20 {
         turns.push(("greedy", waits(&at_once, "greedy", "t")));
     }
@@ -148,7 +152,7 @@ fn callers_take_turns() {
 
 #[test]
 fn a_busy_tool_does_not_hold_up_another_one_of_the_same_caller() {
-    let at_once = AtOnce::with(caps(2, 1, 9, 9));
+    let at_once = ConcurrencyLimit::with(caps(2, 1, 9, 9));
     let _busy = runs(&at_once, "a", "busy");
     let other = runs(&at_once, "a", "other");
     let mut first = waits(&at_once, "a", "busy");
@@ -160,7 +164,7 @@ fn a_busy_tool_does_not_hold_up_another_one_of_the_same_caller() {
 
 #[test]
 fn who_gives_up_leaves_nothing_behind() {
-    let at_once = AtOnce::with(caps(1, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with(caps(1, 9, 9, 9));
     let running = runs(&at_once, "a", "t");
     drop(waits(&at_once, "a", "t"));
     let given_up = waits(&at_once, "a", "t").give_up();
@@ -174,14 +178,14 @@ fn who_gives_up_leaves_nothing_behind() {
     let turn = waits(&at_once, "a", "t");
     drop(running);
     let place = turn.give_up().unwrap();
-    assert!(enter(&at_once, "a", "t").is_ok_and(|w| matches!(w, Waiting::Waits(_))));
+    assert!(enter(&at_once, "a", "t").is_ok_and(|w| matches!(w, QueueAdmission::Waits(_))));
     drop(place);
     assert!(at_once.queue.is_empty());
 }
 
 #[test]
 fn more_room_lets_in_and_less_room_ends_nothing() {
-    let at_once = AtOnce::with(caps(1, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with(caps(1, 9, 9, 9));
     let first = runs(&at_once, "a", "t");
     let mut second = waits(&at_once, "a", "t");
     let wide = at_once.reloaded(caps(3, 9, 9, 9));
@@ -195,7 +199,7 @@ fn more_room_lets_in_and_less_room_ends_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_ever() {
-    let at_once = AtOnce::with(caps(1, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with(caps(1, 9, 9, 9));
     let _running = runs(&at_once, "a", "t");
     let began = tokio::time::Instant::now();
     let Err(error) = at_once.turn(waits(&at_once, "a", "t")).await else {
@@ -206,19 +210,19 @@ async fn nobody_waits_for_ever() {
         error.public(),
         "too many concurrent calls: 1 call of this caller runs already and no slot became free within 10 s; try again when one has completed"
     );
-    assert!(matches!(error.kind(), Kind::Busy(_)));
+    assert!(matches!(error.kind(), ErrorKind::Busy(_)));
 }
 
 /// Results of the callers in T78.
 #[derive(Default)]
-struct Met {
+struct CallerResults {
     took: Vec<Duration>,
     refused: usize,
 }
 
 /// A polite caller: one call after the other.
-async fn polite(at_once: AtOnce, who: String, calls: u32) -> Met {
-    let mut met = Met::default();
+async fn polite(at_once: ConcurrencyLimit, who: String, calls: u32) -> CallerResults {
+    let mut met = CallerResults::default();
     for _ in 0..calls {
         let began = Instant::now();
         match work(&at_once, &who).await {
@@ -230,13 +234,13 @@ async fn polite(at_once: AtOnce, who: String, calls: u32) -> Met {
 }
 
 /// 2 ms of work under a permit.
-async fn work(at_once: &AtOnce, who: &str) -> bool {
+async fn work(at_once: &ConcurrencyLimit, who: &str) -> bool {
     let Ok(_hold) = at_once.hand.take(&Caller::new(who).limit_subject()) else {
         return false;
     };
     let _place = match enter(at_once, who, "t") {
-        Ok(Waiting::Runs(place)) => place,
-        Ok(Waiting::Waits(turn)) => match at_once.turn(turn).await {
+        Ok(QueueAdmission::Runs(place)) => place,
+        Ok(QueueAdmission::Waits(turn)) => match at_once.turn(turn).await {
             Ok(place) => place,
             Err(_) => return false,
         },
@@ -247,11 +251,11 @@ async fn work(at_once: &AtOnce, who: &str) -> bool {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the callers of a test")]
-async fn twenty(at_once: &AtOnce) -> (Met, u64) {
+async fn twenty(at_once: &ConcurrencyLimit) -> (CallerResults, u64) {
     let callers: Vec<_> = (0..20)
         .map(|n| tokio::spawn(polite(at_once.clone(), format!("polite-{n}"), 100)))
         .collect();
-    let mut all = Met::default();
+    let mut all = CallerResults::default();
     for caller in callers {
         let met = caller.await.unwrap();
         all.took.extend(met.took);
@@ -270,10 +274,10 @@ async fn twenty(at_once: &AtOnce) -> (Met, u64) {
     reason = "the callers of a test; its figure"
 )]
 async fn t78_a_greedy_caller_does_not_starve_the_polite_ones() {
-    let at_once = AtOnce::with(Caps {
+    let at_once = ConcurrencyLimit::with(ConcurrencyLimits {
         caller: 16,
         all: 32,
-        ..Caps::default()
+        ..ConcurrencyLimits::default()
     });
     let (alone, before) = twenty(&at_once).await;
     assert_eq!(alone.refused, 0);
@@ -315,7 +319,7 @@ async fn t78_a_greedy_caller_does_not_starve_the_polite_ones() {
 
 #[test]
 fn who_runs_nothing_any_more_is_forgotten() {
-    let at_once = AtOnce::with(caps(9, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with(caps(9, 9, 9, 9));
     let held = runs(&at_once, "stays", "stays");
     for n in 0..1000 {
         let _hold = at_once

@@ -6,7 +6,7 @@ use toolgate_core::{Call, Caller, Item};
 
 /// Everything that must match for an approval to authorize a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Binding {
+pub struct ApprovalBinding {
     /// The caller.
     pub caller: Caller,
     /// Key generation: distinguishes successive owners of one caller name.
@@ -23,10 +23,10 @@ pub struct Binding {
     pub policy: Arc<str>,
 }
 
-impl Binding {
+impl ApprovalBinding {
     /// Returns the binding of a call.
-    pub(crate) fn of(call: &Call, item: &Item, policy: &Arc<str>) -> Binding {
-        Binding {
+    pub(crate) fn of(call: &Call, item: &Item, policy: &Arc<str>) -> ApprovalBinding {
+        ApprovalBinding {
             caller: call.caller.clone(),
             holder: call.caller.holder(),
             server: item.origin.server.clone(),

@@ -1,14 +1,17 @@
 //! Redeeming approvals and grants for a call, and opening new approvals.
 
-use super::{Binding, Desk, Standing, grants, id, kept::Kept, slip::Slip, waiting::Wait};
-use crate::{Expect, Written};
+use super::{
+    ApprovalBinding, ApprovalService, ApprovalStatus, grants, id, kept::StoredApproval,
+    slip::PendingApproval, waiting::DecisionWait,
+};
+use crate::{WriteOutcome, WritePrecondition};
 use std::{sync::Arc, time::SystemTime};
-use toolgate_core::{BoxFuture, Call, Error, Item, Json, Kind, Waiting};
-use toolgate_journal::Entry;
+use toolgate_core::{BoxFuture, Call, DecisionWaiter, Error, ErrorKind, Item, Json};
+use toolgate_journal::AuditEntry;
 
 /// Result of looking up an approval or a grant for a call.
 #[derive(Debug)]
-pub(super) enum Claim {
+pub(super) enum RedeemOutcome {
     /// An approval, spent by this lookup.
     Spent {
         id: Arc<str>,
@@ -23,20 +26,20 @@ pub(super) enum Claim {
 }
 
 /// A pending approval.
-pub(super) struct Opened {
+pub(super) struct OpenedApproval {
     pub(super) id: Arc<str>,
     pub(super) expires: SystemTime,
-    pub(super) waiting: Arc<dyn Waiting>,
+    pub(super) waiting: Arc<dyn DecisionWaiter>,
 }
 
 /// An approval whose spending is being written to the store.
-struct Spending {
-    claim: Claim,
-    record: Entry,
-    writing: BoxFuture<'static, Result<Written, Error>>,
+struct PendingRedemption {
+    claim: RedeemOutcome,
+    record: AuditEntry,
+    writing: BoxFuture<'static, Result<WriteOutcome, Error>>,
 }
 
-impl Desk {
+impl ApprovalService {
     /// Redeems an approval or a grant for a call.
     ///
     /// A denial is an error. An approval is spent, and a use of a grant is counted.
@@ -44,23 +47,23 @@ impl Desk {
         &self,
         call: &Call,
         item: &Item,
-        binding: &Binding,
+        binding: &ApprovalBinding,
         slot: Option<&str>,
-    ) -> Result<Claim, Error> {
-        for _ in 0..Desk::TRIES {
+    ) -> Result<RedeemOutcome, Error> {
+        for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             self.sweep();
             let Some(spending) = self.spend(call, binding, slot)? else {
                 if let Some(why) = self.granted(call, item, binding).await? {
-                    return Ok(Claim::Granted { why });
+                    return Ok(RedeemOutcome::Granted { why });
                 }
                 let expired = self.book().expired(binding, slot, &self.limits);
-                return expired.map_or(Ok(Claim::Open), Err);
+                return expired.map_or(Ok(RedeemOutcome::Open), Err);
             };
             // The approval is spent in the store first, so that two concurrent calls cannot both use it, in any
             // process. If the audit record then fails or the caller disconnects, the approval is lost and nothing runs.
             let written = spending.writing.await?;
             self.sync();
-            if let Written::Done(_) = written {
+            if let WriteOutcome::Done(_) = written {
                 self.touch();
                 self.recorder.append(spending.record)?.await?;
                 return Ok(spending.claim);
@@ -72,9 +75,9 @@ impl Desk {
     fn spend(
         &self,
         call: &Call,
-        binding: &Binding,
+        binding: &ApprovalBinding,
         slot: Option<&str>,
-    ) -> Result<Option<Spending>, Error> {
+    ) -> Result<Option<PendingRedemption>, Error> {
         let mut book = self.book();
         if let Some(error) = book.denied(call, binding) {
             return Err(error);
@@ -91,8 +94,8 @@ impl Desk {
             .with("call", &*call.id)
             .with("round", call.round.number);
         let writing = slip.write(self.store.as_ref(), |kept| kept.standing = after);
-        Ok(Some(Spending {
-            claim: Claim::Spent { id, why, edit },
+        Ok(Some(PendingRedemption {
+            claim: RedeemOutcome::Spent { id, why, edit },
             record,
             writing,
         }))
@@ -103,14 +106,14 @@ impl Desk {
         &self,
         call: &Call,
         item: &Item,
-        binding: &Binding,
+        binding: &ApprovalBinding,
     ) -> Result<Option<String>, Error> {
-        let speaks = |grant: &&grants::Grant| grant.view.speaks_of(binding);
+        let speaks = |grant: &&grants::StoredApprovalGrant| grant.view.speaks_of(binding);
         if !self.book().grants.iter().any(|grant| speaks(&grant)) {
             return Ok(None);
         }
         let _turn = self.turns.lock().await;
-        for _ in 0..Desk::TRIES {
+        for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let now = self.now();
             let found = {
                 let book = self.book();
@@ -121,11 +124,13 @@ impl Desk {
                 return Ok(None);
             };
             let (id, used) = (&grant.view.id, grant.view.used_once(now).json());
-            let expect = Expect::Version(grant.version);
-            let written = self.store.write(grants::TABLE, id, Some(used), expect);
+            let expect = WritePrecondition::Version(grant.version);
+            let written = self
+                .store
+                .write(grants::GRANTS_TABLE, id, Some(used), expect);
             let written = written.await?;
             self.sync();
-            if let Written::Done(_) = written {
+            if let WriteOutcome::Done(_) = written {
                 return Ok(Some(format!("{id} remembered by {}", grant.view.by)));
             }
         }
@@ -134,18 +139,18 @@ impl Desk {
 
     /// Creates an approval, or returns the pending one with the same binding.
     pub(super) async fn open(
-        self: &Arc<Desk>,
+        self: &Arc<ApprovalService>,
         call: &Call,
         item: &Arc<Item>,
-        binding: Binding,
+        binding: ApprovalBinding,
         reasons: &[String],
         needs: u32,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedApproval, Error> {
         let (opened, record) = self.place(call, item, binding, reasons, needs)?;
         let Some(record) = record else {
             return Ok(opened);
         };
-        let placed = Placed(self, &opened.id);
+        let placed = UnstoredApproval(self, &opened.id);
         self.recorder.append(record)?.await?;
         let writing = {
             let mut book = self.book();
@@ -157,21 +162,21 @@ impl Desk {
         drop(placed);
         self.touch();
         match written {
-            Written::Done(_) => Ok(opened),
-            Written::Conflict => Err(busy()),
+            WriteOutcome::Done(_) => Ok(opened),
+            WriteOutcome::Conflict => Err(busy()),
         }
     }
 
     fn place(
-        self: &Arc<Desk>,
+        self: &Arc<ApprovalService>,
         call: &Call,
         item: &Arc<Item>,
-        binding: Binding,
+        binding: ApprovalBinding,
         reasons: &[String],
         needs: u32,
-    ) -> Result<(Opened, Option<Entry>), Error> {
+    ) -> Result<(OpenedApproval, Option<AuditEntry>), Error> {
         let mut book = self.book();
-        let waits = |slip: &Slip| slip.alive() && slip.kept.needs >= needs;
+        let waits = |slip: &PendingApproval| slip.alive() && slip.kept.needs >= needs;
         if let Some(slip) = book.bound(&binding, waits) {
             slip.calls.insert(call.id.clone());
             return Ok((self.opened(slip), None));
@@ -184,7 +189,7 @@ impl Desk {
             }
         };
         let now = self.now();
-        let kept = Kept {
+        let kept = StoredApproval {
             binding,
             item: item.clone(),
             arguments: call.arguments().raw().clone(),
@@ -196,12 +201,12 @@ impl Desk {
             needs,
             yeses: Vec::new(),
             edit: None,
-            standing: Standing::Open,
+            standing: ApprovalStatus::Open,
         };
-        let slip = Slip::new(id, 0, kept, (now, self.limits.life));
+        let slip = PendingApproval::new(id, 0, kept, (now, self.limits.life));
         let arguments = slip.kept.arguments.as_str();
         let record = slip
-            .record(Standing::Open.as_str())
+            .record(ApprovalStatus::Open.as_str())
             .with("call", &*call.id)
             .with("reasons", reasons)
             .with("needs", needs)
@@ -215,8 +220,8 @@ impl Desk {
         Ok((opened, Some(record)))
     }
 
-    fn opened(self: &Arc<Desk>, slip: &Slip) -> Opened {
-        let wait = Wait {
+    fn opened(self: &Arc<ApprovalService>, slip: &PendingApproval) -> OpenedApproval {
+        let wait = DecisionWait {
             desk: self.clone(),
             id: slip.id.clone(),
             decided: slip.decided.subscribe(),
@@ -224,7 +229,7 @@ impl Desk {
             caller: slip.kept.binding.caller.clone(),
             server: slip.kept.binding.server.clone(),
         };
-        Opened {
+        OpenedApproval {
             id: slip.id.clone(),
             expires: slip.expiry.wall,
             waiting: Arc::new(wait),
@@ -244,7 +249,7 @@ impl Desk {
     }
 }
 
-fn holds(grant: &grants::Grant, call: &Call, item: &Item, now: SystemTime) -> bool {
+fn holds(grant: &grants::StoredApprovalGrant, call: &Call, item: &Item, now: SystemTime) -> bool {
     if grant.view.over(now).is_some() {
         return false;
     }
@@ -264,17 +269,17 @@ fn holds(grant: &grants::Grant, call: &Call, item: &Item, now: SystemTime) -> bo
 /// The error of a change that other processes keep overtaking.
 pub(super) fn busy() -> Error {
     Error::new(
-        Kind::Busy(None),
+        ErrorKind::Busy(None),
         "other processes keep changing the approval; try again",
     )
 }
 
 /// Guard of an approval that is not in the store yet: removes it from the index if the write never succeeds.
-struct Placed<'a>(&'a Desk, &'a Arc<str>);
+struct UnstoredApproval<'a>(&'a ApprovalService, &'a Arc<str>);
 
-impl Drop for Placed<'_> {
+impl Drop for UnstoredApproval<'_> {
     fn drop(&mut self) {
-        let unkept = |slip: &Slip| slip.id == *self.1 && slip.version == 0;
+        let unkept = |slip: &PendingApproval| slip.id == *self.1 && slip.version == 0;
         self.0.book().slips.retain(|slip| !unkept(slip));
     }
 }

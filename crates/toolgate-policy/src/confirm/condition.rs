@@ -1,22 +1,22 @@
 //! CEL condition of a grant.
 
-use crate::{Facts, When};
+use crate::{CelCondition, ConditionFacts};
 use toolgate_core::{Call, Item, ItemKind};
 
 /// A compiled CEL condition.
 #[derive(Clone, Debug)]
-pub(super) struct Condition(When);
+pub(super) struct GrantCondition(CelCondition);
 
-impl Condition {
+impl GrantCondition {
     /// Compiles a condition.
-    pub(super) fn compile(text: &str) -> Result<Condition, String> {
-        let when = When::compile(text)?;
+    pub(super) fn compile(text: &str) -> Result<GrantCondition, String> {
+        let when = CelCondition::compile(text)?;
         if when.reads_pinned() {
             return Err(
                 "the condition of a grant cannot use the pin state; only rules can".to_owned(),
             );
         }
-        Ok(Condition(when))
+        Ok(GrantCondition(when))
     }
 
     /// Checks that the condition narrows the grant, which is required for items that are not harmless.
@@ -34,6 +34,6 @@ impl Condition {
     /// Evaluates the condition for a call.
     pub(super) fn judge(&self, call: &Call, item: &Item) -> Result<bool, String> {
         self.0
-            .judge(&Facts::new(&call.caller, item).with(call.arguments()))
+            .judge(&ConditionFacts::new(&call.caller, item).with(call.arguments()))
     }
 }

@@ -1,55 +1,55 @@
 //! Decisions of approvers: approve, edit, remember, deny.
 
 use super::{
-    By, Desk, DeskError, GrantView, Remember, Standing, Who, claim::busy, condition::Condition,
-    grants, harmless, id, slip::Slip,
+    ApprovalChannel, ApprovalError, ApprovalService, ApprovalStatus, Approver, GrantTerms,
+    GrantView, claim::busy, condition::GrantCondition, grants, harmless, id, slip::PendingApproval,
 };
-use crate::{Expect, Written, text};
+use crate::{WriteOutcome, WritePrecondition, text};
 use toolgate_core::{Item, ItemKind, Json};
-use toolgate_journal::Entry;
-use toolgate_wire::json::Kind;
+use toolgate_journal::AuditEntry;
+use toolgate_wire::json::JsonKind;
 
 /// Terms of an approval decision: edited arguments, or a grant for later calls.
 #[derive(Clone, Debug, Default)]
-pub struct Yes {
+pub struct ApprovalTerms {
     /// Replacement for the arguments. Every rule judges it like the original arguments before anything is sent.
     pub edit: Option<Json>,
     /// Grant to create for later calls.
-    pub remember: Option<Remember>,
+    pub remember: Option<GrantTerms>,
 }
 
-impl Yes {
+impl ApprovalTerms {
     /// Returns terms that also create a grant.
-    pub fn remembered(remember: Remember) -> Yes {
-        Yes {
+    pub fn remembered(remember: GrantTerms) -> ApprovalTerms {
+        ApprovalTerms {
             edit: None,
             remember: Some(remember),
         }
     }
 
     /// Returns terms that replace the arguments.
-    pub fn edited(arguments: Json) -> Yes {
-        Yes {
+    pub fn edited(arguments: Json) -> ApprovalTerms {
+        ApprovalTerms {
             edit: Some(arguments),
             remember: None,
         }
     }
 }
 
-impl Desk {
+impl ApprovalService {
     /// Approves one use of exactly this call.
     ///
-    /// The approval stays [`Standing::Open`] until the required number of approvers approved it.
+    /// The approval stays [`ApprovalStatus::Open`] until the required number of approvers approved it.
     ///
     /// # Errors
     /// It is decided already, unknown, not this person's to decide, or the yes could not be kept or recorded; then
-    /// nothing changed. With [`DeskError::GrantUnkept`] the yes counts for this call and only its grant is missing.
+    /// nothing changed. With [`ApprovalError::GrantUnkept`] the yes counts for this call and only its grant is missing.
     pub async fn approve(
         &self,
         id: &str,
-        who: impl Into<Who>,
-        yes: Yes,
-    ) -> Result<Standing, DeskError> {
+        who: impl Into<Approver>,
+        yes: ApprovalTerms,
+    ) -> Result<ApprovalStatus, ApprovalError> {
         let who = who.into();
         self.sweep();
         let (record, grant) = self.yes(id, &who, &yes)?;
@@ -67,21 +67,31 @@ impl Desk {
     }
 
     /// Stores a grant.
-    async fn grant(&self, grant: &GrantView) -> Result<(), DeskError> {
+    async fn grant(&self, grant: &GrantView) -> Result<(), ApprovalError> {
         let row = Some(grant.json());
-        let writing = self
-            .store
-            .write(grants::TABLE, &grant.id, row, Expect::Absent);
-        let written = writing.await.map_err(DeskError::GrantUnkept)?;
+        let writing = self.store.write(
+            grants::GRANTS_TABLE,
+            &grant.id,
+            row,
+            WritePrecondition::Absent,
+        );
+        let written = writing.await.map_err(ApprovalError::GrantUnkept)?;
         self.sync();
         match written {
-            Written::Done(_) => Ok(()),
-            Written::Conflict => Err(DeskError::GrantUnkept(busy())),
+            WriteOutcome::Done(_) => Ok(()),
+            WriteOutcome::Conflict => Err(ApprovalError::GrantUnkept(busy())),
         }
     }
 
     /// Records that an approval, or only its grant, did not take effect after it was recorded.
-    fn undone(&self, state: &str, id: &str, who: &Who, grant: &Option<GrantView>, why: &DeskError) {
+    fn undone(
+        &self,
+        state: &str,
+        id: &str,
+        who: &Approver,
+        grant: &Option<GrantView>,
+        why: &ApprovalError,
+    ) {
         let Some(record) = self.book().slip(id).map(|slip| slip.record_by(state, who)) else {
             return;
         };
@@ -93,17 +103,22 @@ impl Desk {
     }
 
     /// Whether this person may say this yes to it, what is recorded then, and what is remembered.
-    fn yes(&self, id: &str, who: &Who, yes: &Yes) -> Result<(Entry, Option<GrantView>), DeskError> {
+    fn yes(
+        &self,
+        id: &str,
+        who: &Approver,
+        yes: &ApprovalTerms,
+    ) -> Result<(AuditEntry, Option<GrantView>), ApprovalError> {
         let mut book = self.book();
         let spare = self.spare(&book.grants);
         let slip = known(book.slip(id))?;
         let kept = &slip.kept;
         let next = slip.standing().approved(&kept.yeses, kept.needs, who)?;
-        if who.by != By::Client && who.made(&kept.binding.caller, kept.needs) {
-            return Err(DeskError::Own);
+        if who.by != ApprovalChannel::Client && who.made(&kept.binding.caller, kept.needs) {
+            return Err(ApprovalError::Own);
         }
         let state = match next {
-            Standing::Open => "seconded",
+            ApprovalStatus::Open => "seconded",
             _ => "approved",
         };
         let mut record = slip.record_by(state, who);
@@ -120,9 +135,9 @@ impl Desk {
         };
         may_remember(slip, remember)?;
         if !spare || yes.edit.is_some() {
-            return Err(DeskError::NotRemembered);
+            return Err(ApprovalError::NotRemembered);
         }
-        let grant = id::fresh('g').map_err(DeskError::Unrecorded)?;
+        let grant = id::fresh('g').map_err(ApprovalError::Unrecorded)?;
         let grant = GrantView::new(
             grant,
             &kept.binding,
@@ -134,7 +149,7 @@ impl Desk {
     }
 
     /// Checks the limit on grants. At the limit, the oldest grant that no longer holds is deleted.
-    fn spare(&self, grants: &[grants::Grant]) -> bool {
+    fn spare(&self, grants: &[grants::StoredApprovalGrant]) -> bool {
         if grants.len() < self.limits.grants {
             return true;
         }
@@ -143,22 +158,27 @@ impl Desk {
         let Some(oldest) = over.min_by_key(|grant| grant.view.since) else {
             return false;
         };
-        let expect = Expect::Version(oldest.version);
+        let expect = WritePrecondition::Version(oldest.version);
         drop(
             self.store
-                .write(grants::TABLE, &oldest.view.id, None, expect),
+                .write(grants::GRANTS_TABLE, &oldest.view.id, None, expect),
         );
         true
     }
 
     /// Writes an approval to the store. A concurrent denial wins.
-    async fn put(&self, id: &str, who: &Who, yes: &Yes) -> Result<Standing, DeskError> {
-        for _ in 0..Desk::TRIES {
+    async fn put(
+        &self,
+        id: &str,
+        who: &Approver,
+        yes: &ApprovalTerms,
+    ) -> Result<ApprovalStatus, ApprovalError> {
+        for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let (next, writing) = {
                 let mut book = self.book();
                 let slip = known(book.slip(id))?;
                 if slip.expiry.past(self.store.clock()) {
-                    return Err(DeskError::Decided(Standing::Expired));
+                    return Err(ApprovalError::Decided(ApprovalStatus::Expired));
                 }
                 let kept = &slip.kept;
                 let next = slip.standing().approved(&kept.yeses, kept.needs, who)?;
@@ -169,13 +189,13 @@ impl Desk {
                 });
                 (next, writing)
             };
-            let written = writing.await.map_err(DeskError::Unkept)?;
+            let written = writing.await.map_err(ApprovalError::Unkept)?;
             self.sync();
-            if let Written::Done(_) = written {
+            if let WriteOutcome::Done(_) = written {
                 return Ok(next);
             }
         }
-        Err(DeskError::Unkept(busy()))
+        Err(ApprovalError::Unkept(busy()))
     }
 
     /// Denies a call, with a reason that the model reads. A denial overrides an approval that is not spent yet.
@@ -186,9 +206,9 @@ impl Desk {
     pub async fn deny(
         &self,
         id: &str,
-        who: impl Into<Who>,
+        who: impl Into<Approver>,
         reason: Option<String>,
-    ) -> Result<(), DeskError> {
+    ) -> Result<(), ApprovalError> {
         let who = who.into();
         self.sweep();
         let reason = reason.map(|r| tidy(&r)).filter(|r| !r.is_empty());
@@ -196,7 +216,7 @@ impl Desk {
             let mut book = self.book();
             let slip = known(book.slip(id))?;
             if !slip.alive() {
-                return Err(DeskError::Decided(slip.standing()));
+                return Err(ApprovalError::Decided(slip.standing()));
             }
             // Set before the write: an approval must not be spent while the denial is being stored.
             slip.no = Some((who.clone(), reason.clone()));
@@ -210,68 +230,71 @@ impl Desk {
     async fn put_no(
         &self,
         id: &str,
-        who: &Who,
+        who: &Approver,
         reason: Option<String>,
-    ) -> Result<Entry, DeskError> {
-        let no = Standing::Denied(who.clone(), reason.clone());
-        for _ in 0..Desk::TRIES {
+    ) -> Result<AuditEntry, ApprovalError> {
+        let no = ApprovalStatus::Denied(who.clone(), reason.clone());
+        for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let (record, writing) = {
                 let mut book = self.book();
                 let slip = known(book.slip(id))?;
                 if !slip.kept.standing.alive() {
-                    return Err(DeskError::Decided(slip.kept.standing.clone()));
+                    return Err(ApprovalError::Decided(slip.kept.standing.clone()));
                 }
                 let record = slip.record_by("denied", who);
                 let writing = slip.write(self.store.as_ref(), |kept| kept.standing = no.clone());
                 (record, writing)
             };
-            let written = writing.await.map_err(DeskError::Unkept)?;
+            let written = writing.await.map_err(ApprovalError::Unkept)?;
             self.sync();
-            if let Written::Done(_) = written {
+            if let WriteOutcome::Done(_) = written {
                 return Ok(record.with("reason", reason.unwrap_or_default()));
             }
         }
-        Err(DeskError::Unkept(busy()))
+        Err(ApprovalError::Unkept(busy()))
     }
 }
 
 /// Returns the approval if it is already in the store.
-fn known(slip: Option<&mut Slip>) -> Result<&mut Slip, DeskError> {
+fn known(slip: Option<&mut PendingApproval>) -> Result<&mut PendingApproval, ApprovalError> {
     slip.filter(|slip| slip.version > 0)
-        .ok_or(DeskError::Unknown)
+        .ok_or(ApprovalError::Unknown)
 }
 
-fn editable(slip: &Slip, edit: &Json) -> Result<(), DeskError> {
+fn editable(slip: &PendingApproval, edit: &Json) -> Result<(), ApprovalError> {
     let why = if slip.kept.item.kind() != ItemKind::Tool {
         "only arguments of tools can be edited"
     } else if slip.kept.needs > 1 {
         "a call that needs several approvers cannot be edited; deny it with a reason"
-    } else if edit.kind() != Kind::Object {
+    } else if edit.kind() != JsonKind::Object {
         "the arguments must be a JSON object"
     } else {
         return Ok(());
     };
-    Err(DeskError::NotEdited(why.to_owned()))
+    Err(ApprovalError::NotEdited(why.to_owned()))
 }
 
-fn may_remember(slip: &Slip, remember: &Remember) -> Result<(), DeskError> {
+fn may_remember(slip: &PendingApproval, remember: &GrantTerms) -> Result<(), ApprovalError> {
     if let Some(when) = &remember.when {
-        let condition = Condition::compile(when).map_err(DeskError::Condition)?;
+        let condition = GrantCondition::compile(when).map_err(ApprovalError::Condition)?;
         let narrows = condition.narrows(&slip.kept.item);
-        narrows.map_err(DeskError::Condition)?;
+        narrows.map_err(ApprovalError::Condition)?;
     }
     if remember.uses == Some(0) || !rememberable(&slip.kept.item, slip.kept.needs, remember) {
-        return Err(DeskError::NotRemembered);
+        return Err(ApprovalError::NotRemembered);
     }
     Ok(())
 }
 
-fn rememberable(item: &Item, needs: u32, remember: &Remember) -> bool {
+fn rememberable(item: &Item, needs: u32, remember: &GrantTerms) -> bool {
     needs <= 1 && (harmless(item) || remember.when.is_some())
 }
 
 /// Returns the reason as the model reads it: sanitized, at most 1,000 characters.
 fn tidy(reason: &str) -> String {
-    const MOST: usize = 1000;
-    text::clean(reason.trim()).chars().take(MOST).collect()
+    const MAX_REASON_CHARS: usize = 1000;
+    text::clean(reason.trim())
+        .chars()
+        .take(MAX_REASON_CHARS)
+        .collect()
 }

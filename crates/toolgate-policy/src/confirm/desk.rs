@@ -2,47 +2,51 @@
 //! decisions.
 
 use super::{
-    ApprovalView, Binding, DeskError, DeskLimits, GrantView, Standing, book::Book, grants, kept,
-    over::Endings, slip::Slip,
+    ApprovalBinding, ApprovalError, ApprovalLimits, ApprovalStatus, ApprovalView, GrantView,
+    book::ApprovalIndex, grants, kept, over::EndingApprovals, slip::PendingApproval,
 };
-use crate::{Clock, Expect, Freezes, Recorder, Store};
+use crate::{AuditRecorder, FreezeRegistry, StateClock, StateStore, WritePrecondition};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::SystemTime,
 };
 use tokio::sync::watch;
-use toolgate_journal::{Entry, Event};
+use toolgate_journal::{AuditEntry, AuditEvent};
 
 /// Approval service: creates, decides, redeems and expires approvals and grants.
-pub struct Desk {
-    pub(super) recorder: Arc<Recorder>,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) limits: DeskLimits,
-    pub(super) freezes: Arc<Freezes>,
-    book: Mutex<Book>,
+pub struct ApprovalService {
+    pub(super) recorder: Arc<AuditRecorder>,
+    pub(super) store: Arc<dyn StateStore>,
+    pub(super) limits: ApprovalLimits,
+    pub(super) freezes: Arc<FreezeRegistry>,
+    book: Mutex<ApprovalIndex>,
     changed: watch::Sender<u64>,
     /// Ended approvals whose end is being written to the store.
-    pub(super) endings: Endings,
+    pub(super) endings: EndingApprovals,
     /// Serializes uses of grants, so that they do not conflict at the store.
     pub(super) turns: tokio::sync::Mutex<()>,
 }
 
-impl Desk {
+impl ApprovalService {
     /// Maximum number of approvals in memory; the oldest ended ones are evicted first.
-    const MOST: usize = 4096;
+    const MAX_APPROVALS_IN_MEMORY: usize = 4096;
     /// Maximum number of attempts after write conflicts with other processes.
-    pub(super) const TRIES: u32 = 16;
+    pub(super) const MAX_WRITE_ATTEMPTS: u32 = 16;
 
     /// Creates a service and loads the approvals and grants of the store.
-    pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>, limits: DeskLimits) -> Arc<Desk> {
-        let desk = Arc::new(Desk {
-            freezes: Freezes::new(recorder.clone(), store.clone()),
+    pub fn new(
+        recorder: Arc<AuditRecorder>,
+        store: Arc<dyn StateStore>,
+        limits: ApprovalLimits,
+    ) -> Arc<ApprovalService> {
+        let desk = Arc::new(ApprovalService {
+            freezes: FreezeRegistry::new(recorder.clone(), store.clone()),
             recorder,
             store,
             limits,
             book: Mutex::default(),
             changed: watch::Sender::new(0),
-            endings: Endings::default(),
+            endings: EndingApprovals::default(),
             turns: tokio::sync::Mutex::default(),
         });
         desk.sync();
@@ -50,11 +54,11 @@ impl Desk {
     }
 
     /// Returns the freezes of callers and servers.
-    pub fn freezes(&self) -> &Arc<Freezes> {
+    pub fn freezes(&self) -> &Arc<FreezeRegistry> {
         &self.freezes
     }
 
-    /// Returns a counter of changes. Changes by other processes are counted when they are read, see [`Desk::follow`].
+    /// Returns a counter of changes. Changes by other processes are counted when they are read, see [`ApprovalService::follow`].
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -63,7 +67,7 @@ impl Desk {
     pub fn list(&self) -> Vec<ApprovalView> {
         self.sweep();
         let book = self.book();
-        let shown = |slip: &&Slip| slip.alive() && slip.version > 0;
+        let shown = |slip: &&PendingApproval| slip.alive() && slip.version > 0;
         let mut list: Vec<ApprovalView> = book
             .slips
             .iter()
@@ -93,15 +97,17 @@ impl Desk {
     ///
     /// # Errors
     /// There is no grant with this id, or the revocation could not be stored or recorded.
-    pub async fn revoke(&self, id: &str) -> Result<(), DeskError> {
+    pub async fn revoke(&self, id: &str) -> Result<(), ApprovalError> {
         let grants = self.grants();
         let grant = grants.into_iter().find(|grant| *grant.id == *id);
-        let grant = grant.ok_or(DeskError::Unknown)?;
-        let gone = self.store.write(grants::TABLE, id, None, Expect::Any);
-        gone.await.map_err(DeskError::Unkept)?;
+        let grant = grant.ok_or(ApprovalError::Unknown)?;
+        let gone = self
+            .store
+            .write(grants::GRANTS_TABLE, id, None, WritePrecondition::Any);
+        gone.await.map_err(ApprovalError::Unkept)?;
         self.sync();
         self.touch();
-        let record = Entry::new(Event::APPROVAL)
+        let record = AuditEntry::new(AuditEvent::APPROVAL)
             .with("state", "revoked")
             .with("grant", id)
             .with("srv", &*grant.server)
@@ -115,12 +121,12 @@ impl Desk {
 
     /// Expires all approvals that this process requested under another policy. The rules judge their calls again.
     pub fn policy_changed(&self, policy: &str) {
-        let other = |slip: &Slip| slip.own && *slip.kept.binding.policy != *policy;
-        self.expire(&Standing::Expired, other);
+        let other = |slip: &PendingApproval| slip.own && *slip.kept.binding.policy != *policy;
+        self.expire(&ApprovalStatus::Expired, other);
     }
 
     /// Returns the clock by which approvals, grants and keys expire.
-    pub fn clock(&self) -> &Arc<Clock> {
+    pub fn clock(&self) -> &Arc<StateClock> {
         self.store.clock()
     }
 
@@ -130,7 +136,7 @@ impl Desk {
     }
 
     /// Reports whether this approval is live and has exactly this binding.
-    pub(super) fn is_open(&self, id: &str, binding: &Binding) -> bool {
+    pub(super) fn is_open(&self, id: &str, binding: &ApprovalBinding) -> bool {
         let mut book = self.book();
         book.slip(id)
             .is_some_and(|slip| slip.alive() && slip.kept.binding == *binding)
@@ -144,8 +150,8 @@ impl Desk {
             return;
         }
         // Read under the lock, so that older rows cannot overwrite newer ones.
-        let approvals = self.store.entries(kept::TABLE);
-        let grants = self.store.entries(grants::TABLE);
+        let approvals = self.store.entries(kept::APPROVALS_TABLE);
+        let grants = self.store.entries(grants::GRANTS_TABLE);
         let times = (self.now(), self.limits.life);
         book.take(approvals, grants, times);
         book.seen = Some(now);
@@ -157,34 +163,41 @@ impl Desk {
     pub(super) fn sweep(&self) {
         self.sync();
         let keys = self.freezes.keys();
-        self.expire(&Standing::Expired, |slip| {
+        self.expire(&ApprovalStatus::Expired, |slip| {
             slip.expiry.past(self.store.clock())
         });
-        self.expire(&Standing::Revoked, |slip| {
+        self.expire(&ApprovalStatus::Revoked, |slip| {
             keys.gone(&slip.kept.binding.caller).is_some()
         });
         let clock = self.store.clock();
-        let gone = self.book().forget(self.limits.life, Desk::MOST, clock);
+        let gone = self.book().forget(
+            self.limits.life,
+            ApprovalService::MAX_APPROVALS_IN_MEMORY,
+            clock,
+        );
         for slip in gone.iter().filter(|slip| slip.version > 0) {
-            let expect = Expect::Version(slip.version);
+            let expect = WritePrecondition::Version(slip.version);
             // The write runs without being awaited. If it fails, the stored row has expired anyway.
-            drop(self.store.write(kept::TABLE, &slip.id, None, expect));
+            drop(
+                self.store
+                    .write(kept::APPROVALS_TABLE, &slip.id, None, expect),
+            );
         }
     }
 
-    pub(super) async fn written(&self, record: Entry) -> Result<(), DeskError> {
+    pub(super) async fn written(&self, record: AuditEntry) -> Result<(), ApprovalError> {
         let written = self
             .recorder
             .append(record)
-            .map_err(DeskError::Unrecorded)?;
-        written.await.map_err(DeskError::Unrecorded)
+            .map_err(ApprovalError::Unrecorded)?;
+        written.await.map_err(ApprovalError::Unrecorded)
     }
 
     pub(super) fn touch(&self) {
         self.changed.send_modify(|n| *n += 1);
     }
 
-    pub(super) fn book(&self) -> MutexGuard<'_, Book> {
+    pub(super) fn book(&self) -> MutexGuard<'_, ApprovalIndex> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,22 +1,22 @@
 //! Grants: remembered approvals of a tool for a caller, with an expiry.
 
 use super::{
-    Binding, Who,
-    condition::Condition,
+    ApprovalBinding, Approver,
+    condition::GrantCondition,
     kept::{at, caller, millis},
 };
-use crate::{DeskLimits, Row};
+use crate::{ApprovalLimits, StateRow};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::Caller;
 
 /// Table of the store.
-pub(super) const TABLE: &str = "grants";
+pub(super) const GRANTS_TABLE: &str = "grants";
 
 /// Scope of a grant: expiry, number of uses, condition and callers.
 #[derive(Clone, Debug, Default)]
-pub struct Remember {
-    /// Expiry. Default: [`DeskLimits::grant_life`] from now. Maximum: [`DeskLimits::grant_longest`] from now.
+pub struct GrantTerms {
+    /// Expiry. Default: [`ApprovalLimits::grant_life`] from now. Maximum: [`ApprovalLimits::grant_longest`] from now.
     pub until: Option<SystemTime>,
     /// Maximum number of uses, counted in rounds of calls. Default: unlimited.
     pub uses: Option<u64>,
@@ -40,7 +40,7 @@ pub struct GrantView {
     /// SHA-256 of the approved definition. A changed definition needs a new approval.
     pub definition: String,
     /// The approver.
-    pub by: Who,
+    pub by: Approver,
     /// Creation time.
     pub since: SystemTime,
     /// Expiry.
@@ -58,10 +58,10 @@ pub struct GrantView {
 impl GrantView {
     pub(super) fn new(
         id: Arc<str>,
-        binding: &Binding,
-        by: Who,
-        remember: &Remember,
-        (limits, now): (&DeskLimits, SystemTime),
+        binding: &ApprovalBinding,
+        by: Approver,
+        remember: &GrantTerms,
+        (limits, now): (&ApprovalLimits, SystemTime),
     ) -> GrantView {
         let usual = now + limits.grant_life;
         let most = now + limits.grant_longest;
@@ -91,7 +91,7 @@ impl GrantView {
             .then_some("used up")
     }
 
-    pub(super) fn speaks_of(&self, binding: &Binding) -> bool {
+    pub(super) fn speaks_of(&self, binding: &ApprovalBinding) -> bool {
         self.caller
             .as_ref()
             .is_none_or(|c| *c == binding.caller && c.holder() == binding.holder)
@@ -132,7 +132,7 @@ impl GrantView {
             server: text("server")?.into(),
             tool: text("tool")?.to_owned(),
             definition: text("definition")?.to_owned(),
-            by: Who::read(value.get("by")?)?,
+            by: Approver::read(value.get("by")?)?,
             since: at(value.get("since")?)?,
             until: at(value.get("until")?)?,
             uses: match maybe("uses")? {
@@ -154,21 +154,21 @@ impl GrantView {
 
 /// A grant as read from the store.
 #[derive(Clone, Debug)]
-pub(super) struct Grant {
+pub(super) struct StoredApprovalGrant {
     pub(super) view: GrantView,
     pub(super) version: u64,
-    pub(super) when: Option<Condition>,
+    pub(super) when: Option<GrantCondition>,
 }
 
-impl Grant {
+impl StoredApprovalGrant {
     /// Reads a grant from the store. Returns `None` for an unreadable row or an invalid condition.
-    pub(super) fn read(row: &Row) -> Option<Grant> {
+    pub(super) fn read(row: &StateRow) -> Option<StoredApprovalGrant> {
         let view = GrantView::read(&row.key, &row.value)?;
         let when = match &view.when {
             None => None,
-            Some(text) => Some(Condition::compile(text).ok()?),
+            Some(text) => Some(GrantCondition::compile(text).ok()?),
         };
-        Some(Grant {
+        Some(StoredApprovalGrant {
             view,
             version: row.version,
             when,

@@ -1,26 +1,26 @@
 //! Storage format of approvals.
 
-use super::{Binding, Standing, Who};
+use super::{ApprovalBinding, ApprovalStatus, Approver};
 use crate::digest;
 use serde_json::{Value, json};
 use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate_core::{Caller, Definition, Item, ItemKind, Json, Origin, Seen};
-use toolgate_wire::json::Limits;
+use toolgate_core::{Caller, Definition, Item, ItemKind, Json, Origin, RequestInfo};
+use toolgate_wire::json::JsonLimits;
 
 /// Table of the store.
-pub(super) const TABLE: &str = "approvals";
+pub(super) const APPROVALS_TABLE: &str = "approvals";
 
 /// The stored part of an approval.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
-    pub(super) binding: Binding,
+pub(super) struct StoredApproval {
+    pub(super) binding: ApprovalBinding,
     pub(super) item: Arc<Item>,
     pub(super) arguments: Json,
     pub(super) reasons: Vec<String>,
-    pub(super) seen: Arc<Seen>,
+    pub(super) seen: Arc<RequestInfo>,
     /// Id of the first call that requested the approval.
     pub(super) call: Arc<str>,
     pub(super) asked: SystemTime,
@@ -28,14 +28,14 @@ pub(super) struct Kept {
     /// Required number of approvers.
     pub(super) needs: u32,
     /// Approvers so far.
-    pub(super) yeses: Vec<Who>,
+    pub(super) yeses: Vec<Approver>,
     /// Arguments as edited by an approver.
     pub(super) edit: Option<Json>,
     /// Status. The clock can end an approval before its row says so; the process that writes the end first records it.
-    pub(super) standing: Standing,
+    pub(super) standing: ApprovalStatus,
 }
 
-impl Kept {
+impl StoredApproval {
     pub(super) fn json(&self) -> Value {
         let (binding, item, seen) = (&self.binding, &self.item, &self.seen);
         json!({
@@ -45,7 +45,7 @@ impl Kept {
             "item": {"kind": item.kind().word(), "def": item.def.json().as_str(), "local": item.local, "trusted": item.origin.trusted},
             "seen": {"revision": seen.revision, "transport": seen.transport, "client": seen.client.as_deref(), "request": seen.request},
             "reasons": self.reasons, "call": &*self.call, "asked": millis(self.asked), "expires": millis(self.expires),
-            "needs": self.needs, "yeses": self.yeses.iter().map(Who::json).collect::<Vec<_>>(), "standing": self.standing.json(),
+            "needs": self.needs, "yeses": self.yeses.iter().map(Approver::json).collect::<Vec<_>>(), "standing": self.standing.json(),
         })
     }
 
@@ -53,10 +53,10 @@ impl Kept {
     ///
     /// Returns `None` if the row is malformed or its parts are inconsistent. The approval is ignored then, and the call
     /// requests a new one.
-    pub(super) fn read(value: &Value) -> Option<Kept> {
+    pub(super) fn read(value: &Value) -> Option<StoredApproval> {
         let text = |key: &str| value.get(key)?.as_str();
         let caller = caller(text("caller")?, value.get("holder"));
-        let binding = Binding {
+        let binding = ApprovalBinding {
             holder: caller.holder(),
             caller,
             server: text("server")?.into(),
@@ -65,9 +65,9 @@ impl Kept {
             arguments: text("arguments")?.to_owned(),
             policy: text("policy")?.into(),
         };
-        let yeses = value.get("yeses")?.as_array()?.iter().map(Who::read);
+        let yeses = value.get("yeses")?.as_array()?.iter().map(Approver::read);
         let reasons = value.get("reasons")?.as_array()?.iter();
-        let kept = Kept {
+        let kept = StoredApproval {
             item: Arc::new(item(value.get("item")?, &binding)?),
             arguments: arguments(text("text")?)?,
             edit: match value.get("edit")? {
@@ -83,7 +83,7 @@ impl Kept {
             expires: at(value.get("expires")?)?,
             needs: value.get("needs")?.as_u64()?.try_into().ok()?,
             yeses: yeses.collect::<Option<_>>()?,
-            standing: Standing::read(value.get("standing")?)?,
+            standing: ApprovalStatus::read(value.get("standing")?)?,
             binding,
         };
         kept.holds_together().then_some(kept)
@@ -94,7 +94,7 @@ impl Kept {
         let binding = &self.binding;
         let approved = matches!(
             self.standing,
-            Standing::Approved(_) | Standing::Spent { .. }
+            ApprovalStatus::Approved(_) | ApprovalStatus::Spent { .. }
         );
         digest::of(&self.arguments) == binding.arguments
             && digest::definition(&self.item).as_str() == binding.definition
@@ -105,7 +105,7 @@ impl Kept {
 
 fn arguments(text: &str) -> Option<Json> {
     // The limits were enforced when the arguments arrived.
-    let limits = Limits {
+    let limits = JsonLimits {
         bytes: usize::MAX,
         depth: 1024,
         keys: usize::MAX,
@@ -114,7 +114,7 @@ fn arguments(text: &str) -> Option<Json> {
     Json::read(text.as_bytes().to_vec(), &limits).ok()
 }
 
-fn item(value: &Value, binding: &Binding) -> Option<Item> {
+fn item(value: &Value, binding: &ApprovalBinding) -> Option<Item> {
     let text = |key: &str| value.get(key)?.as_str();
     let word = text("kind")?;
     let kind = ItemKind::ALL.into_iter().find(|kind| kind.word() == word)?;
@@ -128,11 +128,11 @@ fn item(value: &Value, binding: &Binding) -> Option<Item> {
     Some(item)
 }
 
-fn seen(value: &Value) -> Option<Seen> {
+fn seen(value: &Value) -> Option<RequestInfo> {
     let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
     let transport = value.get("transport")?.as_str()?;
     let known = ["http", "stdio", "console", "terminal"];
-    Some(Seen {
+    Some(RequestInfo {
         revision: text("revision")?.into(),
         transport: known.into_iter().find(|t| *t == transport).unwrap_or(""),
         client: text("client").map(Into::into),

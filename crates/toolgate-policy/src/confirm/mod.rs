@@ -18,35 +18,35 @@ mod view;
 mod waiting;
 mod who;
 
-pub use binding::Binding;
-pub use decide::Yes;
-pub use desk::Desk;
-pub use grants::{GrantView, Remember};
-pub use once::AskOnce;
-pub use persons::{Persons, PersonsRule};
-pub use standing::Standing;
-pub use view::{ApprovalView, DeskError, DeskLimits};
-pub use who::{By, Who};
+pub use binding::ApprovalBinding;
+pub use decide::ApprovalTerms;
+pub use desk::ApprovalService;
+pub use grants::{GrantTerms, GrantView};
+pub use once::InProcessConfirm;
+pub use persons::{QuorumRule, QuorumRules};
+pub use standing::ApprovalStatus;
+pub use view::{ApprovalError, ApprovalLimits, ApprovalView};
+pub use who::{ApprovalChannel, Approver};
 
-use claim::{Claim, Opened};
-use grants::Grant;
+use claim::{OpenedApproval, RedeemOutcome};
+use grants::StoredApprovalGrant;
 use std::sync::Arc;
 use toolgate_core::{
-    Approval, Ask, AskKind, BoxFuture, Call, Confirm as Confirms, Confirmed, Error, Item, Json,
-    Questions, Slots,
+    ApprovalOutcome, ApprovalRequest, ApprovalStep as Confirms, BoxFuture, Call, Error,
+    InputRequest, InputRequestKind, InputRequests, Item, Json, RoundSlots,
 };
-use toolgate_wire::method::elicitation::Answer;
+use toolgate_wire::method::elicitation::ElicitAnswer;
 
 /// Key of the input request for an approval, and of its response.
-pub const KEY: &str = "approval";
+pub const APPROVAL_KEY: &str = "approval";
 /// Slot that holds the id of the approval when the call is retried.
-const SLOT: &str = "confirm";
+const APPROVAL_SLOT: &str = "confirm";
 
 /// Condition under which the caller's own client may ask its user for the approval.
 ///
 /// An agent may answer instead of the user there.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum ViaClient {
+pub enum ClientApprovals {
     /// Never.
     Never,
     /// If a trusted server annotates the tool as read-only or not destructive.
@@ -56,12 +56,12 @@ pub enum ViaClient {
     Always,
 }
 
-impl ViaClient {
+impl ClientApprovals {
     fn allows(self, item: &Item) -> bool {
         match self {
-            ViaClient::Never => false,
-            ViaClient::Harmless => harmless(item),
-            ViaClient::Always => true,
+            ClientApprovals::Never => false,
+            ClientApprovals::Harmless => harmless(item),
+            ClientApprovals::Always => true,
         }
     }
 }
@@ -73,26 +73,30 @@ fn harmless(item: &Item) -> bool {
 }
 
 /// Confirms calls with the approval service. It never waits for a decision.
-pub struct Confirm {
-    desk: Arc<Desk>,
+pub struct ApprovalConfirm {
+    desk: Arc<ApprovalService>,
     policy: Arc<str>,
-    via_client: ViaClient,
-    persons: Persons,
+    via_client: ClientApprovals,
+    persons: QuorumRules,
 }
 
-impl Confirm {
+impl ApprovalConfirm {
     /// Creates a confirm for an approval service. Approvals given under another policy do not count.
-    pub fn new(desk: Arc<Desk>, policy: Arc<str>, via_client: ViaClient) -> Confirm {
-        Confirm {
+    pub fn new(
+        desk: Arc<ApprovalService>,
+        policy: Arc<str>,
+        via_client: ClientApprovals,
+    ) -> ApprovalConfirm {
+        ApprovalConfirm {
             desk,
             policy,
             via_client,
-            persons: Persons::default(),
+            persons: QuorumRules::default(),
         }
     }
 
     /// Sets the rules for calls that need several approvers.
-    pub fn by_persons(mut self, persons: Persons) -> Confirm {
+    pub fn by_persons(mut self, persons: QuorumRules) -> ApprovalConfirm {
         self.persons = persons;
         self
     }
@@ -102,9 +106,9 @@ impl Confirm {
         call: &Call,
         item: &Arc<Item>,
         reasons: Vec<String>,
-    ) -> Result<Confirmed, Error> {
-        let binding = Binding::of(call, item, &self.policy);
-        let slot = call.round.slots.get(SLOT).map(String::as_str);
+    ) -> Result<ApprovalOutcome, Error> {
+        let binding = ApprovalBinding::of(call, item, &self.policy);
+        let slot = call.round.slots.get(APPROVAL_SLOT).map(String::as_str);
         let needs = self.persons.needed(&call.caller, item, call.name());
         // The caller's own client does not count as a second approver.
         let via_client = needs <= 1 && call.abilities.elicitation && self.via_client.allows(item);
@@ -112,21 +116,21 @@ impl Confirm {
             self.hear(call, id, &binding).await?;
         }
         match self.desk.claim(call, item, &binding, slot).await? {
-            Claim::Spent { id, why, edit } => {
+            RedeemOutcome::Spent { id, why, edit } => {
                 call.trail.add("confirm", "approved", why);
                 let slot = Some(id.to_string());
                 Ok(match edit {
-                    Some(arguments) => Confirmed::Edited { slot, arguments },
-                    None => Confirmed::Yes { slot },
+                    Some(arguments) => ApprovalOutcome::Edited { slot, arguments },
+                    None => ApprovalOutcome::Yes { slot },
                 })
             }
-            Claim::Granted { why } => {
+            RedeemOutcome::Granted { why } => {
                 call.trail.add("confirm", "granted", why);
-                Ok(Confirmed::Yes { slot: None })
+                Ok(ApprovalOutcome::Yes { slot: None })
             }
-            Claim::Open => {
+            RedeemOutcome::Open => {
                 let opened = self.desk.open(call, item, binding, &reasons, needs).await?;
-                Ok(Confirmed::Ask(question(
+                Ok(ApprovalOutcome::Ask(question(
                     call, item, reasons, opened, via_client,
                 )))
             }
@@ -134,24 +138,28 @@ impl Confirm {
     }
 
     /// Applies the elicitation result of the caller's own client as the decision of its user.
-    async fn hear(&self, call: &Call, id: &str, binding: &Binding) -> Result<(), Error> {
-        let Some(answer) = call.round.answer(KEY).and_then(Answer::read) else {
+    async fn hear(&self, call: &Call, id: &str, binding: &ApprovalBinding) -> Result<(), Error> {
+        let Some(answer) = call.round.answer(APPROVAL_KEY).and_then(ElicitAnswer::read) else {
             return Ok(());
         };
         if !self.desk.is_open(id, binding) {
             return Ok(());
         }
         let (yes, reason) = match &answer {
-            Answer::Accept(Some(form)) => (said_yes(form), said_why(form)),
+            ElicitAnswer::Accept(Some(form)) => (said_yes(form), said_why(form)),
             _ => (false, None),
         };
-        let who = Who::named(By::Client, call.caller.name());
+        let who = Approver::named(ApprovalChannel::Client, call.caller.name());
         let heard = match yes {
-            true => self.desk.approve(id, who, Yes::default()).await.map(|_| ()),
+            true => self
+                .desk
+                .approve(id, who, ApprovalTerms::default())
+                .await
+                .map(|_| ()),
             false => self.desk.deny(id, who, reason).await,
         };
         match heard {
-            Err(DeskError::Unkept(error) | DeskError::Unrecorded(error)) => Err(error),
+            Err(ApprovalError::Unkept(error) | ApprovalError::Unrecorded(error)) => Err(error),
             // Another approver decided first, or the client must not decide: the approval service has the final status.
             Ok(()) | Err(_) => Ok(()),
         }
@@ -172,10 +180,10 @@ fn question(
     call: &Call,
     item: &Arc<Item>,
     reasons: Vec<String>,
-    opened: Opened,
+    opened: OpenedApproval,
     via_client: bool,
-) -> Questions {
-    let approval = Approval {
+) -> InputRequests {
+    let approval = ApprovalRequest {
         id: opened.id.clone(),
         item: item.clone(),
         arguments: call.arguments().raw().clone(),
@@ -184,24 +192,24 @@ fn question(
         via_client,
         waiting: opened.waiting,
     };
-    let asks = vec![Ask {
-        key: KEY.to_owned(),
-        kind: AskKind::Approve(approval),
+    let asks = vec![InputRequest {
+        key: APPROVAL_KEY.to_owned(),
+        kind: InputRequestKind::Approve(approval),
     }];
-    Questions {
+    InputRequests {
         asks,
-        slots: Slots::from([(SLOT.to_owned(), opened.id.to_string())]),
-        ..Questions::default()
+        slots: RoundSlots::from([(APPROVAL_SLOT.to_owned(), opened.id.to_string())]),
+        ..InputRequests::default()
     }
 }
 
-impl Confirms for Confirm {
+impl Confirms for ApprovalConfirm {
     fn confirm<'a>(
         &'a self,
         call: &'a Call,
         item: &'a Arc<Item>,
         reasons: Vec<String>,
-    ) -> BoxFuture<'a, Result<Confirmed, Error>> {
+    ) -> BoxFuture<'a, Result<ApprovalOutcome, Error>> {
         Box::pin(async move {
             let settled = self.settle(call, item, reasons).await;
             settled.inspect_err(|error| call.trail.add("confirm", "refuse", error.public()))

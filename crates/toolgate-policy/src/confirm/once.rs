@@ -1,85 +1,90 @@
 //! Approvals within one process: the program that makes the call asks its own user.
 
-use super::{KEY, SLOT, said_why, said_yes};
+use super::{APPROVAL_KEY, APPROVAL_SLOT, said_why, said_yes};
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
 use toolgate_core::{
-    Approval, Ask, AskKind, BoxFuture, Call, Confirm, Confirmed, Error, Item, Kind, Questions,
-    Refusal, Waiting,
+    ApprovalOutcome, ApprovalRequest, ApprovalStep, BoxFuture, Call, DecisionWaiter, Error,
+    ErrorKind, InputRequest, InputRequestKind, InputRequests, Item, RefusalReason,
 };
-use toolgate_wire::method::elicitation::Answer;
+use toolgate_wire::method::elicitation::ElicitAnswer;
 
-/// Requests approval once for each call. The response arrives with the next round, under [`KEY`].
+/// Requests approval once for each call. The response arrives with the next round, under [`APPROVAL_KEY`].
 ///
 /// Use it only in a pipeline whose caller is the program itself, for example a client. Slots and responses must not
 /// come from outside the process.
-pub struct AskOnce;
+pub struct InProcessConfirm;
 
 /// Value of the slot after the user approved the call.
-const YES: &str = "yes";
+const APPROVED_VALUE: &str = "yes";
 /// Reported lifetime of the approval. It is not enforced; the program decides when to give up.
-const LIFE: Duration = Duration::from_secs(3600);
+const REPORTED_LIFETIME: Duration = Duration::from_secs(3600);
 
-impl Confirm for AskOnce {
+impl ApprovalStep for InProcessConfirm {
     fn confirm<'a>(
         &'a self,
         call: &'a Call,
         item: &'a Arc<Item>,
         reasons: Vec<String>,
-    ) -> BoxFuture<'a, Result<Confirmed, Error>> {
+    ) -> BoxFuture<'a, Result<ApprovalOutcome, Error>> {
         Box::pin(async move {
-            if call.round.slots.get(SLOT).is_some_and(|said| said == YES) {
+            if call
+                .round
+                .slots
+                .get(APPROVAL_SLOT)
+                .is_some_and(|said| said == APPROVED_VALUE)
+            {
                 return Ok(yes());
             }
-            let Some(answer) = call.round.answer(KEY).and_then(Answer::read) else {
-                return Ok(Confirmed::Ask(question(call, item, reasons)));
+            let Some(answer) = call.round.answer(APPROVAL_KEY).and_then(ElicitAnswer::read) else {
+                return Ok(ApprovalOutcome::Ask(question(call, item, reasons)));
             };
             let why = match &answer {
-                Answer::Accept(Some(form)) if said_yes(form) => {
+                ElicitAnswer::Accept(Some(form)) if said_yes(form) => {
                     call.trail.add("confirm", "approved", "by the program");
                     return Ok(yes());
                 }
-                Answer::Accept(Some(form)) => said_why(form),
+                ElicitAnswer::Accept(Some(form)) => said_why(form),
                 _ => None,
             };
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             let text = format!("refused: a person denied this call{why}");
-            Err(Error::new(Kind::Refused(Refusal::Person), text))
+            Err(Error::new(ErrorKind::Refused(RefusalReason::Person), text))
         })
     }
 }
 
-fn yes() -> Confirmed {
-    Confirmed::Yes {
-        slot: Some(YES.to_owned()),
+fn yes() -> ApprovalOutcome {
+    ApprovalOutcome::Yes {
+        slot: Some(APPROVED_VALUE.to_owned()),
     }
 }
 
-fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> Questions {
-    let approval = Approval {
+fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> InputRequests {
+    let approval = ApprovalRequest {
         id: call.id.clone(),
         item: item.clone(),
         arguments: call.arguments().raw().clone(),
         reasons,
-        expires: SystemTime::now() + LIFE,
+        expires: SystemTime::now() + REPORTED_LIFETIME,
         via_client: false,
-        waiting: Arc::new(Nobody),
+        waiting: Arc::new(NeverDecided),
     };
-    Questions {
-        asks: vec![Ask {
-            key: KEY.to_owned(),
-            kind: AskKind::Approve(approval),
+    InputRequests {
+        asks: vec![InputRequest {
+            key: APPROVAL_KEY.to_owned(),
+            kind: InputRequestKind::Approve(approval),
         }],
-        ..Questions::default()
+        ..InputRequests::default()
     }
 }
 
 /// A wait that never completes: the response arrives only with the next round.
-struct Nobody;
+struct NeverDecided;
 
-impl Waiting for Nobody {
+impl DecisionWaiter for NeverDecided {
     fn decided(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::pending())
     }

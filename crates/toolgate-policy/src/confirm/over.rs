@@ -3,8 +3,8 @@
 //! Every process of a store detects an expiry, and the process that requested the approval may have exited. The process
 //! that first writes the end to the store records it, so each end has one audit record.
 
-use super::{Desk, Standing, slip::Slip};
-use crate::{Store, Written};
+use super::{ApprovalService, ApprovalStatus, slip::PendingApproval};
+use crate::{StateStore, WriteOutcome};
 use std::{
     future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,21 +13,25 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 use toolgate_core::{BoxFuture, Error};
-use toolgate_journal::Entry;
+use toolgate_journal::AuditEntry;
 
 /// Maximum interval between two checks of the clock: the clock may be set, and the machine may sleep.
-const LOOK: Duration = Duration::from_secs(30);
+const MAX_CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The end of an approval while it is written to the store.
-pub(super) struct Ending {
+pub(super) struct EndingApproval {
     id: Arc<str>,
-    record: Entry,
-    writing: BoxFuture<'static, Result<Written, Error>>,
+    record: AuditEntry,
+    writing: BoxFuture<'static, Result<WriteOutcome, Error>>,
 }
 
-impl Ending {
-    pub(super) fn of(slip: &Slip, end: &Standing, store: &dyn Store) -> Ending {
-        Ending {
+impl EndingApproval {
+    pub(super) fn of(
+        slip: &PendingApproval,
+        end: &ApprovalStatus,
+        store: &dyn StateStore,
+    ) -> EndingApproval {
+        EndingApproval {
             id: slip.id.clone(),
             record: slip.record(end.as_str()),
             writing: slip.write(store, |kept| kept.standing = end.clone()),
@@ -35,20 +39,20 @@ impl Ending {
     }
 }
 
-/// Ends that the store has not confirmed yet. Only [`Desk::follow`] waits for them.
+/// Ends that the store has not confirmed yet. Only [`ApprovalService::follow`] waits for them.
 #[derive(Default)]
-pub(super) struct Endings {
-    waiting: Mutex<Vec<Ending>>,
+pub(super) struct EndingApprovals {
+    waiting: Mutex<Vec<EndingApproval>>,
     more: Notify,
 }
 
-impl Endings {
-    fn lock(&self) -> MutexGuard<'_, Vec<Ending>> {
+impl EndingApprovals {
+    fn lock(&self) -> MutexGuard<'_, Vec<EndingApproval>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes and returns the ends that the store has confirmed or rejected by now.
-    fn ready(&self, cx: &mut Context<'_>) -> Vec<(Ending, Result<Written, Error>)> {
+    fn ready(&self, cx: &mut Context<'_>) -> Vec<(EndingApproval, Result<WriteOutcome, Error>)> {
         let mut ready = Vec::new();
         let (mut waiting, mut still) = (self.lock(), Vec::new());
         for mut ending in waiting.drain(..) {
@@ -62,7 +66,7 @@ impl Endings {
     }
 }
 
-impl Desk {
+impl ApprovalService {
     /// Follows changes by other processes and expires approvals. Runs until it is dropped.
     ///
     /// A store that writes asynchronously needs it: without it, expiries are not recorded.
@@ -71,7 +75,7 @@ impl Desk {
         loop {
             self.sweep();
             let next = self.book().next_expiry();
-            let look = Instant::now() + LOOK;
+            let look = Instant::now() + MAX_CLOCK_CHECK_INTERVAL;
             tokio::select! {
                 changed = kept.changed() => if changed.is_err() {
                     return std::future::pending().await;
@@ -84,14 +88,14 @@ impl Desk {
     }
 
     /// Ends the approvals that match the predicate, with this status.
-    pub(super) fn expire(&self, end: &Standing, over: impl Fn(&Slip) -> bool) {
+    pub(super) fn expire(&self, end: &ApprovalStatus, over: impl Fn(&PendingApproval) -> bool) {
         let ended = self.book().expire(self.store.as_ref(), end, over);
         if ended.is_empty() {
             return;
         }
         self.touch();
         // An in-memory store has completed already. The ends in flight have another waker, which must stay registered.
-        let new = Endings::default();
+        let new = EndingApprovals::default();
         *new.lock() = ended;
         let ready = new.ready(&mut Context::from_waker(Waker::noop()));
         self.endings.lock().append(&mut new.lock());
@@ -109,12 +113,12 @@ impl Desk {
         self.ended(ready);
     }
 
-    fn ended(&self, ready: Vec<(Ending, Result<Written, Error>)>) {
+    fn ended(&self, ready: Vec<(EndingApproval, Result<WriteOutcome, Error>)>) {
         for (ending, answer) in ready {
             match answer {
-                Ok(Written::Done(_)) => self.recorder.note(ending.record),
+                Ok(WriteOutcome::Done(_)) => self.recorder.note(ending.record),
                 // Another process wrote the end or a decision first, and that one counts.
-                Ok(Written::Conflict) => {}
+                Ok(WriteOutcome::Conflict) => {}
                 // The approval has ended in this process. The next process that checks it writes the end to the store.
                 Err(error) => {
                     tracing::warn!(approval = %ending.id, %error, "cannot store the end of the approval");

@@ -1,36 +1,36 @@
 //! Quorum rules: the number of approvers that a call needs.
 
-use crate::{Pattern, names};
+use crate::{GlobPattern, names};
 use std::sync::Arc;
 use toolgate_core::{Caller, Item};
 
 /// Number of approvers for the matching items and callers.
 #[derive(Clone, Debug)]
-pub struct PersonsRule {
+pub struct QuorumRule {
     /// Patterns of the full names of matching items.
-    pub tools: Vec<Pattern>,
+    pub tools: Vec<GlobPattern>,
     /// Patterns of matching callers; empty for all.
-    pub callers: Vec<Pattern>,
+    pub callers: Vec<GlobPattern>,
     /// Patterns of items to exclude.
-    pub except: Vec<Pattern>,
+    pub except: Vec<GlobPattern>,
     /// Required number of approvers.
     pub approvals: u32,
 }
 
 /// Quorum rules. The largest number of all matching rules applies; without a match it is one.
 #[derive(Clone, Debug, Default)]
-pub struct Persons(Arc<[PersonsRule]>);
+pub struct QuorumRules(Arc<[QuorumRule]>);
 
-impl Persons {
+impl QuorumRules {
     /// Creates quorum rules.
-    pub fn new(rules: Vec<PersonsRule>) -> Persons {
-        Persons(rules.into())
+    pub fn new(rules: Vec<QuorumRule>) -> QuorumRules {
+        QuorumRules(rules.into())
     }
 
     /// Returns the number of approvers that a call needs. `uri` selects the resource of a template.
     pub fn needed(&self, caller: &Caller, item: &Item, uri: &str) -> u32 {
         let names = names::of(item, Some(uri));
-        let speaks = |rule: &&PersonsRule| {
+        let speaks = |rule: &&QuorumRule| {
             (rule.callers.is_empty() || rule.callers.iter().any(|p| p.matches(caller.name())))
                 && names.hold(&rule.tools, &rule.except)
         };

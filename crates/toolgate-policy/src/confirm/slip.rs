@@ -1,10 +1,10 @@
 //! Life cycle of one approval in this process.
 
 use super::{
-    Standing, Who,
-    kept::{Kept, TABLE},
+    ApprovalStatus, Approver,
+    kept::{APPROVALS_TABLE, StoredApproval},
 };
-use crate::{Clock, Expect, Store, Written};
+use crate::{StateClock, StateStore, WriteOutcome, WritePrecondition};
 use std::{
     collections::BTreeSet,
     sync::Arc,
@@ -12,46 +12,46 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 use toolgate_core::{BoxFuture, Error};
-use toolgate_journal::{Entry, Event};
+use toolgate_journal::{AuditEntry, AuditEvent};
 
 /// Expiry by the monotonic or the wall clock, whichever comes first. Neither suspending the machine nor setting the
 /// clock extends it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Expiry {
+pub(super) struct ApprovalExpiry {
     pub(super) steady: Instant,
     pub(super) wall: SystemTime,
 }
 
-impl Expiry {
+impl ApprovalExpiry {
     /// Creates an expiry at a time of the store's clock, which reads `now`; at most `life` from now.
-    pub(super) fn at(wall: SystemTime, now: SystemTime, life: Duration) -> Expiry {
+    pub(super) fn at(wall: SystemTime, now: SystemTime, life: Duration) -> ApprovalExpiry {
         let left = wall.duration_since(now).unwrap_or_default().min(life);
-        Expiry {
+        ApprovalExpiry {
             steady: Instant::now() + left,
             wall,
         }
     }
 
-    pub(super) fn past(&self, clock: &Clock) -> bool {
+    pub(super) fn past(&self, clock: &StateClock) -> bool {
         self.past_by(Duration::ZERO, clock)
     }
 
-    pub(super) fn past_by(&self, more: Duration, clock: &Clock) -> bool {
+    pub(super) fn past_by(&self, more: Duration, clock: &StateClock) -> bool {
         Instant::now() >= self.steady + more || clock.now() >= self.wall + more
     }
 }
 
 /// An approval as this process knows it.
-pub(super) struct Slip {
+pub(super) struct PendingApproval {
     pub(super) id: Arc<str>,
     /// The stored row as of `version`; version 0 means that the first write is in flight.
-    pub(super) kept: Kept,
+    pub(super) kept: StoredApproval,
     pub(super) version: u64,
     /// A denial that is being written to the store. It takes effect immediately.
-    pub(super) no: Option<(Who, Option<String>)>,
+    pub(super) no: Option<(Approver, Option<String>)>,
     /// Final status, if the approval expired, the policy changed or the caller's key was revoked.
-    pub(super) over: Option<Standing>,
-    pub(super) expiry: Expiry,
+    pub(super) over: Option<ApprovalStatus>,
+    pub(super) expiry: ApprovalExpiry,
     /// True if this process requested the approval.
     pub(super) own: bool,
     /// Ids of the calls that requested it.
@@ -64,17 +64,17 @@ pub(super) struct Slip {
     pub(super) decided: watch::Sender<bool>,
 }
 
-impl Slip {
+impl PendingApproval {
     pub(super) fn new(
         id: Arc<str>,
         version: u64,
-        kept: Kept,
+        kept: StoredApproval,
         (now, life): (SystemTime, Duration),
-    ) -> Slip {
-        let settled = kept.standing != Standing::Open;
-        Slip {
+    ) -> PendingApproval {
+        let settled = kept.standing != ApprovalStatus::Open;
+        PendingApproval {
             id,
-            expiry: Expiry::at(kept.expires, now, life),
+            expiry: ApprovalExpiry::at(kept.expires, now, life),
             calls: [kept.call.clone()].into(),
             kept,
             version,
@@ -88,11 +88,11 @@ impl Slip {
     }
 
     /// Returns the status. A denial overrides an unspent approval, and a use overrides everything.
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> ApprovalStatus {
         match (&self.kept.standing, &self.no) {
-            (spent @ Standing::Spent { .. }, _) => spent.clone(),
-            (_, Some((who, why))) => Standing::Denied(who.clone(), why.clone()),
-            (Standing::Open | Standing::Approved(_), None) => {
+            (spent @ ApprovalStatus::Spent { .. }, _) => spent.clone(),
+            (_, Some((who, why))) => ApprovalStatus::Denied(who.clone(), why.clone()),
+            (ApprovalStatus::Open | ApprovalStatus::Approved(_), None) => {
                 self.over.as_ref().unwrap_or(&self.kept.standing).clone()
             }
             (standing, None) => standing.clone(),
@@ -105,7 +105,7 @@ impl Slip {
     }
 
     /// Replaces the stored row with a newer version.
-    pub(super) fn take(&mut self, kept: Kept, version: u64) {
+    pub(super) fn take(&mut self, kept: StoredApproval, version: u64) {
         // Expiry is judged again after a change by another process.
         self.over = None;
         (self.kept, self.version) = (kept, version);
@@ -114,7 +114,7 @@ impl Slip {
 
     /// Wakes the waiting callers, if the approval is decided.
     pub(super) fn wake(&self) {
-        if self.standing() != Standing::Open {
+        if self.standing() != ApprovalStatus::Open {
             self.decided.send_replace(true);
         }
     }
@@ -122,22 +122,22 @@ impl Slip {
     /// Writes a changed row to the store, if the stored version is still the known one.
     pub(super) fn write(
         &self,
-        store: &dyn Store,
-        change: impl FnOnce(&mut Kept),
-    ) -> BoxFuture<'static, Result<Written, Error>> {
+        store: &dyn StateStore,
+        change: impl FnOnce(&mut StoredApproval),
+    ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
         let mut kept = self.kept.clone();
         change(&mut kept);
         let expect = match self.version {
-            0 => Expect::Absent,
-            version => Expect::Version(version),
+            0 => WritePrecondition::Absent,
+            version => WritePrecondition::Version(version),
         };
-        store.write(TABLE, &self.id, Some(kept.json()), expect)
+        store.write(APPROVALS_TABLE, &self.id, Some(kept.json()), expect)
     }
 
     /// Returns an `approval` audit record.
-    pub(super) fn record(&self, state: &str) -> Entry {
+    pub(super) fn record(&self, state: &str) -> AuditEntry {
         let binding = &self.kept.binding;
-        Entry::new(Event::APPROVAL)
+        AuditEntry::new(AuditEvent::APPROVAL)
             .with("approval", &*self.id)
             .with("state", state)
             .with("caller", binding.caller.name())
@@ -148,7 +148,7 @@ impl Slip {
     }
 
     /// Returns an `approval` audit record with the approver.
-    pub(super) fn record_by(&self, state: &str, who: &Who) -> Entry {
+    pub(super) fn record_by(&self, state: &str, who: &Approver) -> AuditEntry {
         let record = self.record(state).with("by", who.by.as_str());
         match &who.name {
             Some(name) => record.with("who", &**name),

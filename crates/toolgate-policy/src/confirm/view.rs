@@ -1,16 +1,16 @@
 //! Views of approvals and errors of decisions, for the console and the command line.
 
-use super::{Binding, Standing, Who, harmless, slip::Slip};
+use super::{ApprovalBinding, ApprovalStatus, Approver, harmless, slip::PendingApproval};
 use std::{
     fmt,
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use toolgate_core::{Error, Item, Json, Seen};
+use toolgate_core::{Error, Item, Json, RequestInfo};
 
 /// Limits of the approval service.
 #[derive(Clone, Copy, Debug)]
-pub struct DeskLimits {
+pub struct ApprovalLimits {
     /// Time in which an approval can be decided and spent. Default: 600 s.
     pub life: Duration,
     /// Maximum number of pending approvals per caller. Default: 16.
@@ -25,10 +25,10 @@ pub struct DeskLimits {
     pub grant_longest: Duration,
 }
 
-impl Default for DeskLimits {
+impl Default for ApprovalLimits {
     /// Returns the default limits: 600 s, 16 per caller, 256 in total, 1,000 grants, 8 hours, 366 days.
-    fn default() -> DeskLimits {
-        DeskLimits {
+    fn default() -> ApprovalLimits {
+        ApprovalLimits {
             life: Duration::from_secs(600),
             per_caller: 16,
             open: 256,
@@ -45,7 +45,7 @@ pub struct ApprovalView {
     /// Id, `a-…`.
     pub id: Arc<str>,
     /// The exact call that it authorizes.
-    pub binding: Binding,
+    pub binding: ApprovalBinding,
     /// The item to be called.
     pub item: Arc<Item>,
     /// The exact arguments.
@@ -55,13 +55,13 @@ pub struct ApprovalView {
     /// Ids of the calls that requested it.
     pub calls: Vec<Arc<str>>,
     /// Request information of the first call.
-    pub seen: Arc<Seen>,
+    pub seen: Arc<RequestInfo>,
     /// Time of the request.
     pub asked: SystemTime,
     /// Expiry.
     pub expires: SystemTime,
     /// Status.
-    pub standing: Standing,
+    pub standing: ApprovalStatus,
     /// True if a caller waits for the decision now.
     pub connected: bool,
     /// True if this process requested the approval, so that `connected` is known.
@@ -71,18 +71,18 @@ pub struct ApprovalView {
     /// Required number of approvers.
     pub needs: u32,
     /// Approvers so far.
-    pub yeses: Vec<Who>,
+    pub yeses: Vec<Approver>,
     /// Arguments as edited by an approver.
     pub edit: Option<Json>,
 }
 
 /// Reason why a decision was rejected.
 #[derive(Debug)]
-pub enum DeskError {
+pub enum ApprovalError {
     /// No approval or grant has this id.
     Unknown,
     /// The approval is already decided or has expired.
-    Decided(Standing),
+    Decided(ApprovalStatus),
     /// No grant can be created for this item.
     NotRemembered,
     /// The arguments cannot be edited, for this reason.
@@ -103,35 +103,35 @@ pub enum DeskError {
     Unrecorded(Error),
 }
 
-impl fmt::Display for DeskError {
+impl fmt::Display for ApprovalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DeskError::Unknown => f.write_str("no approval or grant has this id; it may have ended long ago"),
-            DeskError::Decided(Standing::Spent { .. }) => f.write_str("the approval was already used"),
-            DeskError::Decided(Standing::Revoked) => f.write_str("the API key of the caller was revoked, so the call was rejected"),
-            DeskError::Decided(standing) => write!(f, "the approval is already {}", standing.as_str()),
-            DeskError::NotRemembered => f.write_str(
+            ApprovalError::Unknown => f.write_str("no approval or grant has this id; it may have ended long ago"),
+            ApprovalError::Decided(ApprovalStatus::Spent { .. }) => f.write_str("the approval was already used"),
+            ApprovalError::Decided(ApprovalStatus::Revoked) => f.write_str("the API key of the caller was revoked, so the call was rejected"),
+            ApprovalError::Decided(standing) => write!(f, "the approval is already {}", standing.as_str()),
+            ApprovalError::NotRemembered => f.write_str(
                 "a grant needs a tool that a trusted server annotates as harmless, or a condition; it cannot be combined with edited arguments or several approvers, and their number is limited; approve this call only",
             ),
-            DeskError::NotEdited(why) => write!(f, "the arguments cannot be edited: {why}"),
-            DeskError::Condition(why) => write!(f, "the condition is invalid: {why}"),
-            DeskError::Nameless => f.write_str(
+            ApprovalError::NotEdited(why) => write!(f, "the arguments cannot be edited: {why}"),
+            ApprovalError::Condition(why) => write!(f, "the condition is invalid: {why}"),
+            ApprovalError::Nameless => f.write_str(
                 "this call needs several approvers, and this sign-in does not identify you; use a terminal, or sign in with `toolgate console --as NAME`",
             ),
-            DeskError::Same => f.write_str("you already approved this call; another person must approve it too"),
-            DeskError::Own => f.write_str("you made this call; another person must decide"),
-            DeskError::GrantUnkept(error) => {
+            ApprovalError::Same => f.write_str("you already approved this call; another person must approve it too"),
+            ApprovalError::Own => f.write_str("you made this call; another person must decide"),
+            ApprovalError::GrantUnkept(error) => {
                 write!(f, "the call is approved, but the grant was not stored: {error}")
             }
-            DeskError::Unkept(error) | DeskError::Unrecorded(error) => error.fmt(f),
+            ApprovalError::Unkept(error) | ApprovalError::Unrecorded(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for DeskError {}
+impl std::error::Error for ApprovalError {}
 
 impl ApprovalView {
-    pub(super) fn of(slip: &Slip) -> ApprovalView {
+    pub(super) fn of(slip: &PendingApproval) -> ApprovalView {
         let kept = &slip.kept;
         ApprovalView {
             id: slip.id.clone(),

@@ -1,20 +1,20 @@
 //! Waiting for the decision of an approval.
 
-use super::{desk::Desk, slip::Expiry};
+use super::{desk::ApprovalService, slip::ApprovalExpiry};
 use std::sync::Arc;
 use tokio::{sync::watch, time::sleep_until};
-use toolgate_core::{BoxFuture, Caller, Waiting};
+use toolgate_core::{BoxFuture, Caller, DecisionWaiter};
 
-pub(super) struct Wait {
-    pub(super) desk: Arc<Desk>,
+pub(super) struct DecisionWait {
+    pub(super) desk: Arc<ApprovalService>,
     pub(super) id: Arc<str>,
     pub(super) decided: watch::Receiver<bool>,
-    pub(super) expiry: Expiry,
+    pub(super) expiry: ApprovalExpiry,
     pub(super) caller: Caller,
     pub(super) server: Arc<str>,
 }
 
-impl Waiting for Wait {
+impl DecisionWaiter for DecisionWait {
     fn decided(&self) -> BoxFuture<'static, ()> {
         let (mut decided, over) = (self.decided.clone(), self.expiry.steady);
         let (desk, caller, server) = (self.desk.clone(), self.caller.clone(), self.server.clone());
@@ -43,19 +43,19 @@ impl Waiting for Wait {
 
     fn attend(&self) -> Box<dyn Send + Sync> {
         self.desk.count(&self.id, true);
-        Box::new(Attended {
+        Box::new(WaiterGuard {
             desk: self.desk.clone(),
             id: self.id.clone(),
         })
     }
 }
 
-struct Attended {
-    desk: Arc<Desk>,
+struct WaiterGuard {
+    desk: Arc<ApprovalService>,
     id: Arc<str>,
 }
 
-impl Drop for Attended {
+impl Drop for WaiterGuard {
     fn drop(&mut self) {
         self.desk.count(&self.id, false);
     }

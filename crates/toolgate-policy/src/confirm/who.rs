@@ -6,7 +6,7 @@ use toolgate_core::Caller;
 
 /// Channel on which an approver decided.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum By {
+pub enum ApprovalChannel {
     /// The console.
     Console,
     /// The command line.
@@ -15,37 +15,41 @@ pub enum By {
     Client,
 }
 
-impl By {
+impl ApprovalChannel {
     /// Returns the name of the channel in audit records.
     pub fn as_str(self) -> &'static str {
         match self {
-            By::Console => "console",
-            By::Terminal => "terminal",
-            By::Client => "client",
+            ApprovalChannel::Console => "console",
+            ApprovalChannel::Terminal => "terminal",
+            ApprovalChannel::Client => "client",
         }
     }
 
-    fn read(word: &str) -> Option<By> {
-        let all = [By::Console, By::Terminal, By::Client];
+    fn read(word: &str) -> Option<ApprovalChannel> {
+        let all = [
+            ApprovalChannel::Console,
+            ApprovalChannel::Terminal,
+            ApprovalChannel::Client,
+        ];
         all.into_iter().find(|by| by.as_str() == word)
     }
 }
 
 /// An approver. The name is only as reliable as the channel, see `docs/approvals.md`.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Who {
+pub struct Approver {
     /// The channel.
-    pub by: By,
+    pub by: ApprovalChannel,
     /// Name of the person: the user of a terminal, or the label of a console sign-in.
     pub name: Option<Arc<str>>,
     /// True for the owner of the gateway, whose own calls carry no name.
     pub owner: bool,
 }
 
-impl Who {
+impl Approver {
     /// Creates an approver that the channel identifies.
-    pub fn named(by: By, name: impl Into<Arc<str>>) -> Who {
-        Who {
+    pub fn named(by: ApprovalChannel, name: impl Into<Arc<str>>) -> Approver {
+        Approver {
             by,
             name: Some(name.into()),
             owner: false,
@@ -53,7 +57,7 @@ impl Who {
     }
 
     /// Reports whether both may be the same person: the names are equal, or at least one is unknown.
-    pub(super) fn is(&self, other: &Who) -> bool {
+    pub(super) fn is(&self, other: &Approver) -> bool {
         match (&self.name, &other.name) {
             (Some(one), Some(other)) => one == other,
             // An approver without a name may be any person.
@@ -80,20 +84,20 @@ impl Who {
         json!({"by": self.by.as_str(), "name": self.name.as_deref(), "owner": self.owner})
     }
 
-    pub(super) fn read(value: &Value) -> Option<Who> {
-        let by = By::read(value.get("by")?.as_str()?)?;
+    pub(super) fn read(value: &Value) -> Option<Approver> {
+        let by = ApprovalChannel::read(value.get("by")?.as_str()?)?;
         let name = match value.get("name")? {
             Value::Null => None,
             name => Some(name.as_str()?.into()),
         };
         let owner = value.get("owner")?.as_bool()?;
-        Some(Who { by, name, owner })
+        Some(Approver { by, name, owner })
     }
 }
 
-impl From<By> for Who {
-    fn from(by: By) -> Who {
-        Who {
+impl From<ApprovalChannel> for Approver {
+    fn from(by: ApprovalChannel) -> Approver {
+        Approver {
             by,
             name: None,
             owner: false,
@@ -101,7 +105,7 @@ impl From<By> for Who {
     }
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for Approver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("a person");
         write!(f, "{name} ({})", self.by.as_str())

@@ -16,25 +16,25 @@ thread_local! {
     static IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
-static EVERYWHERE: AtomicBool = AtomicBool::new(false);
+static WITHHOLD_EVERYWHERE: AtomicBool = AtomicBool::new(false);
 
 /// Withholds formatted panic messages in the whole process from now on. Use it in programs whose logs must not contain
 /// call data. The location of a panic is still logged.
 pub fn withhold_panic_words() {
-    EVERYWHERE.store(true, Relaxed);
+    WITHHOLD_EVERYWHERE.store(true, Relaxed);
     hook();
 }
 
 /// Runs work on a call. The panic hook withholds formatted messages of panics in it.
 pub(crate) fn withheld<T>(work: impl FnOnce() -> T) -> T {
-    struct Before(bool);
-    impl Drop for Before {
+    struct PreviousInCall(bool);
+    impl Drop for PreviousInCall {
         fn drop(&mut self) {
             IN_CALL.set(self.0);
         }
     }
     hook();
-    let _before = Before(IN_CALL.replace(true));
+    let _before = PreviousInCall(IN_CALL.replace(true));
     work()
 }
 
@@ -44,7 +44,7 @@ fn hook() {
     ONCE.call_once(|| {
         let before = take_hook();
         set_hook(Box::new(move |info| {
-            match IN_CALL.get() || EVERYWHERE.load(Relaxed) {
+            match IN_CALL.get() || WITHHOLD_EVERYWHERE.load(Relaxed) {
                 true => tell(info),
                 false => before(info),
             }

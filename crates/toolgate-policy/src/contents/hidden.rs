@@ -3,24 +3,24 @@
 use serde_json::Value;
 use std::{collections::HashSet, sync::Arc};
 use toolgate_core::{Item, Json};
-use toolgate_wire::json::{ArrayWriter, Kind, ObjectWriter};
+use toolgate_wire::json::{ArrayWriter, JsonKind, ObjectWriter};
 
 /// Replacement for an argument that is marked as secret.
-const MARK: &str = toolgate_wire::placeholder::REDACTED_BY_SCHEMA;
+const REDACTED_PLACEHOLDER: &str = toolgate_wire::placeholder::REDACTED_BY_SCHEMA;
 
 /// Names of arguments that a schema marks `writeOnly` or `format: password`, at any depth.
 #[derive(Debug, Default)]
-pub(super) struct Hidden {
+pub(super) struct MarkedArguments {
     names: HashSet<String>,
     /// True if a marked schema has no property name, so that its location in the arguments is unknown.
     unnamed: bool,
 }
 
-impl Hidden {
+impl MarkedArguments {
     /// Returns the marked names of an item, computed once per item.
-    pub(super) fn of(item: &Item) -> Arc<Hidden> {
+    pub(super) fn of(item: &Item) -> Arc<MarkedArguments> {
         item.memo(|item| {
-            let mut hidden = Hidden::default();
+            let mut hidden = MarkedArguments::default();
             if let Some(schema) = item.def.json().get("inputSchema") {
                 hidden.walk(&schema.to_value(), None);
             }
@@ -79,17 +79,17 @@ impl Hidden {
 
     fn without(&self, json: &Json) -> Json {
         match json.kind() {
-            Kind::Object => {
+            JsonKind::Object => {
                 let mut o = ObjectWriter::new();
                 for (key, value) in json.members() {
                     match self.names.contains(key.as_ref()) {
-                        true => o.str(&key, MARK),
+                        true => o.str(&key, REDACTED_PLACEHOLDER),
                         false => o.raw(&key, &self.without(&value)),
                     }
                 }
                 o.finish()
             }
-            Kind::Array => {
+            JsonKind::Array => {
                 let mut a = ArrayWriter::new();
                 json.items().for_each(|item| a.raw(&self.without(&item)));
                 a.finish()

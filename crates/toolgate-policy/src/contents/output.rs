@@ -1,7 +1,7 @@
 //! Serialization of a result as one JSON text, with the member names of the MCP specification.
 
 use toolgate_core::{Json, Output};
-use toolgate_wire::json::{Limits, write_string};
+use toolgate_wire::json::{JsonLimits, write_string};
 
 /// Emits the text in pieces, so that a large result is not copied for its digest. Protocol details such as cache
 /// lifetimes are left out.
@@ -64,11 +64,11 @@ pub(super) fn pieces(output: &Output, put: &mut dyn FnMut(&str)) {
 pub(super) fn json(output: &Output) -> Option<Json> {
     let mut text = String::new();
     pieces(output, &mut |piece| text.push_str(piece));
-    let limits = Limits {
+    let limits = JsonLimits {
         bytes: usize::MAX,
         keys: usize::MAX,
         elements: usize::MAX,
-        depth: Limits::DEEPEST,
+        depth: JsonLimits::MAX_DEPTH,
     };
     Json::read(text.into_bytes(), &limits).ok()
 }

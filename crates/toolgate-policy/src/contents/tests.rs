@@ -14,8 +14,8 @@ fn item(schema: Value) -> Arc<Item> {
 }
 
 fn held(schema: Value, arguments: Value) -> Option<String> {
-    let hidden = Hidden::of(&item(schema));
-    Contents::default().redacted(&Json::from_value(&arguments), &hidden)
+    let hidden = MarkedArguments::of(&item(schema));
+    AuditContents::default().redacted(&Json::from_value(&arguments), &hidden)
 }
 
 #[test]
@@ -51,22 +51,22 @@ fn where_nobody_can_tell_nothing_is_held() {
 fn numbers_stay_to_the_letter() {
     let json = Json::read(
         b"{\"n\": 1.50, \"p\": 1}".to_vec(),
-        &toolgate_wire::json::Limits::default(),
+        &toolgate_wire::json::JsonLimits::default(),
     );
-    let hidden = Hidden::of(&item(
+    let hidden = MarkedArguments::of(&item(
         json!({"type": "object", "properties": {"p": {"writeOnly": true}}}),
     ));
-    let text = Contents::default().redacted(&json.unwrap(), &hidden);
+    let text = AuditContents::default().redacted(&json.unwrap(), &hidden);
     assert_eq!(text.unwrap(), "{\"n\":1.50,\"p\":\"[redacted:schema]\"}");
 }
 
 #[test]
 fn one_byte_over_is_omitted() {
-    let contents = Contents {
+    let contents = AuditContents {
         bytes: 9,
-        ..Contents::default()
+        ..AuditContents::default()
     };
-    let held = |value| contents.redacted(&Json::from_value(&value), &Hidden::default());
+    let held = |value| contents.redacted(&Json::from_value(&value), &MarkedArguments::default());
     assert_eq!(held(json!({"a": 123})).unwrap(), "{\"a\":123}");
     assert_eq!(held(json!({"a": 1234})).unwrap(), "[omitted: 10 bytes]");
 }

@@ -1,7 +1,10 @@
 //! API keys of a data directory, shared by all processes that use its store.
 
-use super::{CALLER, Digest, KeyPass, KeyRefused, KeyView, Over, at, digest, millis, row::Key};
-use crate::{Expect, Recorder, Row, Store};
+use super::{
+    ApiKeyDigest, ApiKeyRejection, ApiKeyView, CALLER_PREFIX, KeyEndReason, VerifiedApiKey, at,
+    digest, millis, row::StoredApiKey,
+};
+use crate::{AuditRecorder, StateRow, StateStore, WritePrecondition};
 use serde_json::json;
 use std::{
     collections::HashMap,
@@ -11,45 +14,45 @@ use std::{
 use toolgate_core::Caller;
 
 /// Table of the store.
-pub(super) const TABLE: &str = "keys";
+pub(super) const KEYS_TABLE: &str = "keys";
 /// Table of the last uses of keys.
-pub(super) const USES: &str = "key_uses";
+pub(super) const KEY_USES_TABLE: &str = "key_uses";
 
 /// Minimum interval between two writes of the last use of a key.
-const NOTE: Duration = Duration::from_secs(60);
+const LAST_USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Maximum interval between two checks of a key's expiry: the clock may be set.
-const LOOK: Duration = Duration::from_secs(60);
+const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// API keys of callers, shared by all processes of a data directory.
-pub struct Keys {
-    pub(super) recorder: Arc<Recorder>,
-    pub(super) store: Arc<dyn Store>,
+pub struct ApiKeys {
+    pub(super) recorder: Arc<AuditRecorder>,
+    pub(super) store: Arc<dyn StateStore>,
     /// Parsed table, and the change counter of the store when it was read.
-    read: Mutex<(Option<u64>, Arc<Known>)>,
+    read: Mutex<(Option<u64>, Arc<ApiKeyTable>)>,
     /// Last use of each key in this process, and which of these the store has.
-    pub(super) used: Mutex<HashMap<String, Used>>,
+    pub(super) used: Mutex<HashMap<String, ApiKeyUse>>,
 }
 
 /// The parsed table.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct ApiKeyTable {
     versions: Vec<(String, u64)>,
-    pub(super) keys: HashMap<String, Key>,
+    pub(super) keys: HashMap<String, StoredApiKey>,
     /// Names by the first 8 bytes of their digests; the whole digest is compared afterwards.
     names: HashMap<[u8; 8], Vec<String>>,
 }
 
-pub(super) struct Used {
+pub(super) struct ApiKeyUse {
     holder: u64,
     last: SystemTime,
     kept: Option<SystemTime>,
 }
 
-impl Keys {
+impl ApiKeys {
     /// Creates a view of the keys in the store.
-    pub fn new(recorder: Arc<Recorder>, store: Arc<dyn Store>) -> Keys {
-        Keys {
+    pub fn new(recorder: Arc<AuditRecorder>, store: Arc<dyn StateStore>) -> ApiKeys {
+        ApiKeys {
             recorder,
             store,
             read: Mutex::default(),
@@ -63,14 +66,14 @@ impl Keys {
     }
 
     /// Returns all keys by name, including recently revoked ones.
-    pub fn list(&self) -> Vec<KeyView> {
+    pub fn list(&self) -> Vec<ApiKeyView> {
         let known = self.known();
         let uses = self.uses(&known);
-        let view = |key: &Key| KeyView {
+        let view = |key: &StoredApiKey| ApiKeyView {
             used: uses.get(&key.view.name).copied(),
             ..key.view.clone()
         };
-        let mut views: Vec<KeyView> = known.keys.values().map(view).collect();
+        let mut views: Vec<ApiKeyView> = known.keys.values().map(view).collect();
         views.sort_by(|a, b| a.name.cmp(&b.name));
         views
     }
@@ -79,27 +82,30 @@ impl Keys {
     ///
     /// # Errors
     /// The key is unknown or no longer valid.
-    pub fn open(&self, shown: &str) -> Result<KeyPass, KeyRefused> {
+    pub fn open(&self, shown: &str) -> Result<VerifiedApiKey, ApiKeyRejection> {
         let digest = digest(shown);
         let known = self.known();
         let names = known.names.get(&first(&digest)).into_iter().flatten();
         let keys = names.filter_map(|name| known.keys.get(name));
         let mut keys = keys.filter_map(|key| Some((key, key.end(&digest)?)));
-        let (key, end) = keys.next().ok_or(KeyRefused::Unknown)?;
+        let (key, end) = keys.next().ok_or(ApiKeyRejection::Unknown)?;
         let (name, now) = (key.view.name.clone(), self.now());
         let over = key.view.over(now);
         // The view holds the expiry of the current key and was checked above, so this is the end of the replaced key.
-        match over.or(end.is_some_and(|end| end <= now).then_some(Over::Replaced)) {
+        match over.or(end
+            .is_some_and(|end| end <= now)
+            .then_some(KeyEndReason::Replaced))
+        {
             None => {
                 self.note(&name, key.holder);
                 let holder = key.holder;
-                Ok(KeyPass {
+                Ok(VerifiedApiKey {
                     name,
                     digest,
                     holder,
                 })
             }
-            Some(over) => Err(KeyRefused::Over(name, over)),
+            Some(over) => Err(ApiKeyRejection::Over(name, over)),
         }
     }
 
@@ -119,15 +125,15 @@ impl Keys {
             Some(used) if used.holder == holder => used.last = last,
             _ => {
                 let kept = None;
-                used.insert(name.to_owned(), Used { holder, last, kept });
+                used.insert(name.to_owned(), ApiKeyUse { holder, last, kept });
             }
         }
     }
 
     /// Returns the last use of each key, in any process of the data directory. Uses of an earlier generation do not
     /// count.
-    fn uses(&self, known: &Known) -> HashMap<String, SystemTime> {
-        let row = |row: Row| {
+    fn uses(&self, known: &ApiKeyTable) -> HashMap<String, SystemTime> {
+        let row = |row: StateRow| {
             let key = known.keys.get(&row.key)?;
             let last = at(row.value.get("at")?.as_u64()?)?;
             let own = match row.value.get("holder") {
@@ -137,7 +143,7 @@ impl Keys {
             };
             own.then_some((row.key, last))
         };
-        let rows = self.store.entries(USES).into_iter();
+        let rows = self.store.entries(KEY_USES_TABLE).into_iter();
         let mut uses: HashMap<_, _> = rows.filter_map(row).collect();
         let here = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, used) in here.iter() {
@@ -163,7 +169,9 @@ impl Keys {
                 let since = used
                     .kept
                     .and_then(|kept| used.last.duration_since(kept).ok());
-                if used.kept.is_none() || since.is_some_and(|since| since >= NOTE) {
+                if used.kept.is_none()
+                    || since.is_some_and(|since| since >= LAST_USE_WRITE_INTERVAL)
+                {
                     due.push((name.clone(), used.last, used.holder));
                 }
             }
@@ -171,7 +179,9 @@ impl Keys {
         };
         for (name, last, holder) in due {
             let value = json!({"at": millis(last), "holder": holder});
-            let written = self.store.write(USES, &name, Some(value), Expect::Any);
+            let written =
+                self.store
+                    .write(KEY_USES_TABLE, &name, Some(value), WritePrecondition::Any);
             if written.await.is_err() {
                 continue;
             }
@@ -183,8 +193,8 @@ impl Keys {
     }
 
     /// Completes once the key is no longer valid: revoked, replaced or expired.
-    pub async fn ended(self: Arc<Self>, pass: KeyPass) {
-        let left = |key: &Key| {
+    pub async fn ended(self: Arc<Self>, pass: VerifiedApiKey) {
+        let left = |key: &StoredApiKey| {
             let (end, now) = (key.end(&pass.digest)?, self.now());
             if key.view.over(now).is_some() {
                 return None;
@@ -199,14 +209,14 @@ impl Keys {
 
     /// Completes once the key is revoked or its name belongs to another generation. Neither expiry nor rotation ends
     /// calls in flight.
-    pub async fn withdrawn(self: Arc<Self>, pass: KeyPass) {
-        let stays = |key: &Key| key.holder == pass.holder && key.view.revoked.is_none();
-        let left = |key: &Key| stays(key).then_some(Duration::MAX);
+    pub async fn withdrawn(self: Arc<Self>, pass: VerifiedApiKey) {
+        let stays = |key: &StoredApiKey| key.holder == pass.holder && key.view.revoked.is_none();
+        let left = |key: &StoredApiKey| stays(key).then_some(Duration::MAX);
         self.until(&pass.name, left).await;
     }
 
     /// Completes once `left` returns no remaining time for the key of this name.
-    async fn until(&self, name: &str, left: impl Fn(&Key) -> Option<Duration>) {
+    async fn until(&self, name: &str, left: impl Fn(&StoredApiKey) -> Option<Duration>) {
         let mut changed = self.store.changed();
         loop {
             changed.mark_unchanged();
@@ -215,7 +225,7 @@ impl Keys {
             };
             let wait = match left {
                 Duration::MAX => left,
-                left => left.min(LOOK),
+                left => left.min(EXPIRY_CHECK_INTERVAL),
             };
             tokio::select! {
                 changed = changed.changed() => if changed.is_err() {
@@ -229,7 +239,7 @@ impl Keys {
     /// Returns the reason, as a sentence, why calls of this caller are rejected: its key was revoked or its name
     /// belongs to another generation. An expired key only rejects new requests, so calls in flight may complete.
     pub fn gone(&self, caller: &Caller) -> Option<String> {
-        let name = caller.name().strip_prefix(CALLER)?;
+        let name = caller.name().strip_prefix(CALLER_PREFIX)?;
         let known = self.known();
         let key = known.keys.get(name);
         // A revoked key may already have a successor of the same name when this process reads the store.
@@ -238,17 +248,17 @@ impl Keys {
                 "the key of this caller was deleted; a new key of that name belongs to another caller".to_owned(),
             );
         }
-        let revoked = key?.view.over(self.now())? == Over::Revoked;
+        let revoked = key?.view.over(self.now())? == KeyEndReason::Revoked;
         revoked.then(|| "the operator revoked the key of this caller".to_owned())
     }
 
-    pub(super) fn known(&self) -> Arc<Known> {
+    pub(super) fn known(&self) -> Arc<ApiKeyTable> {
         let change = *self.store.changed().borrow();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.0 != Some(change) {
             // Most changes concern other tables.
-            if read.1.versions != self.store.versions(TABLE) {
-                read.1 = Arc::new(Known::read(&self.store.entries(TABLE)));
+            if read.1.versions != self.store.versions(KEYS_TABLE) {
+                read.1 = Arc::new(ApiKeyTable::read(&self.store.entries(KEYS_TABLE)));
             }
             read.0 = Some(change);
         }
@@ -256,13 +266,15 @@ impl Keys {
     }
 }
 
-impl Known {
-    fn read(rows: &[Row]) -> Known {
-        let mut known = Known::default();
+impl ApiKeyTable {
+    fn read(rows: &[StateRow]) -> ApiKeyTable {
+        let mut known = ApiKeyTable::default();
         for row in rows {
             known.versions.push((row.key.clone(), row.version));
             // A malformed row authorizes nothing.
-            let Some(key) = Key::read(row) else { continue };
+            let Some(key) = StoredApiKey::read(row) else {
+                continue;
+            };
             let old = key.old.as_ref().map(|old| &old.digest);
             for digest in std::iter::once(&key.digest).chain(old) {
                 let names = known.names.entry(first(digest)).or_default();
@@ -279,13 +291,13 @@ impl Known {
     }
 }
 
-pub(super) fn first(digest: &Digest) -> [u8; 8] {
+pub(super) fn first(digest: &ApiKeyDigest) -> [u8; 8] {
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
     first
 }
 
 /// Returns the key generation, derived from the digest of the first key of that generation.
-pub(super) fn number(digest: &Digest) -> u64 {
+pub(super) fn number(digest: &ApiKeyDigest) -> u64 {
     u64::from_be_bytes(first(digest))
 }

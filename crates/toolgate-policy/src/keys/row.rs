@@ -1,30 +1,30 @@
 //! Storage format of an API key.
 
-use super::{Digest, KeyView, at, book::number, hex, millis, same, unhex};
-use crate::Row;
+use super::{ApiKeyDigest, ApiKeyView, at, book::number, hex, millis, same, unhex};
+use crate::StateRow;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The current key of a name, and the key that it replaced.
 #[derive(Clone)]
-pub(super) struct Key {
-    pub(super) view: KeyView,
-    pub(super) digest: Digest,
+pub(super) struct StoredApiKey {
+    pub(super) view: ApiKeyView,
+    pub(super) digest: ApiKeyDigest,
     /// Key generation: the same for all rotated keys of one owner.
     pub(super) holder: u64,
-    pub(super) old: Option<Old>,
+    pub(super) old: Option<ReplacedApiKey>,
 }
 
 /// The replaced key. It is valid for a grace period, and stored afterwards to distinguish it from an unknown key.
 #[derive(Clone)]
-pub(super) struct Old {
-    pub(super) digest: Digest,
+pub(super) struct ReplacedApiKey {
+    pub(super) digest: ApiKeyDigest,
     /// End of the grace period; 1970 if there was none.
     pub(super) until: SystemTime,
 }
 
-impl Key {
-    pub(super) fn read(row: &Row) -> Option<Key> {
+impl StoredApiKey {
+    pub(super) fn read(row: &StateRow) -> Option<StoredApiKey> {
         let number_of = |value: Option<&Value>| match value {
             None | Some(Value::Null) => Some(None),
             Some(value) => value.as_u64().and_then(at).map(Some),
@@ -33,20 +33,20 @@ impl Key {
         let text = |key: &str| row.value.get(key).and_then(Value::as_str);
         let digest = unhex(text("sha256")?)?;
         let old = |old: &Value| {
-            Some(Old {
+            Some(ReplacedApiKey {
                 digest: unhex(old.get("sha256")?.as_str()?)?,
                 until: number_of(old.get("until"))??,
             })
         };
         let old = row.value.get("old").and_then(old);
-        Some(Key {
+        Some(StoredApiKey {
             digest,
             // If absent, the current key is the first of its generation.
             holder: match row.value.get("holder") {
                 Some(holder) => holder.as_u64()?,
                 None => number(&digest),
             },
-            view: KeyView {
+            view: ApiKeyView {
                 name: row.key.clone(),
                 created: time("created")??,
                 expires: time("expires")?,
@@ -74,7 +74,7 @@ impl Key {
 
     /// Returns the expiry of the key with this digest: `None` if the name has no such key, `Some(None)` if it never
     /// expires.
-    pub(super) fn end(&self, digest: &Digest) -> Option<Option<SystemTime>> {
+    pub(super) fn end(&self, digest: &ApiKeyDigest) -> Option<Option<SystemTime>> {
         if same(&self.digest, digest) {
             return Some(self.view.expires);
         }

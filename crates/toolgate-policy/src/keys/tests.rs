@@ -1,5 +1,7 @@
-use super::{KeyError, KeyRefused, Keys, Over};
-use crate::{By, Expect, Memory, Recorder, Store, Who};
+use super::{ApiKeyError, ApiKeyRejection, ApiKeys, KeyEndReason};
+use crate::{
+    ApprovalChannel, Approver, AuditRecorder, MemoryStateStore, StateStore, WritePrecondition,
+};
 use futures_util::FutureExt;
 use serde_json::json;
 use std::{
@@ -9,30 +11,30 @@ use std::{
 use toolgate_core::Caller;
 
 /// Maximum number of keys in these tests.
-const MOST: usize = 3;
+const MAX_KEYS: usize = 3;
 
-fn book() -> (Arc<Memory>, Arc<Keys>) {
-    let store = Arc::new(Memory::new());
-    let keys = Keys::new(Arc::new(Recorder::log()), store.clone());
+fn book() -> (Arc<MemoryStateStore>, Arc<ApiKeys>) {
+    let store = Arc::new(MemoryStateStore::new());
+    let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
     (store, Arc::new(keys))
 }
 
-fn who() -> Who {
-    Who::named(By::Terminal, "ann")
+fn who() -> Approver {
+    Approver::named(ApprovalChannel::Terminal, "ann")
 }
 
 #[tokio::test]
 async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
     let (store, keys) = book();
-    let key = keys.create("ci", None, &who(), MOST).await.unwrap();
+    let key = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     let pass = keys.open(key.reveal()).unwrap();
     assert_eq!(pass.caller().name(), "key:ci");
     assert_eq!(keys.gone(&pass.caller()), None);
     let kept = format!("{:?}", store.entries("keys"));
     let secret = key.reveal().strip_prefix("tg_").unwrap();
     assert!(secret.len() == 64 && !kept.contains(secret), "{kept}");
-    let taken = keys.create("ci", None, &who(), MOST).await;
-    assert!(matches!(taken, Err(KeyError::Taken)));
+    let taken = keys.create("ci", None, &who(), MAX_KEYS).await;
+    assert!(matches!(taken, Err(ApiKeyError::Taken)));
 
     let ended = keys.clone().ended(pass.clone());
     let (_, revoked) = {
@@ -40,19 +42,19 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
         tokio::join!(ended, keys.revoke("ci", &who))
     };
     revoked.unwrap();
-    let over = KeyRefused::Over("ci".to_owned(), Over::Revoked);
+    let over = ApiKeyRejection::Over("ci".to_owned(), KeyEndReason::Revoked);
     assert_eq!(keys.open(key.reveal()).unwrap_err(), over);
     assert!(keys.gone(&pass.caller()).unwrap().contains("revoked"));
     assert!(matches!(
         keys.revoke("ci", &who()).await,
-        Err(KeyError::Unknown)
+        Err(ApiKeyError::Unknown)
     ));
 
     // The name is free again. Proofs of the old key do not become valid with the new key.
-    let second = keys.create("ci", None, &who(), MOST).await.unwrap();
+    let second = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     assert_eq!(
         keys.open(key.reveal()).unwrap_err(),
-        KeyRefused::Unknown,
+        ApiKeyRejection::Unknown,
         "the old text names nobody"
     );
     let other = keys.open(second.reveal()).unwrap();
@@ -70,7 +72,7 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
 #[tokio::test]
 async fn what_is_no_key_opens_nothing() {
     let (store, keys) = book();
-    let key = keys.create("a", None, &who(), MOST).await.unwrap();
+    let key = keys.create("a", None, &who(), MAX_KEYS).await.unwrap();
     let text = key.reveal().to_owned();
     let mut wrong = vec![
         String::new(),
@@ -87,21 +89,24 @@ async fn what_is_no_key_opens_nothing() {
         format!("{}{other}{}", &text[..at], &text[at + 1..])
     }));
     for wrong in wrong {
-        assert_eq!(keys.open(&wrong).unwrap_err(), KeyRefused::Unknown);
+        assert_eq!(keys.open(&wrong).unwrap_err(), ApiKeyRejection::Unknown);
     }
     for name in ["", "a b", "a/b", "a*", "é", &"a".repeat(65)] {
         assert!(
             matches!(
-                keys.create(name, None, &who(), MOST).await,
-                Err(KeyError::Name)
+                keys.create(name, None, &who(), MAX_KEYS).await,
+                Err(ApiKeyError::Name)
             ),
             "{name}"
         );
     }
     // A corrupted row.
     let bad = Some(json!({"sha256": "00", "created": 1}));
-    store.write("keys", "a", bad, Expect::Any).await.unwrap();
-    assert_eq!(keys.open(&text).unwrap_err(), KeyRefused::Unknown);
+    store
+        .write("keys", "a", bad, WritePrecondition::Any)
+        .await
+        .unwrap();
+    assert_eq!(keys.open(&text).unwrap_err(), ApiKeyRejection::Unknown);
 }
 
 #[tokio::test]
@@ -109,18 +114,21 @@ async fn a_key_ends_by_itself() {
     let (store, keys) = book();
     let past = Some(SystemTime::now() - Duration::from_secs(1));
     assert!(matches!(
-        keys.create("a", past, &who(), MOST).await,
-        Err(KeyError::Past)
+        keys.create("a", past, &who(), MAX_KEYS).await,
+        Err(ApiKeyError::Past)
     ));
     let soon = SystemTime::now() + Duration::from_secs(3600);
-    let key = keys.create("a", Some(soon), &who(), MOST).await.unwrap();
+    let key = keys
+        .create("a", Some(soon), &who(), MAX_KEYS)
+        .await
+        .unwrap();
     let pass = keys.open(key.reveal()).unwrap();
     let mut row = store.row("keys", "a").unwrap();
     row.value["expires"] = json!(1);
-    let write = store.write("keys", "a", Some(row.value), Expect::Any);
+    let write = store.write("keys", "a", Some(row.value), WritePrecondition::Any);
     let (_, written) = tokio::join!(keys.clone().ended(pass.clone()), write);
     written.unwrap();
-    let over = KeyRefused::Over("a".to_owned(), Over::Expired);
+    let over = ApiKeyRejection::Over("a".to_owned(), KeyEndReason::Expired);
     assert_eq!(keys.open(key.reveal()).unwrap_err(), over);
     // Calls in flight complete.
     assert_eq!(keys.gone(&Caller::new("key:a")), None);
@@ -132,41 +140,41 @@ async fn a_key_ends_by_itself() {
     assert_eq!(keys.gone(&Caller::new("key:b")), None);
     let mut row = store.row("keys", "a").unwrap();
     row.value["revoked"] = json!(1);
-    let write = store.write("keys", "a", Some(row.value), Expect::Any);
+    let write = store.write("keys", "a", Some(row.value), WritePrecondition::Any);
     write.await.unwrap();
     // Revoked long ago, so it is deleted and its name is free.
-    keys.create("b", None, &who(), MOST).await.unwrap();
+    keys.create("b", None, &who(), MAX_KEYS).await.unwrap();
     assert_eq!(keys.list().len(), 1);
 }
 
 #[tokio::test]
 async fn one_key_too_many_is_not_made() {
     let (store, keys) = book();
-    for n in 0..MOST {
+    for n in 0..MAX_KEYS {
         let row = json!({"sha256": "00".repeat(32), "created": 1});
         store
-            .write("keys", &format!("k{n}"), Some(row), Expect::Any)
+            .write("keys", &format!("k{n}"), Some(row), WritePrecondition::Any)
             .await
             .unwrap();
     }
     assert!(matches!(
-        keys.create("one-over", None, &who(), MOST).await,
-        Err(KeyError::Full(MOST))
+        keys.create("one-over", None, &who(), MAX_KEYS).await,
+        Err(ApiKeyError::Full(MAX_KEYS))
     ));
 }
 
 /// Returns the last use of a name as another process of the store lists it.
-fn used(store: &Arc<Memory>, name: &str) -> Option<SystemTime> {
-    let keys = Keys::new(Arc::new(Recorder::log()), store.clone());
+fn used(store: &Arc<MemoryStateStore>, name: &str) -> Option<SystemTime> {
+    let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
     let view = keys.list().into_iter().find(|view| view.name == name);
     view.unwrap().used
 }
 
 /// A store whose next write fails.
-struct FailingOnce(Arc<Memory>, std::sync::atomic::AtomicBool);
+struct FailingOnce(Arc<MemoryStateStore>, std::sync::atomic::AtomicBool);
 
-impl Store for FailingOnce {
-    fn entries(&self, table: &str) -> Vec<crate::Row> {
+impl StateStore for FailingOnce {
+    fn entries(&self, table: &str) -> Vec<crate::StateRow> {
         self.0.entries(table)
     }
 
@@ -175,11 +183,11 @@ impl Store for FailingOnce {
         table: &str,
         key: &str,
         value: Option<serde_json::Value>,
-        expect: Expect,
-    ) -> toolgate_core::BoxFuture<'static, Result<crate::Written, toolgate_core::Error>> {
+        expect: WritePrecondition,
+    ) -> toolgate_core::BoxFuture<'static, Result<crate::WriteOutcome, toolgate_core::Error>> {
         match self.1.swap(false, std::sync::atomic::Ordering::SeqCst) {
             true => Box::pin(async {
-                let kind = toolgate_core::Kind::Bug;
+                let kind = toolgate_core::ErrorKind::Bug;
                 Err(toolgate_core::Error::new(kind, "the disk is full"))
             }),
             false => self.0.write(table, key, value, expect),
@@ -190,17 +198,17 @@ impl Store for FailingOnce {
         self.0.changed()
     }
 
-    fn clock(&self) -> &Arc<crate::Clock> {
+    fn clock(&self) -> &Arc<crate::StateClock> {
         self.0.clock()
     }
 }
 
 #[tokio::test]
 async fn a_use_that_could_not_be_stored_is_stored_later() {
-    let memory = Arc::new(Memory::new());
+    let memory = Arc::new(MemoryStateStore::new());
     let store = Arc::new(FailingOnce(memory.clone(), false.into()));
-    let keys = Keys::new(Arc::new(Recorder::log()), store.clone());
-    let key = keys.create("ci", None, &who(), MOST).await.unwrap();
+    let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
+    let key = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     keys.open(key.reveal()).unwrap();
     store.1.store(true, std::sync::atomic::Ordering::SeqCst);
     keys.keep_uses().await;
@@ -216,8 +224,8 @@ async fn a_use_that_could_not_be_stored_is_stored_later() {
 #[tokio::test]
 async fn a_key_that_is_made_again_was_never_used() {
     let (store, keys) = book();
-    let key = keys.create("ci", None, &who(), MOST).await.unwrap();
-    let late = Keys::new(Arc::new(Recorder::log()), store.clone());
+    let key = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
+    let late = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
     for keys in [&*keys, &late] {
         keys.open(key.reveal()).unwrap();
     }
@@ -225,7 +233,7 @@ async fn a_key_that_is_made_again_was_never_used() {
     assert!(used(&store, "ci").is_some() && keys.list()[0].used.is_some());
 
     keys.revoke("ci", &who()).await.unwrap();
-    let second = keys.create("ci", None, &who(), MOST).await.unwrap();
+    let second = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     assert_eq!((used(&store, "ci"), keys.list()[0].used), (None, None));
     // A slow process stores the last use of the deleted key.
     late.keep_uses().await;
@@ -236,7 +244,7 @@ async fn a_key_that_is_made_again_was_never_used() {
     // Format of older versions.
     let old = Some(json!({"at": 1}));
     store
-        .write("key_uses", "ci", old, Expect::Any)
+        .write("key_uses", "ci", old, WritePrecondition::Any)
         .await
         .unwrap();
     assert_eq!(used(&store, "ci"), None);
@@ -245,7 +253,7 @@ async fn a_key_that_is_made_again_was_never_used() {
 #[tokio::test]
 async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_while() {
     let (store, keys) = book();
-    let first = keys.create("ci", None, &who(), MOST).await.unwrap();
+    let first = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     let pass = keys.open(first.reveal()).unwrap();
     let hour = Duration::from_secs(3600);
     let second = keys.rotate("ci", None, hour, &who()).await.unwrap();
@@ -265,17 +273,20 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
     let mine = who();
     let (_, third) = tokio::join!(ended, keys.rotate("ci", None, hour, &mine));
     let third = third.unwrap();
-    assert_eq!(keys.open(first.reveal()).unwrap_err(), KeyRefused::Unknown);
+    assert_eq!(
+        keys.open(first.reveal()).unwrap_err(),
+        ApiKeyRejection::Unknown
+    );
     for key in [&second, &third] {
         assert!(keys.open(key.reveal()).is_ok());
     }
     // The grace period ends.
     let mut row = store.row("keys", "ci").unwrap();
     row.value["old"]["until"] = json!(1);
-    let write = store.write("keys", "ci", Some(row.value), Expect::Any);
+    let write = store.write("keys", "ci", Some(row.value), WritePrecondition::Any);
     let (_, written) = tokio::join!(keys.clone().ended(other), write);
     written.unwrap();
-    let over = KeyRefused::Over("ci".to_owned(), Over::Replaced);
+    let over = ApiKeyRejection::Over("ci".to_owned(), KeyEndReason::Replaced);
     assert_eq!(keys.open(second.reveal()).unwrap_err(), over);
     // A grace period of zero ends immediately. Calls in flight continue, as the generation is the same.
     let begun = keys.open(third.reveal()).unwrap();
@@ -289,30 +300,30 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
     assert_eq!(keys.open(third.reveal()).unwrap_err(), over);
     assert_eq!(keys.list()[0].old, None);
     keys.revoke("ci", &who()).await.unwrap();
-    let over = KeyRefused::Over("ci".to_owned(), Over::Revoked);
+    let over = ApiKeyRejection::Over("ci".to_owned(), KeyEndReason::Revoked);
     assert_eq!(keys.open(fourth.unwrap().reveal()).unwrap_err(), over);
     keys.clone().withdrawn(pass).await;
     let gone = keys.rotate("ci", None, hour, &who()).await;
-    assert!(matches!(gone, Err(KeyError::Unknown)));
+    assert!(matches!(gone, Err(ApiKeyError::Unknown)));
 }
 
 #[tokio::test]
 async fn a_key_lives_on_where_its_end_is_put_off() {
     let (_, keys) = book();
     let days = |n: u64| SystemTime::now() + Duration::from_secs(n * 86_400);
-    let first = keys.create("ci", Some(days(1)), &who(), MOST).await;
+    let first = keys.create("ci", Some(days(1)), &who(), MAX_KEYS).await;
     let pass = keys.open(first.unwrap().reveal()).unwrap();
     keys.extend("ci", days(90), &who()).await.unwrap();
     assert!(keys.list()[0].expires.unwrap() > days(89));
     assert_eq!(keys.gone(&pass.caller()), None);
     let past = keys.extend("ci", SystemTime::UNIX_EPOCH, &who()).await;
-    assert!(matches!(past, Err(KeyError::Past)));
+    assert!(matches!(past, Err(ApiKeyError::Past)));
     let none = keys.extend("b", days(1), &who()).await;
-    assert!(matches!(none, Err(KeyError::Unknown)));
+    assert!(matches!(none, Err(ApiKeyError::Unknown)));
     // The old key keeps its expiry.
     let month = Duration::from_secs(30 * 86_400);
     let soon = Some(days(2));
-    keys.create("d", soon, &who(), MOST).await.unwrap();
+    keys.create("d", soon, &who(), MAX_KEYS).await.unwrap();
     let far = Some(days(90));
     let made = keys.rotate("d", far, month, &who()).await.unwrap();
     let view = &keys.list()[1];
@@ -326,25 +337,27 @@ async fn a_key_lives_on_where_its_end_is_put_off() {
 async fn an_end_is_put_off_and_not_too_far() {
     let (store, keys) = book();
     let days = |n: u64| SystemTime::now() + Duration::from_secs(n * 86_400);
-    let far = keys.create("a", Some(days(36_600)), &who(), MOST).await;
-    assert!(matches!(far, Err(KeyError::Far)));
-    keys.create("a", Some(days(9)), &who(), MOST).await.unwrap();
-    keys.create("b", None, &who(), MOST).await.unwrap();
+    let far = keys.create("a", Some(days(36_600)), &who(), MAX_KEYS).await;
+    assert!(matches!(far, Err(ApiKeyError::Far)));
+    keys.create("a", Some(days(9)), &who(), MAX_KEYS)
+        .await
+        .unwrap();
+    keys.create("b", None, &who(), MAX_KEYS).await.unwrap();
     let far = keys.extend("a", days(36_600), &who()).await;
-    assert!(matches!(far, Err(KeyError::Far)));
+    assert!(matches!(far, Err(ApiKeyError::Far)));
     for name in ["a", "b"] {
         let earlier = keys.extend(name, days(8), &who()).await;
-        assert!(matches!(earlier, Err(KeyError::Later(..))), "{name}");
+        assert!(matches!(earlier, Err(ApiKeyError::Later(..))), "{name}");
     }
     assert!(keys.list()[0].expires.unwrap() > days(8) && keys.list()[1].expires.is_none());
     let mut row = store.row("keys", "a").unwrap();
     row.value["expires"] = json!(1000);
-    let write = store.write("keys", "a", Some(row.value), Expect::Any);
+    let write = store.write("keys", "a", Some(row.value), WritePrecondition::Any);
     write.await.unwrap();
     let end = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
     let late = keys.extend("a", days(9), &who()).await.unwrap_err();
-    assert!(matches!(&late, KeyError::Expired(name, at) if name == "a" && *at == end));
+    assert!(matches!(&late, ApiKeyError::Expired(name, at) if name == "a" && *at == end));
     assert!(late.to_string().contains("keys create a"));
     let late = keys.rotate("a", None, Duration::ZERO, &who()).await;
-    assert!(matches!(late, Err(KeyError::Expired(..))));
+    assert!(matches!(late, Err(ApiKeyError::Expired(..))));
 }

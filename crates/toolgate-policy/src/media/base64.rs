@@ -1,12 +1,12 @@
 //! Base64 validation and decoding.
 
 /// Number of Base64 characters that are decoded to detect the format.
-const START: usize = 64;
+const SNIFF_BASE64_CHARS: usize = 64;
 
 /// Decodes the first bytes; `None` if the text is not Base64 in the standard alphabet (RFC 4648, section 4).
 pub(super) fn start(text: &str) -> Option<Vec<u8>> {
     let letters = letters(text)?;
-    Some(decode(letters.get(..START).unwrap_or(letters)))
+    Some(decode(letters.get(..SNIFF_BASE64_CHARS).unwrap_or(letters)))
 }
 
 /// Decodes the whole text; `None` if it is not Base64.

@@ -8,7 +8,8 @@ mod tests;
 use crate::{PerServer, words};
 use std::sync::Arc;
 use toolgate_core::{
-    Asked, Content, ContentKind, Error, Item, Json, Origin, Output, Returned, Scrub,
+    Content, ContentKind, Error, Item, Json, Origin, Output, SanitizeContext, Sanitizer,
+    UntrustedContent,
 };
 use toolgate_wire::{json::ObjectWriter, placeholder};
 
@@ -18,24 +19,24 @@ use toolgate_wire::{json::ObjectWriter, placeholder};
 /// SVG images can hold scripts and are withheld too. Audio without a detectable format, such as raw PCM, needs the
 /// check to be turned off for its server.
 #[derive(Clone, Debug)]
-pub struct Media {
+pub struct MediaSanitizer {
     /// Enables the check, by server. Default: all servers.
     pub check: PerServer<bool>,
     /// Maximum Base64 length of one block, in bytes. Default: 8 MiB.
     pub bytes: usize,
 }
 
-impl Default for Media {
+impl Default for MediaSanitizer {
     /// Checks all servers, with a limit of 8 MiB.
-    fn default() -> Media {
-        Media {
+    fn default() -> MediaSanitizer {
+        MediaSanitizer {
             check: PerServer::all(true),
             bytes: 8 << 20,
         }
     }
 }
 
-impl Scrub for Media {
+impl Sanitizer for MediaSanitizer {
     fn name(&self) -> &'static str {
         "media"
     }
@@ -44,7 +45,7 @@ impl Scrub for Media {
         &self,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         self.work(from, value);
         Ok(())
@@ -52,10 +53,10 @@ impl Scrub for Media {
 
     fn scrub_for(
         &self,
-        asked: &Asked,
+        asked: &SanitizeContext,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         let withheld = self.work(from, value);
         if !withheld.is_empty() {
@@ -66,37 +67,37 @@ impl Scrub for Media {
 }
 
 /// Maximum number of reasons in the audit record of one result.
-const MOST: usize = 8;
+const MAX_MEDIA_REASONS: usize = 8;
 
-impl Media {
+impl MediaSanitizer {
     /// Withholds invalid blocks. Returns the reason for each.
-    fn work(&self, from: Option<&Origin>, value: Returned<'_>) -> Vec<String> {
+    fn work(&self, from: Option<&Origin>, value: UntrustedContent<'_>) -> Vec<String> {
         let mut withheld = Vec::new();
         if from.is_some_and(|from| !self.check.of(&from.server)) {
             return withheld;
         }
         match value {
-            Returned::Output(Output::Tool(result)) => {
+            UntrustedContent::Output(Output::Tool(result)) => {
                 let blocks = result.content.iter_mut();
                 withheld.extend(blocks.filter_map(|b| self.block(b)));
             }
-            Returned::Output(Output::Prompt(result)) => {
+            UntrustedContent::Output(Output::Prompt(result)) => {
                 let blocks = result.messages.iter_mut().map(|m| &mut m.content);
                 withheld.extend(blocks.filter_map(|b| self.block(b)));
             }
-            Returned::Output(Output::Resource(result)) => {
+            UntrustedContent::Output(Output::Resource(result)) => {
                 let parts = result.contents.iter_mut();
                 withheld.extend(parts.filter_map(|part| self.part(part)));
             }
             // A completion is text. Definitions have no media except icons, which are links.
-            Returned::Output(Output::Complete(_))
-            | Returned::About(_)
-            | Returned::Error(_)
-            | Returned::Event(_)
-            | Returned::Item(_)
-            | Returned::Questions(_) => {}
+            UntrustedContent::Output(Output::Complete(_))
+            | UntrustedContent::About(_)
+            | UntrustedContent::Error(_)
+            | UntrustedContent::Event(_)
+            | UntrustedContent::Item(_)
+            | UntrustedContent::Questions(_) => {}
         }
-        withheld.truncate(MOST);
+        withheld.truncate(MAX_MEDIA_REASONS);
         withheld
     }
 

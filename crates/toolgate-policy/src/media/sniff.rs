@@ -1,10 +1,10 @@
 //! Detection of media formats by their first bytes.
 
 /// The MIME types of a format, and a test of its first bytes.
-type Form = (&'static [&'static str], fn(&[u8]) -> bool);
+type MediaFormat = (&'static [&'static str], fn(&[u8]) -> bool);
 
 /// The formats that can be detected.
-const FORMS: [Form; 15] = [
+const MEDIA_FORMATS: [MediaFormat; 15] = [
     (&["image/png", "image/apng"], |b| {
         b.starts_with(b"\x89PNG\r\n\x1a\n")
     }),
@@ -55,14 +55,17 @@ pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
     if said == "image/svg+xml" {
         return Err("it is SVG, which can hold scripts; the server may send it as text".to_owned());
     }
-    let Some((_, is)) = FORMS.iter().find(|(names, _)| names.contains(&said)) else {
+    let Some((_, is)) = MEDIA_FORMATS
+        .iter()
+        .find(|(names, _)| names.contains(&said))
+    else {
         let said = crate::words::shown(said);
         return Err(format!("its MIME type {said} cannot be checked"));
     };
     if is(start) {
         return Ok(());
     }
-    let really = FORMS.iter().find(|(_, is)| is(start));
+    let really = MEDIA_FORMATS.iter().find(|(_, is)| is(start));
     let really = really.and_then(|(names, _)| names.first()).copied();
     let really = really.unwrap_or("something else");
     Err(format!("its MIME type is {said}, but its data is {really}"))

@@ -9,7 +9,7 @@ fn through(block: Value) -> (String, Option<String>) {
         content,
         ..ToolResult::default()
     });
-    let why = Media::default().work(None, Returned::Output(&mut output));
+    let why = MediaSanitizer::default().work(None, UntrustedContent::Output(&mut output));
     let result = output.into_tool().unwrap();
     let [block] = &result.content[..] else {
         panic!()
@@ -140,9 +140,9 @@ fn withholds_media_over_the_size_limit() {
     let block = media(kind, mime, &bytes);
     let size = block["data"].as_str().unwrap().len();
     for (bytes, fits) in [(size, true), (size - 1, false)] {
-        let media = Media {
+        let media = MediaSanitizer {
             bytes,
-            ..Media::default()
+            ..MediaSanitizer::default()
         };
         let mut content = Content::read(Json::from_value(&block)).unwrap();
         assert_eq!(media.block(&mut content).is_none(), fits);

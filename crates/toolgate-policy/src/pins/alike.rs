@@ -10,7 +10,7 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Indexes of two items with confusable names.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub(super) struct Pair(pub(super) usize, pub(super) usize);
+pub(super) struct ConfusablePair(pub(super) usize, pub(super) usize);
 
 /// Returns the comparison forms of a name. Two names are confusable if they share one.
 ///
@@ -50,7 +50,7 @@ pub(super) fn look_alike(one: &str, two: &str) -> bool {
 /// ASCII.
 ///
 /// The same name on two servers is not a pair, as prefixes distinguish them. Confusable full names are a pair.
-pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<Pair> {
+pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<ConfusablePair> {
     let mut local: HashMap<String, Vec<usize>> = HashMap::new();
     let mut wire: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, item) in items.iter().enumerate() {
@@ -75,27 +75,27 @@ pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<Pair> {
     locals
         .chain(wires)
         .filter(|p| near(p.0, p.1))
-        .take(MOST)
+        .take(MAX_CONFUSABLE_PAIRS)
         .collect()
 }
 
 /// Maximum number of reported pairs. A server with so many confusable names has been reported often enough.
-const MOST: usize = 10_000;
+const MAX_CONFUSABLE_PAIRS: usize = 10_000;
 
-fn meeting(of: &HashMap<String, Vec<usize>>) -> impl Iterator<Item = Pair> {
+fn meeting(of: &HashMap<String, Vec<usize>>) -> impl Iterator<Item = ConfusablePair> {
     of.values().flat_map(|all| {
         let rest = |n: usize| all[n + 1..].iter().copied();
         let each = all.iter().enumerate();
-        each.flat_map(move |(n, a)| rest(n).map(|b| Pair(*a, b)))
+        each.flat_map(move |(n, a)| rest(n).map(|b| ConfusablePair(*a, b)))
     })
 }
 
 /// Names of all tools, to find texts that mention tools of other servers.
-pub(super) struct Names(HashMap<String, HashSet<Arc<str>>>);
+pub(super) struct ToolNameIndex(HashMap<String, HashSet<Arc<str>>>);
 
-impl Names {
+impl ToolNameIndex {
     /// Collects the full, wire and local names of tools. Local names that could be ordinary words are skipped.
-    pub(super) fn of(items: &[Arc<Item>]) -> Names {
+    pub(super) fn of(items: &[Arc<Item>]) -> ToolNameIndex {
         let mut names: HashMap<String, HashSet<Arc<str>>> = HashMap::new();
         for item in items.iter().filter(|item| item.kind() == ItemKind::Tool) {
             let own = is_special(&item.local).then(|| item.local.clone());
@@ -107,7 +107,7 @@ impl Names {
                     .insert(item.origin.server.clone());
             }
         }
-        Names(names)
+        ToolNameIndex(names)
     }
 
     /// Returns the tools of other servers that a text mentions.

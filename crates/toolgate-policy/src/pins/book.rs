@@ -1,7 +1,7 @@
 //! Pin table: the rows of all pins, in memory and in the store.
 
-use super::{form::digest_of, row::Row};
-use crate::{Expect, Store, Written};
+use super::{form::digest_of, row::PinRow};
+use crate::{StateStore, WriteOutcome, WritePrecondition};
 use ahash::AHashMap;
 use std::{
     collections::{HashMap, HashSet},
@@ -9,26 +9,26 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::watch;
-use toolgate_core::{Error, ItemKind, Stale};
+use toolgate_core::{ChangeCounters, Error, ItemKind};
 
 /// Table of the store.
-const TABLE: &str = "pins";
+const PINS_TABLE: &str = "pins";
 /// Maximum delay before writes of other processes are read.
-const LOOK: Duration = Duration::from_millis(200);
+const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The pin table, cached in memory.
-pub(super) struct Book {
-    store: Arc<dyn Store>,
+pub(super) struct PinTable {
+    store: Arc<dyn StateStore>,
     changed: watch::Receiver<u64>,
-    kept: Mutex<Kept>,
+    kept: Mutex<PinCache>,
     /// Counter of decisions that change lists.
-    pub(super) stale: watch::Sender<Stale>,
+    pub(super) stale: watch::Sender<ChangeCounters>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct PinCache {
     /// Rows by key; every call reads one.
-    rows: AHashMap<String, Known>,
+    rows: AHashMap<String, CachedPinRow>,
     /// Number of rows by key prefix (server and identity).
     count: HashMap<String, usize>,
     /// Counter of changes of `rows`.
@@ -40,10 +40,10 @@ struct Kept {
 }
 
 /// Cached entry of the table.
-struct Known {
+struct CachedPinRow {
     version: u64,
     /// `None` if the entry is malformed.
-    row: Option<Row>,
+    row: Option<PinRow>,
 }
 
 /// Returns the key prefix of a server with this identity.
@@ -58,9 +58,9 @@ pub(super) fn key(server: &str, identity: &str, kind: &str, name: &str) -> Strin
     prefix(server, identity) + &thing[..32]
 }
 
-impl Book {
-    pub(super) fn new(store: Arc<dyn Store>) -> Book {
-        Book {
+impl PinTable {
+    pub(super) fn new(store: Arc<dyn StateStore>) -> PinTable {
+        PinTable {
             changed: store.changed(),
             store,
             kept: Mutex::default(),
@@ -68,9 +68,9 @@ impl Book {
         }
     }
 
-    /// Reads writes of other processes, at most every [`LOOK`]. Returns the generation, which changes with the rows.
+    /// Reads writes of other processes, at most every [`REFRESH_INTERVAL`]. Returns the generation, which changes with the rows.
     pub(super) fn look(&self) -> u64 {
-        self.read(LOOK)
+        self.read(REFRESH_INTERVAL)
     }
 
     /// Reads all writes of other processes up to now, for an operator's decision.
@@ -98,18 +98,20 @@ impl Book {
 
     /// Marks the lists of all kinds as changed.
     fn tell_all(&self) {
-        let all = |stale: &mut Stale| ItemKind::ALL.into_iter().for_each(|kind| stale.list(kind));
+        let all = |stale: &mut ChangeCounters| {
+            ItemKind::ALL.into_iter().for_each(|kind| stale.list(kind))
+        };
         self.stale.send_modify(all);
     }
 
     /// Returns the row of a key; `Some(None)` if the entry is malformed.
-    pub(super) fn row(&self, key: &str) -> Option<Option<Row>> {
+    pub(super) fn row(&self, key: &str) -> Option<Option<PinRow>> {
         self.see(key, |row| row.map(|row| row.cloned()))
     }
 
     /// Calls a function with the row of a key, without cloning it: a row holds whole definitions, and every call reads
     /// one.
-    pub(super) fn see<T>(&self, key: &str, see: impl FnOnce(Option<Option<&Row>>) -> T) -> T {
+    pub(super) fn see<T>(&self, key: &str, see: impl FnOnce(Option<Option<&PinRow>>) -> T) -> T {
         let kept = self.kept();
         see(kept.rows.get(key).map(|known| known.row.as_ref()))
     }
@@ -120,11 +122,15 @@ impl Book {
     }
 
     /// Returns the matching rows with this key prefix, sorted by name.
-    pub(super) fn rows(&self, prefix: &str, meant: impl Fn(&Row) -> bool) -> Vec<(String, Row)> {
+    pub(super) fn rows(
+        &self,
+        prefix: &str,
+        meant: impl Fn(&PinRow) -> bool,
+    ) -> Vec<(String, PinRow)> {
         let kept = self.kept();
         let of = kept.rows.iter().filter(|(key, _)| key.starts_with(prefix));
         let read = of.filter_map(|(key, row)| Some((key, row.row.as_ref()?)));
-        let mut rows: Vec<(String, Row)> = read
+        let mut rows: Vec<(String, PinRow)> = read
             .filter(|(_, row)| meant(row))
             .map(|(key, row)| (key.clone(), row.clone()))
             .collect();
@@ -136,22 +142,24 @@ impl Book {
     ///
     /// # Errors
     /// The row could not be stored.
-    pub(super) async fn put(&self, key: &str, mut row: Row) -> Result<bool, Error> {
+    pub(super) async fn put(&self, key: &str, mut row: PinRow) -> Result<bool, Error> {
         let expect = match row.version {
-            0 => Expect::Absent,
-            version => Expect::Version(version),
+            0 => WritePrecondition::Absent,
+            version => WritePrecondition::Version(version),
         };
-        let written = self.store.write(TABLE, key, Some(row.to_value()), expect);
-        let Written::Done(version) = written.await? else {
+        let written = self
+            .store
+            .write(PINS_TABLE, key, Some(row.to_value()), expect);
+        let WriteOutcome::Done(version) = written.await? else {
             self.read(Duration::ZERO);
             return Ok(false);
         };
         row.version = version;
         let mut kept = self.kept();
-        let newer = |known: &Known| known.version > version;
+        let newer = |known: &CachedPinRow| known.version > version;
         if !kept.rows.get(key).is_some_and(newer) {
             let row = Some(row);
-            let known = Known { version, row };
+            let known = CachedPinRow { version, row };
             if kept.rows.insert(key.to_owned(), known).is_none() {
                 *kept.count.entry(head(key)).or_default() += 1;
             }
@@ -165,16 +173,18 @@ impl Book {
     /// # Errors
     /// The row could not be deleted.
     pub(super) async fn remove(&self, key: &str) -> Result<(), Error> {
-        self.store.write(TABLE, key, None, Expect::Any).await?;
+        self.store
+            .write(PINS_TABLE, key, None, WritePrecondition::Any)
+            .await?;
         self.read(Duration::ZERO);
         Ok(())
     }
 
     /// Reports whether this flag is reported for the first time since the program started.
     pub(super) fn is_news(&self, what: String) -> bool {
-        const MOST: usize = 100_000;
+        const MAX_REPORTED_FLAGS: usize = 100_000;
         let mut kept = self.kept();
-        kept.told.len() < MOST && kept.told.insert(what)
+        kept.told.len() < MAX_REPORTED_FLAGS && kept.told.insert(what)
     }
 
     /// Marks lists as changed after a decision.
@@ -186,27 +196,27 @@ impl Book {
     pub(super) async fn follow(&self) {
         let mut changed = self.changed.clone();
         while changed.changed().await.is_ok() {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(REFRESH_INTERVAL).await;
             changed.mark_unchanged();
             self.read(Duration::ZERO);
         }
         std::future::pending().await
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, PinCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl PinCache {
     /// Reads the changed rows of the store, and reports whether there were any.
     ///
     /// Only changed rows are read: the table is long, and a write to any table of the store triggers this.
-    fn take(&mut self, store: &dyn Store) -> bool {
+    fn take(&mut self, store: &dyn StateStore) -> bool {
         if self.rows.is_empty() {
-            return self.take_all(store.entries(TABLE));
+            return self.take_all(store.entries(PINS_TABLE));
         }
-        let versions: HashMap<String, u64> = store.versions(TABLE).into_iter().collect();
+        let versions: HashMap<String, u64> = store.versions(PINS_TABLE).into_iter().collect();
         let before = self.rows.len();
         self.rows.retain(|key, _| versions.contains_key(key));
         let mut changed = self.rows.len() < before;
@@ -219,11 +229,11 @@ impl Kept {
                 continue;
             }
             changed = true;
-            match store.row(TABLE, &key) {
+            match store.row(PINS_TABLE, &key) {
                 Some(entry) => {
-                    let row = Row::read(&entry.value, entry.version);
+                    let row = PinRow::read(&entry.value, entry.version);
                     let version = entry.version;
-                    self.rows.insert(key, Known { version, row });
+                    self.rows.insert(key, CachedPinRow { version, row });
                 }
                 None => drop(self.rows.remove(&key)),
             }
@@ -234,10 +244,10 @@ impl Kept {
         changed
     }
 
-    fn take_all(&mut self, entries: Vec<crate::Row>) -> bool {
-        let known = |entry: crate::Row| {
-            let (version, row) = (entry.version, Row::read(&entry.value, entry.version));
-            (entry.key, Known { version, row })
+    fn take_all(&mut self, entries: Vec<crate::StateRow>) -> bool {
+        let known = |entry: crate::StateRow| {
+            let (version, row) = (entry.version, PinRow::read(&entry.value, entry.version));
+            (entry.key, CachedPinRow { version, row })
         };
         self.rows = entries.into_iter().map(known).collect();
         self.recount();

@@ -1,11 +1,11 @@
 //! Differences between two definitions, by JSON path.
 
 use toolgate_core::Json;
-use toolgate_wire::json::Kind;
+use toolgate_wire::json::JsonKind;
 
 /// One difference between two definitions.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Difference {
+pub struct DefinitionDifference {
     /// Path, for example `inputSchema.properties.path.description`; empty for the whole document.
     pub place: String,
     /// Old value as JSON; `None` if there was none.
@@ -17,14 +17,14 @@ pub struct Difference {
 }
 
 /// Maximum number of reported differences.
-const MOST: usize = 200;
+const MAX_DIFFERENCES: usize = 200;
 /// Arrays without a significant order.
 const UNORDERED: [&str; 2] = ["icons", "required"];
 
 /// Returns the differences between two JSON texts. Texts that are not JSON are compared as a whole.
-pub fn diff(old: &str, new: &str) -> Vec<Difference> {
+pub fn diff(old: &str, new: &str) -> Vec<DefinitionDifference> {
     let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Default::default());
-    let mut found = Found(Vec::new());
+    let mut found = DifferenceCollector(Vec::new());
     match (read(old), read(new)) {
         (Ok(a), Ok(b)) => found.compare("", &a, &b),
         _ if old != new => found.add("", Some(old), Some(new), alike(old, new)),
@@ -33,12 +33,12 @@ pub fn diff(old: &str, new: &str) -> Vec<Difference> {
     found.0
 }
 
-struct Found(Vec<Difference>);
+struct DifferenceCollector(Vec<DefinitionDifference>);
 
-impl Found {
+impl DifferenceCollector {
     fn add(&mut self, place: &str, old: Option<&str>, new: Option<&str>, cosmetic: bool) {
-        if self.0.len() < MOST {
-            self.0.push(Difference {
+        if self.0.len() < MAX_DIFFERENCES {
+            self.0.push(DefinitionDifference {
                 place: place.to_owned(),
                 old: old.map(str::to_owned),
                 new: new.map(str::to_owned),
@@ -49,10 +49,10 @@ impl Found {
 
     fn compare(&mut self, place: &str, a: &Json, b: &Json) {
         match (a.kind(), b.kind()) {
-            (Kind::Object, Kind::Object) => self.members(place, a, b),
-            (Kind::Array, Kind::Array) => self.items(place, a, b),
+            (JsonKind::Object, JsonKind::Object) => self.members(place, a, b),
+            (JsonKind::Array, JsonKind::Array) => self.items(place, a, b),
             _ if a.canonical() == b.canonical() => {}
-            (Kind::String, Kind::String) => {
+            (JsonKind::String, JsonKind::String) => {
                 let (old, new) = (a.str_cow(), b.str_cow());
                 let same = old
                     .zip(new)
@@ -206,6 +206,6 @@ mod tests {
             let all: Vec<String> = (0..1000).map(|i| (i + n).to_string()).collect();
             format!("[{}]", all.join(","))
         };
-        assert_eq!(diff(&list(0), &list(1)).len(), MOST);
+        assert_eq!(diff(&list(0), &list(1)).len(), MAX_DIFFERENCES);
     }
 }

@@ -12,14 +12,14 @@ pub struct PinEvent {
     /// Full name as in rules, for example `server.tool`; `server.instructions` for the instructions of a server.
     pub name: String,
     /// Kind of event.
-    pub what: PinNews,
+    pub what: PinEventKind,
     /// True if it is hidden from callers now.
     pub hidden: bool,
 }
 
 /// Kind of a pin event.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum PinNews {
+pub enum PinEventKind {
     /// A new definition that must be accepted.
     New,
     /// A definition that differs from the accepted one, with the paths that differ.
@@ -36,14 +36,14 @@ impl fmt::Display for PinEvent {
             false => format!("it stays usable; see toolgate pins diff {name}"),
         };
         match &self.what {
-            PinNews::New => write!(f, "the {kind} {name} is new; {end}"),
-            PinNews::Changed(places) if places.iter().all(String::is_empty) => {
+            PinEventKind::New => write!(f, "the {kind} {name} is new; {end}"),
+            PinEventKind::Changed(places) if places.iter().all(String::is_empty) => {
                 write!(f, "the {kind} {name} changed; {end}")
             }
-            PinNews::Changed(places) => {
+            PinEventKind::Changed(places) => {
                 write!(f, "the {kind} {name} changed ({}); {end}", few(places))
             }
-            PinNews::Flag(text) => write!(f, "the {kind} {name}: {text}"),
+            PinEventKind::Flag(text) => write!(f, "the {kind} {name}: {text}"),
         }
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use toolgate_core::{Item, ItemKind, Json};
 
 /// Cached digest of the pinned form of an item.
-pub(super) struct Digest(pub(super) Arc<str>);
+pub(super) struct PinnedDigest(pub(super) Arc<str>);
 
 /// Returns the digest of the pinned form of an item, before overrides. Computed once per item.
 pub(super) fn digest(item: &Item) -> Arc<str> {
-    item.memo(|item| Digest(digest_of(&text(item)))).0.clone()
+    item.memo(|item| PinnedDigest(digest_of(&text(item))))
+        .0
+        .clone()
 }
 
 /// Returns the digest of a pinned text.
@@ -97,7 +99,7 @@ mod tests {
         let came = item(ItemKind::Tool, json!({"name": "t", "inputSchema": {}}));
         let shown = json!({"name": "u", "description": "other", "inputSchema": {}});
         let mut shown = item(ItemKind::Tool, shown);
-        shown.own = Some(Arc::new(toolgate_core::Own {
+        shown.own = Some(Arc::new(toolgate_core::OriginalDefinition {
             def: came.def.clone(),
             fixed: None,
         }));

@@ -2,9 +2,9 @@
 
 use super::{
     Pins, alike,
-    alike::Names,
+    alike::ToolNameIndex,
     form,
-    sight::{Seen, Thing},
+    sight::{ObserveOutcome, ObservedDefinition},
 };
 use futures_util::{StreamExt, stream};
 use std::{
@@ -12,31 +12,31 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolgate_core::{
-    BoxFuture, Call, Caller, Catalog, Changes, Decision, Error, Interest, Item, ItemKind, Layer,
-    List, Next, Outcome, PinState, Pinning, Rule, Verdict,
+    BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, DefinitionPin, Error, Item,
+    ItemKind, Layer, ListRequest, MaybeReady, Next, Outcome, PinState, Rule, RuleDecision,
 };
 
 /// Layer that observes every definition before other layers sanitize or rename it.
 ///
-/// It stores new definitions and writes the pin state on each item. [`Pinned`] reads that state.
-pub(crate) struct Look {
+/// It stores new definitions and writes the pin state on each item. [`PinRule`] reads that state.
+pub(crate) struct PinObserver {
     pins: Pins,
     /// True if this layer stores new definitions. Otherwise they stay hidden until another process stores them.
     keeps: bool,
-    last: [Mutex<Option<Last>>; ItemKind::ALL.len()],
+    last: [Mutex<Option<LastMarkedList>>; ItemKind::ALL.len()],
 }
 
 /// Cache of the last list and its marked copy.
 #[derive(Clone)]
-struct Last {
+struct LastMarkedList {
     from: Catalog,
     generation: u64,
     to: Catalog,
 }
 
-impl Look {
-    pub(crate) fn new(pins: Pins, keeps: bool) -> Look {
-        Look {
+impl PinObserver {
+    pub(crate) fn new(pins: Pins, keeps: bool) -> PinObserver {
+        PinObserver {
             pins,
             keeps,
             last: Default::default(),
@@ -66,7 +66,7 @@ impl Look {
         let to = self.marked(&from, &failed, last.as_ref());
         if failed.is_empty() {
             let (from, to) = (from, to.clone());
-            let last = Last {
+            let last = LastMarkedList {
                 from,
                 generation,
                 to,
@@ -77,7 +77,7 @@ impl Look {
     }
 
     /// Returns all definitions of a list that are pinned.
-    fn things(&self, from: &Catalog) -> Vec<Thing> {
+    fn things(&self, from: &Catalog) -> Vec<ObservedDefinition> {
         let listed = from.items().iter().filter(|item| !is_unlisted(item));
         let items = listed.map(|item| self.pins.thing(item));
         let words = from.about().iter().map(|about| self.pins.words(about));
@@ -85,23 +85,27 @@ impl Look {
     }
 
     /// Stores new definitions concurrently, so that they share one wait for the disk.
-    async fn keep(&self, things: &[Thing]) -> Vec<Result<Seen, Error>> {
-        const AT_ONCE: usize = 128;
-        let mut each: Vec<BoxFuture<'_, Result<Seen, Error>>> = Vec::new();
+    async fn keep(&self, things: &[ObservedDefinition]) -> Vec<Result<ObserveOutcome, Error>> {
+        const MAX_CONCURRENT_WRITES: usize = 128;
+        let mut each: Vec<BoxFuture<'_, Result<ObserveOutcome, Error>>> = Vec::new();
         for thing in things {
             each.push(Box::pin(self.pins.see(thing)));
         }
-        stream::iter(each).buffered(AT_ONCE).collect().await
+        stream::iter(each)
+            .buffered(MAX_CONCURRENT_WRITES)
+            .collect()
+            .await
     }
 
     fn marked(
         &self,
         from: &Catalog,
         failed: &HashMap<&str, &Error>,
-        last: Option<&Last>,
+        last: Option<&LastMarkedList>,
     ) -> Catalog {
         let before = last.map(|last| last.by_origin()).unwrap_or_default();
-        let mut pins: Vec<Pinning> = from.items().iter().map(|i| self.pin(i, failed)).collect();
+        let mut pins: Vec<DefinitionPin> =
+            from.items().iter().map(|i| self.pin(i, failed)).collect();
         self.flag(from.items(), &mut pins);
         let items = from.items().iter().zip(pins).map(|(item, pin)| {
             let old = before.get(&Arc::as_ptr(item));
@@ -118,9 +122,9 @@ impl Look {
         from.with_items(items.collect()).with_about(about)
     }
 
-    fn pin(&self, item: &Arc<Item>, failed: &HashMap<&str, &Error>) -> Pinning {
+    fn pin(&self, item: &Arc<Item>, failed: &HashMap<&str, &Error>) -> DefinitionPin {
         if is_unlisted(item) {
-            return Pinning::unlisted();
+            return DefinitionPin::unlisted();
         }
         let digest = form::digest(item);
         let thing = self.pins.thing(item);
@@ -128,7 +132,7 @@ impl Look {
             Some(error) => (PinState::New, Some(error.public().to_owned())),
             None => self.pins.judge(&thing),
         };
-        Pinning {
+        DefinitionPin {
             digest,
             state,
             hidden: hidden.map(Arc::from),
@@ -137,9 +141,9 @@ impl Look {
     }
 
     /// Flags confusable names, and texts that mention tools of other servers.
-    fn flag(&self, items: &[Arc<Item>], pins: &mut [Pinning]) {
-        let hide = self.pins.look_alikes == super::LookAlikes::Hide;
-        for alike::Pair(a, b) in alike::pairs(items) {
+    fn flag(&self, items: &[Arc<Item>], pins: &mut [DefinitionPin]) {
+        let hide = self.pins.look_alikes == super::ConfusableNameAction::Hide;
+        for alike::ConfusablePair(a, b) in alike::pairs(items) {
             for (one, other) in [(a, b), (b, a)] {
                 let text = format!("its name looks like {}", items[other].full_name());
                 if hide && pins[one].hidden.is_none() {
@@ -153,7 +157,7 @@ impl Look {
             .iter()
             .any(|item| item.origin.server != first.origin.server)
         {
-            let names = Names::of(items);
+            let names = ToolNameIndex::of(items);
             for (item, pin) in items.iter().zip(&mut *pins) {
                 let json = item.def.json().canonical();
                 let foreign = names.foreign(&json, &item.origin.server);
@@ -172,7 +176,7 @@ impl Look {
         }
     }
 
-    fn last(&self, kind: ItemKind) -> MutexGuard<'_, Option<Last>> {
+    fn last(&self, kind: ItemKind) -> MutexGuard<'_, Option<LastMarkedList>> {
         let last = &self.last[kind as usize];
         last.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -183,19 +187,23 @@ fn is_unlisted(item: &Item) -> bool {
     item.pin.as_ref().is_some_and(|pin| pin.is_unlisted())
 }
 
-impl Last {
+impl LastMarkedList {
     fn by_origin(&self) -> HashMap<*const Item, &Arc<Item>> {
         let origins = self.from.items().iter().map(Arc::as_ptr);
         origins.zip(self.to.items()).collect()
     }
 }
 
-impl Layer for Look {
+impl Layer for PinObserver {
     fn name(&self) -> &'static str {
         "pins"
     }
 
-    fn list<'a>(&'a self, ask: List, next: Next<'a>) -> BoxFuture<'a, Result<Catalog, Error>> {
+    fn list<'a>(
+        &'a self,
+        ask: ListRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Catalog, Error>> {
         let kind = ask.kind;
         Box::pin(async move { Ok(self.mark(kind, next.list(ask).await?).await) })
     }
@@ -219,17 +227,17 @@ impl Layer for Look {
     /// Merges list changes of the servers with those that pin decisions cause.
     fn changes<'a>(
         &'a self,
-        want: Interest,
+        want: ChangeFilter,
         next: Next<'a>,
-    ) -> BoxFuture<'a, Result<Changes, Error>> {
+    ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
         Box::pin(async move {
-            let lists = Interest {
+            let lists = ChangeFilter {
                 uris: Vec::new(),
                 owners: Default::default(),
                 ..want.clone()
             };
             let theirs = next.changes(want).await?;
-            let ours = Changes::new(self.pins.book.stale.subscribe());
+            let ours = ChangeStream::new(self.pins.book.stale.subscribe());
             Ok(theirs.and(ours.only(&lists)))
         })
     }
@@ -240,7 +248,7 @@ impl Layer for Look {
 /// It reads the state that the pin layer at the end of the pipeline wrote on the item. Items without a state are
 /// hidden.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pinned;
+pub struct PinRule;
 
 /// Returns the reason why the pin hides an item from callers.
 pub fn hidden(item: &Item) -> Option<&str> {
@@ -250,7 +258,7 @@ pub fn hidden(item: &Item) -> Option<&str> {
     }
 }
 
-impl Rule for Pinned {
+impl Rule for PinRule {
     fn name(&self) -> &'static str {
         "pins"
     }
@@ -268,12 +276,12 @@ impl Rule for Pinned {
         hidden(item).unwrap_or_default().to_owned()
     }
 
-    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         // Accepted definitions are not logged.
         if let Some(pin) = item.pin.as_ref().filter(|p| p.state != PinState::Accepted) {
             let digest = pin.digest.get(..12).unwrap_or_default();
             call.trail.add("pins", pin.state.as_str(), digest);
         }
-        Decision::Now(Verdict::Allow)
+        MaybeReady::Now(RuleDecision::Allow)
     }
 }

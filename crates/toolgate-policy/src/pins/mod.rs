@@ -21,20 +21,20 @@ mod skeleton;
 #[cfg(test)]
 mod tests;
 
-use crate::{PerServer, Recorder, Store};
+use crate::{AuditRecorder, PerServer, StateStore};
 pub(crate) use alike::forms as shapes;
-use book::Book;
-pub use diff::{Difference, diff};
-pub use event::{PinEvent, PinNews};
-pub(crate) use layer::Look;
-pub use layer::{Pinned, hidden};
-pub use settle::{Kept, PinError, PinView, PinnedText};
+use book::PinTable;
+pub use diff::{DefinitionDifference, diff};
+pub use event::{PinEvent, PinEventKind};
+pub(crate) use layer::PinObserver;
+pub use layer::{PinRule, hidden};
+pub use settle::{PinError, PinView, PinnedText, StoredPin};
 use std::{collections::HashMap, fmt, sync::Arc};
-use toolgate_core::{About, Error, Item};
+use toolgate_core::{Error, Item, ServerInstructions};
 
 /// Action for a definition that is seen for the first time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum First {
+pub enum NewDefinitionAction {
     /// Accept it.
     #[default]
     Accept,
@@ -44,7 +44,7 @@ pub enum First {
 
 /// Action for a definition that differs from the accepted one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum OnChange {
+pub enum ChangedDefinitionAction {
     /// Hide it until an operator accepts it.
     #[default]
     Hide,
@@ -56,7 +56,7 @@ pub enum OnChange {
 
 /// Action for tools and prompts with confusable names.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum LookAlikes {
+pub enum ConfusableNameAction {
     /// Report and audit them.
     #[default]
     Flag,
@@ -67,25 +67,25 @@ pub enum LookAlikes {
 /// Pins and their settings. Clones share the pins.
 #[derive(Clone)]
 pub struct Pins {
-    first: PerServer<First>,
-    change: PerServer<OnChange>,
-    look_alikes: LookAlikes,
+    first: PerServer<NewDefinitionAction>,
+    change: PerServer<ChangedDefinitionAction>,
+    look_alikes: ConfusableNameAction,
     most: usize,
-    book: Arc<Book>,
+    book: Arc<PinTable>,
     identities: Arc<HashMap<String, Arc<str>>>,
-    recorder: Arc<Recorder>,
+    recorder: Arc<AuditRecorder>,
     told: Arc<dyn Fn(PinEvent) + Send + Sync>,
 }
 
 impl Pins {
     /// Creates pins in a store with the defaults: new definitions are accepted, changed ones are hidden.
-    pub fn new(store: Arc<dyn Store>, recorder: Arc<Recorder>) -> Pins {
+    pub fn new(store: Arc<dyn StateStore>, recorder: Arc<AuditRecorder>) -> Pins {
         Pins {
             first: PerServer::default(),
             change: PerServer::default(),
-            look_alikes: LookAlikes::default(),
+            look_alikes: ConfusableNameAction::default(),
             most: 10_000,
-            book: Arc::new(Book::new(store)),
+            book: Arc::new(PinTable::new(store)),
             identities: Arc::default(),
             recorder,
             told: Arc::new(|_| {}),
@@ -93,19 +93,19 @@ impl Pins {
     }
 
     /// Sets the action for new definitions. Default: accept.
-    pub fn first(mut self, first: PerServer<First>) -> Pins {
+    pub fn first(mut self, first: PerServer<NewDefinitionAction>) -> Pins {
         self.first = first;
         self
     }
 
     /// Sets the action for changed definitions. Default: hide.
-    pub fn change(mut self, change: PerServer<OnChange>) -> Pins {
+    pub fn change(mut self, change: PerServer<ChangedDefinitionAction>) -> Pins {
         self.change = change;
         self
     }
 
     /// Sets the action for confusable names. Default: flag.
-    pub fn look_alikes(mut self, then: LookAlikes) -> Pins {
+    pub fn look_alikes(mut self, then: ConfusableNameAction) -> Pins {
         self.look_alikes = then;
         self
     }
@@ -138,7 +138,7 @@ impl Pins {
     }
 
     /// Sets the audit recorder.
-    pub fn recorded(mut self, recorder: Arc<Recorder>) -> Pins {
+    pub fn recorded(mut self, recorder: Arc<AuditRecorder>) -> Pins {
         self.recorder = recorder;
         self
     }
@@ -152,7 +152,7 @@ impl Pins {
     ///
     /// # Errors
     /// The pin cannot be stored. The instructions must not be passed on then.
-    pub async fn see_words(&self, about: &About) -> Result<bool, Error> {
+    pub async fn see_words(&self, about: &ServerInstructions) -> Result<bool, Error> {
         let thing = self.words(about);
         self.book.look();
         self.see(&thing).await?;
@@ -160,7 +160,7 @@ impl Pins {
     }
 
     /// Reports whether the instructions of a server are accepted.
-    pub fn knows_words(&self, about: &About) -> bool {
+    pub fn knows_words(&self, about: &ServerInstructions) -> bool {
         self.judge(&self.words(about)).1.is_none()
     }
 

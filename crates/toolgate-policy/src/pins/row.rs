@@ -5,7 +5,7 @@ use std::{sync::Arc, time::SystemTime};
 
 /// The accepted definition.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Accepted {
+pub(super) struct AcceptedDefinition {
     pub(super) digest: Arc<str>,
     /// Canonical form; absent if it is too long to store.
     pub(super) text: Option<String>,
@@ -17,7 +17,7 @@ pub(super) struct Accepted {
 
 /// A different definition that the server sent under the same name.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Other {
+pub(super) struct ChangedDefinition {
     pub(super) digest: Arc<str>,
     pub(super) text: Option<String>,
     pub(super) at: u64,
@@ -30,7 +30,7 @@ pub(super) struct Other {
 
 /// A pin: an entry of the table `pins`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct PinRow {
     pub(super) server: Arc<str>,
     /// Digest of the server's identity: its command or address.
     pub(super) identity: Arc<str>,
@@ -40,18 +40,18 @@ pub(super) struct Row {
     pub(super) name: String,
     /// Time of first sight, in Unix milliseconds.
     pub(super) first: u64,
-    pub(super) accepted: Option<Accepted>,
-    pub(super) other: Option<Other>,
+    pub(super) accepted: Option<AcceptedDefinition>,
+    pub(super) other: Option<ChangedDefinition>,
     /// Number of changed definitions since the last decision.
     pub(super) changes: u64,
     /// Version of the stored entry, for conditional writes; 0 if it is not stored yet.
     pub(super) version: u64,
 }
 
-impl Row {
+impl PinRow {
     /// A row with no definition yet, first seen now.
-    pub(super) fn new(server: Arc<str>, identity: Arc<str>, kind: &str, name: &str) -> Row {
-        Row {
+    pub(super) fn new(server: Arc<str>, identity: Arc<str>, kind: &str, name: &str) -> PinRow {
+        PinRow {
             server,
             identity,
             kind: kind.to_owned(),
@@ -65,7 +65,7 @@ impl Row {
     }
 
     /// The other definition, unless the server went back to the accepted one.
-    pub(super) fn current_other(&self) -> Option<&Other> {
+    pub(super) fn current_other(&self) -> Option<&ChangedDefinition> {
         self.other.as_ref().filter(|other| !other.withdrawn)
     }
 
@@ -95,9 +95,9 @@ impl Row {
     }
 
     /// Reads a row. Returns `None` if it is malformed; its definition stays hidden then.
-    pub(super) fn read(value: &Value, version: u64) -> Option<Row> {
+    pub(super) fn read(value: &Value, version: u64) -> Option<PinRow> {
         let row = value.as_object()?;
-        Some(Row {
+        Some(PinRow {
             server: text(row, "server")?.into(),
             identity: text(row, "identity")?.into(),
             kind: text(row, "kind")?,
@@ -117,8 +117,8 @@ impl Row {
     }
 }
 
-fn accepted(one: &Map<String, Value>) -> Option<Accepted> {
-    Some(Accepted {
+fn accepted(one: &Map<String, Value>) -> Option<AcceptedDefinition> {
+    Some(AcceptedDefinition {
         digest: text(one, "sha256")?.into(),
         text: text(one, "text"),
         by: text(one, "by")?,
@@ -126,8 +126,8 @@ fn accepted(one: &Map<String, Value>) -> Option<Accepted> {
     })
 }
 
-fn other(one: &Map<String, Value>) -> Option<Other> {
-    Some(Other {
+fn other(one: &Map<String, Value>) -> Option<ChangedDefinition> {
+    Some(ChangedDefinition {
         digest: text(one, "sha256")?.into(),
         text: text(one, "text"),
         at: one.get("at")?.as_u64()?,
@@ -152,19 +152,19 @@ mod tests {
 
     #[test]
     fn a_row_comes_back_as_it_was_and_what_is_none_is_none() {
-        let row = Row {
+        let row = PinRow {
             server: "s".into(),
             identity: "i".into(),
             kind: "tool".to_owned(),
             name: "t".to_owned(),
             first: 7,
-            accepted: Some(Accepted {
+            accepted: Some(AcceptedDefinition {
                 digest: "d".into(),
                 text: None,
                 by: "console".to_owned(),
                 at: 8,
             }),
-            other: Some(Other {
+            other: Some(ChangedDefinition {
                 digest: "e".into(),
                 text: Some("{}".to_owned()),
                 at: 9,
@@ -174,14 +174,14 @@ mod tests {
             changes: 2,
             version: 3,
         };
-        assert_eq!(Row::read(&row.to_value(), 3), Some(row.clone()));
+        assert_eq!(PinRow::read(&row.to_value(), 3), Some(row.clone()));
         for key in ["server", "identity", "kind", "name", "first", "changes"] {
             let mut torn = row.to_value();
             torn.as_object_mut().unwrap().remove(key);
-            assert_eq!(Row::read(&torn, 3), None, "{key}");
+            assert_eq!(PinRow::read(&torn, 3), None, "{key}");
         }
         let mut torn = row.to_value();
         torn["accepted"]["sha256"] = json!(7);
-        assert_eq!(Row::read(&torn, 3), None);
+        assert_eq!(PinRow::read(&torn, 3), None);
     }
 }

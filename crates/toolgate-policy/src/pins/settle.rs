@@ -1,13 +1,13 @@
 //! Review of pins: views for operators, and their decisions.
 
 use super::{
-    Difference, Pins, book, diff,
-    row::{Accepted, Row, now},
+    DefinitionDifference, Pins, book, diff,
+    row::{AcceptedDefinition, PinRow, now},
     sight::INSTRUCTIONS,
 };
 use std::{fmt, sync::Arc};
 use toolgate_core::{Error, ItemKind, Json, PinState};
-use toolgate_journal::Entry;
+use toolgate_journal::AuditEntry;
 
 /// View of a pin for operators.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub struct PinView {
     /// Digest of the new or changed definition.
     pub other: Option<Arc<str>>,
     /// Differences; empty if there are none, or if one of the definitions is too long to store.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<DefinitionDifference>,
     /// New definition as canonical JSON, if none was accepted before.
     pub text: Option<String>,
     /// True if the new or changed definition is hidden from callers.
@@ -42,7 +42,7 @@ pub struct PinView {
 
 /// Stored definitions of a pin, for any identity (command or address) of its server.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct StoredPin {
     /// Configured id of the server.
     pub server: Arc<str>,
     /// Kind of item.
@@ -112,7 +112,7 @@ impl Pins {
     }
 
     /// Returns the stored definitions of these servers by name, without instructions.
-    pub fn kept(&self) -> Vec<Kept> {
+    pub fn kept(&self) -> Vec<StoredPin> {
         self.book.look_close();
         let mut ids: Vec<&String> = self.identities.keys().collect();
         ids.sort();
@@ -123,7 +123,7 @@ impl Pins {
 
     /// Returns the last instructions of a server with its current identity, if they are stored.
     pub fn kept_instructions(&self, server: &str) -> Option<String> {
-        let is = |row: &Row| row.kind == INSTRUCTIONS;
+        let is = |row: &PinRow| row.kind == INSTRUCTIONS;
         let (_, row) = self.rows(Some(server), is).into_iter().next()?;
         let last = row.current_other().map(|one| one.text.clone());
         let text = last.or_else(|| row.accepted.map(|one| one.text))??;
@@ -131,13 +131,13 @@ impl Pins {
         json.string()
     }
 
-    fn kept_row(&self, row: &Row) -> Option<Kept> {
+    fn kept_row(&self, row: &PinRow) -> Option<StoredPin> {
         let kind = ItemKind::ALL.into_iter().find(|k| k.word() == row.kind)?;
         let text = |text: &Option<String>, at| PinnedText {
             text: text.clone(),
             at,
         };
-        Some(Kept {
+        Some(StoredPin {
             server: row.server.clone(),
             kind,
             name: row.full_name(),
@@ -191,7 +191,7 @@ impl Pins {
         if !self.identities.contains_key(server) {
             return Err(PinError::Unknown);
         }
-        let waits = |row: &Row| {
+        let waits = |row: &PinRow| {
             row.current_other()
                 .is_some_and(|other| other.rejected.is_none())
         };
@@ -227,7 +227,7 @@ impl Pins {
         &self,
         name: &str,
         digest: Option<&str>,
-        change: impl Fn(&mut Row) -> bool + Copy,
+        change: impl Fn(&mut PinRow) -> bool + Copy,
         word: &'static str,
         by: &str,
     ) -> Result<usize, PinError> {
@@ -242,7 +242,7 @@ impl Pins {
         if open.is_empty() {
             return Err(PinError::Settled);
         }
-        let meant = |row: &Row| match (digest, row.current_other()) {
+        let meant = |row: &PinRow| match (digest, row.current_other()) {
             (Some(digest), Some(other)) => digest.len() >= 8 && other.digest.starts_with(digest),
             (None, _) => true,
             (Some(_), None) => false,
@@ -262,8 +262,8 @@ impl Pins {
     async fn write(
         &self,
         key: &str,
-        mut row: Row,
-        change: impl Fn(&mut Row) -> bool,
+        mut row: PinRow,
+        change: impl Fn(&mut PinRow) -> bool,
         word: &'static str,
         by: &str,
     ) -> Result<(), PinError> {
@@ -280,13 +280,13 @@ impl Pins {
         }
     }
 
-    fn record(&self, row: &Row, word: &'static str, by: &str) {
+    fn record(&self, row: &PinRow, word: &'static str, by: &str) {
         let of = |one: Option<&Arc<str>>| one.map(|d| d.to_string()).unwrap_or_default();
         let def = match word {
             "reject" => of(row.other.as_ref().map(|one| &one.digest)),
             _ => of(row.accepted.as_ref().map(|one| &one.digest)),
         };
-        let entry = Entry::new("tool.settled")
+        let entry = AuditEntry::new("tool.settled")
             .with("server", &*row.server)
             .with("name", row.full_name())
             .with("kind", row.kind.as_str())
@@ -296,7 +296,7 @@ impl Pins {
         self.recorder.note(entry);
     }
 
-    fn rows(&self, server: Option<&str>, meant: impl Fn(&Row) -> bool) -> Vec<(String, Row)> {
+    fn rows(&self, server: Option<&str>, meant: impl Fn(&PinRow) -> bool) -> Vec<(String, PinRow)> {
         self.book.look_close();
         let mut ids: Vec<&String> = self.identities.keys().collect();
         ids.retain(|id| server.is_none_or(|server| server == id.as_str()));
@@ -306,12 +306,12 @@ impl Pins {
         ids.iter().flat_map(of).collect()
     }
 
-    fn named(&self, name: &str) -> Vec<(String, Row)> {
+    fn named(&self, name: &str) -> Vec<(String, PinRow)> {
         self.rows(name.split('.').next(), |row| row.full_name() == name)
     }
 
     /// The keys under which a row of that name cannot be read, each with an empty row that names it.
-    fn unreadable(&self, name: &str) -> Vec<(String, Row)> {
+    fn unreadable(&self, name: &str) -> Vec<(String, PinRow)> {
         let Some((server, local)) = name.split_once('.') else {
             return Vec::new();
         };
@@ -322,14 +322,14 @@ impl Pins {
         let kinds = ItemKind::ALL.into_iter().map(|kind| (kind.word(), local));
         let instructions = (local == INSTRUCTIONS).then_some((INSTRUCTIONS, ""));
         let keyed = kinds.chain(instructions).map(|(kind, local)| {
-            let row = Row::new(server.into(), identity.clone(), kind, local);
+            let row = PinRow::new(server.into(), identity.clone(), kind, local);
             (book::key(server, &identity, kind, local), row)
         });
         let torn = |key: &str| matches!(self.book.row(key), Some(None));
         keyed.filter(|(key, _)| torn(key)).collect()
     }
 
-    fn view(&self, row: &Row) -> PinView {
+    fn view(&self, row: &PinRow) -> PinView {
         let (old, new) = (row.accepted.as_ref(), row.current_other());
         let text = |text: Option<&String>| text.cloned();
         let both = old.as_ref().and_then(|one| text(one.text.as_ref()));
@@ -362,11 +362,11 @@ impl Pins {
     }
 }
 
-fn accept(row: &mut Row, by: &str) -> bool {
+fn accept(row: &mut PinRow, by: &str) -> bool {
     let Some(other) = row.other.take() else {
         return false;
     };
-    row.accepted = Some(Accepted {
+    row.accepted = Some(AcceptedDefinition {
         digest: other.digest,
         text: other.text,
         by: by.to_owned(),
@@ -376,7 +376,7 @@ fn accept(row: &mut Row, by: &str) -> bool {
     true
 }
 
-fn reject(row: &mut Row, by: &str) -> bool {
+fn reject(row: &mut PinRow, by: &str) -> bool {
     let Some(other) = row.other.as_mut() else {
         return false;
     };

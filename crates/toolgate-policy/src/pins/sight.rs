@@ -1,38 +1,40 @@
 //! Observation of definitions: pins new ones and detects changes.
 
 use super::{
-    First, OnChange, PinEvent, PinNews, Pins, book, diff, form,
-    row::{Accepted, Other, Row, now},
+    ChangedDefinitionAction, NewDefinitionAction, PinEvent, PinEventKind, Pins, book, diff, form,
+    row::{AcceptedDefinition, ChangedDefinition, PinRow, now},
 };
 use std::sync::Arc;
-use toolgate_core::{About, Error, Item, Json, Kind, PinState, Pinning, Refusal};
-use toolgate_journal::{Entry, Event};
+use toolgate_core::{
+    DefinitionPin, Error, ErrorKind, Item, Json, PinState, RefusalReason, ServerInstructions,
+};
+use toolgate_journal::{AuditEntry, AuditEvent};
 
 /// An observed definition.
-pub(super) struct Thing {
+pub(super) struct ObservedDefinition {
     pub(super) key: Arc<str>,
     server: Arc<str>,
     identity: Arc<str>,
     kind: &'static str,
     name: String,
     digest: Arc<str>,
-    form: Form,
+    form: DefinitionSource,
 }
 
 /// Cached key of an item in the pin table, and the server identity that it belongs to.
-struct Key {
+struct CachedPinKey {
     identity: Arc<str>,
     key: Arc<str>,
 }
 
 /// Source of the canonical form, which is computed when needed.
-enum Form {
+enum DefinitionSource {
     Item(Arc<Item>),
     Text(String),
 }
 
 /// Result of an observation.
-pub(super) enum Seen {
+pub(super) enum ObserveOutcome {
     /// The definition was known.
     Known,
     /// The pin was stored or updated.
@@ -41,46 +43,46 @@ pub(super) enum Seen {
 
 /// Maximum length of a stored definition, in bytes. For longer ones only the digest is stored, so differences cannot be
 /// shown.
-const LONGEST: usize = 256 * 1024;
+const MAX_STORED_DEFINITION_BYTES: usize = 256 * 1024;
 /// Maximum number of changes between two decisions. Further changes are not stored or reported.
-const PATIENCE: u64 = 16;
+const MAX_UNDECIDED_CHANGES: u64 = 16;
 
 impl Pins {
     /// Returns the observed definition of an item.
-    pub(super) fn thing(&self, item: &Arc<Item>) -> Thing {
+    pub(super) fn thing(&self, item: &Arc<Item>) -> ObservedDefinition {
         let server = &item.origin.server;
         let identity = self.identity_of(server);
-        Thing {
+        ObservedDefinition {
             key: key(item, &identity),
             server: server.clone(),
             identity,
             kind: item.kind().word(),
             name: item.given_name(),
             digest: form::digest(item),
-            form: Form::Item(item.clone()),
+            form: DefinitionSource::Item(item.clone()),
         }
     }
 
     /// Returns the observed instructions of a server.
-    pub(super) fn words(&self, about: &About) -> Thing {
+    pub(super) fn words(&self, about: &ServerInstructions) -> ObservedDefinition {
         let server = about.server.clone().unwrap_or_else(|| self.only_server());
         let identity = self.identity_of(&server);
         let text = Json::from_value(&about.text.as_str().into())
             .as_str()
             .to_owned();
-        Thing {
+        ObservedDefinition {
             key: book::key(&server, &identity, INSTRUCTIONS, "").into(),
             server,
             identity,
             kind: INSTRUCTIONS,
             name: String::new(),
             digest: form::digest_of(&text),
-            form: Form::Text(text),
+            form: DefinitionSource::Text(text),
         }
     }
 
     /// Returns the reason why an item that was observed before is hidden now.
-    pub(super) fn judge_again(&self, item: &Item, pin: &Pinning) -> Option<String> {
+    pub(super) fn judge_again(&self, item: &Item, pin: &DefinitionPin) -> Option<String> {
         // An item that no server listed has no row: a resource that the caller reads by a link, for example.
         if pin.is_unlisted() {
             return None;
@@ -92,7 +94,7 @@ impl Pins {
     }
 
     /// Returns the state of a definition, and the reason if it is hidden. Writes nothing.
-    pub(super) fn judge(&self, thing: &Thing) -> (PinState, Option<String>) {
+    pub(super) fn judge(&self, thing: &ObservedDefinition) -> (PinState, Option<String>) {
         self.book.see(&thing.key, |row| {
             self.judge_row(row, &thing.digest, &thing.server)
         })
@@ -100,7 +102,7 @@ impl Pins {
 
     pub(super) fn judge_row(
         &self,
-        row: Option<Option<&Row>>,
+        row: Option<Option<&PinRow>>,
         digest: &Arc<str>,
         server: &str,
     ) -> (PinState, Option<String>) {
@@ -135,7 +137,7 @@ impl Pins {
             row.full_name()
         );
         match (state(row), self.change.of(server)) {
-            (PinState::Changed, OnChange::Warn) => (PinState::Changed, None),
+            (PinState::Changed, ChangedDefinitionAction::Warn) => (PinState::Changed, None),
             (PinState::New, _) => (
                 PinState::New,
                 Some(format!("it is new and not accepted yet: {settle}")),
@@ -150,20 +152,20 @@ impl Pins {
     }
 
     /// Observes a definition: stores it if it is new or changed, and reports it.
-    pub(super) async fn see(&self, thing: &Thing) -> Result<Seen, Error> {
+    pub(super) async fn see(&self, thing: &ObservedDefinition) -> Result<ObserveOutcome, Error> {
         loop {
             let Some((row, news)) = self.next(thing)? else {
-                return Ok(Seen::Known);
+                return Ok(ObserveOutcome::Known);
             };
             if self.book.put(&thing.key, row.clone()).await? {
                 self.tell(thing, &row, news);
-                return Ok(Seen::Kept);
+                return Ok(ObserveOutcome::Kept);
             }
         }
     }
 
     /// Returns the row to write and the news to report, or `None` if nothing changed.
-    fn next(&self, thing: &Thing) -> Result<Option<(Row, News)>, Error> {
+    fn next(&self, thing: &ObservedDefinition) -> Result<Option<(PinRow, ObservationNews)>, Error> {
         let Some(known) = self.book.row(&thing.key) else {
             self.has_room(thing)?;
             return Ok(Some(self.at_first(thing)));
@@ -176,10 +178,10 @@ impl Pins {
         if is(row.other.as_ref().map(|one| &one.digest)) {
             return Ok(reappeared(row));
         }
-        Ok((row.changes < PATIENCE).then(|| self.another(thing, row)))
+        Ok((row.changes < MAX_UNDECIDED_CHANGES).then(|| self.another(thing, row)))
     }
 
-    fn has_room(&self, thing: &Thing) -> Result<(), Error> {
+    fn has_room(&self, thing: &ObservedDefinition) -> Result<(), Error> {
         let most = self.most;
         if self
             .book
@@ -192,51 +194,51 @@ impl Pins {
             "the server {} has more than {most} pinned definitions, the limit in limits.pins_per_server; raise it, or delete old pins with toolgate pins forget",
             thing.server
         );
-        Err(Error::new(Kind::Refused(Refusal::Record), text))
+        Err(Error::new(ErrorKind::Refused(RefusalReason::Record), text))
     }
 
-    fn at_first(&self, thing: &Thing) -> (Row, News) {
+    fn at_first(&self, thing: &ObservedDefinition) -> (PinRow, ObservationNews) {
         let (server, identity) = (thing.server.clone(), thing.identity.clone());
-        let mut row = Row::new(server, identity, thing.kind, &thing.name);
+        let mut row = PinRow::new(server, identity, thing.kind, &thing.name);
         match self.first.of(&thing.server) {
-            First::Accept => row.accepted = Some(thing.accepted("first sight")),
-            First::Ask => row.other = Some(thing.other()),
+            NewDefinitionAction::Accept => row.accepted = Some(thing.accepted("first sight")),
+            NewDefinitionAction::Ask => row.other = Some(thing.other()),
         }
         let waits = row.accepted.is_none();
-        (row, News::First { waits })
+        (row, ObservationNews::First { waits })
     }
 
-    fn another(&self, thing: &Thing, mut row: Row) -> (Row, News) {
+    fn another(&self, thing: &ObservedDefinition, mut row: PinRow) -> (PinRow, ObservationNews) {
         let Some(old) = row.accepted.clone() else {
             row.other = Some(thing.other());
             row.changes += 1;
-            return (row, News::None);
+            return (row, ObservationNews::None);
         };
         let places = match (&old.text, thing.text()) {
             (Some(old), Some(new)) => diff(old, &new).into_iter().map(|d| d.place).collect(),
             _ => Vec::new(),
         };
         let hidden = match self.change.of(&thing.server) {
-            OnChange::Allow => {
+            ChangedDefinitionAction::Allow => {
                 row.accepted = Some(thing.accepted("setting"));
                 row.other = None;
                 return (
                     row,
-                    News::Changed {
+                    ObservationNews::Changed {
                         places,
                         hidden: false,
                         was: old.digest,
                     },
                 );
             }
-            OnChange::Hide => true,
-            OnChange::Warn => false,
+            ChangedDefinitionAction::Hide => true,
+            ChangedDefinitionAction::Warn => false,
         };
         row.other = Some(thing.other());
         row.changes += 1;
         (
             row,
-            News::Changed {
+            ObservationNews::Changed {
                 places,
                 hidden,
                 was: old.digest,
@@ -244,40 +246,42 @@ impl Pins {
         )
     }
 
-    fn tell(&self, thing: &Thing, row: &Row, news: News) {
+    fn tell(&self, thing: &ObservedDefinition, row: &PinRow, news: ObservationNews) {
         let entry = |event| {
-            Entry::new(event)
+            AuditEntry::new(event)
                 .with("server", &*thing.server)
                 .with("name", row.full_name())
                 .with("kind", thing.kind)
                 .with("def", &*thing.digest)
         };
         let (what, hidden) = match news {
-            News::None => return,
-            News::Returned => return self.recorder.note(entry(Event::TOOL_RETURNED)),
-            News::Reappeared { was } => {
+            ObservationNews::None => return,
+            ObservationNews::Returned => {
+                return self.recorder.note(entry(AuditEvent::TOOL_RETURNED));
+            }
+            ObservationNews::Reappeared { was } => {
                 let hidden = self.judge(thing).1.is_some();
-                let entry = entry(Event::TOOL_CHANGED).with("hidden", hidden);
+                let entry = entry(AuditEvent::TOOL_CHANGED).with("hidden", hidden);
                 return self.recorder.note(entry.with("was", &*was));
             }
-            News::First { waits } => {
+            ObservationNews::First { waits } => {
                 self.recorder
-                    .note(entry(Event::TOOL_PINNED).with("hidden", waits));
-                (PinNews::New, waits)
+                    .note(entry(AuditEvent::TOOL_PINNED).with("hidden", waits));
+                (PinEventKind::New, waits)
             }
-            News::Changed {
+            ObservationNews::Changed {
                 places,
                 hidden,
                 was,
             } => {
                 let few: Vec<String> = places.iter().take(32).cloned().collect();
-                let entry = entry(Event::TOOL_CHANGED).with("hidden", hidden);
+                let entry = entry(AuditEvent::TOOL_CHANGED).with("hidden", hidden);
                 self.recorder
                     .note(entry.with("was", &*was).with("places", few));
-                (PinNews::Changed(places), hidden)
+                (PinEventKind::Changed(places), hidden)
             }
         };
-        if hidden || matches!(what, PinNews::Changed(_)) {
+        if hidden || matches!(what, PinEventKind::Changed(_)) {
             self.event(PinEvent {
                 server: thing.server.clone(),
                 kind: thing.kind.to_owned(),
@@ -289,13 +293,13 @@ impl Pins {
     }
 
     /// Reports flags, each once.
-    pub(super) fn flagged(&self, item: &Item, pin: &Pinning) {
+    pub(super) fn flagged(&self, item: &Item, pin: &DefinitionPin) {
         for flag in &pin.flags {
             let name = item.full_name();
             if !self.book.is_news(format!("{name}\n{flag}")) {
                 continue;
             }
-            let entry = Entry::new("tool.flagged")
+            let entry = AuditEntry::new("tool.flagged")
                 .with("server", &*item.origin.server)
                 .with("name", name.as_str())
                 .with("kind", item.kind().word())
@@ -305,7 +309,7 @@ impl Pins {
                 server: item.origin.server.clone(),
                 kind: item.kind().word().to_owned(),
                 name,
-                what: PinNews::Flag(flag.clone()),
+                what: PinEventKind::Flag(flag.clone()),
                 hidden: pin.hidden.is_some(),
             });
         }
@@ -316,7 +320,7 @@ impl Pins {
 pub(super) const INSTRUCTIONS: &str = "instructions";
 
 /// News of an observation.
-enum News {
+enum ObservationNews {
     None,
     First {
         waits: bool,
@@ -335,22 +339,22 @@ enum News {
 }
 
 /// Returns the updated row if the server offers the accepted definition again.
-fn returned(mut row: Row) -> Option<(Row, News)> {
-    if row.changes >= PATIENCE {
+fn returned(mut row: PinRow) -> Option<(PinRow, ObservationNews)> {
+    if row.changes >= MAX_UNDECIDED_CHANGES {
         return None;
     }
     let other = row.other.as_mut().filter(|other| !other.withdrawn)?;
     other.withdrawn = true;
-    Some((row, News::Returned))
+    Some((row, ObservationNews::Returned))
 }
 
 /// Returns the updated row if the server offers the changed definition again, after the accepted one.
-fn reappeared(mut row: Row) -> Option<(Row, News)> {
+fn reappeared(mut row: PinRow) -> Option<(PinRow, ObservationNews)> {
     let was = row.accepted.as_ref()?.digest.clone();
     let other = row.other.as_mut().filter(|other| other.withdrawn)?;
     other.withdrawn = false;
     row.changes += 1;
-    Some((row, News::Reappeared { was }))
+    Some((row, ObservationNews::Reappeared { was }))
 }
 
 /// Returns the key of an item of a server with this identity.
@@ -359,7 +363,7 @@ fn key(item: &Item, identity: &Arc<str>) -> Arc<str> {
         let (kind, name) = (item.kind().word(), item.given_name());
         Arc::<str>::from(book::key(&item.origin.server, identity, kind, &name))
     };
-    let known = item.memo(|item| Key {
+    let known = item.memo(|item| CachedPinKey {
         identity: identity.clone(),
         key: make(item),
     });
@@ -371,25 +375,25 @@ fn key(item: &Item, identity: &Arc<str>) -> Arc<str> {
 }
 
 /// Returns the state of a definition that is not the accepted one.
-fn state(row: &Row) -> PinState {
+fn state(row: &PinRow) -> PinState {
     match row.accepted {
         Some(_) => PinState::Changed,
         None => PinState::New,
     }
 }
 
-impl Thing {
-    /// Returns the canonical form if it is at most [`LONGEST`] bytes.
+impl ObservedDefinition {
+    /// Returns the canonical form if it is at most [`MAX_STORED_DEFINITION_BYTES`] bytes.
     fn text(&self) -> Option<String> {
         let text = match &self.form {
-            Form::Item(item) => form::text(item),
-            Form::Text(text) => text.clone(),
+            DefinitionSource::Item(item) => form::text(item),
+            DefinitionSource::Text(text) => text.clone(),
         };
-        (text.len() <= LONGEST).then_some(text)
+        (text.len() <= MAX_STORED_DEFINITION_BYTES).then_some(text)
     }
 
-    fn accepted(&self, by: &str) -> Accepted {
-        Accepted {
+    fn accepted(&self, by: &str) -> AcceptedDefinition {
+        AcceptedDefinition {
             digest: self.digest.clone(),
             text: self.text(),
             by: by.to_owned(),
@@ -397,8 +401,8 @@ impl Thing {
         }
     }
 
-    fn other(&self) -> Other {
-        Other {
+    fn other(&self) -> ChangedDefinition {
+        ChangedDefinition {
             digest: self.digest.clone(),
             text: self.text(),
             at: now(),

@@ -4,7 +4,7 @@ use super::{
     Pins,
     alike::{forms, look_alike},
 };
-use crate::{Memory, Recorder};
+use crate::{AuditRecorder, MemoryStateStore};
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::Arc;
@@ -20,7 +20,10 @@ fn the_key_of_an_item_is_that_of_the_server_as_these_pins_know_it() {
     let def = Json::from_value(&json!({"name": "t", "inputSchema": {}}));
     let item = Arc::new(Item::new(origin, Definition::tool(def).unwrap()));
     let key = |is: &str| {
-        let pins = Pins::new(Arc::new(Memory::new()), Arc::new(Recorder::log()));
+        let pins = Pins::new(
+            Arc::new(MemoryStateStore::new()),
+            Arc::new(AuditRecorder::log()),
+        );
         let pins = pins.identities([("s".to_owned(), is.to_owned())]);
         pins.thing(&item).key
     };
@@ -67,7 +70,7 @@ fn t44_names_that_people_confuse() {
 }
 
 /// Pairs of confusable characters.
-const TWINS: [(char, char); 14] = [
+const CONFUSABLE_CHARACTERS: [(char, char); 14] = [
     ('a', 'а'),
     ('c', 'с'),
     ('e', 'е'),
@@ -91,7 +94,7 @@ proptest! {
     #[test]
     fn t44_no_disguise_goes_unseen(name in "[acexyjs][acelopxyijs_-]{1,11}", picks in prop::collection::vec(any::<usize>(), 12)) {
         let swap = |(at, (c, pick)): (usize, (char, &usize))| {
-            let others: Vec<char> = TWINS.iter().filter(|(plain, _)| *plain == c).map(|(_, other)| *other).collect();
+            let others: Vec<char> = CONFUSABLE_CHARACTERS.iter().filter(|(plain, _)| *plain == c).map(|(_, other)| *other).collect();
             match others.get(pick % others.len().max(1)) {
                 Some(other) if at == 0 || pick % 3 == 0 => *other,
                 _ => c,

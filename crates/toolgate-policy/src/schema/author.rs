@@ -1,7 +1,7 @@
 //! Schema checks for authors of tool definitions, to be run before anyone calls the tool.
 
-use super::{Bounds, Compiled, Schema, problems};
-use crate::{arguments::Input, output_schema::Promised};
+use super::{CompiledSchema, SchemaBounds, SchemaValidator, problems};
+use crate::{arguments::CompiledInputSchema, output_schema::DeclaredOutputSchema};
 use serde_json::Value;
 use toolgate_core::{Definition, Item, Json, Origin};
 
@@ -10,21 +10,21 @@ use toolgate_core::{Definition, Item, Json, Origin};
 /// # Errors
 /// Names the schema (`inputSchema` or `outputSchema`) that fails, or its first keyword that is not checked, and the
 /// reason.
-pub fn check_schemas(tool: &Definition, bounds: &Bounds) -> Result<(), String> {
+pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), String> {
     let origin = Origin {
         server: "".into(),
         trusted: true,
     };
     let item = Item::new(origin, tool.clone());
-    let whole = |which: &str, compiled: &Compiled| match compiled {
+    let whole = |which: &str, compiled: &CompiledSchema| match compiled {
         Err(why) => Err(format!("its {which} cannot be used: {why}")),
         Ok(schema) => match schema.skipped.first() {
             Some(keyword) => Err(format!("its {which} cannot be used: {keyword}")),
             None => Ok(()),
         },
     };
-    whole("inputSchema", &Input::of(&item, bounds).0)?;
-    match Promised::of(&item, bounds).0 {
+    whole("inputSchema", &CompiledInputSchema::of(&item, bounds).0)?;
+    match DeclaredOutputSchema::of(&item, bounds).0 {
         Some(promised) => whole("outputSchema", &promised),
         None => Ok(()),
     }
@@ -34,20 +34,20 @@ pub fn check_schemas(tool: &Definition, bounds: &Bounds) -> Result<(), String> {
 ///
 /// # Errors
 /// Returns the reason if the schema cannot be compiled.
-pub fn unchecked_keywords(schema: &Json, bounds: &Bounds) -> Result<Vec<String>, String> {
-    Ok(Schema::compile(schema, bounds)?.skipped)
+pub fn unchecked_keywords(schema: &Json, bounds: &SchemaBounds) -> Result<Vec<String>, String> {
+    Ok(SchemaValidator::compile(schema, bounds)?.skipped)
 }
 
 /// Returns whether a value is valid against a schema. Nothing is valid against a schema that does not compile.
 pub fn fits(schema: &Json, value: &Value) -> bool {
-    judge(schema, value, &Bounds::default()).unwrap_or(false)
+    judge(schema, value, &SchemaBounds::default()).unwrap_or(false)
 }
 
 /// Validates a value against a schema without a time limit: for tests and tools, not for untrusted values.
 ///
 /// # Errors
 /// Returns the reason if the schema cannot be compiled.
-pub fn judge(schema: &Json, value: &Value, bounds: &Bounds) -> Result<bool, String> {
-    let schema = Schema::compile(schema, bounds)?;
+pub fn judge(schema: &Json, value: &Value, bounds: &SchemaBounds) -> Result<bool, String> {
+    let schema = SchemaValidator::compile(schema, bounds)?;
     Ok(problems(&schema, value).is_empty())
 }

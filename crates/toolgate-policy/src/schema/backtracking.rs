@@ -15,24 +15,24 @@ use std::{
 };
 
 /// The custom keyword of a backtracking pattern in the compiled schema.
-pub(super) const KEYWORD: &str = "toolgate:pattern";
+pub(super) const PATTERN_KEYWORD: &str = "toolgate:pattern";
 /// Maximum backtracking steps for one member name, in `patternProperties`.
 pub(super) const MAX_NAME_STEPS: usize = 1000;
 /// Factor by which the matches of one value may exceed its time limit, in wall-clock time: the thread shares the
 /// processor.
-pub(super) const PATIENCE: u32 = 10;
+pub(super) const MAX_MATCH_TIME_FACTOR: u32 = 10;
 /// Maximum backtracking steps by text length: rows of (maximum bytes, steps). One step may scan the whole text.
 const MAX_STEPS: [(usize, usize); 3] = [(4 * 1024, 10_000), (64 * 1024, 1000), (usize::MAX, 100)];
 
 /// A compiled pattern, for one of the two engines.
-pub(super) enum Pattern {
+pub(super) enum EcmaPattern {
     /// Matched in linear time by the `regex` crate.
     Linear(regex::Regex),
-    Backtracking(Box<Backtracking>),
+    Backtracking(Box<BacktrackingPattern>),
 }
 
 /// A pattern that needs backtracking, with one compiled form for each row of [`MAX_STEPS`].
-pub(super) struct Backtracking {
+pub(super) struct BacktrackingPattern {
     /// The pattern as written in the schema, for messages.
     pattern: String,
     translated: String,
@@ -40,17 +40,17 @@ pub(super) struct Backtracking {
     compiled: [OnceLock<Option<fancy_regex::Regex>>; MAX_STEPS.len()],
 }
 
-impl Pattern {
+impl EcmaPattern {
     /// Compiles an ECMA-262 pattern into at most `max_bytes`.
     ///
     /// # Errors
     /// Returns the reason if neither engine compiles the pattern.
-    pub(super) fn compile(pattern: &str, max_bytes: usize) -> Result<Pattern, String> {
+    pub(super) fn compile(pattern: &str, max_bytes: usize) -> Result<EcmaPattern, String> {
         let translated = ecma::translate(pattern)?;
         if let Ok(regex) = linear(&translated, max_bytes) {
-            return Ok(Pattern::Linear(regex));
+            return Ok(EcmaPattern::Linear(regex));
         }
-        let backtracking = Backtracking {
+        let backtracking = BacktrackingPattern {
             pattern: pattern.to_owned(),
             translated,
             max_bytes,
@@ -58,13 +58,13 @@ impl Pattern {
         };
         let first = backtracking.build(MAX_STEPS[0].1)?;
         let _ = backtracking.compiled[0].set(Some(first));
-        Ok(Pattern::Backtracking(Box::new(backtracking)))
+        Ok(EcmaPattern::Backtracking(Box::new(backtracking)))
     }
 
     fn matches(&self, text: &str) -> bool {
         match self {
-            Pattern::Linear(regex) => regex.is_match(text),
-            Pattern::Backtracking(pattern) => pattern.matches(text),
+            EcmaPattern::Linear(regex) => regex.is_match(text),
+            EcmaPattern::Backtracking(pattern) => pattern.matches(text),
         }
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn linear(translated: &str, max_bytes: usize) -> Result<regex::Regex,
         .build()
 }
 
-impl Backtracking {
+impl BacktrackingPattern {
     fn build(&self, steps: usize) -> Result<fancy_regex::Regex, String> {
         let build = || {
             fancy_regex::RegexBuilder::new(&self.translated)
@@ -143,9 +143,9 @@ pub(super) fn bounded<T>(time: Duration, check: impl FnOnce() -> T) -> Result<T,
     }
 }
 
-/// The keyword [`KEYWORD`].
+/// The keyword [`PATTERN_KEYWORD`].
 struct PatternKeyword {
-    pattern: Pattern,
+    pattern: EcmaPattern,
     text: String,
 }
 
@@ -155,7 +155,7 @@ pub(super) fn keyword<'a>(
     max_bytes: usize,
 ) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
     let text = value.as_str().unwrap_or_default();
-    let pattern = Pattern::compile(text, max_bytes).map_err(ValidationError::custom)?;
+    let pattern = EcmaPattern::compile(text, max_bytes).map_err(ValidationError::custom)?;
     Ok(Box::new(PatternKeyword {
         pattern,
         text: text.to_owned(),

@@ -8,7 +8,7 @@ use toolgate_core::Json;
 
 /// Bounds on one JSON Schema. A tool with a schema that exceeds them is withheld.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Bounds {
+pub struct SchemaBounds {
     /// Maximum size in bytes. Default: 64 KiB.
     pub bytes: usize,
     /// Maximum nesting of subschemas. Default: 32.
@@ -22,9 +22,9 @@ pub struct Bounds {
     pub time: Duration,
 }
 
-impl Default for Bounds {
-    fn default() -> Bounds {
-        Bounds {
+impl Default for SchemaBounds {
+    fn default() -> SchemaBounds {
+        SchemaBounds {
             bytes: 64 * 1024,
             depth: 32,
             parts: 2000,
@@ -35,7 +35,7 @@ impl Default for Bounds {
 }
 
 /// Keywords whose value is data, not schemas.
-const DATA: [&str; 5] = ["const", "enum", "default", "example", "examples"];
+const DATA_KEYWORDS: [&str; 5] = ["const", "enum", "default", "example", "examples"];
 
 pub(super) fn bytes(schema: &Json, most: usize) -> Result<(), String> {
     match schema.as_str().len() {
@@ -50,7 +50,7 @@ pub(super) fn bytes(schema: &Json, most: usize) -> Result<(), String> {
 
 /// Relation of a subschema to its parent schema.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Place<'a> {
+pub(super) enum SubschemaRelation<'a> {
     /// It applies to the same value.
     Same,
     /// It applies to the member with this name.
@@ -64,30 +64,35 @@ pub(super) enum Place<'a> {
 }
 
 /// One subschema of a schema.
-pub(super) struct Part<'a> {
+pub(super) struct SubschemaNode<'a> {
     pub(super) schema: &'a Map<String, Value>,
     /// Index of the subschema with the `$id` that is the base of references; the root is always one.
     pub(super) base: usize,
-    pub(super) within: Vec<(Place<'a>, usize)>,
+    pub(super) within: Vec<(SubschemaRelation<'a>, usize)>,
 }
 
 /// All subschemas of a schema; the root is the first.
-pub(super) struct Graph<'a> {
-    pub(super) parts: Vec<Part<'a>>,
+pub(super) struct SchemaGraph<'a> {
+    pub(super) parts: Vec<SubschemaNode<'a>>,
     /// Number of regular expressions in it.
     pub(super) patterns: usize,
     index: HashMap<*const Value, usize>,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> SchemaGraph<'a> {
     /// Collects the subschemas iteratively, not recursively: the nesting comes from the server.
-    pub(super) fn of(root: &'a Value, bounds: &Bounds) -> Result<Graph<'a>, String> {
-        let mut graph = Graph {
+    pub(super) fn of(root: &'a Value, bounds: &SchemaBounds) -> Result<SchemaGraph<'a>, String> {
+        let mut graph = SchemaGraph {
             parts: Vec::new(),
             patterns: 0,
             index: HashMap::new(),
         };
-        let mut waiting = vec![(root, 0_usize, 0_usize, None::<(usize, Place<'a>)>)];
+        let mut waiting = vec![(
+            root,
+            0_usize,
+            0_usize,
+            None::<(usize, SubschemaRelation<'a>)>,
+        )];
         while let Some((value, depth, base, parent)) = waiting.pop() {
             let Value::Object(schema) = value else {
                 continue;
@@ -111,7 +116,7 @@ impl<'a> Graph<'a> {
                 graph.parts[parent].within.push((place, at));
             }
             graph.index.insert(value, at);
-            graph.parts.push(Part {
+            graph.parts.push(SubschemaNode {
                 schema,
                 base,
                 within: Vec::new(),
@@ -139,41 +144,43 @@ impl<'a> Graph<'a> {
 fn parts_of<'a>(
     schema: &'a Map<String, Value>,
     patterns: &mut usize,
-) -> Vec<(Place<'a>, &'a Value)> {
+) -> Vec<(SubschemaRelation<'a>, &'a Value)> {
     let mut parts = Vec::new();
     for (key, value) in schema {
         match (key.as_str(), value) {
-            ("pattern" | backtracking::KEYWORD, Value::String(_)) => *patterns += 1,
+            ("pattern" | backtracking::PATTERN_KEYWORD, Value::String(_)) => *patterns += 1,
             ("properties", Value::Object(map)) => {
-                parts.extend(map.iter().map(|(k, v)| (Place::Member(k), v)))
+                parts.extend(map.iter().map(|(k, v)| (SubschemaRelation::Member(k), v)))
             }
             ("patternProperties", Value::Object(map)) => {
                 *patterns += map.len();
-                parts.extend(map.values().map(|v| (Place::Members, v)));
+                parts.extend(map.values().map(|v| (SubschemaRelation::Members, v)));
             }
             ("$defs" | "definitions", Value::Object(map)) => {
-                parts.extend(map.values().map(|v| (Place::Kept, v)))
+                parts.extend(map.values().map(|v| (SubschemaRelation::Kept, v)))
             }
             ("dependentSchemas" | "dependencies", Value::Object(map)) => {
-                parts.extend(map.values().map(|v| (Place::Same, v)));
+                parts.extend(map.values().map(|v| (SubschemaRelation::Same, v)));
             }
             ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
-                parts.extend(list.iter().map(|v| (Place::Same, v)))
+                parts.extend(list.iter().map(|v| (SubschemaRelation::Same, v)))
             }
             ("items" | "prefixItems", Value::Array(list)) => {
-                parts.extend(list.iter().map(|v| (Place::Items, v)))
+                parts.extend(list.iter().map(|v| (SubschemaRelation::Items, v)))
             }
-            ("not" | "if" | "then" | "else", _) => parts.push((Place::Same, value)),
+            ("not" | "if" | "then" | "else", _) => parts.push((SubschemaRelation::Same, value)),
             ("items" | "contains" | "additionalItems" | "unevaluatedItems", _) => {
-                parts.push((Place::Items, value))
+                parts.push((SubschemaRelation::Items, value))
             }
             ("additionalProperties" | "unevaluatedProperties" | "propertyNames", _) => {
-                parts.push((Place::Members, value));
+                parts.push((SubschemaRelation::Members, value));
             }
-            (key, _) if DATA.contains(&key) => {}
+            (key, _) if DATA_KEYWORDS.contains(&key) => {}
             // A reference may lead into an unknown keyword, so its value counts too.
-            (_, Value::Object(_)) => parts.push((Place::Kept, value)),
-            (_, Value::Array(list)) => parts.extend(list.iter().map(|v| (Place::Kept, v))),
+            (_, Value::Object(_)) => parts.push((SubschemaRelation::Kept, value)),
+            (_, Value::Array(list)) => {
+                parts.extend(list.iter().map(|v| (SubschemaRelation::Kept, v)))
+            }
             _ => {}
         }
     }

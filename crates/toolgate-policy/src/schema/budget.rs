@@ -3,43 +3,43 @@
 //! Schemas and most values are untrusted. The maximum time is estimated before the check starts, in nanoseconds of
 //! processor time of a release build, because a running check cannot be stopped.
 
-use super::{Compiled, Schema, problems, work::DEEPEST};
+use super::{CompiledSchema, SchemaValidator, problems, work::MAX_VALUE_DEPTH};
 use crate::contain::withheld;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
-use toolgate_core::{BoxFuture, Problem, View};
+use toolgate_core::{BoxFuture, JsonView, SchemaViolation};
 
 /// Maximum estimated time of an inline check, in nanoseconds.
-const HERE: u64 = 1_000_000;
+const MAX_INLINE_NANOS: u64 = 1_000_000;
 /// Maximum number of slow checks that run at once.
-const ASIDE: usize = 2;
+const MAX_SLOW_CHECKS: usize = 2;
 /// Factor by which the wait for a slow check may exceed its time limit: the processors are shared.
-const PATIENCE: u32 = 40;
+const MAX_WAIT_FACTOR: u32 = 40;
 
-static PLACES: Semaphore = Semaphore::const_new(ASIDE);
+static SLOW_CHECK_PERMITS: Semaphore = Semaphore::const_new(MAX_SLOW_CHECKS);
 
 /// The result of a check, immediate or pending. An error says why there is no result.
-pub(crate) enum Checked {
+pub(crate) enum CheckResult {
     /// The check ran inline.
-    Now(Vec<Problem>),
+    Now(Vec<SchemaViolation>),
     /// The check runs on a blocking thread, or times out.
-    Soon(BoxFuture<'static, Result<Vec<Problem>, String>>),
+    Soon(BoxFuture<'static, Result<Vec<SchemaViolation>, String>>),
 }
 
 /// Returns whether a short unparsed value fits a plain schema, as nearly all do; `false` if that needs a parsed
 /// value.
-pub(crate) fn fits(compiled: &Compiled, value: &View<'_>) -> bool {
+pub(crate) fn fits(compiled: &CompiledSchema, value: &JsonView<'_>) -> bool {
     let Ok(schema) = compiled else {
         return false;
     };
-    let most = HERE.min(nanos(schema.time));
+    let most = MAX_INLINE_NANOS.min(nanos(schema.time));
     let plain = schema.plain.as_ref();
     let text = value.as_str().as_bytes();
     // Every level of nesting has an opening bracket, so their number bounds the depth.
     let levels = || memchr::memchr2_iter(b'{', b'[', text).count();
-    schema.depth >= DEEPEST
-        && (text.len() <= DEEPEST || levels() <= DEEPEST)
+    schema.depth >= MAX_VALUE_DEPTH
+        && (text.len() <= MAX_VALUE_DEPTH || levels() <= MAX_VALUE_DEPTH)
         && schema.cost.of_short(text.len()) <= most
         && plain.is_some_and(|plain| plain.takes_text(value))
 }
@@ -56,24 +56,28 @@ pub enum RequiredDefaults {
 
 /// Checks a value against a schema. A schema that did not compile finds no problems.
 pub(crate) fn check(
-    compiled: &Arc<Compiled>,
+    compiled: &Arc<CompiledSchema>,
     value: &Value,
     defaults: RequiredDefaults,
-) -> Checked {
+) -> CheckResult {
     let Ok(schema) = compiled.as_ref() else {
-        return Checked::Now(Vec::new());
+        return CheckResult::Now(Vec::new());
     };
     let (cost, most) = (schema.cost.of(value), nanos(schema.time));
     if cost > most {
-        return Checked::Now(vec![too_much(schema.time)]);
+        return CheckResult::Now(vec![too_much(schema.time)]);
     }
     // The time of backtracking cannot be estimated.
-    if cost <= HERE && !schema.backtracks {
-        return Checked::Now(judged(schema, value, defaults));
+    if cost <= MAX_INLINE_NANOS && !schema.backtracks {
+        return CheckResult::Now(judged(schema, value, defaults));
     }
-    let (compiled, value, time) = (compiled.clone(), value.clone(), schema.time * PATIENCE);
+    let (compiled, value, time) = (
+        compiled.clone(),
+        value.clone(),
+        schema.time * MAX_WAIT_FACTOR,
+    );
     let work = async move {
-        let place = PLACES.acquire().await.map_err(|_| ())?;
+        let place = SLOW_CHECK_PERMITS.acquire().await.map_err(|_| ())?;
         let judge = move || {
             let _place = place;
             let schema = compiled.as_ref().as_ref().ok()?;
@@ -82,7 +86,7 @@ pub(crate) fn check(
         let found = tokio::task::spawn_blocking(judge).await;
         found.ok().flatten().ok_or(())
     };
-    Checked::Soon(Box::pin(async move {
+    CheckResult::Soon(Box::pin(async move {
         match tokio::time::timeout(time, work).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(())) => Err("checking it against its schema failed".to_owned()),
@@ -94,7 +98,11 @@ pub(crate) fn check(
     }))
 }
 
-fn judged(schema: &Schema, value: &Value, defaults: RequiredDefaults) -> Vec<Problem> {
+fn judged(
+    schema: &SchemaValidator,
+    value: &Value,
+    defaults: RequiredDefaults,
+) -> Vec<SchemaViolation> {
     let found = problems(schema, value);
     match schema.relaxed() {
         Some(relaxed) if !found.is_empty() && defaults == RequiredDefaults::Optional => {
@@ -108,8 +116,8 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn too_much(time: Duration) -> Problem {
-    Problem {
+fn too_much(time: Duration) -> SchemaViolation {
+    SchemaViolation {
         path: String::new(),
         expected: "a value that is cheaper to check against this schema".to_owned(),
         got: format!(

@@ -1,12 +1,12 @@
 //! JSON Schema dialects.
 
-use super::bounds::Graph;
+use super::bounds::SchemaGraph;
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
 /// A JSON Schema dialect that can be checked.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Dialect {
+pub(super) enum SchemaDialect {
     /// Rewritten to 2020-12.
     Draft04,
     Draft06,
@@ -18,20 +18,22 @@ pub(super) enum Dialect {
     Unnamed,
 }
 
-impl Dialect {
+impl SchemaDialect {
     /// The draft that the rewritten schema is compiled as.
     pub(super) fn draft(self) -> Draft {
         match self {
-            Dialect::Draft06 => Draft::Draft6,
-            Dialect::Draft07 => Draft::Draft7,
-            Dialect::Draft201909 => Draft::Draft201909,
-            Dialect::Draft04 | Dialect::Draft202012 | Dialect::Unnamed => Draft::Draft202012,
+            SchemaDialect::Draft06 => Draft::Draft6,
+            SchemaDialect::Draft07 => Draft::Draft7,
+            SchemaDialect::Draft201909 => Draft::Draft201909,
+            SchemaDialect::Draft04 | SchemaDialect::Draft202012 | SchemaDialect::Unnamed => {
+                Draft::Draft202012
+            }
         }
     }
 
     /// Returns whether `$ref` makes validators of this dialect ignore its sibling keywords.
     pub(super) fn ignores_siblings_of_ref(self) -> bool {
-        self <= Dialect::Draft07
+        self <= SchemaDialect::Draft07
     }
 }
 
@@ -41,7 +43,7 @@ impl Dialect {
 /// 2020-12 root, since older keywords are rewritten anyway.
 ///
 /// Source: the Tools pages of the specification since 2025-11-25 (2020-12 if no dialect is named).
-pub(super) fn of(graph: &Graph<'_>) -> Result<Dialect, String> {
+pub(super) fn of(graph: &SchemaGraph<'_>) -> Result<SchemaDialect, String> {
     let named = |schema| match schema_uri(schema).map(|uri| (uri, known(uri))) {
         Some((uri, None)) => Err(format!(
             "its dialect {uri:?} is not supported; 2020-12, 2019-09, draft-07, draft-06 and draft-04 are"
@@ -50,7 +52,10 @@ pub(super) fn of(graph: &Graph<'_>) -> Result<Dialect, String> {
         None => Ok(None),
     };
     let root = graph.parts.first().map(|part| named(part.schema));
-    let root = root.transpose()?.flatten().unwrap_or(Dialect::Unnamed);
+    let root = root
+        .transpose()?
+        .flatten()
+        .unwrap_or(SchemaDialect::Unnamed);
     for part in graph.parts.iter().skip(1) {
         let inner = named(part.schema)?.unwrap_or(root);
         if inner.draft() != root.draft() && root.draft() != Draft::Draft202012 {
@@ -61,7 +66,7 @@ pub(super) fn of(graph: &Graph<'_>) -> Result<Dialect, String> {
 }
 
 /// Returns the dialect that this schema itself names, if it is a known one.
-pub(super) fn named_by(schema: &Map<String, Value>) -> Option<Dialect> {
+pub(super) fn named_by(schema: &Map<String, Value>) -> Option<SchemaDialect> {
     schema_uri(schema).and_then(known)
 }
 
@@ -69,18 +74,18 @@ fn schema_uri(schema: &Map<String, Value>) -> Option<&str> {
     schema.get("$schema").and_then(Value::as_str)
 }
 
-fn known(name: &str) -> Option<Dialect> {
+fn known(name: &str) -> Option<SchemaDialect> {
     let name = name.strip_suffix('#').unwrap_or(name);
     let name = name
         .strip_prefix("https://")
         .or_else(|| name.strip_prefix("http://"))?;
     match name.strip_prefix("json-schema.org/")? {
         // The unversioned URI means the newest dialect.
-        "draft/2020-12/schema" | "schema" => Some(Dialect::Draft202012),
-        "draft/2019-09/schema" => Some(Dialect::Draft201909),
-        "draft-07/schema" => Some(Dialect::Draft07),
-        "draft-06/schema" => Some(Dialect::Draft06),
-        "draft-04/schema" => Some(Dialect::Draft04),
+        "draft/2020-12/schema" | "schema" => Some(SchemaDialect::Draft202012),
+        "draft/2019-09/schema" => Some(SchemaDialect::Draft201909),
+        "draft-07/schema" => Some(SchemaDialect::Draft07),
+        "draft-06/schema" => Some(SchemaDialect::Draft06),
+        "draft-04/schema" => Some(SchemaDialect::Draft04),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ const SPACE: &str = "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{
 /// # Errors
 /// Returns the reason if the pattern has no equivalent.
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
-    let mut translation = Translation {
+    let mut translation = EcmaTranslator {
         rest: pattern.chars().peekable(),
         out: String::with_capacity(pattern.len() * 2),
     };
@@ -22,13 +22,13 @@ pub(super) fn translate(pattern: &str) -> Result<String, String> {
     Ok(translation.out)
 }
 
-struct Translation<'a> {
+struct EcmaTranslator<'a> {
     rest: Peekable<Chars<'a>>,
     out: String,
 }
 
 /// The meaning of an escape sequence.
-enum Escape {
+enum EcmaEscape {
     Char(char),
     /// The content of a character class, and whether it is negated.
     Class(&'static str, bool),
@@ -36,7 +36,7 @@ enum Escape {
     Same(String),
 }
 
-impl Translation<'_> {
+impl EcmaTranslator<'_> {
     fn all(&mut self) -> Result<(), String> {
         while let Some(c) = self.rest.next() {
             match c {
@@ -62,50 +62,50 @@ impl Translation<'_> {
 
     fn escape(&mut self) -> Result<(), String> {
         match self.escaped()? {
-            Escape::Char(c) => self.literal(c),
-            Escape::Class(class, negated) => {
+            EcmaEscape::Char(c) => self.literal(c),
+            EcmaEscape::Class(class, negated) => {
                 let not = if negated { "^" } else { "" };
                 self.out.push_str(&format!("[{not}{class}]"));
             }
-            Escape::Same(text) => self.out.push_str(&text),
+            EcmaEscape::Same(text) => self.out.push_str(&text),
         }
         Ok(())
     }
 
     /// Parses an escape sequence after its backslash.
-    fn escaped(&mut self) -> Result<Escape, String> {
+    fn escaped(&mut self) -> Result<EcmaEscape, String> {
         let c = self.rest.next().ok_or("it ends with a backslash")?;
         Ok(match c {
-            'd' | 'D' => Escape::Class(DIGIT, c == 'D'),
-            'w' | 'W' => Escape::Class(WORD, c == 'W'),
-            's' | 'S' => Escape::Class(SPACE, c == 'S'),
-            't' => Escape::Char('\t'),
-            'n' => Escape::Char('\n'),
-            'r' => Escape::Char('\r'),
-            'v' => Escape::Char('\u{b}'),
-            'f' => Escape::Char('\u{c}'),
-            'b' | 'B' => Escape::Same(format!("\\{c}")),
-            'A' => Escape::Same("\\A".to_owned()),
-            'z' | 'Z' => Escape::Same("\\z".to_owned()),
-            'x' => Escape::Char(self.hex(2).and_then(char::from_u32).ok_or(NO_CHAR)?),
-            'u' => Escape::Char(self.unicode().ok_or(NO_CHAR)?),
+            'd' | 'D' => EcmaEscape::Class(DIGIT, c == 'D'),
+            'w' | 'W' => EcmaEscape::Class(WORD, c == 'W'),
+            's' | 'S' => EcmaEscape::Class(SPACE, c == 'S'),
+            't' => EcmaEscape::Char('\t'),
+            'n' => EcmaEscape::Char('\n'),
+            'r' => EcmaEscape::Char('\r'),
+            'v' => EcmaEscape::Char('\u{b}'),
+            'f' => EcmaEscape::Char('\u{c}'),
+            'b' | 'B' => EcmaEscape::Same(format!("\\{c}")),
+            'A' => EcmaEscape::Same("\\A".to_owned()),
+            'z' | 'Z' => EcmaEscape::Same("\\z".to_owned()),
+            'x' => EcmaEscape::Char(self.hex(2).and_then(char::from_u32).ok_or(NO_CHAR)?),
+            'u' => EcmaEscape::Char(self.unicode().ok_or(NO_CHAR)?),
             'c' => {
                 let letter = self.rest.next().filter(char::is_ascii_alphabetic);
-                Escape::Char(char::from(letter.ok_or(NO_CHAR)? as u8 % 32))
+                EcmaEscape::Char(char::from(letter.ok_or(NO_CHAR)? as u8 % 32))
             }
-            '0' if !self.rest.peek().is_some_and(char::is_ascii_digit) => Escape::Char('\0'),
-            'p' | 'P' | 'k' => Escape::Same(self.named(c)?),
+            '0' if !self.rest.peek().is_some_and(char::is_ascii_digit) => EcmaEscape::Char('\0'),
+            'p' | 'P' | 'k' => EcmaEscape::Same(self.named(c)?),
             '1'..='9' => {
                 let mut text = format!("\\{c}");
                 while let Some(digit) = self.rest.next_if(char::is_ascii_digit) {
                     text.push(digit);
                 }
-                Escape::Same(text)
+                EcmaEscape::Same(text)
             }
             c if c.is_ascii_alphanumeric() => {
                 return Err(format!("\\{c} is not an escape of ECMA-262"));
             }
-            c => Escape::Char(c),
+            c => EcmaEscape::Char(c),
         })
     }
 
@@ -257,13 +257,13 @@ impl Translation<'_> {
             return Ok(Some('\u{8}'));
         }
         match self.escaped()? {
-            Escape::Char(c) => return Ok(Some(c)),
-            Escape::Class(class, false) => self.out.push_str(class),
-            Escape::Class(class, true) => self.out.push_str(&format!("[^{class}]")),
-            Escape::Same(text) if text.starts_with("\\p") || text.starts_with("\\P") => {
+            EcmaEscape::Char(c) => return Ok(Some(c)),
+            EcmaEscape::Class(class, false) => self.out.push_str(class),
+            EcmaEscape::Class(class, true) => self.out.push_str(&format!("[^{class}]")),
+            EcmaEscape::Same(text) if text.starts_with("\\p") || text.starts_with("\\P") => {
                 self.out.push_str(&text);
             }
-            Escape::Same(text) => {
+            EcmaEscape::Same(text) => {
                 return Err(format!("{text} has no meaning in a character class"));
             }
         }

@@ -1,28 +1,28 @@
 //! Explanations of invalid values that a model can act on and that do not contain the value itself.
 
-use super::{Schema, backtracking};
+use super::{SchemaValidator, backtracking};
 use crate::text::clean;
 use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Wrong},
 };
 use serde_json::{Map, Value};
-use toolgate_core::Problem;
+use toolgate_core::SchemaViolation;
 
 /// Maximum number of reported problems.
-pub(crate) const MOST: usize = 8;
+pub(crate) const MAX_SCHEMA_PROBLEMS: usize = 8;
 /// Maximum size of one part of an explanation, in bytes.
-const LONG: usize = 200;
+const MAX_EXPLANATION_PART_BYTES: usize = 200;
 
 /// The problems of a value, and one sentence that lists them.
-pub(crate) struct Explained {
-    pub(crate) problems: Vec<Problem>,
+pub(crate) struct SchemaProblems {
+    pub(crate) problems: Vec<SchemaViolation>,
 }
 
-impl Explained {
+impl SchemaProblems {
     /// Formats the problems as `at /a expected an integer, got a string of 3 characters; at …`.
     pub(crate) fn sentence(&self) -> String {
-        let say = |p: &Problem| match p.path.as_str() {
+        let say = |p: &SchemaViolation| match p.path.as_str() {
             "" => format!("expected {}, got {}", p.expected, p.got),
             path => format!("at {path} expected {}, got {}", p.expected, p.got),
         };
@@ -31,13 +31,13 @@ impl Explained {
 }
 
 /// Returns the first problems of a value; none if it is valid.
-pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
+pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaViolation> {
     if too_deep(value, schema.depth) {
         let expected = format!(
             "at most {} levels of nesting, the limit for this schema",
             schema.depth
         );
-        return vec![Problem {
+        return vec![SchemaViolation {
             path: String::new(),
             expected,
             got: "more".to_owned(),
@@ -53,17 +53,17 @@ pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
     let validator = match schema.validator() {
         Ok(validator) => validator,
         Err(why) => {
-            return vec![Problem {
+            return vec![SchemaViolation {
                 path: String::new(),
                 expected: "a usable schema".to_owned(),
                 got: format!("a schema that cannot be used: {why}"),
             }];
         }
     };
-    let time = schema.time * backtracking::PATIENCE;
+    let time = schema.time * backtracking::MAX_MATCH_TIME_FACTOR;
     let found = backtracking::bounded(time, || found(schema, validator, value));
     found.unwrap_or_else(|pattern| {
-        vec![Problem {
+        vec![SchemaViolation {
             path: String::new(),
             expected: short(&clean(&format!(
                 "text that the pattern {pattern} can be matched against in bounded time (it has look-around or back-references)"
@@ -73,12 +73,12 @@ pub(crate) fn problems(schema: &Schema, value: &Value) -> Vec<Problem> {
     })
 }
 
-fn found(schema: &Schema, validator: &Validator, value: &Value) -> Vec<Problem> {
+fn found(schema: &SchemaValidator, validator: &Validator, value: &Value) -> Vec<SchemaViolation> {
     if validator.is_valid(value) {
         return Vec::new();
     }
     if !schema.cost.may_be_told(value) {
-        return vec![Problem {
+        return vec![SchemaViolation {
             path: String::new(),
             expected: "a value that fits the schema; there are too many errors to list".to_owned(),
             got: kind(value, true),
@@ -86,7 +86,7 @@ fn found(schema: &Schema, validator: &Validator, value: &Value) -> Vec<Problem> 
     }
     validator
         .iter_errors(value)
-        .take(MOST)
+        .take(MAX_SCHEMA_PROBLEMS)
         .map(|error| problem(schema, &error))
         .collect()
 }
@@ -104,7 +104,7 @@ fn too_deep(value: &Value, levels: usize) -> bool {
     }
 }
 
-fn problem(schema: &Schema, error: &ValidationError<'_>) -> Problem {
+fn problem(schema: &SchemaValidator, error: &ValidationError<'_>) -> SchemaViolation {
     let mut path = error.instance_path().to_string();
     let place = at(&schema.tree, &path);
     let mut got = kind(error.instance(), place.is_some_and(secret));
@@ -135,7 +135,7 @@ fn problem(schema: &Schema, error: &ValidationError<'_>) -> Problem {
         }
         _ => {}
     }
-    Problem {
+    SchemaViolation {
         path: short(&clean(&path)),
         expected: short(&clean(&expected)),
         got,
@@ -170,13 +170,13 @@ fn there_are(known: Option<&Map<String, Value>>) -> String {
 
 /// Returns the known name that was probably meant, by edit distance.
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<&'a String> {
-    const LONGEST: usize = 64;
-    if name.len() > LONGEST {
+    const MAX_SUGGESTION_NAME_BYTES: usize = 64;
+    if name.len() > MAX_SUGGESTION_NAME_BYTES {
         return None;
     }
     let far =
         |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
-    let known = known.filter(|other| other.len() <= LONGEST);
+    let known = known.filter(|other| other.len() <= MAX_SUGGESTION_NAME_BYTES);
     let (distance, near) = known.map(|other| (far(other), other)).min()?;
     (distance <= 1 + name.chars().count() / 4).then_some(near)
 }
@@ -252,7 +252,7 @@ fn expected(wrong: &Wrong) -> String {
 fn names(names: &[String]) -> String {
     names
         .iter()
-        .take(MOST)
+        .take(MAX_SCHEMA_PROBLEMS)
         .map(|name| format!("{name:?}"))
         .collect::<Vec<_>>()
         .join(", ")
@@ -271,7 +271,7 @@ pub(crate) fn short(text: &str) -> String {
     let end = text
         .char_indices()
         .map(|(at, c)| at + c.len_utf8())
-        .take_while(|end| *end <= LONG)
+        .take_while(|end| *end <= MAX_EXPLANATION_PART_BYTES)
         .last()
         .unwrap_or(0);
     if end == text.len() {

@@ -1,6 +1,6 @@
 //! Cache of compiled schemas: each is compiled once, however often a server lists it.
 
-use super::{Bounds, Schema};
+use super::{SchemaBounds, SchemaValidator};
 use ring::digest::{SHA256, digest};
 use std::{
     collections::HashMap,
@@ -9,19 +9,19 @@ use std::{
 use toolgate_core::Json;
 
 /// A compiled schema, or the reason why it cannot be used.
-pub(crate) type Compiled = Result<Schema, String>;
+pub(crate) type CompiledSchema = Result<SchemaValidator, String>;
 
 /// Compiled schemas by the SHA-256 digest of their text and the bounds. Weak: an entry lives as long as an item uses
 /// it.
-type Shelf = HashMap<([u8; 32], Bounds), Weak<Compiled>>;
+type SchemaCache = HashMap<([u8; 32], SchemaBounds), Weak<CompiledSchema>>;
 
-static SHELF: Mutex<Option<Shelf>> = Mutex::new(None);
+static SCHEMA_CACHE: Mutex<Option<SchemaCache>> = Mutex::new(None);
 
 /// Minimum size of the cache before dead entries are swept.
-const SWEEP: usize = 1024;
+const MIN_SWEEP_ENTRIES: usize = 1024;
 
 /// Returns the compiled form of a schema, from the cache if the same text was compiled before.
-pub(crate) fn compiled(schema: &Json, bounds: &Bounds) -> Arc<Compiled> {
+pub(crate) fn compiled(schema: &Json, bounds: &SchemaBounds) -> Arc<CompiledSchema> {
     let mut key = [0; 32];
     let text = digest(&SHA256, schema.as_str().as_bytes());
     key.copy_from_slice(text.as_ref());
@@ -29,9 +29,9 @@ pub(crate) fn compiled(schema: &Json, bounds: &Bounds) -> Arc<Compiled> {
         return kept;
     }
     // Outside of the lock: two tasks may compile the same schema at once, which only costs time.
-    let made = Arc::new(Schema::compile(schema, bounds));
+    let made = Arc::new(SchemaValidator::compile(schema, bounds));
     with(|shelf| {
-        if shelf.len() >= SWEEP && shelf.len().is_power_of_two() {
+        if shelf.len() >= MIN_SWEEP_ENTRIES && shelf.len().is_power_of_two() {
             shelf.retain(|_, one| one.strong_count() > 0);
         }
         shelf.insert((key, *bounds), Arc::downgrade(&made));
@@ -39,7 +39,7 @@ pub(crate) fn compiled(schema: &Json, bounds: &Bounds) -> Arc<Compiled> {
     made
 }
 
-fn with<T>(act: impl FnOnce(&mut Shelf) -> T) -> T {
-    let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
+fn with<T>(act: impl FnOnce(&mut SchemaCache) -> T) -> T {
+    let mut shelf = SCHEMA_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     act(shelf.get_or_insert_with(HashMap::new))
 }

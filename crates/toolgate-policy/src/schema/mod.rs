@@ -22,12 +22,14 @@ mod withhold;
 mod work;
 
 pub use author::{check_schemas, fits, judge, unchecked_keywords};
-pub use bounds::Bounds;
+pub use bounds::SchemaBounds;
 pub use budget::RequiredDefaults;
-pub(crate) use budget::{Checked, check, fits as fits_short};
-pub(crate) use explain::{Explained, MOST, kind, problems, short, step, stranger};
-pub(crate) use kept::{Compiled, compiled};
-pub use withhold::Schemas;
+pub(crate) use budget::{CheckResult, check, fits as fits_short};
+pub(crate) use explain::{
+    MAX_SCHEMA_PROBLEMS, SchemaProblems, kind, problems, short, step, stranger,
+};
+pub(crate) use kept::{CompiledSchema, compiled};
+pub use withhold::SchemaSanitizer;
 
 use crate::arguments::is_closed;
 use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
@@ -36,18 +38,18 @@ use std::{sync::OnceLock, time::Duration};
 use toolgate_core::Json;
 
 /// Maximum size of one compiled regular expression, and of its cache, in bytes.
-const PATTERN: usize = 512 * 1024;
+const MAX_REGEX_BYTES: usize = 512 * 1024;
 /// Maximum size of all compiled regular expressions of a schema, in bytes.
-const PATTERNS: usize = 4 * 1024 * 1024;
+const MAX_SCHEMA_REGEX_BYTES: usize = 4 * 1024 * 1024;
 
 /// A JSON Schema that values can be validated against.
-pub(crate) struct Schema {
+pub(crate) struct SchemaValidator {
     /// The schema as compiled: rewritten to its dialect's draft, without the keywords that are not checked.
     pub(crate) tree: Value,
     /// True if the schema rejects members that it does not name.
     pub(crate) closed: bool,
     /// The fast path for plain schemas. With it, the validator is compiled only when a value does not fit.
-    plain: Option<plain::Plain>,
+    plain: Option<plain::PlainSchema>,
     compiled: OnceLock<Result<Validator, String>>,
     draft: Draft,
     /// Number of regular expressions.
@@ -55,7 +57,7 @@ pub(crate) struct Schema {
     /// Maximum nesting of a value; checking a deeper one could take too long.
     pub(crate) depth: usize,
     /// Estimated cost of checking a value.
-    pub(crate) cost: work::Cost,
+    pub(crate) cost: work::CheckCost,
     /// Maximum processor time for one value.
     pub(crate) time: Duration,
     /// Keywords that are not checked, each with the reason.
@@ -64,28 +66,28 @@ pub(crate) struct Schema {
     pub(crate) backtracks: bool,
     backtracking_names: bool,
     /// The schema without required members that have a default, if that differs.
-    relaxed: Option<Box<Schema>>,
+    relaxed: Option<Box<SchemaValidator>>,
 }
 
-impl Schema {
+impl SchemaValidator {
     /// Compiles a schema. Keywords that cannot be checked are skipped.
     ///
     /// # Errors
     /// Returns the reason if the schema cannot be used; nothing may be checked against it then.
-    pub(crate) fn compile(schema: &Json, bounds: &Bounds) -> Result<Schema, String> {
+    pub(crate) fn compile(schema: &Json, bounds: &SchemaBounds) -> Result<SchemaValidator, String> {
         #[cfg(test)]
         tests::COMPILED.set(tests::COMPILED.get() + 1);
         bounds::bytes(schema, bounds.bytes)?;
         let original = schema.to_value();
-        let dialect = dialect::of(&bounds::Graph::of(&original, bounds)?)?;
+        let dialect = dialect::of(&bounds::SchemaGraph::of(&original, bounds)?)?;
         let tree = rewrite::rewrite(&original, dialect);
-        let mut schema = Schema::of(tree, dialect.draft(), bounds)?;
+        let mut schema = SchemaValidator::of(tree, dialect.draft(), bounds)?;
         if schema.plain.is_none() && schema.validator().is_err() {
             schema = schema.repaired(bounds)?;
         }
         schema.closed = is_closed(&original);
         if let Some(tree) = defaults::optional(&schema.tree) {
-            let mut relaxed = Schema::of(tree, schema.draft, bounds)?;
+            let mut relaxed = SchemaValidator::of(tree, schema.draft, bounds)?;
             relaxed.backtracks = schema.backtracks;
             relaxed.backtracking_names = schema.backtracking_names;
             schema.relaxed = Some(Box::new(relaxed));
@@ -94,12 +96,12 @@ impl Schema {
     }
 
     /// Builds the schema from a rewritten tree, without repairs.
-    fn of(tree: Value, draft: Draft, bounds: &Bounds) -> Result<Schema, String> {
-        let graph = bounds::Graph::of(&tree, bounds)?;
+    fn of(tree: Value, draft: Draft, bounds: &SchemaBounds) -> Result<SchemaValidator, String> {
+        let graph = bounds::SchemaGraph::of(&tree, bounds)?;
         let edges = reference::resolve(&graph)?;
         let work = work::of(&graph, &edges)?;
-        Ok(Schema {
-            plain: plain::Plain::of(&tree, draft),
+        Ok(SchemaValidator {
+            plain: plain::PlainSchema::of(&tree, draft),
             compiled: OnceLock::new(),
             draft,
             patterns: graph.patterns,
@@ -116,12 +118,13 @@ impl Schema {
     }
 
     /// Returns the schema without the keywords that cannot be checked.
-    fn repaired(self, bounds: &Bounds) -> Result<Schema, String> {
+    fn repaired(self, bounds: &SchemaBounds) -> Result<SchemaValidator, String> {
         let max_bytes = self.max_pattern_bytes();
         let repaired = repair::repair(self.tree, self.draft, max_bytes);
-        let mut schema = Schema::of(repaired.tree, self.draft, bounds)?;
-        let holds_keyword =
-            |part: &position::Located<'_>| part.schema.contains_key(backtracking::KEYWORD);
+        let mut schema = SchemaValidator::of(repaired.tree, self.draft, bounds)?;
+        let holds_keyword = |part: &position::LocatedSchema<'_>| {
+            part.schema.contains_key(backtracking::PATTERN_KEYWORD)
+        };
         schema.backtracks = position::schemas(&schema.tree).iter().any(holds_keyword);
         schema.backtracking_names = repaired.backtracking_names;
         schema.skipped = repaired.skipped;
@@ -130,7 +133,7 @@ impl Schema {
     }
 
     /// Returns the schema without required members that have a default, if that differs.
-    pub(crate) fn relaxed(&self) -> Option<&Schema> {
+    pub(crate) fn relaxed(&self) -> Option<&SchemaValidator> {
         self.relaxed.as_deref()
     }
 
@@ -144,7 +147,7 @@ impl Schema {
     }
 
     fn max_pattern_bytes(&self) -> usize {
-        PATTERN.min(PATTERNS / self.patterns.max(1))
+        MAX_REGEX_BYTES.min(MAX_SCHEMA_REGEX_BYTES / self.patterns.max(1))
     }
 
     fn build(&self) -> Result<Validator, String> {
@@ -177,16 +180,16 @@ fn options(draft: Draft, max_pattern_bytes: usize) -> ValidationOptions<'static>
         // A value that is itself a regular expression would be compiled, however large it becomes.
         .with_format("regex", |_: &str| true)
         .with_pattern_options(patterns)
-        .with_keyword(backtracking::KEYWORD, move |_, value, _| {
+        .with_keyword(backtracking::PATTERN_KEYWORD, move |_, value, _| {
             backtracking::keyword(value, max_pattern_bytes)
         })
 }
 
 /// Truncates a message that may quote the whole schema.
 fn shorten(text: &str) -> String {
-    const MOST: usize = 200;
+    const MAX_MESSAGE_CHARS: usize = 200;
     let text = crate::text::clean(text);
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((at, _)) => format!("{} …", &text[..at]),
         None => text.into_owned(),
     }

@@ -4,17 +4,17 @@
 //! states in a dozen characters.
 
 /// Worst-case nanoseconds for one state and one byte in a release build: a repetition in a repetition.
-const STATE: u64 = 80;
+const NANOS_PER_STATE_BYTE: u64 = 80;
 /// Maximum number of states for which all combinations fit into the engine's cached DFA.
-const FEW: u64 = 10;
+const MAX_CACHED_DFA_STATES: u64 = 10;
 
 /// Returns the worst-case nanoseconds for one byte of text.
 pub(super) fn cost(pattern: &str) -> u64 {
     let size = size(pattern);
-    if size.states <= FEW && ascii(pattern) {
+    if size.states <= MAX_CACHED_DFA_STATES && ascii(pattern) {
         return 5;
     }
-    size.alive.saturating_mul(STATE)
+    size.alive.saturating_mul(NANOS_PER_STATE_BYTE)
 }
 
 /// Returns whether the pattern has no Unicode or predefined class: such a class needs many states of its own.
@@ -30,14 +30,14 @@ fn ascii(pattern: &str) -> bool {
 
 /// The size of a regular expression.
 #[derive(Debug, Eq, PartialEq)]
-struct Size {
+struct RegexSize {
     /// Its length with counted repetitions expanded; at least 1.
     states: u64,
     /// Maximum number of states that are active for one character.
     alive: u64,
 }
 
-fn size(pattern: &str) -> Size {
+fn size(pattern: &str) -> RegexSize {
     // The largest repetition count.
     let mut longest = 0_u64;
     // For each open group, the sum so far; then the size of the last element in it.
@@ -90,7 +90,7 @@ fn size(pattern: &str) -> Size {
         true => states.saturating_sub(longest).saturating_add(1),
         false => states,
     };
-    Size { states, alive }
+    RegexSize { states, alive }
 }
 
 /// Returns the larger number of `{1,50}`, after the brace; at least 1.

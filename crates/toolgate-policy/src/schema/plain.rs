@@ -6,14 +6,14 @@
 use jsonschema::Draft;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
-use toolgate_core::View;
-use toolgate_wire::json::Kind;
+use toolgate_core::JsonView;
+use toolgate_wire::json::JsonKind;
 
 /// Checks that a value must all pass.
-pub(super) struct Plain(Vec<Check>);
+pub(super) struct PlainSchema(Vec<PlainCheck>);
 
 /// A check for one keyword, or for two that depend on each other.
-enum Check {
+enum PlainCheck {
     Never,
     /// Bit set over [`TYPES`].
     Type(u8),
@@ -25,28 +25,28 @@ enum Check {
     Members(u64, u64),
     Required(Vec<String>),
     /// Named members, sorted by name, and the checks of all others.
-    Properties(Vec<(String, Plain)>, Plain),
-    Each(Plain),
-    All(Vec<Plain>),
-    Any(Vec<Plain>),
-    One(Vec<Plain>),
-    Not(Plain),
+    Properties(Vec<(String, PlainSchema)>, PlainSchema),
+    Each(PlainSchema),
+    All(Vec<PlainSchema>),
+    Any(Vec<PlainSchema>),
+    One(Vec<PlainSchema>),
+    Not(PlainSchema),
 }
 
 const TYPES: [&str; 7] = [
     "null", "boolean", "object", "array", "string", "number", "integer",
 ];
-const NULL: u8 = 1;
-const BOOLEAN: u8 = 1 << 1;
-const OBJECT: u8 = 1 << 2;
-const ARRAY: u8 = 1 << 3;
-const STRING: u8 = 1 << 4;
-const NUMBER: u8 = 1 << 5;
-const INTEGER: u8 = 1 << 6;
+const NULL_BIT: u8 = 1;
+const BOOLEAN_BIT: u8 = 1 << 1;
+const OBJECT_BIT: u8 = 1 << 2;
+const ARRAY_BIT: u8 = 1 << 3;
+const STRING_BIT: u8 = 1 << 4;
+const NUMBER_BIT: u8 = 1 << 5;
+const INTEGER_BIT: u8 = 1 << 6;
 
-impl Plain {
+impl PlainSchema {
     /// Returns the checks of a schema, if all of it is plain and well-formed.
-    pub(super) fn of(schema: &Value, draft: Draft) -> Option<Plain> {
+    pub(super) fn of(schema: &Value, draft: Draft) -> Option<PlainSchema> {
         // The other drafts differ in keywords that are plain here.
         if !matches!(draft, Draft::Draft202012 | Draft::Draft7) {
             return None;
@@ -63,26 +63,26 @@ impl Plain {
     }
 
     /// Returns whether an unparsed value passes all checks, without building a tree.
-    pub(super) fn takes_text(&self, value: &View<'_>) -> bool {
+    pub(super) fn takes_text(&self, value: &JsonView<'_>) -> bool {
         self.0.iter().all(|check| check.takes_text(value))
     }
 }
 
-fn part(schema: &Value, draft: Draft) -> Option<Plain> {
+fn part(schema: &Value, draft: Draft) -> Option<PlainSchema> {
     match schema {
-        Value::Bool(true) => Some(Plain(Vec::new())),
-        Value::Bool(false) => Some(Plain(vec![Check::Never])),
+        Value::Bool(true) => Some(PlainSchema(Vec::new())),
+        Value::Bool(false) => Some(PlainSchema(vec![PlainCheck::Never])),
         Value::Object(schema) => read(schema, draft, false),
         _ => None,
     }
 }
 
-fn parts(schemas: &Value, draft: Draft) -> Option<Vec<Plain>> {
+fn parts(schemas: &Value, draft: Draft) -> Option<Vec<PlainSchema>> {
     let schemas = schemas.as_array().filter(|list| !list.is_empty())?;
     schemas.iter().map(|schema| part(schema, draft)).collect()
 }
 
-fn read(schema: &Map<String, Value>, draft: Draft, root: bool) -> Option<Plain> {
+fn read(schema: &Map<String, Value>, draft: Draft, root: bool) -> Option<PlainSchema> {
     let mut checks = Vec::new();
     for (key, value) in schema {
         let known = match key.as_str() {
@@ -105,32 +105,32 @@ fn read(schema: &Map<String, Value>, draft: Draft, root: bool) -> Option<Plain> 
         }
     }
     checks.extend(properties(schema, draft)?);
-    Some(Plain(checks))
+    Some(PlainSchema(checks))
 }
 
 /// Returns the check of a keyword: `None` if it is not plain, `Some(None)` if it is checked with another one.
-fn keyword(key: &str, value: &Value, draft: Draft) -> Option<Option<Check>> {
-    let limit = |holds| Some(Check::Limit(value.as_number()?.clone(), holds));
+fn keyword(key: &str, value: &Value, draft: Draft) -> Option<Option<PlainCheck>> {
+    let limit = |holds| Some(PlainCheck::Limit(value.as_number()?.clone(), holds));
     Some(Some(match key {
-        "type" => Check::Type(types(value)?),
-        "enum" => Check::Enum(value.as_array()?.clone()),
-        "const" => Check::Enum(vec![value.clone()]),
+        "type" => PlainCheck::Type(types(value)?),
+        "enum" => PlainCheck::Enum(value.as_array()?.clone()),
+        "const" => PlainCheck::Enum(vec![value.clone()]),
         "minimum" => limit(Ordering::is_ge)?,
         "maximum" => limit(Ordering::is_le)?,
         "exclusiveMinimum" => limit(Ordering::is_gt)?,
         "exclusiveMaximum" => limit(Ordering::is_lt)?,
-        "minLength" => Check::Length(value.as_u64()?, u64::MAX),
-        "maxLength" => Check::Length(0, value.as_u64()?),
-        "minItems" => Check::Items(value.as_u64()?, u64::MAX),
-        "maxItems" => Check::Items(0, value.as_u64()?),
-        "minProperties" => Check::Members(value.as_u64()?, u64::MAX),
-        "maxProperties" => Check::Members(0, value.as_u64()?),
-        "required" => Check::Required(names(value)?),
-        "items" => Check::Each(part(value, draft)?),
-        "allOf" => Check::All(parts(value, draft)?),
-        "anyOf" => Check::Any(parts(value, draft)?),
-        "oneOf" => Check::One(parts(value, draft)?),
-        "not" => Check::Not(part(value, draft)?),
+        "minLength" => PlainCheck::Length(value.as_u64()?, u64::MAX),
+        "maxLength" => PlainCheck::Length(0, value.as_u64()?),
+        "minItems" => PlainCheck::Items(value.as_u64()?, u64::MAX),
+        "maxItems" => PlainCheck::Items(0, value.as_u64()?),
+        "minProperties" => PlainCheck::Members(value.as_u64()?, u64::MAX),
+        "maxProperties" => PlainCheck::Members(0, value.as_u64()?),
+        "required" => PlainCheck::Required(names(value)?),
+        "items" => PlainCheck::Each(part(value, draft)?),
+        "allOf" => PlainCheck::All(parts(value, draft)?),
+        "anyOf" => PlainCheck::Any(parts(value, draft)?),
+        "oneOf" => PlainCheck::One(parts(value, draft)?),
+        "not" => PlainCheck::Not(part(value, draft)?),
         // [`properties`] reads both together.
         "properties" | "additionalProperties" => return Some(None),
         _ => return None,
@@ -163,7 +163,7 @@ fn names(value: &Value) -> Option<Vec<String>> {
     differ.then_some(names)
 }
 
-fn properties(schema: &Map<String, Value>, draft: Draft) -> Option<Option<Check>> {
+fn properties(schema: &Map<String, Value>, draft: Draft) -> Option<Option<PlainCheck>> {
     let (named, others) = (schema.get("properties"), schema.get("additionalProperties"));
     if named.is_none() && others.is_none() {
         return Some(None);
@@ -175,143 +175,157 @@ fn properties(schema: &Map<String, Value>, draft: Draft) -> Option<Option<Check>
         }
     }
     members.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-    let others = others.map_or(Some(Plain(Vec::new())), |others| part(others, draft))?;
-    Some(Some(Check::Properties(members, others)))
+    let others = others.map_or(Some(PlainSchema(Vec::new())), |others| part(others, draft))?;
+    Some(Some(PlainCheck::Properties(members, others)))
 }
 
-impl Check {
+impl PlainCheck {
     fn takes(&self, value: &Value) -> bool {
         let within =
             |count: usize, least: &u64, most: &u64| (*least..=*most).contains(&(count as u64));
         match (self, value) {
-            (Check::Never, _) => false,
-            (Check::Type(types), value) => types & kinds(value) != 0,
-            (Check::Enum(values), value) => values.iter().any(|one| equal(one, value)),
-            (Check::Limit(limit, holds), Value::Number(number)) => {
+            (PlainCheck::Never, _) => false,
+            (PlainCheck::Type(types), value) => types & kinds(value) != 0,
+            (PlainCheck::Enum(values), value) => values.iter().any(|one| equal(one, value)),
+            (PlainCheck::Limit(limit, holds), Value::Number(number)) => {
                 order(number, limit).is_some_and(holds)
             }
-            (Check::Length(least, most), Value::String(text)) => {
+            (PlainCheck::Length(least, most), Value::String(text)) => {
                 within(text.chars().count(), least, most)
             }
-            (Check::Items(least, most), Value::Array(items)) => within(items.len(), least, most),
-            (Check::Members(least, most), Value::Object(map)) => within(map.len(), least, most),
-            (Check::Required(names), Value::Object(map)) => {
+            (PlainCheck::Items(least, most), Value::Array(items)) => {
+                within(items.len(), least, most)
+            }
+            (PlainCheck::Members(least, most), Value::Object(map)) => {
+                within(map.len(), least, most)
+            }
+            (PlainCheck::Required(names), Value::Object(map)) => {
                 names.iter().all(|name| map.contains_key(name))
             }
-            (Check::Properties(named, others), Value::Object(map)) => {
+            (PlainCheck::Properties(named, others), Value::Object(map)) => {
                 map.iter().all(|(name, value)| {
                     let found = named.binary_search_by(|(known, _)| known.as_str().cmp(name));
                     found.map_or(others, |at| &named[at].1).takes(value)
                 })
             }
-            (Check::Each(plain), Value::Array(items)) => items.iter().all(|item| plain.takes(item)),
-            (Check::All(all), value) => all.iter().all(|plain| plain.takes(value)),
-            (Check::Any(any), value) => any.iter().any(|plain| plain.takes(value)),
-            (Check::One(one), value) => {
+            (PlainCheck::Each(plain), Value::Array(items)) => {
+                items.iter().all(|item| plain.takes(item))
+            }
+            (PlainCheck::All(all), value) => all.iter().all(|plain| plain.takes(value)),
+            (PlainCheck::Any(any), value) => any.iter().any(|plain| plain.takes(value)),
+            (PlainCheck::One(one), value) => {
                 one.iter()
                     .filter(|plain| plain.takes(value))
                     .take(2)
                     .count()
                     == 1
             }
-            (Check::Not(plain), value) => !plain.takes(value),
+            (PlainCheck::Not(plain), value) => !plain.takes(value),
             _ => true,
         }
     }
 
-    fn takes_text(&self, value: &View<'_>) -> bool {
+    fn takes_text(&self, value: &JsonView<'_>) -> bool {
         let within =
             |count: usize, least: &u64, most: &u64| (*least..=*most).contains(&(count as u64));
         match (self, value.kind()) {
-            (Check::Never, _) => false,
-            (Check::Type(types), kind) => types & kind_of(kind, value) != 0,
-            (Check::Enum(values), Kind::String) => {
+            (PlainCheck::Never, _) => false,
+            (PlainCheck::Type(types), kind) => types & kind_of(kind, value) != 0,
+            (PlainCheck::Enum(values), JsonKind::String) => {
                 let text = value.str_cow();
                 values.iter().any(|one| one.as_str() == text.as_deref())
             }
             // Scalars are their own tree; lists and objects in `enum` are rare.
-            (Check::Enum(_), _) | (Check::Limit(..), Kind::Number) => self.takes(&value.to_value()),
-            (Check::Length(least, most), Kind::String) => {
+            (PlainCheck::Enum(_), _) | (PlainCheck::Limit(..), JsonKind::Number) => {
+                self.takes(&value.to_value())
+            }
+            (PlainCheck::Length(least, most), JsonKind::String) => {
                 let text = value.str_cow().unwrap_or_default();
                 within(text.chars().count(), least, most)
             }
-            (Check::Items(least, most), Kind::Array) => within(value.items().count(), least, most),
-            (Check::Members(least, most), Kind::Object) => {
+            (PlainCheck::Items(least, most), JsonKind::Array) => {
+                within(value.items().count(), least, most)
+            }
+            (PlainCheck::Members(least, most), JsonKind::Object) => {
                 within(value.members().count(), least, most)
             }
-            (Check::Required(names), Kind::Object) => {
+            (PlainCheck::Required(names), JsonKind::Object) => {
                 let has = |name: &String| value.members().any(|(key, _)| key == name.as_str());
                 names.iter().all(has)
             }
-            (Check::Properties(named, others), Kind::Object) => {
+            (PlainCheck::Properties(named, others), JsonKind::Object) => {
                 value.members().all(|(name, value)| {
                     let found = named.binary_search_by(|(known, _)| known.as_str().cmp(&name));
                     found.map_or(others, |at| &named[at].1).takes_text(&value)
                 })
             }
-            (Check::Each(plain), Kind::Array) => value.items().all(|item| plain.takes_text(&item)),
-            (Check::All(all), _) => all.iter().all(|plain| plain.takes_text(value)),
-            (Check::Any(any), _) => any.iter().any(|plain| plain.takes_text(value)),
-            (Check::One(one), _) => {
+            (PlainCheck::Each(plain), JsonKind::Array) => {
+                value.items().all(|item| plain.takes_text(&item))
+            }
+            (PlainCheck::All(all), _) => all.iter().all(|plain| plain.takes_text(value)),
+            (PlainCheck::Any(any), _) => any.iter().any(|plain| plain.takes_text(value)),
+            (PlainCheck::One(one), _) => {
                 let takes = one.iter().filter(|plain| plain.takes_text(value));
                 takes.take(2).count() == 1
             }
-            (Check::Not(plain), _) => !plain.takes_text(value),
+            (PlainCheck::Not(plain), _) => !plain.takes_text(value),
             _ => true,
         }
     }
 }
 
 /// Returns the JSON Schema types of an unparsed value, as a bit set.
-fn kind_of(kind: Kind, value: &View<'_>) -> u8 {
+fn kind_of(kind: JsonKind, value: &JsonView<'_>) -> u8 {
     match kind {
-        Kind::Null => NULL,
-        Kind::Bool => BOOLEAN,
-        Kind::Object => OBJECT,
-        Kind::Array => ARRAY,
-        Kind::String => STRING,
-        Kind::Number => kinds(&value.to_value()),
+        JsonKind::Null => NULL_BIT,
+        JsonKind::Bool => BOOLEAN_BIT,
+        JsonKind::Object => OBJECT_BIT,
+        JsonKind::Array => ARRAY_BIT,
+        JsonKind::String => STRING_BIT,
+        JsonKind::Number => kinds(&value.to_value()),
     }
 }
 
 /// Returns the JSON Schema types of a value, as a bit set.
 fn kinds(value: &Value) -> u8 {
     match value {
-        Value::Null => NULL,
-        Value::Bool(_) => BOOLEAN,
-        Value::Object(_) => OBJECT,
-        Value::Array(_) => ARRAY,
-        Value::String(_) => STRING,
+        Value::Null => NULL_BIT,
+        Value::Bool(_) => BOOLEAN_BIT,
+        Value::Object(_) => OBJECT_BIT,
+        Value::Array(_) => ARRAY_BIT,
+        Value::String(_) => STRING_BIT,
         Value::Number(number) => match exact(number) {
-            Exact::Float(float) if float.fract() != 0.0 => NUMBER,
-            _ => NUMBER | INTEGER,
+            ExactNumber::Float(float) if float.fract() != 0.0 => NUMBER_BIT,
+            _ => NUMBER_BIT | INTEGER_BIT,
         },
     }
 }
 
 /// A JSON number without loss of precision.
-enum Exact {
+enum ExactNumber {
     Integer(i128),
     Float(f64),
 }
 
-fn exact(number: &Number) -> Exact {
+fn exact(number: &Number) -> ExactNumber {
     let positive = number.as_u64().map(i128::from);
     let integer = positive.or_else(|| number.as_i64().map(i128::from));
     // Without the `arbitrary_precision` feature, every other number is a float.
     integer.map_or_else(
-        || Exact::Float(number.as_f64().unwrap_or(f64::NAN)),
-        Exact::Integer,
+        || ExactNumber::Float(number.as_f64().unwrap_or(f64::NAN)),
+        ExactNumber::Integer,
     )
 }
 
 /// Compares two numbers without rounding; `None` for NaN.
 fn order(one: &Number, other: &Number) -> Option<Ordering> {
     match (exact(one), exact(other)) {
-        (Exact::Integer(one), Exact::Integer(other)) => Some(one.cmp(&other)),
-        (Exact::Float(one), Exact::Float(other)) => one.partial_cmp(&other),
-        (Exact::Integer(one), Exact::Float(other)) => beside(one, other),
-        (Exact::Float(one), Exact::Integer(other)) => beside(other, one).map(Ordering::reverse),
+        (ExactNumber::Integer(one), ExactNumber::Integer(other)) => Some(one.cmp(&other)),
+        (ExactNumber::Float(one), ExactNumber::Float(other)) => one.partial_cmp(&other),
+        (ExactNumber::Integer(one), ExactNumber::Float(other)) => beside(one, other),
+        (ExactNumber::Float(one), ExactNumber::Integer(other)) => {
+            beside(other, one).map(Ordering::reverse)
+        }
     }
 }
 

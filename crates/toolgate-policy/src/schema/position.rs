@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 /// Keywords with values that are data, not schemas.
-const DATA: [&str; 6] = [
+const DATA_KEYWORDS: [&str; 6] = [
     "const", "default", "enum", "example", "examples", "required",
 ];
 
 /// The content of a keyword's value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Holds {
+pub(super) enum KeywordContent {
     /// A schema, or an unknown object that a reference may use as one.
     Schema,
     /// A list of schemas.
@@ -39,51 +39,51 @@ pub(super) fn is_list(key: &str) -> bool {
 }
 
 /// Classifies the value of a keyword.
-pub(super) fn holds(key: &str, value: &Value) -> Holds {
+pub(super) fn holds(key: &str, value: &Value) -> KeywordContent {
     match value {
-        _ if DATA.contains(&key) => Holds::Data,
-        Value::Object(_) if is_map(key) => Holds::Map,
-        Value::Object(_) | Value::Bool(_) => Holds::Schema,
-        Value::Array(_) => Holds::List,
-        _ => Holds::Data,
+        _ if DATA_KEYWORDS.contains(&key) => KeywordContent::Data,
+        Value::Object(_) if is_map(key) => KeywordContent::Map,
+        Value::Object(_) | Value::Bool(_) => KeywordContent::Schema,
+        Value::Array(_) => KeywordContent::List,
+        _ => KeywordContent::Data,
     }
 }
 
 /// A schema in a document, with its path.
-pub(super) struct Located<'a> {
+pub(super) struct LocatedSchema<'a> {
     /// The tokens of its JSON pointer.
     pub(super) path: Vec<String>,
     pub(super) schema: &'a Map<String, Value>,
 }
 
 /// Returns all schemas of a document, parents before their subschemas.
-pub(super) fn schemas(root: &Value) -> Vec<Located<'_>> {
+pub(super) fn schemas(root: &Value) -> Vec<LocatedSchema<'_>> {
     let mut found = Vec::new();
     collect(root, &mut Vec::new(), &mut found);
     found
 }
 
 /// Collects the schemas recursively. The JSON parser bounds the recursion.
-fn collect<'a>(value: &'a Value, path: &mut Vec<String>, found: &mut Vec<Located<'a>>) {
+fn collect<'a>(value: &'a Value, path: &mut Vec<String>, found: &mut Vec<LocatedSchema<'a>>) {
     let Value::Object(schema) = value else {
         return;
     };
-    found.push(Located {
+    found.push(LocatedSchema {
         path: path.clone(),
         schema,
     });
     for (key, value) in schema {
         path.push(key.clone());
         match (holds(key, value), value) {
-            (Holds::Schema, value) => collect(value, path, found),
-            (Holds::Map, Value::Object(map)) => {
+            (KeywordContent::Schema, value) => collect(value, path, found),
+            (KeywordContent::Map, Value::Object(map)) => {
                 for (name, value) in map {
                     path.push(name.clone());
                     collect(value, path, found);
                     path.pop();
                 }
             }
-            (Holds::List, Value::Array(list)) => {
+            (KeywordContent::List, Value::Array(list)) => {
                 for (at, value) in list.iter().enumerate() {
                     path.push(at.to_string());
                     collect(value, path, found);

@@ -1,18 +1,18 @@
 //! Resolution of references, all of which stay inside the schema.
 
-use super::bounds::{Graph, Part};
+use super::bounds::{SchemaGraph, SubschemaNode};
 use serde_json::Value;
 use std::collections::HashMap;
 
 /// For each subschema, the indexes of the subschemas that it refers to.
-pub(super) type Edges = Vec<Vec<usize>>;
+pub(super) type ReferenceEdges = Vec<Vec<usize>>;
 
 /// Resolves all references.
 ///
 /// # Errors
 /// Fails if a reference leads out of the schema or to nothing.
-pub(super) fn resolve(graph: &Graph<'_>) -> Result<Edges, String> {
-    let names = Names::of(graph);
+pub(super) fn resolve(graph: &SchemaGraph<'_>) -> Result<ReferenceEdges, String> {
+    let names = SchemaAnchors::of(graph);
     graph
         .parts
         .iter()
@@ -21,7 +21,7 @@ pub(super) fn resolve(graph: &Graph<'_>) -> Result<Edges, String> {
 }
 
 /// Identifiers and anchors of subschemas.
-struct Names<'a> {
+struct SchemaAnchors<'a> {
     ids: HashMap<&'a str, usize>,
     /// `$anchor` and `$dynamicAnchor`, by base and name.
     anchors: HashMap<(usize, &'a str), usize>,
@@ -31,9 +31,9 @@ struct Names<'a> {
     recursive: Vec<usize>,
 }
 
-impl<'a> Names<'a> {
-    fn of(graph: &Graph<'a>) -> Names<'a> {
-        let mut names = Names {
+impl<'a> SchemaAnchors<'a> {
+    fn of(graph: &SchemaGraph<'a>) -> SchemaAnchors<'a> {
+        let mut names = SchemaAnchors {
             ids: HashMap::new(),
             anchors: HashMap::new(),
             dynamic: HashMap::new(),
@@ -64,7 +64,11 @@ impl<'a> Names<'a> {
         names
     }
 
-    fn edges(&self, graph: &Graph<'_>, part: &Part<'_>) -> Result<Vec<usize>, String> {
+    fn edges(
+        &self,
+        graph: &SchemaGraph<'_>,
+        part: &SubschemaNode<'_>,
+    ) -> Result<Vec<usize>, String> {
         let mut edges = Vec::new();
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(reference) = part.schema.get(key).and_then(Value::as_str) else {
@@ -82,7 +86,12 @@ impl<'a> Names<'a> {
         Ok(edges)
     }
 
-    fn target(&self, graph: &Graph<'_>, base: usize, reference: &str) -> Result<usize, String> {
+    fn target(
+        &self,
+        graph: &SchemaGraph<'_>,
+        base: usize,
+        reference: &str,
+    ) -> Result<usize, String> {
         let (id, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let outside = || {
             format!(
@@ -110,7 +119,7 @@ impl<'a> Names<'a> {
 
 /// Returns the index of the subschema at a JSON pointer. Boolean schemas have no index: the root stands for them,
 /// which only raises the cost estimate.
-fn pointed(graph: &Graph<'_>, base: usize, pointer: &str) -> Option<usize> {
+fn pointed(graph: &SchemaGraph<'_>, base: usize, pointer: &str) -> Option<usize> {
     let pointer = unpercent(pointer)?;
     let mut steps = pointer
         .split('/')

@@ -4,7 +4,7 @@
 //! accept fewer, so it is removed too, or becomes `anyOf`.
 
 use super::{
-    backtracking::{self, Pattern},
+    backtracking::{self, EcmaPattern},
     ecma,
     position::{self, get_mut, is_list, is_map, pointer},
     shorten,
@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of passes, both of meta-schema validation and of following references.
-const MAX_ROUNDS: usize = 16;
+const MAX_REPAIR_PASSES: usize = 16;
 
 /// A schema without the keywords that cannot be checked.
-pub(super) struct Repaired {
+pub(super) struct RepairedSchema {
     pub(super) tree: Value,
     /// Each keyword that is not checked, with the reason.
     pub(super) skipped: Vec<String>,
@@ -26,8 +26,8 @@ pub(super) struct Repaired {
 }
 
 /// Repairs a schema that does not compile.
-pub(super) fn repair(tree: Value, draft: Draft, max_pattern_bytes: usize) -> Repaired {
-    let mut repair = Repair {
+pub(super) fn repair(tree: Value, draft: Draft, max_pattern_bytes: usize) -> RepairedSchema {
+    let mut repair = SchemaRepair {
         tree,
         draft,
         max_pattern_bytes,
@@ -40,36 +40,36 @@ pub(super) fn repair(tree: Value, draft: Draft, max_pattern_bytes: usize) -> Rep
     repair.patterns();
     repair.negations();
     repair.unevaluated();
-    Repaired {
+    RepairedSchema {
         tree: repair.tree,
         skipped: repair.skipped,
         backtracking_names: repair.backtracking_names,
     }
 }
 
-type Path = Vec<String>;
+type SchemaPath = Vec<String>;
 
-struct Repair {
+struct SchemaRepair {
     tree: Value,
     draft: Draft,
     max_pattern_bytes: usize,
     skipped: Vec<String>,
     /// Paths of weakened schemas: they accept more values than written.
-    changed: BTreeSet<Path>,
+    changed: BTreeSet<SchemaPath>,
     /// True if a removed keyword decides which members or items are known.
     applicators: bool,
     backtracking_names: bool,
 }
 
-impl Repair {
+impl SchemaRepair {
     /// Removes keywords with values that violate the meta-schema.
     fn values(&mut self) {
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..MAX_REPAIR_PASSES {
             let wrong = meta_errors(self.draft, &self.tree);
             if wrong.is_empty() {
                 return;
             }
-            let schemas: BTreeSet<Path> = paths(&self.tree).into_iter().collect();
+            let schemas: BTreeSet<SchemaPath> = paths(&self.tree).into_iter().collect();
             for (path, why) in wrong {
                 self.skip_value(&schemas, &path, &why);
             }
@@ -77,7 +77,7 @@ impl Repair {
     }
 
     /// Removes the keyword that contains the value at this path, or replaces the subschema at this path by `true`.
-    fn skip_value(&mut self, schemas: &BTreeSet<Path>, path: &[String], why: &str) {
+    fn skip_value(&mut self, schemas: &BTreeSet<SchemaPath>, path: &[String], why: &str) {
         let mut holders = (0..path.len()).rev().map(|length| &path[..length]);
         let Some(holder) = holders.find(|holder| schemas.contains(*holder)) else {
             return;
@@ -116,7 +116,7 @@ impl Repair {
 
     /// Moves patterns that need it to the backtracking engine, and removes those that no engine compiles.
     fn patterns(&mut self) {
-        let paths: Vec<Path> = position::schemas(&self.tree)
+        let paths: Vec<SchemaPath> = position::schemas(&self.tree)
             .into_iter()
             .filter(|one| {
                 one.schema.contains_key("pattern") || one.schema.contains_key("patternProperties")
@@ -140,9 +140,9 @@ impl Repair {
             return;
         }
         schema.remove("pattern");
-        match Pattern::compile(&pattern, self.max_pattern_bytes) {
+        match EcmaPattern::compile(&pattern, self.max_pattern_bytes) {
             Ok(_) => {
-                schema.insert(backtracking::KEYWORD.to_owned(), pattern.into());
+                schema.insert(backtracking::PATTERN_KEYWORD.to_owned(), pattern.into());
             }
             Err(why) => self.skip_pattern(path, &["pattern"], &why),
         }
@@ -165,9 +165,12 @@ impl Repair {
             .partition(|(name, _)| is_linear(name, max_bytes));
         *named = linear;
         for (name, value) in others {
-            match (Pattern::compile(&name, max_bytes), ecma::translate(&name)) {
+            match (
+                EcmaPattern::compile(&name, max_bytes),
+                ecma::translate(&name),
+            ) {
                 (Ok(pattern), Ok(mut translated)) => {
-                    self.backtracking_names |= matches!(pattern, Pattern::Backtracking(_));
+                    self.backtracking_names |= matches!(pattern, EcmaPattern::Backtracking(_));
                     // Two spellings of one pattern both apply.
                     while named.contains_key(&translated) {
                         translated.push_str("(?:)");
@@ -189,7 +192,7 @@ impl Repair {
 
     fn skip_pattern(&mut self, path: &[String], keys: &[&str], why: &str) {
         let keys = keys.iter().map(|key| (*key).to_owned());
-        let at: Path = path.iter().cloned().chain(keys).collect();
+        let at: SchemaPath = path.iter().cloned().chain(keys).collect();
         self.note(&at, &format!("the pattern cannot be compiled: {why}"));
         self.changed.insert(path.to_vec());
     }
@@ -217,10 +220,10 @@ impl Repair {
         }
     }
 
-    fn negation(&mut self, path: &[String], partial: &BTreeSet<Path>) {
+    fn negation(&mut self, path: &[String], partial: &BTreeSet<SchemaPath>) {
         let below = |keys: &[&str]| {
             let keys = keys.iter().map(|key| (*key).to_owned());
-            let below: Path = path.iter().cloned().chain(keys).collect();
+            let below: SchemaPath = path.iter().cloned().chain(keys).collect();
             partial
                 .range(below.clone()..)
                 .next()
@@ -285,19 +288,19 @@ fn remove(schema: &mut Map<String, Value>, key: &str) -> bool {
     !asserts.contains(&key) && !key.starts_with("min") && !key.starts_with("max")
 }
 
-fn paths(tree: &Value) -> Vec<Path> {
+fn paths(tree: &Value) -> Vec<SchemaPath> {
     let schemas = position::schemas(tree).into_iter();
     schemas.map(|one| one.path).collect()
 }
 
 /// Returns the weakened schemas, and all schemas that contain or refer to one.
-fn partial(tree: &Value, changed: &BTreeSet<Path>) -> BTreeSet<Path> {
+fn partial(tree: &Value, changed: &BTreeSet<SchemaPath>) -> BTreeSet<SchemaPath> {
     let schemas = position::schemas(tree);
     let mut partial = BTreeSet::new();
     changed
         .iter()
         .for_each(|path| with_holders(path, &mut partial));
-    for _ in 0..MAX_ROUNDS {
+    for _ in 0..MAX_REPAIR_PASSES {
         let before = partial.len();
         for one in &schemas {
             let refers = ["$ref", "$dynamicRef", "$recursiveRef"];
@@ -320,7 +323,7 @@ fn partial(tree: &Value, changed: &BTreeSet<Path>) -> BTreeSet<Path> {
     schemas.into_iter().map(|one| one.path).collect()
 }
 
-fn with_holders(path: &[String], partial: &mut BTreeSet<Path>) {
+fn with_holders(path: &[String], partial: &mut BTreeSet<SchemaPath>) {
     for length in (0..=path.len()).rev() {
         if !partial.insert(path[..length].to_vec()) && length < path.len() {
             return;
@@ -329,7 +332,7 @@ fn with_holders(path: &[String], partial: &mut BTreeSet<Path>) {
 }
 
 /// Returns the meta-schema errors by path, one for each.
-fn meta_errors(draft: Draft, tree: &Value) -> BTreeMap<Path, String> {
+fn meta_errors(draft: Draft, tree: &Value) -> BTreeMap<SchemaPath, String> {
     let validator = match draft {
         Draft::Draft6 => jsonschema::draft6::meta::validator(),
         Draft::Draft7 => jsonschema::draft7::meta::validator(),

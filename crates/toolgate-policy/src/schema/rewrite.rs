@@ -2,8 +2,8 @@
 
 use super::{
     backtracking,
-    dialect::{self, Dialect},
-    position::{Holds, holds},
+    dialect::{self, SchemaDialect},
+    position::{KeywordContent, holds},
     reference::unpercent,
 };
 use jsonschema::Draft;
@@ -22,9 +22,9 @@ const BESIDE_REF: [&str; 8] = [
     "writeOnly",
 ];
 
-/// Rewrites a schema of a dialect so that it means the same in [`Dialect::draft`].
-pub(super) fn rewrite(schema: &Value, dialect: Dialect) -> Value {
-    let rewrite = Rewrite {
+/// Rewrites a schema of a dialect so that it means the same in [`SchemaDialect::draft`].
+pub(super) fn rewrite(schema: &Value, dialect: SchemaDialect) -> Value {
+    let rewrite = DialectRewriter {
         root: schema,
         dialect,
     };
@@ -39,12 +39,12 @@ pub(super) fn rewrite(schema: &Value, dialect: Dialect) -> Value {
     new
 }
 
-struct Rewrite<'a> {
+struct DialectRewriter<'a> {
     root: &'a Value,
-    dialect: Dialect,
+    dialect: SchemaDialect,
 }
 
-impl<'a> Rewrite<'a> {
+impl<'a> DialectRewriter<'a> {
     /// Rewrites a schema and its subschemas. `base` is the base of its references. The JSON parser bounds the
     /// recursion.
     fn schema(&self, old: &'a Value, base: &'a Value, alone: bool) -> Value {
@@ -52,10 +52,10 @@ impl<'a> Rewrite<'a> {
             return old.clone();
         };
         let inner = !std::ptr::eq(old, self.root);
-        let alone = dialect::named_by(schema).map_or(alone, Dialect::ignores_siblings_of_ref);
+        let alone = dialect::named_by(schema).map_or(alone, SchemaDialect::ignores_siblings_of_ref);
         let is_ref = alone && schema.get("$ref").is_some_and(Value::is_string);
         let id = match self.dialect {
-            Dialect::Draft04 => "id",
+            SchemaDialect::Draft04 => "id",
             _ => "$id",
         };
         let base = match inner && !is_ref && schema.get(id).is_some_and(Value::is_string) {
@@ -65,22 +65,22 @@ impl<'a> Rewrite<'a> {
         let mut new = Map::new();
         for (key, value) in schema {
             // A subschema without an identifier may not name a dialect, but generators that nest schemas write one.
-            let left_out = key == backtracking::KEYWORD
+            let left_out = key == backtracking::PATTERN_KEYWORD
                 || (is_ref && !BESIDE_REF.contains(&key.as_str()))
                 || (inner && key == "$schema");
             if left_out {
                 continue;
             }
             let value = match (holds(key, value), value) {
-                (Holds::Map, Value::Object(map)) => {
+                (KeywordContent::Map, Value::Object(map)) => {
                     let parts = map.iter();
                     let parts = parts.map(|(k, v)| (k.clone(), self.schema(v, base, alone)));
                     Value::Object(parts.collect())
                 }
-                (Holds::List, Value::Array(list)) => {
+                (KeywordContent::List, Value::Array(list)) => {
                     list.iter().map(|v| self.schema(v, base, alone)).collect()
                 }
-                (Holds::Schema, value) => self.schema(value, base, alone),
+                (KeywordContent::Schema, value) => self.schema(value, base, alone),
                 (_, value) => value.clone(),
             };
             new.insert(key.clone(), value);
@@ -99,12 +99,12 @@ impl<'a> Rewrite<'a> {
 
     fn keywords(&self, schema: &Map<String, Value>, new: &mut Map<String, Value>) {
         bounds(schema, new);
-        types(schema, new, self.dialect == Dialect::Unnamed);
+        types(schema, new, self.dialect == SchemaDialect::Unnamed);
         required(schema, new);
         if !self.rewrites_old() {
             return;
         }
-        if self.dialect == Dialect::Draft04 {
+        if self.dialect == SchemaDialect::Draft04 {
             identifier(new);
         }
         let mut both = Map::new();
@@ -128,7 +128,7 @@ impl<'a> Rewrite<'a> {
         let Some(pointer) = pointer.filter(|_| self.rewrites_old()) else {
             return reference.to_owned();
         };
-        let (mut at, mut here) = (Some(base), Holds::Schema);
+        let (mut at, mut here) = (Some(base), KeywordContent::Schema);
         let mut new = String::from("#");
         for token in pointer.split('/').skip(1) {
             let name = unpercent(token).unwrap_or_default();
@@ -139,16 +139,16 @@ impl<'a> Rewrite<'a> {
                 _ => None,
             });
             match (at, here) {
-                (Some(Value::Object(schema)), Holds::Schema) => {
+                (Some(Value::Object(schema)), KeywordContent::Schema) => {
                     let step = place(schema, &name).unwrap_or_else(|| token.to_owned());
                     new.push_str(&format!("/{step}"));
-                    here = next.map_or(Holds::Data, |next| holds(&name, next));
+                    here = next.map_or(KeywordContent::Data, |next| holds(&name, next));
                 }
                 (_, holder) => {
                     new.push_str(&format!("/{token}"));
                     here = match holder {
-                        Holds::Map | Holds::List => Holds::Schema,
-                        _ => Holds::Data,
+                        KeywordContent::Map | KeywordContent::List => KeywordContent::Schema,
+                        _ => KeywordContent::Data,
                     };
                 }
             }

@@ -5,8 +5,8 @@ mod field;
 mod once;
 mod plain;
 
-use super::{Schema, dialect::Dialect, problems};
-use crate::Bounds;
+use super::{SchemaValidator, dialect::SchemaDialect, problems};
+use crate::SchemaBounds;
 use serde_json::{Value, json};
 use toolgate_core::Json;
 
@@ -17,11 +17,11 @@ thread_local! {
     pub(super) static BUILT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-fn compile(schema: &Value) -> Result<Schema, String> {
-    Schema::compile(&Json::from_value(schema), &Bounds::default())
+fn compile(schema: &Value) -> Result<SchemaValidator, String> {
+    SchemaValidator::compile(&Json::from_value(schema), &SchemaBounds::default())
 }
 
-fn taken(schema: Value) -> Schema {
+fn taken(schema: Value) -> SchemaValidator {
     compile(&schema).unwrap_or_else(|why| panic!("{why}: {schema}"))
 }
 
@@ -41,8 +41,8 @@ fn said(schema: Value, value: Value) -> Vec<String> {
         .collect()
 }
 
-fn dialect(schema: Value) -> Dialect {
-    let graph = super::bounds::Graph::of(&schema, &Bounds::default()).unwrap();
+fn dialect(schema: Value) -> SchemaDialect {
+    let graph = super::bounds::SchemaGraph::of(&schema, &SchemaBounds::default()).unwrap();
     super::dialect::of(&graph).unwrap()
 }
 
@@ -56,22 +56,38 @@ fn dialects() {
         json!({"dependencies": {"a": ["b"]}}),
         json!({"properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#"}}}),
     ] {
-        assert_eq!(dialect(unnamed.clone()), Dialect::Unnamed, "{unnamed}");
+        assert_eq!(
+            dialect(unnamed.clone()),
+            SchemaDialect::Unnamed,
+            "{unnamed}"
+        );
     }
     for (name, named) in [
         (
             "https://json-schema.org/draft/2020-12/schema",
-            Dialect::Draft202012,
+            SchemaDialect::Draft202012,
         ),
-        ("http://json-schema.org/schema#", Dialect::Draft202012),
+        ("http://json-schema.org/schema#", SchemaDialect::Draft202012),
         (
             "https://json-schema.org/draft/2019-09/schema",
-            Dialect::Draft201909,
+            SchemaDialect::Draft201909,
         ),
-        ("http://json-schema.org/draft-07/schema#", Dialect::Draft07),
-        ("https://json-schema.org/draft-07/schema", Dialect::Draft07),
-        ("http://json-schema.org/draft-06/schema#", Dialect::Draft06),
-        ("http://json-schema.org/draft-04/schema#", Dialect::Draft04),
+        (
+            "http://json-schema.org/draft-07/schema#",
+            SchemaDialect::Draft07,
+        ),
+        (
+            "https://json-schema.org/draft-07/schema",
+            SchemaDialect::Draft07,
+        ),
+        (
+            "http://json-schema.org/draft-06/schema#",
+            SchemaDialect::Draft06,
+        ),
+        (
+            "http://json-schema.org/draft-04/schema#",
+            SchemaDialect::Draft04,
+        ),
     ] {
         assert_eq!(dialect(json!({"$schema": name})), named);
     }

@@ -1,18 +1,20 @@
 //! Sanitizer that withholds tools with unusable schemas and marks those that are only partly checked.
 
-use super::Bounds;
-use crate::{arguments::Input, output_schema::Promised};
+use super::SchemaBounds;
+use crate::{arguments::CompiledInputSchema, output_schema::DeclaredOutputSchema};
 use std::sync::Arc;
-use toolgate_core::{Error, Item, ItemKind, Kind, NoteAction, Origin, Returned, Scrub};
+use toolgate_core::{
+    Error, ErrorKind, Item, ItemKind, NoteAction, Origin, Sanitizer, UntrustedContent,
+};
 
 /// Withholds tools if their `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is used
 /// unchecked. A keyword that cannot be checked is skipped, and the tool is marked as partly checked.
 ///
 /// It runs below the rules, so it is the first to compile a schema, and its bounds apply.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Schemas(pub Bounds);
+pub struct SchemaSanitizer(pub SchemaBounds);
 
-impl Scrub for Schemas {
+impl Sanitizer for SchemaSanitizer {
     fn name(&self) -> &'static str {
         "schemas"
     }
@@ -21,19 +23,22 @@ impl Scrub for Schemas {
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        let Returned::Item(item) = value else {
+        let UntrustedContent::Item(item) = value else {
             return Ok(());
         };
         if item.kind() != ItemKind::Tool {
             return Ok(());
         }
         let wrong = |which: &str, why: &str| {
-            Error::new(Kind::Upstream, format!("its {which} cannot be used: {why}"))
+            Error::new(
+                ErrorKind::Upstream,
+                format!("its {which} cannot be used: {why}"),
+            )
         };
-        let input = item.memo(|item| Input::of(item, &self.0));
-        let promised = item.memo(|item| Promised::of(item, &self.0));
+        let input = item.memo(|item| CompiledInputSchema::of(item, &self.0));
+        let promised = item.memo(|item| DeclaredOutputSchema::of(item, &self.0));
         let mut skipped = Vec::new();
         match input.0.as_ref() {
             Err(why) => return Err(wrong("inputSchema", why)),
@@ -55,8 +60,8 @@ impl Scrub for Schemas {
             noted = noted.noted(NoteAction::PartlyChecked, &reason);
         }
         // The new item is compiled with these bounds too.
-        noted.memo(|item| Input::of(item, &self.0));
-        noted.memo(|item| Promised::of(item, &self.0));
+        noted.memo(|item| CompiledInputSchema::of(item, &self.0));
+        noted.memo(|item| DeclaredOutputSchema::of(item, &self.0));
         *item = Arc::new(noted);
         Ok(())
     }

@@ -6,59 +6,59 @@
 
 use super::{
     backtracking,
-    bounds::{Graph, Place},
+    bounds::{SchemaGraph, SubschemaRelation},
     pattern,
-    reference::Edges,
+    reference::ReferenceEdges,
 };
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of subschemas that may examine one location.
-const LOOKS: u64 = 20_000;
+const MAX_SUBSCHEMAS_PER_SITE: u64 = 20_000;
 /// Maximum nesting of a value; the JSON parser rejects deeper ones.
-pub(super) const DEEPEST: usize = 64;
+pub(super) const MAX_VALUE_DEPTH: usize = 64;
 /// Maximum steps of the estimate itself.
-const STEPS: usize = 2_000_000;
+const MAX_ESTIMATE_STEPS: usize = 2_000_000;
 /// Maximum number of distinct locations plus the member names in them.
-const SITES: usize = 4096;
+const MAX_COST_SITES: usize = 4096;
 
 /// Maximum of (nested values × subschemas per location) up to which all errors are listed.
-const TOLD: u64 = 20_000;
+const MAX_LISTED_ERROR_WORK: u64 = 20_000;
 
 /// Nanoseconds in a release build to evaluate one subschema.
-const LOOK: u64 = 10;
+const SUBSCHEMA_NANOS: u64 = 10;
 /// Nanoseconds to compare with one value.
-const COMPARE: u64 = 3;
+const COMPARE_NANOS: u64 = 3;
 /// Nanoseconds for an exact division (`multipleOf`).
-const DIVIDE: u64 = 6000;
+const DIVIDE_NANOS: u64 = 6000;
 /// Nanoseconds to compare one item of a list with all others by hash (`uniqueItems`).
-const HASH: u64 = 300;
+const HASH_ITEM_NANOS: u64 = 300;
 /// Nanoseconds to compare two values of a list with equal hashes.
-const COLLIDE: u64 = 2;
+const HASH_COLLISION_NANOS: u64 = 2;
 /// Nanoseconds to look up a member name, or to skip a value that no subschema examines.
-const PASS: u64 = 20;
+const MEMBER_NANOS: u64 = 20;
 
 /// Number of times that each subschema examines a location, by the rank of the subschema.
-type Looks = BTreeMap<usize, u64>;
+type SubschemaCounts = BTreeMap<usize, u64>;
 
 /// The bounds on checking a value.
-pub(super) struct Work {
-    /// Maximum nesting of values: [`DEEPEST`] for nearly all schemas.
+pub(super) struct CheckEstimate {
+    /// Maximum nesting of values: [`MAX_VALUE_DEPTH`] for nearly all schemas.
     pub(super) depth: usize,
-    pub(super) cost: Cost,
+    pub(super) cost: CheckCost,
 }
 
 /// Estimated cost of checking a value, in nanoseconds.
-pub(crate) struct Cost {
+pub(crate) struct CheckCost {
     /// The distinct locations; the first is the whole value. Empty if there are too many to distinguish.
-    sites: Vec<Site>,
+    sites: Vec<CostSite>,
     /// Upper bound for every location.
-    worst: Site,
+    worst: CostSite,
 }
 
 /// Cost at one location of a value, and the locations below it.
 #[derive(Clone, Default)]
-struct Site {
+struct CostSite {
     /// Number of subschemas that examine it.
     looks: u64,
     /// Cost of any value.
@@ -76,7 +76,7 @@ struct Site {
     items: usize,
 }
 
-impl Site {
+impl CostSite {
     fn add(&mut self, schema: &Map<String, Value>, n: u64) {
         let add = |sum: &mut u64, cost: u64| *sum = sum.saturating_add(cost.saturating_mul(n));
         add(&mut self.looks, 1);
@@ -84,9 +84,12 @@ impl Site {
         let lists = ["enum", "const", "required", "dependentRequired"];
         let compared = lists.iter().filter_map(|key| schema.get(*key)).map(values);
         let compared = compared.fold(0, u64::saturating_add);
-        let divides = if has("multipleOf") { DIVIDE } else { 0 };
-        add(&mut self.each, LOOK + COMPARE * compared + divides);
-        for key in ["pattern", backtracking::KEYWORD] {
+        let divides = if has("multipleOf") { DIVIDE_NANOS } else { 0 };
+        add(
+            &mut self.each,
+            SUBSCHEMA_NANOS + COMPARE_NANOS * compared + divides,
+        );
+        for key in ["pattern", backtracking::PATTERN_KEYWORD] {
             if let Some(Value::String(pattern)) = schema.get(key) {
                 add(&mut self.text, pattern::cost(pattern));
             }
@@ -110,7 +113,7 @@ impl Site {
         }
     }
 
-    fn take_worst(&mut self, other: &Site) {
+    fn take_worst(&mut self, other: &CostSite) {
         self.looks = self.looks.max(other.looks);
         self.each = self.each.max(other.each);
         self.text = self.text.max(other.text);
@@ -129,7 +132,7 @@ fn values(value: &Value) -> u64 {
     }
 }
 
-impl Cost {
+impl CheckCost {
     /// Returns the maximum cost of checking this value.
     pub(super) fn of(&self, value: &Value) -> u64 {
         self.at(value, 0)
@@ -143,11 +146,11 @@ impl Cost {
             return u64::MAX;
         }
         // Each byte may be a value or a member: examined itself, by `other` locations, and to track its evaluation.
-        let each = worst.each.saturating_add(PASS).saturating_mul(2);
+        let each = worst.each.saturating_add(MEMBER_NANOS).saturating_mul(2);
         let texts = worst.text.saturating_mul(2).saturating_add(worst.names);
         let seen = worst.seen.saturating_mul(worst.each);
         // A check of an unparsed value scans all of it, once for each level that contains it.
-        let steps = worst.looks.saturating_mul(DEEPEST as u64);
+        let steps = worst.looks.saturating_mul(MAX_VALUE_DEPTH as u64);
         let all = [each, texts, seen, steps];
         let all = all.into_iter().fold(0, u64::saturating_add);
         all.saturating_mul(bytes as u64)
@@ -156,17 +159,17 @@ impl Cost {
     /// Returns whether all errors of a value may be listed: each subschema may report one, and repeats the value in
     /// it.
     pub(super) fn may_be_told(&self, value: &Value) -> bool {
-        values(value).saturating_mul(self.worst.looks) <= TOLD
+        values(value).saturating_mul(self.worst.looks) <= MAX_LISTED_ERROR_WORK
     }
 
-    fn site(&self, at: usize) -> &Site {
+    fn site(&self, at: usize) -> &CostSite {
         self.sites.get(at).unwrap_or(&self.worst)
     }
 
     /// Adds up the cost recursively. The JSON parser bounds the recursion.
     fn at(&self, value: &Value, at: usize) -> u64 {
         let site = self.site(at);
-        let each = site.each.saturating_add(PASS);
+        let each = site.each.saturating_add(MEMBER_NANOS);
         let seen = |count: usize| {
             let looks = site.seen.saturating_mul(site.each);
             looks.saturating_mul(count as u64)
@@ -188,7 +191,7 @@ impl Cost {
                     let names = bytes(name, site.names.saturating_add(other.text));
                     let next = site.members.get(name).copied().unwrap_or(site.other);
                     let member = self.at(member, next).saturating_add(other.each);
-                    names.saturating_add(member).saturating_add(PASS)
+                    names.saturating_add(member).saturating_add(MEMBER_NANOS)
                 });
                 members.fold(seen(map.len()), u64::saturating_add)
             }
@@ -205,43 +208,46 @@ fn bytes(text: &str, each: u64) -> u64 {
 /// Returns the cost of `uniqueItems`. Numbers that a float cannot distinguish share a hash, and so may lists and
 /// objects.
 fn unique(items: &[Value]) -> u64 {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+    const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
     let told_apart = |item: &Value| match item {
         Value::Array(_) | Value::Object(_) => false,
-        Value::Number(number) => number.as_f64().is_some_and(|n| n.abs() < EXACT),
+        Value::Number(number) => number.as_f64().is_some_and(|n| n.abs() < MAX_EXACT_FLOAT),
         _ => true,
     };
     let count = items.len() as u64;
     if items.iter().all(told_apart) {
-        return count.saturating_mul(HASH);
+        return count.saturating_mul(HASH_ITEM_NANOS);
     }
     let all = items.iter().map(values).fold(0, u64::saturating_add);
-    count.saturating_mul(all.saturating_mul(COLLIDE).saturating_add(HASH))
+    count.saturating_mul(
+        all.saturating_mul(HASH_COLLISION_NANOS)
+            .saturating_add(HASH_ITEM_NANOS),
+    )
 }
 
 /// Estimates the cost of checking values against a schema.
 ///
 /// # Errors
 /// The schema refers to itself without descending into the value, or is too expensive even for flat values.
-pub(super) fn of(graph: &Graph<'_>, edges: &Edges) -> Result<Work, String> {
-    let mut count = Count::new(graph, edges)?;
-    let mut sites = Sites::default();
+pub(super) fn of(graph: &SchemaGraph<'_>, edges: &ReferenceEdges) -> Result<CheckEstimate, String> {
+    let mut count = CostEstimator::new(graph, edges)?;
+    let mut sites = CostSites::default();
     let Some(&root) = count.rank.first() else {
         // The schema is `true` or `false`.
         let cost = sites.cost();
-        return Ok(Work {
-            depth: DEEPEST,
+        return Ok(CheckEstimate {
+            depth: MAX_VALUE_DEPTH,
             cost,
         });
     };
-    let first = count.spread(Looks::from([(root, 1)]));
+    let first = count.spread(SubschemaCounts::from([(root, 1)]));
     let mut level = vec![sites.place(first).0];
-    for depth in 0..DEEPEST {
+    for depth in 0..MAX_VALUE_DEPTH {
         let most = level.iter().map(|at| sites.looks(*at)).max().unwrap_or(0);
-        if most > LOOKS || count.steps > STEPS {
+        if most > MAX_SUBSCHEMAS_PER_SITE || count.steps > MAX_ESTIMATE_STEPS {
             let depth = depth.checked_sub(1).ok_or_else(too_much)?;
             let cost = sites.worst_of(&count);
-            return Ok(Work { depth, cost });
+            return Ok(CheckEstimate { depth, cost });
         }
         let mut next = Vec::new();
         for at in level {
@@ -249,17 +255,17 @@ pub(super) fn of(graph: &Graph<'_>, edges: &Edges) -> Result<Work, String> {
             next.extend(count.deeper(at, &mut sites));
         }
         level = next;
-        if level.is_empty() && count.steps <= STEPS {
+        if level.is_empty() && count.steps <= MAX_ESTIMATE_STEPS {
             let cost = sites.cost();
-            return Ok(Work {
-                depth: DEEPEST,
+            return Ok(CheckEstimate {
+                depth: MAX_VALUE_DEPTH,
                 cost,
             });
         }
     }
     let cost = sites.worst_of(&count);
-    Ok(Work {
-        depth: DEEPEST,
+    Ok(CheckEstimate {
+        depth: MAX_VALUE_DEPTH,
         cost,
     })
 }
@@ -270,23 +276,23 @@ fn too_much() -> String {
 
 /// The known locations; two that the same subschemas examine equally often are one.
 #[derive(Default)]
-struct Sites {
-    looks: Vec<Looks>,
-    known: BTreeMap<Looks, usize>,
-    sites: Vec<Site>,
+struct CostSites {
+    looks: Vec<SubschemaCounts>,
+    known: BTreeMap<SubschemaCounts, usize>,
+    sites: Vec<CostSite>,
     names: usize,
 }
 
-impl Sites {
+impl CostSites {
     /// Returns the index of a location, and whether it is new.
-    fn place(&mut self, looks: Looks) -> (usize, bool) {
+    fn place(&mut self, looks: SubschemaCounts) -> (usize, bool) {
         if let Some(&at) = self.known.get(&looks) {
             return (at, false);
         }
         let at = self.looks.len();
         self.known.insert(looks.clone(), at);
         self.looks.push(looks);
-        self.sites.push(Site::default());
+        self.sites.push(CostSite::default());
         (at, true)
     }
 
@@ -295,35 +301,35 @@ impl Sites {
         looks.fold(0, |sum: u64, n| sum.saturating_add(*n))
     }
 
-    fn fill(&mut self, at: usize, count: &Count<'_>) {
+    fn fill(&mut self, at: usize, count: &CostEstimator<'_>) {
         for (&rank, &n) in &self.looks[at] {
             let part = &count.graph.parts[count.order[rank]];
             self.sites[at].add(part.schema, n);
         }
     }
 
-    fn cost(self) -> Cost {
-        let mut worst = Site::default();
+    fn cost(self) -> CheckCost {
+        let mut worst = CostSite::default();
         self.sites.iter().for_each(|site| worst.take_worst(site));
-        let few = self.sites.len() + self.names <= SITES;
+        let few = self.sites.len() + self.names <= MAX_COST_SITES;
         let sites = if few { self.sites } else { Vec::new() };
-        Cost { sites, worst }
+        CheckCost { sites, worst }
     }
 
     /// Returns the cost where not all locations are known: the known ones bound the others.
-    fn worst_of(mut self, count: &Count<'_>) -> Cost {
+    fn worst_of(mut self, count: &CostEstimator<'_>) -> CheckCost {
         (0..self.sites.len())
             .filter(|at| self.sites[*at].each == 0)
             .collect::<Vec<_>>()
             .into_iter()
             .for_each(|at| self.fill(at, count));
-        self.names = SITES + 1;
+        self.names = MAX_COST_SITES + 1;
         self.cost()
     }
 }
 
-struct Count<'g> {
-    graph: &'g Graph<'g>,
+struct CostEstimator<'g> {
+    graph: &'g SchemaGraph<'g>,
     /// Subschemas in topological order: each before the subschemas that it applies to the same value.
     order: Vec<usize>,
     rank: Vec<usize>,
@@ -331,8 +337,11 @@ struct Count<'g> {
     steps: usize,
 }
 
-impl<'g> Count<'g> {
-    fn new(graph: &'g Graph<'g>, edges: &Edges) -> Result<Count<'g>, String> {
+impl<'g> CostEstimator<'g> {
+    fn new(
+        graph: &'g SchemaGraph<'g>,
+        edges: &ReferenceEdges,
+    ) -> Result<CostEstimator<'g>, String> {
         let same: Vec<Vec<usize>> = graph
             .parts
             .iter()
@@ -341,7 +350,7 @@ impl<'g> Count<'g> {
                 let within = part
                     .within
                     .iter()
-                    .filter(|(place, _)| *place == Place::Same)
+                    .filter(|(place, _)| *place == SubschemaRelation::Same)
                     .map(|(_, to)| *to);
                 within.chain(edges.iter().copied()).collect()
             })
@@ -352,7 +361,7 @@ impl<'g> Count<'g> {
             .iter()
             .enumerate()
             .for_each(|(at, part)| rank[*part] = at);
-        Ok(Count {
+        Ok(CostEstimator {
             graph,
             order,
             rank,
@@ -362,8 +371,8 @@ impl<'g> Count<'g> {
     }
 
     /// Follows references and combinators at one location.
-    fn spread(&mut self, mut waiting: Looks) -> Looks {
-        let mut done = Looks::new();
+    fn spread(&mut self, mut waiting: SubschemaCounts) -> SubschemaCounts {
+        let mut done = SubschemaCounts::new();
         while let Some((rank, n)) = waiting.pop_first() {
             done.insert(rank, n);
             for to in &self.same[self.order[rank]] {
@@ -376,31 +385,32 @@ impl<'g> Count<'g> {
     }
 
     /// Returns the new locations one level deeper. Each member name has its own location, and items have another.
-    fn deeper(&mut self, at: usize, sites: &mut Sites) -> Vec<usize> {
-        let (mut items, mut members) = (Looks::new(), Looks::new());
-        let mut named: HashMap<&str, Looks> = HashMap::new();
+    fn deeper(&mut self, at: usize, sites: &mut CostSites) -> Vec<usize> {
+        let (mut items, mut members) = (SubschemaCounts::new(), SubschemaCounts::new());
+        let mut named: HashMap<&str, SubschemaCounts> = HashMap::new();
         let graph = self.graph;
         for (&rank, &n) in &sites.looks[at] {
             for (place, to) in &graph.parts[self.order[rank]].within {
                 let looks = match place {
-                    Place::Items => &mut items,
-                    Place::Members => &mut members,
-                    Place::Member(name) => named.entry(name).or_default(),
-                    Place::Same | Place::Kept => continue,
+                    SubschemaRelation::Items => &mut items,
+                    SubschemaRelation::Members => &mut members,
+                    SubschemaRelation::Member(name) => named.entry(name).or_default(),
+                    SubschemaRelation::Same | SubschemaRelation::Kept => continue,
                 };
                 add(looks, self.rank[*to], n);
                 self.steps += 1;
             }
         }
         let mut new = Vec::new();
-        let mut place = |count: &mut Count<'_>, sites: &mut Sites, looks: Looks| {
-            let (at, is_new) = sites.place(count.spread(looks));
-            new.extend(is_new.then_some(at));
-            at
-        };
+        let mut place =
+            |count: &mut CostEstimator<'_>, sites: &mut CostSites, looks: SubschemaCounts| {
+                let (at, is_new) = sites.place(count.spread(looks));
+                new.extend(is_new.then_some(at));
+                at
+            };
         for (name, mut looks) in named {
             // The bound is exceeded anyway, so the rest does not matter.
-            if self.steps > STEPS {
+            if self.steps > MAX_ESTIMATE_STEPS {
                 break;
             }
             members
@@ -417,7 +427,7 @@ impl<'g> Count<'g> {
     }
 }
 
-fn add(looks: &mut Looks, rank: usize, n: u64) {
+fn add(looks: &mut SubschemaCounts, rank: usize, n: u64) {
     let sum = looks.entry(rank).or_default();
     *sum = sum.saturating_add(n);
 }

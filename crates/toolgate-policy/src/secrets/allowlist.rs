@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 /// An allowlist of a rule or of a rule file.
 #[derive(Clone, Debug)]
-pub(super) struct Allowlist {
+pub(super) struct SecretAllowlist {
     regexes: Vec<Regex>,
-    target: Target,
+    target: AllowlistTarget,
     /// Lowercase substrings of secrets.
     stopwords: Vec<String>,
     /// True if a regex and a stopword must both match.
@@ -19,22 +19,22 @@ pub(super) struct Allowlist {
 
 /// The text that the regexes are searched in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Target {
+enum AllowlistTarget {
     Secret,
     Match,
     Line,
 }
 
 /// A match of a rule.
-pub(super) struct Matched<'a> {
+pub(super) struct RuleMatch<'a> {
     pub(super) text: &'a str,
     pub(super) whole: (usize, usize),
     pub(super) secret: &'a str,
 }
 
-impl Allowlist {
+impl SecretAllowlist {
     /// Reads an allowlist; `None` if it only applies to files and commits.
-    pub(super) fn read(table: AllowTable) -> Result<Option<Allowlist>, (usize, String)> {
+    pub(super) fn read(table: AllowTable) -> Result<Option<SecretAllowlist>, (usize, String)> {
         let both = match table.condition.as_ref() {
             None => false,
             Some(word) => match word.get_ref().to_ascii_uppercase().as_str() {
@@ -57,9 +57,9 @@ impl Allowlist {
             .as_ref()
             .map(|word| (word, word.get_ref().as_str()))
         {
-            None | Some((_, "secret" | "")) => Target::Secret,
-            Some((_, "match")) => Target::Match,
-            Some((_, "line")) => Target::Line,
+            None | Some((_, "secret" | "")) => AllowlistTarget::Secret,
+            Some((_, "match")) => AllowlistTarget::Match,
+            Some((_, "line")) => AllowlistTarget::Line,
             Some((word, other)) => {
                 let text = format!(
                     "the regexTarget {other:?} is unknown; write \"secret\", \"match\" or \"line\""
@@ -78,7 +78,7 @@ impl Allowlist {
             })
         };
         let lower = |word: &String| word.to_ascii_lowercase();
-        Ok(Some(Allowlist {
+        Ok(Some(SecretAllowlist {
             regexes: table
                 .regexes
                 .iter()
@@ -96,7 +96,7 @@ impl Allowlist {
     }
 
     /// Returns whether the match is allowed, so not a secret.
-    pub(super) fn holds(&self, matched: &Matched<'_>) -> bool {
+    pub(super) fn holds(&self, matched: &RuleMatch<'_>) -> bool {
         let by_regex = || {
             let target = self.target_of(matched);
             self.regexes.iter().any(|regex| regex.is_match(target))
@@ -111,13 +111,13 @@ impl Allowlist {
         }
     }
 
-    fn target_of<'a>(&self, matched: &Matched<'a>) -> &'a str {
+    fn target_of<'a>(&self, matched: &RuleMatch<'a>) -> &'a str {
         let (from, to) = matched.whole;
         let text = matched.text;
         match self.target {
-            Target::Secret => matched.secret,
-            Target::Match => text.get(from..to).unwrap_or_default(),
-            Target::Line => {
+            AllowlistTarget::Secret => matched.secret,
+            AllowlistTarget::Match => text.get(from..to).unwrap_or_default(),
+            AllowlistTarget::Line => {
                 let begin = text
                     .get(..from)
                     .and_then(|t| t.rfind('\n'))

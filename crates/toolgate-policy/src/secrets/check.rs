@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// A check that a match must pass to count as a secret.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Check {
+pub(super) enum SecretCheck {
     /// No check: the pattern is specific enough.
     #[default]
     None,
@@ -17,15 +17,15 @@ pub(super) enum Check {
     Basic,
 }
 
-impl Check {
+impl SecretCheck {
     pub(super) fn holds(self, found: &str) -> bool {
         match self {
-            Check::None => true,
-            Check::Word => !placeholder(found),
-            Check::Mixed => {
+            SecretCheck::None => true,
+            SecretCheck::Word => !placeholder(found),
+            SecretCheck::Mixed => {
                 !is_redacted(found) && mixed(found) && !placeholder(found) && !code(found)
             }
-            Check::Basic => is_basic(found),
+            SecretCheck::Basic => is_basic(found),
         }
     }
 }
@@ -33,7 +33,7 @@ impl Check {
 /// Returns whether a text is a redaction mark.
 pub(super) fn is_redacted(text: &str) -> bool {
     let inner = text
-        .strip_prefix(super::MARK)
+        .strip_prefix(super::MARK_PREFIX)
         .and_then(|t| t.strip_suffix(']'));
     inner.is_some_and(|rule| {
         rule.bytes()

@@ -4,7 +4,7 @@ use super::rule_file::MIN_KEYWORD_BYTES;
 use regex_syntax::hir::literal::Extractor;
 
 /// Maximum number of computed keywords; a regex with more prefixes must declare its keywords.
-const MAX_COMPUTED: usize = 64;
+const MAX_COMPUTED_KEYWORDS: usize = 64;
 
 /// Returns the keywords of a regex, in lower case; `None` if a match may begin with arbitrary or too short text.
 pub(super) fn computed_keywords(regex: &str) -> Option<Vec<String>> {
@@ -21,7 +21,7 @@ pub(super) fn computed_keywords(regex: &str) -> Option<Vec<String>> {
         .collect::<Option<_>>()?;
     keywords.sort();
     keywords.dedup();
-    (1..=MAX_COMPUTED)
+    (1..=MAX_COMPUTED_KEYWORDS)
         .contains(&keywords.len())
         .then_some(keywords)
 }

@@ -1,27 +1,27 @@
 //! Redaction of server content, string by string.
 
-use super::{field::FIELD, find};
-use crate::edit::{Edit, Place};
+use super::{field::FIELD_RULE, find};
+use crate::edit::{ContentLocation, StringEditor};
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate_core::{ContentKind, Json};
 use toolgate_wire::json::StringAt;
 
 /// A redaction in progress; counts its matches by rule.
 #[derive(Default)]
-pub(super) struct Redaction {
+pub(super) struct SecretRedaction {
     /// Counts without redacting.
     pub(super) dry: bool,
     /// Number of matches of each rule.
     pub(super) seen: BTreeMap<Arc<str>, u64>,
 }
 
-impl Redaction {
+impl SecretRedaction {
     /// Redacts a value without a special structure.
     pub(super) fn other(&mut self, json: &Json) -> Option<(Json, bool)> {
-        self.value(json, Members::All)
+        self.value(json, SearchedMembers::All)
     }
 
-    fn value(&mut self, json: &Json, members: Members) -> Option<(Json, bool)> {
+    fn value(&mut self, json: &Json, members: SearchedMembers) -> Option<(Json, bool)> {
         // Nearly all values are clean.
         if !find::may_hold(json.as_str()) {
             return None;
@@ -41,9 +41,14 @@ impl Redaction {
     }
 
     /// Redacts one string; `path` are the member names that lead to it.
-    fn string(&mut self, at: &StringAt<'_>, path: &[String], members: Members) -> Option<String> {
+    fn string(
+        &mut self,
+        at: &StringAt<'_>,
+        path: &[String],
+        members: SearchedMembers,
+    ) -> Option<String> {
         // Images and audio are checked elsewhere; their Base64 text has no meaning.
-        if let Members::But(data) = members
+        if let SearchedMembers::But(data) = members
             && !at.key
             && at.depth == data.len()
             && path == data
@@ -54,11 +59,11 @@ impl Redaction {
         if let Some(new) = self.prose(at.text) {
             return Some(new);
         }
-        if at.key || members == Members::OfSchema || !FIELD.holds(key, at.text) {
+        if at.key || members == SearchedMembers::OfSchema || !FIELD_RULE.holds(key, at.text) {
             return None;
         }
-        self.count(FIELD.id.into());
-        Some(find::mark(FIELD.id))
+        self.count(FIELD_RULE.id.into());
+        Some(find::mark(FIELD_RULE.id))
     }
 
     fn prose(&mut self, text: &str) -> Option<String> {
@@ -75,7 +80,7 @@ impl Redaction {
 
 /// The members of a value that are searched, and whether their names count.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Members {
+enum SearchedMembers {
     /// All members; their names indicate secrets.
     All,
     /// All members except the Base64 data at this path.
@@ -84,19 +89,25 @@ enum Members {
     OfSchema,
 }
 
-impl Edit for Redaction {
+impl StringEditor for SecretRedaction {
     fn text(&mut self, text: &str) -> Option<String> {
         let new = self.prose(text)?;
         (!self.dry).then_some(new)
     }
 
-    fn json(&mut self, place: Place, json: &Json) -> Option<(Json, bool)> {
+    fn json(&mut self, place: ContentLocation, json: &Json) -> Option<(Json, bool)> {
         let members = match place {
-            Place::Block(ContentKind::Image | ContentKind::Audio) => Members::But(&["data"]),
-            Place::Block(ContentKind::Resource) => Members::But(&["resource", "blob"]),
-            Place::Contents => Members::But(&["blob"]),
-            Place::Definition => Members::OfSchema,
-            Place::Block(_) | Place::Structured | Place::Other => Members::All,
+            ContentLocation::Block(ContentKind::Image | ContentKind::Audio) => {
+                SearchedMembers::But(&["data"])
+            }
+            ContentLocation::Block(ContentKind::Resource) => {
+                SearchedMembers::But(&["resource", "blob"])
+            }
+            ContentLocation::Contents => SearchedMembers::But(&["blob"]),
+            ContentLocation::Definition => SearchedMembers::OfSchema,
+            ContentLocation::Block(_) | ContentLocation::Structured | ContentLocation::Other => {
+                SearchedMembers::All
+            }
         };
         self.value(json, members)
     }

@@ -1,6 +1,6 @@
 //! Rule for JSON members: a string is a secret because of its member name.
 
-use super::check::{Check, is_basic};
+use super::check::{SecretCheck, is_basic};
 
 /// A rule that finds secrets by member name.
 pub(super) struct FieldRule {
@@ -9,11 +9,11 @@ pub(super) struct FieldRule {
     pub(super) keywords: &'static [&'static str],
     /// Suffixes of member names, in lower case without `_`, `-` and spaces: `dbPassword` ends with `password`.
     ends: &'static [&'static str],
-    check: Check,
+    check: SecretCheck,
 }
 
 /// The rule for member names of secrets.
-pub(super) const FIELD: FieldRule = FieldRule {
+pub(super) const FIELD_RULE: FieldRule = FieldRule {
     id: "secret-field",
     keywords: &[
         "password",
@@ -52,7 +52,7 @@ pub(super) const FIELD: FieldRule = FieldRule {
         "clienttoken",
         "connectionstring",
     ],
-    check: Check::Mixed,
+    check: SecretCheck::Mixed,
 };
 
 impl FieldRule {

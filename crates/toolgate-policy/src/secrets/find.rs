@@ -1,15 +1,15 @@
 //! Search for secrets in text.
 
 use super::{
-    MARK,
-    rules::{Rules, rules},
+    MARK_PREFIX,
+    rules::{ActiveRules, rules},
 };
 use memchr::memmem::Finder;
 use std::{ops::Range, sync::Arc};
 
 /// A secret found in a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundSecret {
     /// Its byte range.
     pub(super) range: Range<usize>,
     /// The id of the rule that matched.
@@ -17,12 +17,12 @@ pub(super) struct Found {
 }
 
 /// Returns all secrets of a text, in order and without overlaps.
-pub(super) fn find(text: &str) -> Vec<Found> {
+pub(super) fn find(text: &str) -> Vec<FoundSecret> {
     by_rules(&rules(), text)
 }
 
 /// Returns the secrets that the given rules find.
-pub(super) fn by_rules(rules: &Rules, text: &str) -> Vec<Found> {
+pub(super) fn by_rules(rules: &ActiveRules, text: &str) -> Vec<FoundSecret> {
     let Some(starts) = starts(rules, text) else {
         return Vec::new();
     };
@@ -36,7 +36,7 @@ pub(super) fn by_rules(rules: &Rules, text: &str) -> Vec<Found> {
         if rule.may_match(rest.as_bytes()) {
             rule.find(text, at, &mut |range| {
                 let rule = rule.id.clone();
-                found.push(Found { range, rule });
+                found.push(FoundSecret { range, rule });
             });
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn may_hold(raw: &str) -> bool {
 }
 
 /// Returns the first keyword position of each rule; `None` if the text has no keyword.
-fn starts(rules: &Rules, text: &str) -> Option<Vec<Option<usize>>> {
+fn starts(rules: &ActiveRules, text: &str) -> Option<Vec<Option<usize>>> {
     let mut starts: Option<Vec<Option<usize>>> = None;
     rules.keywords.each(text, &mut |at, rule| {
         let starts = starts.get_or_insert_with(|| vec![None; rules.rules.len()]);
@@ -63,10 +63,10 @@ fn starts(rules: &Rules, text: &str) -> Option<Vec<Option<usize>>> {
 }
 
 /// Merges overlapping matches: the union of their ranges, with the rule that comes first in the file.
-fn apart(mut found: Vec<Found>) -> Vec<Found> {
+fn apart(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     // The sort is stable: matches at one position stay in rule order.
     found.sort_by_key(|f| f.range.start);
-    let mut apart: Vec<Found> = Vec::with_capacity(found.len());
+    let mut apart: Vec<FoundSecret> = Vec::with_capacity(found.len());
     for next in found {
         match apart.last_mut().filter(|l| next.range.start < l.range.end) {
             Some(last) => last.range.end = last.range.end.max(next.range.end),
@@ -84,7 +84,7 @@ pub(super) fn redact(text: &str, seen: &mut dyn FnMut(&Arc<str>)) -> Option<Stri
     }
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
-    for Found { range, rule } in &found {
+    for FoundSecret { range, rule } in &found {
         seen(rule);
         out.push_str(text.get(copied..range.start).unwrap_or_default());
         out.push_str(&mark(rule));
@@ -96,7 +96,7 @@ pub(super) fn redact(text: &str, seen: &mut dyn FnMut(&Arc<str>)) -> Option<Stri
 
 /// Returns the redaction mark that replaces a secret.
 pub(super) fn mark(rule: &str) -> String {
-    [MARK, rule, "]"].concat()
+    [MARK_PREFIX, rule, "]"].concat()
 }
 
 /// Rounds a byte index down to a character boundary.

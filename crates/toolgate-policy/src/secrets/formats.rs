@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "figures for people")]
 
-use super::{Secrets, find};
+use super::{SecretRedactor, find};
 use ::base64::{Engine, engine::general_purpose::STANDARD};
 use std::{
     collections::BTreeMap,
@@ -11,14 +11,14 @@ use std::{
 };
 
 /// Number of random samples of each format.
-const SAMPLES: usize = 8;
+const SAMPLES_PER_FORMAT: usize = 8;
 /// Minimum number of formats in the list.
 const MIN_FORMATS: usize = 100;
 
 /// Deterministic random numbers: the same in every run.
-struct Random(u64);
+struct SampleGenerator(u64);
 
-impl Random {
+impl SampleGenerator {
     fn below(&mut self, most: usize) -> usize {
         self.0 = self
             .0
@@ -111,13 +111,13 @@ impl Random {
 fn finds_every_published_format() {
     let formats: BTreeMap<String, Vec<String>> =
         toml::from_str(include_str!("formats.toml")).unwrap();
-    let (mut random, mut wrong, mut count) = (Random(20), Vec::new(), 0);
+    let (mut random, mut wrong, mut count) = (SampleGenerator(20), Vec::new(), 0);
     for (rule, templates) in &formats {
         for template in templates {
             count += 1;
-            for _ in 0..SAMPLES {
+            for _ in 0..SAMPLES_PER_FORMAT {
                 let (text, secrets) = random.sample(template);
-                let redacted = Secrets::redact_text(&text);
+                let redacted = SecretRedactor::redact_text(&text);
                 let found = find::find(&text);
                 let named = found.iter().any(|found| *found.rule == **rule);
                 if !named
@@ -128,12 +128,12 @@ fn finds_every_published_format() {
                     let found: Vec<_> = found.iter().map(|found| &found.rule).collect();
                     wrong.push(format!("{rule} misses {text:?}: {found:?}"));
                 }
-                assert_eq!(Secrets::redact_text(&redacted), redacted, "{rule}");
+                assert_eq!(SecretRedactor::redact_text(&redacted), redacted, "{rule}");
             }
         }
     }
     println!(
-        "{count} formats of {} rules, {SAMPLES} samples each, {} missed",
+        "{count} formats of {} rules, {SAMPLES_PER_FORMAT} samples each, {} missed",
         formats.len(),
         wrong.len()
     );
@@ -149,7 +149,7 @@ const CHUNK_BYTES: usize = 6 * 1024;
 /// Minimum number of chunks for a meaningful result; with less text on a machine nothing is measured.
 const MIN_CHUNKS: usize = 500;
 /// Number of chunks in the default run; `TOOLGATE_CHUNKS` overrides it.
-const CHUNKS: usize = 1500;
+const DEFAULT_CHUNKS: usize = 1500;
 /// At most one in this many chunks may be redacted.
 const ONE_IN: usize = 200;
 
@@ -223,7 +223,7 @@ fn chunks(most: usize) -> Vec<(PathBuf, String)> {
 #[test]
 fn leaves_text_of_real_packages_alone() {
     let most = env::var("TOOLGATE_CHUNKS").ok();
-    let most = most.map_or(CHUNKS, |most| most.parse().unwrap());
+    let most = most.map_or(DEFAULT_CHUNKS, |most| most.parse().unwrap());
     let chunks = chunks(most);
     if chunks.len() < MIN_CHUNKS {
         println!(

@@ -6,16 +6,16 @@
 //! letters matches in any case.
 
 /// A search table for all keywords.
-pub(super) struct Keywords {
-    words: Vec<Keyword>,
+pub(super) struct KeywordSearch {
+    words: Vec<RuleKeyword>,
     /// Number of a pair list, by pair of bytes; 0 for pairs that are not marked.
     marks: Box<[u8]>,
     /// The pair lists; list `n` has the number `n + 1`.
-    lists: Vec<Vec<Pair>>,
+    lists: Vec<Vec<KeywordPair>>,
 }
 
 /// A keyword, and the index of its rule.
-struct Keyword {
+struct RuleKeyword {
     text: String,
     rule: usize,
     /// True if the comparison is case-sensitive.
@@ -24,7 +24,7 @@ struct Keyword {
 
 /// A marked pair of bytes of a keyword.
 #[derive(Clone, Copy)]
-struct Pair {
+struct KeywordPair {
     word: usize,
     /// Offset of the pair in the keyword.
     offset: usize,
@@ -35,13 +35,13 @@ const STRIDE_BYTES: usize = 32;
 /// Maximum number of pair lists: each has a mark of one byte, and 0 means no mark.
 const MAX_LISTS: usize = 255;
 
-impl Keywords {
+impl KeywordSearch {
     /// Builds the table for the keywords of rules, in rule order. Each keyword must have three bytes or more.
-    pub(super) fn new<'a>(rules: impl Iterator<Item = &'a [String]>) -> Keywords {
-        let words: Vec<Keyword> = rules
+    pub(super) fn new<'a>(rules: impl Iterator<Item = &'a [String]>) -> KeywordSearch {
+        let words: Vec<RuleKeyword> = rules
             .enumerate()
             .flat_map(|(rule, words)| {
-                words.iter().map(move |text| Keyword {
+                words.iter().map(move |text| RuleKeyword {
                     text: text.clone(),
                     rule,
                     is_exact: text.bytes().any(|b| b.is_ascii_uppercase()),
@@ -49,7 +49,7 @@ impl Keywords {
             })
             .collect();
         let mut marks = vec![0_u8; 1 << 16].into_boxed_slice();
-        let mut lists: Vec<Vec<Pair>> = Vec::new();
+        let mut lists: Vec<Vec<KeywordPair>> = Vec::new();
         let mut marked = 0;
         for (word, keyword) in words.iter().enumerate() {
             for even in 0..2 {
@@ -64,11 +64,11 @@ impl Keywords {
                         marked += 1;
                         lists.resize_with(lists.len().max(usize::from(*mark)), Vec::new);
                     }
-                    lists[usize::from(*mark) - 1].push(Pair { word, offset });
+                    lists[usize::from(*mark) - 1].push(KeywordPair { word, offset });
                 }
             }
         }
-        Keywords {
+        KeywordSearch {
             words,
             marks,
             lists,
@@ -128,7 +128,7 @@ impl Keywords {
     }
 }
 
-impl Keyword {
+impl RuleKeyword {
     /// Returns the table indexes of the pair at an offset, one for each combination of cases.
     fn places(&self, offset: usize) -> Vec<usize> {
         let bytes = self.text.as_bytes();

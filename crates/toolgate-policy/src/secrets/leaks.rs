@@ -1,16 +1,18 @@
 //! Secrets in arguments are seen before they leave.
 
-use super::{field::FIELD, find};
+use super::{field::FIELD_RULE, find};
 use crate::{
     PerServer,
     arguments::search::{ArgumentSearch, search_arguments},
 };
 use std::borrow::Cow;
-use toolgate_core::{Call, Decision, Error, Item, Kind as Failure, Op, Refusal, Rule, Verdict};
+use toolgate_core::{
+    Call, Error, ErrorKind as Failure, Item, MaybeReady, Op, RefusalReason, Rule, RuleDecision,
+};
 
 /// What becomes of a call whose arguments hold what looks like a secret.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum OnLeak {
+pub enum OnOutboundSecret {
     /// A person has to look.
     #[default]
     Ask,
@@ -24,12 +26,12 @@ pub enum OnLeak {
 
 /// Sees secrets in arguments and URIs. Says which rule found one and where, never what it is.
 #[derive(Clone, Debug, Default)]
-pub struct Leaks {
+pub struct OutboundSecrets {
     /// What becomes of such calls, by server.
-    pub found: PerServer<OnLeak>,
+    pub found: PerServer<OnOutboundSecret>,
 }
 
-impl Rule for Leaks {
+impl Rule for OutboundSecrets {
     fn name(&self) -> &'static str {
         "leaks"
     }
@@ -38,33 +40,35 @@ impl Rule for Leaks {
         false
     }
 
-    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> Decision<'a> {
-        Decision::Now(self.judge(call, item))
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
+        MaybeReady::Now(self.judge(call, item))
     }
 }
 
-impl Leaks {
-    fn judge(&self, call: &Call, item: &Item) -> Verdict {
+impl OutboundSecrets {
+    fn judge(&self, call: &Call, item: &Item) -> RuleDecision {
         let then = self.found.of(&item.origin.server);
-        if then == OnLeak::Pass {
-            return Verdict::Allow;
+        if then == OnOutboundSecret::Pass {
+            return RuleDecision::Allow;
         }
         let Some(found) = search_arguments(call, &SecretSearch) else {
-            return Verdict::Allow;
+            return RuleDecision::Allow;
         };
         let reason = format!("the arguments hold what looks like a secret: {found}");
         match then {
             // What a person types is completed with each key; nobody could be asked that often.
-            OnLeak::Ask if !matches!(call.op, Op::Complete(_)) => Verdict::Ask(reason),
-            OnLeak::Ask | OnLeak::Deny => Verdict::Refuse(Error::new(
-                Failure::Refused(Refusal::Rule),
+            OnOutboundSecret::Ask if !matches!(call.op, Op::Complete(_)) => {
+                RuleDecision::Ask(reason)
+            }
+            OnOutboundSecret::Ask | OnOutboundSecret::Deny => RuleDecision::Refuse(Error::new(
+                Failure::Refused(RefusalReason::Rule),
                 format!("refused: {reason}; leave it out, or ask the operator (setting `leaks`)"),
             )),
-            OnLeak::Warn => {
+            OnOutboundSecret::Warn => {
                 call.trail.add("leaks", "warn", reason);
-                Verdict::Allow
+                RuleDecision::Allow
             }
-            OnLeak::Pass => Verdict::Allow,
+            OnOutboundSecret::Pass => RuleDecision::Allow,
         }
     }
 }
@@ -79,8 +83,8 @@ impl ArgumentSearch for SecretSearch {
     fn matches(&self, key: &str, text: &str) -> Vec<Cow<'static, str>> {
         let rules = find::find(text).into_iter();
         let mut names: Vec<Cow<'static, str>> = rules.map(|f| f.rule.to_string().into()).collect();
-        if names.is_empty() && FIELD.holds(key, text) {
-            names.push(FIELD.id.into());
+        if names.is_empty() && FIELD_RULE.holds(key, text) {
+            names.push(FIELD_RULE.id.into());
         }
         names
     }

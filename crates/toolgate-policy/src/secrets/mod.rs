@@ -20,20 +20,22 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use leaks::{Leaks, OnLeak};
+pub use leaks::{OnOutboundSecret, OutboundSecrets};
 pub use rule_file::{SecretRules, SecretRulesError};
 
-use self::edit::Redaction;
+use self::edit::SecretRedaction;
 use crate::{PerServer, clean};
 use serde_json::{Map, Value};
 use std::{borrow::Cow, sync::Arc};
-use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
+use toolgate_core::{
+    DecisionLog, Error, Item, Json, Origin, SanitizeContext, Sanitizer, UntrustedContent,
+};
 
 /// Start of a redaction mark; the id of the rule and a `]` follow.
-const MARK: &str = toolgate_wire::placeholder::REDACTED;
+const MARK_PREFIX: &str = toolgate_wire::placeholder::REDACTED;
 
 /// Prefix of the counters of secrets in a decision log.
-const COUNT: &str = "secret:";
+const COUNTER_PREFIX: &str = "secret:";
 
 /// Policy for a secret that a server sends.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -50,12 +52,12 @@ pub enum OnSecret {
 /// Sanitizer that redacts secrets in content from servers: results, errors, progress, log messages, input requests
 /// and definitions.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets {
+pub struct SecretRedactor {
     /// The policy for secrets, by server.
     pub found: PerServer<OnSecret>,
 }
 
-impl Secrets {
+impl SecretRedactor {
     /// Installs the operator's rules beside the built-in ones, in the whole process: secrets must not appear in an
     /// audit log either, whichever server sent them. Replaces rules that were installed before.
     pub fn install(rules: &[SecretRules]) {
@@ -65,7 +67,7 @@ impl Secrets {
     /// Returns the value with each secret in its strings replaced by `[redacted:RULE]`; all other bytes are
     /// unchanged.
     pub fn redact_json(json: &Json) -> Json {
-        Redaction::default()
+        SecretRedaction::default()
             .other(json)
             .map_or_else(|| json.clone(), |(clean, _)| clean)
     }
@@ -82,7 +84,7 @@ impl Secrets {
     /// invisible characters removed. Otherwise it is sanitized, and each secret is replaced by `[redacted:RULE]`.
     pub fn without(text: &str) -> Cow<'_, str> {
         match clean(text) {
-            Cow::Borrowed(text) => Secrets::redact_text(text),
+            Cow::Borrowed(text) => SecretRedactor::redact_text(text),
             Cow::Owned(clean) => match find::redact(&clean, &mut |_| {}) {
                 Some(redacted) => Cow::Owned(redacted),
                 None => Cow::Borrowed(text),
@@ -93,7 +95,7 @@ impl Secrets {
     /// Returns the id of the rule that finds a secret in a text, or that makes the text a secret because of its
     /// member name.
     pub fn rule_of(name: &str, text: &str) -> Option<Arc<str>> {
-        let field = &field::FIELD;
+        let field = &field::FIELD_RULE;
         let by_name = || field.holds(name, text).then(|| field.id.into());
         find::find(text)
             .into_iter()
@@ -104,29 +106,29 @@ impl Secrets {
 
     fn work(
         &self,
-        trail: Option<&Trail>,
+        trail: Option<&DecisionLog>,
         from: Option<&Origin>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         let found = from.map_or_else(OnSecret::default, |from| self.found.of(&from.server));
         if found == OnSecret::Pass {
             return Ok(());
         }
-        let mut redaction = Redaction {
+        let mut redaction = SecretRedaction {
             dry: found == OnSecret::Warn,
-            ..Redaction::default()
+            ..SecretRedaction::default()
         };
         let edited = crate::edit::edit(value, &mut redaction);
         for (rule, times) in redaction.seen {
             if let Some(trail) = trail {
-                trail.count(&[COUNT, &rule].concat(), times);
+                trail.count(&[COUNTER_PREFIX, &rule].concat(), times);
             }
         }
         edited
     }
 }
 
-impl Scrub for Secrets {
+impl Sanitizer for SecretRedactor {
     fn name(&self) -> &'static str {
         "secrets"
     }
@@ -135,31 +137,31 @@ impl Scrub for Secrets {
         &self,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         self.work(None, from, value)
     }
 
     fn scrub_for(
         &self,
-        asked: &Asked,
+        asked: &SanitizeContext,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         self.work(Some(&asked.trail), from, value)
     }
 }
 
 /// Returns the number of secrets in the result of a call, by rule: redacted, or passed with [`OnSecret::Warn`].
-pub(crate) fn counts(trail: &Trail) -> Map<String, Value> {
+pub(crate) fn counts(trail: &DecisionLog) -> Map<String, Value> {
     let counts = trail.counts().into_iter();
-    let ours =
-        counts.filter_map(|(name, n)| Some((name.strip_prefix(COUNT)?.to_owned(), n.into())));
+    let ours = counts
+        .filter_map(|(name, n)| Some((name.strip_prefix(COUNTER_PREFIX)?.to_owned(), n.into())));
     ours.collect()
 }
 
 /// Returns whether a text contains a redaction mark.
 pub(crate) fn is_marked(text: &str) -> bool {
-    text.contains(MARK)
+    text.contains(MARK_PREFIX)
 }

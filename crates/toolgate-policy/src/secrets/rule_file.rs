@@ -5,10 +5,10 @@
 //! `stopwords` and `condition`. Two keys are specific to Toolgate: `check` and `assigns`.
 
 use super::{
-    allowlist::Allowlist,
-    check::Check,
+    allowlist::SecretAllowlist,
+    check::SecretCheck,
     computed::computed_keywords,
-    rules::{Compiled, Rule},
+    rules::{CompiledRule, SecretRule},
 };
 use serde::{Deserialize, de::IgnoredAny};
 use std::{collections::HashSet, fmt};
@@ -35,7 +35,7 @@ const MAX_RULES: usize = 1000;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SecretRules {
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<SecretRule>,
     notes: Vec<String>,
 }
 
@@ -184,7 +184,7 @@ struct RuleTable {
     #[serde(default)]
     allowlist: Option<AllowTable>,
     #[serde(default)]
-    check: Check,
+    check: SecretCheck,
     #[serde(default)]
     assigns: Vec<String>,
 }
@@ -213,8 +213,9 @@ pub(super) struct AllowTable {
 
 fn allowlists(
     tables: impl Iterator<Item = AllowTable>,
-) -> Result<Vec<Allowlist>, SecretRulesError> {
-    let read = tables.map(|table| Allowlist::read(table).map_err(|(at, text)| wrong(at, text)));
+) -> Result<Vec<SecretAllowlist>, SecretRulesError> {
+    let read =
+        tables.map(|table| SecretAllowlist::read(table).map_err(|(at, text)| wrong(at, text)));
     read.filter_map(Result::transpose).collect()
 }
 
@@ -232,15 +233,15 @@ impl RuleTable {
     fn build(
         self,
         at: usize,
-        shared: &[Allowlist],
+        shared: &[SecretAllowlist],
         is_foreign: bool,
-    ) -> Result<Rule, SecretRulesError> {
+    ) -> Result<SecretRule, SecretRulesError> {
         let id = self.id.into_inner();
         let Some(regex) = self.regex else {
             return Err(wrong(at, format!("rule {id:?} has no regex")));
         };
         let compiled = match is_foreign {
-            true => Some(Compiled::new(regex.get_ref()).map_err(|why| {
+            true => Some(CompiledRule::new(regex.get_ref()).map_err(|why| {
                 let text = format!("the regex of rule {id:?} cannot be used: {why}");
                 wrong(regex.span().start, text)
             })?),
@@ -258,7 +259,7 @@ impl RuleTable {
         let keywords = keywords(&id, &self.keywords, &regex, is_foreign)?;
         let mut allow = allowlists(self.allowlists.into_iter().chain(self.allowlist))?;
         allow.extend(shared.iter().filter(|list| list.is_for(&id)).cloned());
-        Ok(Rule::new(
+        Ok(SecretRule::new(
             id,
             regex.into_inner(),
             compiled,

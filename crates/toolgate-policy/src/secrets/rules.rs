@@ -1,10 +1,10 @@
 //! The active secret rules: built-in ones and those of the operator.
 
 use super::{
-    allowlist::{Allowlist, Matched},
-    check::{Check, entropy, is_redacted},
-    field::FIELD,
-    keywords::Keywords,
+    allowlist::{RuleMatch, SecretAllowlist},
+    check::{SecretCheck, entropy, is_redacted},
+    field::FIELD_RULE,
+    keywords::KeywordSearch,
     rule_file::{SecretRules, SecretRulesError},
 };
 use memchr::memmem::Finder;
@@ -20,13 +20,13 @@ const LEAD_BYTES: usize = 128;
 
 /// A secret rule.
 #[derive(Clone)]
-pub(super) struct Rule {
+pub(super) struct SecretRule {
     pub(super) id: Arc<str>,
     /// Maximum distance between the start of a match and its keyword, in bytes.
     pub(super) lead: usize,
     regex: String,
     parts: RuleParts,
-    compiled: Arc<OnceLock<Option<Compiled>>>,
+    compiled: Arc<OnceLock<Option<CompiledRule>>>,
 }
 
 /// The parts of a rule besides its id and its regex.
@@ -36,75 +36,82 @@ pub(super) struct RuleParts {
     pub(super) group: Option<usize>,
     /// Minimum entropy of the secret, exclusive, in bits per byte.
     pub(super) entropy: Option<f64>,
-    pub(super) check: Check,
+    pub(super) check: SecretCheck,
     /// The rule runs only if one of these words stands before a `=` or `:`, in any case. This excludes prose.
     pub(super) assigns: Vec<String>,
     /// Keywords, one of which is in every match. Lower-case ones match in any case.
     pub(super) keywords: Vec<String>,
-    pub(super) allow: Vec<Allowlist>,
+    pub(super) allow: Vec<SecretAllowlist>,
 }
 
 /// The compiled pattern of a rule.
 #[derive(Clone, Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledRule {
     pub(super) pattern: Regex,
     /// The capture group `judged`: the part of a match that the checks apply to, if not the whole secret.
     judged: Option<usize>,
 }
 
 /// All active rules.
-pub(super) struct Rules {
-    pub(super) rules: Vec<Rule>,
-    pub(super) keywords: Keywords,
+pub(super) struct ActiveRules {
+    pub(super) rules: Vec<SecretRule>,
+    pub(super) keywords: KeywordSearch,
     /// Finders of the JSON escapes that can hide a character of a keyword.
     pub(super) hiding: [Finder<'static>; 2],
 }
 
 /// The active rules: the built-in ones and the installed ones.
-static RULES: LazyLock<RwLock<Arc<Rules>>> =
-    LazyLock::new(|| RwLock::new(Arc::new(Rules::with(&[]))));
+static ACTIVE_RULES: LazyLock<RwLock<Arc<ActiveRules>>> =
+    LazyLock::new(|| RwLock::new(Arc::new(ActiveRules::with(&[]))));
 
 /// Returns the active rules.
-pub(super) fn rules() -> Arc<Rules> {
-    RULES.read().unwrap_or_else(PoisonError::into_inner).clone()
+pub(super) fn rules() -> Arc<ActiveRules> {
+    ACTIVE_RULES
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
 }
 
 /// Activates rules beside the built-in ones. Replaces those that were installed before.
 pub(super) fn install(more: &[SecretRules]) {
-    let new = Arc::new(Rules::with(more));
-    *RULES.write().unwrap_or_else(PoisonError::into_inner) = new;
+    let new = Arc::new(ActiveRules::with(more));
+    *ACTIVE_RULES.write().unwrap_or_else(PoisonError::into_inner) = new;
 }
 
-impl Rules {
+impl ActiveRules {
     #[allow(
         clippy::expect_used,
         reason = "the file is a part of the program, and a test reads all of it"
     )]
-    pub(super) fn with(more: &[SecretRules]) -> Rules {
+    pub(super) fn with(more: &[SecretRules]) -> ActiveRules {
         let own: Result<SecretRules, SecretRulesError> = SecretRules::built_in();
         let own = own.expect("the rules of the program");
         let rules = own.rules.into_iter();
-        let rules: Vec<Rule> = rules
+        let rules: Vec<SecretRule> = rules
             .chain(more.iter().flat_map(|m| m.rules.clone()))
             .collect();
         let words = rules.iter().map(|rule| rule.parts.keywords.as_slice());
-        let field: Vec<String> = FIELD.keywords.iter().map(|&word| word.to_owned()).collect();
-        Rules {
-            keywords: Keywords::new(words.chain([field.as_slice()])),
+        let field: Vec<String> = FIELD_RULE
+            .keywords
+            .iter()
+            .map(|&word| word.to_owned())
+            .collect();
+        ActiveRules {
+            keywords: KeywordSearch::new(words.chain([field.as_slice()])),
             rules,
             hiding: [r"\u", r"\/"].map(Finder::new),
         }
     }
 }
 
-impl Rule {
+impl SecretRule {
     pub(super) fn new(
         id: String,
         regex: String,
-        compiled: Option<Compiled>,
+        compiled: Option<CompiledRule>,
         parts: RuleParts,
-    ) -> Rule {
-        Rule {
+    ) -> SecretRule {
+        SecretRule {
             id: id.into(),
             lead: LEAD_BYTES,
             regex,
@@ -117,8 +124,8 @@ impl Rule {
     }
 
     /// Returns the pattern, compiled on first use.
-    pub(super) fn compiled(&self) -> Option<&Compiled> {
-        let compile = || Compiled::new(&self.regex).ok();
+    pub(super) fn compiled(&self) -> Option<&CompiledRule> {
+        let compile = || CompiledRule::new(&self.regex).ok();
         self.compiled.get_or_init(compile).as_ref()
     }
 
@@ -165,7 +172,7 @@ impl Rule {
                 .unwrap_or(secret);
             if !secret.is_empty()
                 && self.is_secret(
-                    &Matched {
+                    &RuleMatch {
                         text,
                         whole,
                         secret,
@@ -183,7 +190,7 @@ impl Rule {
         }
     }
 
-    fn is_secret(&self, matched: &Matched<'_>, judged: &str) -> bool {
+    fn is_secret(&self, matched: &RuleMatch<'_>, judged: &str) -> bool {
         // Already redacted text stays, so that sanitizing is idempotent.
         !is_redacted(matched.secret)
             && self.parts.entropy.is_none_or(|bits| entropy(judged) > bits)
@@ -193,24 +200,24 @@ impl Rule {
 }
 
 #[cfg(test)]
-impl Rule {
+impl SecretRule {
     pub(super) fn is_compiled(&self) -> bool {
         self.compiled.get().is_some()
     }
 }
 
-impl fmt::Debug for Rule {
+impl fmt::Debug for SecretRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rule({})", self.id)
+        write!(f, "SecretRule({})", self.id)
     }
 }
 
-impl Compiled {
+impl CompiledRule {
     /// Compiles a regex.
     ///
     /// # Errors
     /// Returns the error as one line.
-    pub(super) fn new(regex: &str) -> Result<Compiled, String> {
+    pub(super) fn new(regex: &str) -> Result<CompiledRule, String> {
         // Matches bytes instead of characters where possible: Unicode word boundaries would make the search slow.
         let bytes = RegexBuilder::new(&unicode_negations(regex))
             .unicode(false)
@@ -219,7 +226,7 @@ impl Compiled {
         let pattern = pattern.map_err(|why| in_one_line(&why.to_string()))?;
         let mut names = pattern.capture_names().enumerate();
         let judged = names.find_map(|(nth, name)| (name == Some("judged")).then_some(nth));
-        Ok(Compiled { pattern, judged })
+        Ok(CompiledRule { pattern, judged })
     }
 }
 

@@ -3,11 +3,11 @@
 #![allow(clippy::print_stdout, reason = "figures for people")]
 
 use super::{
-    Secrets,
-    field::FIELD,
+    SecretRedactor,
+    field::FIELD_RULE,
     find,
     rule_file::SecretRules,
-    rules::{Rules, rules},
+    rules::{ActiveRules, rules},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -54,7 +54,7 @@ fn each_rule_has_samples_and_compiles() {
     let rules = rules();
     let known: BTreeSet<String> = rules.rules.iter().map(|rule| rule.id.to_string()).collect();
     assert_eq!(sampled, known);
-    assert_eq!(file.field.id, FIELD.id);
+    assert_eq!(file.field.id, FIELD_RULE.id);
     for rule in &rules.rules {
         assert!(rule.compiled().is_some(), "{}", rule.id);
     }
@@ -136,7 +136,7 @@ proptest::proptest! {
 
 #[test]
 fn a_pattern_is_compiled_when_it_may_find_something() {
-    let rules = Rules::with(&[]);
+    let rules = ActiveRules::with(&[]);
     let compiled = || rules.rules.iter().filter(|rule| rule.is_compiled()).count();
     let look = |text: &str| find::by_rules(&rules, text).len();
     assert_eq!(look("a broken token of prose: none, and a pwd"), 0);
@@ -151,13 +151,13 @@ fn fields_find_their_samples() {
     for (key, value) in &field.yes {
         let (key, value) = (sample(key), sample(value));
         let json = Json::from_value(&json!({"a": {key.as_str(): value}}));
-        let redacted = Secrets::redact_json(&json);
+        let redacted = SecretRedactor::redact_json(&json);
         assert!(redacted.as_str().contains("[redacted:"), "{key}: {value}");
         assert!(!redacted.as_str().contains(&value), "{key}: {value}");
     }
     for (key, value) in &field.no {
         let json = Json::from_value(&json!({key.as_str(): sample(value)}));
-        assert_eq!(Secrets::redact_json(&json), json);
+        assert_eq!(SecretRedactor::redact_json(&json), json);
     }
 }
 
@@ -166,8 +166,8 @@ fn fields_find_their_samples() {
 fn redacting_twice_changes_nothing_more() {
     for rule in &file().rule {
         for text in &rule.yes {
-            let once = Secrets::redact_text(&sample(text)).into_owned();
-            assert_eq!(Secrets::redact_text(&once), once, "{}", rule.id);
+            let once = SecretRedactor::redact_text(&sample(text)).into_owned();
+            assert_eq!(SecretRedactor::redact_text(&once), once, "{}", rule.id);
         }
     }
 }
@@ -175,9 +175,13 @@ fn redacting_twice_changes_nothing_more() {
 #[test]
 fn all_but_the_secret_stays() {
     let text = sample("{ \"a\" : 1.50, \"t\": \"gh¦p_k3R9vQ2mX7bT1nL5wZ8cF4hJ6gP0sYuEAq7K é\" }");
-    let json = Json::read(text.into_bytes(), &toolgate_wire::json::Limits::default()).unwrap();
+    let json = Json::read(
+        text.into_bytes(),
+        &toolgate_wire::json::JsonLimits::default(),
+    )
+    .unwrap();
     assert_eq!(
-        Secrets::redact_json(&json).as_str(),
+        SecretRedactor::redact_json(&json).as_str(),
         "{ \"a\" : 1.50, \"t\": \"[redacted:github-token] é\" }"
     );
 }
@@ -200,7 +204,7 @@ fn recall_by_encoding() {
     };
     let marked = |json: &serde_json::Value| {
         let json = Json::from_value(json);
-        super::is_marked(Secrets::redact_json(&json).as_str())
+        super::is_marked(SecretRedactor::redact_json(&json).as_str())
     };
     let plain = share("plain", &|text| marked(&json!({"a": text})));
     assert_eq!(plain, samples.len());
@@ -267,7 +271,7 @@ fn cost() {
 
 /// Operator rules, and what they find in a text.
 fn found_by(file: &str, text: &str) -> Vec<String> {
-    let rules = Rules::with(&[SecretRules::parse(file).unwrap()]);
+    let rules = ActiveRules::with(&[SecretRules::parse(file).unwrap()]);
     let found = find::by_rules(&rules, text).into_iter();
     found
         .map(|found| format!("{} {}", found.rule, &text[found.range]))

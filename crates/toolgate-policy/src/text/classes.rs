@@ -12,7 +12,7 @@
 
 /// The sanitizer's action for a character.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Class {
+pub(super) enum CharClass {
     /// Keeps it.
     Keep,
     /// Removes it.
@@ -25,25 +25,25 @@ pub(super) enum Class {
     Stray,
 }
 
-pub(super) const fn of(c: char) -> Class {
+pub(super) const fn of(c: char) -> CharClass {
     match c as u32 {
-        0x09 | 0x0A => Class::Keep,
-        0x0D | 0x85 | 0x2028 | 0x2029 => Class::Line,
-        0x1B | 0x90 | 0x98 | 0x9B | 0x9D..=0x9F => Class::Escape,
-        0x00..=0x1F | 0x7F..=0x9F => Class::Drop,
-        0x20..=0x7E => Class::Keep,
-        0x200B..=0x200F | 0x061C | 0x180B..=0x180F | 0x034F | 0x115F | 0x1160 => Class::Stray,
-        0xFE00..=0xFE0F | 0xE0100..=0xE01EF | 0xE0020..=0xE007F => Class::Stray,
+        0x09 | 0x0A => CharClass::Keep,
+        0x0D | 0x85 | 0x2028 | 0x2029 => CharClass::Line,
+        0x1B | 0x90 | 0x98 | 0x9B | 0x9D..=0x9F => CharClass::Escape,
+        0x00..=0x1F | 0x7F..=0x9F => CharClass::Drop,
+        0x20..=0x7E => CharClass::Keep,
+        0x200B..=0x200F | 0x061C | 0x180B..=0x180F | 0x034F | 0x115F | 0x1160 => CharClass::Stray,
+        0xFE00..=0xFE0F | 0xE0100..=0xE01EF | 0xE0020..=0xE007F => CharClass::Stray,
         // Soft hyphen, Khmer inherent vowels, bidirectional overrides, isolates and their deprecated kin, word joiner
         // and invisible operators, Hangul fillers, byte order mark, annotations, shorthand and music.
-        0xAD | 0x17B4 | 0x17B5 | 0x202A..=0x202E | 0x2060..=0x206F => Class::Drop,
+        0xAD | 0x17B4 | 0x17B5 | 0x202A..=0x202E | 0x2060..=0x206F => CharClass::Drop,
         0x3164 | 0xFFA0 | 0xFEFF | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A => {
-            Class::Drop
+            CharClass::Drop
         }
         // Private use, noncharacters, the rest of the tag plane.
-        0xE000..=0xF8FF | 0xFDD0..=0xFDEF | 0xE0000..=0xE0FFF | 0xF0000.. => Class::Drop,
-        other if other & 0xFFFE == 0xFFFE => Class::Drop,
-        _ => Class::Keep,
+        0xE000..=0xF8FF | 0xFDD0..=0xFDEF | 0xE0000..=0xE0FFF | 0xF0000.. => CharClass::Drop,
+        other if other & 0xFFFE == 0xFFFE => CharClass::Drop,
+        _ => CharClass::Keep,
     }
 }
 
@@ -52,15 +52,15 @@ pub(super) const fn of(c: char) -> Class {
 /// Characters of ordinary files that hide and steer nothing stay: the form feed, and the private use characters of
 /// icon fonts. Font Awesome uses the first range, Nerd Fonts also use plane 15. Each of those shows as a glyph or a
 /// box. Plane 16 has no such use.
-pub(super) const fn of_content(c: char) -> Class {
+pub(super) const fn of_content(c: char) -> CharClass {
     match c as u32 {
-        0x0C | 0xE000..=0xF8FF | 0xF0000..=0xFFFFD => Class::Keep,
+        0x0C | 0xE000..=0xF8FF | 0xF0000..=0xFFFFD => CharClass::Keep,
         _ => of(c),
     }
 }
 
 /// Lead bytes of two-byte characters that are all kept, by the lower five bits of the byte.
-pub(super) const KEPT: [bool; 32] = {
+pub(super) const KEPT_LEAD_BYTES: [bool; 32] = {
     let mut kept = [false; 32];
     let mut lead = 2;
     while lead < kept.len() {
@@ -68,7 +68,7 @@ pub(super) const KEPT: [bool; 32] = {
         let mut low = 0;
         while low < 64 {
             let c = char::from_u32((lead as u32) << 6 | low);
-            kept[lead] &= matches!(c, Some(c) if matches!(of(c), Class::Keep));
+            kept[lead] &= matches!(c, Some(c) if matches!(of(c), CharClass::Keep));
             low += 1;
         }
         lead += 1;
@@ -85,7 +85,7 @@ pub(super) fn belongs(
 ) -> bool {
     // Of several in a row only one can belong; otherwise their order could encode hidden data. After an emoji, a
     // selector may be followed by a joiner.
-    let seen = |c: &char| of(*c) == Class::Keep;
+    let seen = |c: &char| of(*c) == CharClass::Keep;
     let Some(before) = before.filter(|b| seen(b) || (*b == '\u{FE0F}' && c == '\u{200D}')) else {
         // Without a character before it, only a direction mark may start a text.
         return matches!(c as u32, 0x200E | 0x200F | 0x061C) && before.is_none() && right_to_left;

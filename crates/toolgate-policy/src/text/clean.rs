@@ -8,17 +8,17 @@
 //! Names, definitions and messages are sanitized strictly. The content of results also keeps harmless characters of
 //! files: `\r` before `\n`, form feeds, a byte order mark at the start, and private use characters.
 
-use super::classes::{self, Class};
+use super::classes::{self, CharClass};
 use std::borrow::Cow;
 
 /// Returns the text without characters that a person would not see; borrowed if nothing was removed.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    cleaned(text, Kind::Message, &mut 0)
+    cleaned(text, TextKind::Message, &mut 0)
 }
 
 /// The set of characters that are kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     /// Characters of names and messages.
     Message,
     /// Characters of messages and of files.
@@ -27,11 +27,11 @@ pub(super) enum Kind {
     Key,
 }
 
-impl Kind {
-    fn class(self, c: char) -> Class {
+impl TextKind {
+    fn class(self, c: char) -> CharClass {
         match self {
-            Kind::Message => classes::of(c),
-            Kind::Content | Kind::Key => classes::of_content(c),
+            TextKind::Message => classes::of(c),
+            TextKind::Content | TextKind::Key => classes::of_content(c),
         }
     }
 }
@@ -41,9 +41,9 @@ const BOM: char = '\u{feff}';
 
 /// Sanitizes a text of a kind. Adds the number of characters that were removed, or replaced by a line feed, to
 /// `removed`.
-pub(super) fn cleaned<'a>(text: &'a str, kind: Kind, removed: &mut u64) -> Cow<'a, str> {
+pub(super) fn cleaned<'a>(text: &'a str, kind: TextKind, removed: &mut u64) -> Cow<'a, str> {
     let (mark, rest) = match (kind, text.strip_prefix(BOM)) {
-        (Kind::Content, Some(rest)) => (&text[..BOM.len_utf8()], rest),
+        (TextKind::Content, Some(rest)) => (&text[..BOM.len_utf8()], rest),
         _ => ("", text),
     };
     if at_a_glance(rest, kind) {
@@ -59,8 +59,8 @@ pub(super) fn cleaned<'a>(text: &'a str, kind: Kind, removed: &mut u64) -> Cow<'
 }
 
 /// Returns whether every character of a text is kept.
-pub(super) fn at_a_glance(text: &str, kind: Kind) -> bool {
-    let scan = Scan {
+pub(super) fn at_a_glance(text: &str, kind: TextKind) -> bool {
+    let scan = ScanOptions {
         kind,
         escapes: false,
     };
@@ -69,8 +69,8 @@ pub(super) fn at_a_glance(text: &str, kind: Kind) -> bool {
 
 /// Returns whether nothing in the strings of a JSON text must be removed. Also `false` if an escape could hide a
 /// character.
-pub(super) fn is_clean(raw: &str, kind: Kind) -> bool {
-    let scan = Scan {
+pub(super) fn is_clean(raw: &str, kind: TextKind) -> bool {
+    let scan = ScanOptions {
         kind,
         escapes: true,
     };
@@ -79,14 +79,14 @@ pub(super) fn is_clean(raw: &str, kind: Kind) -> bool {
 
 /// Options of a scan.
 #[derive(Clone, Copy)]
-struct Scan {
-    kind: Kind,
+struct ScanOptions {
+    kind: TextKind,
     /// True if the text has JSON escapes.
     escapes: bool,
 }
 
 /// Returns whether every character is kept. Nearly all text is checked block by block.
-fn kept(text: &str, scan: Scan) -> bool {
+fn kept(text: &str, scan: ScanOptions) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
     loop {
@@ -95,7 +95,7 @@ fn kept(text: &str, scan: Scan) -> bool {
         if at >= bytes.len() {
             return true;
         }
-        match kept_up_to(text, at, bytes.len().min(at + STEP), scan) {
+        match kept_up_to(text, at, bytes.len().min(at + SCAN_STEP_BYTES), scan) {
             Some(end) => at = end,
             None => return false,
         }
@@ -103,10 +103,10 @@ fn kept(text: &str, scan: Scan) -> bool {
 }
 
 /// Bytes that are checked at once.
-const BLOCK: usize = 32;
+const SCAN_BLOCK_BYTES: usize = 32;
 
 /// Bytes that are checked one by one after a block failed.
-const STEP: usize = 64;
+const SCAN_STEP_BYTES: usize = 64;
 
 /// Skips blocks in which every byte is fine next to the byte before it. All bytes of a block are tested at once, and
 /// some fine blocks fail the test.
@@ -114,21 +114,21 @@ fn plain_end(bytes: &[u8], mut at: usize, escapes: bool) -> usize {
     // One byte stays behind the last block, so that an escape always has its end.
     while let Some([window @ .., _]) = at
         .checked_sub(1)
-        .and_then(|from| bytes.get(from..)?.first_chunk::<{ BLOCK + 2 }>())
+        .and_then(|from| bytes.get(from..)?.first_chunk::<{ SCAN_BLOCK_BYTES + 2 }>())
         && is_fine(window)
         && (!escapes || is_fine_escaped(window))
     {
         // If a character or an escape begins with the last byte, that byte is checked again with what follows.
         let backslashes = window[1..].iter().rev().take_while(|byte| **byte == b'\\');
-        let begins = window[BLOCK] >= 0xc0 || (escapes && backslashes.count() % 2 == 1);
-        at += BLOCK - usize::from(begins);
+        let begins = window[SCAN_BLOCK_BYTES] >= 0xc0 || (escapes && backslashes.count() % 2 == 1);
+        at += SCAN_BLOCK_BYTES - usize::from(begins);
     }
     at
 }
 
 /// Returns whether all bytes are printable ASCII, line feeds, tabs, or part of two-byte characters with a lead byte
 /// that guarantees that they are kept.
-fn is_fine([_, block @ ..]: &[u8; BLOCK + 1]) -> bool {
+fn is_fine([_, block @ ..]: &[u8; SCAN_BLOCK_BYTES + 1]) -> bool {
     let wrong = block.iter().fold(0, |wrong, byte| {
         let printable = (b' '..=b'~').contains(byte);
         let blank = (*byte == b'\n') | (*byte == b'\t');
@@ -150,15 +150,15 @@ const fn is_lead(byte: u8) -> bool {
 const _: () = {
     let mut byte = 0xc0;
     while byte < 0xff {
-        assert!(is_lead(byte) == (byte < 0xe0 && classes::KEPT[(byte & 0x1f) as usize]));
+        assert!(is_lead(byte) == (byte < 0xe0 && classes::KEPT_LEAD_BYTES[(byte & 0x1f) as usize]));
         byte += 1;
     }
 };
 
 /// Returns whether each byte after a backslash forms an escape of a kept character. A byte after two backslashes is
 /// not an escape, but is treated as one.
-fn is_fine_escaped(window: &[u8; BLOCK + 1]) -> bool {
-    let pairs = window[1..].iter().zip(&window[..BLOCK]);
+fn is_fine_escaped(window: &[u8; SCAN_BLOCK_BYTES + 1]) -> bool {
+    let pairs = window[1..].iter().zip(&window[..SCAN_BLOCK_BYTES]);
     let wrong = pairs.fold(0, |wrong, (byte, before)| {
         wrong | u8::from((*before == b'\\') & !is_kept_escape(*byte))
     });
@@ -172,7 +172,7 @@ const fn is_kept_escape(letter: u8) -> bool {
 
 /// Checks each character from `at` to `end`, eight bytes at a time. Returns the end position, which is past `end` if
 /// a character or an escape crosses it; `None` if a character is not kept.
-fn kept_up_to(text: &str, mut at: usize, end: usize, scan: Scan) -> Option<usize> {
+fn kept_up_to(text: &str, mut at: usize, end: usize, scan: ScanOptions) -> Option<usize> {
     let bytes = text.as_bytes();
     while at + 8 <= end
         && let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)
@@ -201,9 +201,9 @@ fn kept_up_to(text: &str, mut at: usize, end: usize, scan: Scan) -> Option<usize
 
 /// Returns the length of the character or escape at `at`; `None` if it is not kept, or possibly not.
 #[inline]
-fn kept_at(text: &str, at: usize, scan: Scan) -> Option<usize> {
+fn kept_at(text: &str, at: usize, scan: ScanOptions) -> Option<usize> {
     let bytes = text.as_bytes();
-    let content = scan.kind != Kind::Message;
+    let content = scan.kind != TextKind::Message;
     match bytes.get(at)? {
         b'\\' if scan.escapes => match bytes.get(at + 1) {
             Some(letter) if is_kept_escape(*letter) => Some(2),
@@ -213,47 +213,47 @@ fn kept_at(text: &str, at: usize, scan: Scan) -> Option<usize> {
         },
         b' '..=b'~' | b'\n' | b'\t' => Some(1),
         b'\r' if content && bytes.get(at + 1) == Some(&b'\n') => Some(2),
-        lead @ 0xc0..=0xdf if classes::KEPT[usize::from(lead & 0x1f)] => Some(2),
+        lead @ 0xc0..=0xdf if classes::KEPT_LEAD_BYTES[usize::from(lead & 0x1f)] => Some(2),
         _ => kept_char(text.get(at..)?, scan.kind),
     }
 }
 
 #[inline(never)]
-fn kept_char(text: &str, kind: Kind) -> Option<usize> {
+fn kept_char(text: &str, kind: TextKind) -> Option<usize> {
     let c = text.chars().next()?;
-    (kind.class(c) == Class::Keep).then_some(c.len_utf8())
+    (kind.class(c) == CharClass::Keep).then_some(c.len_utf8())
 }
 
-const ONES: u64 = u64::from_le_bytes([1; 8]);
-const LOWS: u64 = u64::from_le_bytes([0x7f; 8]);
-const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
+const BYTE_ONES: u64 = u64::from_le_bytes([1; 8]);
+const BYTE_LOW_BITS: u64 = u64::from_le_bytes([0x7f; 8]);
+const BYTE_HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
 
 /// Sets the high bit of each byte to inspect: not printable ASCII, or a backslash if there are escapes.
 fn hits(eight: u64, escapes: bool) -> u64 {
-    let low = eight & LOWS;
+    let low = eight & BYTE_LOW_BITS;
     // No sum overflows into the next byte: each is below 0x100.
-    let unlike = |byte: u8| (low ^ (ONES * u64::from(byte))).wrapping_add(LOWS);
-    let mut fine = low.wrapping_add(ONES * 0x60) & unlike(0x7f);
+    let unlike = |byte: u8| (low ^ (BYTE_ONES * u64::from(byte))).wrapping_add(BYTE_LOW_BITS);
+    let mut fine = low.wrapping_add(BYTE_ONES * 0x60) & unlike(0x7f);
     if escapes {
         fine &= unlike(b'\\');
     }
-    (!fine | eight) & HIGHS
+    (!fine | eight) & BYTE_HIGH_BITS
 }
 
-fn without_controls(text: &str, kind: Kind, removed: &mut u64) -> String {
+fn without_controls(text: &str, kind: TextKind, removed: &mut u64) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    let mut escapes = Escapes::default();
+    let mut escapes = TerminalEscapes::default();
     while let Some(c) = rest.chars().next() {
         let after = &rest[c.len_utf8()..];
         rest = match kind.class(c) {
-            Class::Escape => {
+            CharClass::Escape => {
                 let (sequence, after) = rest.split_at(escapes.length(rest));
                 *removed += sequence.chars().count() as u64;
                 after
             }
-            Class::Line => match after.strip_prefix('\n').filter(|_| c == '\r') {
-                Some(after) if kind != Kind::Message => {
+            CharClass::Line => match after.strip_prefix('\n').filter(|_| c == '\r') {
+                Some(after) if kind != TextKind::Message => {
                     out.push_str("\r\n");
                     after
                 }
@@ -263,11 +263,11 @@ fn without_controls(text: &str, kind: Kind, removed: &mut u64) -> String {
                     after_both.unwrap_or(after)
                 }
             },
-            Class::Drop => {
+            CharClass::Drop => {
                 *removed += 1;
                 after
             }
-            Class::Keep | Class::Stray => {
+            CharClass::Keep | CharClass::Stray => {
                 out.push(c);
                 after
             }
@@ -278,12 +278,12 @@ fn without_controls(text: &str, kind: Kind, removed: &mut u64) -> String {
 
 /// Finds the ends of terminal sequences.
 #[derive(Default)]
-struct Escapes {
+struct TerminalEscapes {
     /// True if no string terminator follows: remembered, so that a text full of string openers is read once.
     unclosed: bool,
 }
 
-impl Escapes {
+impl TerminalEscapes {
     /// Returns the length of the sequence at the start of `text`; of an unclosed one, only its introducer.
     fn length(&mut self, text: &str) -> usize {
         let (lead, kind) = match text.strip_prefix('\u{1b}') {
@@ -351,7 +351,7 @@ fn without_strays(text: &str, removed: &mut u64) -> String {
             rest = &rest[flag..];
             continue;
         }
-        if classes::of(c) != Class::Stray
+        if classes::of(c) != CharClass::Stray
             || classes::belongs(before, c, after.chars().next(), right_to_left)
         {
             out.push(c);
@@ -369,7 +369,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Reference implementation of [`kept`], character by character.
-    fn slowly_kept(text: &str, scan: Scan) -> bool {
+    fn slowly_kept(text: &str, scan: ScanOptions) -> bool {
         let mut at = 0;
         while at < text.len() {
             let Some(length) = kept_at(text, at, scan) else {
@@ -381,9 +381,9 @@ mod tests {
     }
 
     /// Both kinds of text, with and without escapes.
-    fn scans() -> impl Iterator<Item = Scan> {
-        let kinds = [Kind::Message, Kind::Content].into_iter();
-        kinds.flat_map(|kind| [false, true].map(|escapes| Scan { kind, escapes }))
+    fn scans() -> impl Iterator<Item = ScanOptions> {
+        let kinds = [TextKind::Message, TextKind::Content].into_iter();
+        kinds.flat_map(|kind| [false, true].map(|escapes| ScanOptions { kind, escapes }))
     }
 
     const PIECES: [&str; 24] = [
@@ -395,10 +395,10 @@ mod tests {
     /// One piece, or two, at every position in a block.
     #[test]
     fn all_that_stays_is_told_from_all_that_does_not() {
-        for before in 0..2 * BLOCK + STEP + 4 {
+        for before in 0..2 * SCAN_BLOCK_BYTES + SCAN_STEP_BYTES + 4 {
             for one in PIECES {
                 for two in PIECES {
-                    for behind in [0, 1, BLOCK, 3 * BLOCK] {
+                    for behind in [0, 1, SCAN_BLOCK_BYTES, 3 * SCAN_BLOCK_BYTES] {
                         let text = [&"a".repeat(before), one, two, &"a".repeat(behind)].concat();
                         for scan in scans() {
                             let expected = slowly_kept(&text, scan);

@@ -7,22 +7,24 @@ mod tests;
 
 pub use clean::clean;
 
-use crate::edit::{Edit, Place, edit};
-use clean::Kind;
+use crate::edit::{ContentLocation, StringEditor, edit};
+use clean::TextKind;
 use std::{borrow::Cow, sync::Arc};
-use toolgate_core::{Asked, Error, Item, Json, Origin, Returned, Scrub, Trail};
+use toolgate_core::{
+    DecisionLog, Error, Item, Json, Origin, SanitizeContext, Sanitizer, UntrustedContent,
+};
 
 /// Removes control characters, terminal sequences and invisible characters from everything a server sends.
 ///
 /// Joiners, direction marks and variation selectors stay where a script or an emoji needs them. The content of
 /// results also keeps Windows line endings, form feeds, a byte order mark at the start and private use characters.
 /// An agent that reads a file and writes it back must not change it.
-pub struct Text;
+pub struct TextSanitizer;
 
 /// The counter of a call for the characters that were removed from its result.
-const REMOVED: &str = "removed_chars";
+const REMOVED_COUNTER: &str = "removed_chars";
 
-impl Scrub for Text {
+impl Sanitizer for TextSanitizer {
     fn name(&self) -> &'static str {
         "text"
     }
@@ -31,44 +33,47 @@ impl Scrub for Text {
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        edit(value, &mut Cleaning::default())
+        edit(value, &mut TextSanitizerPass::default())
     }
 
     fn scrub_for(
         &self,
-        asked: &Asked,
+        asked: &SanitizeContext,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
-        value: Returned<'_>,
+        value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        let of_result = matches!(value, Returned::Output(_) | Returned::Error(_));
-        let mut cleaning = Cleaning::default();
+        let of_result = matches!(
+            value,
+            UntrustedContent::Output(_) | UntrustedContent::Error(_)
+        );
+        let mut cleaning = TextSanitizerPass::default();
         let edited = edit(value, &mut cleaning);
         if of_result && cleaning.removed > 0 {
-            asked.trail.count(REMOVED, cleaning.removed);
+            asked.trail.count(REMOVED_COUNTER, cleaning.removed);
         }
         edited
     }
 }
 
 /// Returns the number of characters that were removed from the result of a call, or replaced by a line feed.
-pub(crate) fn removed(trail: &Trail) -> u64 {
+pub(crate) fn removed(trail: &DecisionLog) -> u64 {
     let counts = trail.counts().into_iter();
-    let ours = counts.filter(|(name, _)| name == REMOVED);
+    let ours = counts.filter(|(name, _)| name == REMOVED_COUNTER);
     ours.map(|(_, count)| count).sum()
 }
 
 /// A sanitizing pass over one value.
 #[derive(Default)]
-struct Cleaning {
+struct TextSanitizerPass {
     /// Number of characters removed so far.
     removed: u64,
 }
 
-impl Cleaning {
-    fn string(&mut self, text: &str, kind: Kind) -> Option<String> {
+impl TextSanitizerPass {
+    fn string(&mut self, text: &str, kind: TextKind) -> Option<String> {
         match clean::cleaned(text, kind, &mut self.removed) {
             Cow::Borrowed(_) => None,
             Cow::Owned(text) => Some(text),
@@ -76,15 +81,17 @@ impl Cleaning {
     }
 }
 
-impl Edit for Cleaning {
+impl StringEditor for TextSanitizerPass {
     fn text(&mut self, text: &str) -> Option<String> {
-        self.string(text, Kind::Message)
+        self.string(text, TextKind::Message)
     }
 
-    fn json(&mut self, place: Place, json: &Json) -> Option<(Json, bool)> {
+    fn json(&mut self, place: ContentLocation, json: &Json) -> Option<(Json, bool)> {
         let kind = match place {
-            Place::Block(_) | Place::Contents | Place::Structured => Kind::Content,
-            Place::Definition | Place::Other => Kind::Message,
+            ContentLocation::Block(_) | ContentLocation::Contents | ContentLocation::Structured => {
+                TextKind::Content
+            }
+            ContentLocation::Definition | ContentLocation::Other => TextKind::Message,
         };
         // Nearly all values are clean.
         if clean::is_clean(json.as_str(), kind) {
@@ -93,7 +100,7 @@ impl Edit for Cleaning {
         let mut keys = false;
         let clean = json.map_strings(&mut |at| {
             let kind = match kind {
-                Kind::Content if at.key => Kind::Key,
+                TextKind::Content if at.key => TextKind::Key,
                 kind => kind,
             };
             let clean = self.string(at.text, kind)?;

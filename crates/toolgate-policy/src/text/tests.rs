@@ -1,6 +1,6 @@
 //! Tests that invisible characters are removed and every script stays intact.
 
-use super::{clean, clean::Kind};
+use super::{clean, clean::TextKind};
 use proptest::prelude::*;
 
 fn check(dirty: &str, expected: &str) {
@@ -130,7 +130,7 @@ fn every_script_stays() {
 /// The text after sanitizing as result content.
 fn content(text: &str) -> (String, u64) {
     let mut removed = 0;
-    let text = super::clean::cleaned(text, Kind::Content, &mut removed).into_owned();
+    let text = super::clean::cleaned(text, TextKind::Content, &mut removed).into_owned();
     (text, removed)
 }
 
@@ -282,25 +282,25 @@ proptest! {
     ) {
         let text: String = parts.iter().flat_map(|(n, plain)| [PIECES[*n], plain]).collect();
         let json = format!("{{{space}\"a\":\"{text}\",\"{text}\":[1]}}");
-        let limits = toolgate_wire::json::Limits::default();
+        let limits = toolgate_wire::json::JsonLimits::default();
         if let Ok(json) = toolgate_core::Json::read(json.into_bytes(), &limits) {
             let cleaned = json.map_strings(&mut |at| match clean(at.text) {
                 std::borrow::Cow::Borrowed(_) => None,
                 std::borrow::Cow::Owned(clean) => Some(clean),
             });
-            if super::clean::is_clean(json.as_str(), Kind::Message) {
+            if super::clean::is_clean(json.as_str(), TextKind::Message) {
                 prop_assert_eq!(cleaned, None);
             }
             let cleaned = json.map_strings(&mut |at| {
                 let (clean, removed) = content(at.text);
                 (removed > 0).then_some(clean)
             });
-            if super::clean::is_clean(json.as_str(), Kind::Content) {
+            if super::clean::is_clean(json.as_str(), TextKind::Content) {
                 prop_assert_eq!(cleaned, None);
             }
         }
-        let glance = super::clean::at_a_glance(&text, Kind::Message);
-        let slowly = text.chars().all(|c| super::classes::of(c) == super::classes::Class::Keep);
+        let glance = super::clean::at_a_glance(&text, TextKind::Message);
+        let slowly = text.chars().all(|c| super::classes::of(c) == super::classes::CharClass::Keep);
         prop_assert_eq!(glance, slowly);
     }
 }

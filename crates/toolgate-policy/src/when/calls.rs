@@ -1,47 +1,52 @@
 //! Calls in CEL expressions: functions, methods, and macros over lists.
 
 use super::{
-    lex::Wrong,
-    parse::Parser,
-    tree::{Each, Expr, Function},
+    lex::CelError,
+    parse::CelParser,
+    tree::{CelExpr, CelFunction, CelMacro},
 };
 use regex::{Regex, RegexBuilder};
 
 /// Name, whether it is a method (`value.name()`), number of arguments besides the receiver, and function.
-const FUNCTIONS: &[(&str, bool, usize, Function)] = &[
-    ("size", false, 1, Function::Size),
-    ("size", true, 0, Function::Size),
-    ("startsWith", true, 1, Function::StartsWith),
-    ("endsWith", true, 1, Function::EndsWith),
-    ("contains", true, 1, Function::Contains),
-    ("lowerAscii", true, 0, Function::LowerAscii),
-    ("int", false, 1, Function::Int),
-    ("string", false, 1, Function::Text),
+const FUNCTIONS: &[(&str, bool, usize, CelFunction)] = &[
+    ("size", false, 1, CelFunction::Size),
+    ("size", true, 0, CelFunction::Size),
+    ("startsWith", true, 1, CelFunction::StartsWith),
+    ("endsWith", true, 1, CelFunction::EndsWith),
+    ("contains", true, 1, CelFunction::Contains),
+    ("lowerAscii", true, 0, CelFunction::LowerAscii),
+    ("int", false, 1, CelFunction::Int),
+    ("string", false, 1, CelFunction::Text),
 ];
 
-const EACH: &[(&str, Each)] = &[
-    ("all", Each::All),
-    ("exists", Each::Exists),
-    ("exists_one", Each::ExistsOne),
-    ("filter", Each::Filter),
-    ("map", Each::Map),
+const MACROS: &[(&str, CelMacro)] = &[
+    ("all", CelMacro::All),
+    ("exists", CelMacro::Exists),
+    ("exists_one", CelMacro::ExistsOne),
+    ("filter", CelMacro::Filter),
+    ("map", CelMacro::Map),
 ];
 
 /// Maximum compiled size of one regular expression, in bytes.
-const PATTERN_BYTES: usize = 256 * 1024;
+const MAX_PATTERN_BYTES: usize = 256 * 1024;
 
 /// Parses `value.name(…)` after its opening parenthesis.
-pub(super) fn method(parser: &mut Parser, of: Expr, name: &str, at: usize) -> Result<Expr, Wrong> {
-    if let Some((_, each)) = EACH.iter().find(|(known, _)| *known == name) {
+pub(super) fn method(
+    parser: &mut CelParser,
+    of: CelExpr,
+    name: &str,
+    at: usize,
+) -> Result<CelExpr, CelError> {
+    if let Some((_, each)) = MACROS.iter().find(|(known, _)| *known == name) {
         return for_each(parser, *each, of);
     }
     if name == "matches" {
         let argument = parser.at();
         let mut parts = parser.list(")")?;
         return match (parts.pop(), parts.is_empty()) {
-            (Some(Expr::Text(pattern)), true) => {
+            (Some(CelExpr::Text(pattern)), true) => {
                 let regex = pattern_of(&pattern).map_err(|wrong| (argument, wrong))?;
-                Ok(Expr::Matches(Box::new(of), regex))
+                Ok(CelExpr::Matches(Box::new(of), regex))
             }
             _ => Err((
                 argument,
@@ -56,13 +61,13 @@ pub(super) fn method(parser: &mut Parser, of: Expr, name: &str, at: usize) -> Re
 }
 
 /// Parses `name(…)` after its opening parenthesis.
-pub(super) fn function(parser: &mut Parser, name: &str, at: usize) -> Result<Expr, Wrong> {
+pub(super) fn function(parser: &mut CelParser, name: &str, at: usize) -> Result<CelExpr, CelError> {
     if name == "has" {
         let argument = parser.at();
         let of = parser.expression()?;
         parser.needs(")")?;
         return match of {
-            Expr::Select(of, field) => Ok(Expr::Has(of, field)),
+            CelExpr::Select(of, field) => Ok(CelExpr::Has(of, field)),
             _ => Err((
                 argument,
                 "has needs a field, as in has(args.path)".to_owned(),
@@ -74,7 +79,7 @@ pub(super) fn function(parser: &mut Parser, name: &str, at: usize) -> Result<Exp
     checked(name, function, parts, 0, at)
 }
 
-fn for_each(parser: &mut Parser, each: Each, of: Expr) -> Result<Expr, Wrong> {
+fn for_each(parser: &mut CelParser, each: CelMacro, of: CelExpr) -> Result<CelExpr, CelError> {
     let at = parser.at();
     let name = parser.name("a name for each item")?;
     let taken = ["args", "caller", "server", "time", "tool"];
@@ -90,12 +95,12 @@ fn for_each(parser: &mut Parser, each: Each, of: Expr) -> Result<Expr, Wrong> {
     parser.names.pop();
     let body = body?;
     parser.needs(")")?;
-    Ok(Expr::Each(each, Box::new(of), name, Box::new(body)))
+    Ok(CelExpr::Each(each, Box::new(of), name, Box::new(body)))
 }
 
-type Known = (usize, Function);
+type FunctionSignature = (usize, CelFunction);
 
-fn known(name: &str, method: bool, at: usize) -> Result<Known, Wrong> {
+fn known(name: &str, method: bool, at: usize) -> Result<FunctionSignature, CelError> {
     let found = FUNCTIONS.iter().find(|f| f.0 == name && f.1 == method);
     if let Some((_, _, count, function)) = found {
         return Ok((*count, *function));
@@ -110,18 +115,18 @@ fn known(name: &str, method: bool, at: usize) -> Result<Known, Wrong> {
     }
     let names = FUNCTIONS.iter().map(|f| f.0);
     let names = names
-        .chain(EACH.iter().map(|e| e.0))
+        .chain(MACROS.iter().map(|e| e.0))
         .chain(["has", "matches"]);
     Err((at, unknown("function", name, names)))
 }
 
 fn checked(
     name: &str,
-    (count, function): Known,
-    parts: Vec<Expr>,
+    (count, function): FunctionSignature,
+    parts: Vec<CelExpr>,
     before: usize,
     at: usize,
-) -> Result<Expr, Wrong> {
+) -> Result<CelExpr, CelError> {
     let given = parts.len() - before;
     if given != count {
         return Err((
@@ -129,14 +134,16 @@ fn checked(
             format!("the number of arguments of {name} must be {count}, not {given}"),
         ));
     }
-    Ok(Expr::Call(function, parts))
+    Ok(CelExpr::Call(function, parts))
 }
 
 fn pattern_of(text: &str) -> Result<Regex, String> {
-    let made = RegexBuilder::new(text).size_limit(PATTERN_BYTES).build();
+    let made = RegexBuilder::new(text)
+        .size_limit(MAX_PATTERN_BYTES)
+        .build();
     made.map_err(|wrong| match wrong {
         regex::Error::CompiledTooBig(_) => {
-            format!("this pattern needs more than {PATTERN_BYTES} bytes")
+            format!("this pattern needs more than {MAX_PATTERN_BYTES} bytes")
         }
         wrong => {
             let wrong = wrong.to_string();

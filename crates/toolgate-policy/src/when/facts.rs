@@ -1,22 +1,22 @@
 //! Facts about a call that CEL conditions read.
 
-use super::{tree::Fact, value::V};
+use super::{tree::CallFact, value::CelValue};
 use serde_json::{Map, Value};
 use std::{
     rc::Rc,
     time::{SystemTime, UNIX_EPOCH},
 };
-use toolgate_core::{Arguments, Caller, Item, ItemKind};
+use toolgate_core::{CallArguments, Caller, Item, ItemKind};
 
 /// Inputs of a condition. Cheap to build: only the facts that a condition reads are computed.
 #[derive(Clone, Debug)]
-pub struct Facts<'a> {
+pub struct ConditionFacts<'a> {
     /// The caller.
     pub caller: &'a Caller,
     /// The item that is called. Its annotations count only if the operator trusts its server.
     pub item: &'a Item,
     /// The arguments; `None` if there is no call, or if the call has no arguments of its own.
-    pub arguments: Option<&'a Arguments>,
+    pub arguments: Option<&'a CallArguments>,
     /// The time of the call.
     pub time: SystemTime,
     /// The pin state: `new`, `accepted` or `changed`; `None` if definitions are not pinned.
@@ -25,10 +25,10 @@ pub struct Facts<'a> {
     pub(crate) instead: Option<&'a Value>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ConditionFacts<'a> {
     /// Returns the facts known before a call: without arguments, at the current time, with the pin state of the item.
-    pub fn new(caller: &'a Caller, item: &'a Item) -> Facts<'a> {
-        Facts {
+    pub fn new(caller: &'a Caller, item: &'a Item) -> ConditionFacts<'a> {
+        ConditionFacts {
             caller,
             item,
             arguments: None,
@@ -39,8 +39,8 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns the facts with these arguments.
-    pub fn with(self, arguments: &'a Arguments) -> Facts<'a> {
-        Facts {
+    pub fn with(self, arguments: &'a CallArguments) -> ConditionFacts<'a> {
+        ConditionFacts {
             arguments: Some(arguments),
             ..self
         }
@@ -59,48 +59,50 @@ impl<'a> Facts<'a> {
             .ok_or_else(|| "args is not an object".to_owned())
     }
 
-    pub(super) fn value(&'a self, fact: Fact) -> Result<V<'a>, String> {
+    pub(super) fn value(&'a self, fact: CallFact) -> Result<CelValue<'a>, String> {
         let hints = self.item.hints();
         Ok(match fact {
-            Fact::CallerName => V::Text(self.caller.name()),
-            Fact::Server => V::Text(&self.item.origin.server),
-            Fact::ToolName => V::Text(&self.item.local),
-            Fact::ToolKind => V::Text(match self.item.kind() {
+            CallFact::CallerName => CelValue::Text(self.caller.name()),
+            CallFact::Server => CelValue::Text(&self.item.origin.server),
+            CallFact::ToolName => CelValue::Text(&self.item.local),
+            CallFact::ToolKind => CelValue::Text(match self.item.kind() {
                 ItemKind::Tool => "tool",
                 ItemKind::Resource => "resource",
                 ItemKind::Template => "template",
                 ItemKind::Prompt => "prompt",
                 ItemKind::Skill => "skill",
             }),
-            Fact::ReadOnly => V::Bool(hints.read_only),
-            Fact::Destructive => V::Bool(hints.destructive),
-            Fact::Idempotent => V::Bool(hints.idempotent),
-            Fact::OpenWorld => V::Bool(hints.open_world),
-            Fact::Pinned => V::Text(self.pinned.ok_or("tool.pinned is not known here")?),
-            Fact::Hour | Fact::Minute | Fact::Weekday | Fact::Date | Fact::Unix => {
-                self.moment(fact)?
-            }
+            CallFact::ReadOnly => CelValue::Bool(hints.read_only),
+            CallFact::Destructive => CelValue::Bool(hints.destructive),
+            CallFact::Idempotent => CelValue::Bool(hints.idempotent),
+            CallFact::OpenWorld => CelValue::Bool(hints.open_world),
+            CallFact::Pinned => CelValue::Text(self.pinned.ok_or("tool.pinned is not known here")?),
+            CallFact::Hour
+            | CallFact::Minute
+            | CallFact::Weekday
+            | CallFact::Date
+            | CallFact::Unix => self.moment(fact)?,
         })
     }
 
-    fn moment(&self, fact: Fact) -> Result<V<'a>, String> {
+    fn moment(&self, fact: CallFact) -> Result<CelValue<'a>, String> {
         let since = self.time.duration_since(UNIX_EPOCH);
         let unix = since
             .map_err(|_| "the system clock is before 1970")?
             .as_secs();
         let days = unix / 86_400;
         Ok(match fact {
-            Fact::Hour => V::Int((unix / 3600 % 24).into()),
-            Fact::Minute => V::Int((unix / 60 % 60).into()),
-            Fact::Unix => V::Int(unix.into()),
-            Fact::Weekday => V::Text(DAYS[(days % 7) as usize]),
-            _ => V::Made(Rc::from(date(days))),
+            CallFact::Hour => CelValue::Int((unix / 3600 % 24).into()),
+            CallFact::Minute => CelValue::Int((unix / 60 % 60).into()),
+            CallFact::Unix => CelValue::Int(unix.into()),
+            CallFact::Weekday => CelValue::Text(WEEKDAYS[(days % 7) as usize]),
+            _ => CelValue::Made(Rc::from(date(days))),
         })
     }
 }
 
 /// Days of the week, starting with 1 January 1970, a Thursday.
-const DAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
+const WEEKDAYS: [&str; 7] = ["thu", "fri", "sat", "sun", "mon", "tue", "wed"];
 
 /// Formats days since 1970 as `2026-11-21`, computed in eras of 400 years that begin on 1 March.
 fn date(days: u64) -> String {

@@ -2,7 +2,7 @@
 
 /// A lexical token, without its position.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Word {
+pub(super) enum TokenKind {
     /// An identifier, or a keyword such as `in`.
     Name(String),
     /// An integer literal, without its sign.
@@ -19,22 +19,22 @@ pub(super) enum Word {
 
 /// A token with its byte offset.
 #[derive(Clone, Debug)]
-pub(super) struct Token {
-    pub(super) word: Word,
+pub(super) struct CelToken {
+    pub(super) word: TokenKind,
     pub(super) at: usize,
 }
 
 /// A syntax error: byte offset and message.
-pub(super) type Wrong = (usize, String);
+pub(super) type CelError = (usize, String);
 
 /// Operators and brackets, longer ones first.
-const SIGNS: &[&str] = &[
+const OPERATORS: &[&str] = &[
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ",", ".",
     "(", ")", "[", "]", "{", "}",
 ];
 
-/// Splits a text into tokens, with [`Word::End`] as the last.
-pub(super) fn words(text: &str) -> Result<Vec<Token>, Wrong> {
+/// Splits a text into tokens, with [`TokenKind::End`] as the last.
+pub(super) fn words(text: &str) -> Result<Vec<CelToken>, CelError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -53,19 +53,19 @@ pub(super) fn words(text: &str) -> Result<Vec<Token>, Wrong> {
             c if c.is_ascii_alphabetic() || c == '_' => name(rest).map_err(|wrong| (at, wrong))?,
             c => sign(rest, c).map_err(|wrong| (at, wrong))?,
         };
-        tokens.push(Token { word, at });
+        tokens.push(CelToken { word, at });
         at += length;
     }
-    tokens.push(Token {
-        word: Word::End,
+    tokens.push(CelToken {
+        word: TokenKind::End,
         at: text.len(),
     });
     Ok(tokens)
 }
 
-fn sign(rest: &str, first: char) -> Result<(Word, usize), String> {
-    if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
-        return Ok((Word::Sign(sign), sign.len()));
+fn sign(rest: &str, first: char) -> Result<(TokenKind, usize), String> {
+    if let Some(sign) = OPERATORS.iter().find(|sign| rest.starts_with(**sign)) {
+        return Ok((TokenKind::Sign(sign), sign.len()));
     }
     Err(match first {
         '=' => "a single = is not an operator; write ==".to_owned(),
@@ -75,16 +75,16 @@ fn sign(rest: &str, first: char) -> Result<(Word, usize), String> {
     })
 }
 
-fn name(rest: &str) -> Result<(Word, usize), String> {
+fn name(rest: &str) -> Result<(TokenKind, usize), String> {
     let more = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let length = rest.find(|c| !more(c)).unwrap_or(rest.len());
     if rest[length..].starts_with(['"', '\'']) && length <= 2 {
         return Err("strings with a prefix (raw strings, bytes) are not supported".to_owned());
     }
-    Ok((Word::Name(rest[..length].to_owned()), length))
+    Ok((TokenKind::Name(rest[..length].to_owned()), length))
 }
 
-fn number(rest: &str) -> Result<(Word, usize), String> {
+fn number(rest: &str) -> Result<(TokenKind, usize), String> {
     let bytes = rest.as_bytes();
     let digits = |from: usize| {
         let more = bytes[from..].iter().take_while(|b| b.is_ascii_digit());
@@ -108,9 +108,9 @@ fn number(rest: &str) -> Result<(Word, usize), String> {
     let text = &rest[..end];
     let word = if float {
         let float = text.parse::<f64>().ok().filter(|float| float.is_finite());
-        Word::Float(float.ok_or("this number is too large")?)
+        TokenKind::Float(float.ok_or("this number is too large")?)
     } else {
-        Word::Int(text.parse().map_err(|_| "this number is too large")?)
+        TokenKind::Int(text.parse().map_err(|_| "this number is too large")?)
     };
     // CEL marks unsigned integers with `u`; here all integers have one type.
     let unsigned = usize::from(!float && matches!(bytes.get(end), Some(b'u' | b'U')));
@@ -122,12 +122,12 @@ fn number(rest: &str) -> Result<(Word, usize), String> {
     }
 }
 
-fn quoted(rest: &str, quote: char) -> Result<(Word, usize), String> {
+fn quoted(rest: &str, quote: char) -> Result<(TokenKind, usize), String> {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
         match c {
-            c if c == quote => return Ok((Word::Text(text), at + 1)),
+            c if c == quote => return Ok((TokenKind::Text(text), at + 1)),
             '\\' => text.push(escape(&mut chars)?),
             '\n' => break,
             c => text.push(c),

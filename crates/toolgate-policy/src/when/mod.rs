@@ -15,17 +15,17 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use facts::Facts;
+pub use facts::ConditionFacts;
 pub use reads::ArgumentNames;
 
-use eval::{Evaluator, Stop};
+use eval::{CelEvaluator, EvalError};
 use std::{fmt, sync::Arc};
-use tree::{Expr, Fact};
-use value::V;
+use tree::{CallFact, CelExpr};
+use value::CelValue;
 
 /// Limits on the size of a condition and on its evaluation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct WhenLimits {
+pub struct CelLimits {
     /// Maximum length in bytes. Default: 4096.
     pub bytes: usize,
     /// Maximum nesting. Default: 64.
@@ -35,9 +35,9 @@ pub struct WhenLimits {
     pub steps: usize,
 }
 
-impl Default for WhenLimits {
-    fn default() -> WhenLimits {
-        WhenLimits {
+impl Default for CelLimits {
+    fn default() -> CelLimits {
+        CelLimits {
             bytes: 4096,
             depth: 64,
             steps: 100_000,
@@ -47,42 +47,42 @@ impl Default for WhenLimits {
 
 /// A compiled CEL condition. Cheap to clone.
 #[derive(Clone)]
-pub struct When(Arc<Inner>);
+pub struct CelCondition(Arc<CompiledCondition>);
 
-struct Inner {
+struct CompiledCondition {
     text: String,
-    expr: Expr,
+    expr: CelExpr,
     steps: usize,
     args: bool,
     time: bool,
     pinned: bool,
 }
 
-impl When {
+impl CelCondition {
     /// Compiles a condition with the default limits.
     ///
     /// # Errors
     /// Returns the error and its position, in one line.
-    pub fn compile(text: &str) -> Result<When, String> {
-        When::compile_within(text, &WhenLimits::default())
+    pub fn compile(text: &str) -> Result<CelCondition, String> {
+        CelCondition::compile_within(text, &CelLimits::default())
     }
 
     /// Compiles a condition within the given limits.
     ///
     /// # Errors
     /// Returns the error and its position, in one line.
-    pub fn compile_within(text: &str, limits: &WhenLimits) -> Result<When, String> {
+    pub fn compile_within(text: &str, limits: &CelLimits) -> Result<CelCondition, String> {
         if text.len() > limits.bytes {
             let (is, most) = (text.len(), limits.bytes);
             return Err(format!("the condition has {is} bytes; {most} are allowed"));
         }
         let expr = parse::parse(text, limits.depth)
             .map_err(|(at, wrong)| format!("{}: {wrong}", place(text, at)))?;
-        let reads = |such: fn(&Expr) -> bool| expr.any(&such);
-        Ok(When(Arc::new(Inner {
-            args: reads(|part| matches!(part, Expr::Args)),
-            time: reads(|part| matches!(part, Expr::Fact(fact) if fact.is_time())),
-            pinned: reads(|part| matches!(part, Expr::Fact(Fact::Pinned))),
+        let reads = |such: fn(&CelExpr) -> bool| expr.any(&such);
+        Ok(CelCondition(Arc::new(CompiledCondition {
+            args: reads(|part| matches!(part, CelExpr::Args)),
+            time: reads(|part| matches!(part, CelExpr::Fact(fact) if fact.is_time())),
+            pinned: reads(|part| matches!(part, CelExpr::Fact(CallFact::Pinned))),
             text: text.to_owned(),
             steps: limits.steps,
             expr,
@@ -94,21 +94,21 @@ impl When {
     /// # Errors
     /// Returns the reason if there is no result: a field is missing, a value has the wrong type, or the step budget
     /// is spent. The reason contains no value of the call.
-    pub fn judge(&self, facts: &Facts<'_>) -> Result<bool, String> {
-        let mut evaluator = Evaluator {
+    pub fn judge(&self, facts: &ConditionFacts<'_>) -> Result<bool, String> {
+        let mut evaluator = CelEvaluator {
             facts,
             left: self.0.steps,
             args: None,
             names: Vec::new(),
         };
         match evaluator.value(&self.0.expr) {
-            Ok(V::Bool(holds)) => Ok(holds),
+            Ok(CelValue::Bool(holds)) => Ok(holds),
             Ok(other) => Err(format!(
                 "it evaluates to {}, not true or false",
                 other.word()
             )),
-            Err(Stop::Wrong(why)) => Err(why),
-            Err(Stop::Spent) => Err(format!("it takes more than {} steps", self.0.steps)),
+            Err(EvalError::Wrong(why)) => Err(why),
+            Err(EvalError::Spent) => Err(format!("it takes more than {} steps", self.0.steps)),
         }
     }
 
@@ -133,25 +133,25 @@ impl When {
     }
 }
 
-impl fmt::Debug for When {
+impl fmt::Debug for CelCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "When({:?})", self.0.text)
+        write!(f, "CelCondition({:?})", self.0.text)
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for CelCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.text)
     }
 }
 
-impl PartialEq for When {
-    fn eq(&self, other: &When) -> bool {
+impl PartialEq for CelCondition {
+    fn eq(&self, other: &CelCondition) -> bool {
         self.0.text == other.0.text
     }
 }
 
-impl Eq for When {}
+impl Eq for CelCondition {}
 
 /// Formats a byte offset as a position in characters, from 1; with the line only if the text has several.
 fn place(text: &str, at: usize) -> String {

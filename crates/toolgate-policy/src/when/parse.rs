@@ -2,13 +2,13 @@
 
 use super::{
     calls,
-    lex::{Token, Word, Wrong, words},
-    tree::{Binary, Expr, Fact, Gives},
+    lex::{CelError, CelToken, TokenKind, words},
+    tree::{BinaryOperator, CallFact, CelExpr, StaticType},
 };
 
 /// A recursive descent parser over tokens.
-pub(super) struct Parser {
-    tokens: Vec<Token>,
+pub(super) struct CelParser {
+    tokens: Vec<CelToken>,
     next: usize,
     depth: usize,
     deepest: usize,
@@ -17,21 +17,23 @@ pub(super) struct Parser {
 }
 
 /// Parses a condition with a maximum nesting of `deepest`.
-pub(super) fn parse(text: &str, deepest: usize) -> Result<Expr, Wrong> {
-    let mut parser = Parser {
+pub(super) fn parse(text: &str, deepest: usize) -> Result<CelExpr, CelError> {
+    let mut parser = CelParser {
         tokens: words(text)?,
         next: 0,
         depth: 0,
         deepest,
         names: Vec::new(),
     };
-    if *parser.peek() == Word::End {
+    if *parser.peek() == TokenKind::End {
         return Err((0, "the condition is empty".to_owned()));
     }
     let expr = parser.expression()?;
     match parser.peek() {
-        Word::End if matches!(expr.gives(), Gives::Bool | Gives::Unknown) => Ok(expr),
-        Word::End => {
+        TokenKind::End if matches!(expr.gives(), StaticType::Bool | StaticType::Unknown) => {
+            Ok(expr)
+        }
+        TokenKind::End => {
             let wrong = format!(
                 "the condition evaluates to {}, not true or false",
                 expr.gives().word()
@@ -42,17 +44,17 @@ pub(super) fn parse(text: &str, deepest: usize) -> Result<Expr, Wrong> {
     }
 }
 
-impl Parser {
+impl CelParser {
     pub(super) fn at(&self) -> usize {
         self.tokens.get(self.next).map_or(0, |token| token.at)
     }
 
-    fn peek(&self) -> &Word {
+    fn peek(&self) -> &TokenKind {
         let token = self.tokens.get(self.next);
-        token.map_or(&Word::End, |token| &token.word)
+        token.map_or(&TokenKind::End, |token| &token.word)
     }
 
-    fn take(&mut self) -> Word {
+    fn take(&mut self) -> TokenKind {
         let word = self.peek().clone();
         self.next += 1;
         word
@@ -60,12 +62,12 @@ impl Parser {
 
     /// Consumes the next token if it is this operator or bracket.
     pub(super) fn takes(&mut self, sign: &str) -> bool {
-        let is = matches!(self.peek(), Word::Sign(next) if *next == sign);
+        let is = matches!(self.peek(), TokenKind::Sign(next) if *next == sign);
         self.next += usize::from(is);
         is
     }
 
-    pub(super) fn needs(&mut self, sign: &str) -> Result<(), Wrong> {
+    pub(super) fn needs(&mut self, sign: &str) -> Result<(), CelError> {
         if self.takes(sign) {
             Ok(())
         } else {
@@ -73,30 +75,30 @@ impl Parser {
         }
     }
 
-    fn unexpected(&self, wanted: &str) -> Wrong {
+    fn unexpected(&self, wanted: &str) -> CelError {
         let found = match self.peek() {
-            Word::End => "unexpected end of the condition".to_owned(),
-            Word::Name(name) => format!("unexpected {name}"),
-            Word::Sign(sign) => format!("unexpected {sign}"),
-            Word::Int(_) | Word::Float(_) => "unexpected number".to_owned(),
-            Word::Text(_) => "unexpected string".to_owned(),
+            TokenKind::End => "unexpected end of the condition".to_owned(),
+            TokenKind::Name(name) => format!("unexpected {name}"),
+            TokenKind::Sign(sign) => format!("unexpected {sign}"),
+            TokenKind::Int(_) | TokenKind::Float(_) => "unexpected number".to_owned(),
+            TokenKind::Text(_) => "unexpected string".to_owned(),
         };
         (self.at(), format!("{found}, expected {wanted}"))
     }
 
     /// Parses `a ? b : c` and everything with a higher precedence.
-    pub(super) fn expression(&mut self) -> Result<Expr, Wrong> {
+    pub(super) fn expression(&mut self) -> Result<CelExpr, CelError> {
         self.depth += 1;
         if self.depth > self.deepest {
             return Err((self.at(), too_deep(self.deepest)));
         }
-        let test = self.chain("||", Expr::Any, |p| {
-            p.chain("&&", Expr::All, Parser::comparison)
+        let test = self.chain("||", CelExpr::Any, |p| {
+            p.chain("&&", CelExpr::All, CelParser::comparison)
         })?;
         let expr = if self.takes("?") {
             let yes = self.expression()?;
             self.needs(":")?;
-            Expr::Cond(Box::new([test, yes, self.expression()?]))
+            CelExpr::Cond(Box::new([test, yes, self.expression()?]))
         } else {
             test
         };
@@ -107,9 +109,9 @@ impl Parser {
     fn chain(
         &mut self,
         sign: &str,
-        joined: fn(Vec<Expr>) -> Expr,
-        part: impl Fn(&mut Parser) -> Result<Expr, Wrong>,
-    ) -> Result<Expr, Wrong> {
+        joined: fn(Vec<CelExpr>) -> CelExpr,
+        part: impl Fn(&mut CelParser) -> Result<CelExpr, CelError>,
+    ) -> Result<CelExpr, CelError> {
         let from = self.at();
         let first = part(self)?;
         let mut parts = vec![(from, first)];
@@ -120,7 +122,7 @@ impl Parser {
             return Ok(parts.remove(0).1);
         }
         for (at, part) in &parts {
-            if !matches!(part.gives(), Gives::Bool | Gives::Unknown) {
+            if !matches!(part.gives(), StaticType::Bool | StaticType::Unknown) {
                 let gives = part.gives().word();
                 let wrong = format!("{sign} needs true or false on both sides, not {gives}");
                 return Err((*at, wrong));
@@ -129,7 +131,7 @@ impl Parser {
         Ok(joined(parts.into_iter().map(|(_, part)| part).collect()))
     }
 
-    fn comparison(&mut self) -> Result<Expr, Wrong> {
+    fn comparison(&mut self) -> Result<CelExpr, CelError> {
         let left = self.operation(0)?;
         let Some(binary) = self.compares() else {
             return Ok(left);
@@ -142,30 +144,30 @@ impl Parser {
             return Err((self.at(), wrong));
         }
         let (l, r) = (left.gives(), right.gives());
-        let known = |gives| !matches!(gives, Gives::Unknown | Gives::Null);
-        if binary != Binary::In && known(l) && known(r) && l != r {
+        let known = |gives| !matches!(gives, StaticType::Unknown | StaticType::Null);
+        if binary != BinaryOperator::In && known(l) && known(r) && l != r {
             let wrong = format!("cannot compare {} with {}", l.word(), r.word());
             return Err((at, wrong));
         }
-        Ok(Expr::Binary(binary, Box::new([left, right])))
+        Ok(CelExpr::Binary(binary, Box::new([left, right])))
     }
 
-    fn compares(&self) -> Option<Binary> {
+    fn compares(&self) -> Option<BinaryOperator> {
         Some(match self.peek() {
-            Word::Sign("==") => Binary::Equal,
-            Word::Sign("!=") => Binary::Unequal,
-            Word::Sign("<") => Binary::Less,
-            Word::Sign("<=") => Binary::AtMost,
-            Word::Sign(">") => Binary::More,
-            Word::Sign(">=") => Binary::AtLeast,
-            Word::Name(name) if name == "in" => Binary::In,
+            TokenKind::Sign("==") => BinaryOperator::Equal,
+            TokenKind::Sign("!=") => BinaryOperator::Unequal,
+            TokenKind::Sign("<") => BinaryOperator::Less,
+            TokenKind::Sign("<=") => BinaryOperator::AtMost,
+            TokenKind::Sign(">") => BinaryOperator::More,
+            TokenKind::Sign(">=") => BinaryOperator::AtLeast,
+            TokenKind::Name(name) if name == "in" => BinaryOperator::In,
             _ => return None,
         })
     }
 
     /// Parses sums at level 0, products at level 1.
-    fn operation(&mut self, level: usize) -> Result<Expr, Wrong> {
-        let part = |p: &mut Parser| match level {
+    fn operation(&mut self, level: usize) -> Result<CelExpr, CelError> {
+        let part = |p: &mut CelParser| match level {
             0 => p.operation(1),
             _ => p.unary(),
         };
@@ -173,11 +175,11 @@ impl Parser {
         let mut links = self.depth;
         loop {
             let binary = match (level, self.peek()) {
-                (0, Word::Sign("+")) => Binary::Add,
-                (0, Word::Sign("-")) => Binary::Subtract,
-                (1, Word::Sign("*")) => Binary::Multiply,
-                (1, Word::Sign("/")) => Binary::Divide,
-                (1, Word::Sign("%")) => Binary::Remainder,
+                (0, TokenKind::Sign("+")) => BinaryOperator::Add,
+                (0, TokenKind::Sign("-")) => BinaryOperator::Subtract,
+                (1, TokenKind::Sign("*")) => BinaryOperator::Multiply,
+                (1, TokenKind::Sign("/")) => BinaryOperator::Divide,
+                (1, TokenKind::Sign("%")) => BinaryOperator::Remainder,
                 _ => return Ok(left),
             };
             links += 1;
@@ -185,11 +187,11 @@ impl Parser {
                 return Err((self.at(), too_deep(self.deepest)));
             }
             self.next += 1;
-            left = Expr::Binary(binary, Box::new([left, part(self)?]));
+            left = CelExpr::Binary(binary, Box::new([left, part(self)?]));
         }
     }
 
-    fn unary(&mut self) -> Result<Expr, Wrong> {
+    fn unary(&mut self) -> Result<CelExpr, CelError> {
         let not = self.takes("!");
         if !not && !self.takes("-") {
             return self.member();
@@ -201,20 +203,24 @@ impl Parser {
         let at = self.at();
         let of = self.unary()?;
         self.depth -= 1;
-        let wanted = if not { Gives::Bool } else { Gives::Number };
+        let wanted = if not {
+            StaticType::Bool
+        } else {
+            StaticType::Number
+        };
         match of {
-            of if of.gives() != wanted && of.gives() != Gives::Unknown => {
+            of if of.gives() != wanted && of.gives() != StaticType::Unknown => {
                 let (sign, gives) = (if not { "!" } else { "-" }, of.gives().word());
                 Err((at, format!("{sign} cannot be applied to {gives}")))
             }
-            Expr::Int(int) => Ok(Expr::Int(-int)),
-            Expr::Float(float) => Ok(Expr::Float(-float)),
-            of if not => Ok(Expr::Not(Box::new(of))),
-            of => Ok(Expr::Neg(Box::new(of))),
+            CelExpr::Int(int) => Ok(CelExpr::Int(-int)),
+            CelExpr::Float(float) => Ok(CelExpr::Float(-float)),
+            of if not => Ok(CelExpr::Not(Box::new(of))),
+            of => Ok(CelExpr::Neg(Box::new(of))),
         }
     }
 
-    fn member(&mut self) -> Result<Expr, Wrong> {
+    fn member(&mut self) -> Result<CelExpr, CelError> {
         let mut expr = self.primary()?;
         let mut links = self.depth;
         loop {
@@ -228,21 +234,21 @@ impl Parser {
                 expr = if self.takes("(") {
                     calls::method(self, expr, &name, at)?
                 } else {
-                    Expr::Select(Box::new(expr), name)
+                    CelExpr::Select(Box::new(expr), name)
                 };
             } else if self.takes("[") {
                 let index = self.expression()?;
                 self.needs("]")?;
-                expr = Expr::Index(Box::new(expr), Box::new(index));
+                expr = CelExpr::Index(Box::new(expr), Box::new(index));
             } else {
                 return Ok(expr);
             }
         }
     }
 
-    pub(super) fn name(&mut self, wanted: &str) -> Result<String, Wrong> {
+    pub(super) fn name(&mut self, wanted: &str) -> Result<String, CelError> {
         match self.peek() {
-            Word::Name(name) if !matches!(name.as_str(), "in" | "true" | "false" | "null") => {
+            TokenKind::Name(name) if !matches!(name.as_str(), "in" | "true" | "false" | "null") => {
                 let name = name.clone();
                 self.next += 1;
                 Ok(name)
@@ -251,34 +257,36 @@ impl Parser {
         }
     }
 
-    fn primary(&mut self) -> Result<Expr, Wrong> {
+    fn primary(&mut self) -> Result<CelExpr, CelError> {
         let at = self.at();
         match self.peek() {
-            Word::Sign("(") => {
+            TokenKind::Sign("(") => {
                 self.next += 1;
                 let inner = self.expression()?;
                 self.needs(")")?;
                 Ok(inner)
             }
-            Word::Sign("[") => {
+            TokenKind::Sign("[") => {
                 self.next += 1;
-                Ok(Expr::List(self.list("]")?))
+                Ok(CelExpr::List(self.list("]")?))
             }
-            Word::Sign("{") => Err((at, "objects cannot be written in a condition".to_owned())),
-            Word::Sign(_) | Word::End => Err(self.unexpected("a value")),
-            Word::Name(name) if name == "in" => Err(self.unexpected("a value")),
+            TokenKind::Sign("{") => {
+                Err((at, "objects cannot be written in a condition".to_owned()))
+            }
+            TokenKind::Sign(_) | TokenKind::End => Err(self.unexpected("a value")),
+            TokenKind::Name(name) if name == "in" => Err(self.unexpected("a value")),
             _ => match self.take() {
-                Word::Int(int) => Ok(Expr::Int(int.into())),
-                Word::Float(float) => Ok(Expr::Float(float)),
-                Word::Text(text) => Ok(Expr::Text(text)),
-                Word::Name(name) => self.named(name, at),
-                Word::Sign(_) | Word::End => Err(self.unexpected("a value")),
+                TokenKind::Int(int) => Ok(CelExpr::Int(int.into())),
+                TokenKind::Float(float) => Ok(CelExpr::Float(float)),
+                TokenKind::Text(text) => Ok(CelExpr::Text(text)),
+                TokenKind::Name(name) => self.named(name, at),
+                TokenKind::Sign(_) | TokenKind::End => Err(self.unexpected("a value")),
             },
         }
     }
 
     /// Parses expressions separated by commas, up to the closing bracket.
-    pub(super) fn list(&mut self, close: &str) -> Result<Vec<Expr>, Wrong> {
+    pub(super) fn list(&mut self, close: &str) -> Result<Vec<CelExpr>, CelError> {
         let mut parts = Vec::new();
         while !self.takes(close) {
             if !parts.is_empty() {
@@ -289,22 +297,22 @@ impl Parser {
         Ok(parts)
     }
 
-    fn named(&mut self, name: String, at: usize) -> Result<Expr, Wrong> {
+    fn named(&mut self, name: String, at: usize) -> Result<CelExpr, CelError> {
         match name.as_str() {
-            "true" => return Ok(Expr::Bool(true)),
-            "false" => return Ok(Expr::Bool(false)),
-            "null" => return Ok(Expr::Null),
+            "true" => return Ok(CelExpr::Bool(true)),
+            "false" => return Ok(CelExpr::Bool(false)),
+            "null" => return Ok(CelExpr::Null),
             _ => {}
         }
         if self.takes("(") {
             return calls::function(self, &name, at);
         }
         if self.names.contains(&name) {
-            return Ok(Expr::Var(name));
+            return Ok(CelExpr::Var(name));
         }
         match name.as_str() {
-            "args" => Ok(Expr::Args),
-            "server" => Ok(Expr::Fact(Fact::Server)),
+            "args" => Ok(CelExpr::Args),
+            "server" => Ok(CelExpr::Fact(CallFact::Server)),
             "caller" | "tool" | "time" => self.fact(&name, at),
             other => {
                 let known = ["args", "caller", "server", "time", "tool"];
@@ -316,8 +324,8 @@ impl Parser {
         }
     }
 
-    fn fact(&mut self, of: &str, at: usize) -> Result<Expr, Wrong> {
-        let fields = Fact::ALL.iter().filter_map(|(name, fact)| {
+    fn fact(&mut self, of: &str, at: usize) -> Result<CelExpr, CelError> {
+        let fields = CallFact::ALL.iter().filter_map(|(name, fact)| {
             let (whose, field) = name.split_once('.')?;
             (whose == of).then_some((field, *fact))
         });
@@ -330,7 +338,7 @@ impl Parser {
         let name = self.name("the name of a field")?;
         let mut known = fields.clone();
         match known.find(|(field, _)| *field == name) {
-            Some((_, fact)) => Ok(Expr::Fact(fact)),
+            Some((_, fact)) => Ok(CelExpr::Fact(fact)),
             None => {
                 let what = format!("field of {of}");
                 let known = fields.map(|(field, _)| field);

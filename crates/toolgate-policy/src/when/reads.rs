@@ -1,8 +1,8 @@
 //! Analysis of the arguments that a condition reads, also of whether it may read a redacted part.
 
 use super::{
-    When,
-    tree::{Binary, Expr},
+    CelCondition,
+    tree::{BinaryOperator, CelExpr},
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ impl ArgumentNames {
     }
 }
 
-impl When {
+impl CelCondition {
     /// Returns the top-level arguments with values that the condition may read.
     pub fn argument_names(&self) -> ArgumentNames {
         let mut names = ArgumentNames::default();
@@ -58,21 +58,23 @@ impl When {
     /// Returns whether the condition may read a text with this mark, judged by the paths in it. If it computes a
     /// path, everything below the fixed part of the path counts.
     pub fn may_read(&self, args: &Value, mark: &str) -> bool {
-        let look = Look { args, mark };
+        let look = MarkSearch { args, mark };
         look.at(&self.0.expr)
     }
 }
 
-fn add_names(expr: &Expr, names: &mut ArgumentNames) {
+fn add_names(expr: &CelExpr, names: &mut ArgumentNames) {
     let one = |key: &String| ArgumentNames::Some(BTreeSet::from([key.clone()]));
     match expr {
-        Expr::Args => *names = ArgumentNames::All,
-        Expr::Select(of, key) if is_args(of) => names.extend(&one(key)),
+        CelExpr::Args => *names = ArgumentNames::All,
+        CelExpr::Select(of, key) if is_args(of) => names.extend(&one(key)),
         // These read only the presence of a name, not its value.
-        Expr::Has(of, _) if is_args(of) => {}
-        Expr::Binary(Binary::In, parts) if is_args(&parts[1]) => add_names(&parts[0], names),
-        Expr::Index(of, at) if is_args(of) => match at.as_ref() {
-            Expr::Text(key) => names.extend(&one(key)),
+        CelExpr::Has(of, _) if is_args(of) => {}
+        CelExpr::Binary(BinaryOperator::In, parts) if is_args(&parts[1]) => {
+            add_names(&parts[0], names)
+        }
+        CelExpr::Index(of, at) if is_args(of) => match at.as_ref() {
+            CelExpr::Text(key) => names.extend(&one(key)),
             _ => *names = ArgumentNames::All,
         },
         other => other
@@ -82,17 +84,17 @@ fn add_names(expr: &Expr, names: &mut ArgumentNames) {
     }
 }
 
-fn is_args(expr: &Expr) -> bool {
-    matches!(expr, Expr::Args)
+fn is_args(expr: &CelExpr) -> bool {
+    matches!(expr, CelExpr::Args)
 }
 
-struct Look<'a> {
+struct MarkSearch<'a> {
     args: &'a Value,
     mark: &'a str,
 }
 
 /// The result of following a path.
-enum End<'a> {
+enum PathEnd<'a> {
     /// An unredacted value or a container.
     There(&'a Value),
     /// No value.
@@ -101,50 +103,50 @@ enum End<'a> {
     Hidden,
 }
 
-impl<'a> Look<'a> {
-    fn at(&self, expr: &Expr) -> bool {
-        if let Expr::Has(of, key) = expr
+impl<'a> MarkSearch<'a> {
+    fn at(&self, expr: &CelExpr) -> bool {
+        if let CelExpr::Has(of, key) = expr
             && let Some(end) = self.end(of)
         {
             // Its presence reveals nothing about its value.
-            return matches!(self.step(end, key), End::Hidden);
+            return matches!(self.step(end, key), PathEnd::Hidden);
         }
         // A test for a name in an object reads none of its values.
-        if let Expr::Binary(Binary::In, parts) = expr
-            && let Some(End::There(Value::Object(map))) = self.end(&parts[1])
+        if let CelExpr::Binary(BinaryOperator::In, parts) = expr
+            && let Some(PathEnd::There(Value::Object(map))) = self.end(&parts[1])
         {
             return self.marks_keys(map) || self.at(&parts[0]);
         }
         match self.end(expr) {
-            Some(End::Hidden) => true,
-            Some(End::Nothing) => false,
-            Some(End::There(value)) => self.marks(value),
+            Some(PathEnd::Hidden) => true,
+            Some(PathEnd::Nothing) => false,
+            Some(PathEnd::There(value)) => self.marks(value),
             None => expr.parts().into_iter().any(|part| self.at(part)),
         }
     }
 
     /// Follows a path of literal names from the arguments; `None` for any other expression.
-    fn end(&self, expr: &Expr) -> Option<End<'a>> {
+    fn end(&self, expr: &CelExpr) -> Option<PathEnd<'a>> {
         match expr {
-            Expr::Args => Some(End::There(self.args)),
-            Expr::Select(of, key) => Some(self.step(self.end(of)?, key)),
-            Expr::Index(of, at) => match at.as_ref() {
-                Expr::Text(key) => Some(self.step(self.end(of)?, key)),
+            CelExpr::Args => Some(PathEnd::There(self.args)),
+            CelExpr::Select(of, key) => Some(self.step(self.end(of)?, key)),
+            CelExpr::Index(of, at) => match at.as_ref() {
+                CelExpr::Text(key) => Some(self.step(self.end(of)?, key)),
                 _ => None,
             },
             _ => None,
         }
     }
 
-    fn step(&self, end: End<'a>, key: &str) -> End<'a> {
+    fn step(&self, end: PathEnd<'a>, key: &str) -> PathEnd<'a> {
         match end {
-            End::There(Value::Object(map)) => match map.get(key) {
-                Some(value) => End::There(value),
-                None if self.marks_keys(map) => End::Hidden,
-                None => End::Nothing,
+            PathEnd::There(Value::Object(map)) => match map.get(key) {
+                Some(value) => PathEnd::There(value),
+                None if self.marks_keys(map) => PathEnd::Hidden,
+                None => PathEnd::Nothing,
             },
-            End::There(value) if self.marks(value) => End::Hidden,
-            End::There(_) => End::Nothing,
+            PathEnd::There(value) if self.marks(value) => PathEnd::Hidden,
+            PathEnd::There(_) => PathEnd::Nothing,
             end => end,
         }
     }
@@ -174,7 +176,11 @@ mod tests {
             "path": "/a", "token": "[redacted:x:1]", "deep": {"a": 1, "b": "see [redacted:y:2]"},
             "list": ["a", "[redacted:x:1]"], "keys": {"[redacted:z:3]": 1},
         });
-        let reads = |text: &str| When::compile(text).unwrap().may_read(&args, "[redacted:");
+        let reads = |text: &str| {
+            CelCondition::compile(text)
+                .unwrap()
+                .may_read(&args, "[redacted:")
+        };
         for text in [
             "args.path == '/a'",
             "args['path'].startsWith('/')",
@@ -207,7 +213,7 @@ mod tests {
 
     #[test]
     fn names_the_arguments_that_a_condition_reads() {
-        let names = |text: &str| When::compile(text).unwrap().argument_names();
+        let names = |text: &str| CelCondition::compile(text).unwrap().argument_names();
         let some =
             |all: &[&str]| ArgumentNames::Some(all.iter().map(|n| (*n).to_owned()).collect());
         for (text, read) in [

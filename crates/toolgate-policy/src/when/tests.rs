@@ -1,8 +1,8 @@
 use super::*;
 use serde_json::{Value, json};
 use std::time::{Duration, UNIX_EPOCH};
-use toolgate_core::{Arguments, Caller, Definition, Item, Origin};
-use toolgate_wire::json::{Json, Limits};
+use toolgate_core::{CallArguments, Caller, Definition, Item, Origin};
+use toolgate_wire::json::{Json, JsonLimits};
 
 fn item(trusted: bool) -> Item {
     let def = json!({"name": "write", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true, "destructiveHint": false}});
@@ -15,16 +15,16 @@ fn item(trusted: bool) -> Item {
 }
 
 fn judged_raw(text: &str, args: &str) -> Result<bool, String> {
-    let raw = Json::read(args.as_bytes().to_vec(), &Limits::default()).unwrap();
-    let (caller, item, args) = (Caller::new("key:ci"), item(false), Arguments::new(raw));
+    let raw = Json::read(args.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
+    let (caller, item, args) = (Caller::new("key:ci"), item(false), CallArguments::new(raw));
     // Saturday, 21 November 2026, 13:10:05 UTC.
     let time = UNIX_EPOCH + Duration::from_secs(1_795_266_605);
-    let facts = Facts {
+    let facts = ConditionFacts {
         time,
         pinned: Some("accepted"),
-        ..Facts::new(&caller, &item).with(&args)
+        ..ConditionFacts::new(&caller, &item).with(&args)
     };
-    When::compile(text).unwrap().judge(&facts)
+    CelCondition::compile(text).unwrap().judge(&facts)
 }
 
 fn judged(text: &str, args: Value) -> Result<bool, String> {
@@ -76,11 +76,11 @@ fn conditions_hold() {
 fn annotations_count_where_the_server_is_trusted() {
     let (caller, when) = (
         Caller::new("a"),
-        When::compile("tool.read_only && !tool.destructive").unwrap(),
+        CelCondition::compile("tool.read_only && !tool.destructive").unwrap(),
     );
     for trusted in [true, false] {
         assert_eq!(
-            when.judge(&Facts::new(&caller, &item(trusted))),
+            when.judge(&ConditionFacts::new(&caller, &item(trusted))),
             Ok(trusted)
         );
     }
@@ -378,20 +378,20 @@ fn wrong_conditions_are_refused_with_their_place() {
             "line 2, column 6: unknown name arg; do you mean args?",
         ),
     ] {
-        assert_eq!(When::compile(text).unwrap_err(), why, "{text}");
+        assert_eq!(CelCondition::compile(text).unwrap_err(), why, "{text}");
     }
 }
 
 #[test]
 fn a_condition_has_a_length_and_a_depth() {
     let text = |spaces: usize| format!("true{}", " ".repeat(spaces));
-    assert!(When::compile(&text(4092)).is_ok());
+    assert!(CelCondition::compile(&text(4092)).is_ok());
     assert_eq!(
-        When::compile(&text(4093)).unwrap_err(),
+        CelCondition::compile(&text(4093)).unwrap_err(),
         "the condition has 4097 bytes; 4096 are allowed"
     );
     let deep = |n: usize| format!("{}true{}", "(".repeat(n), ")".repeat(n));
-    assert!(When::compile(&deep(62)).is_ok());
+    assert!(CelCondition::compile(&deep(62)).is_ok());
     for text in [
         deep(64),
         format!("{}true", "!".repeat(4000)),
@@ -402,7 +402,7 @@ fn a_condition_has_a_length_and_a_depth() {
         "[".repeat(4000),
         "size(".repeat(800),
     ] {
-        let why = When::compile(&text).unwrap_err();
+        let why = CelCondition::compile(&text).unwrap_err();
         assert!(
             why.ends_with("the condition is nested deeper than 64"),
             "{why}"
@@ -452,7 +452,7 @@ fn what_a_condition_reads_is_known_before() {
         ("caller.name.startsWith('key:')", false, false, false),
         ("'args.n' == tool.name", false, false, false),
     ] {
-        let when = When::compile(text).unwrap();
+        let when = CelCondition::compile(text).unwrap();
         let reads = (when.reads_args(), when.reads_time(), when.reads_pinned());
         assert_eq!(reads, (args, time, pinned), "{text}");
     }

@@ -4,7 +4,7 @@ use regex::Regex;
 
 /// A node of the syntax tree.
 #[derive(Clone, Debug)]
-pub(super) enum Expr {
+pub(super) enum CelExpr {
     Null,
     Bool(bool),
     Int(i128),
@@ -12,29 +12,29 @@ pub(super) enum Expr {
     Text(String),
     /// All arguments of the call.
     Args,
-    Fact(Fact),
+    Fact(CallFact),
     /// A variable that a macro such as `all` or `exists` binds to each item.
     Var(String),
-    List(Vec<Expr>),
-    Select(Box<Expr>, String),
-    Has(Box<Expr>, String),
-    Index(Box<Expr>, Box<Expr>),
-    Not(Box<Expr>),
-    Neg(Box<Expr>),
+    List(Vec<CelExpr>),
+    Select(Box<CelExpr>, String),
+    Has(Box<CelExpr>, String),
+    Index(Box<CelExpr>, Box<CelExpr>),
+    Not(Box<CelExpr>),
+    Neg(Box<CelExpr>),
     /// `&&`, flat, so that a long chain is not deeply nested.
-    All(Vec<Expr>),
+    All(Vec<CelExpr>),
     /// `||`, flat.
-    Any(Vec<Expr>),
-    Cond(Box<[Expr; 3]>),
-    Binary(Binary, Box<[Expr; 2]>),
-    Call(Function, Vec<Expr>),
-    Matches(Box<Expr>, Regex),
-    Each(Each, Box<Expr>, String, Box<Expr>),
+    Any(Vec<CelExpr>),
+    Cond(Box<[CelExpr; 3]>),
+    Binary(BinaryOperator, Box<[CelExpr; 2]>),
+    Call(CelFunction, Vec<CelExpr>),
+    Matches(Box<CelExpr>, Regex),
+    Each(CelMacro, Box<CelExpr>, String, Box<CelExpr>),
 }
 
 /// A fact about a call besides its arguments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Fact {
+pub(super) enum CallFact {
     CallerName,
     Server,
     ToolName,
@@ -51,36 +51,36 @@ pub(super) enum Fact {
     Unix,
 }
 
-impl Fact {
+impl CallFact {
     /// All facts with their names in conditions.
-    pub(super) const ALL: &[(&str, Fact)] = &[
-        ("caller.name", Fact::CallerName),
-        ("server", Fact::Server),
-        ("tool.name", Fact::ToolName),
-        ("tool.kind", Fact::ToolKind),
-        ("tool.read_only", Fact::ReadOnly),
-        ("tool.destructive", Fact::Destructive),
-        ("tool.idempotent", Fact::Idempotent),
-        ("tool.open_world", Fact::OpenWorld),
-        ("tool.pinned", Fact::Pinned),
-        ("time.hour", Fact::Hour),
-        ("time.minute", Fact::Minute),
-        ("time.weekday", Fact::Weekday),
-        ("time.date", Fact::Date),
-        ("time.unix", Fact::Unix),
+    pub(super) const ALL: &[(&str, CallFact)] = &[
+        ("caller.name", CallFact::CallerName),
+        ("server", CallFact::Server),
+        ("tool.name", CallFact::ToolName),
+        ("tool.kind", CallFact::ToolKind),
+        ("tool.read_only", CallFact::ReadOnly),
+        ("tool.destructive", CallFact::Destructive),
+        ("tool.idempotent", CallFact::Idempotent),
+        ("tool.open_world", CallFact::OpenWorld),
+        ("tool.pinned", CallFact::Pinned),
+        ("time.hour", CallFact::Hour),
+        ("time.minute", CallFact::Minute),
+        ("time.weekday", CallFact::Weekday),
+        ("time.date", CallFact::Date),
+        ("time.unix", CallFact::Unix),
     ];
 
     pub(super) fn is_time(self) -> bool {
         matches!(
             self,
-            Fact::Hour | Fact::Minute | Fact::Weekday | Fact::Date | Fact::Unix
+            CallFact::Hour | CallFact::Minute | CallFact::Weekday | CallFact::Date | CallFact::Unix
         )
     }
 }
 
 /// A binary operator.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Binary {
+pub(super) enum BinaryOperator {
     Equal,
     Unequal,
     Less,
@@ -97,7 +97,7 @@ pub(super) enum Binary {
 
 /// A function or method. The receiver of a method is the first argument.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Function {
+pub(super) enum CelFunction {
     Size,
     StartsWith,
     EndsWith,
@@ -109,7 +109,7 @@ pub(super) enum Function {
 
 /// A macro over the items of a list or the keys of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Each {
+pub(super) enum CelMacro {
     All,
     Exists,
     ExistsOne,
@@ -119,7 +119,7 @@ pub(super) enum Each {
 
 /// The static type of an expression.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Gives {
+pub(super) enum StaticType {
     Bool,
     Number,
     Text,
@@ -128,72 +128,79 @@ pub(super) enum Gives {
     Unknown,
 }
 
-impl Gives {
+impl StaticType {
     pub(super) fn word(self) -> &'static str {
         match self {
-            Gives::Bool => "true or false",
-            Gives::Number => "a number",
-            Gives::Text => "a string",
-            Gives::List => "a list",
-            Gives::Null => "null",
-            Gives::Unknown => "anything",
+            StaticType::Bool => "true or false",
+            StaticType::Number => "a number",
+            StaticType::Text => "a string",
+            StaticType::List => "a list",
+            StaticType::Null => "null",
+            StaticType::Unknown => "anything",
         }
     }
 }
 
-impl Expr {
+impl CelExpr {
     /// Returns the static type.
-    pub(super) fn gives(&self) -> Gives {
+    pub(super) fn gives(&self) -> StaticType {
         match self {
-            Expr::Null => Gives::Null,
-            Expr::Int(_) | Expr::Float(_) | Expr::Neg(_) => Gives::Number,
-            Expr::Text(_) => Gives::Text,
-            Expr::List(_) | Expr::Each(Each::Filter | Each::Map, ..) => Gives::List,
-            Expr::Bool(_) | Expr::Has(..) | Expr::Not(_) | Expr::All(_) | Expr::Any(_) => {
-                Gives::Bool
+            CelExpr::Null => StaticType::Null,
+            CelExpr::Int(_) | CelExpr::Float(_) | CelExpr::Neg(_) => StaticType::Number,
+            CelExpr::Text(_) => StaticType::Text,
+            CelExpr::List(_) | CelExpr::Each(CelMacro::Filter | CelMacro::Map, ..) => {
+                StaticType::List
             }
-            Expr::Matches(..) | Expr::Each(..) => Gives::Bool,
-            Expr::Fact(fact) => fact.gives(),
-            Expr::Binary(binary, parts) => binary.gives(&parts[0]),
-            Expr::Call(function, _) => function.gives(),
-            Expr::Cond(parts) => match (parts[1].gives(), parts[2].gives()) {
+            CelExpr::Bool(_)
+            | CelExpr::Has(..)
+            | CelExpr::Not(_)
+            | CelExpr::All(_)
+            | CelExpr::Any(_) => StaticType::Bool,
+            CelExpr::Matches(..) | CelExpr::Each(..) => StaticType::Bool,
+            CelExpr::Fact(fact) => fact.gives(),
+            CelExpr::Binary(binary, parts) => binary.gives(&parts[0]),
+            CelExpr::Call(function, _) => function.gives(),
+            CelExpr::Cond(parts) => match (parts[1].gives(), parts[2].gives()) {
                 (yes, no) if yes == no => yes,
-                _ => Gives::Unknown,
+                _ => StaticType::Unknown,
             },
-            Expr::Args | Expr::Var(_) | Expr::Select(..) | Expr::Index(..) => Gives::Unknown,
+            CelExpr::Args | CelExpr::Var(_) | CelExpr::Select(..) | CelExpr::Index(..) => {
+                StaticType::Unknown
+            }
         }
     }
 
     /// Returns the direct subexpressions.
-    pub(super) fn parts(&self) -> Vec<&Expr> {
+    pub(super) fn parts(&self) -> Vec<&CelExpr> {
         match self {
-            Expr::Select(of, _) | Expr::Has(of, _) | Expr::Matches(of, _) => vec![of],
-            Expr::Not(of) | Expr::Neg(of) => vec![of],
-            Expr::Index(of, at) => vec![of, at],
-            Expr::Each(_, of, _, body) => vec![of, body],
-            Expr::List(parts) | Expr::All(parts) | Expr::Any(parts) | Expr::Call(_, parts) => {
-                parts.iter().collect()
-            }
-            Expr::Cond(parts) => parts.iter().collect(),
-            Expr::Binary(_, parts) => parts.iter().collect(),
+            CelExpr::Select(of, _) | CelExpr::Has(of, _) | CelExpr::Matches(of, _) => vec![of],
+            CelExpr::Not(of) | CelExpr::Neg(of) => vec![of],
+            CelExpr::Index(of, at) => vec![of, at],
+            CelExpr::Each(_, of, _, body) => vec![of, body],
+            CelExpr::List(parts)
+            | CelExpr::All(parts)
+            | CelExpr::Any(parts)
+            | CelExpr::Call(_, parts) => parts.iter().collect(),
+            CelExpr::Cond(parts) => parts.iter().collect(),
+            CelExpr::Binary(_, parts) => parts.iter().collect(),
             _ => Vec::new(),
         }
     }
 
     /// Returns whether the predicate holds for this expression or any below it.
-    pub(super) fn any(&self, such: &impl Fn(&Expr) -> bool) -> bool {
+    pub(super) fn any(&self, such: &impl Fn(&CelExpr) -> bool) -> bool {
         such(self) || self.parts().into_iter().any(|part| part.any(such))
     }
 
     /// Returns a name for messages; never contains a value of a call.
     pub(super) fn name(&self) -> String {
         match self {
-            Expr::Args => "args".to_owned(),
-            Expr::Var(name) => name.clone(),
-            Expr::Select(of, key) => format!("{}.{key}", of.name()),
-            Expr::Index(of, _) => format!("{}[…]", of.name()),
-            Expr::Fact(fact) => {
-                let named = Fact::ALL.iter().find(|(_, known)| known == fact);
+            CelExpr::Args => "args".to_owned(),
+            CelExpr::Var(name) => name.clone(),
+            CelExpr::Select(of, key) => format!("{}.{key}", of.name()),
+            CelExpr::Index(of, _) => format!("{}[…]", of.name()),
+            CelExpr::Fact(fact) => {
+                let named = CallFact::ALL.iter().find(|(_, known)| known == fact);
                 named.map_or("a fact", |(name, _)| name).to_owned()
             }
             _ => "a value".to_owned(),
@@ -201,34 +208,38 @@ impl Expr {
     }
 }
 
-impl Fact {
-    fn gives(self) -> Gives {
+impl CallFact {
+    fn gives(self) -> StaticType {
         match self {
-            Fact::ReadOnly | Fact::Destructive | Fact::Idempotent | Fact::OpenWorld => Gives::Bool,
-            Fact::Hour | Fact::Minute | Fact::Unix => Gives::Number,
-            _ => Gives::Text,
+            CallFact::ReadOnly
+            | CallFact::Destructive
+            | CallFact::Idempotent
+            | CallFact::OpenWorld => StaticType::Bool,
+            CallFact::Hour | CallFact::Minute | CallFact::Unix => StaticType::Number,
+            _ => StaticType::Text,
         }
     }
 }
 
-impl Binary {
-    fn gives(self, left: &Expr) -> Gives {
+impl BinaryOperator {
+    fn gives(self, left: &CelExpr) -> StaticType {
         match self {
-            Binary::Add => left.gives(),
-            Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Remainder => {
-                Gives::Number
-            }
-            _ => Gives::Bool,
+            BinaryOperator::Add => left.gives(),
+            BinaryOperator::Subtract
+            | BinaryOperator::Multiply
+            | BinaryOperator::Divide
+            | BinaryOperator::Remainder => StaticType::Number,
+            _ => StaticType::Bool,
         }
     }
 }
 
-impl Function {
-    fn gives(self) -> Gives {
+impl CelFunction {
+    fn gives(self) -> StaticType {
         match self {
-            Function::Size | Function::Int => Gives::Number,
-            Function::LowerAscii | Function::Text => Gives::Text,
-            _ => Gives::Bool,
+            CelFunction::Size | CelFunction::Int => StaticType::Number,
+            CelFunction::LowerAscii | CelFunction::Text => StaticType::Text,
+            _ => StaticType::Bool,
         }
     }
 }

@@ -3,12 +3,24 @@
 use crate::world::{World, again, approval, said, text};
 use serde_json::json;
 use std::time::Duration;
-use toolgate_core::{Arguments, AskKind, Call, Caller, Json, Kind, Outcome, Questions, Refusal};
-use toolgate_policy::{APPROVAL_KEY, By, DeskError, GrantView, Remember, Standing, ViaClient, Yes};
+use toolgate_core::{
+    Call, CallArguments, Caller, ErrorKind, InputRequestKind, InputRequests, Json, Outcome,
+    RefusalReason,
+};
+use toolgate_policy::{
+    APPROVAL_KEY, ApprovalChannel, ApprovalError, ApprovalStatus, ApprovalTerms, ClientApprovals,
+    GrantTerms, GrantView,
+};
 
-fn yes(world: &World, questions: &Questions) -> impl Future<Output = Result<Standing, DeskError>> {
+fn yes(
+    world: &World,
+    questions: &InputRequests,
+) -> impl Future<Output = Result<ApprovalStatus, ApprovalError>> {
     let (desk, id) = (world.route.desk.clone(), approval(questions));
-    async move { desk.approve(&id, By::Console, Yes::default()).await }
+    async move {
+        desk.approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
+            .await
+    }
 }
 
 fn with_answer(mut call: Call, answer: serde_json::Value) -> Call {
@@ -52,7 +64,7 @@ async fn the_question_shows_everything() {
     let world = World::new();
     let call = world.call("wipe", json!({"path": "/x"}));
     let questions = world.asked(&call).await;
-    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
         panic!()
     };
     assert_eq!(shown.arguments.as_str(), "{\"path\":\"/x\"}");
@@ -61,7 +73,7 @@ async fn the_question_shows_everything() {
     let view = &world.route.desk.list()[0];
     assert_eq!(
         (view.standing.clone(), view.connected),
-        (Standing::Open, false)
+        (ApprovalStatus::Open, false)
     );
     let attended = shown.waiting.attend();
     assert!(world.route.desk.list()[0].connected);
@@ -146,7 +158,7 @@ async fn a_new_policy_ends_what_waits() {
     assert_eq!(world.route.desk.list().len(), 0);
     assert!(matches!(
         yes(&world, &questions).await,
-        Err(DeskError::Decided(Standing::Expired))
+        Err(ApprovalError::Decided(ApprovalStatus::Expired))
     ));
 }
 
@@ -159,13 +171,13 @@ async fn denied_says_why() {
     world
         .route
         .desk
-        .deny(&approval(&questions), By::Terminal, why)
+        .deny(&approval(&questions), ApprovalChannel::Terminal, why)
         .await
         .unwrap();
     let outcome = world.go(again(&call, &questions)).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
-        &Kind::Refused(Refusal::Person)
+        &ErrorKind::Refused(RefusalReason::Person)
     );
     assert_eq!(text(outcome), "denied by a person: not on Fridays");
     let deny = &world.events("deny")[0];
@@ -185,7 +197,7 @@ async fn denied_says_why() {
     world
         .route
         .desk
-        .deny(&approval(&questions), By::Console, None)
+        .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
     assert_eq!(
@@ -202,7 +214,7 @@ async fn a_caller_that_gave_up_hears_the_no_and_uses_the_yes() {
     world
         .route
         .desk
-        .deny(&approval(&questions), By::Console, None)
+        .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
     assert_eq!(
@@ -224,12 +236,12 @@ async fn a_no_wins_over_an_unused_yes() {
     world
         .route
         .desk
-        .deny(&approval(&questions), By::Console, None)
+        .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
     assert!(matches!(
         yes(&world, &questions).await,
-        Err(DeskError::Decided(Standing::Denied(..)))
+        Err(ApprovalError::Decided(ApprovalStatus::Denied(..)))
     ));
     text(world.go(again(&call, &questions)).await);
     assert_eq!(world.reached(), 0);
@@ -255,14 +267,14 @@ async fn nobody_decides_in_time() {
     let world = World::with(|m| m.desk.life = Duration::from_secs(600));
     let call = world.call("wipe", json!({}));
     let questions = world.asked(&call).await;
-    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
         panic!()
     };
     shown.waiting.decided().await;
     let outcome = world.go(again(&call, &questions)).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
-        &Kind::Refused(Refusal::Expired)
+        &ErrorKind::Refused(RefusalReason::Expired)
     );
     assert_eq!(
         text(outcome),
@@ -270,7 +282,7 @@ async fn nobody_decides_in_time() {
     );
     assert!(matches!(
         yes(&world, &questions).await,
-        Err(DeskError::Decided(Standing::Expired))
+        Err(ApprovalError::Decided(ApprovalStatus::Expired))
     ));
     assert_eq!(world.events("approval").last().unwrap()["state"], "expired");
 }
@@ -289,7 +301,7 @@ async fn a_yes_does_not_last_for_ever() {
 async fn deciding_wakes_who_waits() {
     let world = World::new();
     let questions = world.asked(&world.call("wipe", json!({}))).await;
-    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
         panic!()
     };
     let (decided, approved) = tokio::join!(shown.waiting.decided(), yes(&world, &questions));
@@ -307,8 +319,8 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
         .desk
         .approve(
             &approval(&questions),
-            By::Console,
-            Yes::remembered(Remember::default()),
+            ApprovalChannel::Console,
+            ApprovalTerms::remembered(GrantTerms::default()),
         )
         .await
         .unwrap();
@@ -338,22 +350,22 @@ async fn a_yes_to_destroying_is_never_remembered() {
         .desk
         .approve(
             &approval(&questions),
-            By::Console,
-            Yes::remembered(Remember::default()),
+            ApprovalChannel::Console,
+            ApprovalTerms::remembered(GrantTerms::default()),
         )
         .await;
-    assert!(matches!(kept, Err(DeskError::NotRemembered)));
-    assert_eq!(world.route.desk.list()[0].standing, Standing::Open);
+    assert!(matches!(kept, Err(ApprovalError::NotRemembered)));
+    assert_eq!(world.route.desk.list()[0].standing, ApprovalStatus::Open);
 }
 
 #[tokio::test]
 async fn the_callers_own_client_may_answer_where_allowed() {
     let mut world = World::new();
-    world.route.via_client = ViaClient::Always;
+    world.route.via_client = ClientApprovals::Always;
     let mut call = world.call("wipe", json!({}));
     call.abilities.elicitation = true;
     let questions = world.asked(&call).await;
-    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
         panic!()
     };
     assert!(shown.via_client);
@@ -374,7 +386,7 @@ async fn the_callers_own_client_may_answer_where_allowed() {
 #[tokio::test]
 async fn the_callers_own_client_says_no() {
     let mut world = World::new();
-    world.route.via_client = ViaClient::Always;
+    world.route.via_client = ClientApprovals::Always;
     let no = [
         (
             json!({"action": "accept", "content": {"approve": false, "reason": "too late"}}),
@@ -408,7 +420,7 @@ async fn the_clients_answer_counts_only_for_its_question() {
     call.abilities.elicitation = true;
     // Destroying tools are not for the client by default.
     let questions = world.asked(&call).await;
-    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
         panic!()
     };
     assert!(!shown.via_client);
@@ -416,7 +428,7 @@ async fn the_clients_answer_counts_only_for_its_question() {
         .asked(&with_answer(again(&call, &questions), accept.clone()))
         .await;
     // An answer without the slot, and one for other arguments.
-    world.route.via_client = ViaClient::Always;
+    world.route.via_client = ClientApprovals::Always;
     world
         .asked(&with_answer(call.clone(), accept.clone()))
         .await;
@@ -425,7 +437,7 @@ async fn the_clients_answer_counts_only_for_its_question() {
     changed.round = again(&call, &questions).round.clone();
     world.asked(&with_answer(changed, accept)).await;
     let first = world.route.desk.find(&approval(&questions)).unwrap();
-    assert_eq!(first.standing, Standing::Open);
+    assert_eq!(first.standing, ApprovalStatus::Open);
     assert_eq!(world.reached(), 0);
 }
 
@@ -437,11 +449,11 @@ async fn an_approval_holds_for_later_rounds_of_the_same_call() {
             match call.round.answer("name") {
                 Some(_) => Ok(Outcome::Done(toolgate_core::Output::text("done"))),
                 None => {
-                    let ask = toolgate_core::Ask {
+                    let ask = toolgate_core::InputRequest {
                         key: "name".into(),
-                        kind: AskKind::Roots,
+                        kind: InputRequestKind::Roots,
                     };
-                    Ok(Outcome::Ask(Questions {
+                    Ok(Outcome::Ask(InputRequests {
                         asks: vec![ask],
                         ..Default::default()
                     }))
@@ -482,7 +494,7 @@ async fn a_desk_has_room_for_so_many() {
     let outcome = world.go(world.call("wipe", json!({"n": 3}))).await;
     assert!(matches!(
         outcome.as_ref().unwrap_err().kind(),
-        Kind::Busy(_)
+        ErrorKind::Busy(_)
     ));
     assert!(text(outcome).contains("2 pending approvals"));
     let of = |caller: &str, n: i32| {
@@ -496,7 +508,7 @@ async fn a_desk_has_room_for_so_many() {
     world
         .route
         .desk
-        .deny(&approval(&second), By::Console, None)
+        .deny(&approval(&second), ApprovalChannel::Console, None)
         .await
         .unwrap();
     world.asked(&of("c", 1)).await;
@@ -515,8 +527,8 @@ async fn the_same_tool_of_another_server_is_another() {
         .desk
         .approve(
             &approval(&questions),
-            By::Console,
-            Yes::remembered(Remember::default()),
+            ApprovalChannel::Console,
+            ApprovalTerms::remembered(GrantTerms::default()),
         )
         .await
         .unwrap();
@@ -546,8 +558,8 @@ async fn another_tool_of_the_same_look_is_another() {
         .desk
         .approve(
             &approval(&questions),
-            By::Console,
-            Yes::remembered(Remember::default()),
+            ApprovalChannel::Console,
+            ApprovalTerms::remembered(GrantTerms::default()),
         )
         .await
         .unwrap();
@@ -561,10 +573,11 @@ async fn a_no_that_comes_while_a_yes_is_written_wins() {
     let call = world.call("wipe", json!({}));
     let questions = world.asked(&call).await;
     let id = approval(&questions);
-    let no = world.route.desk.deny(&id, By::Terminal, None);
+    let no = world.route.desk.deny(&id, ApprovalChannel::Terminal, None);
     let (yes, no) = tokio::join!(yes(&world, &questions), no);
     // How far the yes came by then is up to the disk.
-    let denied = |error: &DeskError| matches!(error, DeskError::Decided(Standing::Denied(..)));
+    let denied =
+        |error: &ApprovalError| matches!(error, ApprovalError::Decided(ApprovalStatus::Denied(..)));
     assert!(yes.as_ref().err().is_none_or(denied), "{yes:?}");
     no.unwrap();
     assert_eq!(
@@ -585,8 +598,8 @@ async fn so_many_grants() {
             .desk
             .approve(
                 &approval(&questions),
-                By::Console,
-                Yes::remembered(Remember::default()),
+                ApprovalChannel::Console,
+                ApprovalTerms::remembered(GrantTerms::default()),
             )
             .await;
         assert_eq!(kept.is_ok(), fits, "{kept:?}");
@@ -604,12 +617,12 @@ async fn a_yes_is_remembered_for_so_long() {
         let mut call = world.call("add", json!({"a": number}));
         call.caller = Caller::new(format!("key:{number}"));
         let questions = world.asked(&call).await;
-        let yes = Yes::remembered(Remember {
+        let yes = ApprovalTerms::remembered(GrantTerms {
             until,
-            ..Remember::default()
+            ..GrantTerms::default()
         });
         let desk = &world.route.desk;
-        desk.approve(&approval(&questions), By::Console, yes)
+        desk.approve(&approval(&questions), ApprovalChannel::Console, yes)
             .await
             .unwrap();
         let caller = Some(call.caller.clone());
@@ -628,7 +641,7 @@ async fn what_is_over_is_forgotten() {
     tokio::time::advance(Duration::from_secs(601)).await;
     assert_eq!(
         world.route.desk.find(&id).unwrap().standing,
-        Standing::Expired
+        ApprovalStatus::Expired
     );
     tokio::time::advance(Duration::from_secs(600)).await;
     assert!(world.route.desk.find(&id).is_none());
@@ -642,7 +655,11 @@ async fn a_reason_is_not_without_end() {
     world
         .route
         .desk
-        .deny(&approval(&questions), By::Console, Some("x".repeat(5000)))
+        .deny(
+            &approval(&questions),
+            ApprovalChannel::Console,
+            Some("x".repeat(5000)),
+        )
         .await
         .unwrap();
     assert_eq!(
@@ -665,7 +682,7 @@ async fn a_used_approval_holds_for_nothing_but_its_own_call() {
     other.round = third.round.clone();
     world.asked(&other).await;
     let mut changed = third.clone();
-    changed.of.arguments = Arguments::new(Json::from_value(&json!({"path": "/"})));
+    changed.of.arguments = CallArguments::new(Json::from_value(&json!({"path": "/"})));
     world.asked(&changed).await;
     // Nor is it without the slot.
     let mut bare = third.clone();
@@ -682,9 +699,9 @@ async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
     let questions = world.asked(&call).await;
     let (desk, id) = (&world.route.desk, approval(&questions));
     let remember = |when: &str| {
-        Yes::remembered(Remember {
+        ApprovalTerms::remembered(GrantTerms {
             when: Some(when.to_owned()),
-            ..Remember::default()
+            ..GrantTerms::default()
         })
     };
     // One that looks at no argument, one that is none, one about what grants do not know.
@@ -694,14 +711,18 @@ async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
         "args.path.startsWith(",
         "",
     ] {
-        let said = desk.approve(&id, By::Console, remember(wrong)).await;
+        let said = desk
+            .approve(&id, ApprovalChannel::Console, remember(wrong))
+            .await;
         assert!(
-            matches!(said, Err(DeskError::Condition(_))),
+            matches!(said, Err(ApprovalError::Condition(_))),
             "{wrong}: {said:?}"
         );
     }
     let when = remember("args.path.startsWith(\"/tmp/\")");
-    desk.approve(&id, By::Console, when).await.unwrap();
+    desk.approve(&id, ApprovalChannel::Console, when)
+        .await
+        .unwrap();
     world.go(again(&call, &questions)).await.unwrap();
     world
         .go(world.call("wipe", json!({"path": "/tmp/b"})))
@@ -720,17 +741,17 @@ async fn a_grant_ends_and_is_for_all_where_said() {
     let world = World::new();
     let call = world.call("add", json!({"a": 1}));
     let questions = world.asked(&call).await;
-    let remember = Remember {
+    let remember = GrantTerms {
         until: Some(std::time::SystemTime::now() + Duration::from_millis(300)),
         all_callers: true,
-        ..Remember::default()
+        ..GrantTerms::default()
     };
     let id = approval(&questions);
-    let yes = Yes::remembered(remember);
+    let yes = ApprovalTerms::remembered(remember);
     world
         .route
         .desk
-        .approve(&id, By::Console, yes)
+        .approve(&id, ApprovalChannel::Console, yes)
         .await
         .unwrap();
     let mut other = world.call("add", json!({"a": 2}));
@@ -774,10 +795,12 @@ async fn what_one_was_allowed_is_not_for_who_has_the_name_next() {
     assert_eq!(said(world.go(first).await), "done");
     // And one that is remembered.
     let questions = world.asked(&of(Some(1), 2)).await;
-    let remember = Yes::remembered(Remember::default());
+    let remember = ApprovalTerms::remembered(GrantTerms::default());
     let desk = world.route.desk.clone();
     let id = approval(&questions);
-    desk.approve(&id, By::Console, remember).await.unwrap();
+    desk.approve(&id, ApprovalChannel::Console, remember)
+        .await
+        .unwrap();
     assert_eq!(said(world.go(of(Some(1), 3)).await), "done");
     world.asked(&of(Some(2), 3)).await;
     world.asked(&of(None, 3)).await;

@@ -4,18 +4,20 @@ use crate::world::{World, again, approval, item_of, said, text};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
-use toolgate_core::{AskKind, Call, Caller, Json, Kind, Outcome, Questions, Refusal};
-use toolgate_policy::{By, Desk, Yes};
+use toolgate_core::{
+    Call, Caller, ErrorKind, InputRequestKind, InputRequests, Json, Outcome, RefusalReason,
+};
+use toolgate_policy::{ApprovalChannel, ApprovalService, ApprovalTerms};
 
-async fn yes(world: &World, questions: &Questions) {
+async fn yes(world: &World, questions: &InputRequests) {
     let (desk, id) = (&world.route.desk, approval(questions));
-    let yes = desk.approve(&id, By::Console, Yes::default());
+    let yes = desk.approve(&id, ApprovalChannel::Console, ApprovalTerms::default());
     yes.await.unwrap();
 }
 
-fn shown(questions: &Questions) -> &str {
+fn shown(questions: &InputRequests) -> &str {
     match &questions.asks[0].kind {
-        AskKind::Approve(approval) => approval.arguments.as_str(),
+        InputRequestKind::Approve(approval) => approval.arguments.as_str(),
         other => panic!("no approval: {other:?}"),
     }
 }
@@ -77,7 +79,7 @@ async fn matrix_nobody_answers_is_a_recorded_no() {
     tokio::time::advance(Duration::from_secs(601)).await;
     let outcome = world.go(again(&call, &questions)).await;
     let kind = outcome.as_ref().unwrap_err().kind().clone();
-    assert_eq!(kind, Kind::Refused(Refusal::Expired));
+    assert_eq!(kind, ErrorKind::Refused(RefusalReason::Expired));
     let expired = world.events("approval").pop().unwrap();
     assert_eq!(expired["state"], "expired");
     assert_eq!(expired["approval"], approval(&questions).as_str());
@@ -266,12 +268,12 @@ async fn a_row_that_does_not_hold_together_counts_for_nothing() {
     ] {
         let mut bad = row.value.clone();
         bad[key] = value;
-        let any = toolgate_policy::Expect::Any;
+        let any = toolgate_policy::WritePrecondition::Any;
         store
             .write("approvals", &row.key, Some(bad), any)
             .await
             .unwrap();
-        let fresh = Desk::new(
+        let fresh = ApprovalService::new(
             world.route.recorder.clone(),
             store.clone(),
             Default::default(),

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use toolgate_core::Pipeline;
-use toolgate_policy::{Pins, Standard};
+use toolgate_policy::{Pins, ProgramPolicy};
 
 /// What only the gateway does, and why a program of its own does not.
 const GATEWAY_ONLY: [(&str, &str); 3] = [
@@ -41,17 +41,17 @@ async fn each_duty_of_the_gateway_is_one_of_clients_and_servers_or_says_why_not(
     let world = World::unrecorded();
     let (layers, rules) = duties(&world.pipeline());
     let pins = Pins::new(world.route.store.clone(), world.route.recorder.clone());
-    let client = Standard {
+    let client = ProgramPolicy {
         pins: Some(pins),
         ask: true,
-        ..Standard::default()
+        ..ProgramPolicy::default()
     };
     let client = duties(&client.over(world.script.clone()));
     let layers = without(layers, &GATEWAY_ONLY);
     let rules = without(rules, &GATEWAY_ONLY);
     assert_eq!(client, (layers.clone(), rules.clone()));
     // A server that sets nothing loses nothing but what it says here.
-    let server = duties(&Standard::default().over(world.script.clone()));
+    let server = duties(&ProgramPolicy::default().over(world.script.clone()));
     let (layers, rules) = (without(layers, &CLIENT_ONLY), without(rules, &CLIENT_ONLY));
     assert_eq!(server, (layers, rules));
     // What is left out is one of the gateway's, or the reason is stale.

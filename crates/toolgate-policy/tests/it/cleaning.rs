@@ -4,8 +4,9 @@ use crate::world::{World, item};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate_core::{
-    Ask, AskKind, Content, Error, Event, Json, Kind, List, LogMessage, Outcome, Output, Progress,
-    Questions, Report, Reporter, Service, ToolResult,
+    CallReporter, Content, Error, ErrorKind, EventSink, InputRequest, InputRequestKind,
+    InputRequests, Json, ListRequest, LogMessage, Outcome, Output, Progress, ReporterEvent,
+    Service, ToolResult,
 };
 
 const DIRTY: &str = "a\u{1b}[31mb\u{200b}c\u{202e}d\u{e0041}e\r";
@@ -53,16 +54,16 @@ async fn results() {
 
 #[tokio::test]
 async fn errors_and_problems() {
-    let problem = || toolgate_core::Problem {
+    let problem = || toolgate_core::SchemaViolation {
         path: DIRTY.into(),
         expected: DIRTY.into(),
         got: DIRTY.into(),
     };
-    let error = outcome(move || Err(Error::new(Kind::Invalid(vec![problem()]), DIRTY)))
+    let error = outcome(move || Err(Error::new(ErrorKind::Invalid(vec![problem()]), DIRTY)))
         .await
         .unwrap_err();
     assert_eq!(error.public(), CLEAN);
-    let Kind::Invalid(problems) = error.kind() else {
+    let ErrorKind::Invalid(problems) = error.kind() else {
         panic!()
     };
     assert_eq!(
@@ -79,16 +80,16 @@ async fn errors_and_problems() {
 async fn questions() {
     let made = || {
         let asks = vec![
-            Ask {
+            InputRequest {
                 key: "k".into(),
-                kind: AskKind::Elicit(dirty()),
+                kind: InputRequestKind::Elicit(dirty()),
             },
-            Ask {
+            InputRequest {
                 key: "s".into(),
-                kind: AskKind::Sample(dirty()),
+                kind: InputRequestKind::Sample(dirty()),
             },
         ];
-        Ok(Outcome::Ask(Questions {
+        Ok(Outcome::Ask(InputRequests {
             asks,
             ..Default::default()
         }))
@@ -97,17 +98,18 @@ async fn questions() {
         panic!()
     };
     for ask in &questions.asks {
-        let (AskKind::Elicit(params) | AskKind::Sample(params)) = &ask.kind else {
+        let (InputRequestKind::Elicit(params) | InputRequestKind::Sample(params)) = &ask.kind
+        else {
             panic!()
         };
         assert!(is_clean(params));
     }
     let named = || {
-        let asks = vec![Ask {
+        let asks = vec![InputRequest {
             key: "k\u{200b}".into(),
-            kind: AskKind::Roots,
+            kind: InputRequestKind::Roots,
         }];
-        Ok(Outcome::Ask(Questions {
+        Ok(Outcome::Ask(InputRequests {
             asks,
             ..Default::default()
         }))
@@ -116,10 +118,10 @@ async fn questions() {
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct Heard(Mutex<Vec<ReporterEvent>>);
 
-impl Report for Heard {
-    fn report(&self, event: Event) {
+impl EventSink for Heard {
+    fn report(&self, event: ReporterEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
@@ -129,12 +131,12 @@ async fn progress_and_log() {
     let world = World::new();
     world.handle(|call| {
         Box::pin(async move {
-            call.reporter.tell(Event::Progress(Progress {
+            call.reporter.tell(ReporterEvent::Progress(Progress {
                 progress: 1.0,
                 total: None,
                 message: Some(DIRTY.into()),
             }));
-            call.reporter.tell(Event::Log(LogMessage {
+            call.reporter.tell(ReporterEvent::Log(LogMessage {
                 level: DIRTY.into(),
                 logger: Some(DIRTY.into()),
                 data: dirty(),
@@ -144,14 +146,14 @@ async fn progress_and_log() {
     });
     let heard = Arc::new(Heard::default());
     let mut call = world.call("look", json!({}));
-    call.reporter = Reporter::new(heard.clone());
+    call.reporter = CallReporter::new(heard.clone());
     world.go(call).await.unwrap();
     let events = heard.0.lock().unwrap();
-    let Event::Progress(progress) = &events[0] else {
+    let ReporterEvent::Progress(progress) = &events[0] else {
         panic!()
     };
     assert_eq!(progress.message.as_deref(), Some(CLEAN));
-    let Event::Log(log) = &events[1] else {
+    let ReporterEvent::Log(log) = &events[1] else {
         panic!()
     };
     assert_eq!(
@@ -166,7 +168,7 @@ async fn listed(definition: Value) -> Option<String> {
     world.tools(vec![item(definition)]);
     let catalog = world
         .pipeline()
-        .list(List::all(
+        .list(ListRequest::all(
             world.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))
@@ -250,7 +252,7 @@ async fn instructions() {
     impl Service for Fixed {
         fn list(
             &self,
-            _: List,
+            _: ListRequest,
         ) -> toolgate_core::BoxFuture<'_, Result<toolgate_core::Catalog, Error>> {
             Box::pin(async { Ok(self.0.clone()) })
         }
@@ -262,15 +264,15 @@ async fn instructions() {
         }
         fn changes(
             &self,
-            _: toolgate_core::Interest,
-        ) -> toolgate_core::BoxFuture<'_, Result<toolgate_core::Changes, Error>> {
+            _: toolgate_core::ChangeFilter,
+        ) -> toolgate_core::BoxFuture<'_, Result<toolgate_core::ChangeStream, Error>> {
             unreachable!()
         }
     }
     let world = World::new();
     let pipeline = toolgate_policy::pipeline(&world.route, Arc::new(Fixed(catalog)));
     let listed = pipeline
-        .list(List::all(
+        .list(ListRequest::all(
             world.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))

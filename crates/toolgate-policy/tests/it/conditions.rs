@@ -4,13 +4,13 @@ use crate::world::{World, item, item_of, rule, said, text};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_core::{
-    Call, Caller, Decision, Item, ItemKind, Json, List, Op, Rule, Service, Verdict,
+    Call, Caller, Item, ItemKind, Json, ListRequest, MaybeReady, Op, Rule, RuleDecision, Service,
 };
-use toolgate_policy::{Access, AccessRule, Pattern, Then, When};
+use toolgate_policy::{AccessRule, AccessRules, CelCondition, GlobPattern, RuleAction};
 
-fn when(tools: &str, when: &str, then: Then) -> AccessRule {
+fn when(tools: &str, when: &str, then: RuleAction) -> AccessRule {
     AccessRule {
-        when: Some(When::compile(when).unwrap()),
+        when: Some(CelCondition::compile(when).unwrap()),
         ..rule(tools, then)
     }
 }
@@ -20,7 +20,7 @@ fn world(rules: Vec<AccessRule>) -> World {
 }
 
 async fn listed(world: &World) -> Vec<String> {
-    let ask = List::all(world.caller.clone(), ItemKind::Tool);
+    let ask = ListRequest::all(world.caller.clone(), ItemKind::Tool);
     let catalog = world.pipeline().list(ask).await.unwrap();
     let names = catalog.items().iter().map(|i| i.def.name().to_owned());
     names.collect()
@@ -33,8 +33,8 @@ fn step(verdict: &str, why: &str) -> Value {
 #[tokio::test]
 async fn a_rule_over_arguments_refuses_and_hides_nothing() {
     let world = world(vec![
-        rule("demo.*", Then::Allow),
-        when("demo.add", "args.a > 9", Then::Deny),
+        rule("demo.*", RuleAction::Allow),
+        when("demo.add", "args.a > 9", RuleAction::Deny),
     ]);
     assert_eq!(listed(&world).await, ["look", "add", "wipe"]);
     world.go(world.call("add", json!({"a": 9}))).await.unwrap();
@@ -60,20 +60,20 @@ async fn a_rule_over_arguments_refuses_and_hides_nothing() {
 async fn what_cannot_be_judged_falls_to_the_stricter_side() {
     let trouble = "its condition cannot be evaluated: args.b is missing";
     // An allow does not speak: the default asks.
-    let allow = world(vec![when("demo.add", "args.b == 1", Then::Allow)]);
+    let allow = world(vec![when("demo.add", "args.b == 1", RuleAction::Allow)]);
     allow.asked(&allow.call("add", json!({"a": 1}))).await;
     let call = allow.call("add", json!({"a": 1, "b": 1}));
     allow.go(call).await.unwrap();
     // A deny and an ask do.
     let deny = world(vec![
-        rule("demo.*", Then::Allow),
-        when("demo.add", "args.b == 1", Then::Deny),
+        rule("demo.*", RuleAction::Allow),
+        when("demo.add", "args.b == 1", RuleAction::Deny),
     ]);
     let refused = text(deny.go(deny.call("add", json!({"a": 1}))).await);
     assert_eq!(refused, format!("refused: rule for demo.add: {trouble}"));
     let ask = world(vec![
-        rule("demo.*", Then::Allow),
-        when("demo.add", "args.b == 1", Then::Ask),
+        rule("demo.*", RuleAction::Allow),
+        when("demo.add", "args.b == 1", RuleAction::Ask),
     ]);
     ask.asked(&ask.call("add", json!({"a": 1}))).await;
     let call = ask.call("add", json!({"a": 1, "b": 2}));
@@ -83,8 +83,8 @@ async fn what_cannot_be_judged_falls_to_the_stricter_side() {
 #[tokio::test]
 async fn an_allow_that_was_passed_over_is_in_the_record() {
     let world = world(vec![
-        when("demo.look", "args.b == 1", Then::Allow),
-        rule("demo.look", Then::Allow),
+        when("demo.look", "args.b == 1", RuleAction::Allow),
+        rule("demo.look", RuleAction::Allow),
     ]);
     world.go(world.call("look", json!({}))).await.unwrap();
     let why = "rule for demo.look: its condition cannot be evaluated: args.b is missing";
@@ -99,8 +99,8 @@ async fn an_allow_that_was_passed_over_is_in_the_record() {
 async fn an_expression_that_never_ends_denies() {
     let endless = "args.l.all(a, args.l.all(b, args.l.all(c, a + b + c >= 0))) && false";
     let world = world(vec![
-        rule("demo.*", Then::Allow),
-        when("demo.look", endless, Then::Deny),
+        rule("demo.*", RuleAction::Allow),
+        when("demo.look", endless, RuleAction::Deny),
     ]);
     let numbers: Vec<u32> = (0..1000).collect();
     let refused = text(world.go(world.call("look", json!({"l": numbers}))).await);
@@ -112,7 +112,7 @@ async fn an_expression_that_never_ends_denies() {
 
 #[tokio::test]
 async fn a_rule_over_facts_of_the_tool_hides() {
-    let world = world(vec![when("*", "!tool.read_only", Then::Deny)]);
+    let world = world(vec![when("*", "!tool.read_only", RuleAction::Deny)]);
     assert_eq!(listed(&world).await, ["look"]);
     let refused = text(world.go(world.call("wipe", json!({}))).await);
     assert_eq!(refused, "unknown tool: wipe");
@@ -122,14 +122,14 @@ async fn a_rule_over_facts_of_the_tool_hides() {
     assert_eq!(listed(&world).await, [""; 0]);
 }
 
-fn decided(access: &Access, caller: &Caller, item: &Item, args: &Value) -> Then {
+fn decided(access: &AccessRules, caller: &Caller, item: &Item, args: &Value) -> RuleAction {
     let args = Json::from_value(args);
     let call = Call::new("c", caller.clone(), Op::Tool, item.def.name(), args);
     match access.decide(&call, item) {
-        Decision::Now(Verdict::Allow) => Then::Allow,
-        Decision::Now(Verdict::Ask(_)) => Then::Ask,
-        Decision::Now(Verdict::Refuse(_)) => Then::Deny,
-        Decision::Later(_) => panic!("rules never wait"),
+        MaybeReady::Now(RuleDecision::Allow) => RuleAction::Allow,
+        MaybeReady::Now(RuleDecision::Ask(_)) => RuleAction::Ask,
+        MaybeReady::Now(RuleDecision::Refuse(_)) => RuleAction::Deny,
+        MaybeReady::Later(_) => panic!("rules never wait"),
     }
 }
 
@@ -145,13 +145,13 @@ fn a_uri_is_judged_in_all_its_spellings() {
         Item::new(origin, def.unwrap())
     };
     let verdict = |rules: Vec<AccessRule>, uri: &str| {
-        let access = Access::new(rules).otherwise(Then::Ask);
+        let access = AccessRules::new(rules).otherwise(RuleAction::Ask);
         let args = Json::from_value(&json!({ "uri": uri }));
         let call = Call::new("c", Caller::new("a"), Op::Resource, uri, args);
         match access.decide(&call, &item) {
-            Decision::Now(Verdict::Allow) => Then::Allow,
-            Decision::Now(Verdict::Ask(_)) => Then::Ask,
-            _ => Then::Deny,
+            MaybeReady::Now(RuleDecision::Allow) => RuleAction::Allow,
+            MaybeReady::Now(RuleDecision::Ask(_)) => RuleAction::Ask,
+            _ => RuleAction::Deny,
         }
     };
     let secret = |then| vec![when("*", "args.uri.startsWith('file:///secret')", then)];
@@ -162,11 +162,25 @@ fn a_uri_is_judged_in_all_its_spellings() {
         "file:///%73ecret",
         "file:////./secret",
     ] {
-        assert_eq!(verdict(secret(Then::Deny), uri), Then::Deny, "{uri}");
-        assert_ne!(verdict(open(Then::Allow), uri), Then::Allow, "{uri}");
+        assert_eq!(
+            verdict(secret(RuleAction::Deny), uri),
+            RuleAction::Deny,
+            "{uri}"
+        );
+        assert_ne!(
+            verdict(open(RuleAction::Allow), uri),
+            RuleAction::Allow,
+            "{uri}"
+        );
     }
-    assert_eq!(verdict(open(Then::Allow), "file:///public"), Then::Allow);
-    assert_eq!(verdict(secret(Then::Deny), "file:///public"), Then::Ask);
+    assert_eq!(
+        verdict(open(RuleAction::Allow), "file:///public"),
+        RuleAction::Allow
+    );
+    assert_eq!(
+        verdict(secret(RuleAction::Deny), "file:///public"),
+        RuleAction::Ask
+    );
 }
 
 const WHEN: [&str; 7] = [
@@ -179,13 +193,13 @@ const WHEN: [&str; 7] = [
     "tool.pinned == 'new'",
 ];
 
-fn any_rule(then: impl Strategy<Value = Then>) -> impl Strategy<Value = AccessRule> {
+fn any_rule(then: impl Strategy<Value = RuleAction>) -> impl Strategy<Value = AccessRule> {
     let tools = prop::sample::select(vec!["*", "demo.*", "demo.l*", "demo.add", "other.*"]);
     let callers = prop::option::of(prop::sample::select(vec!["a", "b"]));
     let when = prop::option::of(prop::sample::select(WHEN.to_vec()));
     (tools, callers, when, then).prop_map(|(tools, callers, when, then)| AccessRule {
-        callers: callers.into_iter().map(Pattern::new).collect(),
-        when: when.map(|text| When::compile(text).unwrap()),
+        callers: callers.into_iter().map(GlobPattern::new).collect(),
+        when: when.map(|text| CelCondition::compile(text).unwrap()),
         ..rule(tools, then)
     })
 }
@@ -196,15 +210,15 @@ proptest! {
     /// One more deny never allows more, wherever it stands, and shows nothing that was hidden.
     #[test]
     fn adding_a_deny_never_allows_more(
-        rules in prop::collection::vec(any_rule(prop::sample::select(vec![Then::Allow, Then::Ask, Then::Deny])), 0..5),
-        deny in any_rule(Just(Then::Deny)),
+        rules in prop::collection::vec(any_rule(prop::sample::select(vec![RuleAction::Allow, RuleAction::Ask, RuleAction::Deny])), 0..5),
+        deny in any_rule(Just(RuleAction::Deny)),
         at in 0usize..6,
-        otherwise in prop::option::of(prop::sample::select(vec![Then::Allow, Then::Deny])),
+        otherwise in prop::option::of(prop::sample::select(vec![RuleAction::Allow, RuleAction::Deny])),
         args in prop::sample::select(vec![json!({}), json!({"x": 1}), json!({"x": 2, "y": "b"}), json!({"x": "1"})]),
     ) {
         let made = |rules: Vec<AccessRule>| match otherwise {
-            Some(then) => Access::new(rules).otherwise(then),
-            None => Access::new(rules),
+            Some(then) => AccessRules::new(rules).otherwise(then),
+            None => AccessRules::new(rules),
         };
         let before = made(rules.clone());
         let mut more = rules;
@@ -218,7 +232,7 @@ proptest! {
                 prop_assert!(before.sees(&caller, &item) || !after.sees(&caller, &item));
                 // What is hidden could not have been used.
                 for access in [&before, &after] {
-                    prop_assert!(access.sees(&caller, &item) || decided(access, &caller, &item, &args) == Then::Deny);
+                    prop_assert!(access.sees(&caller, &item) || decided(access, &caller, &item, &args) == RuleAction::Deny);
                 }
             }
         }

@@ -3,7 +3,9 @@
 use crate::world::{World, item};
 use serde_json::{Value, json};
 use toolgate_core::{Outcome, Output};
-use toolgate_policy::{Held, Leaks, OnLeak, OnSecret, PerServer, Secrets};
+use toolgate_policy::{
+    AuditContentForm, OnOutboundSecret, OnSecret, OutboundSecrets, PerServer, SecretRedactor,
+};
 
 /// In two pieces, so that nobody finds one here.
 fn token() -> String {
@@ -11,12 +13,15 @@ fn token() -> String {
 }
 
 /// All that secrets could pass through lets them pass: what is not in the record is taken out for the record alone.
-fn world(of_arguments: PerServer<Held>, of_results: PerServer<Held>) -> World {
+fn world(
+    of_arguments: PerServer<AuditContentForm>,
+    of_results: PerServer<AuditContentForm>,
+) -> World {
     let mut world = World::new();
-    world.route.cleaning.leaks = Leaks {
-        found: PerServer::all(OnLeak::Pass),
+    world.route.cleaning.leaks = OutboundSecrets {
+        found: PerServer::all(OnOutboundSecret::Pass),
     };
-    world.route.cleaning.secrets = Secrets {
+    world.route.cleaning.secrets = SecretRedactor {
         found: PerServer::all(OnSecret::Pass),
     };
     world.route.contents.arguments = of_arguments;
@@ -48,7 +53,7 @@ async fn only_digests_unless_it_is_asked_for() {
 
 #[tokio::test]
 async fn arguments_and_results_are_held_without_their_secrets() {
-    let all = || PerServer::all(Held::Redacted);
+    let all = || PerServer::all(AuditContentForm::Redacted);
     let world = world(all(), all());
     let (begin, end) = look(&world, json!({"q": format!("find {}", token()), "n": 1})).await;
     assert_eq!(
@@ -73,10 +78,10 @@ async fn arguments_and_results_are_held_without_their_secrets() {
 
 #[tokio::test]
 async fn each_server_may_have_it_its_own_way() {
-    let all = PerServer::all(Held::Redacted);
+    let all = PerServer::all(AuditContentForm::Redacted);
     let world = world(
-        all.clone().with("demo", Held::Digest),
-        PerServer::all(Held::Digest).with("demo", Held::Redacted),
+        all.clone().with("demo", AuditContentForm::Digest),
+        PerServer::all(AuditContentForm::Digest).with("demo", AuditContentForm::Redacted),
     );
     let (begin, end) = look(&world, json!({"q": "plain"})).await;
     assert_eq!(begin["args"], Value::Null);
@@ -85,7 +90,10 @@ async fn each_server_may_have_it_its_own_way() {
 
 #[tokio::test]
 async fn a_refused_call_says_what_it_wanted() {
-    let world = world(PerServer::all(Held::Redacted), PerServer::default());
+    let world = world(
+        PerServer::all(AuditContentForm::Redacted),
+        PerServer::default(),
+    );
     world
         .go(world.call("add", json!({"a": "many"})))
         .await
@@ -114,7 +122,10 @@ async fn a_refused_call_says_what_it_wanted() {
 
 #[tokio::test]
 async fn what_a_schema_marks_and_what_is_too_long_is_not_held() {
-    let mut world = world(PerServer::all(Held::Redacted), PerServer::default());
+    let mut world = world(
+        PerServer::all(AuditContentForm::Redacted),
+        PerServer::default(),
+    );
     world.route.contents.bytes = 64;
     let schema =
         json!({"type": "object", "properties": {"pin": {"type": "integer", "writeOnly": true}}});

@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep};
-use toolgate_core::{Content, Event, Kind, List, Outcome, Output, Progress, Service, ToolResult};
+use toolgate_core::{
+    Content, ErrorKind, ListRequest, Outcome, Output, Progress, ReporterEvent, Service, ToolResult,
+};
 use toolgate_policy::PerServer;
 
 struct Flag(Arc<AtomicBool>);
@@ -35,7 +37,7 @@ async fn works(
             let (start, _flag) = (Instant::now(), flag);
             while start.elapsed() < long {
                 sleep(often).await;
-                call.reporter.tell(Event::Progress(Progress {
+                call.reporter.tell(ReporterEvent::Progress(Progress {
                     progress: 1.0,
                     total: None,
                     message: None,
@@ -57,7 +59,7 @@ async fn silence_ends_a_call() {
         works(&world, Duration::from_secs(100), Duration::from_secs(100)).await;
     assert_eq!(took.as_secs(), 60);
     assert!(dropped, "the work goes on");
-    assert_eq!(outcome.as_ref().unwrap_err().kind(), &Kind::Late);
+    assert_eq!(outcome.as_ref().unwrap_err().kind(), &ErrorKind::Late);
     assert_eq!(
         text(outcome),
         "timed out after 60 s without a response or progress"
@@ -131,7 +133,7 @@ async fn a_definition_may_be_so_large() {
         world.tools(vec![item(definition)]);
         let listed = world
             .pipeline()
-            .list(List::all(
+            .list(ListRequest::all(
                 world.caller.clone(),
                 toolgate_core::ItemKind::Tool,
             ))

@@ -7,9 +7,14 @@ use std::{
     time::Duration,
 };
 use tokio::sync::watch;
-use toolgate_core::{AskKind, BoxFuture, Call, Error, Json, Kind, Outcome, Questions, Refusal};
+use toolgate_core::{
+    BoxFuture, Call, Error, ErrorKind, InputRequestKind, InputRequests, Json, Outcome,
+    RefusalReason,
+};
 use toolgate_policy::{
-    By, Desk, DeskError, Expect, Frozen, Memory, Remember, Row, Standing, Store, Who, Written, Yes,
+    ApprovalChannel, ApprovalError, ApprovalService, ApprovalStatus, ApprovalTerms, Approver,
+    FreezeScope, GrantTerms, MemoryStateStore, StateRow, StateStore, WriteOutcome,
+    WritePrecondition,
 };
 
 /// What can happen to a question.
@@ -86,7 +91,7 @@ async fn play(order: &[Step]) -> (bool, usize) {
     let call = world.call("wipe", json!({"path": "/x"}));
     let questions = world.asked(&call).await;
     let id = approval(&questions);
-    let AskKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
         panic!()
     };
     let waiting = shown.waiting.clone();
@@ -97,21 +102,26 @@ async fn play(order: &[Step]) -> (bool, usize) {
         match step {
             Step::Approve | Step::Edit => {
                 let yes = match step {
-                    Step::Edit => Yes::edited(Json::from_value(&json!({"path": "/edited"}))),
-                    _ => Yes::default(),
+                    Step::Edit => {
+                        ApprovalTerms::edited(Json::from_value(&json!({"path": "/edited"})))
+                    }
+                    _ => ApprovalTerms::default(),
                 };
-                let said = desk.approve(&id, By::Console, yes).await;
+                let said = desk.approve(&id, ApprovalChannel::Console, yes).await;
                 assert_eq!(said.is_ok(), !settled, "{order:?} {step:?}");
             }
             Step::Deny => {
-                let said = desk.deny(&id, By::Terminal, None).await;
+                let said = desk.deny(&id, ApprovalChannel::Terminal, None).await;
                 assert_eq!(said.is_ok(), model.alive(), "{order:?} {step:?}");
             }
             Step::Cancel => attended = None,
             Step::Expire => tokio::time::advance(Duration::from_secs(601)).await,
             Step::Freeze => {
-                let who = Who::named(By::Terminal, "ann");
-                desk.freezes().freeze(Frozen::All, None, who).await.unwrap();
+                let who = Approver::named(ApprovalChannel::Terminal, "ann");
+                desk.freezes()
+                    .freeze(FreezeScope::All, None, who)
+                    .await
+                    .unwrap();
             }
             Step::Back => {
                 let before = world.reached();
@@ -181,7 +191,7 @@ fn t28_every_order_of_steps_has_one_end() {
 /// A store whose writes happen when a test lets them, in the order that it says.
 #[derive(Default)]
 struct Slow {
-    memory: Arc<Memory>,
+    memory: Arc<MemoryStateStore>,
     /// The table of each write, and what lets it happen.
     held: Mutex<Vec<(String, watch::Sender<bool>)>>,
     broken: std::sync::atomic::AtomicBool,
@@ -191,8 +201,8 @@ struct Slow {
     full: Mutex<Option<&'static str>>,
 }
 
-impl Store for Slow {
-    fn entries(&self, table: &str) -> Vec<Row> {
+impl StateStore for Slow {
+    fn entries(&self, table: &str) -> Vec<StateRow> {
         self.memory.entries(table)
     }
 
@@ -201,14 +211,17 @@ impl Store for Slow {
         table: &str,
         key: &str,
         value: Option<Value>,
-        expect: Expect,
-    ) -> BoxFuture<'static, Result<Written, Error>> {
+        expect: WritePrecondition,
+    ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
         if self.conflicts.load(std::sync::atomic::Ordering::SeqCst) {
-            return Box::pin(async { Ok(Written::Conflict) });
+            return Box::pin(async { Ok(WriteOutcome::Conflict) });
         }
         let full = *self.full.lock().unwrap() == Some(table);
         if full || self.broken.load(std::sync::atomic::Ordering::SeqCst) {
-            let error = Error::new(Kind::Refused(Refusal::Record), "the disk is full");
+            let error = Error::new(
+                ErrorKind::Refused(RefusalReason::Record),
+                "the disk is full",
+            );
             return Box::pin(async { Err(error) });
         }
         let (go, mut gone) = watch::channel(false);
@@ -225,7 +238,7 @@ impl Store for Slow {
         self.memory.changed()
     }
 
-    fn clock(&self) -> &Arc<toolgate_policy::Clock> {
+    fn clock(&self) -> &Arc<toolgate_policy::StateClock> {
         self.memory.clock()
     }
 }
@@ -251,7 +264,7 @@ fn two() -> (World, World, Arc<Slow>) {
         let mut world = World::unrecorded();
         world.route.store = slow.clone();
         let recorder = world.route.recorder.clone();
-        world.route.desk = Desk::new(recorder, slow.clone(), Default::default());
+        world.route.desk = ApprovalService::new(recorder, slow.clone(), Default::default());
         world
     };
     (world(&slow), world(&slow), slow)
@@ -291,11 +304,14 @@ async fn at_once<F: Future>(slow: &Slow, work: F) -> F::Output {
     }
 }
 
-async fn approved(a: &World, slow: &Slow) -> (Call, Questions) {
+async fn approved(a: &World, slow: &Slow) -> (Call, InputRequests) {
     let call = a.call("wipe", json!({}));
     let questions = at_once(slow, a.asked(&call)).await;
     let id = approval(&questions);
-    let yes = a.route.desk.approve(&id, By::Console, Yes::default());
+    let yes = a
+        .route
+        .desk
+        .approve(&id, ApprovalChannel::Console, ApprovalTerms::default());
     at_once(slow, yes).await.unwrap();
     (call, questions)
 }
@@ -326,7 +342,7 @@ async fn a_no_of_one_process_and_a_use_of_another_have_one_winner() {
         let (a, b, slow) = two();
         let (call, questions) = approved(&a, &slow).await;
         let (id, again) = (approval(&questions), again(&call, &questions));
-        let deny = b.route.desk.deny(&id, By::Terminal, None);
+        let deny = b.route.desk.deny(&id, ApprovalChannel::Terminal, None);
         let (use_, no) = race(&slow, first, a.go(again), deny).await;
         assert_ne!(ran(&use_), no.is_ok(), "{use_:?} {no:?}");
         assert_eq!(a.reached(), usize::from(ran(&use_)));
@@ -341,15 +357,16 @@ async fn the_last_use_of_a_grant_is_one_use() {
         let (a, b, slow) = two();
         let call = a.call("add", json!({"a": 1}));
         let questions = at_once(&slow, a.asked(&call)).await;
-        let once = Remember {
+        let once = GrantTerms {
             uses: Some(1),
-            ..Remember::default()
+            ..GrantTerms::default()
         };
         let id = approval(&questions);
-        let yes = a
-            .route
-            .desk
-            .approve(&id, By::Console, Yes::remembered(once));
+        let yes = a.route.desk.approve(
+            &id,
+            ApprovalChannel::Console,
+            ApprovalTerms::remembered(once),
+        );
         at_once(&slow, yes).await.unwrap();
         // The approval itself is for the first call; two others want the grant.
         at_once(&slow, a.go(again(&call, &questions)))
@@ -374,11 +391,14 @@ async fn a_revoked_grant_does_not_come_back() {
     let (a, b, slow) = two();
     let call = a.call("add", json!({"a": 1}));
     let questions = at_once(&slow, a.asked(&call)).await;
-    let yes = Yes::remembered(Remember::default());
+    let yes = ApprovalTerms::remembered(GrantTerms::default());
     let id = approval(&questions);
-    at_once(&slow, a.route.desk.approve(&id, By::Console, yes))
-        .await
-        .unwrap();
+    at_once(
+        &slow,
+        a.route.desk.approve(&id, ApprovalChannel::Console, yes),
+    )
+    .await
+    .unwrap();
     at_once(&slow, a.go(again(&call, &questions)))
         .await
         .unwrap();
@@ -420,12 +440,19 @@ async fn a_yes_that_cannot_be_kept_is_none() {
     let questions = at_once(&slow, a.asked(&call)).await;
     let id = approval(&questions);
     slow.broken.store(true, std::sync::atomic::Ordering::SeqCst);
-    let yes = a.route.desk.approve(&id, By::Console, Yes::default()).await;
-    assert!(matches!(yes, Err(DeskError::Unkept(_))), "{yes:?}");
-    assert_eq!(a.route.desk.find(&id).unwrap().standing, Standing::Open);
+    let yes = a
+        .route
+        .desk
+        .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
+        .await;
+    assert!(matches!(yes, Err(ApprovalError::Unkept(_))), "{yes:?}");
+    assert_eq!(
+        a.route.desk.find(&id).unwrap().standing,
+        ApprovalStatus::Open
+    );
     // A no that cannot be kept holds all the same, as long as this process runs.
-    let no = a.route.desk.deny(&id, By::Console, None).await;
-    assert!(matches!(no, Err(DeskError::Unkept(_))), "{no:?}");
+    let no = a.route.desk.deny(&id, ApprovalChannel::Console, None).await;
+    assert!(matches!(no, Err(ApprovalError::Unkept(_))), "{no:?}");
     assert_eq!(
         text(a.go(again(&call, &questions)).await),
         "denied by a person"
@@ -458,8 +485,8 @@ async fn what_changes_while_the_yes_is_used_does_not_leave() {
 async fn a_freeze_while_the_yes_is_used_wins() {
     let (a, b, slow) = two();
     let (call, questions) = approved(&a, &slow).await;
-    let who = Who::named(By::Terminal, "ann");
-    let what = Frozen::Server("demo".to_owned());
+    let who = Approver::named(ApprovalChannel::Terminal, "ann");
+    let what = FreezeScope::Server("demo".to_owned());
     let freeze = b
         .route
         .desk
@@ -482,8 +509,12 @@ async fn a_decision_that_is_always_overtaken_says_so() {
     let id = approval(&questions);
     slow.conflicts
         .store(true, std::sync::atomic::Ordering::SeqCst);
-    let yes = a.route.desk.approve(&id, By::Console, Yes::default()).await;
-    let no = a.route.desk.deny(&id, By::Console, None).await;
+    let yes = a
+        .route
+        .desk
+        .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
+        .await;
+    let no = a.route.desk.deny(&id, ApprovalChannel::Console, None).await;
     for error in [yes.unwrap_err(), no.unwrap_err()] {
         let text = "other processes keep changing the approval; try again";
         assert_eq!(error.to_string(), text, "{error:?}");
@@ -496,7 +527,7 @@ fn recorded() -> (World, Arc<Slow>) {
     let mut world = World::new();
     world.route.store = slow.clone();
     let recorder = world.route.recorder.clone();
-    world.route.desk = Desk::new(recorder, slow.clone(), Default::default());
+    world.route.desk = ApprovalService::new(recorder, slow.clone(), Default::default());
     (world, slow)
 }
 
@@ -516,18 +547,21 @@ async fn the_audit_log_says_that_an_approval_lost_to_a_denial() {
     let call = a.call("add", json!({"a": 1}));
     let questions = at_once(&slow, a.asked(&call)).await;
     let id = approval(&questions);
-    let yes = Yes::remembered(Remember::default());
-    let yes = a.route.desk.approve(&id, By::Console, yes);
+    let yes = ApprovalTerms::remembered(GrantTerms::default());
+    let yes = a.route.desk.approve(&id, ApprovalChannel::Console, yes);
     let no = async {
         // The record of the yes is on the disk, and its row on the way.
         while slow.held() == 0 {
             tokio::task::yield_now().await;
         }
-        a.route.desk.deny(&id, By::Terminal, None).await
+        a.route
+            .desk
+            .deny(&id, ApprovalChannel::Terminal, None)
+            .await
     };
     let (yes, no) = race(&slow, 1, yes, no).await;
     no.unwrap();
-    assert!(matches!(yes, Err(DeskError::Decided(_))), "{yes:?}");
+    assert!(matches!(yes, Err(ApprovalError::Decided(_))), "{yes:?}");
     let mut states = states(&a);
     assert_eq!(states.remove(0), ("asked".to_owned(), false));
     states.sort();
@@ -543,8 +577,12 @@ async fn the_audit_log_says_that_an_approval_could_not_be_kept() {
     let questions = at_once(&slow, a.asked(&call)).await;
     let id = approval(&questions);
     *slow.full.lock().unwrap() = Some("approvals");
-    let yes = a.route.desk.approve(&id, By::Console, Yes::default()).await;
-    assert!(matches!(yes, Err(DeskError::Unkept(_))), "{yes:?}");
+    let yes = a
+        .route
+        .desk
+        .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
+        .await;
+    assert!(matches!(yes, Err(ApprovalError::Unkept(_))), "{yes:?}");
     let states: Vec<String> = states(&a).into_iter().map(|(state, _)| state).collect();
     assert_eq!(states, ["asked", "approved", "failed"]);
 }
@@ -556,8 +594,12 @@ async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
     let questions = at_once(&slow, a.asked(&call)).await;
     let id = approval(&questions);
     *slow.full.lock().unwrap() = Some("grants");
-    let yes = Yes::remembered(Remember::default());
-    let yes = at_once(&slow, a.route.desk.approve(&id, By::Console, yes)).await;
+    let yes = ApprovalTerms::remembered(GrantTerms::default());
+    let yes = at_once(
+        &slow,
+        a.route.desk.approve(&id, ApprovalChannel::Console, yes),
+    )
+    .await;
     assert_eq!(
         yes.unwrap_err().to_string(),
         "the call is approved, but the grant was not stored: the disk is full"

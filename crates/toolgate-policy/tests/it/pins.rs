@@ -9,12 +9,12 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 use toolgate_core::{
-    About, Caller, Catalog, Definition, Interest, Item, ItemKind, Json, Kind, List, Origin,
-    PinState, Service,
+    Caller, Catalog, ChangeFilter, Definition, ErrorKind, Item, ItemKind, Json, ListRequest,
+    Origin, PinState, ServerInstructions, Service,
 };
 use toolgate_policy::{
-    First, LookAlikes, Memory, OnChange, PerServer, PinError, PinEvent, PinNews, Pins, Recorder,
-    Store, pins,
+    AuditRecorder, ChangedDefinitionAction, ConfusableNameAction, MemoryStateStore,
+    NewDefinitionAction, PerServer, PinError, PinEvent, PinEventKind, Pins, StateStore, pins,
 };
 
 type Heard = Arc<Mutex<Vec<PinEvent>>>;
@@ -24,12 +24,15 @@ fn world(set: impl FnOnce(Pins) -> Pins) -> (World, Heard) {
     let mut world = World::new();
     let heard = Heard::default();
     let to = heard.clone();
-    let pins = Pins::new(Arc::new(Memory::new()), world.route.recorder.clone())
-        .identities([
-            ("demo".to_owned(), "a".to_owned()),
-            ("other".to_owned(), "b".to_owned()),
-        ])
-        .told(move |event| to.lock().unwrap().push(event));
+    let pins = Pins::new(
+        Arc::new(MemoryStateStore::new()),
+        world.route.recorder.clone(),
+    )
+    .identities([
+        ("demo".to_owned(), "a".to_owned()),
+        ("other".to_owned(), "b".to_owned()),
+    ])
+    .told(move |event| to.lock().unwrap().push(event));
     world.route.pins = set(pins);
     (world, heard)
 }
@@ -68,7 +71,7 @@ fn tool(n: usize) -> Value {
 }
 
 async fn names(world: &World, kind: ItemKind) -> Vec<String> {
-    let ask = List::all(Caller::new("key:test"), kind);
+    let ask = ListRequest::all(Caller::new("key:test"), kind);
     let list = world.pipeline().list(ask).await.unwrap();
     list.items()
         .iter()
@@ -136,7 +139,7 @@ async fn t43_every_field_of_200_tools() {
         let (world, heard) = world(|pins| pins);
         let pipeline = world.pipeline();
         let list = async || {
-            let ask = List::all(Caller::new("key:test"), ItemKind::Tool);
+            let ask = ListRequest::all(Caller::new("key:test"), ItemKind::Tool);
             pipeline.list(ask).await.unwrap().items().len()
         };
         offer(&world, &good);
@@ -152,7 +155,7 @@ async fn t43_every_field_of_200_tools() {
         let call = pipeline
             .call(world.call("tool_7", json!({"path": "x"})))
             .await;
-        assert_eq!(*call.unwrap_err().kind(), Kind::NotFound, "{round}");
+        assert_eq!(*call.unwrap_err().kind(), ErrorKind::NotFound, "{round}");
         // It comes back as it was: no change, nothing to tell, and all may be used. And it changes again, as before.
         offer(&world, &good);
         assert_eq!(list().await, TOOLS, "{round}");
@@ -162,7 +165,7 @@ async fn t43_every_field_of_200_tools() {
         sum[1] += events.len();
         for event in &events {
             assert!(
-                event.hidden && matches!(event.what, PinNews::Changed(_)),
+                event.hidden && matches!(event.what, PinEventKind::Changed(_)),
                 "{event:?}"
             );
             let view = world.route.pins.find(&event.name).remove(0);
@@ -269,8 +272,11 @@ proptest! {
 /// T41: hidden until accepted, in lists and in calls; and again after a reject.
 #[tokio::test]
 async fn t41_what_is_new_waits_where_the_setting_says_so() {
-    let (world, heard) =
-        world(|pins| pins.first(PerServer::all(First::Accept).with("demo", First::Ask)));
+    let (world, heard) = world(|pins| {
+        pins.first(
+            PerServer::all(NewDefinitionAction::Accept).with("demo", NewDefinitionAction::Ask),
+        )
+    });
     let both = vec![
         item("demo", ItemKind::Tool, plain(1)),
         item("other", ItemKind::Tool, plain(2)),
@@ -293,7 +299,7 @@ async fn t41_what_is_new_waits_where_the_setting_says_so() {
     assert_eq!(events.len(), 1);
     assert_eq!(
         (events[0].name.as_str(), &events[0].what),
-        ("demo.tool_1", &PinNews::New)
+        ("demo.tool_1", &PinEventKind::New)
     );
     let pins = &world.route.pins;
     assert_eq!(
@@ -370,7 +376,7 @@ async fn t43_all_kinds_and_the_words_of_a_server() {
     assert_eq!(take(&heard), []);
     let (world, heard) = world(|pins| pins);
     let words = |text: &str| {
-        let about = About {
+        let about = ServerInstructions {
             server: Some("demo".into()),
             text: text.to_owned(),
         };
@@ -379,7 +385,7 @@ async fn t43_all_kinds_and_the_words_of_a_server() {
         );
     };
     let told = async || {
-        let ask = List::all(Caller::new("key:test"), ItemKind::Tool);
+        let ask = ListRequest::all(Caller::new("key:test"), ItemKind::Tool);
         world.pipeline().list(ask).await.unwrap().instructions()
     };
     words("Use it with care.");
@@ -423,7 +429,7 @@ async fn another_program_under_the_same_id_is_seen_for_the_first_time() {
 /// What was pinned outlives the process, and a rug pull between two runs is seen.
 #[tokio::test]
 async fn t43_a_pin_outlives_the_process() {
-    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let store: Arc<dyn StateStore> = Arc::new(MemoryStateStore::new());
     let (mut first, _) = world(|pins| pins);
     let fresh = |world: &World| {
         Pins::new(store.clone(), world.route.recorder.clone())
@@ -444,7 +450,7 @@ async fn t43_a_pin_outlives_the_process() {
         "inputSchema.properties.path.description"
     );
     // The other one decides, and this one hears of it.
-    let want = Interest::lists(Caller::new("key:test"));
+    let want = ChangeFilter::lists(Caller::new("key:test"));
     let mut changes = second.pipeline().changes(want).await.unwrap();
     first
         .route
@@ -462,14 +468,17 @@ async fn t43_a_pin_outlives_the_process() {
 
 #[tokio::test]
 async fn a_change_may_be_let_through_with_a_word_or_without() {
-    for (then, state) in [(OnChange::Warn, "changed"), (OnChange::Allow, "accepted")] {
+    for (then, state) in [
+        (ChangedDefinitionAction::Warn, "changed"),
+        (ChangedDefinitionAction::Allow, "accepted"),
+    ] {
         let (world, heard) = world(|pins| pins.change(PerServer::all(then)));
         offer(&world, &[plain(1)]);
         names(&world, ItemKind::Tool).await;
         let mut other = plain(1);
         other["title"] = json!("Another");
         offer(&world, &[other.clone()]);
-        let ask = List::all(Caller::new("key:test"), ItemKind::Tool);
+        let ask = ListRequest::all(Caller::new("key:test"), ItemKind::Tool);
         let list = world.pipeline().list(ask).await.unwrap();
         assert_eq!(pins::state(&list.items()[0]), state);
         let events = take(&heard);
@@ -478,7 +487,7 @@ async fn a_change_may_be_let_through_with_a_word_or_without() {
             .go(world.call("tool_1", json!({"path": "x"})))
             .await
             .unwrap();
-        if then == OnChange::Warn {
+        if then == ChangedDefinitionAction::Warn {
             // A no counts also there.
             world
                 .route
@@ -521,9 +530,9 @@ async fn so_many_definitions_of_a_server_are_pinned() {
 /// A store that takes nothing: nothing new can be used.
 #[tokio::test]
 async fn what_cannot_be_kept_is_hidden() {
-    struct Full(Memory);
-    impl Store for Full {
-        fn entries(&self, table: &str) -> Vec<toolgate_policy::Row> {
+    struct Full(MemoryStateStore);
+    impl StateStore for Full {
+        fn entries(&self, table: &str) -> Vec<toolgate_policy::StateRow> {
             self.0.entries(table)
         }
         fn write(
@@ -531,33 +540,43 @@ async fn what_cannot_be_kept_is_hidden() {
             _: &str,
             _: &str,
             _: Option<Value>,
-            _: toolgate_policy::Expect,
-        ) -> toolgate_core::BoxFuture<'static, Result<toolgate_policy::Written, toolgate_core::Error>>
-        {
-            Box::pin(async { Err(toolgate_core::Error::new(Kind::Bug, "the disk is full")) })
+            _: toolgate_policy::WritePrecondition,
+        ) -> toolgate_core::BoxFuture<
+            'static,
+            Result<toolgate_policy::WriteOutcome, toolgate_core::Error>,
+        > {
+            Box::pin(async {
+                Err(toolgate_core::Error::new(
+                    ErrorKind::Bug,
+                    "the disk is full",
+                ))
+            })
         }
         fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
             self.0.changed()
         }
-        fn clock(&self) -> &Arc<toolgate_policy::Clock> {
+        fn clock(&self) -> &Arc<toolgate_policy::StateClock> {
             self.0.clock()
         }
     }
     let (mut world, _) = world(|pins| pins);
-    world.route.pins = Pins::new(Arc::new(Full(Memory::new())), Arc::new(Recorder::log()));
+    world.route.pins = Pins::new(
+        Arc::new(Full(MemoryStateStore::new())),
+        Arc::new(AuditRecorder::log()),
+    );
     offer(&world, &[tool(1)]);
     assert_eq!(names(&world, ItemKind::Tool).await, [""; 0]);
 }
 
 /// A store that counts what is read of it.
 #[derive(Default)]
-struct Counted(Memory, AtomicUsize);
+struct Counted(MemoryStateStore, AtomicUsize);
 
-impl Store for Counted {
-    fn entries(&self, table: &str) -> Vec<toolgate_policy::Row> {
+impl StateStore for Counted {
+    fn entries(&self, table: &str) -> Vec<toolgate_policy::StateRow> {
         self.0.entries(table)
     }
-    fn row(&self, table: &str, key: &str) -> Option<toolgate_policy::Row> {
+    fn row(&self, table: &str, key: &str) -> Option<toolgate_policy::StateRow> {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.row(table, key)
     }
@@ -566,15 +585,17 @@ impl Store for Counted {
         table: &str,
         key: &str,
         value: Option<Value>,
-        expect: toolgate_policy::Expect,
-    ) -> toolgate_core::BoxFuture<'static, Result<toolgate_policy::Written, toolgate_core::Error>>
-    {
+        expect: toolgate_policy::WritePrecondition,
+    ) -> toolgate_core::BoxFuture<
+        'static,
+        Result<toolgate_policy::WriteOutcome, toolgate_core::Error>,
+    > {
         self.0.write(table, key, value, expect)
     }
     fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
         self.0.changed()
     }
-    fn clock(&self) -> &Arc<toolgate_policy::Clock> {
+    fn clock(&self) -> &Arc<toolgate_policy::StateClock> {
         self.0.clock()
     }
 }
@@ -600,7 +621,7 @@ async fn only_what_changed_is_read_again() {
     assert_eq!(other.open(9).len(), 1);
     assert_eq!(read(), 1);
     let write = |table: &str, value: Value| {
-        let anything = toolgate_policy::Expect::Any;
+        let anything = toolgate_policy::WritePrecondition::Any;
         store.write(table, "k", Some(value), anything)
     };
     write("grants", json!(1)).await.unwrap();
@@ -632,7 +653,7 @@ async fn a_server_that_never_rests_is_told_of_so_often() {
 /// T44: names that look alike on two servers, and a text that speaks of the tool of another.
 #[tokio::test]
 async fn t44_look_alikes_are_flagged_or_hidden() {
-    for then in [LookAlikes::Flag, LookAlikes::Hide] {
+    for then in [ConfusableNameAction::Flag, ConfusableNameAction::Hide] {
         let (world, heard) = world(|pins| pins.look_alikes(then));
         let named = |server: &str, name: &str, says: &str| {
             item(
@@ -652,7 +673,7 @@ async fn t44_look_alikes_are_flagged_or_hidden() {
         let flags: Vec<&str> = events
             .iter()
             .map(|e| match &e.what {
-                PinNews::Flag(text) => text.as_str(),
+                PinEventKind::Flag(text) => text.as_str(),
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -665,8 +686,8 @@ async fn t44_look_alikes_are_flagged_or_hidden() {
             ]
         );
         match then {
-            LookAlikes::Flag => assert_eq!(seen.len(), 3),
-            LookAlikes::Hide => assert_eq!(seen, ["look"]),
+            ConfusableNameAction::Flag => assert_eq!(seen.len(), 3),
+            ConfusableNameAction::Hide => assert_eq!(seen, ["look"]),
         }
     }
 }
@@ -675,10 +696,10 @@ async fn t44_look_alikes_are_flagged_or_hidden() {
 #[tokio::test]
 async fn an_unreadable_pin_is_forgotten_by_name() {
     let (mut world, _) = world(|pins| pins);
-    let store = Arc::new(Memory::new());
+    let store = Arc::new(MemoryStateStore::new());
     world.route.pins = Pins::new(store.clone(), world.route.recorder.clone())
         .identities([("demo".to_owned(), "a".to_owned())]);
-    let about = About {
+    let about = ServerInstructions {
         server: Some("demo".into()),
         text: "Use it with care.".to_owned(),
     };
@@ -686,7 +707,7 @@ async fn an_unreadable_pin_is_forgotten_by_name() {
     world.catalog(Catalog::new(items).with_about(vec![about]));
     assert_eq!(names(&world, ItemKind::Tool).await, ["tool_1"]);
     for row in store.entries("pins") {
-        let any = toolgate_policy::Expect::Any;
+        let any = toolgate_policy::WritePrecondition::Any;
         let torn = store.write("pins", &row.key, Some(json!("no row")), any);
         torn.await.unwrap();
     }

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use serde_json::{Value, json};
-use toolgate_core::{AskKind, Error, Outcome};
+use toolgate_core::{Error, InputRequestKind, Outcome};
 use toolgate_policy::{OnPlaceholder, PerServer};
 use toolgate_wire::placeholder;
 
@@ -18,7 +18,7 @@ fn reasons(outcome: Result<Outcome, Error>) -> String {
     let Ok(Outcome::Ask(questions)) = outcome else {
         panic!("{outcome:?}")
     };
-    let AskKind::Approve(approval) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(approval) = &questions.asks[0].kind else {
         panic!("{questions:?}")
     };
     approval.reasons.join(" ")
@@ -71,7 +71,7 @@ async fn an_escape_does_not_hide_a_placeholder() {
     let mut call = world.call("look", json!({}));
     let raw = br#"{"text": "\u005bredacted\u003apassword]"}"#.to_vec();
     let json = toolgate_core::Json::read(raw, &Default::default()).unwrap();
-    call.of.arguments = toolgate_core::Arguments::new(json);
+    call.of.arguments = toolgate_core::CallArguments::new(json);
     assert!(reasons(world.go(call).await).contains("/text"));
 }
 

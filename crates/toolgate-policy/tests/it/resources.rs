@@ -4,10 +4,12 @@ use crate::world::{World, item, item_of, rule, text};
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_core::{
-    Call, Caller, Definition, Error, Interest, Item, ItemKind, Json, List, Op, Origin, Outcome,
-    Output, Principal, Service,
+    Call, Caller, ChangeFilter, Definition, Error, Item, ItemKind, Json, ListRequest, Op, Origin,
+    Outcome, Output, Principal, Service,
 };
-use toolgate_policy::{AccessRule, Pattern, Quota, Rate, ScopeRule, Scopes, Then};
+use toolgate_policy::{
+    AccessRule, GlobPattern, RateLimiter, RateQuota, RequiredScopes, RuleAction, ScopeRule,
+};
 
 fn thing(kind: ItemKind, name: &str, trusted: bool) -> Arc<Item> {
     let json = json!({kind.key(): name, "name": "n"});
@@ -76,9 +78,9 @@ async fn read(world: &World, uri: &str) -> String {
     go(world, Op::Resource, uri).await
 }
 
-fn except(tools: &str, not: &str, then: Then) -> AccessRule {
+fn except(tools: &str, not: &str, then: RuleAction) -> AccessRule {
     AccessRule {
-        except: vec![Pattern::new(not)],
+        except: vec![GlobPattern::new(not)],
         ..rule(tools, then)
     }
 }
@@ -101,7 +103,7 @@ async fn without_a_rule_what_a_trusted_server_has_may_be_read() {
 
 #[tokio::test]
 async fn a_glob_over_a_server_covers_all_that_it_has() {
-    let world = world(vec![rule("files.*", Then::Allow)], false);
+    let world = world(vec![rule("files.*", RuleAction::Allow)], false);
     for (op, name) in [
         (Op::Tool, "read_it"),
         (Op::Resource, "file:///docs/a"),
@@ -114,7 +116,7 @@ async fn a_glob_over_a_server_covers_all_that_it_has() {
 
 #[tokio::test]
 async fn a_glob_over_names_of_tools_covers_no_resource() {
-    let world = world(vec![rule("files.read_*", Then::Allow)], false);
+    let world = world(vec![rule("files.read_*", RuleAction::Allow)], false);
     assert_eq!(go(&world, Op::Tool, "read_it").await, "ok");
     assert_eq!(read(&world, "file:///docs/a").await, "ask");
     assert_eq!(go(&world, Op::Prompt, "greet").await, "ask");
@@ -123,7 +125,7 @@ async fn a_glob_over_names_of_tools_covers_no_resource() {
 /// Holds: COMP-05
 #[tokio::test]
 async fn a_prompt_has_a_name_of_its_own() {
-    let world = world(vec![rule("files.prompt:gr*", Then::Deny)], true);
+    let world = world(vec![rule("files.prompt:gr*", RuleAction::Deny)], true);
     assert_eq!(
         go(&world, Op::Prompt, "greet").await,
         "unknown prompt: greet"
@@ -136,8 +138,8 @@ async fn a_prompt_has_a_name_of_its_own() {
 /// Holds: COMP-03, COMP-05
 #[tokio::test(start_paused = true)]
 async fn completions_are_rate_limited() {
-    let mut world = world(vec![rule("files.*", Then::Allow)], true);
-    world.route.rate = Rate::new(Vec::new(), Quota::per_minute(3));
+    let mut world = world(vec![rule("files.*", RuleAction::Allow)], true);
+    world.route.rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(3));
     let complete = || go(&world, Op::Complete(ItemKind::Prompt), "greet");
     for _ in 0..3 {
         assert_eq!(complete().await, "ok");
@@ -153,7 +155,7 @@ async fn completions_are_rate_limited() {
 #[tokio::test]
 async fn what_is_denied_cannot_be_read_through_a_template() {
     let world = world(
-        vec![rule("files.resource:file:///secret/*", Then::Deny)],
+        vec![rule("files.resource:file:///secret/*", RuleAction::Deny)],
         true,
     );
     assert_eq!(read(&world, "file:///docs/b").await, "ok");
@@ -173,7 +175,7 @@ async fn what_is_denied_cannot_be_read_through_a_template() {
     let denied = world.events("deny");
     let why = json!({"by": "access", "verdict": "hide", "why": "rule for files.resource:file:///secret/*"});
     assert_eq!(denied[0]["trail"][0], why, "the record knows");
-    let ask = List::one(world.caller.clone(), ItemKind::Template, "file:///secret/a");
+    let ask = ListRequest::one(world.caller.clone(), ItemKind::Template, "file:///secret/a");
     let listed = world.pipeline().list(ask).await.unwrap();
     assert!(listed.items().is_empty(), "nor may its changes be heard");
 }
@@ -182,7 +184,7 @@ async fn what_is_denied_cannot_be_read_through_a_template() {
 #[tokio::test]
 async fn a_query_or_an_empty_step_is_no_way_round_a_rule() {
     let key = "files.resource:file:///key";
-    for (then, expected) in [(Then::Deny, None), (Then::Ask, Some("ask"))] {
+    for (then, expected) in [(RuleAction::Deny, None), (RuleAction::Ask, Some("ask"))] {
         let world = world(vec![rule(key, then)], true);
         for uri in [
             "file:///key?x",
@@ -196,7 +198,7 @@ async fn a_query_or_an_empty_step_is_no_way_round_a_rule() {
         }
         assert_eq!(read(&world, "file:///keys").await, "ok");
     }
-    let world = world(vec![rule(key, Then::Allow)], false);
+    let world = world(vec![rule(key, RuleAction::Allow)], false);
     assert_eq!(read(&world, "file:///key").await, "ok");
     assert_eq!(
         read(&world, "file:///key?x").await,
@@ -207,7 +209,7 @@ async fn a_query_or_an_empty_step_is_no_way_round_a_rule() {
 
 #[tokio::test]
 async fn a_rule_over_uris_speaks_of_what_a_template_has() {
-    let rules = vec![rule("files.resource:file:///docs/*", Then::Allow)];
+    let rules = vec![rule("files.resource:file:///docs/*", RuleAction::Allow)];
     let world = world(rules, false);
     assert_eq!(read(&world, "file:///docs/b").await, "ok");
     assert_eq!(read(&world, "file:///other").await, "ask");
@@ -218,7 +220,7 @@ async fn an_exception_over_uris_holds_for_what_a_template_has() {
     let rules = vec![except(
         "files.*",
         "files.resource:file:///etc/*",
-        Then::Allow,
+        RuleAction::Allow,
     )];
     let world = world(rules, false);
     assert_eq!(read(&world, "file:///docs/b").await, "ok");
@@ -229,9 +231,9 @@ async fn an_exception_over_uris_holds_for_what_a_template_has() {
 /// A part that servers leave away makes no exception of what is none: neither for what holds back nor for what allows.
 #[tokio::test]
 async fn a_query_is_no_way_to_an_exception() {
-    for (then, expected) in [(Then::Deny, None), (Then::Ask, Some("ask"))] {
+    for (then, expected) in [(RuleAction::Deny, None), (RuleAction::Ask, Some("ask"))] {
         let world = world(vec![except("files.*", "files.resource:*.md", then)], true);
-        if then == Then::Ask {
+        if then == RuleAction::Ask {
             assert_eq!(read(&world, "file:///a.md").await, "ok");
             assert_eq!(read(&world, "file:///%61.md").await, "ok");
         }
@@ -240,19 +242,23 @@ async fn a_query_is_no_way_to_an_exception() {
             assert_eq!(read(&world, uri).await, expected.unwrap_or(&unknown));
         }
     }
-    let all_but = except("files.*", "files.resource:*.key", Then::Allow);
+    let all_but = except("files.*", "files.resource:*.key", RuleAction::Allow);
     let world = world(vec![all_but], false);
     assert_eq!(read(&world, "file:///a").await, "ok");
     for uri in ["file:///a.key", "file:///a.key?x", "file:///a.key/."] {
         assert_eq!(read(&world, uri).await, "ask", "{uri}");
     }
     // Who leaves out a template leaves out all that it has.
-    let but = except("files.*", "files.resource:file:///{+path}", Then::Deny);
+    let but = except(
+        "files.*",
+        "files.resource:file:///{+path}",
+        RuleAction::Deny,
+    );
     let world = self::world(vec![but], true);
     assert_eq!(read(&world, "file:///a?x").await, "ok");
     // The end of its text is none of a URI.
     let world = self::world(
-        vec![except("files.*", "files.resource:*.md", Then::Ask)],
+        vec![except("files.*", "files.resource:*.md", RuleAction::Ask)],
         true,
     );
     world.tools(vec![thing(ItemKind::Template, "file:///{+path}.md", true)]);
@@ -263,9 +269,9 @@ async fn a_query_is_no_way_to_an_exception() {
 /// The same files, for a caller whose token has that scope: all but notes needs `secret`.
 fn scoped(scope: &str) -> World {
     let mut world = world(Vec::new(), true);
-    world.route.scopes = Scopes::new(vec![ScopeRule {
-        tools: vec![Pattern::new("files.resource:*")],
-        except: vec![Pattern::new("files.resource:*.md")],
+    world.route.scopes = RequiredScopes::new(vec![ScopeRule {
+        tools: vec![GlobPattern::new("files.resource:*")],
+        except: vec![GlobPattern::new("files.resource:*.md")],
         needs: vec!["secret".to_owned()],
     }]);
     let mut principal = Principal::new("https://login.example.com", "ann");
@@ -292,7 +298,7 @@ async fn nobody_hears_of_changes_of_what_his_token_may_not_read() {
         ("secret", &["file:///docs/a", "file:///b", "file:///a.md"]),
     ] {
         let world = scoped(scope);
-        let mut want = Interest::lists(world.caller.clone());
+        let mut want = ChangeFilter::lists(world.caller.clone());
         want.uris = ["file:///docs/a", "file:///b", "file:///a.md"]
             .map(str::to_owned)
             .to_vec();
@@ -304,7 +310,7 @@ async fn nobody_hears_of_changes_of_what_his_token_may_not_read() {
 /// What is withheld is not had by the template that fits it either.
 #[tokio::test]
 async fn a_withheld_resource_is_not_reached_by_a_template() {
-    let world = world(vec![rule("files.*", Then::Allow)], true);
+    let world = world(vec![rule("files.*", RuleAction::Allow)], true);
     let kept = json!({"uri": "file:///kept", "name": "n", "description": "x".repeat(70_000)});
     let origin = Origin {
         server: "files".into(),
@@ -327,11 +333,11 @@ async fn a_withheld_resource_is_not_reached_by_a_template() {
 #[tokio::test]
 async fn changes_are_not_heard_under_an_ambiguous_uri() {
     let rules = vec![
-        rule("files.*", Then::Allow),
-        rule("files.resource:file:///private/*", Then::Deny),
+        rule("files.*", RuleAction::Allow),
+        rule("files.resource:file:///private/*", RuleAction::Deny),
     ];
     let world = world(rules, true);
-    let mut want = Interest::lists(world.caller.clone());
+    let mut want = ChangeFilter::lists(world.caller.clone());
     let uris = [
         "file:///docs/a",
         "file:///docs\\b",

@@ -3,8 +3,10 @@
 use crate::world::{World, item, item_of, rule, said, text};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate_core::{Caller, Error, Foreseen, Item, Kind, List, Outcome, Pinning, Service};
-use toolgate_policy::{Broken, Pattern, PerServer, Quota, Then};
+use toolgate_core::{
+    Caller, DefinitionPin, Error, ErrorKind, Item, ListRequest, Outcome, PredictedOutcome, Service,
+};
+use toolgate_policy::{GlobPattern, OnInvalidOutput, PerServer, RateQuota, RuleAction};
 
 async fn refused(world: &World, name: &str, arguments: Value) -> Error {
     let before = world.reached();
@@ -54,7 +56,7 @@ fn accepted(world: &World, name: &str) -> Arc<Item> {
         tools
             .find(name)
             .unwrap()
-            .pinned(Arc::new(Pinning::unlisted())),
+            .pinned(Arc::new(DefinitionPin::unlisted())),
     )
 }
 
@@ -120,11 +122,11 @@ async fn every_rule_of_the_table_is_explained() {
 async fn what_is_explained_is_what_comes_and_uses_nothing_up() {
     let world = World::with(|m| {
         m.rules = vec![
-            rule("demo.add", Then::Allow),
-            rule("demo.look", Then::Deny),
-            rule("demo.wipe", Then::Ask),
+            rule("demo.add", RuleAction::Allow),
+            rule("demo.look", RuleAction::Deny),
+            rule("demo.wipe", RuleAction::Ask),
         ];
-        m.default = Quota::per_minute(1);
+        m.default = RateQuota::per_minute(1);
     });
     let pipeline = world.pipeline();
     let explain = async |name: &str, arguments: Value| {
@@ -134,17 +136,17 @@ async fn what_is_explained_is_what_comes_and_uses_nothing_up() {
     };
     for _ in 0..3 {
         let way = explain("add", json!({"a": 1})).await;
-        assert_eq!(way.end, Foreseen::Allow);
+        assert_eq!(way.end, PredictedOutcome::Allow);
         assert_eq!(way.decided.unwrap().why, "rule for demo.add");
     }
     let way = explain("wipe", json!({})).await;
-    assert_eq!(way.end, Foreseen::Ask);
+    assert_eq!(way.end, PredictedOutcome::Ask);
     assert_eq!(way.decided.unwrap().by, "access");
     let way = explain("add", json!({"a": "x"})).await;
-    assert_eq!(way.end, Foreseen::Refuse);
+    assert_eq!(way.end, PredictedOutcome::Refuse);
     assert_eq!(way.decided.unwrap().by, "arguments");
     let way = explain("look", json!({})).await;
-    assert_eq!(way.end, Foreseen::Hide);
+    assert_eq!(way.end, PredictedOutcome::Hide);
     assert_eq!(way.decided.unwrap().why, "rule for demo.look");
     assert_eq!(world.reached(), 0);
     assert_eq!(world.events("call.begin").len(), 0);
@@ -167,9 +169,9 @@ async fn read_only_of_a_trusted_server_passes_without_a_rule() {
 async fn the_strictest_rule_wins_and_is_recorded() {
     let world = World::with(|m| {
         m.rules = vec![
-            rule("demo.*", Then::Allow),
-            rule("*.wipe", Then::Ask),
-            rule("demo.add", Then::Allow),
+            rule("demo.*", RuleAction::Allow),
+            rule("*.wipe", RuleAction::Ask),
+            rule("demo.add", RuleAction::Allow),
         ]
     });
     world.asked(&world.call("wipe", json!({}))).await;
@@ -186,9 +188,9 @@ async fn the_strictest_rule_wins_and_is_recorded() {
 #[tokio::test]
 async fn rules_look_at_callers_and_exceptions() {
     let world = World::with(|m| {
-        let mut allow = rule("demo.*", Then::Allow);
-        allow.callers = vec![Pattern::new("key:*")];
-        allow.except = vec![Pattern::new("*.w*")];
+        let mut allow = rule("demo.*", RuleAction::Allow);
+        allow.callers = vec![GlobPattern::new("key:*")];
+        allow.except = vec![GlobPattern::new("*.w*")];
         m.rules = vec![allow];
     });
     world.go(world.call("add", json!({"a": 1}))).await.unwrap();
@@ -201,10 +203,10 @@ async fn rules_look_at_callers_and_exceptions() {
 /// Holds: TOOL-42
 #[tokio::test]
 async fn a_hidden_tool_is_an_unknown_one() {
-    let world = World::with(|m| m.rules = vec![rule("demo.wipe", Then::Deny)]);
+    let world = World::with(|m| m.rules = vec![rule("demo.wipe", RuleAction::Deny)]);
     let listed = world
         .pipeline()
-        .list(List::all(
+        .list(ListRequest::all(
             world.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))
@@ -241,7 +243,7 @@ async fn a_hidden_tool_is_an_unknown_one() {
 #[tokio::test(start_paused = true)]
 async fn so_often_and_no_more() {
     let world = World::with(|m| {
-        m.default = Quota {
+        m.default = RateQuota {
             count: 5,
             per: std::time::Duration::from_secs(60),
         }
@@ -254,7 +256,7 @@ async fn so_often_and_no_more() {
         error.public(),
         "rate limit of demo.look: 5 per minute; retry in 12 s"
     );
-    let Kind::Busy(Some(wait)) = error.kind() else {
+    let ErrorKind::Busy(Some(wait)) = error.kind() else {
         panic!()
     };
     let wait = *wait;
@@ -277,7 +279,7 @@ async fn bad_arguments_are_named() {
         error.public(),
         "invalid arguments for add: at /a expected an integer, got a string of 3 characters; at /b expected an integer, got the number 1.5"
     );
-    let Kind::Invalid(problems) = error.kind() else {
+    let ErrorKind::Invalid(problems) = error.kind() else {
         panic!()
     };
     assert_eq!(
@@ -326,7 +328,7 @@ async fn a_number_that_would_be_rounded_is_refused() {
         &Default::default(),
     )
     .unwrap();
-    call.of.arguments = toolgate_core::Arguments::new(raw);
+    call.of.arguments = toolgate_core::CallArguments::new(raw);
     assert!(text(world.go(call).await).contains("numbers that fit 64 bits exactly"));
     assert_eq!(world.reached(), 0);
 }
@@ -344,7 +346,7 @@ async fn a_tool_that_cannot_be_checked_is_withheld() {
         "{told:?}"
     );
     let seen = toolgate_policy::inspect(&world.route, world.script.clone())
-        .list(List::all(
+        .list(ListRequest::all(
             world.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))
@@ -401,7 +403,7 @@ async fn a_broken_result_may_pass_with_a_note() {
     let mut world = World::new();
     world.tools(vec![item(json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
         "outputSchema": {"type": "object"}}))]);
-    world.route.output_schema.broken = PerServer::all(Broken::Warn);
+    world.route.output_schema.broken = PerServer::all(OnInvalidOutput::Warn);
     world.go(world.call("look", json!({}))).await.unwrap();
     let end = &world.events("call.end")[0];
     assert_eq!(end["out"], "ok");
@@ -409,7 +411,7 @@ async fn a_broken_result_may_pass_with_a_note() {
         end["trail"],
         json!([{"by": "output", "verdict": "warn", "why": "it has no structuredContent"}])
     );
-    world.route.output_schema.broken = PerServer::all(Broken::Pass);
+    world.route.output_schema.broken = PerServer::all(OnInvalidOutput::Pass);
     world.go(world.call("look", json!({}))).await.unwrap();
     assert!(world.events("call.end")[1].get("trail").is_none());
 }
@@ -419,7 +421,7 @@ async fn a_promise_that_cannot_be_checked_is_withheld() {
     let world = World::new();
     world.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"$ref": "https://x.test/s"}}))]);
     let seen = toolgate_policy::inspect(&world.route, world.script.clone())
-        .list(List::all(
+        .list(ListRequest::all(
             world.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))

@@ -4,10 +4,11 @@ use crate::world::{World, item};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate_core::{
-    Ask, AskKind, Content, Error, Event, Json, Kind, List, LogMessage, Outcome, Output, Progress,
-    Questions, Report, Reporter, Service, ToolResult,
+    CallReporter, Content, Error, ErrorKind, EventSink, InputRequest, InputRequestKind,
+    InputRequests, Json, ListRequest, LogMessage, Outcome, Output, Progress, ReporterEvent,
+    Service, ToolResult,
 };
-use toolgate_policy::{Leaks, OnLeak, OnSecret, PerServer, Secrets};
+use toolgate_policy::{OnOutboundSecret, OnSecret, OutboundSecrets, PerServer, SecretRedactor};
 
 /// In two pieces, so that nobody finds one here.
 fn token() -> String {
@@ -31,19 +32,19 @@ fn json_of(text: &str) -> Json {
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct Heard(Mutex<Vec<ReporterEvent>>);
 
-impl Report for Heard {
-    fn report(&self, event: Event) {
+impl EventSink for Heard {
+    fn report(&self, event: ReporterEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
 
 /// What every channel gave, as text.
-async fn through(world: &World, name: &str) -> (Result<Outcome, Error>, Vec<Event>) {
+async fn through(world: &World, name: &str) -> (Result<Outcome, Error>, Vec<ReporterEvent>) {
     let heard = Arc::new(Heard::default());
     let mut call = world.call(name, json!({}));
-    call.reporter = Reporter::new(heard.clone());
+    call.reporter = CallReporter::new(heard.clone());
     let outcome = world.go(call).await;
     let events = std::mem::take(&mut *heard.0.lock().unwrap());
     (outcome, events)
@@ -58,15 +59,17 @@ fn told(outcome: &Result<Outcome, Error>) -> Vec<String> {
             blocks.chain(json).collect()
         }
         Ok(Outcome::Ask(questions)) => {
-            let text = |ask: &Ask| match &ask.kind {
-                AskKind::Elicit(params) | AskKind::Sample(params) => params.to_value().to_string(),
+            let text = |ask: &InputRequest| match &ask.kind {
+                InputRequestKind::Elicit(params) | InputRequestKind::Sample(params) => {
+                    params.to_value().to_string()
+                }
                 _ => String::new(),
             };
             questions.asks.iter().map(text).collect()
         }
         Err(error) => {
             let problems = match error.kind() {
-                Kind::Invalid(problems) => problems.clone(),
+                ErrorKind::Invalid(problems) => problems.clone(),
                 _ => Vec::new(),
             };
             let problems = problems.iter().map(|p| p.json().to_value().to_string());
@@ -76,10 +79,10 @@ fn told(outcome: &Result<Outcome, Error>) -> Vec<String> {
     }
 }
 
-fn heard(events: &[Event]) -> Vec<String> {
-    let text = |event: &Event| match event {
-        Event::Progress(p) => p.message.clone().unwrap(),
-        Event::Log(log) => format!("{:?} {}", log.logger, log.data.to_value()),
+fn heard(events: &[ReporterEvent]) -> Vec<String> {
+    let text = |event: &ReporterEvent| match event {
+        ReporterEvent::Progress(p) => p.message.clone().unwrap(),
+        ReporterEvent::Log(log) => format!("{:?} {}", log.logger, log.data.to_value()),
     };
     events.iter().map(text).collect()
 }
@@ -98,7 +101,7 @@ fn assert_clean(texts: &[String]) {
 /// T46, T49: what is planted on a channel comes through on none.
 #[tokio::test]
 async fn no_channel_lets_a_secret_through() {
-    let problem = || toolgate_core::Problem {
+    let problem = || toolgate_core::SchemaViolation {
         path: planted(),
         expected: planted(),
         got: planted(),
@@ -115,16 +118,19 @@ async fn no_channel_lets_a_secret_through() {
             })))
         }),
         Box::new(|| Ok(Outcome::Done(Output::error(&planted())))),
-        Box::new(move || Err(Error::new(Kind::Invalid(vec![problem()]), planted()))),
+        Box::new(move || Err(Error::new(ErrorKind::Invalid(vec![problem()]), planted()))),
         Box::new(|| {
-            let ask = |key: &str, kind: fn(Json) -> AskKind| Ask {
+            let ask = |key: &str, kind: fn(Json) -> InputRequestKind| InputRequest {
                 key: key.into(),
                 kind: kind(json_of(&planted())),
             };
-            let asks = vec![ask("a", AskKind::Elicit), ask("b", AskKind::Sample)];
-            Ok(Outcome::Ask(Questions {
+            let asks = vec![
+                ask("a", InputRequestKind::Elicit),
+                ask("b", InputRequestKind::Sample),
+            ];
+            Ok(Outcome::Ask(InputRequests {
                 asks,
-                ..Questions::default()
+                ..InputRequests::default()
             }))
         }),
     ];
@@ -137,14 +143,14 @@ async fn no_channel_lets_a_secret_through() {
                 total: None,
                 message: Some(planted()),
             };
-            call.reporter.tell(Event::Progress(progress));
+            call.reporter.tell(ReporterEvent::Progress(progress));
             let data = json_of(&planted());
             let log = LogMessage {
                 level: "info".into(),
                 logger: Some(planted()),
                 data,
             };
-            call.reporter.tell(Event::Log(log));
+            call.reporter.tell(ReporterEvent::Log(log));
             let made = make();
             Box::pin(async { made })
         });
@@ -177,7 +183,7 @@ async fn definitions_hold_no_secret() {
     let plain = json!({"type": "object", "properties": {"password": {"type": "string", "default": token()}}});
     let fixed = json!({"type": "object", "properties": {"key": {"const": token()}}});
     world.tools(vec![tool("plain", plain), tool("fixed", fixed)]);
-    let list = List::all(world.caller.clone(), toolgate_core::ItemKind::Tool);
+    let list = ListRequest::all(world.caller.clone(), toolgate_core::ItemKind::Tool);
     let catalog = world.pipeline().list(list).await.unwrap();
     let names: Vec<&str> = catalog.items().iter().map(|i| i.def.name()).collect();
     assert_eq!(names, ["plain"], "what decides must not be changed");
@@ -193,7 +199,7 @@ async fn each_server_has_its_setting() {
         (OnSecret::Pass, true, 0),
     ] {
         let mut world = World::new();
-        world.route.cleaning.secrets = Secrets {
+        world.route.cleaning.secrets = SecretRedactor {
             found: PerServer::all(OnSecret::Redact).with("demo", found),
         };
         world.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text(&token()))) }));
@@ -231,9 +237,9 @@ async fn a_redaction_that_breaks_a_schema_is_named_as_ours() {
 }
 
 /// What goes out with a call of a tool.
-async fn out(found: OnLeak, arguments: Value) -> (World, Result<Outcome, Error>) {
+async fn out(found: OnOutboundSecret, arguments: Value) -> (World, Result<Outcome, Error>) {
     let mut world = World::new();
-    world.route.cleaning.leaks = Leaks {
+    world.route.cleaning.leaks = OutboundSecrets {
         found: PerServer::all(found),
     };
     world.route.arguments.unknown = PerServer::all(true);
@@ -245,11 +251,11 @@ async fn out(found: OnLeak, arguments: Value) -> (World, Result<Outcome, Error>)
 #[tokio::test]
 async fn secrets_do_not_leave_unasked() {
     let arguments = || json!({"a": {"list": ["x", token()]}, "password": "hunter2!"});
-    let (world, outcome) = out(OnLeak::Ask, arguments()).await;
+    let (world, outcome) = out(OnOutboundSecret::Ask, arguments()).await;
     let Ok(Outcome::Ask(questions)) = outcome else {
         panic!("{outcome:?}")
     };
-    let AskKind::Approve(approval) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(approval) = &questions.asks[0].kind else {
         panic!()
     };
     let reason = approval.reasons.join(" ");
@@ -261,12 +267,12 @@ async fn secrets_do_not_leave_unasked() {
     );
     assert_eq!(world.reached(), 0);
 
-    let (world, outcome) = out(OnLeak::Deny, arguments()).await;
+    let (world, outcome) = out(OnOutboundSecret::Deny, arguments()).await;
     let text = outcome.unwrap_err().public().to_owned();
     assert!(text.starts_with("refused: the arguments hold"), "{text}");
     assert_eq!(world.reached(), 0);
 
-    let (world, outcome) = out(OnLeak::Warn, arguments()).await;
+    let (world, outcome) = out(OnOutboundSecret::Warn, arguments()).await;
     assert!(outcome.is_ok());
     let trail =
         world.events("call.end")[0].to_string() + &world.events("call.begin")[0].to_string();
@@ -275,13 +281,13 @@ async fn secrets_do_not_leave_unasked() {
         "{trail}"
     );
 
-    let (world, outcome) = out(OnLeak::Pass, arguments()).await;
+    let (world, outcome) = out(OnOutboundSecret::Pass, arguments()).await;
     assert!(outcome.is_ok() && world.reached() == 1);
 }
 
 #[tokio::test]
 async fn a_secret_as_a_name_is_not_named() {
-    let (_, outcome) = out(OnLeak::Deny, json!({ token(): 1 })).await;
+    let (_, outcome) = out(OnOutboundSecret::Deny, json!({ token(): 1 })).await;
     let text = outcome.unwrap_err().public().to_owned();
     assert!(
         text.contains("github-token") && !text.contains(&token()),

@@ -3,9 +3,11 @@
 use crate::world::{World, item, rule};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use toolgate_core::{Call, Content, Error, Json, Kind, List, Outcome, Output, Service, ToolResult};
-use toolgate_policy::Then;
-use toolgate_wire::json::{ArrayWriter, Limits, ObjectWriter};
+use toolgate_core::{
+    Call, Content, Error, ErrorKind, Json, ListRequest, Outcome, Output, Service, ToolResult,
+};
+use toolgate_policy::RuleAction;
+use toolgate_wire::json::{ArrayWriter, JsonLimits, ObjectWriter};
 
 /// A bound on a hang, not a measurement.
 const HANG: Duration = Duration::from_secs(120);
@@ -37,9 +39,9 @@ fn deep(levels: usize) -> Json {
 
 /// What a reader with these limits takes: the deepest, and a million keys.
 fn read(text: String) -> Json {
-    let wide = Limits {
+    let wide = JsonLimits {
         bytes: usize::MAX,
-        depth: Limits::DEEPEST,
+        depth: JsonLimits::MAX_DEPTH,
         keys: usize::MAX,
         elements: usize::MAX,
     };
@@ -103,14 +105,16 @@ async fn go(world: &World, tool: &str, arguments: Json) -> Result<Outcome, Error
 #[test]
 fn t24_arguments_overflow_no_stack() {
     on_small_stack(async {
-        let world = World::with(|m| m.rules = vec![rule("*", Then::Allow)]);
+        let world = World::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
         world.tools(tools().into_iter().map(item).collect());
         let (mut through, mut refused) = (0, 0);
         for (what, value) in values(KEYS / 10) {
             for tool in ["open", "again"] {
                 match go(&world, tool, value.clone()).await {
                     Ok(_) => through += 1,
-                    Err(error) if *error.kind() == Kind::Bug => panic!("{what} {tool}: {error:?}"),
+                    Err(error) if *error.kind() == ErrorKind::Bug => {
+                        panic!("{what} {tool}: {error:?}")
+                    }
                     Err(_) => refused += 1,
                 }
             }
@@ -122,7 +126,7 @@ fn t24_arguments_overflow_no_stack() {
 #[test]
 fn t24_results_overflow_no_stack() {
     on_small_stack(async {
-        let world = World::with(|m| m.rules = vec![rule("*", Then::Allow)]);
+        let world = World::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
         world.tools(tools().into_iter().map(item).collect());
         let (mut through, mut refused) = (0, 0);
         for (what, value) in values(KEYS) {
@@ -147,7 +151,9 @@ fn t24_results_overflow_no_stack() {
             for tool in ["open", "again"] {
                 match go(&world, tool, wide(0)).await {
                     Ok(_) => through += 1,
-                    Err(error) if *error.kind() == Kind::Bug => panic!("{what} {tool}: {error:?}"),
+                    Err(error) if *error.kind() == ErrorKind::Bug => {
+                        panic!("{what} {tool}: {error:?}")
+                    }
                     Err(_) => refused += 1,
                 }
             }
@@ -160,7 +166,7 @@ fn t24_results_overflow_no_stack() {
 #[test]
 fn t24_definitions_overflow_no_stack() {
     on_small_stack(async {
-        let world = World::with(|m| m.rules = vec![rule("*", Then::Allow)]);
+        let world = World::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
         let schema = |inside: &Json| {
             let plain = Json::from_value(&json!({"type": "object"}));
             let def = Json::from_value(&json!({"name": "bad"}));
@@ -176,7 +182,7 @@ fn t24_definitions_overflow_no_stack() {
             };
             let bad = std::sync::Arc::new(toolgate_core::Item::new(origin, def));
             world.tools(vec![good, bad]);
-            let ask = List::all(world.caller.clone(), toolgate_core::ItemKind::Tool);
+            let ask = ListRequest::all(world.caller.clone(), toolgate_core::ItemKind::Tool);
             let listed = world.pipeline().list(ask).await.unwrap();
             assert!(listed.find("good").is_some(), "{what}");
             withheld += usize::from(listed.find("bad").is_none());

@@ -10,14 +10,18 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use toolgate_core::{AskKind, Event, Kind, Outcome, Output, Progress, Refusal, Service};
-use toolgate_journal::{Disk, Files, Segment};
-use toolgate_policy::{By, CallView, End, Observer, PerServer, Stage, Waits};
+use toolgate_core::{
+    ErrorKind, InputRequestKind, Outcome, Output, Progress, RefusalReason, ReporterEvent, Service,
+};
+use toolgate_journal::{FileDisk, OpenSegment, SegmentDisk};
+use toolgate_policy::{
+    ApprovalChannel, AuditDurability, CallEnd, CallObserver, CallStage, CallView, PerServer,
+};
 
 #[tokio::test]
 async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer() {
     let mut world = World::new();
-    world.route.waits = PerServer::all(Waits::Strict);
+    world.route.waits = PerServer::all(AuditDurability::Strict);
     let world = Arc::new(world);
     let weak = Arc::downgrade(&world);
     world.handle(move |_| {
@@ -27,7 +31,7 @@ async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer()
         Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
     });
     let mut call = world.call("look", json!({"x": 1}));
-    call.seen = Arc::new(toolgate_core::Seen {
+    call.seen = Arc::new(toolgate_core::RequestInfo {
         revision: "2025-11-25".into(),
         transport: "http",
         client: Some("cursor 1".into()),
@@ -65,12 +69,12 @@ async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer()
 async fn each_way_to_end_has_its_word() {
     let world = World::new();
     for (kind, out) in [
-        (Kind::Upstream, "upstream_lost"),
-        (Kind::BadAnswer, "bad_answer"),
-        (Kind::Cancelled, "cancelled_unknown"),
-        (Kind::Answered(-32603), "rpc_error"),
-        (Kind::Bug, "bug"),
-        (Kind::NotFound, "rpc_error"),
+        (ErrorKind::Upstream, "upstream_lost"),
+        (ErrorKind::BadAnswer, "bad_answer"),
+        (ErrorKind::Cancelled, "cancelled_unknown"),
+        (ErrorKind::Answered(-32603), "rpc_error"),
+        (ErrorKind::Bug, "bug"),
+        (ErrorKind::NotFound, "rpc_error"),
     ] {
         let given = kind.clone();
         world.handle(move |_| {
@@ -87,7 +91,7 @@ async fn a_panic_is_an_error_of_one_call() {
     let world = World::new();
     world.handle(|_| panic!("secret of the handler"));
     let outcome = world.go(world.call("look", json!({}))).await;
-    assert_eq!(outcome.as_ref().unwrap_err().kind(), &Kind::Bug);
+    assert_eq!(outcome.as_ref().unwrap_err().kind(), &ErrorKind::Bug);
     assert!(!text(outcome).contains("secret"));
     world.handle(|_| Box::pin(async { panic!("later") }));
     assert_eq!(
@@ -96,7 +100,7 @@ async fn a_panic_is_an_error_of_one_call() {
             .await
             .unwrap_err()
             .kind(),
-        &Kind::Bug
+        &ErrorKind::Bug
     );
     assert_eq!(world.events("call.end").len(), 2);
 }
@@ -105,13 +109,13 @@ const CANARY: &str = "canary-layer-8Kd2Qm5Xw7Rz1Tn4";
 /// Where the test has itself run as a program of its own.
 const ALONE: &str = "TOOLGATE_TEST_LAYER_THAT_PANICS";
 
-/// Panics within `Intent`, over what it sees, as often as it is told.
+/// Panics within `AuditBegin`, over what it sees, as often as it is told.
 struct Panics(AtomicBool);
 
-impl Observer for Panics {
+impl CallObserver for Panics {
     fn began(&self, _: &CallView) {}
 
-    fn changed(&self, _: &str, _: &Stage) {
+    fn changed(&self, _: &str, _: &CallStage) {
         if self.0.swap(false, Ordering::SeqCst) {
             panic!("cannot show {}", String::from(CANARY));
         }
@@ -119,7 +123,7 @@ impl Observer for Panics {
 
     fn progress(&self, _: &str, _: &Progress) {}
 
-    fn ended(&self, _: &str, _: &End) {}
+    fn ended(&self, _: &str, _: &CallEnd) {}
 }
 
 /// A fault in a duty itself is an error of the one call, recorded as what it is; the log says where it was, and nothing
@@ -147,7 +151,7 @@ async fn t61_a_layer_that_panics_fails_one_call_and_tells_nothing_of_it() {
     let pipeline = world.pipeline();
     let call = || world.call("look", json!({"secret": CANARY}));
     let outcome = pipeline.call(call()).await;
-    assert_eq!(outcome.as_ref().unwrap_err().kind(), &Kind::Bug);
+    assert_eq!(outcome.as_ref().unwrap_err().kind(), &ErrorKind::Bug);
     assert!(!text(outcome).contains("canary"));
     assert_eq!(world.reached(), 0);
     pipeline.call(call()).await.unwrap();
@@ -213,8 +217,8 @@ async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
             .desk
             .approve(
                 &approval(&questions),
-                By::Console,
-                toolgate_policy::Yes::default(),
+                ApprovalChannel::Console,
+                toolgate_policy::ApprovalTerms::default(),
             )
             .await;
         let before = world.reached();
@@ -269,7 +273,7 @@ async fn an_observer_sees_the_whole_way() {
     let world = World::new();
     world.handle(|call| {
         Box::pin(async move {
-            call.reporter.tell(Event::Progress(Progress {
+            call.reporter.tell(ReporterEvent::Progress(Progress {
                 progress: 1.0,
                 total: None,
                 message: None,
@@ -290,26 +294,29 @@ async fn an_observer_sees_the_whole_way() {
 #[derive(Debug, Default)]
 struct Broken(Arc<AtomicBool>);
 
-struct BrokenSegment(Box<dyn Segment>, Arc<AtomicBool>);
+struct BrokenSegment(Box<dyn OpenSegment>, Arc<AtomicBool>);
 
-impl Disk for Broken {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
-        Ok(Box::new(BrokenSegment(Files.create(path)?, self.0.clone())))
+impl SegmentDisk for Broken {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenSegment>> {
+        Ok(Box::new(BrokenSegment(
+            FileDisk.create(path)?,
+            self.0.clone(),
+        )))
     }
 
-    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>> {
+    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn OpenSegment>> {
         Ok(Box::new(BrokenSegment(
-            Files.resume(path, length)?,
+            FileDisk.resume(path, length)?,
             self.0.clone(),
         )))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        Files.sync_dir(path)
+        FileDisk.sync_dir(path)
     }
 }
 
-impl Segment for BrokenSegment {
+impl OpenSegment for BrokenSegment {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -331,19 +338,22 @@ fn on_broken_disk() -> (World, Arc<AtomicBool>) {
 #[tokio::test]
 async fn without_a_record_nothing_happens() {
     let (mut world, broken) = on_broken_disk();
-    world.route.waits = PerServer::all(Waits::Strict);
+    world.route.waits = PerServer::all(AuditDurability::Strict);
     broken.store(true, Ordering::SeqCst);
     let outcome = world.go(world.call("look", json!({}))).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
-        &Kind::Refused(Refusal::Record)
+        &ErrorKind::Refused(RefusalReason::Record)
     );
     assert!(text(outcome).starts_with("refused: the audit log cannot be written"));
     assert_eq!(world.reached(), 0);
     // And again, now that the journal knows; and for one that would have been refused anyway.
     for name in ["look", "unknown"] {
         let outcome = world.go(world.call(name, json!({}))).await;
-        assert_eq!(outcome.unwrap_err().kind(), &Kind::Refused(Refusal::Record));
+        assert_eq!(
+            outcome.unwrap_err().kind(),
+            &ErrorKind::Refused(RefusalReason::Record)
+        );
     }
     assert_eq!(world.reached(), 0);
     assert!(world.watcher.open.lock().unwrap().is_empty());
@@ -359,7 +369,7 @@ async fn without_a_record_no_answer_is_released() {
     let outcome = world.go(world.call("look", json!({}))).await;
     assert_eq!(
         (world.reached(), outcome.unwrap_err().kind()),
-        (1, &Kind::Refused(Refusal::Record))
+        (1, &ErrorKind::Refused(RefusalReason::Record))
     );
 }
 
@@ -374,14 +384,14 @@ async fn without_a_record_no_decision_counts() {
         .desk
         .approve(
             &approval(&questions),
-            By::Console,
-            toolgate_policy::Yes::default(),
+            ApprovalChannel::Console,
+            toolgate_policy::ApprovalTerms::default(),
         )
         .await
         .unwrap_err();
     assert_eq!(
         world.route.desk.list()[0].standing,
-        toolgate_policy::Standing::Open
+        toolgate_policy::ApprovalStatus::Open
     );
     world
         .go(world.call("wipe", json!({"n": 1})))
@@ -440,12 +450,12 @@ async fn a_full_queue_refuses_and_loses_no_end() {
 async fn a_question_of_the_server_ends_the_round() {
     let world = World::new();
     world.handle(|_| {
-        let asks = vec![toolgate_core::Ask {
+        let asks = vec![toolgate_core::InputRequest {
             key: "k".into(),
-            kind: AskKind::Roots,
+            kind: InputRequestKind::Roots,
         }];
         Box::pin(async {
-            Ok(Outcome::Ask(toolgate_core::Questions {
+            Ok(Outcome::Ask(toolgate_core::InputRequests {
                 asks,
                 ..Default::default()
             }))

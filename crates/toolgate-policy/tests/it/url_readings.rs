@@ -6,8 +6,10 @@ use std::{
     io::Write,
     process::{Command, Stdio},
 };
-use toolgate_core::{Call, Caller, Decision, Definition, Item, ItemKind, Json, Op, Rule, Verdict};
-use toolgate_policy::{Access, Arguments, Pattern, Then};
+use toolgate_core::{
+    Call, Caller, Definition, Item, ItemKind, Json, MaybeReady, Op, Rule, RuleDecision,
+};
+use toolgate_policy::{AccessRules, ArgumentValidation, GlobPattern, RuleAction};
 
 /// How many URIs are generated.
 const GENERATED: usize = 40_000;
@@ -190,8 +192,8 @@ fn by_node(uris: &[String]) -> Option<Vec<Option<String>>> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-fn denied() -> Vec<Pattern> {
-    DENIED.iter().map(|glob| Pattern::new(*glob)).collect()
+fn denied() -> Vec<GlobPattern> {
+    DENIED.iter().map(|glob| GlobPattern::new(*glob)).collect()
 }
 
 /// A template of the server `demo` that any URI might fit.
@@ -205,13 +207,17 @@ fn template() -> Item {
 }
 
 /// Whether the rules of a route let a URI be read.
-fn passes(access: &Access, item: &Item, uri: &str) -> bool {
+fn passes(access: &AccessRules, item: &Item, uri: &str) -> bool {
     let args = Json::from_value(&json!({ "uri": uri }));
     let call = Call::new("c", Caller::new("a"), Op::Resource, uri, args);
-    let arguments = Arguments::default();
+    let arguments = ArgumentValidation::default();
     let rules: [&dyn Rule; 2] = [access, &arguments];
-    let passes =
-        |rule: &&dyn Rule| matches!(rule.decide(&call, item), Decision::Now(Verdict::Allow));
+    let passes = |rule: &&dyn Rule| {
+        matches!(
+            rule.decide(&call, item),
+            MaybeReady::Now(RuleDecision::Allow)
+        )
+    };
     rules.iter().all(passes) && access.hides_at(&call.caller, item, uri).is_none()
 }
 
@@ -226,10 +232,10 @@ fn no_text_that_node_takes_for_a_denied_url_passes() {
     let globs = denied();
     let mut rules: Vec<_> = DENIED
         .iter()
-        .map(|glob| rule(&format!("demo.resource:{glob}"), Then::Deny))
+        .map(|glob| rule(&format!("demo.resource:{glob}"), RuleAction::Deny))
         .collect();
-    rules.push(rule("demo.*", Then::Allow));
-    let (access, item) = (Access::new(rules), template());
+    rules.push(rule("demo.*", RuleAction::Allow));
+    let (access, item) = (AccessRules::new(rules), template());
     let hits = |uri: &str| globs.iter().any(|glob| glob.matches(uri));
     let (mut by_reading, mut by_text, mut passed, mut through) = (0, 0, 0, Vec::new());
     for (uri, read) in uris.iter().zip(&read) {
@@ -261,11 +267,11 @@ fn no_text_that_node_takes_for_a_denied_url_passes() {
 #[test]
 fn known_spellings_of_a_denied_url_do_not_pass() {
     let rules = vec![
-        rule("demo.resource:https://host.example/*", Then::Deny),
-        rule("demo.resource:file:///srv/private/*", Then::Deny),
-        rule("demo.*", Then::Allow),
+        rule("demo.resource:https://host.example/*", RuleAction::Deny),
+        rule("demo.resource:file:///srv/private/*", RuleAction::Deny),
+        rule("demo.*", RuleAction::Allow),
     ];
-    let (access, item) = (Access::new(rules), template());
+    let (access, item) = (AccessRules::new(rules), template());
     for uri in [
         "file:///srv\\private\\k.txt",
         "file:///srv/private\\k.txt",
@@ -313,7 +319,7 @@ fn known_spellings_of_a_denied_url_do_not_pass() {
 #[test]
 fn a_condition_is_judged_on_what_url_parsers_read() {
     let when = |text: &str, then| toolgate_policy::AccessRule {
-        when: Some(toolgate_policy::When::compile(text).unwrap()),
+        when: Some(toolgate_policy::CelCondition::compile(text).unwrap()),
         ..rule("*", then)
     };
     let item = template();
@@ -321,16 +327,22 @@ fn a_condition_is_judged_on_what_url_parsers_read() {
         let args: Value = json!({ "uri": uri });
         let args = Json::from_value(&args);
         let call = Call::new("c", Caller::new("a"), Op::Resource, uri, args);
-        let access = Access::new(vec![rule]).otherwise(Then::Ask);
+        let access = AccessRules::new(vec![rule]).otherwise(RuleAction::Ask);
         match access.decide(&call, &item) {
-            Decision::Now(Verdict::Allow) => Then::Allow,
-            Decision::Now(Verdict::Ask(_)) => Then::Ask,
-            _ => Then::Deny,
+            MaybeReady::Now(RuleDecision::Allow) => RuleAction::Allow,
+            MaybeReady::Now(RuleDecision::Ask(_)) => RuleAction::Ask,
+            _ => RuleAction::Deny,
         }
     };
     let uri = "https://open.example\\@host.example/x";
-    let denies = when("args.uri.startsWith('https://open.example/@')", Then::Deny);
-    assert_eq!(decided(denies, uri), Then::Deny);
-    let allows = when("args.uri.endsWith('\\\\@host.example/x')", Then::Allow);
-    assert_eq!(decided(allows, uri), Then::Ask);
+    let denies = when(
+        "args.uri.startsWith('https://open.example/@')",
+        RuleAction::Deny,
+    );
+    assert_eq!(decided(denies, uri), RuleAction::Deny);
+    let allows = when(
+        "args.uri.endsWith('\\\\@host.example/x')",
+        RuleAction::Allow,
+    );
+    assert_eq!(decided(allows, uri), RuleAction::Ask);
 }

@@ -11,9 +11,9 @@ use std::{
     task::Poll,
     time::{Duration, Instant},
 };
-use toolgate_core::{BoxFuture, Error, Kind, Outcome, Output, Refusal, Service};
-use toolgate_journal::{Disk, Files, Segment};
-use toolgate_policy::{First, PerServer, Then, Waits};
+use toolgate_core::{BoxFuture, Error, ErrorKind, Outcome, Output, RefusalReason, Service};
+use toolgate_journal::{FileDisk, OpenSegment, SegmentDisk};
+use toolgate_policy::{AuditDurability, NewDefinitionAction, PerServer, RuleAction};
 
 /// After so long a test that would wait for ever fails.
 const BOUND: Duration = Duration::from_secs(20);
@@ -81,24 +81,24 @@ impl Slow {
     }
 }
 
-struct SlowSegment(Box<dyn Segment>, Slow);
+struct SlowSegment(Box<dyn OpenSegment>, Slow);
 
-impl Disk for Slow {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn Segment>> {
-        Ok(Box::new(SlowSegment(Files.create(path)?, self.clone())))
+impl SegmentDisk for Slow {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenSegment>> {
+        Ok(Box::new(SlowSegment(FileDisk.create(path)?, self.clone())))
     }
 
-    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn Segment>> {
-        let segment = Files.resume(path, length)?;
+    fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn OpenSegment>> {
+        let segment = FileDisk.resume(path, length)?;
         Ok(Box::new(SlowSegment(segment, self.clone())))
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        Files.sync_dir(path)
+        FileDisk.sync_dir(path)
     }
 }
 
-impl Segment for SlowSegment {
+impl OpenSegment for SlowSegment {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -108,13 +108,13 @@ impl Segment for SlowSegment {
     }
 }
 
-fn world(waits: Waits) -> (World, Slow) {
+fn world(waits: AuditDurability) -> (World, Slow) {
     let slow = Slow::new();
     let mut world = World::with(|making: &mut Making| {
         making.options.disk = Arc::new(slow.clone());
-        making.rules = vec![rule("demo.*", Then::Allow)];
+        making.rules = vec![rule("demo.*", RuleAction::Allow)];
     });
-    world.route.waits = PerServer::all(Waits::Strict).with("demo", waits);
+    world.route.waits = PerServer::all(AuditDurability::Strict).with("demo", waits);
     (world, slow)
 }
 
@@ -133,7 +133,7 @@ async fn settle(running: &mut Running<'_>) -> Option<Result<Outcome, Error>> {
 }
 
 /// Whether a call of a tool leaves before its begin is on the disk. Its answer never leaves before its end is.
-async fn leaves_early(waits: Waits, tool: &str) -> bool {
+async fn leaves_early(waits: AuditDurability, tool: &str) -> bool {
     let (world, slow) = world(waits);
     let pipeline = world.pipeline();
     // What comes first pins the definitions.
@@ -168,12 +168,12 @@ async fn leaves_early(waits: Waits, tool: &str) -> bool {
 #[tokio::test]
 async fn each_mode_waits_for_what_it_says() {
     for (waits, tool, early) in [
-        (Waits::Strict, "look", false),
-        (Waits::Strict, "add", false),
-        (Waits::End, "look", true),
-        (Waits::End, "add", true),
-        (Waits::Auto, "look", true),
-        (Waits::Auto, "add", false),
+        (AuditDurability::Strict, "look", false),
+        (AuditDurability::Strict, "add", false),
+        (AuditDurability::End, "look", true),
+        (AuditDurability::End, "add", true),
+        (AuditDurability::Auto, "look", true),
+        (AuditDurability::Auto, "add", false),
     ] {
         assert_eq!(leaves_early(waits, tool).await, early, "{waits:?} {tool}");
     }
@@ -181,19 +181,22 @@ async fn each_mode_waits_for_what_it_says() {
 
 #[tokio::test]
 async fn a_begin_that_fails_ends_the_call_that_did_not_wait_for_it() {
-    let (world, slow) = world(Waits::End);
+    let (world, slow) = world(AuditDurability::End);
     world.go(world.call("look", json!({}))).await.unwrap();
     world.handle(|_| Box::pin(std::future::pending()));
     slow.set(|state| state.fails = true);
     let outcome = world.go(world.call("look", json!({}))).await;
-    assert_eq!(outcome.unwrap_err().kind(), &Kind::Refused(Refusal::Record));
+    assert_eq!(
+        outcome.unwrap_err().kind(),
+        &ErrorKind::Refused(RefusalReason::Record)
+    );
     assert_eq!(world.reached(), 2, "it had left");
     assert!(world.watcher.open.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn an_answer_whose_begin_fails_is_not_released() {
-    for waits in [Waits::Strict, Waits::End] {
+    for waits in [AuditDurability::Strict, AuditDurability::End] {
         let (world, slow) = world(waits);
         world.go(world.call("look", json!({}))).await.unwrap();
         let failing = slow.clone();
@@ -203,13 +206,13 @@ async fn an_answer_whose_begin_fails_is_not_released() {
             failing.permit(u32::MAX);
             Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
         });
-        if waits == Waits::End {
+        if waits == AuditDurability::End {
             slow.permit(0);
         }
         let outcome = world.go(world.call("look", json!({}))).await;
         assert_eq!(
             outcome.unwrap_err().kind(),
-            &Kind::Refused(Refusal::Record),
+            &ErrorKind::Refused(RefusalReason::Record),
             "{waits:?}"
         );
     }
@@ -217,8 +220,8 @@ async fn an_answer_whose_begin_fails_is_not_released() {
 
 #[tokio::test]
 async fn a_call_whose_pin_is_forgotten_while_it_waits_does_not_leave() {
-    for first in [First::Accept, First::Ask] {
-        let (mut world, slow) = world(Waits::Strict);
+    for first in [NewDefinitionAction::Accept, NewDefinitionAction::Ask] {
+        let (mut world, slow) = world(AuditDurability::Strict);
         world.route.pins = world.route.pins.clone().first(PerServer::all(first));
         let pins = world.route.pins.clone();
         // What comes first pins the definitions.
@@ -235,6 +238,10 @@ async fn a_call_whose_pin_is_forgotten_while_it_waits_does_not_leave() {
         slow.permit(u32::MAX);
         let outcome = running.await;
         assert_eq!(world.reached(), reached, "{first:?} {outcome:?}");
-        assert_eq!(outcome.unwrap_err().kind(), &Kind::NotFound, "{first:?}");
+        assert_eq!(
+            outcome.unwrap_err().kind(),
+            &ErrorKind::NotFound,
+            "{first:?}"
+        );
     }
 }

@@ -13,14 +13,17 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{
-    AskKind, BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, Json,
-    List, Origin, Outcome, Output, Pipeline, Progress, Questions, Service,
+    BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, Definition, Error,
+    InputRequestKind, InputRequests, Item, Json, ListRequest, Origin, Outcome, Output, Pipeline,
+    Progress, Service,
 };
-use toolgate_journal::{Journal, Options, read};
+use toolgate_journal::{AuditJournal, JournalOptions, read};
 use toolgate_policy::{
-    Access, AccessRule, Arguments, Asking, AtOnce, CallView, Cleaning, Deadline, Desk, DeskLimits,
-    End, Observer, OnChange, OutputSchema, Pattern, PerServer, Persons, Pins, Quota, Rate,
-    Recorder, Route, Schemas, Size, Stage, Store, Then, ViaClient, pipeline,
+    AccessRule, AccessRules, ApprovalLimits, ApprovalService, ArgumentValidation, AuditRecorder,
+    CallEnd, CallObserver, CallStage, CallTimeout, CallView, ChangedDefinitionAction,
+    ClientApprovals, ConcurrencyLimit, GatewayPolicy, GlobPattern, InputRequestPolicy,
+    OutputValidation, PerServer, Pins, QuorumRules, RateLimiter, RateQuota, RuleAction,
+    SanitizeConfig, SchemaSanitizer, SizeLimits, StateStore, pipeline,
 };
 
 /// What the scripted service does with a call.
@@ -35,7 +38,7 @@ pub(crate) struct Script {
 }
 
 impl Service for Script {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let catalog = self.catalog.lock().unwrap().clone();
         let items = catalog.items().iter().filter(|i| i.kind() == ask.kind);
         let catalog = match items.clone().count() == catalog.items().len() {
@@ -56,9 +59,9 @@ impl Service for Script {
     }
 
     /// It tells nothing.
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(async {
-            Ok(Changes::new(
+            Ok(ChangeStream::new(
                 tokio::sync::watch::Sender::default().subscribe(),
             ))
         })
@@ -69,18 +72,18 @@ impl Service for Script {
 #[derive(Default)]
 pub(crate) struct Watcher {
     pub(crate) open: Mutex<Vec<String>>,
-    pub(crate) ends: Mutex<Vec<End>>,
+    pub(crate) ends: Mutex<Vec<CallEnd>>,
     pub(crate) running: AtomicU32,
     pub(crate) progress: AtomicU32,
 }
 
-impl Observer for Watcher {
+impl CallObserver for Watcher {
     fn began(&self, call: &CallView) {
         self.open.lock().unwrap().push(call.id.to_string());
     }
 
-    fn changed(&self, _: &str, stage: &Stage) {
-        let Stage::Running(_) = stage;
+    fn changed(&self, _: &str, stage: &CallStage) {
+        let CallStage::Running(_) = stage;
         self.running.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -88,7 +91,7 @@ impl Observer for Watcher {
         self.progress.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn ended(&self, id: &str, end: &End) {
+    fn ended(&self, id: &str, end: &CallEnd) {
         let mut open = self.open.lock().unwrap();
         let at = open
             .iter()
@@ -101,7 +104,7 @@ impl Observer for Watcher {
 
 pub(crate) struct World {
     pub(crate) dir: PathBuf,
-    pub(crate) route: Route,
+    pub(crate) route: GatewayPolicy,
     pub(crate) script: Arc<Script>,
     pub(crate) watcher: Arc<Watcher>,
     pub(crate) caller: Caller,
@@ -110,11 +113,11 @@ pub(crate) struct World {
 
 /// Where to set something before the world is made.
 pub(crate) struct Making {
-    pub(crate) options: Options,
+    pub(crate) options: JournalOptions,
     pub(crate) recorded: bool,
-    pub(crate) desk: DeskLimits,
+    pub(crate) desk: ApprovalLimits,
     pub(crate) rules: Vec<AccessRule>,
-    pub(crate) default: Quota,
+    pub(crate) default: RateQuota,
 }
 
 impl World {
@@ -133,46 +136,46 @@ impl World {
         let n = WORLDS.fetch_add(1, Ordering::SeqCst);
         let dir = std::env::temp_dir().join(format!("toolgate-policy-{}-{n}", std::process::id()));
         let mut making = Making {
-            options: Options::new(&dir),
+            options: JournalOptions::new(&dir),
             recorded: true,
-            desk: DeskLimits::default(),
+            desk: ApprovalLimits::default(),
             rules: Vec::new(),
-            default: Quota::per_minute(1000),
+            default: RateQuota::per_minute(1000),
         };
         set(&mut making);
         let recorder = Arc::new(match making.recorded {
-            true => Recorder::new(Arc::new(Journal::open(making.options).unwrap())),
-            false => Recorder::log(),
+            true => AuditRecorder::new(Arc::new(AuditJournal::open(making.options).unwrap())),
+            false => AuditRecorder::log(),
         });
         let watcher = Arc::new(Watcher::default());
-        let store: Arc<dyn Store> = Arc::new(toolgate_policy::Memory::new());
-        let route = Route {
+        let store: Arc<dyn StateStore> = Arc::new(toolgate_policy::MemoryStateStore::new());
+        let route = GatewayPolicy {
             // Tests of other duties change their tools as they like.
             pins: Pins::new(store.clone(), recorder.clone())
-                .change(PerServer::all(OnChange::Allow))
+                .change(PerServer::all(ChangedDefinitionAction::Allow))
                 .identities([("demo".to_owned(), "a test".to_owned())]),
-            desk: Desk::new(recorder.clone(), store.clone(), making.desk),
+            desk: ApprovalService::new(recorder.clone(), store.clone(), making.desk),
             recorder,
             observer: watcher.clone(),
             policy: "p1".into(),
             store,
             scopes: Default::default(),
-            access: Access::new(making.rules),
-            rate: Rate::new(Vec::new(), making.default),
-            arguments: Arguments::default(),
-            asking: Asking::default(),
-            via_client: ViaClient::default(),
-            persons: Persons::default(),
-            stop: toolgate_policy::Stop::default(),
-            at_once: AtOnce::new(1000, 1000),
+            access: AccessRules::new(making.rules),
+            rate: RateLimiter::new(Vec::new(), making.default),
+            arguments: ArgumentValidation::default(),
+            asking: InputRequestPolicy::default(),
+            via_client: ClientApprovals::default(),
+            persons: QuorumRules::default(),
+            stop: toolgate_policy::CallCanceller::default(),
+            at_once: ConcurrencyLimit::new(1000, 1000),
             circuit_breaker: Default::default(),
-            deadline: Deadline::default(),
-            output_schema: OutputSchema::default(),
-            schemas: Schemas::default(),
-            cleaning: Cleaning::default(),
-            size: Size::default(),
+            deadline: CallTimeout::default(),
+            output_schema: OutputValidation::default(),
+            schemas: SchemaSanitizer::default(),
+            cleaning: SanitizeConfig::default(),
+            size: SizeLimits::default(),
             waits: toolgate_policy::PerServer::default(),
-            contents: toolgate_policy::Contents::default(),
+            contents: toolgate_policy::AuditContents::default(),
         };
         let done: Handler =
             Box::new(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
@@ -231,7 +234,7 @@ impl World {
     }
 
     /// Calls, and gives the question that comes back.
-    pub(crate) async fn asked(&self, call: &Call) -> Questions {
+    pub(crate) async fn asked(&self, call: &Call) -> InputRequests {
         match self.go(call.clone()).await {
             Ok(Outcome::Ask(questions)) => questions,
             other => panic!("expected a question, got {other:?}"),
@@ -245,7 +248,7 @@ impl World {
             .recorder
             .journal()
             .unwrap()
-            .note(toolgate_journal::Entry::new("test.mark").with("mark", marker.as_str()))
+            .note(toolgate_journal::AuditEntry::new("test.mark").with("mark", marker.as_str()))
             .unwrap();
         let end = std::time::Instant::now() + Duration::from_secs(20);
         loop {
@@ -287,7 +290,7 @@ impl Drop for World {
 }
 
 /// The same call in its next round, with what the question left to find again.
-pub(crate) fn again(call: &Call, questions: &Questions) -> Call {
+pub(crate) fn again(call: &Call, questions: &InputRequests) -> Call {
     let mut next = call.clone();
     next.round.number += 1;
     next.round.slots = questions.slots.clone();
@@ -296,9 +299,9 @@ pub(crate) fn again(call: &Call, questions: &Questions) -> Call {
 }
 
 /// The id of the approval that is asked for.
-pub(crate) fn approval(questions: &Questions) -> String {
+pub(crate) fn approval(questions: &InputRequests) -> String {
     let mut ids = questions.asks.iter().filter_map(|ask| match &ask.kind {
-        AskKind::Approve(approval) => Some(approval.id.to_string()),
+        InputRequestKind::Approve(approval) => Some(approval.id.to_string()),
         _ => None,
     });
     ids.next().expect("an approval")
@@ -332,9 +335,9 @@ fn standard_tools() -> Vec<Arc<Item>> {
     ]
 }
 
-pub(crate) fn rule(tools: &str, then: Then) -> AccessRule {
+pub(crate) fn rule(tools: &str, then: RuleAction) -> AccessRule {
     AccessRule {
-        tools: vec![Pattern::new(tools)],
+        tools: vec![GlobPattern::new(tools)],
         callers: Vec::new(),
         except: Vec::new(),
         when: None,

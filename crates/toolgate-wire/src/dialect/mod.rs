@@ -11,7 +11,7 @@ mod v2026_07_28;
 pub use tasks::related;
 
 use crate::{
-    json::{Json, Kind, ObjectWriter},
+    json::{Json, JsonKind, ObjectWriter},
     message::{self, Id},
     method::{
         complete::CompleteResult,
@@ -23,7 +23,7 @@ use crate::{
         output::Output,
         prompts_get::PromptResult,
         resources_read::ReadResult,
-        tasks::Words,
+        tasks::TaskForm,
         tools_call::ToolResult,
     },
     normalize::without_booleans,
@@ -45,7 +45,7 @@ pub struct Dialect {
     /// True if the revision has tool annotations.
     tool_annotations: bool,
     /// Supported values of `structuredContent`.
-    structured: Structured,
+    structured: StructuredSupport,
     /// True if arguments that violate the schema are a tool error, which a model can read, and not a protocol error.
     pub bad_arguments_are_tool_errors: bool,
     /// True if progress notifications may have a message.
@@ -66,24 +66,24 @@ pub struct Dialect {
     /// client poll.
     pub polled_streams: bool,
     /// Form of tasks in the revision.
-    pub tasks: Words,
+    pub tasks: TaskForm,
     /// True if a session may send JSON-RPC batches.
     pub batches: bool,
     /// Supported members of `Implementation` besides name and version.
-    about: About,
+    about: ImplementationMembers,
     /// Error code for a resource that does not exist.
     pub resource_not_found: i64,
 }
 
 #[derive(Debug, PartialEq)]
-enum About {
+enum ImplementationMembers {
     Nothing,
     Title,
     All,
 }
 
 #[derive(Debug, PartialEq)]
-enum Structured {
+enum StructuredSupport {
     Unknown,
     Object,
     Any,
@@ -125,7 +125,7 @@ impl Dialect {
         if !self.tool_annotations {
             json = without(json, "annotations");
         }
-        if self.structured == Structured::Object && !describes_object(&json) {
+        if self.structured == StructuredSupport::Object && !describes_object(&json) {
             json = without(json, "outputSchema");
         }
         if !self.stateless {
@@ -147,10 +147,10 @@ impl Dialect {
 
     /// Removes the members of an implementation that this revision does not define.
     pub fn implementation(&self, mut program: Implementation) -> Implementation {
-        if self.about == About::Nothing {
+        if self.about == ImplementationMembers::Nothing {
             program.title = None;
         }
-        if self.about != About::All {
+        if self.about != ImplementationMembers::All {
             program = Implementation {
                 name: program.name,
                 version: program.version,
@@ -363,9 +363,9 @@ impl Dialect {
 
     fn takes(&self, structured: &Json) -> bool {
         match self.structured {
-            Structured::Unknown => false,
-            Structured::Object => structured.kind() == Kind::Object,
-            Structured::Any => true,
+            StructuredSupport::Unknown => false,
+            StructuredSupport::Object => structured.kind() == JsonKind::Object,
+            StructuredSupport::Any => true,
         }
     }
 }
@@ -394,10 +394,10 @@ fn describes_object(tool: &Json) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Limits;
+    use crate::json::JsonLimits;
 
     fn json(text: &str) -> Json {
-        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+        Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap()
     }
 
     fn server() -> Implementation {

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use crate::{
-    json::{ArrayWriter, Json, Kind},
+    json::{ArrayWriter, Json, JsonKind},
     method::content::Content,
 };
 
@@ -21,7 +21,7 @@ impl Dialect {
         for message in params.get("messages")?.items() {
             let content = message.get("content")?;
             let blocks = match content.kind() {
-                Kind::Array => content.items().collect(),
+                JsonKind::Array => content.items().collect(),
                 _ => vec![content],
             };
             for block in blocks {
@@ -64,10 +64,10 @@ fn named(field: &Json) -> Option<Json> {
 #[cfg(test)]
 mod tests {
     use super::super::find;
-    use crate::json::{Json, Limits};
+    use crate::json::{Json, JsonLimits};
 
     fn json(text: &str) -> Json {
-        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+        Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::{
     json::{Json, ObjectWriter},
     method::{
         initialize::Implementation,
-        tasks::{self, Task, Words},
+        tasks::{self, Task, TaskForm},
     },
 };
 
@@ -13,7 +13,7 @@ impl Dialect {
     /// Writes the result of a call that continues as a task.
     pub fn task_created(&self, task: &Task, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
-        if self.tasks == Words::Extension {
+        if self.tasks == TaskForm::Extension {
             o.str("resultType", "task");
             task.write(&mut o, self.tasks, false);
         } else {
@@ -50,7 +50,7 @@ impl Dialect {
     /// Returns the method of task status notifications.
     pub fn task_notification(&self) -> &'static str {
         match self.tasks {
-            Words::Extension => tasks::CHANGED,
+            TaskForm::Extension => tasks::CHANGED,
             _ => tasks::STATUS,
         }
     }

@@ -1,9 +1,9 @@
 //! Revision 2024-11-05.
 
-use super::{About, Dialect, Structured};
+use super::{Dialect, ImplementationMembers, StructuredSupport};
 use crate::message::code;
 use crate::method::content::ContentKind::{Image, Resource, Text};
-use crate::method::tasks::Words;
+use crate::method::tasks::TaskForm;
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2024-11-05",
@@ -11,7 +11,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     content: &[Text, Image, Resource],
     unknown_members: &["title", "outputSchema", "_meta", "icons", "execution"],
     tool_annotations: false,
-    structured: Structured::Unknown,
+    structured: StructuredSupport::Unknown,
     bad_arguments_are_tool_errors: false,
     progress_message: false,
     elicitation: false,
@@ -21,8 +21,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     sampling_tools: false,
     completions: false,
     polled_streams: false,
-    tasks: Words::None,
+    tasks: TaskForm::None,
     batches: false,
-    about: About::Nothing,
+    about: ImplementationMembers::Nothing,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

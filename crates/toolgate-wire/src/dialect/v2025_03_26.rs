@@ -1,9 +1,9 @@
 //! Revision 2025-03-26.
 
-use super::{About, Dialect, Structured};
+use super::{Dialect, ImplementationMembers, StructuredSupport};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, Text};
-use crate::method::tasks::Words;
+use crate::method::tasks::TaskForm;
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-03-26",
@@ -11,7 +11,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     content: &[Text, Image, Resource, Audio],
     unknown_members: &["title", "outputSchema", "_meta", "icons", "execution"],
     tool_annotations: true,
-    structured: Structured::Unknown,
+    structured: StructuredSupport::Unknown,
     bad_arguments_are_tool_errors: false,
     progress_message: true,
     elicitation: false,
@@ -21,8 +21,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     sampling_tools: false,
     completions: true,
     polled_streams: false,
-    tasks: Words::None,
+    tasks: TaskForm::None,
     batches: true,
-    about: About::Nothing,
+    about: ImplementationMembers::Nothing,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

@@ -1,9 +1,9 @@
 //! Revision 2026-07-28.
 
-use super::{About, Dialect, Structured};
+use super::{Dialect, ImplementationMembers, StructuredSupport};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, ResourceLink, Text};
-use crate::method::tasks::Words;
+use crate::method::tasks::TaskForm;
 
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2026-07-28",
@@ -11,7 +11,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     content: &[Text, Image, Resource, Audio, ResourceLink],
     unknown_members: &["execution"],
     tool_annotations: true,
-    structured: Structured::Any,
+    structured: StructuredSupport::Any,
     bad_arguments_are_tool_errors: true,
     progress_message: true,
     elicitation: true,
@@ -21,8 +21,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     sampling_tools: true,
     completions: true,
     polled_streams: false,
-    tasks: Words::Extension,
+    tasks: TaskForm::Extension,
     batches: false,
-    about: About::All,
+    about: ImplementationMembers::All,
     resource_not_found: code::INVALID_PARAMS,
 };

@@ -1,14 +1,14 @@
 //! Canonical JSON, the input of digests.
 
 use super::{
-    Kind,
-    lex::{Lexer, Token},
+    JsonKind,
+    lex::{JsonLexer, JsonToken},
     text::{unescape, write_string},
 };
 use std::borrow::Cow;
 
 /// Object or array that is being written.
-struct Open<'a> {
+struct CanonicalFrame<'a> {
     object: bool,
     /// Position of its opening bracket in the output.
     start: usize,
@@ -20,20 +20,20 @@ struct Open<'a> {
 /// Writes members in their original order; an object that is not sorted is sorted when it closes.
 pub(super) fn canonical(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut open: Vec<Open<'_>> = Vec::new();
-    for (token, _) in Lexer::new(text) {
+    let mut open: Vec<CanonicalFrame<'_>> = Vec::new();
+    for (token, _) in JsonLexer::new(text) {
         match token {
-            Token::Close => close(&mut out, open.pop()),
-            Token::Key(key) => begin_member(&mut out, open.last_mut(), unescape(key)),
+            JsonToken::Close => close(&mut out, open.pop()),
+            JsonToken::Key(key) => begin_member(&mut out, open.last_mut(), unescape(key)),
             value => {
                 if let Some(array) = open.last_mut().filter(|o| !o.object) {
                     comma(&mut out, array);
                 }
                 match value {
-                    Token::Open(kind) => open.push(begin(&mut out, kind)),
-                    Token::String(inner) => write_string(&mut out, &unescape(inner)),
-                    Token::Scalar(scalar) => out.push_str(scalar),
-                    Token::Close | Token::Key(_) => {}
+                    JsonToken::Open(kind) => open.push(begin(&mut out, kind)),
+                    JsonToken::String(inner) => write_string(&mut out, &unescape(inner)),
+                    JsonToken::Scalar(scalar) => out.push_str(scalar),
+                    JsonToken::Close | JsonToken::Key(_) => {}
                 }
             }
         }
@@ -41,11 +41,11 @@ pub(super) fn canonical(text: &str) -> String {
     out
 }
 
-fn begin<'a>(out: &mut String, kind: Kind) -> Open<'a> {
-    let object = kind == Kind::Object;
+fn begin<'a>(out: &mut String, kind: JsonKind) -> CanonicalFrame<'a> {
+    let object = kind == JsonKind::Object;
     let start = out.len();
     out.push(if object { '{' } else { '[' });
-    Open {
+    CanonicalFrame {
         object,
         start,
         empty: true,
@@ -53,14 +53,14 @@ fn begin<'a>(out: &mut String, kind: Kind) -> Open<'a> {
     }
 }
 
-fn comma(out: &mut String, open: &mut Open<'_>) {
+fn comma(out: &mut String, open: &mut CanonicalFrame<'_>) {
     if !open.empty {
         out.push(',');
     }
     open.empty = false;
 }
 
-fn begin_member<'a>(out: &mut String, open: Option<&mut Open<'a>>, key: Cow<'a, str>) {
+fn begin_member<'a>(out: &mut String, open: Option<&mut CanonicalFrame<'a>>, key: Cow<'a, str>) {
     if let Some(object) = open {
         comma(out, object);
         let start = out.len();
@@ -70,7 +70,7 @@ fn begin_member<'a>(out: &mut String, open: Option<&mut Open<'a>>, key: Cow<'a, 
     }
 }
 
-fn close(out: &mut String, open: Option<Open<'_>>) {
+fn close(out: &mut String, open: Option<CanonicalFrame<'_>>) {
     let Some(open) = open else { return };
     if !open.members.is_sorted_by(|a, b| a.0 <= b.0) {
         let sorted = sorted(out, &open);
@@ -81,7 +81,7 @@ fn close(out: &mut String, open: Option<Open<'_>>) {
 }
 
 /// Returns the members of a just written object, sorted by key.
-fn sorted(out: &str, open: &Open<'_>) -> String {
+fn sorted(out: &str, open: &CanonicalFrame<'_>) -> String {
     // Each member ends before the comma of the next one.
     let ends = open.members.iter().skip(1).map(|(_, start)| start - 1);
     let ends = ends.chain([out.len()]);

@@ -2,7 +2,7 @@
 
 use super::{
     Json,
-    lex::{Lexer, Member, Token, members, says},
+    lex::{JsonLexer, JsonToken, RawMember, members, says},
     text::{unescape, write_short},
 };
 use std::fmt;
@@ -32,19 +32,19 @@ pub(super) fn map_strings(
 ) -> Option<String> {
     let mut out: Option<String> = None;
     let (mut copied, mut depth) = (0, 0_usize);
-    for (token, range) in Lexer::new(text) {
+    for (token, range) in JsonLexer::new(text) {
         let (inner, key) = match token {
-            Token::Key(inner) => (unescape(inner), true),
-            Token::String(inner) => (unescape(inner), false),
-            Token::Open(_) => {
+            JsonToken::Key(inner) => (unescape(inner), true),
+            JsonToken::String(inner) => (unescape(inner), false),
+            JsonToken::Open(_) => {
                 depth += 1;
                 continue;
             }
-            Token::Close => {
+            JsonToken::Close => {
                 depth = depth.saturating_sub(1);
                 continue;
             }
-            Token::Scalar(_) => continue,
+            JsonToken::Scalar(_) => continue,
         };
         let text_at = StringAt {
             text: &inner,
@@ -95,7 +95,7 @@ fn splice(text: &str, from: usize, to: usize, new: &str) -> String {
 
 /// Returns the text without a member; `None` if there is no member of that key.
 pub(super) fn without(text: &str, key: &str) -> Option<String> {
-    let all: Vec<Member<'_>> = members(text).collect();
+    let all: Vec<RawMember<'_>> = members(text).collect();
     let (first, last) = (all.first()?, all.last()?);
     let kept: Vec<usize> = (0..all.len())
         .filter(|n| all.get(*n).is_some_and(|m| !says(m.key, key)))

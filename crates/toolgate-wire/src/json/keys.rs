@@ -4,10 +4,10 @@ use super::ReadErrorKind;
 use std::{borrow::Cow, collections::HashSet};
 
 /// Maximum number of keys to compare one by one; more are hashed.
-const FEW: usize = 16;
+const MAX_LINEAR_KEYS: usize = 16;
 
 /// Keys of one object so far. The hash is seeded, so an attacker cannot choose colliding keys.
-pub(super) struct Keys<'a> {
+pub(super) struct ObjectKeys<'a> {
     /// Index of its first key among those of all open objects. Keys are only added to the innermost object.
     from: usize,
     /// Hash set of all keys, once there are many. Boxed, because few objects have so many.
@@ -15,11 +15,11 @@ pub(super) struct Keys<'a> {
     many: Option<Box<HashSet<Cow<'a, str>>>>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> ObjectKeys<'a> {
     /// Starts the keys of a new object.
-    pub(super) fn new(few: &[Cow<'a, str>]) -> Keys<'a> {
+    pub(super) fn new(few: &[Cow<'a, str>]) -> ObjectKeys<'a> {
         let from = few.len();
-        Keys { from, many: None }
+        ObjectKeys { from, many: None }
     }
 
     /// Ends the object and removes its keys.
@@ -40,7 +40,7 @@ impl<'a> Keys<'a> {
             return Err(ReadErrorKind::DuplicateKey);
         }
         let own = few.get(self.from..).unwrap_or_default();
-        let new = if self.many.is_none() && own.len() < FEW.min(limit) {
+        let new = if self.many.is_none() && own.len() < MAX_LINEAR_KEYS.min(limit) {
             let new = own.iter().all(|other| **other != *key);
             few.push(key);
             new

@@ -1,16 +1,16 @@
 //! Lexer for validated JSON text, without a stack.
 
 use super::{
-    Kind,
+    JsonKind,
     scan::{is_space, nested_end, scalar_end, string_end},
 };
 use std::{borrow::Cow, ops::Range};
 
 /// Token of validated text. Strings and keys are raw: between their quotes, with escapes.
 #[derive(Clone, Copy)]
-pub(super) enum Token<'a> {
+pub(super) enum JsonToken<'a> {
     /// `{` or `[`
-    Open(Kind),
+    Open(JsonKind),
     /// `}` or `]`
     Close,
     Key(&'a str),
@@ -20,14 +20,14 @@ pub(super) enum Token<'a> {
 }
 
 /// Iterator over the tokens of a text and their ranges, quotes included. It skips commas, colons and white space.
-pub(super) struct Lexer<'a> {
+pub(super) struct JsonLexer<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str) -> Lexer<'a> {
-        Lexer { text, at: 0 }
+impl<'a> JsonLexer<'a> {
+    pub(super) fn new(text: &'a str) -> JsonLexer<'a> {
+        JsonLexer { text, at: 0 }
     }
 
     /// Skips the object or array that starts at `start`, and returns its text.
@@ -36,35 +36,35 @@ impl<'a> Lexer<'a> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    fn string(&mut self, start: usize) -> Token<'a> {
+    fn string(&mut self, start: usize) -> JsonToken<'a> {
         let bytes = self.text.as_bytes();
         self.at = string_end(bytes, start);
         let inner = self.text.get(start + 1..self.at - 1).unwrap_or_default();
         let mut rest = bytes.get(self.at..).unwrap_or_default().iter();
         if rest.find(|b| !is_space(**b)) == Some(&b':') {
-            Token::Key(inner)
+            JsonToken::Key(inner)
         } else {
-            Token::String(inner)
+            JsonToken::String(inner)
         }
     }
 
-    fn scalar(&mut self, start: usize) -> Token<'a> {
+    fn scalar(&mut self, start: usize) -> JsonToken<'a> {
         self.at = scalar_end(self.text.as_bytes(), start);
-        Token::Scalar(self.text.get(start..self.at).unwrap_or_default())
+        JsonToken::Scalar(self.text.get(start..self.at).unwrap_or_default())
     }
 }
 
-impl<'a> Iterator for Lexer<'a> {
-    type Item = (Token<'a>, Range<usize>);
+impl<'a> Iterator for JsonLexer<'a> {
+    type Item = (JsonToken<'a>, Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.at += between(self.text, self.at);
         let start = self.at;
         self.at += 1;
         let token = match self.text.as_bytes().get(start)? {
-            b'{' => Token::Open(Kind::Object),
-            b'[' => Token::Open(Kind::Array),
-            b'}' | b']' => Token::Close,
+            b'{' => JsonToken::Open(JsonKind::Object),
+            b'[' => JsonToken::Open(JsonKind::Array),
+            b'}' | b']' => JsonToken::Close,
             b'"' => self.string(start),
             _ => self.scalar(start),
         };
@@ -80,7 +80,7 @@ fn between(text: &str, at: usize) -> usize {
 }
 
 /// Member of an object.
-pub(super) struct Member<'a> {
+pub(super) struct RawMember<'a> {
     /// Raw key, between its quotes.
     pub(super) key: &'a str,
     /// Position of the key's opening quote.
@@ -91,7 +91,7 @@ pub(super) struct Member<'a> {
     pub(super) plain: bool,
 }
 
-impl<'a> Member<'a> {
+impl<'a> RawMember<'a> {
     /// Returns the key without its escapes.
     pub(super) fn said(&self) -> Cow<'a, str> {
         match self.plain {
@@ -102,19 +102,19 @@ impl<'a> Member<'a> {
 }
 
 /// Iterator over the members or items of one object or array, without descending.
-pub(super) struct Parts<'a>(Lexer<'a>);
+pub(super) struct ContainerParts<'a>(JsonLexer<'a>);
 
-impl<'a> Parts<'a> {
+impl<'a> ContainerParts<'a> {
     /// Returns `None` if the text is not of this kind.
-    pub(super) fn of(text: &'a str, kind: Kind) -> Option<Parts<'a>> {
-        let open = if kind == Kind::Object { '{' } else { '[' };
+    pub(super) fn of(text: &'a str, kind: JsonKind) -> Option<ContainerParts<'a>> {
+        let open = if kind == JsonKind::Object { '{' } else { '[' };
         text.starts_with(open)
-            .then_some(Parts(Lexer { text, at: 1 }))
+            .then_some(ContainerParts(JsonLexer { text, at: 1 }))
     }
 
-    pub(super) fn member(&mut self) -> Option<Member<'a>> {
+    pub(super) fn member(&mut self) -> Option<RawMember<'a>> {
         match self.0.next()? {
-            (Token::Key(key), Range { start, .. }) => Some(Member {
+            (JsonToken::Key(key), Range { start, .. }) => Some(RawMember {
                 key,
                 start,
                 value: self.item()?,
@@ -126,25 +126,25 @@ impl<'a> Parts<'a> {
 
     pub(super) fn item(&mut self) -> Option<Range<usize>> {
         match self.0.next()? {
-            (Token::Open(_), Range { start, .. }) => {
+            (JsonToken::Open(_), Range { start, .. }) => {
                 self.0.over(start);
                 Some(start..self.0.at)
             }
-            (Token::Close, _) => None,
+            (JsonToken::Close, _) => None,
             (_, range) => Some(range),
         }
     }
 }
 
 /// Returns the members of an object; none for other values.
-pub(super) fn members(text: &str) -> impl Iterator<Item = Member<'_>> {
-    let mut parts = Parts::of(text, Kind::Object);
+pub(super) fn members(text: &str) -> impl Iterator<Item = RawMember<'_>> {
+    let mut parts = ContainerParts::of(text, JsonKind::Object);
     std::iter::from_fn(move || parts.as_mut()?.member())
 }
 
 /// Returns the ranges of the items of an array; none for other values.
 pub(super) fn items(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut parts = Parts::of(text, Kind::Array);
+    let mut parts = ContainerParts::of(text, JsonKind::Array);
     std::iter::from_fn(move || parts.as_mut()?.item())
 }
 

@@ -4,10 +4,10 @@ use std::fmt;
 
 /// Limits of one message.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Limits {
+pub struct JsonLimits {
     /// Size of the text in bytes; default 4 MiB.
     pub bytes: usize,
-    /// Nesting depth of objects and arrays; default 64, at most [`Limits::DEEPEST`].
+    /// Nesting depth of objects and arrays; default 64, at most [`JsonLimits::MAX_DEPTH`].
     pub depth: usize,
     /// Members of one object; default 4096.
     pub keys: usize,
@@ -15,14 +15,14 @@ pub struct Limits {
     pub elements: usize,
 }
 
-impl Limits {
-    /// Upper bound of [`Limits::depth`]: `serde_json` trees are built and dropped recursively.
-    pub const DEEPEST: usize = 128;
+impl JsonLimits {
+    /// Upper bound of [`JsonLimits::depth`]: `serde_json` trees are built and dropped recursively.
+    pub const MAX_DEPTH: usize = 128;
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for JsonLimits {
+    fn default() -> JsonLimits {
+        JsonLimits {
             bytes: 4 << 20,
             depth: 64,
             keys: 4096,
@@ -57,13 +57,13 @@ pub enum ReadErrorKind {
     TrailingBytes,
     /// A duplicate key in an object, or a key with U+0000.
     DuplicateKey,
-    /// The nesting exceeds [`Limits::depth`].
+    /// The nesting exceeds [`JsonLimits::depth`].
     TooDeep,
-    /// The size exceeds [`Limits::bytes`].
+    /// The size exceeds [`JsonLimits::bytes`].
     TooLarge,
-    /// An object exceeds [`Limits::keys`].
+    /// An object exceeds [`JsonLimits::keys`].
     TooManyKeys,
-    /// The number of values exceeds [`Limits::elements`].
+    /// The number of values exceeds [`JsonLimits::elements`].
     TooManyElements,
     /// The memory budget is exhausted; the sender may retry.
     NoRoom,
@@ -82,9 +82,9 @@ impl ReadError {
     }
 
     /// Returns the limit that the text exceeds, by the name of its setting, and the limit itself.
-    pub fn exceeded(&self, limits: &Limits) -> Option<(&'static str, usize)> {
+    pub fn exceeded(&self, limits: &JsonLimits) -> Option<(&'static str, usize)> {
         Some(match self.kind {
-            ReadErrorKind::TooDeep => ("depth", limits.depth.min(Limits::DEEPEST)),
+            ReadErrorKind::TooDeep => ("depth", limits.depth.min(JsonLimits::MAX_DEPTH)),
             ReadErrorKind::TooLarge => ("bytes", limits.bytes),
             ReadErrorKind::TooManyKeys => ("keys", limits.keys),
             ReadErrorKind::TooManyElements => ("elements", limits.elements),

@@ -1,23 +1,23 @@
 //! Index of an object's members, for many lookups.
 
-use super::{Json, lex, places::Found};
+use super::{Json, lex, places::MemberIter};
 use std::ops::Range;
 
 /// Index of an object's members. [`Json::get`] scans the text each time; the index scans it once.
 #[derive(Clone, Debug, Default)]
-pub struct Members {
+pub struct MemberIndex {
     of: Option<Json>,
     /// Ranges of raw keys and of values; `None` if the reader has recorded them in its own index.
     list: Option<Vec<(Range<usize>, Range<usize>)>>,
 }
 
-impl Members {
+impl MemberIndex {
     /// Indexes an object; the index of any other value is empty.
-    pub(super) fn of(json: &Json) -> Members {
-        let range = |m: lex::Member<'_>| (m.start + 1..m.start + 1 + m.key.len(), m.value);
+    pub(super) fn of(json: &Json) -> MemberIndex {
+        let range = |m: lex::RawMember<'_>| (m.start + 1..m.start + 1 + m.key.len(), m.value);
         let found = json.found();
-        let known = matches!(found, Found::Known { .. });
-        Members {
+        let known = matches!(found, MemberIter::Known { .. });
+        MemberIndex {
             list: (!known).then(|| found.map(range).collect()),
             of: Some(json.clone()),
         }
@@ -45,12 +45,12 @@ impl Members {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Json, Limits};
+    use super::super::{Json, JsonLimits};
 
     #[test]
     fn they_are_those_that_get_finds() {
         let text = r#" {"a": [1, {"b": 2}], "\u0062" : "x\"y", "c":{}, "d": null } "#;
-        let json = Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
+        let json = Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
         let members = json.index();
         for key in ["a", "b", "c", "d", "e", ""] {
             assert_eq!(members.get(key), json.get(key), "{key}");

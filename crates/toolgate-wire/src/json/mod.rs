@@ -16,31 +16,31 @@ mod view;
 mod write;
 
 pub use edit::StringAt;
-pub use limits::{Limits, ReadError, ReadErrorKind};
-pub use members::Members;
+pub use limits::{JsonLimits, ReadError, ReadErrorKind};
+pub use members::MemberIndex;
 pub use text::write_string;
-pub use view::View;
+pub use view::JsonView;
 pub use write::{ArrayWriter, ObjectWriter};
 
-use crate::room::Claim;
-use places::{Found, Places};
-use reader::Leniency;
+use crate::room::MemoryPermit;
+use places::{MemberIter, MemberPositions};
+use reader::ReaderLeniency;
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole and keep
 /// it alive.
 #[derive(Clone)]
 pub struct Json {
-    text: Arc<Text>,
+    text: Arc<JsonText>,
     range: Range<usize>,
 }
 
 /// Text with the memory permit that covers it, if it is counted. Values derived from it share the permit.
-struct Text {
+struct JsonText {
     text: String,
-    claim: Option<Arc<Claim>>,
+    claim: Option<Arc<MemoryPermit>>,
     /// Positions of members, as far as the reader recorded them.
-    places: Places,
+    places: MemberPositions,
     /// True if the reader found no number that could be lossy.
     short_numbers: bool,
 }
@@ -58,7 +58,7 @@ pub struct ServerText {
 
 /// Type of a JSON value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
+pub enum JsonKind {
     /// `{…}`
     Object,
     /// `[…]`
@@ -73,15 +73,15 @@ pub enum Kind {
     Null,
 }
 
-impl Kind {
-    fn of(text: &str) -> Kind {
+impl JsonKind {
+    fn of(text: &str) -> JsonKind {
         match text.as_bytes().first() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') | None => Kind::Null,
-            Some(_) => Kind::Number,
+            Some(b'{') => JsonKind::Object,
+            Some(b'[') => JsonKind::Array,
+            Some(b'"') => JsonKind::String,
+            Some(b't' | b'f') => JsonKind::Bool,
+            Some(b'n') | None => JsonKind::Null,
+            Some(_) => JsonKind::Number,
         }
     }
 }
@@ -92,8 +92,8 @@ impl Json {
     ///
     /// # Errors
     /// Returns a [`ReadError`] with a reason and a position, without any of the bytes.
-    pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Json, ReadError> {
-        Json::read_for(bytes, limits, Claim::default())
+    pub fn read(bytes: Vec<u8>, limits: &JsonLimits) -> Result<Json, ReadError> {
+        Json::read_for(bytes, limits, MemoryPermit::default())
     }
 
     /// Reads untrusted bytes like [`Json::read`], with a memory permit that any part of the text holds.
@@ -101,7 +101,11 @@ impl Json {
     /// # Errors
     /// Fails like [`Json::read`], and with [`ReadErrorKind::NoRoom`] if the permit cannot cover the text and a tree of
     /// its values.
-    pub fn read_for(bytes: Vec<u8>, limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
+    pub fn read_for(
+        bytes: Vec<u8>,
+        limits: &JsonLimits,
+        claim: MemoryPermit,
+    ) -> Result<Json, ReadError> {
         let text = reader::owned(bytes, limits).map_err(|(error, _)| error)?;
         Json::read_text(text, limits, claim)
     }
@@ -110,7 +114,11 @@ impl Json {
     ///
     /// # Errors
     /// Fails like [`Json::read_for`].
-    pub fn read_part_for(bytes: &[u8], limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
+    pub fn read_part_for(
+        bytes: &[u8],
+        limits: &JsonLimits,
+        claim: MemoryPermit,
+    ) -> Result<Json, ReadError> {
         Json::read_text(reader::copied(bytes, limits)?, limits, claim)
     }
 
@@ -124,11 +132,11 @@ impl Json {
     /// Fails like [`Json::read_for`], and returns the bytes for classification.
     pub fn read_server_for(
         bytes: Vec<u8>,
-        limits: &Limits,
-        claim: Claim,
+        limits: &JsonLimits,
+        claim: MemoryPermit,
         lists: bool,
     ) -> Result<ServerText, (ReadError, Vec<u8>)> {
-        let lenient = Leniency {
+        let lenient = ReaderLeniency {
             apart: lists,
             surrogates: true,
         };
@@ -141,13 +149,17 @@ impl Json {
         })
     }
 
-    fn read_text(text: String, limits: &Limits, claim: Claim) -> Result<Json, ReadError> {
-        let read = reader::read(text, limits, Leniency::default());
+    fn read_text(
+        text: String,
+        limits: &JsonLimits,
+        claim: MemoryPermit,
+    ) -> Result<Json, ReadError> {
+        let read = reader::read(text, limits, ReaderLeniency::default());
         let json = read.and_then(|read| Json::of(read, claim));
         json.map_err(|(error, _)| error)
     }
 
-    fn of(read: reader::Read, mut claim: Claim) -> Result<Json, (ReadError, Vec<u8>)> {
+    fn of(read: reader::ReadText, mut claim: MemoryPermit) -> Result<Json, (ReadError, Vec<u8>)> {
         if claim.cover(read.weight()).is_err() {
             let error = ReadError {
                 kind: ReadErrorKind::NoRoom,
@@ -157,7 +169,7 @@ impl Json {
         }
         let claim = (!claim.is_empty()).then(|| Arc::new(claim));
         Ok(Json {
-            text: Arc::new(Text {
+            text: Arc::new(JsonText {
                 text: read.text,
                 claim,
                 places: read.places,
@@ -168,12 +180,12 @@ impl Json {
     }
 
     /// Returns the memory permit that the text holds, if it is counted and not small.
-    pub fn claim(&self) -> Option<Arc<Claim>> {
+    pub fn claim(&self) -> Option<Arc<MemoryPermit>> {
         self.text.claim.clone()
     }
 
     /// Returns the same text, holding this memory permit.
-    pub fn holding(mut self, claim: Option<Arc<Claim>>) -> Json {
+    pub fn holding(mut self, claim: Option<Arc<MemoryPermit>>) -> Json {
         if claim.is_none() {
             return self;
         }
@@ -198,13 +210,13 @@ impl Json {
         Json::made(text, None)
     }
 
-    fn made(text: String, claim: Option<Arc<Claim>>) -> Json {
+    fn made(text: String, claim: Option<Arc<MemoryPermit>>) -> Json {
         let range = 0..text.len();
         Json {
-            text: Arc::new(Text {
+            text: Arc::new(JsonText {
                 text,
                 claim,
-                places: Places::default(),
+                places: MemberPositions::default(),
                 short_numbers: false,
             }),
             range,
@@ -217,7 +229,7 @@ impl Json {
     }
 
     /// Returns a `serde_json` tree. A number without a machine type becomes the nearest `f64`, or a string beyond the
-    /// range of `f64`; see [`Json::lossy`]. Values that this program nested deeper than [`Limits::DEEPEST`] become
+    /// range of `f64`; see [`Json::lossy`]. Values that this program nested deeper than [`JsonLimits::MAX_DEPTH`] become
     /// strings of their JSON text.
     pub fn to_value(&self) -> serde_json::Value {
         self.to_value_and_loss().0
@@ -226,8 +238,8 @@ impl Json {
     /// Returns the tree, and the result of [`Json::lossy`], in one pass.
     pub fn to_value_and_loss(&self) -> (serde_json::Value, bool) {
         // With known members, the ends of their values need no scan.
-        if let Found::Known { .. } = self.found()
-            && self.kind() == Kind::Object
+        if let MemberIter::Known { .. } = self.found()
+            && self.kind() == JsonKind::Object
         {
             let mut lossy = false;
             let members = self.members().map(|(key, member)| {
@@ -254,8 +266,8 @@ impl Json {
     }
 
     /// Type of the value.
-    pub fn kind(&self) -> Kind {
-        Kind::of(self.as_str())
+    pub fn kind(&self) -> JsonKind {
+        JsonKind::of(self.as_str())
     }
 
     /// Returns the members of an object, in their order; none for other values.
@@ -269,8 +281,8 @@ impl Json {
     }
 
     /// Returns an index of an object's members, for many lookups.
-    pub fn index(&self) -> Members {
-        Members::of(self)
+    pub fn index(&self) -> MemberIndex {
+        MemberIndex::of(self)
     }
 
     /// Returns a member of an object.
@@ -283,8 +295,8 @@ impl Json {
         value.map(|value| self.part(value))
     }
 
-    fn found(&self) -> Found<'_> {
-        Found::of(&self.text.places, &self.text.text, self.range.clone())
+    fn found(&self) -> MemberIter<'_> {
+        MemberIter::of(&self.text.places, &self.text.text, self.range.clone())
     }
 
     /// Returns the text of a string.
@@ -327,7 +339,7 @@ impl Json {
     }
 
     fn whole(&self) -> Option<Cow<'_, str>> {
-        if self.kind() != Kind::Number {
+        if self.kind() != JsonKind::Number {
             return None;
         }
         number::whole(self.as_str())
@@ -335,7 +347,7 @@ impl Json {
 
     /// Returns a number rounded to `f64`; `None` beyond its range.
     pub fn f64(&self) -> Option<f64> {
-        if self.kind() != Kind::Number {
+        if self.kind() != JsonKind::Number {
             return None;
         }
         self.as_str().parse().ok().filter(|n: &f64| n.is_finite())
@@ -343,14 +355,14 @@ impl Json {
 
     /// Returns true if both are numbers with exactly equal values, for example `42` and `4.2e1`.
     pub fn same_number(&self, other: &Json) -> bool {
-        self.kind() == Kind::Number
-            && other.kind() == Kind::Number
+        self.kind() == JsonKind::Number
+            && other.kind() == JsonKind::Number
             && number::same(self.as_str(), other.as_str())
     }
 
     /// Returns true for `null`.
     pub fn is_null(&self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == JsonKind::Null
     }
 
     /// Returns true if a number in it does not survive [`Json::to_value`]: an integer beyond `i64` and `u64`, or a

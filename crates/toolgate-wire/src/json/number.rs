@@ -1,13 +1,13 @@
 //! Number tokens in their original spelling.
 
-use super::lex::{Lexer, Token};
+use super::lex::{JsonLexer, JsonToken};
 use std::borrow::Cow;
 
 /// Maximum number of digits before the decimal point; more exceed a `u64`.
-const DIGITS: i64 = 20;
+const MAX_INTEGER_DIGITS: i64 = 20;
 
 /// Maximum length of tokens without exponent that `f64` always represents: at most fifteen digits.
-const KEPT: usize = 16;
+const MAX_EXACT_F64_CHARS: usize = 16;
 
 /// Returns the digits of a whole number in any spelling; `None` for other numbers and for numbers that are far too
 /// large.
@@ -15,12 +15,12 @@ pub(super) fn whole(token: &str) -> Option<Cow<'_, str>> {
     if is_integer(token) && token != "-0" {
         return Some(Cow::Borrowed(token));
     }
-    let number = Decimal::of(token);
+    let number = NormalizedDecimal::of(token);
     let zeros = number.point - number.digits.len() as i64;
     if number.digits.is_empty() {
         return Some(Cow::Borrowed("0"));
     }
-    if zeros < 0 || number.point > DIGITS {
+    if zeros < 0 || number.point > MAX_INTEGER_DIGITS {
         return None;
     }
     let sign = if number.negative { "-" } else { "" };
@@ -35,7 +35,7 @@ pub(super) fn is_integer(token: &str) -> bool {
 
 /// Returns true if a number in the text does not survive conversion to a machine type.
 pub(super) fn lossy(text: &str) -> bool {
-    Lexer::new(text).any(|(token, _)| matches!(token, Token::Scalar(t) if is_lossy(t)))
+    JsonLexer::new(text).any(|(token, _)| matches!(token, JsonToken::Scalar(t) if is_lossy(t)))
 }
 
 /// Returns true if a number does not survive conversion to a machine type.
@@ -46,31 +46,33 @@ pub(super) fn is_lossy(token: &str) -> bool {
     if is_integer(token) {
         return token.parse::<i64>().is_err() && token.parse::<u64>().is_err();
     }
-    if token.len() <= KEPT && !token.contains(['e', 'E']) {
+    if token.len() <= MAX_EXACT_F64_CHARS && !token.contains(['e', 'E']) {
         return false;
     }
     match token.parse::<f64>() {
-        Ok(n) if n.is_finite() => Decimal::of(token) != Decimal::of(&format!("{n:e}")),
+        Ok(n) if n.is_finite() => {
+            NormalizedDecimal::of(token) != NormalizedDecimal::of(&format!("{n:e}"))
+        }
         _ => true,
     }
 }
 
 /// Returns true if two numbers are exactly equal, in any spelling.
 pub(super) fn same(a: &str, b: &str) -> bool {
-    Decimal::of(a) == Decimal::of(b)
+    NormalizedDecimal::of(a) == NormalizedDecimal::of(b)
 }
 
 /// Normal form of a number: its digits without leading and trailing zeros, and the position of the decimal point
 /// relative to the first digit. Zero has no digits.
 #[derive(PartialEq)]
-struct Decimal {
+struct NormalizedDecimal {
     negative: bool,
     digits: String,
     point: i64,
 }
 
-impl Decimal {
-    fn of(token: &str) -> Decimal {
+impl NormalizedDecimal {
+    fn of(token: &str) -> NormalizedDecimal {
         let (mantissa, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
         let unsigned = mantissa.trim_start_matches('-');
         let (int, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
@@ -78,13 +80,13 @@ impl Decimal {
         let led = all.trim_start_matches('0');
         let digits = led.trim_end_matches('0');
         if digits.is_empty() {
-            return Decimal {
+            return NormalizedDecimal {
                 negative: false,
                 digits: String::new(),
                 point: 0,
             };
         }
-        Decimal {
+        NormalizedDecimal {
             negative: mantissa.starts_with('-'),
             digits: digits.to_owned(),
             point: exponent_of(exponent) + int.len() as i64 - (all.len() - led.len()) as i64,
@@ -94,11 +96,11 @@ impl Decimal {
 
 /// Parses an exponent; one beyond `i64` is clamped.
 fn exponent_of(text: &str) -> i64 {
-    const FAR: i64 = i64::MAX / 4;
+    const MAX_EXPONENT: i64 = i64::MAX / 4;
     match text.parse::<i64>() {
-        Ok(n) => n.clamp(-FAR, FAR),
-        Err(_) if text.starts_with('-') => -FAR,
-        Err(_) => FAR,
+        Ok(n) => n.clamp(-MAX_EXPONENT, MAX_EXPONENT),
+        Err(_) if text.starts_with('-') => -MAX_EXPONENT,
+        Err(_) => MAX_EXPONENT,
     }
 }
 
@@ -121,7 +123,7 @@ pub(super) fn to_value(token: &str) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decimal, is_lossy, same, whole};
+    use super::{NormalizedDecimal, is_lossy, same, whole};
 
     #[test]
     fn the_same_number_is_found_in_every_spelling() {
@@ -226,7 +228,7 @@ mod tests {
             let token = format!("{}.{fraction}", int.parse::<u64>().unwrap());
             let n: f64 = token.parse().unwrap();
             assert!(
-                Decimal::of(&token) == Decimal::of(&format!("{n:e}")),
+                NormalizedDecimal::of(&token) == NormalizedDecimal::of(&format!("{n:e}")),
                 "{token}"
             );
         }

@@ -1,17 +1,17 @@
 //! Index of the members near the root of a text. The reader records it in its single pass, because the members of a
 //! request are looked up many times.
 
-use super::lex::{self, Member};
+use super::lex::{self, RawMember};
 use std::ops::Range;
 
 /// Maximum depth of recorded members: the message, `params`, `_meta` and their values.
-const NEAR: usize = 4;
+const MAX_INDEXED_DEPTH: usize = 4;
 /// Maximum number of recorded members; a message has about twenty.
-const MOST: usize = 64;
+const MAX_INDEXED_MEMBERS: usize = 64;
 
 /// Recorded member: the ranges of its raw key and of its value.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Place {
+pub(super) struct MemberPosition {
     key: (u32, u32),
     value: (u32, u32),
     /// Number of enclosing objects.
@@ -22,18 +22,18 @@ pub(super) struct Place {
 
 /// Recorded members near the root of a text, in the order of their keys.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places {
-    list: Vec<Place>,
+pub(super) struct MemberPositions {
+    list: Vec<MemberPosition>,
     /// Position of the root value.
     root: u32,
     /// True if there were more members than the limit: then no object is known to be complete.
     over: bool,
 }
 
-impl Places {
+impl MemberPositions {
     /// Creates an index for a text with this root position. A text beyond 4 GiB has no index.
-    pub(super) fn new(root: usize, bytes: usize) -> Places {
-        Places {
+    pub(super) fn new(root: usize, bytes: usize) -> MemberPositions {
+        MemberPositions {
             list: Vec::with_capacity(20),
             root: u32::try_from(root).unwrap_or_default(),
             over: u32::try_from(bytes).is_err(),
@@ -50,16 +50,16 @@ impl Places {
         value: usize,
         depth: usize,
     ) -> Option<usize> {
-        if depth > NEAR || self.over {
+        if depth > MAX_INDEXED_DEPTH || self.over {
             return None;
         }
-        if self.list.len() >= MOST {
+        if self.list.len() >= MAX_INDEXED_MEMBERS {
             self.over = true;
             return None;
         }
         // All positions fit, because a longer text has no index.
         let at = |n: usize| n as u32;
-        self.list.push(Place {
+        self.list.push(MemberPosition {
             key: (at(key.start), at(key.end)),
             value: (at(value), at(value)),
             depth: depth as u16,
@@ -110,7 +110,7 @@ impl Places {
     }
 
     /// Returns the recorded members from the start of this value on, if all of its members were recorded.
-    fn within(&self, start: usize) -> Option<&[Place]> {
+    fn within(&self, start: usize) -> Option<&[MemberPosition]> {
         let start = u32::try_from(start).ok()?;
         if self.over || self.list.is_empty() {
             return None;
@@ -119,17 +119,16 @@ impl Places {
         let first = self.list.partition_point(|place| place.key.0 <= start);
         let known = match first.checked_sub(1) {
             None => start == self.root,
-            Some(own) => self
-                .list
-                .get(own)
-                .is_some_and(|own| own.value.0 == start && (own.depth as usize) < NEAR),
+            Some(own) => self.list.get(own).is_some_and(|own| {
+                own.value.0 == start && (own.depth as usize) < MAX_INDEXED_DEPTH
+            }),
         };
         known.then(|| self.list.get(first..).unwrap_or_default())
     }
 }
 
 /// Skips the members nested in the value of `place`, which follow it in the list.
-fn outside<'a>(place: &Place, mut more: &'a [Place]) -> &'a [Place] {
+fn outside<'a>(place: &MemberPosition, mut more: &'a [MemberPosition]) -> &'a [MemberPosition] {
     while let Some((next, rest)) = more.split_first()
         && next.key.0 < place.value.1
     {
@@ -139,39 +138,43 @@ fn outside<'a>(place: &Place, mut more: &'a [Place]) -> &'a [Place] {
 }
 
 /// Iterator over the members of an object, from the index or from its text; none for other values.
-pub(super) enum Found<'a> {
+pub(super) enum MemberIter<'a> {
     /// Members from the index; those behind the end of the range belong to other objects.
     Known {
         whole: &'a str,
-        rest: &'a [Place],
+        rest: &'a [MemberPosition],
         range: Range<usize>,
     },
     /// Members from the text, because the object is not indexed.
-    Sought(Option<lex::Parts<'a>>),
+    Sought(Option<lex::ContainerParts<'a>>),
 }
 
-impl<'a> Found<'a> {
+impl<'a> MemberIter<'a> {
     /// Returns the members of the value at `range` of `whole`.
-    pub(super) fn of(places: &'a Places, whole: &'a str, range: Range<usize>) -> Found<'a> {
+    pub(super) fn of(
+        places: &'a MemberPositions,
+        whole: &'a str,
+        range: Range<usize>,
+    ) -> MemberIter<'a> {
         match places.within(range.start) {
-            Some(rest) => Found::Known { whole, rest, range },
+            Some(rest) => MemberIter::Known { whole, rest, range },
             None => {
                 let text = whole.get(range).unwrap_or_default();
-                Found::Sought(lex::Parts::of(text, super::Kind::Object))
+                MemberIter::Sought(lex::ContainerParts::of(text, super::JsonKind::Object))
             }
         }
     }
 }
 
-impl<'a> Iterator for Found<'a> {
-    type Item = Member<'a>;
+impl<'a> Iterator for MemberIter<'a> {
+    type Item = RawMember<'a>;
 
     /// Returns the next member, with ranges relative to the start of the object.
     #[inline]
-    fn next(&mut self) -> Option<Member<'a>> {
+    fn next(&mut self) -> Option<RawMember<'a>> {
         let (whole, rest, range) = match self {
-            Found::Known { whole, rest, range } => (*whole, rest, range),
-            Found::Sought(parts) => return parts.as_mut()?.member(),
+            MemberIter::Known { whole, rest, range } => (*whole, rest, range),
+            MemberIter::Sought(parts) => return parts.as_mut()?.member(),
         };
         let (place, more) = rest.split_first()?;
         let (from, to) = (place.key.0 as usize, place.key.1 as usize);
@@ -180,7 +183,7 @@ impl<'a> Iterator for Found<'a> {
         }
         *rest = outside(place, more);
         let value = place.value.0 as usize - range.start..place.value.1 as usize - range.start;
-        Some(Member {
+        Some(RawMember {
             key: whole.get(from..to).unwrap_or_default(),
             start: from - 1 - range.start,
             value,
@@ -191,11 +194,11 @@ impl<'a> Iterator for Found<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Json, Limits};
+    use super::super::{Json, JsonLimits};
     use super::*;
 
     fn read(text: &str) -> Json {
-        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+        Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap()
     }
 
     /// Compares the members of all values from the index and from the text alone.
@@ -205,7 +208,7 @@ mod tests {
         let sought: Vec<_> = sought
             .map(|m| (m.key.to_owned(), m.start, m.value))
             .collect();
-        let in_places = Found::of(&json.text.places, &json.text.text, json.range.clone());
+        let in_places = MemberIter::of(&json.text.places, &json.text.text, json.range.clone());
         let in_places: Vec<_> = in_places
             .map(|m| (m.key.to_owned(), m.start, m.value))
             .collect();
@@ -234,7 +237,11 @@ mod tests {
         ] {
             both(&read(text));
         }
-        for count in [MOST - 1, MOST, MOST + 1] {
+        for count in [
+            MAX_INDEXED_MEMBERS - 1,
+            MAX_INDEXED_MEMBERS,
+            MAX_INDEXED_MEMBERS + 1,
+        ] {
             let wide: Vec<String> = (0..count).map(|n| format!(r#""k{n}":{{}}"#)).collect();
             let wide = format!("{{{}}}", wide.join(","));
             assert_eq!(read(&wide).members().count(), count);

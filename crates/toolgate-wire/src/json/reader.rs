@@ -1,28 +1,28 @@
 //! JSON reader: one pass, no tree, no recursion.
 
 use super::{
-    Limits, ReadError, ReadErrorKind,
-    keys::Keys,
-    places::Places,
-    scan::{Looks, STEP, hits, is_space, over_blocks},
+    JsonLimits, ReadError, ReadErrorKind,
+    keys::ObjectKeys,
+    places::MemberPositions,
+    scan::{MIN_BYTES_BETWEEN_BLOCKS, SpecialBytes, hits, is_space, over_blocks},
     text::{unescape, without_lone_surrogates},
 };
-use crate::room::{COPIES, OBJECT, VALUE};
+use crate::room::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
 use std::{borrow::Cow, ops::Range};
 
 /// Maximum length of a number, in characters.
-const NUMBER: usize = 400;
+const MAX_NUMBER_CHARS: usize = 400;
 
 /// Maximum length of an integer that fits any machine type, in characters.
-const SHORT: usize = 15;
+const MAX_SHORT_INTEGER_CHARS: usize = 15;
 
 /// Result of the reader.
-pub(super) struct Read {
+pub(super) struct ReadText {
     pub(super) text: String,
     /// Range of the value, without surrounding white space.
     pub(super) range: Range<usize>,
     /// Positions of its members.
-    pub(super) places: Places,
+    pub(super) places: MemberPositions,
     /// True if all numbers are short integers, which any machine type holds.
     pub(super) short_numbers: bool,
     /// True if a duplicate key, or one with U+0000, was left to the reader of its item.
@@ -33,26 +33,26 @@ pub(super) struct Read {
     objects: usize,
 }
 
-impl Read {
+impl ReadText {
     /// Memory of the text, its copies and a tree of its values, in bytes.
     pub(super) fn weight(&self) -> u64 {
-        let text = (self.text.capacity() as u64).saturating_mul(COPIES);
-        let values = (self.elements as u64).saturating_mul(VALUE);
-        let objects = (self.objects as u64).saturating_mul(OBJECT);
+        let text = (self.text.capacity() as u64).saturating_mul(COPIES_PER_MESSAGE);
+        let values = (self.elements as u64).saturating_mul(BYTES_PER_VALUE);
+        let objects = (self.objects as u64).saturating_mul(BYTES_PER_OBJECT);
         text.saturating_add(values).saturating_add(objects)
     }
 }
 
 /// Maximum size of texts that are copied, in bytes. A copy with SIMD validation takes less time than the standard
 /// library's validation in place.
-const HELD_TWICE: usize = 256 << 10;
+const MAX_COPIED_TEXT_BYTES: usize = 256 << 10;
 
 /// Rejected bytes with the error.
-pub(super) type Rejected = (ReadError, Vec<u8>);
+pub(super) type RejectedBytes = (ReadError, Vec<u8>);
 
 /// Converts bytes to text; a long one in place, so that it is not held twice.
-pub(super) fn owned(mut bytes: Vec<u8>, limits: &Limits) -> Result<String, Rejected> {
-    if bytes.len() <= HELD_TWICE {
+pub(super) fn owned(mut bytes: Vec<u8>, limits: &JsonLimits) -> Result<String, RejectedBytes> {
+    if bytes.len() <= MAX_COPIED_TEXT_BYTES {
         return copied(&bytes, limits).map_err(|error| (error, bytes));
     }
     if let Err(error) = fits(&bytes, limits) {
@@ -69,7 +69,7 @@ pub(super) fn owned(mut bytes: Vec<u8>, limits: &Limits) -> Result<String, Rejec
 }
 
 /// Copies borrowed bytes to text.
-pub(super) fn copied(bytes: &[u8], limits: &Limits) -> Result<String, ReadError> {
+pub(super) fn copied(bytes: &[u8], limits: &JsonLimits) -> Result<String, ReadError> {
     fits(bytes, limits)?;
     match simdutf8::basic::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),
@@ -80,7 +80,7 @@ pub(super) fn copied(bytes: &[u8], limits: &Limits) -> Result<String, ReadError>
     }
 }
 
-fn fits(bytes: &[u8], limits: &Limits) -> Result<(), ReadError> {
+fn fits(bytes: &[u8], limits: &JsonLimits) -> Result<(), ReadError> {
     let error = |kind, offset| Err(ReadError { kind, offset });
     if bytes.len() > limits.bytes {
         return error(ReadErrorKind::TooLarge, limits.bytes);
@@ -93,16 +93,20 @@ fn fits(bytes: &[u8], limits: &Limits) -> Result<(), ReadError> {
 
 /// Leniency of the reader.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Leniency {
-    /// Accepts duplicate keys, and keys with U+0000, within arrays; [`Read::apart`] reports them.
+pub(super) struct ReaderLeniency {
+    /// Accepts duplicate keys, and keys with U+0000, within arrays; [`ReadText::apart`] reports them.
     pub(super) apart: bool,
     /// Accepts lone surrogates, which become U+FFFD.
     pub(super) surrogates: bool,
 }
 
 /// Reads a text.
-pub(super) fn read(text: String, limits: &Limits, lenient: Leniency) -> Result<Read, Rejected> {
-    let mut scan = Scan {
+pub(super) fn read(
+    text: String,
+    limits: &JsonLimits,
+    lenient: ReaderLeniency,
+) -> Result<ReadText, RejectedBytes> {
+    let mut scan = JsonScanner {
         text: &text,
         at: 0,
         limits,
@@ -116,7 +120,7 @@ pub(super) fn read(text: String, limits: &Limits, lenient: Leniency) -> Result<R
         lenient,
         passed: false,
         lone: false,
-        places: Places::default(),
+        places: MemberPositions::default(),
     };
     let range = match scan.document() {
         Ok(range) => range,
@@ -127,7 +131,7 @@ pub(super) fn read(text: String, limits: &Limits, lenient: Leniency) -> Result<R
     };
     let (elements, objects, places) = (scan.elements, scan.objects, scan.places);
     let (short_numbers, apart, lone) = (scan.short_numbers, scan.passed, scan.lone);
-    Ok(Read {
+    Ok(ReadText {
         // No byte moves, so all positions stay valid.
         text: if lone {
             without_lone_surrogates(text)
@@ -144,10 +148,10 @@ pub(super) fn read(text: String, limits: &Limits, lenient: Leniency) -> Result<R
     })
 }
 
-type Step<T> = Result<T, ReadErrorKind>;
+type ScanResult<T> = Result<T, ReadErrorKind>;
 
 /// Next state of the parser.
-enum Then {
+enum ScanState {
     /// A value follows.
     Value,
     /// The key of a member follows, then its value.
@@ -159,20 +163,20 @@ enum Then {
 }
 
 /// Object or array that is not closed yet.
-enum Open<'a> {
+enum ScanFrame<'a> {
     /// Its keys, and the index entry of the current member.
-    Object(Keys<'a>, Option<usize>),
+    Object(ObjectKeys<'a>, Option<usize>),
     Array,
 }
 
-struct Scan<'a> {
+struct JsonScanner<'a> {
     text: &'a str,
     at: usize,
-    limits: &'a Limits,
+    limits: &'a JsonLimits,
     elements: usize,
     /// Number of objects with members. An empty object weighs no more than its value.
     objects: usize,
-    open: Vec<Open<'a>>,
+    open: Vec<ScanFrame<'a>>,
     /// Keys of all open objects, those of the innermost last.
     keys: Vec<Cow<'a, str>>,
     /// Number of open arrays.
@@ -180,22 +184,22 @@ struct Scan<'a> {
     /// True if the last string had escapes.
     escaped: bool,
     short_numbers: bool,
-    lenient: Leniency,
+    lenient: ReaderLeniency,
     /// True if a duplicate key, or one with U+0000, was accepted.
     passed: bool,
     /// True if a lone surrogate was accepted.
     lone: bool,
-    places: Places,
+    places: MemberPositions,
 }
 
-impl<'a> Scan<'a> {
-    fn document(&mut self) -> Step<Range<usize>> {
+impl<'a> JsonScanner<'a> {
+    fn document(&mut self) -> ScanResult<Range<usize>> {
         self.space();
         let start = self.at;
         if self.peek().is_none() {
             return Err(ReadErrorKind::Empty);
         }
-        self.places = Places::new(start, self.text.len());
+        self.places = MemberPositions::new(start, self.text.len());
         self.values()?;
         let end = self.at;
         self.space();
@@ -206,23 +210,23 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads values until the root value is complete.
-    fn values(&mut self) -> Step<()> {
+    fn values(&mut self) -> ScanResult<()> {
         loop {
             let mut then = self.value()?;
-            while let Then::After = then {
+            while let ScanState::After = then {
                 then = self.after()?;
             }
             match then {
-                Then::Key => self.key()?,
-                Then::Value | Then::After => {}
-                Then::End => return Ok(()),
+                ScanState::Key => self.key()?,
+                ScanState::Value | ScanState::After => {}
+                ScanState::End => return Ok(()),
             }
         }
     }
 
     /// Reads a scalar, or opens an object or array.
     #[inline(always)]
-    fn value(&mut self) -> Step<Then> {
+    fn value(&mut self) -> ScanResult<ScanState> {
         self.space();
         self.elements += 1;
         if self.elements > self.limits.elements {
@@ -231,7 +235,7 @@ impl<'a> Scan<'a> {
         match self.peek() {
             Some(b'{') => self.begin(b'}'),
             Some(b'[') => self.begin(b']'),
-            Some(b'"') => self.string().map(|_| Then::After),
+            Some(b'"') => self.string().map(|_| ScanState::After),
             Some(b't') => self.word("true"),
             Some(b'f') => self.word("false"),
             Some(b'n') => self.word("null"),
@@ -241,34 +245,35 @@ impl<'a> Scan<'a> {
     }
 
     /// Opens an object or array that ends with this bracket.
-    fn begin(&mut self, end: u8) -> Step<Then> {
-        if self.open.len() >= self.limits.depth.min(Limits::DEEPEST) {
+    fn begin(&mut self, end: u8) -> ScanResult<ScanState> {
+        if self.open.len() >= self.limits.depth.min(JsonLimits::MAX_DEPTH) {
             return Err(ReadErrorKind::TooDeep);
         }
         self.at += 1;
         self.space();
         if self.peek() == Some(end) {
             self.at += 1;
-            return Ok(Then::After);
+            return Ok(ScanState::After);
         }
         if end == b'}' {
-            self.open.push(Open::Object(Keys::new(&self.keys), None));
+            self.open
+                .push(ScanFrame::Object(ObjectKeys::new(&self.keys), None));
             self.objects += 1;
-            Ok(Then::Key)
+            Ok(ScanState::Key)
         } else {
-            self.open.push(Open::Array);
+            self.open.push(ScanFrame::Array);
             self.arrays += 1;
-            Ok(Then::Value)
+            Ok(ScanState::Value)
         }
     }
 
     /// Reads the comma after a value, or closes the innermost object or array.
     #[inline(always)]
-    fn after(&mut self) -> Step<Then> {
+    fn after(&mut self) -> ScanResult<ScanState> {
         let object = match self.open.last_mut() {
-            None => return Ok(Then::End),
-            Some(Open::Array) => false,
-            Some(Open::Object(_, place)) => {
+            None => return Ok(ScanState::End),
+            Some(ScanFrame::Array) => false,
+            Some(ScanFrame::Object(_, place)) => {
                 if let Some(place) = place.take() {
                     self.places.end(place, self.at);
                 }
@@ -280,26 +285,26 @@ impl<'a> Scan<'a> {
             (Some(b','), true) => {
                 self.at += 1;
                 self.space();
-                Ok(Then::Key)
+                Ok(ScanState::Key)
             }
             (Some(b','), false) => {
                 self.at += 1;
-                Ok(Then::Value)
+                Ok(ScanState::Value)
             }
             (Some(b'}'), true) | (Some(b']'), false) => {
                 self.at += 1;
                 match self.open.pop() {
-                    Some(Open::Object(keys, _)) => keys.end(&mut self.keys),
+                    Some(ScanFrame::Object(keys, _)) => keys.end(&mut self.keys),
                     _ => self.arrays -= 1,
                 }
-                Ok(Then::After)
+                Ok(ScanState::After)
             }
             _ => Err(ReadErrorKind::Syntax),
         }
     }
 
     #[inline(always)]
-    fn key(&mut self) -> Step<()> {
+    fn key(&mut self) -> ScanResult<()> {
         if self.peek() != Some(b'"') {
             return Err(ReadErrorKind::Syntax);
         }
@@ -312,7 +317,7 @@ impl<'a> Scan<'a> {
         };
         // Only the innermost object is receiving keys.
         let depth = self.open.len();
-        let Some(Open::Object(keys, place)) = self.open.last_mut() else {
+        let Some(ScanFrame::Object(keys, place)) = self.open.last_mut() else {
             return Err(ReadErrorKind::Syntax);
         };
         match keys.add(&mut self.keys, key, self.limits.keys) {
@@ -336,7 +341,7 @@ impl<'a> Scan<'a> {
 
     /// Reads a string. Returns the range between its quotes.
     #[inline(always)]
-    fn string(&mut self) -> Step<Range<usize>> {
+    fn string(&mut self) -> ScanResult<Range<usize>> {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
         let mut at = start;
@@ -360,10 +365,10 @@ impl<'a> Scan<'a> {
 
     /// Reads the string that begins at `start`, continuing at `at`. No byte before `at` needs special treatment.
     #[inline(never)]
-    fn rest_of_string(&mut self, start: usize, at: usize) -> Step<Range<usize>> {
+    fn rest_of_string(&mut self, start: usize, at: usize) -> ScanResult<Range<usize>> {
         let bytes = self.text.as_bytes();
-        let mut looks = Looks::new(bytes, at);
-        let mut blocks = start + STEP;
+        let mut looks = SpecialBytes::new(bytes, at);
+        let mut blocks = start + MIN_BYTES_BETWEEN_BLOCKS;
         self.escaped = false;
         loop {
             self.at = looks.next();
@@ -373,9 +378,9 @@ impl<'a> Scan<'a> {
                     self.escaped = true;
                     if self.at >= blocks {
                         let end = over_blocks(bytes, self.at);
-                        blocks = end + STEP;
+                        blocks = end + MIN_BYTES_BETWEEN_BLOCKS;
                         if end > self.at {
-                            looks = Looks::new(bytes, end);
+                            looks = SpecialBytes::new(bytes, end);
                             continue;
                         }
                     }
@@ -395,7 +400,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads a `\uXXXX` escape, or a surrogate pair of two.
-    fn unicode(&mut self) -> Step<()> {
+    fn unicode(&mut self) -> ScanResult<()> {
         self.at += 1;
         if self.peek() != Some(b'u') {
             return Err(ReadErrorKind::Syntax);
@@ -417,7 +422,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn lone_surrogate(&mut self) -> Step<()> {
+    fn lone_surrogate(&mut self) -> ScanResult<()> {
         self.lone = true;
         match self.lenient.surrogates {
             true => Ok(()),
@@ -425,7 +430,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn hex(&mut self) -> Step<u32> {
+    fn hex(&mut self) -> ScanResult<u32> {
         let digits = self
             .text
             .as_bytes()
@@ -439,7 +444,7 @@ impl<'a> Scan<'a> {
         Ok(unit)
     }
 
-    fn number(&mut self) -> Step<Then> {
+    fn number(&mut self) -> ScanResult<ScanState> {
         let start = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
         match self.peek() {
@@ -447,7 +452,7 @@ impl<'a> Scan<'a> {
             Some(b'1'..=b'9') => self.digits()?,
             _ => return Err(ReadErrorKind::Syntax),
         }
-        self.short_numbers &= self.at - start <= SHORT;
+        self.short_numbers &= self.at - start <= MAX_SHORT_INTEGER_CHARS;
         if self.peek() == Some(b'.') {
             self.short_numbers = false;
             self.at += 1;
@@ -459,14 +464,14 @@ impl<'a> Scan<'a> {
             self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
             self.digits()?;
         }
-        if self.at - start > NUMBER {
+        if self.at - start > MAX_NUMBER_CHARS {
             self.at = start;
             return Err(ReadErrorKind::Number);
         }
-        Ok(Then::After)
+        Ok(ScanState::After)
     }
 
-    fn digits(&mut self) -> Step<()> {
+    fn digits(&mut self) -> ScanResult<()> {
         let start = self.at;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
@@ -478,7 +483,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn word(&mut self, word: &str) -> Step<Then> {
+    fn word(&mut self, word: &str) -> ScanResult<ScanState> {
         if !self
             .text
             .get(self.at..)
@@ -487,7 +492,7 @@ impl<'a> Scan<'a> {
             return Err(ReadErrorKind::Syntax);
         }
         self.at += word.len();
-        Ok(Then::After)
+        Ok(ScanState::After)
     }
 
     #[inline(always)]

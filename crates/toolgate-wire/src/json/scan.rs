@@ -1,25 +1,25 @@
 //! Scanning of text, eight bytes at a time.
 
-const ONES: u64 = u64::from_le_bytes([1; 8]);
-const LOWS: u64 = u64::from_le_bytes([0x7f; 8]);
-const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
+const ONE_PER_BYTE: u64 = u64::from_le_bytes([1; 8]);
+const LOW_BITS_PER_BYTE: u64 = u64::from_le_bytes([0x7f; 8]);
+const HIGH_BIT_PER_BYTE: u64 = u64::from_le_bytes([0x80; 8]);
 
 /// Returns a mask with the high bit of each special byte in a string: quote, backslash or control character.
 pub(super) fn hits(eight: u64) -> u64 {
-    let low = eight & LOWS;
+    let low = eight & LOW_BITS_PER_BYTE;
     // No sum carries into the next byte: each is below 0x100.
-    let above = low.wrapping_add(ONES * 0x60);
-    !((unlike(low, b'"') & unlike(low, b'\\') & above) | eight) & HIGHS
+    let above = low.wrapping_add(ONE_PER_BYTE * 0x60);
+    !((unlike(low, b'"') & unlike(low, b'\\') & above) | eight) & HIGH_BIT_PER_BYTE
 }
 
 /// Returns a mask with the high bit of each backslash.
 pub(super) fn backslashes(eight: u64) -> u64 {
-    !(unlike(eight & LOWS, b'\\') | eight) & HIGHS
+    !(unlike(eight & LOW_BITS_PER_BYTE, b'\\') | eight) & HIGH_BIT_PER_BYTE
 }
 
 /// Returns a mask with the high bit of each byte that differs from `byte`. All bytes must be below 0x80.
 fn unlike(low: u64, byte: u8) -> u64 {
-    (low ^ (ONES * u64::from(byte))).wrapping_add(LOWS)
+    (low ^ (ONE_PER_BYTE * u64::from(byte))).wrapping_add(LOW_BITS_PER_BYTE)
 }
 
 /// Returns true if no byte is special.
@@ -45,7 +45,7 @@ pub(super) fn is_plain(bytes: &[u8]) -> bool {
 }
 
 /// Iterator over the special bytes of a string, in their order.
-pub(super) struct Looks<'a> {
+pub(super) struct SpecialBytes<'a> {
     bytes: &'a [u8],
     /// Position of the current eight bytes.
     at: usize,
@@ -53,10 +53,10 @@ pub(super) struct Looks<'a> {
     hits: u64,
 }
 
-impl<'a> Looks<'a> {
+impl<'a> SpecialBytes<'a> {
     /// Starts at a position.
-    pub(super) fn new(bytes: &'a [u8], at: usize) -> Looks<'a> {
-        let mut looks = Looks { bytes, at, hits: 0 };
+    pub(super) fn new(bytes: &'a [u8], at: usize) -> SpecialBytes<'a> {
+        let mut looks = SpecialBytes { bytes, at, hits: 0 };
         looks.look();
         looks
     }
@@ -101,7 +101,7 @@ impl<'a> Looks<'a> {
 }
 
 /// Size of a block that is checked at once, in bytes.
-const BLOCK: usize = 32;
+const BLOCK_BYTES: usize = 32;
 
 /// Skips blocks within a string that have no unescaped quote, no control character, no escaped backslash and no `\u`
 /// escape. All bytes of a block are checked at once. Start and end are positions outside of escapes.
@@ -112,7 +112,7 @@ pub(super) fn over_blocks(bytes: &[u8], mut at: usize) -> usize {
         && is_plain_block(window)
     {
         // An escape that begins with the last byte is checked again with the next block.
-        at += BLOCK - usize::from(window[BLOCK] == b'\\');
+        at += BLOCK_BYTES - usize::from(window[BLOCK_BYTES] == b'\\');
     }
     at
 }
@@ -120,10 +120,10 @@ pub(super) fn over_blocks(bytes: &[u8], mut at: usize) -> usize {
 /// Returns true if each byte of a block is fine after the one before it. The first byte of the window precedes the
 /// block.
 #[inline]
-fn is_plain_block(window: &[u8; BLOCK + 1]) -> bool {
+fn is_plain_block(window: &[u8; BLOCK_BYTES + 1]) -> bool {
     // An escaped backslash looks the same as one that escapes.
     let mut wrong = u8::from(window[0] == b'\\');
-    for (byte, before) in window[1..].iter().zip(&window[..BLOCK]) {
+    for (byte, before) in window[1..].iter().zip(&window[..BLOCK_BYTES]) {
         let (byte, escaped) = (*byte, *before == b'\\');
         let ends = !escaped & (byte == b'"');
         let strange = escaped & !is_short_escape(byte);
@@ -148,12 +148,12 @@ pub(super) fn is_space(byte: u8) -> bool {
 }
 
 /// Number of bytes of a string that are checked individually before trying blocks; most strings are shorter.
-pub(super) const STEP: usize = 64;
+pub(super) const MIN_BYTES_BETWEEN_BLOCKS: usize = 64;
 
 /// Returns the end of the string with the opening quote at `at`, after its closing quote. The text is validated.
 pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
-    let mut looks = Looks::new(bytes, at + 1);
-    let mut blocks = at + STEP;
+    let mut looks = SpecialBytes::new(bytes, at + 1);
+    let mut blocks = at + MIN_BYTES_BETWEEN_BLOCKS;
     loop {
         let at = looks.next();
         match bytes.get(at) {
@@ -162,10 +162,10 @@ pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
             Some(b'\\') if at < blocks => looks.go_on(at + 2),
             Some(b'\\') => {
                 let end = over_blocks(bytes, at);
-                blocks = end + STEP;
+                blocks = end + MIN_BYTES_BETWEEN_BLOCKS;
                 match end == at {
                     true => looks.go_on(at + 2),
-                    false => looks = Looks::new(bytes, end),
+                    false => looks = SpecialBytes::new(bytes, end),
                 }
             }
             Some(_) => {}
@@ -237,7 +237,7 @@ mod tests {
                     bytes[place] = special;
                     bytes[length - 1] = b'"';
                     for from in 0..length {
-                        let mut looks = Looks::new(&bytes, from);
+                        let mut looks = SpecialBytes::new(&bytes, from);
                         let expected = (from..length).filter(|at| needs_a_look(bytes[*at]));
                         for at in expected.chain([length, length]) {
                             assert_eq!(looks.next(), at, "{special:#x} at {place} of {length}");
@@ -266,7 +266,7 @@ mod tests {
         let pieces = [
             r"\\", r#"\""#, r"\n", r"\u0022", r#"\\\""#, r"\\\\", "é", r#"\\""#, r#"""#,
         ];
-        for before in 0..BLOCK + 2 {
+        for before in 0..BLOCK_BYTES + 2 {
             for dense in [r"\n\n\n", r"abcdef\t", r"\\\n"] {
                 for one in pieces {
                     for two in pieces {
@@ -277,9 +277,9 @@ mod tests {
                             one,
                             "a",
                             two,
-                            &"b".repeat(BLOCK),
+                            &"b".repeat(BLOCK_BYTES),
                             "\"",
-                            &"c".repeat(2 * BLOCK),
+                            &"c".repeat(2 * BLOCK_BYTES),
                         ];
                         let text = text.concat();
                         assert_eq!(
@@ -356,7 +356,7 @@ mod tests {
         let bytes = b"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"";
         for from in 0..bytes.len() {
             for to in from..bytes.len() {
-                let mut looks = Looks::new(bytes, from);
+                let mut looks = SpecialBytes::new(bytes, from);
                 looks.next();
                 looks.go_on(to);
                 assert_eq!(

@@ -1,6 +1,6 @@
 //! Escaping and unescaping of JSON strings.
 
-use super::scan::{Looks, backslashes, hits, is_plain};
+use super::scan::{SpecialBytes, backslashes, hits, is_plain};
 use std::borrow::Cow;
 
 /// Removes the escapes of a raw string without its quotes. The text is validated.
@@ -15,7 +15,7 @@ pub(super) fn unescape(inner: &str) -> Cow<'_, str> {
 pub(super) fn of_string(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     // Short strings are not worth a call of the search routine.
-    match inner.len() <= SHORT_TEXT && is_plain(inner.as_bytes()) {
+    match inner.len() <= MAX_WORDWISE_TEXT_BYTES && is_plain(inner.as_bytes()) {
         true => Some(Cow::Borrowed(inner)),
         false => Some(unescape(inner)),
     }
@@ -57,7 +57,7 @@ fn floor_boundary(text: &str, at: usize) -> usize {
 }
 
 /// Maximum length of strings that are checked eight bytes at a time, in bytes; longer ones use a search routine.
-const SHORT_TEXT: usize = 64;
+const MAX_WORDWISE_TEXT_BYTES: usize = 64;
 
 /// Removes the escapes of a raw string with a known first escape. It copies eight bytes at a time and overwrites the
 /// excess, because most escaped text has an escape every few bytes.
@@ -99,7 +99,7 @@ fn unescape_one(inner: &str, at: usize, out: &mut [u8], to: &mut usize) -> usize
     if letter == b'u' {
         return unescape_digits(inner, at, out, to);
     }
-    put(out, to, MEANT[usize::from(letter)]);
+    put(out, to, ESCAPED_CHARS[usize::from(letter)]);
     2
 }
 
@@ -113,7 +113,7 @@ fn unescape_digits(inner: &str, at: usize, out: &mut [u8], to: &mut usize) -> us
 }
 
 /// Character of each escape letter.
-const MEANT: [u8; 256] = {
+const ESCAPED_CHARS: [u8; 256] = {
     let mut meant = [0; 256];
     let mut letter = 0;
     while letter < meant.len() {
@@ -192,20 +192,20 @@ pub(super) fn without_lone_surrogates(text: String) -> String {
 /// Appends a quoted string with minimal escapes: `\"`, `\\`, and lower-case `\u00XX` for control characters. Digests
 /// use this form; messages use a shorter one.
 pub fn write_string(out: &mut String, text: &str) {
-    write(out, text, &CANONICAL);
+    write(out, text, &CANONICAL_ESCAPES);
 }
 
 /// Appends a quoted string for messages, like [`write_string`], but with two-character escapes for control characters
 /// that have one.
 pub(super) fn write_short(out: &mut String, text: &str) {
-    write(out, text, &SHORT);
+    write(out, text, &SHORT_ESCAPES);
 }
 
 /// Output of each byte in a string: its characters and their number.
-type Signs = [([u8; 8], u8); 256];
+type EscapeTable = [([u8; 8], u8); 256];
 
-const CANONICAL: Signs = signs(&[(b'"', b'"'), (b'\\', b'\\')]);
-const SHORT: Signs = signs(&[
+const CANONICAL_ESCAPES: EscapeTable = signs(&[(b'"', b'"'), (b'\\', b'\\')]);
+const SHORT_ESCAPES: EscapeTable = signs(&[
     (b'"', b'"'),
     (b'\\', b'\\'),
     (0x8, b'b'),
@@ -216,7 +216,7 @@ const SHORT: Signs = signs(&[
 ]);
 
 /// Builds the table, with these bytes written as a backslash and a letter.
-const fn signs(short: &[(u8, u8)]) -> Signs {
+const fn signs(short: &[(u8, u8)]) -> EscapeTable {
     let mut signs = [([0; 8], 1); 256];
     let mut byte = 0;
     while byte < signs.len() {
@@ -238,9 +238,9 @@ const fn signs(short: &[(u8, u8)]) -> Signs {
 }
 
 /// Size of a piece of text that is escaped at once, in bytes.
-const PIECE: usize = 512;
+const ESCAPE_CHUNK_BYTES: usize = 512;
 
-fn write(out: &mut String, text: &str, signs: &Signs) {
+fn write(out: &mut String, text: &str, signs: &EscapeTable) {
     out.reserve(text.len() + 2);
     out.push('"');
     if is_plain(text.as_bytes()) {
@@ -253,14 +253,14 @@ fn write(out: &mut String, text: &str, signs: &Signs) {
 
 /// Appends a text that needs escapes.
 #[inline(never)]
-fn write_escaped(out: &mut String, text: &str, signs: &Signs) {
-    let plain = Looks::new(text.as_bytes(), 0).next();
+fn write_escaped(out: &mut String, text: &str, signs: &EscapeTable) {
+    let plain = SpecialBytes::new(text.as_bytes(), 0).next();
     let (plain, mut rest) = text.split_at(plain);
     out.push_str(plain);
     // Each step writes eight bytes, and the next step overwrites the excess.
-    let mut escaped = [0; 6 * PIECE + 8];
+    let mut escaped = [0; 6 * ESCAPE_CHUNK_BYTES + 8];
     while !rest.is_empty() {
-        let mut cut = PIECE.min(rest.len());
+        let mut cut = ESCAPE_CHUNK_BYTES.min(rest.len());
         while !rest.is_char_boundary(cut) {
             cut -= 1;
         }
@@ -273,7 +273,7 @@ fn write_escaped(out: &mut String, text: &str, signs: &Signs) {
 
 /// Escapes a piece of text into `out`. Returns the number of written bytes. It copies eight bytes at a time and
 /// overwrites the excess.
-fn escape(piece: &[u8], signs: &Signs, out: &mut [u8]) -> usize {
+fn escape(piece: &[u8], signs: &EscapeTable, out: &mut [u8]) -> usize {
     let (mut at, mut to) = (0, 0);
     while let Some(eight) = piece.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let Some(place) = out.get_mut(to..).and_then(<[u8]>::first_chunk_mut::<8>) else {
@@ -293,7 +293,7 @@ fn escape(piece: &[u8], signs: &Signs, out: &mut [u8]) -> usize {
 }
 
 /// Writes the output of one byte. Returns the end position.
-fn escape_one(byte: u8, signs: &Signs, out: &mut [u8], to: usize) -> usize {
+fn escape_one(byte: u8, signs: &EscapeTable, out: &mut [u8], to: usize) -> usize {
     let (sign, length) = &signs[usize::from(byte)];
     if let Some(place) = out.get_mut(to..to + 8) {
         place.copy_from_slice(sign);

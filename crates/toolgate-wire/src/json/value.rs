@@ -2,15 +2,15 @@
 //! differently from `std`.
 
 use super::{
-    Kind, Limits,
-    lex::{Lexer, Token},
+    JsonKind, JsonLimits,
+    lex::{JsonLexer, JsonToken},
     number,
     text::unescape,
 };
 use serde_json::{Map, Value};
 
 /// Object or array that is not closed yet.
-enum Open {
+enum TreeFrame {
     Object(Map<String, Value>, String),
     Array(Vec<Value>),
 }
@@ -23,50 +23,50 @@ pub(super) fn read(text: &str) -> (Value, bool) {
         return (Value::String(unescape(inner).into_owned()), false);
     }
     let mut lossy = false;
-    let mut tokens = Lexer::new(text);
-    let mut open: Vec<Open> = Vec::new();
+    let mut tokens = JsonLexer::new(text);
+    let mut open: Vec<TreeFrame> = Vec::new();
     while let Some((token, range)) = tokens.next() {
         let value = match token {
-            Token::Key(key) => {
-                if let Some(Open::Object(_, next)) = open.last_mut() {
+            JsonToken::Key(key) => {
+                if let Some(TreeFrame::Object(_, next)) = open.last_mut() {
                     *next = unescape(key).into_owned();
                 }
                 continue;
             }
-            Token::Open(_) if open.len() >= Limits::DEEPEST => {
+            JsonToken::Open(_) if open.len() >= JsonLimits::MAX_DEPTH => {
                 let over = tokens.over(range.start);
                 lossy |= number::lossy(over);
                 Value::String(over.to_owned())
             }
-            Token::Open(kind) => {
+            JsonToken::Open(kind) => {
                 open.push(begin(kind));
                 continue;
             }
-            Token::Close => match open.pop() {
-                Some(Open::Object(map, _)) => Value::Object(map),
-                Some(Open::Array(items)) => Value::Array(items),
+            JsonToken::Close => match open.pop() {
+                Some(TreeFrame::Object(map, _)) => Value::Object(map),
+                Some(TreeFrame::Array(items)) => Value::Array(items),
                 None => break,
             },
-            Token::String(inner) => Value::String(unescape(inner).into_owned()),
-            Token::Scalar(word) => {
+            JsonToken::String(inner) => Value::String(unescape(inner).into_owned()),
+            JsonToken::Scalar(word) => {
                 lossy |= number::is_lossy(word);
                 scalar(word)
             }
         };
         match open.last_mut() {
-            Some(Open::Object(map, key)) => _ = map.insert(std::mem::take(key), value),
-            Some(Open::Array(items)) => items.push(value),
+            Some(TreeFrame::Object(map, key)) => _ = map.insert(std::mem::take(key), value),
+            Some(TreeFrame::Array(items)) => items.push(value),
             None => return (value, lossy),
         }
     }
     (Value::Null, lossy)
 }
 
-fn begin(kind: Kind) -> Open {
-    if kind == Kind::Object {
-        Open::Object(Map::new(), String::new())
+fn begin(kind: JsonKind) -> TreeFrame {
+    if kind == JsonKind::Object {
+        TreeFrame::Object(Map::new(), String::new())
     } else {
-        Open::Array(Vec::new())
+        TreeFrame::Array(Vec::new())
     }
 }
 

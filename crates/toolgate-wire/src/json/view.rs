@@ -1,24 +1,24 @@
 //! Borrowed view of a JSON value, for reading only.
 
-use super::{Json, Kind, Text, lex, places::Found, text, value};
+use super::{Json, JsonKind, JsonText, lex, places::MemberIter, text, value};
 use serde_json::Value;
 use std::{borrow::Cow, ops::Range};
 
 /// Borrowed part of a [`Json`]. Access to its parts changes no reference count.
 #[derive(Clone)]
-pub struct View<'a> {
-    of: &'a Text,
+pub struct JsonView<'a> {
+    of: &'a JsonText,
     range: Range<usize>,
 }
 
-impl<'a> View<'a> {
-    pub(super) fn new(of: &'a Text, range: Range<usize>) -> View<'a> {
-        View { of, range }
+impl<'a> JsonView<'a> {
+    pub(super) fn new(of: &'a JsonText, range: Range<usize>) -> JsonView<'a> {
+        JsonView { of, range }
     }
 
-    fn part(&self, range: Range<usize>) -> View<'a> {
+    fn part(&self, range: Range<usize>) -> JsonView<'a> {
         let start = self.range.start;
-        View {
+        JsonView {
             of: self.of,
             range: start + range.start..start + range.end,
         }
@@ -30,19 +30,19 @@ impl<'a> View<'a> {
     }
 
     /// Type of the value.
-    pub fn kind(&self) -> Kind {
-        Kind::of(self.as_str())
+    pub fn kind(&self) -> JsonKind {
+        JsonKind::of(self.as_str())
     }
 
     /// Returns the members of an object, in their order; none for other values.
-    pub fn members(&self) -> impl Iterator<Item = (Cow<'a, str>, View<'a>)> + use<'a> {
+    pub fn members(&self) -> impl Iterator<Item = (Cow<'a, str>, JsonView<'a>)> + use<'a> {
         let of = self.clone();
-        let found = Found::of(&self.of.places, &self.of.text, self.range.clone());
+        let found = MemberIter::of(&self.of.places, &self.of.text, self.range.clone());
         found.map(move |member| (member.said(), of.part(member.value)))
     }
 
     /// Returns the items of an array; none for other values.
-    pub fn items(&self) -> impl Iterator<Item = View<'a>> + use<'a> {
+    pub fn items(&self) -> impl Iterator<Item = JsonView<'a>> + use<'a> {
         let of = self.clone();
         lex::items(self.as_str()).map(move |item| of.part(item))
     }
@@ -60,18 +60,18 @@ impl<'a> View<'a> {
 
 impl Json {
     /// Returns a borrowed view of the value.
-    pub fn view(&self) -> View<'_> {
-        View::new(&self.text, self.range.clone())
+    pub fn view(&self) -> JsonView<'_> {
+        JsonView::new(&self.text, self.range.clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Json, Limits};
+    use super::super::{Json, JsonLimits};
     use super::*;
 
     /// Compares a view with its value, all the way down.
-    fn same(view: &View<'_>, json: &Json) {
+    fn same(view: &JsonView<'_>, json: &Json) {
         assert_eq!(view.as_str(), json.as_str());
         assert_eq!(view.kind(), json.kind());
         assert_eq!(view.str_cow(), json.str_cow());
@@ -97,7 +97,7 @@ mod tests {
             "[]",
             "-7",
         ] {
-            let json = Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
+            let json = Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
             same(&json.view(), &json);
         }
     }

@@ -4,18 +4,18 @@ use super::{Json, text::write_short};
 use std::fmt::{self, Write};
 
 /// Initial capacity of an object, in bytes: most objects need no more.
-const ROOM: usize = 128;
+const DEFAULT_OBJECT_BYTES: usize = 128;
 
 /// Shared state of both writers: the text so far, and the position of commas.
-struct Out {
+struct WriterState {
     text: String,
     empty: bool,
 }
 
-impl Out {
-    fn open(mut text: String, sign: char) -> Out {
+impl WriterState {
+    fn open(mut text: String, sign: char) -> WriterState {
         text.push(sign);
-        Out { text, empty: true }
+        WriterState { text, empty: true }
     }
 
     fn next(&mut self) -> &mut String {
@@ -34,14 +34,14 @@ impl Out {
 
 /// Writes an object at the end of the text, in the same buffer.
 fn object_in(text: &mut String, fill: impl FnOnce(&mut ObjectWriter)) {
-    let mut inner = ObjectWriter(Out::open(std::mem::take(text), '{'));
+    let mut inner = ObjectWriter(WriterState::open(std::mem::take(text), '{'));
     fill(&mut inner);
     *text = inner.0.close('}');
 }
 
 /// Writes an array at the end of the text, in the same buffer.
 fn array_in(text: &mut String, fill: impl FnOnce(&mut ArrayWriter)) {
-    let mut inner = ArrayWriter(Out::open(std::mem::take(text), '['));
+    let mut inner = ArrayWriter(WriterState::open(std::mem::take(text), '['));
     fill(&mut inner);
     *text = inner.0.close(']');
 }
@@ -51,7 +51,7 @@ fn word(value: bool) -> &'static str {
 }
 
 /// Writer of one object. The caller ensures unique keys.
-pub struct ObjectWriter(Out);
+pub struct ObjectWriter(WriterState);
 
 impl Default for ObjectWriter {
     fn default() -> ObjectWriter {
@@ -62,12 +62,12 @@ impl Default for ObjectWriter {
 impl ObjectWriter {
     /// Starts an empty object.
     pub fn new() -> ObjectWriter {
-        ObjectWriter::of(ROOM)
+        ObjectWriter::of(DEFAULT_OBJECT_BYTES)
     }
 
     /// Starts an empty object with this capacity, for callers that know the size.
     pub(crate) fn of(bytes: usize) -> ObjectWriter {
-        ObjectWriter(Out::open(String::with_capacity(bytes), '{'))
+        ObjectWriter(WriterState::open(String::with_capacity(bytes), '{'))
     }
 
     fn key(&mut self, key: &str) -> &mut String {
@@ -116,14 +116,18 @@ impl ObjectWriter {
     /// Adds text that this program knows to be JSON, for example a constant. Never pass untrusted text: only debug
     /// builds check it.
     pub fn raw_text(&mut self, key: &str, json: &str) {
-        debug_assert!(Json::read(json.into(), &super::Limits::default()).is_ok());
+        debug_assert!(Json::read(json.into(), &super::JsonLimits::default()).is_ok());
         self.key(key).push_str(json);
     }
 
     /// Adds a constant member, written as `"key":value`.
     pub(crate) fn fixed(&mut self, member: &'static str) {
         debug_assert!(
-            Json::read(format!("{{{member}}}").into(), &super::Limits::default()).is_ok()
+            Json::read(
+                format!("{{{member}}}").into(),
+                &super::JsonLimits::default()
+            )
+            .is_ok()
         );
         self.0.next().push_str(member);
     }
@@ -147,7 +151,7 @@ impl fmt::Debug for ObjectWriter {
 }
 
 /// Writer of one array.
-pub struct ArrayWriter(Out);
+pub struct ArrayWriter(WriterState);
 
 impl Default for ArrayWriter {
     fn default() -> ArrayWriter {
@@ -158,7 +162,7 @@ impl Default for ArrayWriter {
 impl ArrayWriter {
     /// Starts an empty array.
     pub fn new() -> ArrayWriter {
-        ArrayWriter(Out::open(String::new(), '['))
+        ArrayWriter(WriterState::open(String::new(), '['))
     }
 
     /// Adds an item that is already JSON; its bytes stay.

@@ -1,12 +1,12 @@
 //! `completion/complete`: completion of an argument.
 
 use super::meta;
-use crate::json::{Json, Kind};
+use crate::json::{Json, JsonKind};
 
 /// Result of a completion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompleteResult {
-    /// Values, best first; at most [`CompleteResult::MOST`].
+    /// Values, best first; at most [`CompleteResult::MAX_VALUES`].
     pub values: Vec<String>,
     /// Total number of values, if known.
     pub total: Option<u64>,
@@ -18,7 +18,7 @@ pub struct CompleteResult {
 
 impl CompleteResult {
     /// Maximum number of values in one result.
-    pub const MOST: usize = 100;
+    pub const MAX_VALUES: usize = 100;
 
     /// Reads a complete result. Values beyond the maximum are removed.
     ///
@@ -30,12 +30,12 @@ impl CompleteResult {
             .ok_or("the result has no \"completion\"")?;
         let values = completion
             .get("values")
-            .filter(|v| v.kind() == Kind::Array)
+            .filter(|v| v.kind() == JsonKind::Array)
             .ok_or("the result has no \"completion.values\" array")?;
         let all: Option<Vec<String>> = values.items().map(|v| v.string()).collect();
         let mut values = all.ok_or("a value of the completion is not a string")?;
-        let cut = values.len() > CompleteResult::MOST;
-        values.truncate(CompleteResult::MOST);
+        let cut = values.len() > CompleteResult::MAX_VALUES;
+        values.truncate(CompleteResult::MAX_VALUES);
         let more = completion.get("hasMore").and_then(|m| m.bool());
         Ok(CompleteResult {
             values,

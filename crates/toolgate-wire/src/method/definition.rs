@@ -1,7 +1,7 @@
 //! Definitions of items: tools, resources, resource templates, prompts and skills, each with its original text.
 
 use super::skills;
-use crate::json::{Json, Kind, ObjectWriter};
+use crate::json::{Json, JsonKind, ObjectWriter};
 use std::borrow::Cow;
 
 /// Kind of an item that a server offers.
@@ -100,7 +100,7 @@ pub struct Definition {
 ///
 /// Source: `ToolAnnotations` of the schema.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Hints {
+pub struct ToolAnnotations {
     /// The tool changes nothing.
     pub read_only: bool,
     /// The tool may destroy data; always false if it is read-only.
@@ -111,10 +111,10 @@ pub struct Hints {
     pub open_world: bool,
 }
 
-impl Default for Hints {
+impl Default for ToolAnnotations {
     /// Returns the values of absent annotations.
-    fn default() -> Hints {
-        Hints {
+    fn default() -> ToolAnnotations {
+        ToolAnnotations {
             read_only: false,
             destructive: true,
             idempotent: false,
@@ -138,7 +138,7 @@ impl Definition {
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
     pub fn read(kind: ItemKind, json: Json) -> Result<Definition, &'static str> {
-        if json.kind() != Kind::Object {
+        if json.kind() != JsonKind::Object {
             return Err("the definition is not an object");
         }
         let text = |key: &str| json.get(key).and_then(|n| n.string());
@@ -243,8 +243,8 @@ impl Definition {
     }
 
     /// Returns the tool annotations. Items other than tools are read-only.
-    pub fn hints(&self) -> Hints {
-        let absent = Hints::default();
+    pub fn hints(&self) -> ToolAnnotations {
+        let absent = ToolAnnotations::default();
         let claims = self.json.get("annotations");
         let said = |key: &str| claims.as_ref()?.get(key)?.bool();
         let tool = self.kind == ItemKind::Tool;
@@ -253,7 +253,7 @@ impl Definition {
             true => None,
             false => Some(said(key).unwrap_or(absent)),
         };
-        Hints {
+        ToolAnnotations {
             read_only,
             destructive: if_it_writes("destructiveHint", absent.destructive).unwrap_or(false),
             idempotent: if_it_writes("idempotentHint", absent.idempotent).unwrap_or(true),
@@ -265,12 +265,12 @@ impl Definition {
 fn schemas(json: &Json) -> Result<(), &'static str> {
     if json
         .get("inputSchema")
-        .is_none_or(|s| s.kind() != Kind::Object)
+        .is_none_or(|s| s.kind() != JsonKind::Object)
     {
         return Err("\"inputSchema\" is not an object");
     }
     let output = json.get("outputSchema");
-    if output.is_some_and(|s| !matches!(s.kind(), Kind::Object | Kind::Bool)) {
+    if output.is_some_and(|s| !matches!(s.kind(), JsonKind::Object | JsonKind::Bool)) {
         return Err("\"outputSchema\" is not a schema");
     }
     Ok(())
@@ -280,7 +280,7 @@ fn arguments(json: &Json) -> Result<(), &'static str> {
     let Some(list) = json.get("arguments") else {
         return Ok(());
     };
-    if list.kind() != Kind::Array {
+    if list.kind() != JsonKind::Array {
         return Err("\"arguments\" is not an array");
     }
     let named = |a: Json| a.get("name").and_then(|n| n.string()).is_some();

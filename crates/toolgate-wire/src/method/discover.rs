@@ -8,7 +8,7 @@ pub const NAME: &str = "server/discover";
 
 /// Result of `server/discover`.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct DiscoverResult {
     /// Supported revisions.
     pub versions: Vec<String>,
     /// Server capabilities.
@@ -19,16 +19,16 @@ pub struct Answer {
     pub instructions: Option<String>,
 }
 
-impl Answer {
+impl DiscoverResult {
     /// Reads the result; `None` if it is invalid.
-    pub fn read(result: &Json) -> Option<Answer> {
-        Answer::read_within(result, usize::MAX)
+    pub fn read(result: &Json) -> Option<DiscoverResult> {
+        DiscoverResult::read_within(result, usize::MAX)
     }
 
     /// Reads the result with at most `max_instructions_bytes` bytes of the instructions. Copies no more than that.
-    pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<Answer> {
+    pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<DiscoverResult> {
         let versions = result.get("supportedVersions")?;
-        Some(Answer {
+        Some(DiscoverResult {
             versions: versions.items().filter_map(|v| v.string()).collect(),
             capabilities: result.get("capabilities")?,
             server: result

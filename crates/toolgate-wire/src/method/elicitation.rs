@@ -2,7 +2,7 @@
 //! (2026-07-28).
 
 use super::{initialize::Implementation, meta};
-use crate::json::{Json, Kind, ObjectWriter};
+use crate::json::{Json, JsonKind, ObjectWriter};
 
 /// Method name.
 pub const NAME: &str = "elicitation/create";
@@ -13,7 +13,7 @@ pub const ROOTS: &str = "roots/list";
 
 /// Input request of a server, with its original parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct RawInputRequest {
     /// Key of the answer.
     pub key: String,
     /// Method: [`NAME`], [`SAMPLING`] or [`ROOTS`].
@@ -22,7 +22,7 @@ pub struct Request {
     pub params: Option<Json>,
 }
 
-impl Request {
+impl RawInputRequest {
     /// Returns true for a URL elicitation.
     pub fn is_url(&self) -> bool {
         let mode = self
@@ -37,21 +37,21 @@ impl Request {
     ///
     /// # Errors
     /// Returns an error if a request has no method.
-    pub fn read_all(map: &Json) -> Result<Vec<Request>, &'static str> {
+    pub fn read_all(map: &Json) -> Result<Vec<RawInputRequest>, &'static str> {
         let read = |(key, value): (std::borrow::Cow<'_, str>, Json)| {
             let method = value.get("method")?.string()?;
-            Some(Request {
+            Some(RawInputRequest {
                 key: key.into_owned(),
                 method,
                 params: value.get("params"),
             })
         };
-        let requests: Option<Vec<Request>> = map.members().map(read).collect();
+        let requests: Option<Vec<RawInputRequest>> = map.members().map(read).collect();
         requests.ok_or("an input request has no \"method\"")
     }
 
     /// Writes requests as the member `inputRequests`.
-    pub fn write_all(requests: &[Request], o: &mut ObjectWriter) {
+    pub fn write_all(requests: &[RawInputRequest], o: &mut ObjectWriter) {
         o.object("inputRequests", |map| {
             for ask in requests {
                 map.object(&ask.key, |r| {
@@ -67,26 +67,26 @@ impl Request {
 
 /// Result with `resultType` `input_required`.
 #[derive(Clone, Debug, Default)]
-pub struct InputRequired {
+pub struct InputRequiredResult {
     /// Input requests.
-    pub requests: Vec<Request>,
+    pub requests: Vec<RawInputRequest>,
     /// `requestState`, which the client returns unchanged with the answers.
     pub state: Option<String>,
     /// Server that sends the requests.
     pub server: Option<Implementation>,
 }
 
-impl InputRequired {
+impl InputRequiredResult {
     /// Reads the result.
     ///
     /// # Errors
     /// Returns an error if there are neither requests nor state, or if a request has no method.
-    pub fn read(result: &Json) -> Result<InputRequired, &'static str> {
+    pub fn read(result: &Json) -> Result<InputRequiredResult, &'static str> {
         let state = result.get("requestState").and_then(|s| s.string());
         let requests = match result.get("inputRequests") {
-            Some(map) if map.kind() == Kind::Object => map,
+            Some(map) if map.kind() == JsonKind::Object => map,
             None if state.is_some() => {
-                return Ok(InputRequired {
+                return Ok(InputRequiredResult {
                     requests: Vec::new(),
                     state,
                     server: None,
@@ -94,8 +94,8 @@ impl InputRequired {
             }
             _ => return Err("neither \"inputRequests\" nor \"requestState\""),
         };
-        Ok(InputRequired {
-            requests: Request::read_all(&requests)?,
+        Ok(InputRequiredResult {
+            requests: RawInputRequest::read_all(&requests)?,
             state,
             server: None,
         })
@@ -106,7 +106,7 @@ impl InputRequired {
         let mut o = ObjectWriter::new();
         o.str("resultType", "input_required");
         if !self.requests.is_empty() {
-            Request::write_all(&self.requests, &mut o);
+            RawInputRequest::write_all(&self.requests, &mut o);
         }
         if let Some(state) = &self.state {
             o.str("requestState", state);
@@ -120,7 +120,7 @@ impl InputRequired {
 
 /// Answer of the user to an elicitation.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum ElicitAnswer {
     /// The user accepted, with the content of the form.
     Accept(Option<Json>),
     /// The user declined.
@@ -129,13 +129,13 @@ pub enum Answer {
     Cancel,
 }
 
-impl Answer {
+impl ElicitAnswer {
     /// Reads an `ElicitResult`; `None` if it is invalid.
-    pub fn read(result: &Json) -> Option<Answer> {
+    pub fn read(result: &Json) -> Option<ElicitAnswer> {
         match result.get("action")?.str_cow()?.as_ref() {
-            "accept" => Some(Answer::Accept(result.get("content"))),
-            "decline" => Some(Answer::Decline),
-            "cancel" => Some(Answer::Cancel),
+            "accept" => Some(ElicitAnswer::Accept(result.get("content"))),
+            "decline" => Some(ElicitAnswer::Decline),
+            "cancel" => Some(ElicitAnswer::Cancel),
             _ => None,
         }
     }

@@ -1,11 +1,11 @@
 //! `initialize`: the handshake of the revisions up to 2025-11-25.
 
-use crate::json::{Json, Kind, ObjectWriter};
+use crate::json::{Json, JsonKind, ObjectWriter};
 
 /// Method name.
 pub const NAME: &str = "initialize";
 /// Notification of the client that completes the handshake.
-pub const DONE: &str = "notifications/initialized";
+pub const INITIALIZED: &str = "notifications/initialized";
 
 /// Self-reported name and version of a client or server.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,7 +44,7 @@ impl Implementation {
             title: text("title"),
             description: text("description"),
             website: text("websiteUrl"),
-            icons: json.get("icons").filter(|i| i.kind() == Kind::Array),
+            icons: json.get("icons").filter(|i| i.kind() == JsonKind::Array),
         })
     }
 
@@ -86,7 +86,7 @@ impl Implementation {
 
 /// Parameters of `initialize`.
 #[derive(Clone, Debug)]
-pub struct Params {
+pub struct InitializeParams {
     /// Revision that the client requests.
     pub version: String,
     /// Client capabilities.
@@ -95,11 +95,11 @@ pub struct Params {
     pub client: Option<Implementation>,
 }
 
-impl Params {
+impl InitializeParams {
     /// Reads the parameters; `None` if the revision or the capabilities are missing.
-    pub fn read(params: Option<&Json>) -> Option<Params> {
+    pub fn read(params: Option<&Json>) -> Option<InitializeParams> {
         let params = params?;
-        Some(Params {
+        Some(InitializeParams {
             version: params.get("protocolVersion")?.string()?,
             capabilities: params.get("capabilities")?,
             client: params
@@ -123,7 +123,7 @@ impl Params {
 
 /// Result of `initialize`.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct InitializeResult {
     /// Negotiated revision.
     pub version: String,
     /// Server capabilities.
@@ -134,15 +134,15 @@ pub struct Answer {
     pub instructions: Option<String>,
 }
 
-impl Answer {
+impl InitializeResult {
     /// Reads the result; `None` if a required member is missing.
-    pub fn read(result: &Json) -> Option<Answer> {
-        Answer::read_within(result, usize::MAX)
+    pub fn read(result: &Json) -> Option<InitializeResult> {
+        InitializeResult::read_within(result, usize::MAX)
     }
 
     /// Reads the result with at most `max_instructions_bytes` bytes of the instructions. Copies no more than that.
-    pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<Answer> {
-        Some(Answer {
+    pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<InitializeResult> {
+        Some(InitializeResult {
             version: result.get("protocolVersion")?.string()?,
             capabilities: result.get("capabilities")?,
             server: result

@@ -1,7 +1,7 @@
 //! Pages of lists, and cache hints.
 
 use super::definition::ItemKind;
-use crate::json::{Json, Kind, ObjectWriter};
+use crate::json::{Json, JsonKind, ObjectWriter};
 
 /// Cache hint of a result: its lifetime and scope (2026-07-28). The default is stale at once and private.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -39,7 +39,7 @@ impl CacheHint {
 
 /// Page of a list.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct ListPage {
     /// Definitions, unchanged.
     pub items: Vec<Json>,
     /// Cursor of the next page; absent on the last page. An empty string is a cursor.
@@ -48,16 +48,16 @@ pub struct Page {
     pub hint: CacheHint,
 }
 
-impl Page {
+impl ListPage {
     /// Reads a page of a list of that kind; `None` if its items are missing.
-    pub fn read(kind: ItemKind, result: &Json) -> Option<Page> {
+    pub fn read(kind: ItemKind, result: &Json) -> Option<ListPage> {
         let items = result
             .get(kind.member())
-            .filter(|t| t.kind() == Kind::Array)?;
+            .filter(|t| t.kind() == JsonKind::Array)?;
         let next = result
             .get("nextCursor")
-            .filter(|c| c.kind() == Kind::String);
-        Some(Page {
+            .filter(|c| c.kind() == JsonKind::String);
+        Some(ListPage {
             items: items.items().collect(),
             next,
             hint: CacheHint::read(result),

@@ -82,7 +82,7 @@ pub mod meta {
 
     /// Keys of a request's `_meta` that the protocol defines.
     #[derive(Clone, Debug, Default)]
-    pub struct Meta {
+    pub struct RequestMeta {
         /// [`VERSION`]
         pub version: Option<Json>,
         /// [`CAPABILITIES`]
@@ -97,10 +97,10 @@ pub mod meta {
         trace: [Option<Json>; 3],
     }
 
-    impl Meta {
+    impl RequestMeta {
         /// Reads the `params._meta` of a request in one pass.
-        pub fn of(params: Option<&Json>) -> Meta {
-            let mut read = Meta::default();
+        pub fn of(params: Option<&Json>) -> RequestMeta {
+            let mut read = RequestMeta::default();
             let Some(meta) = params.and_then(|params| params.get("_meta")) else {
                 return read;
             };

@@ -24,7 +24,7 @@ pub const LEVELS: [&str; 8] = [
     "emergency",
 ];
 /// Completion of a URL elicitation; its parameter is `elicitationId` (2025-11-25).
-pub const ELICITATION_DONE: &str = "notifications/elicitation/complete";
+pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
 /// Change of the list of tools.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// Change of the lists of resources and templates.

@@ -1,7 +1,7 @@
 //! `prompts/get`: messages of a prompt.
 
 use super::{content::Content, meta};
-use crate::json::{Json, Kind};
+use crate::json::{Json, JsonKind};
 
 /// Method name.
 pub const NAME: &str = "prompts/get";
@@ -52,7 +52,7 @@ impl PromptResult {
     pub fn read(result: &Json) -> Result<PromptResult, &'static str> {
         let messages = result
             .get("messages")
-            .filter(|m| m.kind() == Kind::Array)
+            .filter(|m| m.kind() == JsonKind::Array)
             .ok_or("the result has no \"messages\" array")?;
         let messages: Option<Vec<PromptMessage>> = messages.items().map(message).collect();
         Ok(PromptResult {

@@ -1,7 +1,7 @@
 //! `resources/read`: contents of a resource.
 
 use super::{list::CacheHint, meta};
-use crate::json::{Json, Kind};
+use crate::json::{Json, JsonKind};
 
 /// Method name.
 pub const NAME: &str = "resources/read";
@@ -29,7 +29,7 @@ impl ReadResult {
     pub fn read(result: &Json) -> Result<ReadResult, &'static str> {
         let contents = result
             .get("contents")
-            .filter(|c| c.kind() == Kind::Array)
+            .filter(|c| c.kind() == JsonKind::Array)
             .ok_or("the result has no \"contents\" array")?;
         let contents: Vec<Json> = contents.items().collect();
         if !contents.iter().all(is_contents) {
@@ -44,6 +44,6 @@ impl ReadResult {
 }
 
 fn is_contents(part: &Json) -> bool {
-    let text = |key: &str| part.get(key).is_some_and(|v| v.kind() == Kind::String);
+    let text = |key: &str| part.get(key).is_some_and(|v| v.kind() == JsonKind::String);
     text("uri") && (text("text") || text("blob"))
 }

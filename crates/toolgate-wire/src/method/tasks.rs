@@ -1,8 +1,8 @@
 //! Tasks: `tasks/*` of 2025-11-25, and of the extension `io.modelcontextprotocol/tasks` (2026-07-28).
 
-use super::{definition::Definition, elicitation::Request};
+use super::{definition::Definition, elicitation::RawInputRequest};
 use crate::{
-    json::{Json, Kind, ObjectWriter},
+    json::{Json, JsonKind, ObjectWriter},
     message::RpcError,
 };
 
@@ -27,7 +27,7 @@ pub const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// Form of tasks in a revision.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Words {
+pub enum TaskForm {
     /// No tasks.
     None,
     /// Tasks of 2025-11-25: the client requests that a call become a task.
@@ -38,7 +38,7 @@ pub enum Words {
 
 /// Task support of a tool: `execution.taskSupport`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Support {
+pub enum TaskSupport {
     /// The tool is never called as a task.
     #[default]
     Forbidden,
@@ -48,15 +48,15 @@ pub enum Support {
     Required,
 }
 
-impl Support {
+impl TaskSupport {
     /// Reads the task support of a tool; an unknown value counts as absent.
-    pub fn of(tool: &Definition) -> Support {
+    pub fn of(tool: &Definition) -> TaskSupport {
         let execution = tool.json().get("execution");
         let word = execution.and_then(|e| e.get("taskSupport")?.string());
         match word.as_deref() {
-            Some("optional") => Support::Optional,
-            Some("required") => Support::Required,
-            _ => Support::Forbidden,
+            Some("optional") => TaskSupport::Optional,
+            Some("required") => TaskSupport::Required,
+            _ => TaskSupport::Forbidden,
         }
     }
 
@@ -64,22 +64,22 @@ impl Support {
     pub fn is_forbidden_by(tool: &Definition) -> bool {
         let execution = tool.json().get("execution");
         let word = execution.and_then(|e| e.get("taskSupport")?.string());
-        word.as_deref() == Some(Support::Forbidden.word())
+        word.as_deref() == Some(TaskSupport::Forbidden.word())
     }
 
     /// Value in the protocol.
     pub fn word(self) -> &'static str {
         match self {
-            Support::Forbidden => "forbidden",
-            Support::Optional => "optional",
-            Support::Required => "required",
+            TaskSupport::Forbidden => "forbidden",
+            TaskSupport::Optional => "optional",
+            TaskSupport::Required => "required",
         }
     }
 }
 
 /// Status of a task.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Status {
+pub enum TaskStatus {
     /// The task runs.
     Working,
     /// The task waits for answers of the client.
@@ -92,35 +92,35 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
+impl TaskStatus {
     /// All statuses.
-    pub const ALL: [Status; 5] = [
-        Status::Working,
-        Status::InputRequired,
-        Status::Completed,
-        Status::Failed,
-        Status::Cancelled,
+    pub const ALL: [TaskStatus; 5] = [
+        TaskStatus::Working,
+        TaskStatus::InputRequired,
+        TaskStatus::Completed,
+        TaskStatus::Failed,
+        TaskStatus::Cancelled,
     ];
 
     /// The word of the protocol.
     pub fn word(self) -> &'static str {
         match self {
-            Status::Working => "working",
-            Status::InputRequired => "input_required",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Cancelled => "cancelled",
+            TaskStatus::Working => "working",
+            TaskStatus::InputRequired => "input_required",
+            TaskStatus::Completed => "completed",
+            TaskStatus::Failed => "failed",
+            TaskStatus::Cancelled => "cancelled",
         }
     }
 
     /// Returns the status of that name.
-    pub fn read(word: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|s| s.word() == word)
+    pub fn read(word: &str) -> Option<TaskStatus> {
+        TaskStatus::ALL.into_iter().find(|s| s.word() == word)
     }
 
     /// Returns true for a final status.
     pub fn is_over(self) -> bool {
-        !matches!(self, Status::Working | Status::InputRequired)
+        !matches!(self, TaskStatus::Working | TaskStatus::InputRequired)
     }
 }
 
@@ -130,7 +130,7 @@ pub struct Task {
     /// Task id. Knowing it may suffice to access the task, so it must be unguessable.
     pub id: String,
     /// Status.
-    pub status: Status,
+    pub status: TaskStatus,
     /// Description of the status, for people.
     pub message: Option<String>,
     /// Creation time, ISO 8601.
@@ -142,17 +142,17 @@ pub struct Task {
     /// Recommended interval between two polls, in milliseconds.
     pub poll_ms: Option<u64>,
     /// Details of the status (the extension).
-    pub detail: Detail,
+    pub detail: TaskDetail,
 }
 
 /// Details of a task's status (the extension).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Detail {
+pub enum TaskDetail {
     /// No details.
     #[default]
     None,
     /// All open input requests.
-    Asks(Vec<Request>),
+    Asks(Vec<RawInputRequest>),
     /// Result of the call.
     Result(Json),
     /// Error of the call.
@@ -164,20 +164,20 @@ impl Task {
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
-    pub fn read(words: Words, result: &Json) -> Result<Task, &'static str> {
-        let inner = result.get("task").filter(|_| words == Words::Core);
+    pub fn read(words: TaskForm, result: &Json) -> Result<Task, &'static str> {
+        let inner = result.get("task").filter(|_| words == TaskForm::Core);
         let json = inner.as_ref().unwrap_or(result);
         let text = |key: &str| json.get(key).and_then(|v| v.string());
         let (ttl, poll) = match words {
-            Words::Extension => ("ttlMs", "pollIntervalMs"),
+            TaskForm::Extension => ("ttlMs", "pollIntervalMs"),
             _ => ("ttl", "pollInterval"),
         };
         let number = |key: &str| json.get(key).and_then(|v| u64::try_from(v.i64()?).ok());
-        let status = text("status").and_then(|word| Status::read(&word));
+        let status = text("status").and_then(|word| TaskStatus::read(&word));
         let status = status.ok_or("the task has no known \"status\"")?;
         let detail = match words {
-            Words::Extension => detail(status, json)?,
-            _ => Detail::None,
+            TaskForm::Extension => detail(status, json)?,
+            _ => TaskDetail::None,
         };
         Ok(Task {
             id: text("taskId").ok_or("the task has no \"taskId\"")?,
@@ -192,7 +192,7 @@ impl Task {
     }
 
     /// Writes the members of the task into a result. The creation result has no details.
-    pub fn write(&self, o: &mut ObjectWriter, words: Words, whole: bool) {
+    pub fn write(&self, o: &mut ObjectWriter, words: TaskForm, whole: bool) {
         o.str("taskId", &self.id);
         o.str("status", self.status.word());
         if let Some(message) = &self.message {
@@ -201,7 +201,7 @@ impl Task {
         o.str("createdAt", &self.created);
         o.str("lastUpdatedAt", &self.updated);
         let (ttl, poll) = match words {
-            Words::Extension => ("ttlMs", "pollIntervalMs"),
+            TaskForm::Extension => ("ttlMs", "pollIntervalMs"),
             _ => ("ttl", "pollInterval"),
         };
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
@@ -212,39 +212,43 @@ impl Task {
         if let Some(ms) = self.poll_ms {
             o.int(poll, number(ms));
         }
-        if whole && words == Words::Extension {
+        if whole && words == TaskForm::Extension {
             self.detail.write(o);
         }
     }
 }
 
-fn detail(status: Status, json: &Json) -> Result<Detail, &'static str> {
+fn detail(status: TaskStatus, json: &Json) -> Result<TaskDetail, &'static str> {
     Ok(match status {
-        Status::InputRequired => {
+        TaskStatus::InputRequired => {
             let asks = json.get("inputRequests");
-            match asks.filter(|a| a.kind() == Kind::Object) {
-                Some(asks) => Detail::Asks(Request::read_all(&asks)?),
-                None => Detail::None,
+            match asks.filter(|a| a.kind() == JsonKind::Object) {
+                Some(asks) => TaskDetail::Asks(RawInputRequest::read_all(&asks)?),
+                None => TaskDetail::None,
             }
         }
-        Status::Completed => json.get("result").map_or(Detail::None, Detail::Result),
-        Status::Failed => {
+        TaskStatus::Completed => json
+            .get("result")
+            .map_or(TaskDetail::None, TaskDetail::Result),
+        TaskStatus::Failed => {
             let error = json.get("error");
             let error =
                 error.map(|e| RpcError::read(&e).ok_or("the \"error\" of the task is invalid"));
-            error.transpose()?.map_or(Detail::None, Detail::Error)
+            error
+                .transpose()?
+                .map_or(TaskDetail::None, TaskDetail::Error)
         }
-        Status::Working | Status::Cancelled => Detail::None,
+        TaskStatus::Working | TaskStatus::Cancelled => TaskDetail::None,
     })
 }
 
-impl Detail {
+impl TaskDetail {
     fn write(&self, o: &mut ObjectWriter) {
         match self {
-            Detail::None => {}
-            Detail::Asks(asks) => Request::write_all(asks, o),
-            Detail::Result(result) => o.raw("result", result),
-            Detail::Error(error) => o.raw("error", &error.json()),
+            TaskDetail::None => {}
+            TaskDetail::Asks(asks) => RawInputRequest::write_all(asks, o),
+            TaskDetail::Result(result) => o.raw("result", result),
+            TaskDetail::Error(error) => o.raw("error", &error.json()),
         }
     }
 }
@@ -256,21 +260,21 @@ pub fn named(params: Option<&Json>) -> Option<String> {
 
 /// Requested properties of a task: the parameter `task` (2025-11-25).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Wanted {
+pub struct TaskMetadata {
     /// Requested lifetime in milliseconds.
     pub ttl_ms: Option<u64>,
 }
 
-impl Wanted {
+impl TaskMetadata {
     /// Reads the parameter; `None` if the call does not request a task.
     ///
     /// # Errors
     /// Returns an error if it is not an object, or its `ttl` is not a whole number.
-    pub fn read(params: Option<&Json>) -> Result<Option<Wanted>, &'static str> {
+    pub fn read(params: Option<&Json>) -> Result<Option<TaskMetadata>, &'static str> {
         let Some(task) = params.and_then(|p| p.get("task")) else {
             return Ok(None);
         };
-        if task.kind() != Kind::Object {
+        if task.kind() != JsonKind::Object {
             return Err("\"params.task\" must be an object");
         }
         let ttl = task
@@ -278,7 +282,7 @@ impl Wanted {
             .map(|ttl| ttl.i64().and_then(|n| u64::try_from(n).ok()));
         match ttl {
             Some(None) => Err("\"params.task.ttl\" must be a number of milliseconds"),
-            ttl => Ok(Some(Wanted {
+            ttl => Ok(Some(TaskMetadata {
                 ttl_ms: ttl.flatten(),
             })),
         }

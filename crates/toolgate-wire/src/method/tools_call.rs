@@ -4,7 +4,7 @@ use super::{
     content::{Content, ContentKind},
     meta,
 };
-use crate::json::{Json, Kind};
+use crate::json::{Json, JsonKind};
 
 /// Method name.
 pub const NAME: &str = "tools/call";
@@ -32,7 +32,7 @@ impl ToolResult {
     pub fn read(result: &Json) -> Result<ToolResult, &'static str> {
         let structured = result.get("structuredContent");
         let content = match result.get("content") {
-            Some(blocks) if blocks.kind() == Kind::Array => blocks,
+            Some(blocks) if blocks.kind() == JsonKind::Array => blocks,
             // Servers omit an empty array, and the official SDKs accept that.
             None => Json::from_value(&serde_json::json!([])),
             Some(_) => return Err("the \"content\" of the result is not an array"),

@@ -1,7 +1,7 @@
 //! Operations: the four methods that use an item, and their parameters.
 
 use super::{definition::ItemKind, definition::reference, prompts_get, resources_read, tools_call};
-use crate::json::{Json, Kind, ObjectWriter};
+use crate::json::{Json, JsonKind, ObjectWriter};
 
 /// Method that completes an argument.
 pub const COMPLETE: &str = "completion/complete";
@@ -56,7 +56,7 @@ pub fn is_usage(method: &str) -> bool {
 
 /// Parameters of one of the four methods.
 #[derive(Clone, Debug)]
-pub struct Params {
+pub struct OperationParams {
     /// Operation.
     pub op: Op,
     /// Name or URI of the item.
@@ -70,13 +70,13 @@ pub struct Params {
     pub state: Option<String>,
 }
 
-impl Params {
+impl OperationParams {
     /// Reads the parameters of a method.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
-    pub fn read(method: &str, params: Option<&Json>) -> Result<Params, &'static str> {
-        let params = &Said::of(params.ok_or("\"params\" is missing")?);
+    pub fn read(method: &str, params: Option<&Json>) -> Result<OperationParams, &'static str> {
+        let params = &OperationMembers::of(params.ok_or("\"params\" is missing")?);
         let (op, name, arguments) = match method {
             resources_read::NAME => {
                 let uri = string(&params.uri).ok_or("\"params.uri\" must be a string")?;
@@ -94,12 +94,16 @@ impl Params {
                 (op, name, arguments(params)?)
             }
         };
-        if op == Op::Prompt && arguments.members().any(|(_, v)| v.kind() != Kind::String) {
+        if op == Op::Prompt
+            && arguments
+                .members()
+                .any(|(_, v)| v.kind() != JsonKind::String)
+        {
             return Err("the arguments of a prompt must be strings");
         }
         let answers = match &params.answers {
             None => Vec::new(),
-            Some(a) if a.kind() == Kind::Object => {
+            Some(a) if a.kind() == JsonKind::Object => {
                 a.members().map(|(k, v)| (k.into_owned(), v)).collect()
             }
             Some(_) => return Err("\"params.inputResponses\" must be an object"),
@@ -111,7 +115,7 @@ impl Params {
                     .ok_or("\"params.requestState\" must be a string")?,
             ),
         };
-        Ok(Params {
+        Ok(OperationParams {
             op,
             name,
             arguments,
@@ -144,7 +148,7 @@ pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
 
 /// Members that the four methods define, read in one pass.
 #[derive(Default)]
-struct Said {
+struct OperationMembers {
     name: Option<Json>,
     uri: Option<Json>,
     arguments: Option<Json>,
@@ -155,9 +159,9 @@ struct Said {
     state: Option<Json>,
 }
 
-impl Said {
-    fn of(params: &Json) -> Said {
-        let mut said = Said::default();
+impl OperationMembers {
+    fn of(params: &Json) -> OperationMembers {
+        let mut said = OperationMembers::default();
         for (key, value) in params.members() {
             let place = match key.as_ref() {
                 "name" => &mut said.name,
@@ -188,16 +192,16 @@ fn empty() -> Json {
     ObjectWriter::new().finish()
 }
 
-fn arguments(params: &Said) -> Result<Json, &'static str> {
+fn arguments(params: &OperationMembers) -> Result<Json, &'static str> {
     match &params.arguments {
         None => Ok(empty()),
         Some(a) if a.is_null() => Ok(empty()),
-        Some(a) if a.kind() == Kind::Object => Ok(a.clone()),
+        Some(a) if a.kind() == JsonKind::Object => Ok(a.clone()),
         Some(_) => Err("\"params.arguments\" must be an object"),
     }
 }
 
-fn completion(params: &Said) -> Result<(Op, String, Json), &'static str> {
+fn completion(params: &OperationMembers) -> Result<(Op, String, Json), &'static str> {
     let of = params.of.as_ref().ok_or("\"params.ref\" is missing")?;
     let (kind, key) = match text(of, "type").as_deref() {
         Some("ref/prompt") => (ItemKind::Prompt, "name"),
@@ -211,7 +215,7 @@ fn completion(params: &Said) -> Result<(Op, String, Json), &'static str> {
         .filter(|a| text(a, "name").is_some() && text(a, "value").is_some())
         .ok_or("\"params.argument\" needs \"name\" and \"value\", both strings")?;
     let context = params.context.as_ref();
-    if context.is_some_and(|c| c.kind() != Kind::Object) {
+    if context.is_some_and(|c| c.kind() != JsonKind::Object) {
         return Err("\"params.context\" must be an object");
     }
     let mut o = ObjectWriter::new();

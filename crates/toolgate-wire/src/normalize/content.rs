@@ -1,18 +1,18 @@
 //! Normalization of content blocks and resource contents.
 
 use super::{
-    Repairs,
+    RepairLog,
     shape::{self, mend},
     uri::{escaped, is_uri},
 };
 use crate::{
-    json::{Json, Kind},
+    json::{Json, JsonKind},
     method::content::Content,
     placeholder,
 };
 
 /// Returns a block that is valid in the newest revision. A block that cannot be repaired becomes text.
-pub(super) fn block(json: Json, repairs: &mut Repairs) -> Json {
+pub(super) fn block(json: Json, repairs: &mut RepairLog) -> Json {
     if let Some(text) = json.string() {
         repairs.add("a string in place of a block is read as text".to_owned());
         return Content::text(&text).json;
@@ -36,11 +36,11 @@ pub(super) fn block(json: Json, repairs: &mut Repairs) -> Json {
 }
 
 /// Returns the value with a string as its `text`.
-fn with_text(json: Json, repairs: &mut Repairs) -> Json {
+fn with_text(json: Json, repairs: &mut RepairLog) -> Json {
     let text = json.get("text");
     if text
         .as_ref()
-        .is_some_and(|text| text.kind() == Kind::String)
+        .is_some_and(|text| text.kind() == JsonKind::String)
     {
         return json;
     }
@@ -50,10 +50,10 @@ fn with_text(json: Json, repairs: &mut Repairs) -> Json {
     json.with("text", &string(&text))
 }
 
-fn media(json: Json, kind: &str, repairs: &mut Repairs) -> Json {
+fn media(json: Json, kind: &str, repairs: &mut RepairLog) -> Json {
     let is_text = |key| {
         json.get(key)
-            .is_some_and(|value| value.kind() == Kind::String)
+            .is_some_and(|value| value.kind() == JsonKind::String)
     };
     if !is_text("data") {
         repairs.add(format!(
@@ -70,8 +70,11 @@ fn media(json: Json, kind: &str, repairs: &mut Repairs) -> Json {
     json.with("mimeType", &string("application/octet-stream"))
 }
 
-fn embedded(json: Json, repairs: &mut Repairs) -> Json {
-    let Some(resource) = json.get("resource").filter(|r| r.kind() == Kind::Object) else {
+fn embedded(json: Json, repairs: &mut RepairLog) -> Json {
+    let Some(resource) = json
+        .get("resource")
+        .filter(|r| r.kind() == JsonKind::Object)
+    else {
         repairs
             .add("a block of type resource has no \"resource\"; it is replaced by text".to_owned());
         let text = placeholder::invalid_content("resource", "it has no \"resource\"");
@@ -91,7 +94,7 @@ fn embedded(json: Json, repairs: &mut Repairs) -> Json {
     }
 }
 
-fn link(json: Json, repairs: &mut Repairs) -> Json {
+fn link(json: Json, repairs: &mut RepairLog) -> Json {
     let json = mend(&json, shape::RESOURCE, "", repairs).unwrap_or(json);
     let text = |key: &str| json.get(key).and_then(|value| value.string());
     let Some(uri) = text("uri") else {
@@ -125,9 +128,9 @@ fn link(json: Json, repairs: &mut Repairs) -> Json {
 pub(super) fn contents(
     part: &Json,
     asked: Option<&str>,
-    repairs: &mut Repairs,
+    repairs: &mut RepairLog,
 ) -> Result<Option<Json>, &'static str> {
-    if part.kind() != Kind::Object {
+    if part.kind() != JsonKind::Object {
         return Err("it is not an object");
     }
     let mut mended = mend(part, shape::CONTENTS, "", repairs);
@@ -151,7 +154,8 @@ pub(super) fn contents(
     }
     let now = mended.as_ref().unwrap_or(part);
     let (text, blob) = (now.get("text"), now.get("blob"));
-    let is_text = |value: &Option<Json>| value.as_ref().is_some_and(|v| v.kind() == Kind::String);
+    let is_text =
+        |value: &Option<Json>| value.as_ref().is_some_and(|v| v.kind() == JsonKind::String);
     if is_text(&text) || is_text(&blob) {
         return Ok(mended);
     }
@@ -168,14 +172,14 @@ fn string(text: &str) -> Json {
 #[cfg(test)]
 mod tests {
     use crate::{
-        json::{Json, Limits},
+        json::{Json, JsonLimits},
         method::usage::Op,
         normalize::result,
         placeholder,
     };
 
     fn json(text: &str) -> Json {
-        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+        Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap()
     }
 
     #[test]

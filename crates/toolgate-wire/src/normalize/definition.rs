@@ -1,18 +1,18 @@
 //! Normalization of definitions: repaired, withheld or rejected, with reasons.
 
 use super::{
-    Repairs, schema,
+    RepairLog, schema,
     shape::{self, mend},
     uri::{is_uri, is_uri_template},
 };
 use crate::{
-    json::{ArrayWriter, Json, Kind},
+    json::{ArrayWriter, Json, JsonKind},
     method::definition::{Definition, ItemKind},
 };
 
 /// Normalized definition, which is valid on the wire.
 #[derive(Debug)]
-pub struct Normalized {
+pub struct NormalizedDefinition {
     /// The definition. Parts that needed no repair keep their original bytes.
     pub definition: Definition,
     /// Repairs, one line each.
@@ -25,11 +25,11 @@ pub struct Normalized {
 ///
 /// # Errors
 /// Returns the reason if the definition cannot be repaired.
-pub fn definition(kind: ItemKind, json: Json) -> Result<Normalized, &'static str> {
-    if json.kind() != Kind::Object {
+pub fn definition(kind: ItemKind, json: Json) -> Result<NormalizedDefinition, &'static str> {
+    if json.kind() != JsonKind::Object {
         return Err("the definition is not an object");
     }
-    let mut repairs = Repairs::default();
+    let mut repairs = RepairLog::default();
     let members = match kind {
         ItemKind::Tool => shape::TOOL,
         ItemKind::Resource => shape::RESOURCE,
@@ -48,14 +48,14 @@ pub fn definition(kind: ItemKind, json: Json) -> Result<Normalized, &'static str
         }
         ItemKind::Skill => {}
     }
-    Ok(Normalized {
+    Ok(NormalizedDefinition {
         definition: Definition::read(kind, json)?,
         repairs: repairs.0,
         withheld,
     })
 }
 
-fn tool(json: Json, repairs: &mut Repairs) -> (Json, Option<String>) {
+fn tool(json: Json, repairs: &mut RepairLog) -> (Json, Option<String>) {
     let came = json.get("inputSchema");
     let (input, withheld) = schema::input(came.clone(), repairs);
     let mut json = match came == Some(input.clone()) {
@@ -72,13 +72,13 @@ fn tool(json: Json, repairs: &mut Repairs) -> (Json, Option<String>) {
     (json, withheld)
 }
 
-fn prompt(json: Json, repairs: &mut Repairs) -> Json {
+fn prompt(json: Json, repairs: &mut RepairLog) -> Json {
     let Some(arguments) = json.get("arguments") else {
         return json;
     };
-    if arguments.kind() != Kind::Array {
+    if arguments.kind() != JsonKind::Array {
         let nothing = arguments.is_null()
-            || (arguments.kind() == Kind::Object && arguments.members().next().is_none());
+            || (arguments.kind() == JsonKind::Object && arguments.members().next().is_none());
         if nothing {
             repairs.add("\"arguments\" is not an array; it is left out".to_owned());
             return json.without("arguments");
@@ -103,8 +103,8 @@ fn prompt(json: Json, repairs: &mut Repairs) -> Json {
 }
 
 /// Adds a missing name to a resource. It is a label only, so the title or URI can replace it.
-fn named(json: Json, kind: ItemKind, repairs: &mut Repairs) -> Json {
-    let is_text = |value: &Json| value.kind() == Kind::String;
+fn named(json: Json, kind: ItemKind, repairs: &mut RepairLog) -> Json {
+    let is_text = |value: &Json| value.kind() == JsonKind::String;
     if json.get("name").as_ref().is_some_and(is_text) {
         return json;
     }

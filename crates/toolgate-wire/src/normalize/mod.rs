@@ -11,21 +11,21 @@ mod schema;
 mod shape;
 mod uri;
 
-pub use definition::{Normalized, definition};
+pub use definition::{NormalizedDefinition, definition};
 pub use result::result;
 pub(crate) use schema::without_booleans;
 pub use uri::{is_uri, is_uri_template};
 
 /// Log of repairs, one line each, for example `"description" is null; it is left out`.
 #[derive(Debug, Default)]
-pub(crate) struct Repairs(Vec<String>);
+pub(crate) struct RepairLog(Vec<String>);
 
-impl Repairs {
+impl RepairLog {
     /// Maximum number of repairs that one definition or result lists.
     const MAX_LINES: usize = 8;
 
     fn add(&mut self, line: String) {
-        if self.0.len() < Repairs::MAX_LINES {
+        if self.0.len() < RepairLog::MAX_LINES {
             self.0.push(line);
         }
     }

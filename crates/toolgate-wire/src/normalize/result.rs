@@ -1,15 +1,15 @@
 //! Normalization of results: unambiguous deviations are repaired.
 
-use super::{Repairs, content};
+use super::{RepairLog, content};
 use crate::{
-    json::{ArrayWriter, Json, Kind},
+    json::{ArrayWriter, Json, JsonKind},
     method::usage::Op,
 };
 
 /// Returns a result with valid content, and the list of repairs. `uri` is the URI of a read resource. Missing members
 /// stay missing; the reader of the result reports them.
 pub fn result(op: Op, result: &Json, uri: &str) -> (Json, Vec<String>) {
-    let mut repairs = Repairs::default();
+    let mut repairs = RepairLog::default();
     let mended = match op {
         Op::Tool => list(result, "content", &mut repairs, |block, repairs| {
             Some(content::block(block, repairs))
@@ -38,13 +38,13 @@ pub fn result(op: Op, result: &Json, uri: &str) -> (Json, Vec<String>) {
 fn list(
     result: &Json,
     key: &str,
-    repairs: &mut Repairs,
-    mend: impl Fn(Json, &mut Repairs) -> Option<Json>,
+    repairs: &mut RepairLog,
+    mend: impl Fn(Json, &mut RepairLog) -> Option<Json>,
 ) -> Option<Json> {
     let elements = result.get(key)?;
-    let alone = matches!(elements.kind(), Kind::Object | Kind::String);
+    let alone = matches!(elements.kind(), JsonKind::Object | JsonKind::String);
     let all: Vec<Json> = match elements.kind() {
-        Kind::Array => elements.items().collect(),
+        JsonKind::Array => elements.items().collect(),
         _ if alone => vec![elements],
         _ => return None,
     };
@@ -65,10 +65,10 @@ fn list(
 }
 
 /// Converts numbers and booleans among the values of a completion to strings.
-fn completion(result: &Json, repairs: &mut Repairs) -> Option<Json> {
+fn completion(result: &Json, repairs: &mut RepairLog) -> Option<Json> {
     let completion = result.get("completion")?;
     let mended = list(&completion, "values", repairs, |value, repairs| {
-        if !matches!(value.kind(), Kind::Number | Kind::Bool) {
+        if !matches!(value.kind(), JsonKind::Number | JsonKind::Bool) {
             return Some(value);
         }
         repairs.add("a value of the completion is not a string; it is read as one".to_owned());
@@ -77,13 +77,13 @@ fn completion(result: &Json, repairs: &mut Repairs) -> Option<Json> {
     Some(result.with("completion", &mended?))
 }
 
-fn prompt_message(message: Json, repairs: &mut Repairs) -> Json {
+fn prompt_message(message: Json, repairs: &mut RepairLog) -> Json {
     let Some(came) = message.get("content") else {
         return message;
     };
     let first = match came.kind() {
         // Some servers send an array of one block.
-        Kind::Array => {
+        JsonKind::Array => {
             let mut blocks = came.items();
             match (blocks.next(), blocks.next()) {
                 (Some(block), None) => block,

@@ -1,32 +1,32 @@
 //! Normalization of tool schemas: the root type is `object`, and properties are schemas.
 
-use super::{Repairs, shape::word};
-use crate::json::{ArrayWriter, Json, Kind, ObjectWriter};
+use super::{RepairLog, shape::word};
+use crate::json::{ArrayWriter, Json, JsonKind, ObjectWriter};
 
 /// Returns a valid input schema, and the reason to withhold the tool if no arguments can match.
-pub(super) fn input(schema: Option<Json>, repairs: &mut Repairs) -> (Json, Option<String>) {
+pub(super) fn input(schema: Option<Json>, repairs: &mut RepairLog) -> (Json, Option<String>) {
     let any = || empty().with("type", &text("object"));
     let Some(schema) = schema else {
         repairs.add("\"inputSchema\" is missing; it is read as \"type\": \"object\"".to_owned());
         return (any(), None);
     };
     match schema.kind() {
-        Kind::Object => object_root(schema, repairs),
-        Kind::Bool if schema.bool() == Some(false) => {
+        JsonKind::Object => object_root(schema, repairs),
+        JsonKind::Bool if schema.bool() == Some(false) => {
             let never = any().with("not", &empty());
             (
                 never,
                 Some("its \"inputSchema\" is false: no arguments match it".to_owned()),
             )
         }
-        Kind::Null | Kind::Bool => {
+        JsonKind::Null | JsonKind::Bool => {
             let what = schema.as_str();
             repairs.add(format!(
                 "\"inputSchema\" is {what}; it is read as \"type\": \"object\""
             ));
             (any(), None)
         }
-        Kind::Array if is_empty(&schema) => {
+        JsonKind::Array if is_empty(&schema) => {
             repairs.add("\"inputSchema\" is []; it is read as \"type\": \"object\"".to_owned());
             (any(), None)
         }
@@ -37,7 +37,7 @@ pub(super) fn input(schema: Option<Json>, repairs: &mut Repairs) -> (Json, Optio
     }
 }
 
-fn object_root(schema: Json, repairs: &mut Repairs) -> (Json, Option<String>) {
+fn object_root(schema: Json, repairs: &mut RepairLog) -> (Json, Option<String>) {
     let root = schema.get("type");
     let object = text("object");
     let schema = match &root {
@@ -71,8 +71,8 @@ fn allows_object(root: &Json) -> bool {
 }
 
 /// Returns a valid output schema; `None` if it has no meaning.
-pub(super) fn output(schema: Json, repairs: &mut Repairs) -> Option<Json> {
-    if schema.kind() != Kind::Object {
+pub(super) fn output(schema: Json, repairs: &mut RepairLog) -> Option<Json> {
+    if schema.kind() != JsonKind::Object {
         let what = word(&schema);
         repairs.add(format!("\"outputSchema\" is {what}; it is left out"));
         return None;
@@ -88,10 +88,10 @@ pub(super) fn output(schema: Json, repairs: &mut Repairs) -> Option<Json> {
 }
 
 /// Repairs the root members that the protocol itself types: `$schema`, `properties` and `required`.
-fn members(mut schema: Json, of: &str, repairs: &mut Repairs) -> (Json, Option<String>) {
+fn members(mut schema: Json, of: &str, repairs: &mut RepairLog) -> (Json, Option<String>) {
     if schema
         .get("$schema")
-        .is_some_and(|s| s.kind() != Kind::String)
+        .is_some_and(|s| s.kind() != JsonKind::String)
     {
         repairs.add(format!("\"{of}.$schema\" is not a string; it is left out"));
         schema = schema.without("$schema");
@@ -108,7 +108,7 @@ fn members(mut schema: Json, of: &str, repairs: &mut Repairs) -> (Json, Option<S
         return (schema, None);
     };
     match properties.kind() {
-        Kind::Object => {
+        JsonKind::Object => {
             let mended = property_schemas(&properties, of, repairs);
             let schema = match mended {
                 Some(mended) => schema.with("properties", &mended),
@@ -116,11 +116,11 @@ fn members(mut schema: Json, of: &str, repairs: &mut Repairs) -> (Json, Option<S
             };
             (schema, None)
         }
-        Kind::Null => {
+        JsonKind::Null => {
             repairs.add(format!("\"{of}.properties\" is null; it is left out"));
             (schema.without("properties"), None)
         }
-        Kind::Array if is_empty(&properties) => {
+        JsonKind::Array if is_empty(&properties) => {
             repairs.add(format!("\"{of}.properties\" is []; it is read as {{}}"));
             (schema.with("properties", &empty()), None)
         }
@@ -135,9 +135,9 @@ fn members(mut schema: Json, of: &str, repairs: &mut Repairs) -> (Json, Option<S
 }
 
 /// Returns `required` as an array of names; `Some(None)` if it must be removed, `None` if it is valid.
-fn required_names(required: &Json, of: &str, repairs: &mut Repairs) -> Option<Option<Json>> {
-    let is_name = |name: &Json| name.kind() == Kind::String;
-    if required.kind() != Kind::Array {
+fn required_names(required: &Json, of: &str, repairs: &mut RepairLog) -> Option<Option<Json>> {
+    let is_name = |name: &Json| name.kind() == JsonKind::String;
+    if required.kind() != JsonKind::Array {
         let what = word(required);
         repairs.add(format!("\"{of}.required\" is {what}; it is left out"));
         return Some(None);
@@ -157,10 +157,10 @@ fn required_names(required: &Json, of: &str, repairs: &mut Repairs) -> Option<Op
 }
 
 /// Replaces property schemas that are neither objects nor booleans.
-fn property_schemas(properties: &Json, of: &str, repairs: &mut Repairs) -> Option<Json> {
+fn property_schemas(properties: &Json, of: &str, repairs: &mut RepairLog) -> Option<Json> {
     let mut mended = None;
     for (name, schema) in properties.members() {
-        if matches!(schema.kind(), Kind::Object | Kind::Bool) {
+        if matches!(schema.kind(), JsonKind::Object | JsonKind::Bool) {
             continue;
         }
         let short: String = name.chars().take(64).collect();
@@ -179,13 +179,13 @@ pub(crate) fn without_booleans(schema: &Json) -> Result<Option<Json>, &'static s
     let Some(properties) = schema.get("properties") else {
         return Ok(None);
     };
-    if properties.kind() != Kind::Object {
+    if properties.kind() != JsonKind::Object {
         return Err("the \"properties\" of its schema are not an object");
     }
     let mut mended: Option<Json> = None;
     for (name, property) in properties.members() {
         let new = match (property.kind(), property.bool()) {
-            (Kind::Object, _) => continue,
+            (JsonKind::Object, _) => continue,
             (_, Some(true)) => empty(),
             (_, Some(false)) => empty().with("not", &empty()),
             _ => return Err("the schema of a property is neither an object nor a boolean"),

@@ -1,10 +1,10 @@
 //! Shapes of optional members, and the removal of members that do not match their shape.
 
-use super::{Repairs, uri::is_uri};
-use crate::json::{ArrayWriter, Json, Kind};
+use super::{RepairLog, uri::is_uri};
+use crate::json::{ArrayWriter, Json, JsonKind};
 
 /// Allowed shape of a value.
-pub(super) enum Shape {
+pub(super) enum MemberShape {
     Text,
     Uri,
     Bool,
@@ -14,113 +14,114 @@ pub(super) enum Shape {
     Object,
     Word(&'static [&'static str]),
     /// Array; elements of another shape are removed.
-    List(&'static Shape),
-    Members(&'static [Member]),
+    List(&'static MemberShape),
+    Members(&'static [ShapedMember]),
 }
 
 /// Member of an object. An object without a required member does not match its shape.
-pub(super) struct Member {
+pub(super) struct ShapedMember {
     key: &'static str,
-    shape: Shape,
+    shape: MemberShape,
     required: bool,
 }
 
-const fn may(key: &'static str, shape: Shape) -> Member {
-    Member {
+const fn may(key: &'static str, shape: MemberShape) -> ShapedMember {
+    ShapedMember {
         key,
         shape,
         required: false,
     }
 }
 
-const fn must(key: &'static str, shape: Shape) -> Member {
-    Member {
+const fn must(key: &'static str, shape: MemberShape) -> ShapedMember {
+    ShapedMember {
         key,
         shape,
         required: true,
     }
 }
 
-const ROLE: Shape = Shape::Word(&["user", "assistant"]);
-const ICONS: Shape = Shape::List(&Shape::Members(&[
-    must("src", Shape::Uri),
-    may("mimeType", Shape::Text),
-    may("sizes", Shape::List(&Shape::Text)),
-    may("theme", Shape::Word(&["light", "dark"])),
+const ROLE: MemberShape = MemberShape::Word(&["user", "assistant"]);
+const ICONS: MemberShape = MemberShape::List(&MemberShape::Members(&[
+    must("src", MemberShape::Uri),
+    may("mimeType", MemberShape::Text),
+    may("sizes", MemberShape::List(&MemberShape::Text)),
+    may("theme", MemberShape::Word(&["light", "dark"])),
 ]));
-const ANNOTATIONS: Shape = Shape::Members(&[
-    may("audience", Shape::List(&ROLE)),
-    may("priority", Shape::Share),
-    may("lastModified", Shape::Text),
+const ANNOTATIONS: MemberShape = MemberShape::Members(&[
+    may("audience", MemberShape::List(&ROLE)),
+    may("priority", MemberShape::Share),
+    may("lastModified", MemberShape::Text),
 ]);
-const TITLE: Member = may("title", Shape::Text);
-const DESCRIPTION: Member = may("description", Shape::Text);
-const META: Member = may("_meta", Shape::Object);
+const TITLE: ShapedMember = may("title", MemberShape::Text);
+const DESCRIPTION: ShapedMember = may("description", MemberShape::Text);
+const META: ShapedMember = may("_meta", MemberShape::Object);
 
 /// Optional members of `Tool`, except its schemas.
-pub(super) static TOOL: &[Member] = &[
+pub(super) static TOOL: &[ShapedMember] = &[
     TITLE,
     DESCRIPTION,
     META,
     may("icons", ICONS),
     may(
         "annotations",
-        Shape::Members(&[
-            may("title", Shape::Text),
-            may("readOnlyHint", Shape::Bool),
-            may("destructiveHint", Shape::Bool),
-            may("idempotentHint", Shape::Bool),
-            may("openWorldHint", Shape::Bool),
+        MemberShape::Members(&[
+            may("title", MemberShape::Text),
+            may("readOnlyHint", MemberShape::Bool),
+            may("destructiveHint", MemberShape::Bool),
+            may("idempotentHint", MemberShape::Bool),
+            may("openWorldHint", MemberShape::Bool),
         ]),
     ),
     may(
         "execution",
-        Shape::Members(&[may(
+        MemberShape::Members(&[may(
             "taskSupport",
-            Shape::Word(&["forbidden", "optional", "required"]),
+            MemberShape::Word(&["forbidden", "optional", "required"]),
         )]),
     ),
 ];
 
 /// Optional members of `Resource`, and of `ResourceLink`.
-pub(super) static RESOURCE: &[Member] = &[
+pub(super) static RESOURCE: &[ShapedMember] = &[
     TITLE,
     DESCRIPTION,
     META,
     may("icons", ICONS),
     may("annotations", ANNOTATIONS),
-    may("mimeType", Shape::Text),
-    may("size", Shape::Integer),
+    may("mimeType", MemberShape::Text),
+    may("size", MemberShape::Integer),
 ];
 
 /// Optional members of `ResourceTemplate`.
-pub(super) static TEMPLATE: &[Member] = &[
+pub(super) static TEMPLATE: &[ShapedMember] = &[
     TITLE,
     DESCRIPTION,
     META,
     may("icons", ICONS),
     may("annotations", ANNOTATIONS),
-    may("mimeType", Shape::Text),
+    may("mimeType", MemberShape::Text),
 ];
 
 /// Optional members of `Prompt`, except its arguments.
-pub(super) static PROMPT: &[Member] = &[TITLE, DESCRIPTION, META, may("icons", ICONS)];
+pub(super) static PROMPT: &[ShapedMember] = &[TITLE, DESCRIPTION, META, may("icons", ICONS)];
 
 /// Optional members of `PromptArgument`.
-pub(super) static ARGUMENT: &[Member] = &[TITLE, DESCRIPTION, may("required", Shape::Bool)];
+pub(super) static ARGUMENT: &[ShapedMember] =
+    &[TITLE, DESCRIPTION, may("required", MemberShape::Bool)];
 
 /// Optional members of all content blocks.
-pub(super) static BLOCK: &[Member] = &[META, may("annotations", ANNOTATIONS)];
+pub(super) static BLOCK: &[ShapedMember] = &[META, may("annotations", ANNOTATIONS)];
 
 /// Optional members of resource contents.
-pub(super) static CONTENTS: &[Member] = &[META, may("mimeType", Shape::Text)];
+pub(super) static CONTENTS: &[ShapedMember] = &[META, may("mimeType", MemberShape::Text)];
 
 /// Removes members that do not match their shape; `None` if all match.
 pub(super) fn mend(
     object: &Json,
-    members: &[Member],
+    members: &[ShapedMember],
     path: &str,
-    repairs: &mut Repairs,
+    repairs: &mut RepairLog,
 ) -> Option<Json> {
     let mut mended = None;
     for member in members {
@@ -129,9 +130,9 @@ pub(super) fn mend(
         };
         let at = format!("{path}{}", member.key);
         let new = match fit(&value, &member.shape, &at, repairs) {
-            Fit::Good => continue,
-            Fit::Mended(value) => mended.as_ref().unwrap_or(object).with(member.key, &value),
-            Fit::Bad => {
+            ShapeFit::Good => continue,
+            ShapeFit::Mended(value) => mended.as_ref().unwrap_or(object).with(member.key, &value),
+            ShapeFit::Bad => {
                 let what = word(&value);
                 repairs.add(format!("\"{at}\" is {what}; it is left out"));
                 mended.as_ref().unwrap_or(object).without(member.key)
@@ -142,30 +143,30 @@ pub(super) fn mend(
     mended
 }
 
-enum Fit {
+enum ShapeFit {
     Good,
     Mended(Json),
     Bad,
 }
 
-fn fit(value: &Json, shape: &Shape, path: &str, repairs: &mut Repairs) -> Fit {
+fn fit(value: &Json, shape: &MemberShape, path: &str, repairs: &mut RepairLog) -> ShapeFit {
     let good = match shape {
-        Shape::Text => value.kind() == Kind::String,
-        Shape::Uri => value.str_cow().is_some_and(|text| is_uri(&text)),
-        Shape::Bool => value.kind() == Kind::Bool,
-        Shape::Integer => value.f64().is_some_and(|n| n.fract() == 0.0),
-        Shape::Share => value.f64().is_some_and(|n| (0.0..=1.0).contains(&n)),
-        Shape::Object => value.kind() == Kind::Object,
-        Shape::Word(words) => value.str_cow().is_some_and(|text| words.contains(&&*text)),
-        Shape::List(of) => return list(value, of, path, repairs),
-        Shape::Members(members) => return object(value, members, path, repairs),
+        MemberShape::Text => value.kind() == JsonKind::String,
+        MemberShape::Uri => value.str_cow().is_some_and(|text| is_uri(&text)),
+        MemberShape::Bool => value.kind() == JsonKind::Bool,
+        MemberShape::Integer => value.f64().is_some_and(|n| n.fract() == 0.0),
+        MemberShape::Share => value.f64().is_some_and(|n| (0.0..=1.0).contains(&n)),
+        MemberShape::Object => value.kind() == JsonKind::Object,
+        MemberShape::Word(words) => value.str_cow().is_some_and(|text| words.contains(&&*text)),
+        MemberShape::List(of) => return list(value, of, path, repairs),
+        MemberShape::Members(members) => return object(value, members, path, repairs),
     };
-    if good { Fit::Good } else { Fit::Bad }
+    if good { ShapeFit::Good } else { ShapeFit::Bad }
 }
 
-fn object(value: &Json, members: &[Member], path: &str, repairs: &mut Repairs) -> Fit {
-    if value.kind() != Kind::Object {
-        return Fit::Bad;
+fn object(value: &Json, members: &[ShapedMember], path: &str, repairs: &mut RepairLog) -> ShapeFit {
+    if value.kind() != JsonKind::Object {
+        return ShapeFit::Bad;
     }
     let mended = mend(value, members, &format!("{path}."), repairs);
     let now = mended.as_ref().unwrap_or(value);
@@ -173,46 +174,46 @@ fn object(value: &Json, members: &[Member], path: &str, repairs: &mut Repairs) -
         .iter()
         .all(|m| !m.required || now.get(m.key).is_some());
     match mended {
-        _ if !whole => Fit::Bad,
-        Some(mended) => Fit::Mended(mended),
-        None => Fit::Good,
+        _ if !whole => ShapeFit::Bad,
+        Some(mended) => ShapeFit::Mended(mended),
+        None => ShapeFit::Good,
     }
 }
 
-fn list(value: &Json, of: &Shape, path: &str, repairs: &mut Repairs) -> Fit {
-    if value.kind() != Kind::Array {
-        return Fit::Bad;
+fn list(value: &Json, of: &MemberShape, path: &str, repairs: &mut RepairLog) -> ShapeFit {
+    if value.kind() != JsonKind::Array {
+        return ShapeFit::Bad;
     }
     let (mut same, mut kept) = (true, ArrayWriter::new());
     for (at, item) in value.items().enumerate() {
         let at = format!("{path}[{at}]");
         match fit(&item, of, &at, repairs) {
-            Fit::Good => kept.raw(&item),
-            Fit::Mended(item) => {
+            ShapeFit::Good => kept.raw(&item),
+            ShapeFit::Mended(item) => {
                 same = false;
                 kept.raw(&item);
             }
-            Fit::Bad => {
+            ShapeFit::Bad => {
                 same = false;
                 repairs.add(format!("\"{at}\" is not valid; it is left out"));
             }
         }
     }
     if same {
-        Fit::Good
+        ShapeFit::Good
     } else {
-        Fit::Mended(kept.finish())
+        ShapeFit::Mended(kept.finish())
     }
 }
 
 /// Describes a value for a message, without its content.
 pub(super) fn word(value: &Json) -> &'static str {
     match value.kind() {
-        Kind::Object => "an object that is not valid here",
-        Kind::Array => "an array",
-        Kind::String => "a string that is not valid here",
-        Kind::Number => "a number",
-        Kind::Bool => "a boolean",
-        Kind::Null => "null",
+        JsonKind::Object => "an object that is not valid here",
+        JsonKind::Array => "an array",
+        JsonKind::String => "a string that is not valid here",
+        JsonKind::Number => "a number",
+        JsonKind::Bool => "a boolean",
+        JsonKind::Null => "null",
     }
 }

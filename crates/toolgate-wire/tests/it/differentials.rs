@@ -3,8 +3,8 @@
 
 use super::read;
 use toolgate_wire::{
-    json::{Json, Limits, ReadErrorKind as K},
-    message::Message,
+    json::{Json, JsonLimits, ReadErrorKind as K},
+    message::JsonRpcMessage,
 };
 
 fn call(inside: &str) -> String {
@@ -84,7 +84,7 @@ fn t12_what_two_readers_could_take_for_two_things_is_refused() {
         let mut bytes = br#"{"jsonrpc":"2.0","id":1,"method":"a"#.to_vec();
         bytes.extend(bad);
         bytes.extend(br#""}"#);
-        let error = Json::read(bytes, &Limits::default()).expect_err("no UTF-8");
+        let error = Json::read(bytes, &JsonLimits::default()).expect_err("no UTF-8");
         assert_eq!(error.kind(), K::Utf8);
     }
     println!("T12: {} texts refused by the reader", all.len() + 4);
@@ -106,22 +106,22 @@ fn t12_a_key_that_looks_alike_is_another_key() {
     ];
     for (key, other) in alike {
         let json = read(&text.replace(key, other)).expect("JSON");
-        let malformed = Message::read(&json).expect_err(other);
+        let malformed = JsonRpcMessage::read(&json).expect_err(other);
         assert!(malformed.reason.len() < 100, "{other}");
     }
     // One in another case beside the real one changes nothing: there is no folding.
     for beside in ["Method", "METHOD", "metho\u{212a}", "me\u{fe00}thod"] {
         let text = text.replacen('{', &format!("{{\"{beside}\":\"tools/call\","), 1);
-        match Message::read(&read(&text).expect("JSON")) {
-            Ok(Message::Request { method, .. }) => assert_eq!(method, "ping", "{beside}"),
+        match JsonRpcMessage::read(&read(&text).expect("JSON")) {
+            Ok(JsonRpcMessage::Request { method, .. }) => assert_eq!(method, "ping", "{beside}"),
             other => panic!("{beside}: {other:?}"),
         }
     }
     // An id in another case is none, so it is a notification that calls nothing.
     let json = read(&text.replace("\"id\"", "\"Id\"")).expect("JSON");
     assert!(matches!(
-        Message::read(&json),
-        Ok(Message::Notification { .. })
+        JsonRpcMessage::read(&json),
+        Ok(JsonRpcMessage::Notification { .. })
     ));
     println!(
         "T12: {} keys that look alike are other keys",

@@ -2,8 +2,8 @@
 
 use super::mutations::Dice;
 use toolgate_wire::{
-    json::{Json, Limits, ObjectWriter},
-    message::{self, Id, Message},
+    json::{Json, JsonLimits, ObjectWriter},
+    message::{self, Id, JsonRpcMessage},
 };
 
 /// A number as the grammar has them: up to 400 signs, points, exponents.
@@ -40,8 +40,8 @@ fn sent(arguments: &str) -> String {
     let text = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","arguments":{arguments}}}}}"#
     );
-    let json = Json::read(text.into_bytes(), &Limits::default()).expect("JSON");
-    let Ok(Message::Request { params, .. }) = Message::read(&json) else {
+    let json = Json::read(text.into_bytes(), &JsonLimits::default()).expect("JSON");
+    let Ok(JsonRpcMessage::Request { params, .. }) = JsonRpcMessage::read(&json) else {
         panic!("a request");
     };
     let arguments = params.unwrap().get("arguments").unwrap();
@@ -83,6 +83,6 @@ fn t13_a_number_over_the_limit_is_refused() {
         let number = digits.repeat(400);
         assert!(sent(&format!("{{\"n\":{number}}}")).contains(&number));
         let over = format!("{{\"n\":{number}0}}");
-        assert!(Json::read(over.into_bytes(), &Limits::default()).is_err());
+        assert!(Json::read(over.into_bytes(), &JsonLimits::default()).is_err());
     }
 }

@@ -3,7 +3,9 @@
 use super::{json, read};
 use serde_json::Value;
 use std::fmt::Write;
-use toolgate_wire::json::{ArrayWriter, Json, Kind, Limits, ObjectWriter, ReadErrorKind as K};
+use toolgate_wire::json::{
+    ArrayWriter, Json, JsonKind, JsonLimits, ObjectWriter, ReadErrorKind as K,
+};
 
 /// `serde_json` takes what stands under keys of its own for more JSON. Then a rule would judge another value than the
 /// one that is sent on.
@@ -62,7 +64,7 @@ fn an_error_says_where() {
         assert_eq!((error.kind(), error.offset()), (kind, offset), "{text:?}");
         assert!(error.to_string().ends_with(&format!("(at byte {offset})")));
     }
-    let error = Json::read(b"[\"a\xff\"]".to_vec(), &Limits::default()).expect_err("no UTF-8");
+    let error = Json::read(b"[\"a\xff\"]".to_vec(), &JsonLimits::default()).expect_err("no UTF-8");
     assert_eq!((error.kind(), error.offset()), (K::Utf8, 3));
     let long = format!("[1,{}]", "1".repeat(401));
     assert_eq!(read(&long).expect_err("too long").offset(), 3);
@@ -109,7 +111,7 @@ fn a_secret_is_not_printed() {
 #[test]
 fn kinds_and_scalars() {
     let kinds = ["{}", "[]", "\"\"", "0", "-1", "true", "false", "null"].map(|t| json(t).kind());
-    use Kind::*;
+    use JsonKind::*;
     assert_eq!(
         kinds,
         [Object, Array, String, Number, Number, Bool, Bool, Null]

@@ -4,7 +4,7 @@ use super::json;
 use proptest::{prelude::*, sample::Index};
 use serde_json::Value;
 use std::fmt::Write;
-use toolgate_wire::json::{Json, Limits, ReadErrorKind as K, write_string};
+use toolgate_wire::json::{Json, JsonLimits, ReadErrorKind as K, write_string};
 
 /// A value whose numbers are texts: no type between them and us.
 #[derive(Clone, Debug)]
@@ -138,8 +138,8 @@ fn plain(out: &mut String, tree: &Tree) {
     }
 }
 
-fn limits() -> Limits {
-    Limits::default()
+fn limits() -> JsonLimits {
+    JsonLimits::default()
 }
 
 proptest! {

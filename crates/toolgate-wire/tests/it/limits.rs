@@ -1,13 +1,13 @@
 //! One over each limit, and texts that would break a reader with recursion.
 
 use super::read;
-use toolgate_wire::json::{ArrayWriter, Json, Limits, ObjectWriter, ReadErrorKind as K};
+use toolgate_wire::json::{ArrayWriter, Json, JsonLimits, ObjectWriter, ReadErrorKind as K};
 
 fn nested(depth: usize) -> String {
     format!("{}1{}", "[".repeat(depth), "]".repeat(depth))
 }
 
-fn kind(text: String, limits: &Limits) -> Option<K> {
+fn kind(text: String, limits: &JsonLimits) -> Option<K> {
     Json::read(text.into_bytes(), limits)
         .err()
         .map(|e| e.kind())
@@ -15,7 +15,7 @@ fn kind(text: String, limits: &Limits) -> Option<K> {
 
 #[test]
 fn one_over_each_limit() {
-    let limits = Limits {
+    let limits = JsonLimits {
         bytes: 100,
         depth: 4,
         keys: 3,
@@ -89,7 +89,7 @@ fn a_key_twice_is_found_at_any_depth_and_among_many() {
 #[test]
 fn nothing_overflows_a_small_stack() {
     let work = || {
-        let wide = Limits {
+        let wide = JsonLimits {
             bytes: 1 << 30,
             depth: 64,
             keys: 1 << 30,
@@ -121,16 +121,16 @@ fn on_small_stack(work: impl FnOnce() + Send + 'static) {
 
 #[test]
 fn no_setting_goes_beyond_the_deepest() {
-    let limits = Limits {
+    let limits = JsonLimits {
         depth: usize::MAX,
-        ..Limits::default()
+        ..JsonLimits::default()
     };
-    assert_eq!(kind(nested(Limits::DEEPEST), &limits), None);
-    let deeper = nested(Limits::DEEPEST + 1);
+    assert_eq!(kind(nested(JsonLimits::MAX_DEPTH), &limits), None);
+    let deeper = nested(JsonLimits::MAX_DEPTH + 1);
     assert_eq!(kind(deeper, &limits), Some(K::TooDeep));
-    let none = Limits {
+    let none = JsonLimits {
         depth: 0,
-        ..Limits::default()
+        ..JsonLimits::default()
     };
     assert_eq!(kind("1".to_owned(), &none), None);
     assert_eq!(kind("[]".to_owned(), &none), Some(K::TooDeep));
@@ -141,18 +141,21 @@ fn no_setting_goes_beyond_the_deepest() {
 #[test]
 fn a_million_members_on_a_small_stack() {
     on_small_stack(|| {
-        let wide = Limits {
+        let wide = JsonLimits {
             bytes: usize::MAX,
             keys: usize::MAX,
             elements: usize::MAX,
-            ..Limits::default()
+            ..JsonLimits::default()
         };
         let keys: Vec<String> = (0..1_000_000).map(|n| format!("\"{n}\":{n}")).collect();
         let text = format!("{{{}}}", keys.join(","));
-        assert_eq!(kind(text.clone(), &Limits::default()), Some(K::TooLarge));
-        let short = Limits {
+        assert_eq!(
+            kind(text.clone(), &JsonLimits::default()),
+            Some(K::TooLarge)
+        );
+        let short = JsonLimits {
             bytes: usize::MAX,
-            ..Limits::default()
+            ..JsonLimits::default()
         };
         assert_eq!(kind(text.clone(), &short), Some(K::TooManyKeys));
         let json = Json::read(text.into_bytes(), &wide).unwrap();
@@ -192,7 +195,7 @@ fn what_a_program_nested_deep_is_walked_too() {
             tree = inner;
             levels += 1;
         }
-        assert_eq!(levels, Limits::DEEPEST);
+        assert_eq!(levels, JsonLimits::MAX_DEPTH);
         assert!(tree.as_str().unwrap().len() > 10_000);
         nest.items().for_each(|item| _ = item.kind());
     });
@@ -201,9 +204,9 @@ fn what_a_program_nested_deep_is_walked_too() {
 #[test]
 fn the_deepest_tree_is_built_and_dropped_on_a_small_stack() {
     on_small_stack(|| {
-        let limits = Limits {
-            depth: Limits::DEEPEST,
-            ..Limits::default()
+        let limits = JsonLimits {
+            depth: JsonLimits::MAX_DEPTH,
+            ..JsonLimits::default()
         };
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let text = [&open.repeat(128), "1", &close.repeat(128)].concat();

@@ -20,10 +20,10 @@ mod random;
 mod server_text;
 mod tables;
 
-use toolgate_wire::json::{Json, Limits, ReadError};
+use toolgate_wire::json::{Json, JsonLimits, ReadError};
 
 fn read(text: &str) -> Result<Json, ReadError> {
-    Json::read(text.as_bytes().to_vec(), &Limits::default())
+    Json::read(text.as_bytes().to_vec(), &JsonLimits::default())
 }
 
 fn json(text: &str) -> Json {

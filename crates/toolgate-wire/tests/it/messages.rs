@@ -3,8 +3,8 @@
 use super::mutations::{Dice, SEEDS};
 use std::time::{Duration, Instant};
 use toolgate_wire::{
-    json::{Json, Kind, Limits},
-    message::{self, Message},
+    json::{Json, JsonKind, JsonLimits},
+    message::{self, JsonRpcMessage},
 };
 
 /// Messages of every kind and revision, good ones and some that are almost good.
@@ -35,14 +35,14 @@ fn count() -> usize {
 
 /// Reads a text as an edge does; whether a message came of it.
 fn take(bytes: Vec<u8>) -> bool {
-    let Ok(json) = Json::read(bytes, &Limits::default()) else {
+    let Ok(json) = Json::read(bytes, &JsonLimits::default()) else {
         return false;
     };
-    if json.kind() == Kind::Array {
+    if json.kind() == JsonKind::Array {
         message::batch(&json).is_ok_and(|all| all.iter().any(Result::is_ok))
     } else {
-        Message::read(&json).is_ok_and(|message| {
-            if let Message::Request { id, .. } = &message {
+        JsonRpcMessage::read(&json).is_ok_and(|message| {
+            if let JsonRpcMessage::Request { id, .. } = &message {
                 id.key();
             }
             true

@@ -1,6 +1,6 @@
 //! Good texts with random damage: a value or an error, never a panic, and never more than another reader takes.
 
-use toolgate_wire::json::{Json, Kind, Limits};
+use toolgate_wire::json::{Json, JsonKind, JsonLimits};
 
 pub(crate) const SEEDS: [&str; 8] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a.b","arguments":{"x":[1,2.5,-3e7]}}}"#,
@@ -72,24 +72,28 @@ impl Dice {
 /// All that can be done to a value that was taken.
 fn walk(json: &Json) {
     let canonical = json.canonical();
-    let again = Json::read(canonical.into_bytes(), &Limits::default()).expect("canonical");
+    let again = Json::read(canonical.into_bytes(), &JsonLimits::default()).expect("canonical");
     assert_eq!(again.to_value(), json.to_value());
     assert_eq!(again.lossy(), json.lossy());
     assert_eq!(json.to_value_and_loss(), (json.to_value(), json.lossy()));
     if let Some(mapped) = json.map_strings(&mut |s| (!s.key).then(|| s.text.to_uppercase())) {
-        Json::read(mapped.as_str().into(), &Limits::default()).expect("mapped");
+        Json::read(mapped.as_str().into(), &JsonLimits::default()).expect("mapped");
     }
     for (key, value) in json.members() {
         assert_eq!(json.get(&key).as_ref(), Some(&value));
         let less = json.without(&key);
-        Json::read(less.as_str().into(), &Limits::default()).expect("without");
+        Json::read(less.as_str().into(), &JsonLimits::default()).expect("without");
         let words = [
             value.i64().is_some(),
             value.u64().is_some(),
             value.string().is_some(),
             value.bool().is_some(),
         ];
-        let most = if value.kind() == Kind::Number { 2 } else { 1 };
+        let most = if value.kind() == JsonKind::Number {
+            2
+        } else {
+            1
+        };
         assert!(words.iter().filter(|is| **is).count() <= most);
     }
     json.items()
@@ -106,7 +110,7 @@ fn a_hundred_thousand_damaged_texts() {
             dice.damage(&mut bytes);
         }
         let length = bytes.len();
-        match Json::read(bytes.clone(), &Limits::default()) {
+        match Json::read(bytes.clone(), &JsonLimits::default()) {
             Ok(json) => {
                 taken += 1;
                 let theirs = serde_json::from_slice::<&serde_json::value::RawValue>(&bytes);

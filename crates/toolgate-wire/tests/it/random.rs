@@ -1,7 +1,7 @@
 //! Laws over random texts.
 
 use proptest::prelude::*;
-use toolgate_wire::json::{Json, Limits};
+use toolgate_wire::json::{Json, JsonLimits};
 
 fn value() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
@@ -23,7 +23,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 fn read(bytes: &[u8]) -> Option<Json> {
-    Json::read(bytes.to_vec(), &Limits::default()).ok()
+    Json::read(bytes.to_vec(), &JsonLimits::default()).ok()
 }
 
 proptest! {

@@ -1,13 +1,18 @@
 //! What servers write, with its two repairs.
 
 use toolgate_wire::{
-    json::{Json, Limits, ReadErrorKind, ServerText},
-    room::Claim,
+    json::{Json, JsonLimits, ReadErrorKind, ServerText},
+    room::MemoryPermit,
 };
 
 fn read(text: &str) -> Result<ServerText, (ReadErrorKind, Vec<u8>)> {
     let bytes = text.as_bytes().to_vec();
-    let read = Json::read_server_for(bytes, &Limits::default(), Claim::default(), false);
+    let read = Json::read_server_for(
+        bytes,
+        &JsonLimits::default(),
+        MemoryPermit::default(),
+        false,
+    );
     read.map_err(|(error, bytes)| (error.kind(), bytes))
 }
 
@@ -29,9 +34,12 @@ fn half_a_surrogate_pair_becomes_the_replacement_character() {
             Json::from_value(&repaired.into()).canonical()
         );
         // Strict readers take what is passed on.
-        let again = Json::read(read.json.as_str().as_bytes().to_vec(), &Limits::default());
+        let again = Json::read(
+            read.json.as_str().as_bytes().to_vec(),
+            &JsonLimits::default(),
+        );
         assert_eq!(again.unwrap(), read.json);
-        assert!(Json::read(text.as_bytes().to_vec(), &Limits::default()).is_err());
+        assert!(Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).is_err());
     }
     let whole = read(r#"{"a":"\ud83d\ude00\ufffd","b":{"c":1}}"#).unwrap();
     assert!(!whole.repaired);

@@ -1,7 +1,7 @@
 //! What is taken, what is not, and what we decided where the grammar leaves it open.
 
 use super::read;
-use toolgate_wire::json::{Json, Limits, ReadErrorKind as K};
+use toolgate_wire::json::{Json, JsonLimits, ReadErrorKind as K};
 
 /// T11, the texts that every reader has to take.
 #[test]
@@ -296,7 +296,7 @@ fn bytes_that_are_no_text() {
         b"\"\xc1\xbf\"",
     ];
     for bytes in bad {
-        let error = Json::read(bytes.to_vec(), &Limits::default()).expect_err("no UTF-8");
+        let error = Json::read(bytes.to_vec(), &JsonLimits::default()).expect_err("no UTF-8");
         assert_eq!(error.kind(), K::Utf8, "{bytes:?}");
     }
 }

@@ -3,22 +3,22 @@
 //!
 //! Source: the extension `io.modelcontextprotocol/ui`, SEP-1865.
 
-use super::Part;
+use super::MemberCatalog;
 use std::{borrow::Cow, sync::Arc};
 use toolgate_core::{
-    Content, ContentKind, Definition, Item, ItemKind, Json, Outcome, Output, Pinning,
+    Content, ContentKind, Definition, DefinitionPin, Item, ItemKind, Json, Outcome, Output,
 };
 use toolgate_wire::json::ObjectWriter;
 
-const SCHEME: &str = "ui://";
+const UI_SCHEME: &str = "ui://";
 /// Schemes whose URIs each member assigns on its own: UI resources and files of skills.
-const OWN: [&str; 2] = [SCHEME, "skill://"];
+const MEMBER_ASSIGNED_SCHEMES: [&str; 2] = [UI_SCHEME, "skill://"];
 /// Member of `_meta` that names the UI resource of a tool, and its deprecated name.
-const UI: &str = "ui";
-const OLD: &str = "ui/resourceUri";
-const URI: &str = "resourceUri";
+const UI_META_KEY: &str = "ui";
+const DEPRECATED_URI_META_KEY: &str = "ui/resourceUri";
+const RESOURCE_URI_KEY: &str = "resourceUri";
 /// MIME type of a UI resource.
-const PAGE: &str = "text/html;profile=mcp-app";
+const UI_RESOURCE_MIME: &str = "text/html;profile=mcp-app";
 
 /// Returns the prefixed URI of a member's UI resource or skill file; any other URI unchanged.
 pub(super) fn outward<'u>(prefix: &str, uri: &'u str) -> Cow<'u, str> {
@@ -36,7 +36,7 @@ pub(super) fn is_own(uri: &str) -> bool {
 /// Splits a URI with one of these schemes into scheme and rest.
 fn split(uri: &str) -> Option<(&'static str, &str)> {
     let of = |scheme: &'static str| Some((scheme, uri.strip_prefix(scheme)?));
-    OWN.into_iter().find_map(of)
+    MEMBER_ASSIGNED_SCHEMES.into_iter().find_map(of)
 }
 
 /// Returns the member's own URI for a prefixed one; `None` if the prefix is another member's. Any other URI is returned
@@ -62,10 +62,14 @@ pub(super) fn pages(prefix: &str, def: &Definition) -> Vec<String> {
     let Some(meta) = def.json().get("_meta") else {
         return Vec::new();
     };
-    let new = meta.get(UI).and_then(|ui| ui.get(URI)?.string());
-    let old = meta.get(OLD).and_then(|uri| uri.string());
+    let new = meta
+        .get(UI_META_KEY)
+        .and_then(|ui| ui.get(RESOURCE_URI_KEY)?.string());
+    let old = meta
+        .get(DEPRECATED_URI_META_KEY)
+        .and_then(|uri| uri.string());
     let pages = new.into_iter().chain(old);
-    let pages = pages.filter(|uri| uri.starts_with(SCHEME));
+    let pages = pages.filter(|uri| uri.starts_with(UI_SCHEME));
     pages
         .map(|uri| outward(prefix, &uri).into_owned())
         .collect()
@@ -73,13 +77,13 @@ pub(super) fn pages(prefix: &str, def: &Definition) -> Vec<String> {
 
 fn meta(prefix: &str, meta: &Json) -> Option<Json> {
     let mut new = None;
-    if let Some(ui) = meta.get(UI)
-        && let Some(uri) = renamed(prefix, &ui, URI)
+    if let Some(ui) = meta.get(UI_META_KEY)
+        && let Some(uri) = renamed(prefix, &ui, RESOURCE_URI_KEY)
     {
-        new = Some(meta.with(UI, &uri));
+        new = Some(meta.with(UI_META_KEY, &uri));
     }
     let so_far = new.as_ref().unwrap_or(meta);
-    renamed(prefix, so_far, OLD).or(new)
+    renamed(prefix, so_far, DEPRECATED_URI_META_KEY).or(new)
 }
 
 /// Returns the object with the URI in `key` prefixed; `None` if nothing changes.
@@ -137,15 +141,15 @@ fn replace(json: &mut Json, by: impl FnOnce(&Json) -> Option<Json>) {
 }
 
 /// Returns the UI resource that one of a member's tools refers to, as an unlisted item.
-pub(super) fn page(tools: &Part, uri: &str) -> Option<Arc<Item>> {
+pub(super) fn page(tools: &MemberCatalog, uri: &str) -> Option<Arc<Item>> {
     let tool = tools.naming(uri)?;
     let mut o = ObjectWriter::new();
     o.str("uri", uri);
     o.str("name", uri);
-    o.str("mimeType", PAGE);
+    o.str("mimeType", UI_RESOURCE_MIME);
     let def = Definition::read(ItemKind::Resource, o.finish()).ok()?;
     let item = Item::new(tool.origin.clone(), def);
-    Some(Arc::new(item.pinned(Arc::new(Pinning::unlisted()))))
+    Some(Arc::new(item.pinned(Arc::new(DefinitionPin::unlisted()))))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Joined list changes of many members. Updates of single resources are not joined: a URI belongs to one member, and no
 //! other member may report a change of it.
 
-use super::Member;
+use super::AggregateMember;
 use futures_util::{
     FutureExt, StreamExt,
     future::{BoxFuture, join_all},
@@ -12,50 +12,54 @@ use tokio::{
     sync::{Mutex, watch},
     task::JoinHandle,
 };
-use toolgate_core::{Changed, Changes, Interest, Stale};
+use toolgate_core::{ChangeCounters, ChangeFilter, ChangeSet, ChangeStream};
 
 /// Joined list changes of all members. It subscribes to the members when the first listener arrives.
 #[derive(Default)]
-pub(super) struct Joint(Mutex<Option<Running>>);
+pub(super) struct JoinedChanges(Mutex<Option<ChangeJoinTask>>);
 
-struct Running {
-    stale: Arc<watch::Sender<Stale>>,
+struct ChangeJoinTask {
+    stale: Arc<watch::Sender<ChangeCounters>>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Running {
+impl Drop for ChangeJoinTask {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Joint {
+impl JoinedChanges {
     /// Returns the list changes of all members.
-    pub(super) async fn listen(&self, members: &[Member], want: &Interest) -> Changes {
+    pub(super) async fn listen(
+        &self,
+        members: &[AggregateMember],
+        want: &ChangeFilter,
+    ) -> ChangeStream {
         let mut running = self.0.lock().await;
         if running.is_none() {
             let heard = members.iter().map(|member| {
-                let lists = Interest::lists(want.caller.clone());
+                let lists = ChangeFilter::lists(want.caller.clone());
                 member.service.changes(lists)
             });
             // A member that cannot report changes does not affect the others.
             let all = join_all(heard).await.into_iter().flatten().collect();
-            let stale = Arc::new(watch::Sender::new(Stale::default()));
+            let stale = Arc::new(watch::Sender::new(ChangeCounters::default()));
             #[allow(
                 clippy::disallowed_methods,
                 reason = "outlives the subscriber; aborted on drop"
             )]
             let task = tokio::spawn(join(all, stale.clone()));
-            *running = Some(Running { stale, task });
+            *running = Some(ChangeJoinTask { stale, task });
         }
         match running.as_ref() {
-            Some(running) => Changes::new(running.stale.subscribe()),
-            None => Changes::new(watch::channel(Stale::default()).1),
+            Some(running) => ChangeStream::new(running.stale.subscribe()),
+            None => ChangeStream::new(watch::channel(ChangeCounters::default()).1),
         }
     }
 }
 
-async fn join(all: Vec<Changes>, stale: Arc<watch::Sender<Stale>>) {
+async fn join(all: Vec<ChangeStream>, stale: Arc<watch::Sender<ChangeCounters>>) {
     let mut next: FuturesUnordered<_> = all.into_iter().map(next_of).collect();
     while let Some((change, changes)) = next.next().await {
         if let Some(change) = change {
@@ -67,6 +71,6 @@ async fn join(all: Vec<Changes>, stale: Arc<watch::Sender<Stale>>) {
     }
 }
 
-fn next_of(mut changes: Changes) -> BoxFuture<'static, (Option<Changed>, Changes)> {
+fn next_of(mut changes: ChangeStream) -> BoxFuture<'static, (Option<ChangeSet>, ChangeStream)> {
     async move { (changes.next().await, changes) }.boxed()
 }

@@ -8,8 +8,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 use toolgate_core::{
-    Caller, Content, ContentKind, Definition, Item, ItemKind, Origin, Outcome, Output, Pinning,
-    Service,
+    Caller, Content, ContentKind, Definition, DefinitionPin, Item, ItemKind, Origin, Outcome,
+    Output, Service,
 };
 use toolgate_wire::json::ObjectWriter;
 
@@ -36,21 +36,21 @@ impl Default for LinkLimits {
 
 /// Resource links that callers were given.
 #[derive(Default)]
-pub(super) struct Links {
+pub(super) struct ResourceLinkMemory {
     pub(super) limits: LinkLimits,
-    given: Arc<Mutex<Given>>,
+    given: Arc<Mutex<RememberedLinks>>,
 }
 
 #[derive(Default)]
-struct Given {
+struct RememberedLinks {
     /// Links of each caller, newest last.
-    links: HashMap<Caller, VecDeque<Known>>,
+    links: HashMap<Caller, VecDeque<RememberedLink>>,
     /// Callers that were given a link, the most recent last.
     callers: VecDeque<Caller>,
 }
 
 /// Remembered link. It stores only a SHA-256 of the URI, which may be long: the caller sends it again to read.
-struct Known {
+struct RememberedLink {
     uri: [u8; 32],
     of: Weak<dyn Service>,
     origin: Origin,
@@ -58,7 +58,7 @@ struct Known {
 
 /// Resource link that a caller was given.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct GivenResourceLink {
     uri: String,
     /// The member that gave the link. A replacement under the same id does not match.
     of: Weak<dyn Service>,
@@ -66,7 +66,7 @@ pub(super) struct Link {
     origin: Origin,
 }
 
-impl Links {
+impl ResourceLinkMemory {
     /// Remembers the links in an outcome.
     pub(super) fn note(
         &self,
@@ -78,9 +78,9 @@ impl Links {
         let Outcome::Done(output) = outcome else {
             return;
         };
-        let links: Vec<Known> = uris(output)
+        let links: Vec<RememberedLink> = uris(output)
             .filter(|uri| uri.len() <= self.limits.uri)
-            .map(|uri| Known {
+            .map(|uri| RememberedLink {
                 uri: digest(&uri),
                 of: Arc::downgrade(of),
                 origin: origin.clone(),
@@ -92,21 +92,21 @@ impl Links {
     }
 
     /// Shares the memory of `old`.
-    pub(super) fn share(&mut self, old: &Links) {
+    pub(super) fn share(&mut self, old: &ResourceLinkMemory) {
         self.given = old.given.clone();
     }
 
     /// Returns the link of this caller to that URI.
-    pub(super) fn find(&self, caller: &Caller, uri: &str) -> Option<Link> {
+    pub(super) fn find(&self, caller: &Caller, uri: &str) -> Option<GivenResourceLink> {
         self.given().find(caller, uri)
     }
 
-    fn given(&self) -> MutexGuard<'_, Given> {
+    fn given(&self) -> MutexGuard<'_, RememberedLinks> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Link {
+impl GivenResourceLink {
     /// Returns whether that service gave the link.
     pub(super) fn is_of(&self, service: &Arc<dyn Service>) -> bool {
         std::ptr::addr_eq(self.of.as_ptr(), Arc::as_ptr(service))
@@ -119,12 +119,12 @@ impl Link {
         o.str("name", &self.uri);
         let def = Definition::read(ItemKind::Resource, o.finish()).ok()?;
         let item = Item::new(self.origin.clone(), def);
-        Some(Arc::new(item.pinned(Arc::new(Pinning::unlisted()))))
+        Some(Arc::new(item.pinned(Arc::new(DefinitionPin::unlisted()))))
     }
 }
 
-impl Given {
-    fn note(&mut self, caller: &Caller, links: Vec<Known>, limits: &LinkLimits) {
+impl RememberedLinks {
+    fn note(&mut self, caller: &Caller, links: Vec<RememberedLink>, limits: &LinkLimits) {
         self.callers.retain(|known| known != caller);
         self.callers.push_back(caller.clone());
         if self.callers.len() > limits.callers
@@ -142,11 +142,11 @@ impl Given {
         }
     }
 
-    fn find(&self, caller: &Caller, uri: &str) -> Option<Link> {
+    fn find(&self, caller: &Caller, uri: &str) -> Option<GivenResourceLink> {
         let own = self.links.get(caller)?;
         let wanted = digest(uri);
         let known = own.iter().find(|link| link.uri == wanted)?;
-        Some(Link {
+        Some(GivenResourceLink {
             uri: uri.to_owned(),
             of: known.of.clone(),
             origin: known.origin.clone(),

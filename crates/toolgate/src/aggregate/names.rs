@@ -13,20 +13,20 @@ use std::{
 /// Maximum length of a prefix, in characters; leaves room for the tool name.
 const MAX_PREFIX_CHARS: usize = 32;
 /// Separator before the hash of a changed name.
-const MARK: &str = "-x";
+const HASH_SEPARATOR: &str = "-x";
 /// Number of characters of the hash, five bits each.
-const HASH: usize = 12;
-const LETTERS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
+const HASH_CHARS: usize = 12;
+const HASH_ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
 /// Error for a prefix with which two names could collide.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct BadPrefix {
+pub struct PrefixError {
     /// The rejected prefix.
     pub prefix: String,
     reason: &'static str,
 }
 
-impl fmt::Display for BadPrefix {
+impl fmt::Display for PrefixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -36,15 +36,15 @@ impl fmt::Display for BadPrefix {
     }
 }
 
-impl std::error::Error for BadPrefix {}
+impl std::error::Error for PrefixError {}
 
 /// Validates the prefixes of joined members.
-pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), BadPrefix> {
+pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), PrefixError> {
     let prefixes: Vec<&str> = prefixes.collect();
     let mut seen = HashSet::new();
     for prefix in &prefixes {
         let bad = |reason| {
-            Err(BadPrefix {
+            Err(PrefixError {
                 prefix: (*prefix).to_owned(),
                 reason,
             })
@@ -65,10 +65,10 @@ pub(super) fn check<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), B
 }
 
 /// Validates the prefixes of mounted services, which must not be empty.
-pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), BadPrefix> {
+pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result<(), PrefixError> {
     let prefixes: Vec<&str> = prefixes.collect();
     match prefixes.contains(&"") {
-        true => Err(BadPrefix {
+        true => Err(PrefixError {
             prefix: String::new(),
             reason: "a mounted server needs a name",
         }),
@@ -115,7 +115,7 @@ pub(super) struct WireNames {
 }
 
 /// Wire name of an item, unless another item has it.
-enum Candidate {
+enum WireNameCandidate {
     /// The name itself, with the prefix.
     Own(String),
     /// The name with the disallowed characters replaced.
@@ -135,10 +135,11 @@ impl WireNames {
 
     /// Assigns wire names in the given order. Names from earlier calls stay assigned.
     pub(super) fn assign(&mut self, names: &[&str]) -> Vec<String> {
-        let candidates: Vec<Candidate> = names.iter().map(|name| self.candidate(name)).collect();
+        let candidates: Vec<WireNameCandidate> =
+            names.iter().map(|name| self.candidate(name)).collect();
         let mut counts = HashMap::<&str, usize>::new();
         for candidate in &candidates {
-            if let Candidate::Own(name) | Candidate::Changed(name) = candidate {
+            if let WireNameCandidate::Own(name) | WireNameCandidate::Changed(name) = candidate {
                 *counts.entry(name).or_default() += 1;
             }
         }
@@ -146,14 +147,16 @@ impl WireNames {
         let mut wire: Vec<Option<String>> = Vec::new();
         for candidate in &candidates {
             let stays = match candidate {
-                Candidate::Own(name) => !self.taken.contains(name),
-                Candidate::Changed(name) => {
+                WireNameCandidate::Own(name) => !self.taken.contains(name),
+                WireNameCandidate::Changed(name) => {
                     counts[name.as_str()] == 1 && !self.taken.contains(name)
                 }
-                Candidate::Hashed => false,
+                WireNameCandidate::Hashed => false,
             };
             let name = match candidate {
-                Candidate::Own(name) | Candidate::Changed(name) if stays => Some(name.clone()),
+                WireNameCandidate::Own(name) | WireNameCandidate::Changed(name) if stays => {
+                    Some(name.clone())
+                }
                 _ => None,
             };
             self.taken.extend(name.clone());
@@ -173,14 +176,14 @@ impl WireNames {
         names.iter().map(keep).collect()
     }
 
-    fn candidate(&self, name: &str) -> Candidate {
+    fn candidate(&self, name: &str) -> WireNameCandidate {
         let whole = |name: &str| [&self.head, name].concat();
         if self.head.len() + name.len() > self.rules.max_chars() || name.is_empty() {
-            return Candidate::Hashed;
+            return WireNameCandidate::Hashed;
         }
         match name.chars().all(|c| self.rules.allows(c)) {
-            true => Candidate::Own(whole(name)),
-            false => Candidate::Changed(whole(&self.replaced(name))),
+            true => WireNameCandidate::Own(whole(name)),
+            false => WireNameCandidate::Changed(whole(&self.replaced(name))),
         }
     }
 
@@ -191,10 +194,10 @@ impl WireNames {
 
     /// Returns an unused name with a hash. A collision of two hashes is retried with another salt.
     fn hashed(&mut self, name: &str) -> String {
-        let used = self.head.len() + MARK.len() + HASH;
+        let used = self.head.len() + HASH_SEPARATOR.len() + HASH_CHARS;
         let keep = self.rules.max_chars().saturating_sub(used);
         let short: String = self.replaced(name).chars().take(keep).collect();
-        let made = |salt| [&self.head, &short, MARK, &hash(name, salt)].concat();
+        let made = |salt| [&self.head, &short, HASH_SEPARATOR, &hash(name, salt)].concat();
         let mut all = (0..=u32::MAX).map(made);
         let free = all
             .find(|name| !self.taken.contains(name))
@@ -219,8 +222,8 @@ fn hash(tool: &str, salt: u32) -> String {
         .iter()
         .take(8)
         .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
-    let letter = |at: usize| char::from(LETTERS[(bits >> (5 * at) & 31) as usize]);
-    (0..HASH).map(letter).collect()
+    let letter = |at: usize| char::from(HASH_ALPHABET[(bits >> (5 * at) & 31) as usize]);
+    (0..HASH_CHARS).map(letter).collect()
 }
 
 #[cfg(test)]

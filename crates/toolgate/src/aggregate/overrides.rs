@@ -1,29 +1,29 @@
 //! Overrides of tool definitions: name, title, description, visibility and fixed arguments.
 
-use super::{Member, apps};
+use super::{AggregateMember, apps};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
     sync::Arc,
 };
-use toolgate_core::{Definition, HIDDEN_BY_CONFIG, Item, ItemKind, Json, Own};
+use toolgate_core::{Definition, HIDDEN_BY_CONFIG, Item, ItemKind, Json, OriginalDefinition};
 use toolgate_policy::is_closed;
 use toolgate_wire::{json::ObjectWriter, method::skills};
 
 /// Override of one tool's definition, set by the operator. Values that are not set stay as the server states them.
 ///
 /// ```
-/// use toolgate::Override;
+/// use toolgate::DefinitionOverride;
 ///
-/// let search = Override::new()
+/// let search = DefinitionOverride::new()
 ///     .name("find")
 ///     .description("Finds notes of this team.")
 ///     .argument("team", "blue");
 /// # let _ = search;
 /// ```
 #[derive(Clone, Default, PartialEq)]
-pub struct Override {
+pub struct DefinitionOverride {
     name: Option<String>,
     hide: bool,
     title: Option<String>,
@@ -31,39 +31,43 @@ pub struct Override {
     fixed: Vec<(String, Json)>,
 }
 
-impl Override {
+impl DefinitionOverride {
     /// Returns an override that changes nothing.
-    pub fn new() -> Override {
-        Override::default()
+    pub fn new() -> DefinitionOverride {
+        DefinitionOverride::default()
     }
 
     /// Renames the tool. Rules, approvals and the audit log use the new name.
-    pub fn name(mut self, name: impl Into<String>) -> Override {
+    pub fn name(mut self, name: impl Into<String>) -> DefinitionOverride {
         self.name = Some(name.into());
         self
     }
 
     /// Hides the tool: callers cannot see or call it.
-    pub fn hide(mut self) -> Override {
+    pub fn hide(mut self) -> DefinitionOverride {
         self.hide = true;
         self
     }
 
     /// Replaces the title, which hosts show to people.
-    pub fn title(mut self, title: impl Into<String>) -> Override {
+    pub fn title(mut self, title: impl Into<String>) -> DefinitionOverride {
         self.title = Some(title.into());
         self
     }
 
     /// Replaces the description.
-    pub fn description(mut self, text: impl Into<String>) -> Override {
+    pub fn description(mut self, text: impl Into<String>) -> DefinitionOverride {
         self.description = Some(text.into());
         self
     }
 
     /// Fixes an argument: the value is added to every call. Callers do not see the argument, and a call that passes it
     /// is rejected. The value may be a secret: rules, approvers and the audit log never get it.
-    pub fn argument(mut self, name: impl Into<String>, value: impl Into<Value>) -> Override {
+    pub fn argument(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<Value>,
+    ) -> DefinitionOverride {
         let name = name.into();
         self.fixed.retain(|(other, _)| *other != name);
         self.fixed.push((name, Json::from_value(&value.into())));
@@ -129,11 +133,11 @@ impl Override {
     }
 }
 
-impl fmt::Debug for Override {
+impl fmt::Debug for DefinitionOverride {
     /// Omits the values of fixed arguments, which may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fixed: Vec<&String> = self.fixed.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Override")
+        f.debug_struct("DefinitionOverride")
             .field("name", &self.name)
             .field("hide", &self.hide)
             .field("title", &self.title)
@@ -145,26 +149,28 @@ impl fmt::Debug for Override {
 
 /// Overrides of one server's tools, by the server's own tool names.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overrides(BTreeMap<String, Override>);
+pub struct DefinitionOverrides(BTreeMap<String, DefinitionOverride>);
 
-impl FromIterator<(String, Override)> for Overrides {
-    fn from_iter<T: IntoIterator<Item = (String, Override)>>(all: T) -> Overrides {
-        Overrides(all.into_iter().collect())
+impl FromIterator<(String, DefinitionOverride)> for DefinitionOverrides {
+    fn from_iter<T: IntoIterator<Item = (String, DefinitionOverride)>>(
+        all: T,
+    ) -> DefinitionOverrides {
+        DefinitionOverrides(all.into_iter().collect())
     }
 }
 
 /// Presentation of one item after its override.
-pub(super) struct Face<'a> {
-    over: Option<&'a Override>,
+pub(super) struct ItemPresentation<'a> {
+    over: Option<&'a DefinitionOverride>,
     /// Name within its server.
     pub(super) local: String,
     /// Reason why the item is withheld.
     withheld: Option<String>,
 }
 
-impl Overrides {
+impl DefinitionOverrides {
     /// Adds the override of a tool.
-    pub(crate) fn set(&mut self, tool: &str, over: Override) {
+    pub(crate) fn set(&mut self, tool: &str, over: DefinitionOverride) {
         self.0.insert(tool.to_owned(), over);
     }
 
@@ -196,8 +202,9 @@ impl Overrides {
     }
 
     /// Applies the overrides to each item. All tools that would share one name are withheld.
-    pub(super) fn faces(&self, items: &[Arc<Item>]) -> Vec<Face<'_>> {
-        let mut faces: Vec<Face<'_>> = items.iter().map(|item| self.face(item)).collect();
+    pub(super) fn faces(&self, items: &[Arc<Item>]) -> Vec<ItemPresentation<'_>> {
+        let mut faces: Vec<ItemPresentation<'_>> =
+            items.iter().map(|item| self.face(item)).collect();
         while let Some(clash) = clash(items, &faces) {
             for (at, why) in clash {
                 let face = &mut faces[at];
@@ -209,7 +216,7 @@ impl Overrides {
         faces
     }
 
-    fn face(&self, item: &Item) -> Face<'_> {
+    fn face(&self, item: &Item) -> ItemPresentation<'_> {
         let own = item.def.name();
         let over = self.0.get(own).filter(|_| item.kind() == ItemKind::Tool);
         let withheld = over.and_then(|over| {
@@ -222,7 +229,7 @@ impl Overrides {
             ))
         });
         let name = over.and_then(|over| over.name.clone());
-        Face {
+        ItemPresentation {
             over,
             local: name.unwrap_or_else(|| own.to_owned()),
             withheld,
@@ -231,7 +238,7 @@ impl Overrides {
 }
 
 /// Returns the items that share a name because of an override, with the reason.
-fn clash(items: &[Arc<Item>], faces: &[Face<'_>]) -> Option<Vec<(usize, String)>> {
+fn clash(items: &[Arc<Item>], faces: &[ItemPresentation<'_>]) -> Option<Vec<(usize, String)>> {
     if faces.iter().all(|face| face.over.is_none()) {
         return None;
     }
@@ -262,9 +269,9 @@ fn clash(items: &[Arc<Item>], faces: &[Face<'_>]) -> Option<Vec<(usize, String)>
     (!clash.is_empty()).then_some(clash)
 }
 
-impl Face<'_> {
+impl ItemPresentation<'_> {
     /// Returns the item as callers see it, under the given joined name.
-    pub(super) fn show(&self, item: &Arc<Item>, name: &str, member: &Member) -> Item {
+    pub(super) fn show(&self, item: &Arc<Item>, name: &str, member: &AggregateMember) -> Item {
         let page = match item.kind() {
             ItemKind::Tool => apps::tool(&member.prefix, &item.def),
             ItemKind::Skill if item.def.name() != name => {
@@ -290,7 +297,7 @@ impl Face<'_> {
             true => name.to_owned(),
             false => self.local.clone(),
         };
-        let own = || Own {
+        let own = || OriginalDefinition {
             def: item.def.clone(),
             fixed: self.fixed(),
         };
@@ -325,6 +332,6 @@ impl Face<'_> {
 
     /// Returns the fixed arguments that are added to every call.
     pub(super) fn fixed(&self) -> Option<Json> {
-        self.over.and_then(Override::fixed)
+        self.over.and_then(DefinitionOverride::fixed)
     }
 }

@@ -1,13 +1,16 @@
 //! List of one member under the joined names, and the joining of these lists.
 
-use super::{Member, NameRules, Overrides, apps, names::WireNames, overrides::Face};
+use super::{
+    AggregateMember, DefinitionOverrides, NameRules, apps, names::WireNames,
+    overrides::ItemPresentation,
+};
 use std::{collections::HashMap, sync::Arc};
-use toolgate_core::{About, CacheHint, Catalog, DefinitionNote, Item, ItemKind, Json};
+use toolgate_core::{CacheHint, Catalog, DefinitionNote, Item, ItemKind, Json, ServerInstructions};
 
 /// Settings for naming the items of one member.
-pub(super) struct Naming<'a> {
-    pub(super) member: &'a Member,
-    pub(super) over: &'a Overrides,
+pub(super) struct MemberNaming<'a> {
+    pub(super) member: &'a AggregateMember,
+    pub(super) over: &'a DefinitionOverrides,
     /// True if names stay unchanged.
     pub(super) plain: bool,
     /// Rules for names of tools and prompts.
@@ -16,13 +19,13 @@ pub(super) struct Naming<'a> {
 
 /// List of one member under the joined names.
 #[derive(Clone)]
-pub(super) struct Part {
+pub(super) struct MemberCatalog {
     /// The member's list, unchanged.
     theirs: Catalog,
     /// The items under the joined names, in the same order.
     items: Vec<Arc<Item>>,
     /// Routes by joined name.
-    routes: HashMap<String, Route>,
+    routes: HashMap<String, ItemRoute>,
     /// Prefix of the member's names.
     prefix: String,
     /// UI resources that its tools refer to, with the index of the tool.
@@ -33,21 +36,25 @@ pub(super) struct Part {
 
 /// Route of a joined name to the member's item.
 #[derive(Clone)]
-pub(super) struct Route {
+pub(super) struct ItemRoute {
     /// The member's own name or URI.
     pub(super) name: String,
     /// Fixed arguments that are added to every call.
     pub(super) fixed: Option<Json>,
 }
 
-impl Part {
+impl MemberCatalog {
     /// Renames a member's list. An identical list returns the same part, and an unchanged item remains the same object.
-    pub(super) fn of(naming: &Naming<'_>, theirs: Catalog, old: Option<&Arc<Part>>) -> Arc<Part> {
+    pub(super) fn of(
+        naming: &MemberNaming<'_>,
+        theirs: Catalog,
+        old: Option<&Arc<MemberCatalog>>,
+    ) -> Arc<MemberCatalog> {
         if let Some(old) = old.filter(|old| old.theirs.same(&theirs)) {
             return old.clone();
         }
         let kept = old.map(|old| old.by_origin()).unwrap_or_default();
-        let mut part = Part {
+        let mut part = MemberCatalog {
             theirs: theirs.clone(),
             items: Vec::new(),
             routes: HashMap::new(),
@@ -79,7 +86,7 @@ impl Part {
                 let pages = apps::pages(&part.prefix, &item.def);
                 part.pages.extend(pages.into_iter().map(|uri| (uri, at)));
             }
-            let route = Route {
+            let route = ItemRoute {
                 name: item.def.name().to_owned(),
                 fixed: face.fixed(),
             };
@@ -99,8 +106,8 @@ impl Part {
     }
 
     /// Returns the same list under other naming settings.
-    pub(super) fn again(&self, naming: &Naming<'_>) -> Arc<Part> {
-        let part = Part::of(naming, self.theirs.clone(), None);
+    pub(super) fn again(&self, naming: &MemberNaming<'_>) -> Arc<MemberCatalog> {
+        let part = MemberCatalog::of(naming, self.theirs.clone(), None);
         match self.seeded {
             true => part.seeded(),
             false => part,
@@ -108,8 +115,8 @@ impl Part {
     }
 
     /// Returns the same list, marked as stored before this start.
-    pub(super) fn seeded(&self) -> Arc<Part> {
-        Arc::new(Part {
+    pub(super) fn seeded(&self) -> Arc<MemberCatalog> {
+        Arc::new(MemberCatalog {
             seeded: true,
             ..self.clone()
         })
@@ -120,8 +127,8 @@ impl Part {
     }
 
     /// Returns the same list without the server's instructions.
-    pub(super) fn without_instructions(&self) -> Arc<Part> {
-        Arc::new(Part {
+    pub(super) fn without_instructions(&self) -> Arc<MemberCatalog> {
+        Arc::new(MemberCatalog {
             theirs: self.theirs.clone().with_about(Vec::new()),
             ..self.clone()
         })
@@ -143,7 +150,7 @@ impl Part {
     }
 
     /// Returns the route of a joined name.
-    pub(super) fn route(&self, name: &str) -> Option<Route> {
+    pub(super) fn route(&self, name: &str) -> Option<ItemRoute> {
         self.routes.get(name).cloned()
     }
 
@@ -159,11 +166,11 @@ impl Part {
 }
 
 /// Item of a member with its index in the list and its overrides.
-type Shown<'a> = (usize, (&'a Arc<Item>, Face<'a>));
+type PresentedItem<'a> = (usize, (&'a Arc<Item>, ItemPresentation<'a>));
 
 /// Returns the wire names of a member's items. Visible items are named before those that the configuration hides, so
 /// that a hidden item takes no name from a visible one.
-fn wire_names(naming: &Naming<'_>, groups: [&Vec<Shown<'_>>; 2]) -> Vec<String> {
+fn wire_names(naming: &MemberNaming<'_>, groups: [&Vec<PresentedItem<'_>>; 2]) -> Vec<String> {
     let mut names = WireNames::new(&naming.member.prefix, naming.rules);
     let mut all = Vec::new();
     for group in groups {
@@ -180,8 +187,8 @@ fn wire_names(naming: &Naming<'_>, groups: [&Vec<Shown<'_>>; 2]) -> Vec<String> 
 }
 
 /// Returns whether two lists consist of the same part objects.
-pub(super) fn same(one: &[Option<Arc<Part>>], two: &[Option<Arc<Part>>]) -> bool {
-    let same = |pair: (&Option<Arc<Part>>, &Option<Arc<Part>>)| match pair {
+pub(super) fn same(one: &[Option<Arc<MemberCatalog>>], two: &[Option<Arc<MemberCatalog>>]) -> bool {
+    let same = |pair: (&Option<Arc<MemberCatalog>>, &Option<Arc<MemberCatalog>>)| match pair {
         (Some(one), Some(two)) => Arc::ptr_eq(one, two),
         (one, two) => one.is_none() && two.is_none(),
     };
@@ -189,7 +196,7 @@ pub(super) fn same(one: &[Option<Arc<Part>>], two: &[Option<Arc<Part>>]) -> bool
 }
 
 /// Joins all parts into one snapshot. Members without a part are listed as missing.
-pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
+pub(super) fn join(members: &[AggregateMember], parts: &[Option<Arc<MemberCatalog>>]) -> Catalog {
     let (mut items, mut missing, mut about) = (Vec::new(), Vec::new(), Vec::new());
     let mut notes = Vec::new();
     let mut hint: Option<CacheHint> = None;
@@ -212,7 +219,7 @@ pub(super) fn join(members: &[Member], parts: &[Option<Arc<Part>>]) -> Catalog {
                 .iter()
                 .map(|inner| format!("{}/{inner}", member.id)),
         );
-        about.extend(part.theirs.about().iter().map(|about| About {
+        about.extend(part.theirs.about().iter().map(|about| ServerInstructions {
             server: (!member.prefix.is_empty()).then(|| member.id.clone()),
             text: about.to_string(),
         }));

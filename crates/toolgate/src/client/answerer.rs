@@ -1,9 +1,9 @@
 //! Answering of a legacy server's requests by the one application that uses it.
 
-use super::{link::Link, logs, status::Trouble};
+use super::{link::ServerConnection, logs, status::ProtocolErrorKind};
 use std::{fmt, sync::Arc};
 use tokio::task::AbortHandle;
-use toolgate_core::{AskKind, BoxFuture, LogMessage};
+use toolgate_core::{BoxFuture, InputRequestKind, LogMessage};
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     message::{self, Id, RpcError, code},
@@ -13,9 +13,9 @@ use toolgate_wire::{
 /// Answers input requests that a legacy server sends during a call, and receives its log messages.
 ///
 /// Only for a server that one application has to itself: such a request does not name its call.
-pub trait Answerer: fmt::Debug + Send + Sync + 'static {
-    /// Answers an input request; never [`AskKind::Approve`]. The future is dropped if the server cancels the request.
-    fn answer(&self, ask: AskKind) -> BoxFuture<'static, Result<Json, RpcError>>;
+pub trait ClientHandler: fmt::Debug + Send + Sync + 'static {
+    /// Answers an input request; never [`InputRequestKind::Approve`]. The future is dropped if the server cancels the request.
+    fn answer(&self, ask: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>>;
 
     /// Receives a log message. Must not block.
     fn log(&self, message: LogMessage);
@@ -25,24 +25,24 @@ pub trait Answerer: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Maximum number of a server's input requests that are answered concurrently.
-pub(super) const AT_ONCE: usize = 16;
+pub(super) const MAX_CONCURRENT_INPUT_REQUESTS: usize = 16;
 
 /// Returns the input request in a request of the server; `None` for any other method.
-pub(super) fn question(method: &str, params: Option<&Json>) -> Option<AskKind> {
+pub(super) fn question(method: &str, params: Option<&Json>) -> Option<InputRequestKind> {
     let params = || {
         params
             .cloned()
             .unwrap_or_else(|| ObjectWriter::new().finish())
     };
     Some(match method {
-        elicitation::NAME => AskKind::Elicit(params()),
-        elicitation::SAMPLING => AskKind::Sample(params()),
-        elicitation::ROOTS => AskKind::Roots,
+        elicitation::NAME => InputRequestKind::Elicit(params()),
+        elicitation::SAMPLING => InputRequestKind::Sample(params()),
+        elicitation::ROOTS => InputRequestKind::Roots,
         _ => return None,
     })
 }
 
-impl Link {
+impl ServerConnection {
     /// Lets the application answer an input request in a task of its own. Returns false if no application answers, or
     /// for any other method.
     pub(super) fn put(&self, id: &Id, method: &str, params: Option<&Json>) -> bool {
@@ -76,13 +76,13 @@ impl Link {
     }
 
     fn accept(&self, id: &Id, task: AbortHandle) -> Result<(), &'static str> {
-        use toolgate_wire::session::Refusal;
+        use toolgate_wire::session::RequestTableError;
         self.table()
             .session
             .accept(id, task)
             .map_err(|refusal| match refusal {
-                Refusal::Duplicate => "a request with this id is in flight already",
-                Refusal::TooMany => "too many input requests at once",
+                RequestTableError::Duplicate => "a request with this id is in flight already",
+                RequestTableError::TooMany => "too many input requests at once",
             })
     }
 
@@ -124,11 +124,11 @@ impl Link {
     /// Counts a notification that belongs to no call.
     pub(super) fn stray(&self) {
         self.notes.count(
-            Trouble::StrayNotification,
+            ProtocolErrorKind::StrayNotification,
             "it sent a notification that belongs to no call or subscription",
         );
     }
 }
 
 /// Application that answers input requests, if there is one.
-pub(super) type Answers = Option<Arc<dyn Answerer>>;
+pub(super) type OptionalClientHandler = Option<Arc<dyn ClientHandler>>;

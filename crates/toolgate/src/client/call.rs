@@ -1,13 +1,16 @@
 //! Parameters of a call, and reading of its result.
 
-use super::{open::Peer, options::RemoteOptions, status::harmless};
-use toolgate_core::{Abilities, Ask, AskKind, Call, Error, Kind, Need, Outcome, Questions, Slots};
+use super::{open::NegotiatedServer, options::RemoteOptions, status::harmless};
+use toolgate_core::{
+    Call, ClientCapabilities, Error, ErrorKind, InputRequest, InputRequestKind, InputRequests,
+    Outcome, RequiredCapability, RoundSlots,
+};
 use toolgate_policy::clean;
 use toolgate_wire::{
     json::{self, Json, ObjectWriter},
     message::{Id, RpcError, code},
     method::{
-        elicitation::{self, InputRequired, Request},
+        elicitation::{self, InputRequiredResult, RawInputRequest},
         meta,
         output::Output,
         tasks,
@@ -17,14 +20,18 @@ use toolgate_wire::{
 };
 
 /// Slot that stores the server's `requestState` for the next round.
-pub(super) const SLOT: &str = "upstream";
+pub(super) const REQUEST_STATE_SLOT: &str = "upstream";
 /// Key of the answer to an approval request, which is never sent to a server.
-const APPROVAL: &str = "approval";
+const APPROVAL_KEY: &str = "approval";
 
 /// Returns the client capabilities that the server may use in this call.
-pub(super) fn granted(call: &Call, peer: &Peer, options: &RemoteOptions) -> Abilities {
+pub(super) fn granted(
+    call: &Call,
+    peer: &NegotiatedServer,
+    options: &RemoteOptions,
+) -> ClientCapabilities {
     let (caller, most) = (&call.abilities, &options.abilities);
-    Abilities {
+    ClientCapabilities {
         elicitation: caller.elicitation && most.elicitation,
         elicitation_url: caller.elicitation_url && most.elicitation_url,
         sampling: caller.sampling && most.sampling,
@@ -40,9 +47,9 @@ pub(super) fn granted(call: &Call, peer: &Peer, options: &RemoteOptions) -> Abil
 }
 
 /// Returns whether the server may answer the call with a task.
-pub(super) fn follows(call: &Call, peer: &Peer, options: &RemoteOptions) -> bool {
+pub(super) fn follows(call: &Call, peer: &NegotiatedServer, options: &RemoteOptions) -> bool {
     let wanted = options.tasks || call.background.is_possible();
-    call.op == Op::Tool && wanted && peer.tasks == tasks::Words::Extension
+    call.op == Op::Tool && wanted && peer.tasks == tasks::TaskForm::Extension
 }
 
 /// Returns the extensions plus the tasks extension, which this client supports.
@@ -55,7 +62,7 @@ fn with_tasks(extensions: Option<&Json>) -> Json {
 pub(super) fn params(
     call: &Call,
     id: &Id,
-    (peer, as_task): (&Peer, bool),
+    (peer, as_task): (&NegotiatedServer, bool),
     options: &RemoteOptions,
 ) -> Json {
     let mut o = ObjectWriter::new();
@@ -88,7 +95,7 @@ pub(super) fn params(
 /// Returns the input responses for the server, without the approval.
 pub(super) fn for_server(call: &Call) -> impl Iterator<Item = &(String, Json)> {
     let answers = call.round.answers.iter();
-    answers.filter(|(key, _)| key != APPROVAL)
+    answers.filter(|(key, _)| key != APPROVAL_KEY)
 }
 
 fn answers(o: &mut ObjectWriter, call: &Call) {
@@ -98,13 +105,13 @@ fn answers(o: &mut ObjectWriter, call: &Call) {
             theirs.for_each(|(key, answer)| map.raw(key, answer))
         });
     }
-    if let Some(state) = call.round.slots.get(SLOT) {
+    if let Some(state) = call.round.slots.get(REQUEST_STATE_SLOT) {
         o.str("requestState", state);
     }
 }
 
 /// Returns whether a result in a session is `input_required`, which only the stateless revision has.
-pub(super) fn is_misplaced_question(result: &Json, peer: &Peer) -> bool {
+pub(super) fn is_misplaced_question(result: &Json, peer: &NegotiatedServer) -> bool {
     let kind = result.get("resultType").filter(|_| !peer.dialect.stateless);
     kind.and_then(|kind| kind.string())
         .is_some_and(|kind| kind == "input_required")
@@ -117,8 +124,8 @@ pub(super) fn is_misplaced_question(result: &Json, peer: &Peer) -> bool {
 pub(super) fn outcome(
     call: &Call,
     result: &Json,
-    peer: &Peer,
-    granted: &Abilities,
+    peer: &NegotiatedServer,
+    granted: &ClientCapabilities,
 ) -> Result<Outcome, String> {
     let kind = result.get("resultType").filter(|_| peer.dialect.stateless);
     match kind
@@ -127,7 +134,7 @@ pub(super) fn outcome(
     {
         None | Some("complete") => Ok(Outcome::Done(read_output(call, result)?)),
         Some("input_required") => Ok(Outcome::Ask(questions(
-            InputRequired::read(result)?,
+            InputRequiredResult::read(result)?,
             granted,
         )?)),
         Some(other) => Err(format!(
@@ -143,7 +150,7 @@ pub(super) fn outcome(
 /// A description of the missing or invalid part.
 pub(super) fn read_output(call: &Call, result: &Json) -> Result<Output, &'static str> {
     // An empty result would hide that the server sent something else.
-    if result.kind() != json::Kind::Object {
+    if result.kind() != json::JsonKind::Object {
         return Err("the result is not an object");
     }
     let (result, repairs) = normalize::result(call.op, result, call.name());
@@ -153,13 +160,16 @@ pub(super) fn read_output(call: &Call, result: &Json) -> Result<Output, &'static
     Output::read(call.op, &result)
 }
 
-fn questions(required: InputRequired, granted: &Abilities) -> Result<Questions, String> {
-    let slots: Slots = required
+fn questions(
+    required: InputRequiredResult,
+    granted: &ClientCapabilities,
+) -> Result<InputRequests, String> {
+    let slots: RoundSlots = required
         .state
         .into_iter()
-        .map(|state| (SLOT.to_owned(), state))
+        .map(|state| (REQUEST_STATE_SLOT.to_owned(), state))
         .collect();
-    Ok(Questions {
+    Ok(InputRequests {
         slots,
         ..asked(required.requests, granted)?
     })
@@ -169,22 +179,25 @@ fn questions(required: InputRequired, granted: &Abilities) -> Result<Questions, 
 ///
 /// # Errors
 /// A description of the invalid request.
-pub(super) fn asked(requests: Vec<Request>, granted: &Abilities) -> Result<Questions, String> {
+pub(super) fn asked(
+    requests: Vec<RawInputRequest>,
+    granted: &ClientCapabilities,
+) -> Result<InputRequests, String> {
     let asks = requests.into_iter().map(|request| ask(request, granted));
-    Ok(Questions {
-        asks: asks.collect::<Result<Vec<Ask>, String>>()?,
-        ..Questions::default()
+    Ok(InputRequests {
+        asks: asks.collect::<Result<Vec<InputRequest>, String>>()?,
+        ..InputRequests::default()
     })
 }
 
-fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
-    if request.key == APPROVAL {
+fn ask(request: RawInputRequest, granted: &ClientCapabilities) -> Result<InputRequest, String> {
+    if request.key == APPROVAL_KEY {
         return Err(format!(
-            "an input request has the key {APPROVAL:?}, which is reserved"
+            "an input request has the key {APPROVAL_KEY:?}, which is reserved"
         ));
     }
     let url = request.is_url();
-    let Request {
+    let RawInputRequest {
         key,
         method,
         params,
@@ -192,15 +205,15 @@ fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
     let params = params.unwrap_or_else(|| ObjectWriter::new().finish());
     let (kind, may) = match method.as_str() {
         elicitation::NAME => (
-            AskKind::Elicit(params),
+            InputRequestKind::Elicit(params),
             if url {
                 granted.elicitation_url
             } else {
                 granted.elicitation
             },
         ),
-        elicitation::SAMPLING => (AskKind::Sample(params), granted.sampling),
-        elicitation::ROOTS => (AskKind::Roots, granted.roots),
+        elicitation::SAMPLING => (InputRequestKind::Sample(params), granted.sampling),
+        elicitation::ROOTS => (InputRequestKind::Roots, granted.roots),
         _ => {
             let method = harmless(&method, 60);
             return Err(format!(
@@ -213,15 +226,15 @@ fn ask(request: Request, granted: &Abilities) -> Result<Ask, String> {
             "an input request has the method {method:?}, for which the caller declared no capability"
         ));
     }
-    Ok(Ask { key, kind })
+    Ok(InputRequest { key, kind })
 }
 
 /// Returns the caller's error for a server's JSON-RPC error. The server's message is untrusted: sanitizers redact and
 /// cut it.
 pub(super) fn refused(error: &RpcError) -> Error {
     let kind = match error.code {
-        code::MISSING_CAPABILITY => Kind::Unsupported(need(error.data.as_ref())),
-        code => Kind::Answered(code),
+        code::MISSING_CAPABILITY => ErrorKind::Unsupported(need(error.data.as_ref())),
+        code => ErrorKind::Answered(code),
     };
     Error::new(
         kind,
@@ -229,18 +242,18 @@ pub(super) fn refused(error: &RpcError) -> Error {
     )
 }
 
-fn need(data: Option<&Json>) -> Need {
+fn need(data: Option<&Json>) -> RequiredCapability {
     let required = data.and_then(|data| data.get("requiredCapabilities"));
     let has = |key: &str| required.as_ref().and_then(|required| required.get(key));
     let extension = |id: &str| has("extensions").is_some_and(|all| all.get(id).is_some());
     match (has("elicitation"), has("sampling"), has("roots")) {
-        (None, None, None) if extension(tasks::EXTENSION) => Need::Tasks,
-        (None, Some(how), _) if how.get("tools").is_some() => Need::SamplingTools,
-        (None, Some(_), _) => Need::Sampling,
-        (None, None, Some(_)) => Need::Roots,
+        (None, None, None) if extension(tasks::EXTENSION) => RequiredCapability::Tasks,
+        (None, Some(how), _) if how.get("tools").is_some() => RequiredCapability::SamplingTools,
+        (None, Some(_), _) => RequiredCapability::Sampling,
+        (None, None, Some(_)) => RequiredCapability::Roots,
         (Some(how), ..) if how.get("url").is_some() && how.get("form").is_none() => {
-            Need::ElicitationUrl
+            RequiredCapability::ElicitationUrl
         }
-        _ => Need::Elicitation,
+        _ => RequiredCapability::Elicitation,
     }
 }

@@ -6,7 +6,7 @@
 
 use super::options::RemoteOptions;
 use std::fmt;
-use toolgate_core::{Abilities, Error};
+use toolgate_core::{ClientCapabilities, Error};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::Json,
@@ -29,19 +29,19 @@ pub enum EraPreference {
 /// Open the server with [`EraPreference::Newest`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct AsksByResult {
+pub struct InputByResultError {
     /// True if the call is known to have stopped at the input request. A retry is then safe, because each answer to
     /// such a request resends the whole call anyway.
     pub at_question: bool,
 }
 
-impl fmt::Display for AsksByResult {
+impl fmt::Display for InputByResultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the server requests input by a result, which a session does not support")
     }
 }
 
-impl std::error::Error for AsksByResult {}
+impl std::error::Error for InputByResultError {}
 
 /// Formatter of the setting for a server's revision, given the server id and the revision.
 pub type RevisionSetting = fn(&str, &str) -> String;
@@ -60,7 +60,7 @@ pub(super) fn suits_session(keeps_session: bool, capabilities: &Json) -> bool {
 
 /// Reason why a call failed that depends on the era of the connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum EraRefusal {
+pub(super) enum EraMismatch {
     /// In a session: the server requested input by a result.
     AsksByResult { at_question: bool },
     /// Without a session: the server wanted to send a request.
@@ -70,12 +70,12 @@ pub(super) enum EraRefusal {
 /// Error text of the Python SDK for any result that the session's revision does not define.
 const INVALID_RESULT: &str = "Handler returned an invalid result";
 
-impl EraRefusal {
+impl EraMismatch {
     /// Recognizes the error of a server. SDKs have no code for it, so their texts are matched. The result only selects
     /// a connection; it has no effect on what is allowed.
-    pub(super) fn of_error(dialect: &Dialect, error: &RpcError) -> Option<EraRefusal> {
+    pub(super) fn of_error(dialect: &Dialect, error: &RpcError) -> Option<EraMismatch> {
         if dialect.stateless {
-            return EraRefusal::of_text(&error.message);
+            return EraMismatch::of_text(&error.message);
         }
         let text = error.message.to_ascii_lowercase();
         let names_result = [
@@ -84,14 +84,14 @@ impl EraRefusal {
             "input_required",
         ];
         if names_result.into_iter().any(|name| text.contains(name)) {
-            return Some(EraRefusal::AsksByResult { at_question: true });
+            return Some(EraMismatch::AsksByResult { at_question: true });
         }
-        let unsure = error.code == code::INTERNAL && error.message == INVALID_RESULT;
-        unsure.then_some(EraRefusal::AsksByResult { at_question: false })
+        let unsure = error.code == code::INTERNAL_ERROR && error.message == INVALID_RESULT;
+        unsure.then_some(EraMismatch::AsksByResult { at_question: false })
     }
 
     /// Recognizes the text of a failed tool on a stateless connection.
-    pub(super) fn of_text(text: &str) -> Option<EraRefusal> {
+    pub(super) fn of_text(text: &str) -> Option<EraMismatch> {
         let text = text.to_ascii_lowercase();
         let says = [
             "server-initiated request",
@@ -99,17 +99,17 @@ impl EraRefusal {
             "back-channel",
         ];
         let found = says.into_iter().any(|says| text.contains(says));
-        found.then_some(EraRefusal::AsksByRequest)
+        found.then_some(EraMismatch::AsksByRequest)
     }
 
     /// Returns the advice for the caller.
     pub(super) fn advice(self, options: &RemoteOptions) -> String {
         let server = &options.origin.server;
         let (cause, stateless) = match self {
-            EraRefusal::AsksByResult { .. } => {
+            EraMismatch::AsksByResult { .. } => {
                 ("the server cannot request this input in a session", true)
             }
-            EraRefusal::AsksByRequest => {
+            EraMismatch::AsksByRequest => {
                 ("the server can request this input only in a session", false)
             }
         };
@@ -123,13 +123,15 @@ impl EraRefusal {
     pub(super) fn explain(self, mut error: Error, options: &RemoteOptions) -> Error {
         error.set_public(format!("{}; {}", error.public(), self.advice(options)));
         match self {
-            EraRefusal::AsksByResult { at_question } => error.because(AsksByResult { at_question }),
-            EraRefusal::AsksByRequest => error,
+            EraMismatch::AsksByResult { at_question } => {
+                error.because(InputByResultError { at_question })
+            }
+            EraMismatch::AsksByRequest => error,
         }
     }
 }
 
 /// Returns whether the server may request any input from the caller.
-pub(super) fn asks_anything(granted: &Abilities) -> bool {
+pub(super) fn asks_anything(granted: &ClientCapabilities) -> bool {
     granted.elicitation || granted.elicitation_url || granted.sampling || granted.roots
 }

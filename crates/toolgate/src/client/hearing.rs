@@ -1,9 +1,9 @@
 //! Subscriptions to single resources: a notification stream since 2026-07-28, `resources/subscribe` before.
 
 use super::{
-    link::{Failure, Link, Purpose},
-    remote::Remote,
-    subscription::Subscription,
+    link::{RequestFailure, RequestPurpose, ServerConnection},
+    remote::RemoteServer,
+    subscription::ChangeSubscription,
 };
 use futures_util::{StreamExt, stream};
 use std::{
@@ -18,21 +18,21 @@ use toolgate_wire::{
 };
 
 /// Maximum number of concurrent subscribe requests.
-const AT_ONCE: usize = 32;
+const MAX_CONCURRENT_SUBSCRIBES: usize = 32;
 
 /// Reference counts of the resource subscriptions of a session.
 #[derive(Clone, Default)]
-pub(super) struct Heard(Arc<Mutex<HashMap<String, Listeners>>>);
+pub(super) struct SubscriptionCounts(Arc<Mutex<HashMap<String, ResourceListeners>>>);
 
 #[derive(Default)]
-struct Listeners {
+struct ResourceListeners {
     count: usize,
     /// True if the server was asked to subscribe, and did not refuse.
     asked: bool,
 }
 
-impl Heard {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Listeners>> {
+impl SubscriptionCounts {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, ResourceListeners>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,20 +75,20 @@ impl Heard {
 
     /// Sends subscribe requests concurrently, within `limit` in total. The next listener repeats those that fail or get
     /// no answer.
-    async fn ask(&self, link: &Link, uris: Vec<String>, limit: Duration) {
+    async fn ask(&self, link: &ServerConnection, uris: Vec<String>, limit: Duration) {
         let mut open: HashSet<String> = uris.iter().cloned().collect();
         let asked = stream::iter(uris).map(|uri| async {
-            let answer = link.request(SUBSCRIBE, Purpose::List, |_| params(&uri));
+            let answer = link.request(SUBSCRIBE, RequestPurpose::List, |_| params(&uri));
             let answer = answer.await;
             (uri, answer)
         });
-        let mut asked = std::pin::pin!(asked.buffer_unordered(AT_ONCE));
+        let mut asked = std::pin::pin!(asked.buffer_unordered(MAX_CONCURRENT_SUBSCRIBES));
         let answers = async {
             while let Some((uri, answer)) = asked.next().await {
                 match answer {
                     Ok(_) => drop(open.remove(&uri)),
                     // The connection is lost, so no other request can succeed.
-                    Err(Failure::Lost { .. }) => return,
+                    Err(RequestFailure::Lost { .. }) => return,
                     Err(_) => {}
                 }
             }
@@ -104,16 +104,20 @@ impl Heard {
 }
 
 /// Task that renews the subscriptions in each new session; aborted on drop.
-pub(super) struct Renewal(JoinHandle<()>);
+pub(super) struct SubscriptionRenewal(JoinHandle<()>);
 
-impl Drop for Renewal {
+impl Drop for SubscriptionRenewal {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Renewal {
-    pub(super) fn start(link: Arc<Link>, heard: Heard, limit: Duration) -> Renewal {
+impl SubscriptionRenewal {
+    pub(super) fn start(
+        link: Arc<ServerConnection>,
+        heard: SubscriptionCounts,
+        limit: Duration,
+    ) -> SubscriptionRenewal {
         let mut renewed = link.renewed.subscribe();
         let renew = async move {
             while renewed.changed().await.is_ok() {
@@ -127,19 +131,19 @@ impl Renewal {
             clippy::disallowed_methods,
             reason = "renews sessions in the background; aborted on drop"
         )]
-        Renewal(tokio::spawn(renew))
+        SubscriptionRenewal(tokio::spawn(renew))
     }
 }
 
 /// Listener to resources; dropping it ends its subscriptions.
-pub(super) struct Hearing {
-    link: Arc<Link>,
-    heard: Heard,
+pub(super) struct ResourceListener {
+    link: Arc<ServerConnection>,
+    heard: SubscriptionCounts,
     uris: Vec<String>,
-    _stream: Option<Subscription>,
+    _stream: Option<ChangeSubscription>,
 }
 
-impl Drop for Hearing {
+impl Drop for ResourceListener {
     fn drop(&mut self) {
         for uri in &self.uris {
             if self.heard.leave(uri) {
@@ -149,10 +153,10 @@ impl Drop for Hearing {
     }
 }
 
-impl Remote {
+impl RemoteServer {
     /// Subscribes to resources. No change is reported for a resource that the server refuses.
-    pub(super) async fn hear_of(&self, uris: Vec<String>) -> Hearing {
-        let mut hearing = Hearing {
+    pub(super) async fn hear_of(&self, uris: Vec<String>) -> ResourceListener {
+        let mut hearing = ResourceListener {
             link: self.link.clone(),
             heard: self.heard.clone(),
             uris: Vec::new(),
@@ -160,7 +164,7 @@ impl Remote {
         };
         if self.peer.dialect.stateless {
             let (link, dialect) = (self.link.clone(), self.peer.dialect);
-            let stream = Subscription::start(link, dialect, &self.options, Vec::new(), uris);
+            let stream = ChangeSubscription::start(link, dialect, &self.options, Vec::new(), uris);
             stream.answered(self.options.list).await;
             hearing._stream = Some(stream);
             return hearing;

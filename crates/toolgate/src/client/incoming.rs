@@ -2,31 +2,31 @@
 //! stream.
 
 use super::{
-    link::{Failure, Link, Listening, Purpose},
-    status::{MAX_MESSAGE_BYTES, Trouble, cut},
-    unusable::Unusable,
+    link::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
+    status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, cut},
+    unusable::UnusableAnswer,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-use toolgate_core::Event;
+use toolgate_core::ReporterEvent;
 use toolgate_wire::{
-    json::{Json, Kind, ObjectWriter, ReadError},
-    message::{self, Id, Malformed, Message, RpcError, code},
+    json::{Json, JsonKind, ObjectWriter, ReadError},
+    message::{self, Id, JsonRpcMessage, MalformedMessage, RpcError, code},
     method::{
         PING,
         definition::ItemKind,
         meta,
         notifications::{
-            ACKNOWLEDGED, CANCELLED, ELICITATION_DONE, MESSAGE, PROGRESS, PROMPTS_CHANGED,
+            ACKNOWLEDGED, CANCELLED, ELICITATION_COMPLETE, MESSAGE, PROGRESS, PROMPTS_CHANGED,
             Progress, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED,
         },
     },
-    room::Claim,
-    unread::Unread,
+    room::MemoryPermit,
+    unread::UnreadableText,
 };
 
 /// Source of a message. It identifies the request that an answer without an id belongs to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Carrier<'a> {
+pub(super) enum MessageSource<'a> {
     /// The server's only stream: it carries the answers to all requests.
     Stream,
     /// The HTTP response to this request.
@@ -40,14 +40,14 @@ const MAX_URI_BYTES: usize = 16 << 10;
 /// Byte order mark in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-impl Link {
+impl ServerConnection {
     /// Handles one line of a byte stream.
-    pub(super) fn take(&self, mut line: Vec<u8>, claim: Claim) {
+    pub(super) fn take(&self, mut line: Vec<u8>, claim: MemoryPermit) {
         if !self.begun.swap(true, Relaxed) && line.starts_with(BYTE_ORDER_MARK) {
             line.drain(..BYTE_ORDER_MARK.len());
             self.notes.say("its output begins with a byte order mark");
         }
-        self.take_in(line, claim, self.is_stateless(), Carrier::Stream);
+        self.take_in(line, claim, self.is_stateless(), MessageSource::Stream);
     }
 
     /// Handles one message by the era of the stream it came on: the answer to a probe may come on a stateless stream
@@ -55,9 +55,9 @@ impl Link {
     pub(super) fn take_in(
         &self,
         line: Vec<u8>,
-        claim: Claim,
+        claim: MemoryPermit,
         stateless: bool,
-        carrier: Carrier<'_>,
+        carrier: MessageSource<'_>,
     ) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
@@ -65,16 +65,16 @@ impl Link {
         let json = match self.read(line, claim) {
             Ok(json) => json,
             Err((bad, line)) => {
-                let unread = Unread::of(&line);
+                let unread = UnreadableText::of(&line);
                 if unread.is_no_message() && bad.is_syntax() {
                     return self.noise(&line, carrier);
                 }
-                return self.unread(Unusable::read(bad, &self.limits), unread, carrier);
+                return self.unread(UnusableAnswer::read(bad, &self.limits), unread, carrier);
             }
         };
         let batches = self.dialect.get().is_some_and(|dialect| dialect.batches);
-        if !batches || json.kind() != Kind::Array {
-            return self.one(&json, Message::read(&json), stateless, carrier);
+        if !batches || json.kind() != JsonKind::Array {
+            return self.one(&json, JsonRpcMessage::read(&json), stateless, carrier);
         }
         match message::batch(&json) {
             Ok(messages) => json
@@ -86,9 +86,17 @@ impl Link {
     }
 
     /// Parses a message. If it answers a list request, faults within single items are left to the reader of the items.
-    pub(super) fn read(&self, bytes: Vec<u8>, claim: Claim) -> Result<Json, (ReadError, Vec<u8>)> {
+    pub(super) fn read(
+        &self,
+        bytes: Vec<u8>,
+        claim: MemoryPermit,
+    ) -> Result<Json, (ReadError, Vec<u8>)> {
         // The id in the message decides, not the HTTP response it came on: the message is matched by that id.
-        let lists = self.is_listing() && Unread::of(&bytes).replies.iter().any(|id| self.lists(id));
+        let lists = self.is_listing()
+            && UnreadableText::of(&bytes)
+                .replies
+                .iter()
+                .any(|id| self.lists(id));
         let read = Json::read_server_for(bytes, &self.limits, claim, lists)?;
         if read.apart {
             self.apart.store(true, Relaxed);
@@ -103,32 +111,34 @@ impl Link {
     pub(super) fn one(
         &self,
         json: &Json,
-        message: Result<Message, Malformed>,
+        message: Result<JsonRpcMessage, MalformedMessage>,
         stateless: bool,
-        carrier: Carrier<'_>,
+        carrier: MessageSource<'_>,
     ) {
         match message {
-            Ok(Message::Reply { id, answer }) => {
+            Ok(JsonRpcMessage::Reply { id, answer }) => {
                 // An error without an id means that the server could not read the id.
                 let id = id.or_else(|| self.meant_on(carrier));
                 let answer = answer.map_err(|mut error| {
                     cut(&mut error.message, MAX_MESSAGE_BYTES);
-                    Failure::Rpc(error)
+                    RequestFailure::Rpc(error)
                 });
                 self.settle(id.as_ref(), answer)
             }
-            Ok(Message::Request { id, method, params }) => {
+            Ok(JsonRpcMessage::Request { id, method, params }) => {
                 self.asked(&id, &method, params.as_ref(), stateless, carrier)
             }
-            Ok(Message::Notification { method, params }) => self.told(&method, params.as_ref()),
+            Ok(JsonRpcMessage::Notification { method, params }) => {
+                self.told(&method, params.as_ref())
+            }
             Err(malformed) => self.malformed(json, malformed, carrier),
         }
     }
 
     /// Fails the call that a malformed reply names, instead of leaving it to its time-out.
-    fn malformed(&self, json: &Json, malformed: Malformed, carrier: Carrier<'_>) {
+    fn malformed(&self, json: &Json, malformed: MalformedMessage, carrier: MessageSource<'_>) {
         self.notes.count(
-            Trouble::Malformed,
+            ProtocolErrorKind::Malformed,
             format!("a message was malformed: {}", malformed.reason),
         );
         let id = match malformed.id {
@@ -138,7 +148,7 @@ impl Link {
         };
         let id = id.filter(|id| self.purpose(id).is_some());
         if let Some(id) = id {
-            self.settle(Some(&id), Err(Failure::Malformed(malformed.reason)));
+            self.settle(Some(&id), Err(RequestFailure::Malformed(malformed.reason)));
         }
     }
 
@@ -150,15 +160,15 @@ impl Link {
         method: &str,
         params: Option<&Json>,
         stateless: bool,
-        carrier: Carrier<'_>,
+        carrier: MessageSource<'_>,
     ) {
         let of = match carrier {
-            Carrier::Response(of) => Some(of),
-            Carrier::Stream | Carrier::Unasked => None,
+            MessageSource::Response(of) => Some(of),
+            MessageSource::Stream | MessageSource::Unasked => None,
         };
         if stateless {
             return self.notes.count(
-                Trouble::StrayRequest,
+                ProtocolErrorKind::StrayRequest,
                 "it sent a request, which 2026-07-28 does not allow",
             );
         }
@@ -169,7 +179,7 @@ impl Link {
             PING => Ok(ObjectWriter::new().finish()),
             _ => {
                 self.notes.count(
-                    Trouble::StrayRequest,
+                    ProtocolErrorKind::StrayRequest,
                     "it sent a request for a capability that was not declared",
                 );
                 Err(RpcError::new(
@@ -205,7 +215,7 @@ impl Link {
             MESSAGE if self.answerer.is_some() => self.told_app(params),
             MESSAGE if self.is_stateless() && self.log(params) => {}
             CANCELLED => self.taken_back(params),
-            ELICITATION_DONE => self.done(params),
+            ELICITATION_COMPLETE => self.done(params),
             _ => self.stray(),
         }
     }
@@ -215,15 +225,15 @@ impl Link {
         let found =
             read.and_then(|(token, progress)| Some((self.purpose(&Id::read(&token)?)?, progress)));
         match found {
-            Some((Purpose::Call(reporter, ..), mut progress)) => {
+            Some((RequestPurpose::Call(reporter, ..), mut progress)) => {
                 let message = progress.message.as_mut();
                 message
                     .into_iter()
                     .for_each(|text| cut(text, MAX_MESSAGE_BYTES));
-                reporter.tell(Event::Progress(progress))
+                reporter.tell(ReporterEvent::Progress(progress))
             }
             _ => self.notes.count(
-                Trouble::StrayNotification,
+                ProtocolErrorKind::StrayNotification,
                 "it sent progress for a call that is not in flight",
             ),
         }
@@ -238,12 +248,12 @@ impl Link {
     }
 
     /// Returns the notification stream that a notification belongs to.
-    fn stream_of(&self, params: Option<&Json>) -> Option<Arc<Listening>> {
+    fn stream_of(&self, params: Option<&Json>) -> Option<Arc<StreamAcknowledgement>> {
         let id = meta::get(params, meta::SUBSCRIPTION)
             .as_ref()
             .and_then(Id::read)?;
         match self.purpose(&id)? {
-            Purpose::Listen(listening) => Some(listening),
+            RequestPurpose::Listen(listening) => Some(listening),
             _ => None,
         }
     }

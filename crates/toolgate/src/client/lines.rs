@@ -3,22 +3,22 @@
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use toolgate_wire::{
-    room::{Account, Claim},
-    unread::{Unread, UnreadScanner},
+    room::{BudgetScope, MemoryPermit},
+    unread::{UnreadableScanner, UnreadableText},
 };
 
 /// Line of the stream, or the reason why it was dropped.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(super) enum StreamLine {
     /// Line without its terminator, and the memory permit for it.
-    Text(Vec<u8>, Claim),
+    Text(Vec<u8>, MemoryPermit),
     /// Dropped line: the reason, and the ids that it answers.
-    Dropped(Dropped, Unread),
+    Dropped(LineDropReason, UnreadableText),
 }
 
 /// Reason why a line was dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Dropped {
+pub(super) enum LineDropReason {
     /// The memory budget is exhausted.
     NoRoom,
     /// The line exceeds the limit.
@@ -26,16 +26,16 @@ pub(super) enum Dropped {
 }
 
 /// Stream split into lines.
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     from: BufReader<R>,
     limit: usize,
-    account: Account,
+    account: BudgetScope,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Returns the lines of a stream, at most `limit` bytes each, charged to this account.
-    pub(super) fn new(from: R, limit: usize, account: Account) -> Lines<R> {
-        Lines {
+    pub(super) fn new(from: R, limit: usize, account: BudgetScope) -> LineReader<R> {
+        LineReader {
             from: BufReader::with_capacity(64 << 10, from),
             limit,
             account,
@@ -43,8 +43,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Returns the next line; `None` at the end of the stream. A last line without a terminator counts.
-    pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
-        let mut line = Growing::new(self.limit, self.account.claim());
+    pub(super) async fn next(&mut self) -> io::Result<Option<StreamLine>> {
+        let mut line = PartialLine::new(self.limit, self.account.claim());
         loop {
             let chunk = self.from.fill_buf().await?;
             if chunk.is_empty() {
@@ -63,18 +63,18 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 }
 
 /// Line that is still being read.
-struct Growing {
+struct PartialLine {
     limit: usize,
-    claim: Claim,
+    claim: MemoryPermit,
     seen: usize,
     bytes: Vec<u8>,
     /// Set once the line is dropped: the reason, and the scanner for the ids it answers.
-    dropped: Option<(Dropped, UnreadScanner)>,
+    dropped: Option<(LineDropReason, UnreadableScanner)>,
 }
 
-impl Growing {
-    fn new(limit: usize, claim: Claim) -> Growing {
-        Growing {
+impl PartialLine {
+    fn new(limit: usize, claim: MemoryPermit) -> PartialLine {
+        PartialLine {
             limit,
             claim,
             seen: 0,
@@ -89,23 +89,23 @@ impl Growing {
             return scanner.feed(part);
         }
         let why = if self.seen > self.limit {
-            Dropped::TooLong
+            LineDropReason::TooLong
         } else if self.claim.message(self.seen as u64).is_err() {
-            Dropped::NoRoom
+            LineDropReason::NoRoom
         } else {
             return self.bytes.extend_from_slice(part);
         };
-        let mut scanner = UnreadScanner::default();
+        let mut scanner = UnreadableScanner::default();
         scanner.feed(&self.bytes);
         scanner.feed(part);
-        (self.bytes, self.claim) = (Vec::new(), Claim::default());
+        (self.bytes, self.claim) = (Vec::new(), MemoryPermit::default());
         self.dropped = Some((why, scanner));
     }
 
-    fn finish(self) -> Line {
+    fn finish(self) -> StreamLine {
         match self.dropped {
-            Some((why, scanner)) => Line::Dropped(why, scanner.finish()),
-            None => Line::Text(self.bytes, self.claim),
+            Some((why, scanner)) => StreamLine::Dropped(why, scanner.finish()),
+            None => StreamLine::Text(self.bytes, self.claim),
         }
     }
 }
@@ -113,17 +113,17 @@ impl Growing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_wire::room::Room;
+    use toolgate_wire::room::MemoryBudget;
 
     /// Reads all lines; a placeholder stands for each dropped one.
-    async fn read(bytes: &[u8], limit: usize, account: Account) -> Vec<String> {
-        let mut lines = Lines::new(bytes, limit, account);
+    async fn read(bytes: &[u8], limit: usize, account: BudgetScope) -> Vec<String> {
+        let mut lines = LineReader::new(bytes, limit, account);
         let mut seen = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             seen.push(match line {
-                Line::Text(line, _) => text(std::str::from_utf8(&line).unwrap()),
-                Line::Dropped(Dropped::TooLong, _) => LONG.to_owned(),
-                Line::Dropped(Dropped::NoRoom, unread) => {
+                StreamLine::Text(line, _) => text(std::str::from_utf8(&line).unwrap()),
+                StreamLine::Dropped(LineDropReason::TooLong, _) => LONG.to_owned(),
+                StreamLine::Dropped(LineDropReason::NoRoom, unread) => {
                     let ids = unread.replies.iter().map(|id| id.json().as_str());
                     format!("no room: {:?}", ids.collect::<Vec<_>>())
                 }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     async fn all(bytes: &[u8], limit: usize) -> Vec<String> {
-        read(bytes, limit, Account::default()).await
+        read(bytes, limit, BudgetScope::default()).await
     }
 
     fn text(line: &str) -> String {
@@ -144,8 +144,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_without_room_is_skipped_and_says_what_it_answers() {
-        let room = Room::new(2 << 20);
-        let account = Account::of(&room, "s".into());
+        let room = MemoryBudget::new(2 << 20);
+        let account = BudgetScope::of(&room, "s".into());
         let long = "y".repeat(300 << 10);
         let lines = [
             format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"x":"{long}"}}}}"#),

@@ -1,12 +1,12 @@
 //! Requests in flight with one server, over any transport.
 
 use super::{
-    answerer::{self, Answers},
-    logs::GaveUp,
+    answerer::{self, OptionalClientHandler},
+    logs::CancelledLogCallers,
     options::RemoteOptions,
-    parked::Asking,
-    status::{Notes, Trouble},
-    transport::{Mirrored, Outgoing, Transport},
+    parked::InputRequestSender,
+    status::{ConnectionNotes, ProtocolErrorKind},
+    transport::{ClientTransport, MirroredHeaders, OutgoingRequest},
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
@@ -17,31 +17,31 @@ use tokio::{
     task::{AbortHandle, JoinHandle},
 };
 use toolgate_auth::client::AuthError;
-use toolgate_core::{Caller, Error, Reporter, Stale, Trail};
+use toolgate_core::{CallReporter, Caller, ChangeCounters, DecisionLog, Error};
 use toolgate_wire::{
     dialect::Dialect,
-    json::{Json, Limits},
+    json::{Json, JsonLimits},
     message::{self, Id, RpcError},
     method::{definition::ItemKind, notifications},
-    session::Session,
+    session::RequestTable,
 };
 
 /// Connection state that the transport and all calls share.
-pub(super) struct Link {
-    table: Mutex<Table>,
+pub(super) struct ServerConnection {
+    table: Mutex<InFlightRequests>,
     /// Number of list requests in flight.
     listing: AtomicUsize,
-    transport: Arc<dyn Transport>,
-    pub(super) limits: Limits,
+    transport: Arc<dyn ClientTransport>,
+    pub(super) limits: JsonLimits,
     lost: watch::Sender<Option<String>>,
-    pub(super) notes: Notes,
+    pub(super) notes: ConnectionNotes,
     pub(super) dialect: OnceLock<&'static Dialect>,
     /// Incremented with each sign that a list is stale.
     pub(super) generation: AtomicU64,
-    pub(super) changes: watch::Sender<Stale>,
+    pub(super) changes: watch::Sender<ChangeCounters>,
     /// Number of sessions after the first: subscriptions are renewed when it changes.
     pub(super) renewed: watch::Sender<u64>,
-    pub(super) gave_up: GaveUp,
+    pub(super) gave_up: CancelledLogCallers,
     /// True if an answer to a list had a duplicate key or U+0000: the items are then parsed again one by one.
     pub(super) apart: AtomicBool,
     /// True if a line was received already.
@@ -49,45 +49,50 @@ pub(super) struct Link {
     /// True if no stream is open on which a legacy server could report changes.
     pub(super) deaf: AtomicBool,
     /// Application that answers input requests, if one has the server to itself.
-    pub(super) answerer: Answers,
+    pub(super) answerer: OptionalClientHandler,
     /// Reference for tasks that outlive the handling of a message.
-    pub(super) me: Weak<Link>,
+    pub(super) me: Weak<ServerConnection>,
 }
 
-pub(super) struct Table {
-    pub(super) session: Session<Waiting, AbortHandle>,
+pub(super) struct InFlightRequests {
+    pub(super) session: RequestTable<PendingRequest, AbortHandle>,
     open: bool,
 }
 
 /// Request in flight.
-pub(super) struct Waiting {
-    reply: oneshot::Sender<Result<Json, Failure>>,
-    pub(super) purpose: Purpose,
+pub(super) struct PendingRequest {
+    reply: oneshot::Sender<Result<Json, RequestFailure>>,
+    pub(super) purpose: RequestPurpose,
     /// True if any byte of the request may have been sent.
     sent: AtomicBool,
 }
 
 /// Purpose of a request.
 #[derive(Clone)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     /// Opening the server. Never cancelled: an old server accepts no notification before the handshake.
     Open,
     /// A list, or another small request.
     List,
     /// A call: its reporter, caller, channel for input requests, and decision log with the cancel reason.
-    Call(Reporter, Caller, Option<Asking>, Trail),
+    Call(
+        CallReporter,
+        Caller,
+        Option<InputRequestSender>,
+        DecisionLog,
+    ),
     /// A notification stream, and its acknowledgement.
-    Listen(Arc<Listening>),
+    Listen(Arc<StreamAcknowledgement>),
 }
 
 /// Acknowledgement of a notification stream.
 #[derive(Default)]
-pub(super) struct Listening {
+pub(super) struct StreamAcknowledgement {
     acknowledged: Notify,
     filter: Mutex<Option<Json>>,
 }
 
-impl Listening {
+impl StreamAcknowledgement {
     /// Records the acknowledgement, with the filter that the server accepted.
     pub(super) fn acknowledge(&self, filter: Option<Json>) {
         *self.filter.lock().unwrap_or_else(PoisonError::into_inner) = filter;
@@ -104,7 +109,7 @@ impl Listening {
 
 /// Reason why a request has no result.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum RequestFailure {
     /// The server answered with a JSON-RPC error.
     Rpc(RpcError),
     /// It was rejected here before it was sent.
@@ -134,49 +139,52 @@ pub(super) enum Failure {
 }
 
 /// Tasks of a connection; they end when the value is dropped.
-pub(super) enum Tasks {
+pub(super) enum ConnectionTasks {
     /// Aborted at once.
     Aborted([JoinHandle<()>; 2]),
     /// Ends by itself once the connection is lost, because it still has to end the HTTP session.
-    Told(Arc<Link>, watch::Receiver<()>),
+    Told(Arc<ServerConnection>, watch::Receiver<()>),
 }
 
-impl Tasks {
+impl ConnectionTasks {
     /// Waits until the HTTP session is ended, if there is one.
     pub(super) async fn over(&self) {
-        if let Tasks::Told(_, working) = self {
+        if let ConnectionTasks::Told(_, working) = self {
             let _ = working.clone().changed().await;
         }
     }
 }
 
-impl Drop for Tasks {
+impl Drop for ConnectionTasks {
     fn drop(&mut self) {
         match self {
-            Tasks::Aborted(tasks) => tasks.iter().for_each(JoinHandle::abort),
-            Tasks::Told(link, _) => link.lose("it is no longer used"),
+            ConnectionTasks::Aborted(tasks) => tasks.iter().for_each(JoinHandle::abort),
+            ConnectionTasks::Told(link, _) => link.lose("it is no longer used"),
         }
     }
 }
 
-impl Link {
+impl ServerConnection {
     /// Returns the connection over a transport.
-    pub(super) fn over(transport: Arc<dyn Transport>, options: &RemoteOptions) -> Arc<Link> {
-        Arc::new_cyclic(|me| Link {
-            table: Mutex::new(Table {
-                session: Session::new(answerer::AT_ONCE),
+    pub(super) fn over(
+        transport: Arc<dyn ClientTransport>,
+        options: &RemoteOptions,
+    ) -> Arc<ServerConnection> {
+        Arc::new_cyclic(|me| ServerConnection {
+            table: Mutex::new(InFlightRequests {
+                session: RequestTable::new(answerer::MAX_CONCURRENT_INPUT_REQUESTS),
                 open: true,
             }),
             listing: AtomicUsize::new(0),
             transport,
             limits: options.json.clone(),
             lost: watch::Sender::new(None),
-            notes: Notes::default(),
+            notes: ConnectionNotes::default(),
             dialect: OnceLock::new(),
             generation: AtomicU64::new(0),
-            changes: watch::Sender::new(Stale::default()),
+            changes: watch::Sender::new(ChangeCounters::default()),
             renewed: watch::Sender::new(0),
-            gave_up: GaveUp::default(),
+            gave_up: CancelledLogCallers::default(),
             apart: AtomicBool::new(false),
             begun: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
@@ -190,28 +198,28 @@ impl Link {
     pub(super) async fn request(
         &self,
         method: &str,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         params: impl FnOnce(&Id) -> Json,
-    ) -> Result<Json, Failure> {
-        self.request_with(method, purpose, &Mirrored::default(), params)
+    ) -> Result<Json, RequestFailure> {
+        self.request_with(method, purpose, &MirroredHeaders::default(), params)
             .await
     }
 
-    /// As [`Link::request`], with headers for a transport that has them.
+    /// As [`ServerConnection::request`], with headers for a transport that has them.
     pub(super) async fn request_with(
         &self,
         method: &str,
-        purpose: Purpose,
-        mirrored: &Mirrored,
+        purpose: RequestPurpose,
+        mirrored: &MirroredHeaders,
         params: impl FnOnce(&Id) -> Json,
-    ) -> Result<Json, Failure> {
+    ) -> Result<Json, RequestFailure> {
         let (reply, mut answer) = oneshot::channel();
-        let guard = self.enter(Waiting {
+        let guard = self.enter(PendingRequest {
             reply,
             purpose,
             sent: AtomicBool::new(false),
         })?;
-        let request = Outgoing {
+        let request = OutgoingRequest {
             id: &guard.id,
             method,
             params: params(&guard.id),
@@ -219,14 +227,16 @@ impl Link {
         };
         tokio::select! {
             biased;
-            answer = &mut answer => return answer.unwrap_or(Err(Failure::Lost { sent: true })),
+            answer = &mut answer => return answer.unwrap_or(Err(RequestFailure::Lost { sent: true })),
             carried = self.transport.carry(self, &request) => if let Err(failure) = carried {
                 // The request is over for the server as well, so nothing needs to be cancelled.
                 self.table().session.settle(&guard.id);
                 return answer.try_recv().unwrap_or(Err(failure));
             }
         }
-        answer.await.unwrap_or(Err(Failure::Lost { sent: true }))
+        answer
+            .await
+            .unwrap_or(Err(RequestFailure::Lost { sent: true }))
     }
 
     /// Sends the notification that ends the handshake, before any request that follows.
@@ -261,7 +271,7 @@ impl Link {
     pub(super) fn hurry(&self, line: String) {
         if !self.transport.hurry(line) {
             self.notes.count(
-                Trouble::Unsent,
+                ProtocolErrorKind::Unsent,
                 "the server does not read its input, so a message to it was dropped",
             );
         }
@@ -270,9 +280,9 @@ impl Link {
     /// Sends a request without waiting for its answer.
     pub(super) fn ask_no_more(&self, method: &str, params: &Json) {
         let (reply, _) = oneshot::channel();
-        let waiting = Waiting {
+        let waiting = PendingRequest {
             reply,
-            purpose: Purpose::List,
+            purpose: RequestPurpose::List,
             sent: AtomicBool::new(true),
         };
         let id = self.table().session.open(waiting);
@@ -282,20 +292,20 @@ impl Link {
     }
 
     /// Completes the request that a reply answers.
-    pub(super) fn settle(&self, id: Option<&Id>, answer: Result<Json, Failure>) {
+    pub(super) fn settle(&self, id: Option<&Id>, answer: Result<Json, RequestFailure>) {
         let waiting = id.and_then(|id| self.table().session.settle(id));
         match waiting {
             // The receiver may be gone: the call was just dropped.
             Some(waiting) => drop(waiting.reply.send(answer)),
             None => self.notes.count(
-                Trouble::StrayReply,
+                ProtocolErrorKind::StrayReply,
                 "it sent a reply to a request that is not in flight",
             ),
         }
     }
 
     /// Returns the purpose of a request in flight.
-    pub(super) fn purpose(&self, id: &Id) -> Option<Purpose> {
+    pub(super) fn purpose(&self, id: &Id) -> Option<RequestPurpose> {
         self.table()
             .session
             .waiting(id)
@@ -309,7 +319,7 @@ impl Link {
 
     /// Returns whether that request is a list request.
     pub(super) fn lists(&self, id: &Id) -> bool {
-        let is_list = |waiting: &Waiting| matches!(waiting.purpose, Purpose::List);
+        let is_list = |waiting: &PendingRequest| matches!(waiting.purpose, RequestPurpose::List);
         self.table().session.waiting(id).is_some_and(is_list)
     }
 
@@ -319,7 +329,7 @@ impl Link {
     }
 
     /// Returns the match of `find` if exactly one request in flight has one.
-    pub(super) fn only<T>(&self, find: impl Fn(&Purpose) -> Option<T>) -> Option<T> {
+    pub(super) fn only<T>(&self, find: impl Fn(&RequestPurpose) -> Option<T>) -> Option<T> {
         let table = self.table();
         let waiting = table.session.all_waiting();
         let mut found = waiting.filter_map(|waiting| find(&waiting.purpose));
@@ -358,7 +368,7 @@ impl Link {
         });
         for waiting in waiting {
             let sent = waiting.sent.load(Relaxed);
-            drop(waiting.reply.send(Err(Failure::Lost { sent })));
+            drop(waiting.reply.send(Err(RequestFailure::Lost { sent })));
         }
     }
 
@@ -372,17 +382,17 @@ impl Link {
         self.lost.borrow().is_some()
     }
 
-    fn enter(&self, waiting: Waiting) -> Result<Guard<'_>, Failure> {
+    fn enter(&self, waiting: PendingRequest) -> Result<RequestGuard<'_>, RequestFailure> {
         let mut table = self.table();
         if !table.open {
-            return Err(Failure::Lost { sent: false });
+            return Err(RequestFailure::Lost { sent: false });
         }
-        let lists = matches!(waiting.purpose, Purpose::List);
+        let lists = matches!(waiting.purpose, RequestPurpose::List);
         if lists {
             self.listing.fetch_add(1, Relaxed);
         }
         let id = table.session.open(waiting);
-        Ok(Guard {
+        Ok(RequestGuard {
             link: self,
             id,
             lists,
@@ -398,28 +408,28 @@ impl Link {
             .is_some()
     }
 
-    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn table(&self) -> MutexGuard<'_, InFlightRequests> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the reason of a cancellation.
-fn why(purpose: &Purpose) -> &'static str {
+fn why(purpose: &RequestPurpose) -> &'static str {
     let why = match purpose {
-        Purpose::Call(.., trail) => trail.given_up(),
+        RequestPurpose::Call(.., trail) => trail.given_up(),
         _ => None,
     };
     why.map_or("no longer wanted", |why| why.words())
 }
 
 /// Request in flight. Dropping it before the reply cancels the request at the server.
-struct Guard<'a> {
-    link: &'a Link,
+struct RequestGuard<'a> {
+    link: &'a ServerConnection,
     id: Id,
     lists: bool,
 }
 
-impl Drop for Guard<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
         if self.lists {
             self.link.listing.fetch_sub(1, Relaxed);
@@ -432,7 +442,7 @@ impl Drop for Guard<'_> {
             self.link.gave_up.note(&waiting.purpose);
         }
         let told = self.link.transport.tells_cancel(self.link.is_stateless());
-        if told && waiting.sent.load(Relaxed) && !matches!(waiting.purpose, Purpose::Open) {
+        if told && waiting.sent.load(Relaxed) && !matches!(waiting.purpose, RequestPurpose::Open) {
             let params = notifications::cancelled(&self.id, why(&waiting.purpose));
             self.link.notify(notifications::CANCELLED, Some(&params));
         }

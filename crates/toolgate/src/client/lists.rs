@@ -1,10 +1,10 @@
 //! Lists of a server: pages joined within limits, and cached until they are stale.
 
 use super::{
-    http::Marks,
-    link::{Failure, Purpose},
+    http::ParamHeaders,
+    link::{RequestFailure, RequestPurpose},
     open::stamp,
-    remote::Remote,
+    remote::RemoteServer,
     status::harmless,
 };
 use std::{
@@ -13,37 +13,38 @@ use std::{
 };
 use tokio::time::{Duration, Instant, timeout};
 use toolgate_core::{
-    CacheHint, Catalog, Definition, DefinitionNote, Error, Item, ItemKind, Kind, List, NoteAction,
+    CacheHint, Catalog, Definition, DefinitionNote, Error, ErrorKind, Item, ItemKind, ListRequest,
+    NoteAction,
 };
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
-    method::{list::Page, skills},
-    normalize::{self, Normalized},
+    method::{list::ListPage, skills},
+    normalize::{self, NormalizedDefinition},
 };
 
 /// Cache time of a list if the server does not report changes.
-const UNTOLD: Duration = Duration::from_secs(60);
+const DEFAULT_LIST_TTL: Duration = Duration::from_secs(60);
 /// Extra cache time of an old list after a refresh failed.
-const RETRY: Duration = Duration::from_secs(5);
+const STALE_LIST_TTL: Duration = Duration::from_secs(5);
 
 /// Cached lists of all kinds.
 #[derive(Default)]
-pub(super) struct Lists {
-    kinds: [OneList; ItemKind::ALL.len()],
+pub(super) struct ListCaches {
+    kinds: [ListCache; ItemKind::ALL.len()],
     /// Unlisted skills that were fetched by URI.
     got: Mutex<VecDeque<Arc<Item>>>,
 }
 
-impl Lists {
-    pub(super) fn of(&self, kind: ItemKind) -> &OneList {
+impl ListCaches {
+    pub(super) fn of(&self, kind: ItemKind) -> &ListCache {
         &self.kinds[kind as usize]
     }
 }
 
-impl Lists {
+impl ListCaches {
     /// Maximum number of unlisted skills that are cached; the oldest is evicted first.
-    const GOT: usize = 64;
+    const MAX_UNLISTED_SKILLS: usize = 64;
 
     fn got(&self) -> Vec<Arc<Item>> {
         let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,15 +54,15 @@ impl Lists {
     fn get(&self, item: Arc<Item>) {
         let mut got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
         got.retain(|other| other.def.name() != item.def.name());
-        got.truncate(Lists::GOT - 1);
+        got.truncate(ListCaches::MAX_UNLISTED_SKILLS - 1);
         got.push_front(item);
     }
 }
 
 /// Cached list of one kind.
 #[derive(Default)]
-pub(super) struct OneList {
-    kept: Mutex<Option<Kept>>,
+pub(super) struct ListCache {
+    kept: Mutex<Option<CachedCatalog>>,
     /// Error of the last refresh; cleared by the next success.
     failure: Mutex<Option<String>>,
     /// Single-flight lock: one task reads the list, the others wait for its result.
@@ -69,7 +70,7 @@ pub(super) struct OneList {
 }
 
 #[derive(Clone)]
-struct Kept {
+struct CachedCatalog {
     catalog: Catalog,
     /// Change counter of the connection at which the list was read.
     generation: u64,
@@ -79,7 +80,7 @@ struct Kept {
     used_until: Instant,
 }
 
-impl OneList {
+impl ListCache {
     /// Returns the number of items of the last list.
     pub(super) fn count(&self) -> Option<usize> {
         self.kept().as_ref().map(|kept| kept.catalog.items().len())
@@ -103,20 +104,20 @@ impl OneList {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
+    fn kept(&self) -> MutexGuard<'_, Option<CachedCatalog>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Items of all pages of a list.
 #[derive(Default)]
-struct Joined {
+struct JoinedPages {
     items: Vec<Json>,
     hint: CacheHint,
     cut: bool,
 }
 
-impl Remote {
+impl RemoteServer {
     /// Returns the notes on all lists that were read, and on those whose last refresh failed.
     pub(super) fn definition_notes(&self) -> Vec<DefinitionNote> {
         let lists = ItemKind::ALL.map(|kind| (kind, self.lists.of(kind)));
@@ -134,7 +135,7 @@ impl Remote {
     }
 
     /// Returns a complete list, with the unlisted skills that were fetched by URI.
-    pub(super) async fn list_for(&self, ask: List) -> Result<Catalog, Error> {
+    pub(super) async fn list_for(&self, ask: ListRequest) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let catalog = self.listed_for(ask).await?;
         let got = match kind {
@@ -160,7 +161,7 @@ impl Remote {
             o.str("uri", uri);
             o.finish()
         };
-        let asked = self.link.request(skills::GET, Purpose::List, params);
+        let asked = self.link.request(skills::GET, RequestPurpose::List, params);
         let result = match timeout(self.options.list, asked).await {
             Ok(result) => result.map_err(|failure| self.failed(failure))?,
             Err(_) => return Err(self.upstream("did not answer the request for a skill")),
@@ -181,7 +182,7 @@ impl Remote {
     }
 
     /// Returns a complete list from the cache or the server. An unchanged list is the same object.
-    async fn listed_for(&self, ask: List) -> Result<Catalog, Error> {
+    async fn listed_for(&self, ask: ListRequest) -> Result<Catalog, Error> {
         let (kind, shown) = (ask.kind, ask.only.is_none());
         if let Some(kept) = self.good(kind, shown) {
             return Ok(kept);
@@ -238,13 +239,13 @@ impl Remote {
             error.public()
         ));
         kept.generation = self.link.generation.load(Relaxed);
-        kept.shown_until = Instant::now() + RETRY;
+        kept.shown_until = Instant::now() + STALE_LIST_TTL;
         kept.used_until = kept.shown_until;
         Ok(kept.catalog.clone())
     }
 
-    async fn read_list(&self, kind: ItemKind) -> Result<Joined, Error> {
-        let mut joined = Joined::default();
+    async fn read_list(&self, kind: ItemKind) -> Result<JoinedPages, Error> {
+        let mut joined = JoinedPages::default();
         // A server without tools may omit the capability; other lists are requested only if declared.
         if kind != ItemKind::Tool && !self.peer.has(kind) {
             return Ok(joined);
@@ -253,7 +254,9 @@ impl Remote {
         for _ in 0..self.options.pages {
             let page = match self.read_page(kind, cursor.as_ref()).await {
                 Ok(page) => page,
-                Err(Failure::Rpc(error)) if cursor.is_none() && self.has_none(kind, &error) => {
+                Err(RequestFailure::Rpc(error))
+                    if cursor.is_none() && self.has_none(kind, &error) =>
+                {
                     return Ok(joined);
                 }
                 Err(failure) => return Err(self.unlisted(kind, failure)),
@@ -302,7 +305,11 @@ impl Remote {
         )))
     }
 
-    async fn read_page(&self, kind: ItemKind, cursor: Option<&Json>) -> Result<Page, Failure> {
+    async fn read_page(
+        &self,
+        kind: ItemKind,
+        cursor: Option<&Json>,
+    ) -> Result<ListPage, RequestFailure> {
         let params = |_: &_| {
             let mut o = ObjectWriter::new();
             self.stamp(&mut o);
@@ -313,15 +320,15 @@ impl Remote {
         };
         let result = self
             .link
-            .request(kind.list_method(), Purpose::List, params)
+            .request(kind.list_method(), RequestPurpose::List, params)
             .await?;
         let complete = result
             .get("resultType")
             .filter(|_| self.peer.dialect.stateless);
         if complete.is_some_and(|kind| kind.str_cow().as_deref() != Some("complete")) {
-            return Err(Failure::Malformed("the list is not complete"));
+            return Err(RequestFailure::Malformed("the list is not complete"));
         }
-        Page::read(kind, &result).ok_or(Failure::Malformed("the list has no items"))
+        ListPage::read(kind, &result).ok_or(RequestFailure::Malformed("the list has no items"))
     }
 
     /// Writes the `_meta` of a stateless request on behalf of no caller.
@@ -340,51 +347,52 @@ impl Remote {
         error.code == code::METHOD_NOT_FOUND && (kind == ItemKind::Template || !self.peer.has(kind))
     }
 
-    fn unlisted(&self, kind: ItemKind, failure: Failure) -> Error {
+    fn unlisted(&self, kind: ItemKind, failure: RequestFailure) -> Error {
         match failure {
-            Failure::Rpc(error) => self.upstream(format_args!(
+            RequestFailure::Rpc(error) => self.upstream(format_args!(
                 "answered the request for its {} with an error: {}",
                 many(kind),
                 harmless(&error.message, 200)
             )),
-            Failure::Unsent(error) => error,
-            Failure::Malformed(reason) => {
+            RequestFailure::Unsent(error) => error,
+            RequestFailure::Malformed(reason) => {
                 self.upstream(format_args!("sent a malformed list: {reason}"))
             }
-            Failure::Unusable(reason) => self.upstream(format_args!(
+            RequestFailure::Unusable(reason) => self.upstream(format_args!(
                 "listed its {}, but the list {reason}",
                 many(kind)
             )),
-            Failure::NoRoom => self.upstream(format_args!(
+            RequestFailure::NoRoom => self.upstream(format_args!(
                 "listed its {}, but the memory budget for messages in flight is exhausted",
                 many(kind)
             )),
-            Failure::Lost { .. } => Error::new(
-                Kind::Upstream,
+            RequestFailure::Lost { .. } => Error::new(
+                ErrorKind::Upstream,
                 format!("the server {} stopped", self.name()),
             ),
-            Failure::Http { words, .. } => {
+            RequestFailure::Http { words, .. } => {
                 self.upstream(format_args!("did not list its {}: it {words}", many(kind)))
             }
         }
     }
 
-    fn keep(&self, kind: ItemKind, joined: Joined, generation: u64) -> Catalog {
+    fn keep(&self, kind: ItemKind, joined: JoinedPages, generation: u64) -> Catalog {
         let ttl = Duration::from_millis(joined.hint.ttl_ms);
         let shown = if self.peer.dialect.stateless {
             ttl.min(self.options.keep)
         } else if self.peer.tells_changes(kind) && !self.link.deaf.load(Relaxed) {
             self.options.keep
         } else {
-            UNTOLD.min(self.options.keep)
+            DEFAULT_LIST_TTL.min(self.options.keep)
         };
         let hint = joined.hint;
         let (items, notes) = self.items(kind, joined);
         let list = self.lists.of(kind);
         let mut kept = list.kept();
         let old = kept.as_ref();
-        let same =
-            |old: &&Kept| same_items(old.catalog.items(), &items) && old.catalog.notes() == notes;
+        let same = |old: &&CachedCatalog| {
+            same_items(old.catalog.items(), &items) && old.catalog.notes() == notes
+        };
         let catalog = match old.filter(same) {
             Some(old) => old.catalog.clone(),
             None => Catalog::of(items, Vec::new(), self.peer.instructions.clone())
@@ -396,8 +404,8 @@ impl Remote {
             self.link.changes.send_modify(|stale| stale.list(kind));
         }
         // Where a list is stale immediately, the lookup before each call must not double the traffic.
-        let (now, used) = (Instant::now(), shown.max(UNTOLD));
-        let made = Kept {
+        let (now, used) = (Instant::now(), shown.max(DEFAULT_LIST_TTL));
+        let made = CachedCatalog {
             catalog: catalog.clone(),
             generation,
             shown_until: now + shown,
@@ -408,7 +416,7 @@ impl Remote {
     }
 
     /// Returns the readable items and the notes on the others. An unchanged item remains the same object.
-    fn items(&self, kind: ItemKind, joined: Joined) -> (Vec<Arc<Item>>, Vec<DefinitionNote>) {
+    fn items(&self, kind: ItemKind, joined: JoinedPages) -> (Vec<Arc<Item>>, Vec<DefinitionNote>) {
         let old = self.lists.of(kind).kept();
         let old = old.as_ref().map(|kept| kept.catalog.clone());
         let old = old.unwrap_or_default();
@@ -466,21 +474,25 @@ impl Remote {
             Json::read(text, &self.link.limits)
                 .map_err(|_| "it has a duplicate key, or a key with U+0000")?;
         }
-        let Normalized {
+        let NormalizedDefinition {
             definition: def,
             repairs,
             withheld,
         } = normalize::definition(kind, json)?;
-        let reads_as_other = [Item::RESOURCE, Item::PROMPT, Item::SKILL]
-            .iter()
-            .any(|prefix| def.name().starts_with(prefix));
+        let reads_as_other = [
+            Item::RESOURCE_PREFIX,
+            Item::PROMPT_PREFIX,
+            Item::SKILL_PREFIX,
+        ]
+        .iter()
+        .any(|prefix| def.name().starts_with(prefix));
         if kind == ItemKind::Tool && reads_as_other {
             return Err(
                 "its name begins with a prefix that is reserved for resources, prompts and skills",
             );
         }
         if kind == ItemKind::Tool && self.mirrors() {
-            Marks::read(&def.input_schema()).inspect_err(|_| {
+            ParamHeaders::read(&def.input_schema()).inspect_err(|_| {
                 let words = "a tool breaks the rules on \"x-mcp-header\" and was dropped";
                 self.link.notes.say(words);
             })?;

@@ -6,24 +6,24 @@
 //! application that has a server to itself receives all of them; see `answerer`.
 
 use super::{
-    link::{Link, Purpose},
+    link::{RequestPurpose, ServerConnection},
     status::MAX_MESSAGE_BYTES,
 };
 use std::{
     collections::HashSet,
     sync::{Mutex, PoisonError},
 };
-use toolgate_core::{Caller, LogMessage, Reporter};
+use toolgate_core::{CallReporter, Caller, LogMessage};
 use toolgate_wire::{json::Json, method::notifications::LEVELS};
 
 /// Callers that cancelled a call with log messages. Two are enough to stop all attribution, so no more are stored.
 #[derive(Default)]
-pub(super) struct GaveUp(Mutex<HashSet<Caller>>);
+pub(super) struct CancelledLogCallers(Mutex<HashSet<Caller>>);
 
-impl GaveUp {
+impl CancelledLogCallers {
     /// Records a call that was cancelled before its reply.
-    pub(super) fn note(&self, purpose: &Purpose) {
-        let Purpose::Call(reporter, caller, ..) = purpose else {
+    pub(super) fn note(&self, purpose: &RequestPurpose) {
+        let RequestPurpose::Call(reporter, caller, ..) = purpose else {
             return;
         };
         let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,7 +39,7 @@ impl GaveUp {
     }
 }
 
-impl Link {
+impl ServerConnection {
     /// Passes a log message to its call. Returns false if the call is not known.
     pub(super) fn log(&self, params: Option<&Json>) -> bool {
         let Some(log) = params.and_then(read) else {
@@ -47,7 +47,7 @@ impl Link {
         };
         match self.logged() {
             Some((reporter, caller)) if self.gave_up.none_but(&caller) => {
-                reporter.tell(toolgate_core::Event::Log(log));
+                reporter.tell(toolgate_core::ReporterEvent::Log(log));
                 true
             }
             _ => false,
@@ -55,9 +55,9 @@ impl Link {
     }
 
     /// Returns the only call in flight that requested log messages.
-    fn logged(&self) -> Option<(Reporter, Caller)> {
-        let asked = |purpose: &Purpose| match purpose {
-            Purpose::Call(reporter, caller, ..) if reporter.logs().is_some() => {
+    fn logged(&self) -> Option<(CallReporter, Caller)> {
+        let asked = |purpose: &RequestPurpose| match purpose {
+            RequestPurpose::Call(reporter, caller, ..) if reporter.logs().is_some() => {
                 Some((reporter.clone(), caller.clone()))
             }
             _ => None,

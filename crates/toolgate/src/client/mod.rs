@@ -1,6 +1,6 @@
 //! MCP client: one server as a [`Service`](toolgate_core::Service), in every revision, over a byte stream or HTTP.
 //!
-//! - [`Remote`]: the service. [`Remote::open`] and [`Remote::connect`] negotiate the revision and perform the
+//! - [`RemoteServer`]: the service. [`RemoteServer::open`] and [`RemoteServer::connect`] negotiate the revision and perform the
 //!   handshake.
 //! - `link`: the requests in flight.
 //! - `transport`: the transport trait; `stream` implements it for byte streams, `http` for HTTP.
@@ -41,14 +41,14 @@ mod tasks;
 mod transport;
 mod unusable;
 
-pub use answerer::Answerer;
+pub use answerer::ClientHandler;
 pub use app::{
-    CallEvent, CallResult, CallState, Calling, Client, ClientBuilder, Confirming, Form, IntoServer,
-    Listed, Page, Sampled, Sampling,
+    CallConfirmation, CallEvent, CallResult, CallState, Client, ClientBuilder, FormElicitation,
+    IntoServer, ListedItem, SamplingRequest, SamplingResponse, ToolCallBuilder, UrlElicitation,
 };
-pub use era::{AsksByResult, EraPreference, RevisionSetting};
-pub use http::{BadHeader, HttpOptions, check_url};
+pub use era::{EraPreference, InputByResultError, RevisionSetting};
+pub use http::{HeaderError, HttpOptions, check_url};
 pub use open::OpenError;
 pub use options::RemoteOptions;
-pub use remote::Remote;
-pub use status::{Counters, Status, harmless};
+pub use remote::RemoteServer;
+pub use status::{ConnectionStatus, ProtocolErrorCounters, harmless};

@@ -4,30 +4,30 @@
 
 use super::{
     era::{EraPreference, suits_session},
-    link::{Failure, Link, Purpose},
+    link::{RequestFailure, RequestPurpose, ServerConnection},
     options::RemoteOptions,
-    stamp::Stamp,
+    stamp::ClientRequestMeta,
     status::{cut, harmless},
     tasks,
 };
 use std::{borrow::Cow, fmt, future::pending};
 use tokio::time::{Duration, timeout};
-use toolgate_core::Abilities;
+use toolgate_core::ClientCapabilities;
 use toolgate_wire::{
     dialect::{self, Dialect},
-    json::{Json, Kind, ObjectWriter},
+    json::{Json, JsonKind, ObjectWriter},
     message::{RpcError, code},
     method::{
         definition::ItemKind,
         discover,
         initialize::{self, Implementation},
         meta, skills,
-        tasks::Words,
+        tasks::TaskForm,
     },
 };
 
 /// Time for a slow answer to the probe after the server rejected the handshake.
-const SECOND_LOOK: Duration = Duration::from_secs(1);
+const LATE_PROBE_WAIT: Duration = Duration::from_secs(1);
 
 /// Error of opening a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,15 +89,15 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 /// Server as negotiated: revision, capabilities and description.
-pub(super) struct Peer {
+pub(super) struct NegotiatedServer {
     pub(super) dialect: &'static Dialect,
     pub(super) capabilities: Json,
     /// Protocol of tasks with which the server may answer tool calls.
-    pub(super) tasks: Words,
+    pub(super) tasks: TaskForm,
     pub(super) server: Option<Implementation>,
     pub(super) instructions: Option<String>,
     /// `_meta` of our requests in the stateless revision, which has no handshake.
-    pub(super) stamp: Stamp,
+    pub(super) stamp: ClientRequestMeta,
     /// True if the server is known not to support a stateless revision.
     pub(super) sessions_only: bool,
 }
@@ -112,25 +112,25 @@ const MAX_ICONS_BYTES: usize = 64 << 10;
 /// A server's description of itself: capabilities, `serverInfo` and instructions.
 type PeerDescription = (Json, Option<Implementation>, Option<String>);
 
-impl Peer {
+impl NegotiatedServer {
     /// Returns the peer with copies of its own, so that the memory of the server's answer is freed.
     fn of(
         dialect: &'static Dialect,
         (capabilities, server, instructions): PeerDescription,
         options: &RemoteOptions,
-    ) -> Result<Peer, OpenError> {
+    ) -> Result<NegotiatedServer, OpenError> {
         if capabilities.as_str().len() > MAX_CAPABILITIES_BYTES {
             let words = format!("its capabilities are larger than {MAX_CAPABILITIES_BYTES} bytes");
             return Err(OpenError::Malformed(words.into()));
         }
         let capabilities = capabilities.detached();
-        Ok(Peer {
+        Ok(NegotiatedServer {
             dialect,
             tasks: tasks::spoken(dialect, &capabilities),
             capabilities,
             server: server.map(within_limits),
             instructions: instructions.filter(|text| !text.is_empty()),
-            stamp: Stamp::of(&options.client),
+            stamp: ClientRequestMeta::of(&options.client),
             sessions_only: false,
         })
     }
@@ -171,7 +171,7 @@ impl Peer {
             .capabilities
             .get("extensions")?
             .get(skills::EXTENSION)?;
-        (settings.kind() == Kind::Object).then_some(settings)
+        (settings.kind() == JsonKind::Object).then_some(settings)
     }
 }
 
@@ -188,7 +188,10 @@ fn within_limits(mut info: Implementation) -> Implementation {
 }
 
 /// Negotiates the revision within [`RemoteOptions::start`].
-pub(super) async fn open(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> {
+pub(super) async fn open(
+    link: &ServerConnection,
+    options: &RemoteOptions,
+) -> Result<NegotiatedServer, OpenError> {
     let peer = timeout(options.start, shake(link, options)).await;
     let peer = peer.unwrap_or(Err(OpenError::Late(options.start)));
     let peer = peer.map_err(|error| match error {
@@ -202,7 +205,10 @@ pub(super) async fn open(link: &Link, options: &RemoteOptions) -> Result<Peer, O
     Ok(peer)
 }
 
-async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> {
+async fn shake(
+    link: &ServerConnection,
+    options: &RemoteOptions,
+) -> Result<NegotiatedServer, OpenError> {
     let modern = options.revisions.iter().find(|d| d.stateless);
     let modern = modern.copied().filter(|_| options.probe);
     let Some(modern) = modern else {
@@ -222,12 +228,12 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
         false => Ok((&mut probe).await),
     };
     let slow = early.is_err();
-    let refused = matches!(early, Ok(Err(Failure::Rpc(_))));
+    let refused = matches!(early, Ok(Err(RequestFailure::Rpc(_))));
     match early.map(|answer| era(answer, options)) {
-        Ok(Era::Modern(peer)) if refused => return Ok(retried(link, options, *peer).await),
-        Ok(Era::Modern(peer)) => return Ok(*peer),
-        Ok(Era::Neither(error)) => return Err(error),
-        Ok(Era::Legacy) | Err(_) => {}
+        Ok(ProbeResult::Modern(peer)) if refused => return Ok(retried(link, options, *peer).await),
+        Ok(ProbeResult::Modern(peer)) => return Ok(*peer),
+        Ok(ProbeResult::Neither(error)) => return Err(error),
+        Ok(ProbeResult::Legacy) | Err(_) => {}
     }
     let error = match initialize(link, options, None).await {
         Ok(peer) => return Ok(peer),
@@ -235,8 +241,8 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
     };
     // A stateless server that is slow to start rejects the handshake and then answers the probe.
     if slow && matches!(error, OpenError::Refused(_)) {
-        let late = timeout(SECOND_LOOK, probe).await;
-        if let Ok(Era::Modern(peer)) = late.map(|answer| era(answer, options)) {
+        let late = timeout(LATE_PROBE_WAIT, probe).await;
+        if let Ok(ProbeResult::Modern(peer)) = late.map(|answer| era(answer, options)) {
             return Ok(*peer);
         }
     }
@@ -248,10 +254,10 @@ async fn shake(link: &Link, options: &RemoteOptions) -> Result<Peer, OpenError> 
 /// The handshake goes first because a server over stdio keeps the era of the first request until it exits: after the
 /// probe it would reject the handshake.
 async fn session_first(
-    link: &Link,
+    link: &ServerConnection,
     options: &RemoteOptions,
     newest: &'static Dialect,
-) -> Result<Peer, OpenError> {
+) -> Result<NegotiatedServer, OpenError> {
     // A server that is slow to start answers late; a 2026-07-28 server that ignores the handshake is rare.
     let wait = options.start.saturating_sub(options.probe_wait);
     let shaking = initialize(link, options, Some(newest));
@@ -286,8 +292,8 @@ async fn session_first(
 }
 
 /// Returns whether a refused handshake names a revision without sessions that is allowed here.
-fn names_newest(failure: &Handshake, options: &RemoteOptions) -> bool {
-    let Handshake::Failed(Failure::Rpc(error)) = failure else {
+fn names_newest(failure: &HandshakeFailure, options: &RemoteOptions) -> bool {
+    let HandshakeFailure::Failed(RequestFailure::Rpc(error)) = failure else {
         return false;
     };
     let newer = |version: &String| {
@@ -298,13 +304,13 @@ fn names_newest(failure: &Handshake, options: &RemoteOptions) -> bool {
 }
 
 /// Returns whether another request would fail as well.
-fn is_over(failure: &Handshake) -> bool {
+fn is_over(failure: &HandshakeFailure) -> bool {
     matches!(
         failure,
-        Handshake::Failed(
-            Failure::Lost { .. }
-                | Failure::NoRoom
-                | Failure::Http {
+        HandshakeFailure::Failed(
+            RequestFailure::Lost { .. }
+                | RequestFailure::NoRoom
+                | RequestFailure::Http {
                     status: None | Some(401 | 403 | 407 | 429),
                     ..
                 }
@@ -313,22 +319,26 @@ fn is_over(failure: &Handshake) -> bool {
 }
 
 /// Returns the server in the newest revision, if it supports that.
-async fn newest_of(link: &Link, options: &RemoteOptions, newest: &'static Dialect) -> Option<Peer> {
+async fn newest_of(
+    link: &ServerConnection,
+    options: &RemoteOptions,
+    newest: &'static Dialect,
+) -> Option<NegotiatedServer> {
     let answer = timeout(options.probe_wait, probe(link, newest, options)).await;
     let answer = answer.ok()?;
     let refused = answer.is_err();
     match era(answer, options) {
-        Era::Modern(peer) if refused => Some(retried(link, options, *peer).await),
-        Era::Modern(peer) => Some(*peer),
-        Era::Legacy | Era::Neither(_) => None,
+        ProbeResult::Modern(peer) if refused => Some(retried(link, options, *peer).await),
+        ProbeResult::Modern(peer) => Some(*peer),
+        ProbeResult::Legacy | ProbeResult::Neither(_) => None,
     }
 }
 
 async fn probe(
-    link: &Link,
+    link: &ServerConnection,
     dialect: &'static Dialect,
     options: &RemoteOptions,
-) -> Result<Json, Failure> {
+) -> Result<Json, RequestFailure> {
     let params = |_: &_| {
         let mut o = ObjectWriter::new();
         o.object("_meta", |m| {
@@ -336,13 +346,14 @@ async fn probe(
         });
         o.finish()
     };
-    link.request(discover::NAME, Purpose::Open, params).await
+    link.request(discover::NAME, RequestPurpose::Open, params)
+        .await
 }
 
 /// Whether a server that was opened without a handshake wants one now. One that does not answer the probe, or fails, does
 /// not say so.
 pub(super) async fn wants_handshake(
-    link: &Link,
+    link: &ServerConnection,
     spoken: &'static Dialect,
     options: &RemoteOptions,
 ) -> bool {
@@ -350,8 +361,8 @@ pub(super) async fn wants_handshake(
     let Ok(
         answer @ (Ok(_)
         | Err(
-            Failure::Rpc(_)
-            | Failure::Http {
+            RequestFailure::Rpc(_)
+            | RequestFailure::Http {
                 status: Some(400..=499),
                 ..
             },
@@ -362,57 +373,61 @@ pub(super) async fn wants_handshake(
     };
     matches!(
         era(answer, options),
-        Era::Legacy | Era::Neither(OpenError::NoRevision(_))
+        ProbeResult::Legacy | ProbeResult::Neither(OpenError::NoRevision(_))
     )
 }
 
 /// Asks once more, in a revision that the refusal named. A server that refuses again has no capabilities to tell.
-async fn retried(link: &Link, options: &RemoteOptions, named: Peer) -> Peer {
+async fn retried(
+    link: &ServerConnection,
+    options: &RemoteOptions,
+    named: NegotiatedServer,
+) -> NegotiatedServer {
     let again = probe(link, named.dialect, options);
     let again = timeout(options.probe_wait.min(options.start / 2), again).await;
     match again.map(|answer| era(answer, options)) {
-        Ok(Era::Modern(peer)) => *peer,
+        Ok(ProbeResult::Modern(peer)) => *peer,
         _ => named,
     }
 }
 
 /// Result of the probe.
-enum Era {
-    Modern(Box<Peer>),
+enum ProbeResult {
+    Modern(Box<NegotiatedServer>),
     Legacy,
     Neither(OpenError),
 }
 
-fn era(answer: Result<Json, Failure>, options: &RemoteOptions) -> Era {
+fn era(answer: Result<Json, RequestFailure>, options: &RemoteOptions) -> ProbeResult {
     match answer {
         Ok(result) => {
-            let read = discover::Answer::read_within(&result, 2 * options.instructions);
+            let read = discover::DiscoverResult::read_within(&result, 2 * options.instructions);
             match read.filter(|answer| !answer.versions.is_empty()) {
                 Some(answer) => choose(answer, options),
-                None => Era::Legacy,
+                None => ProbeResult::Legacy,
             }
         }
-        Err(Failure::Rpc(error)) => match supported(&error) {
+        Err(RequestFailure::Rpc(error)) => match supported(&error) {
             Some(versions) => choose(bare(versions), options),
             None if matches!(error.code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY) => {
                 choose(bare(vec![dialect::MODERN.revision.to_owned()]), options)
             }
-            None => Era::Legacy,
+            None => ProbeResult::Legacy,
         },
         // If the server cannot be reached or denies access, a handshake would fail as well.
-        Err(Failure::Http {
+        Err(RequestFailure::Http {
             words,
             status: None | Some(401 | 403 | 407 | 429),
             ..
-        }) => Era::Neither(OpenError::Unreachable(words)),
+        }) => ProbeResult::Neither(OpenError::Unreachable(words)),
         Err(
-            Failure::Malformed(_)
-            | Failure::Lost { .. }
-            | Failure::Http { .. }
-            | Failure::NoRoom
-            | Failure::Unusable(_)
-            | Failure::Unsent(_),
-        ) => Era::Legacy,
+            RequestFailure::Malformed(_)
+            | RequestFailure::Lost { .. }
+            | RequestFailure::Http { .. }
+            | RequestFailure::NoRoom
+            | RequestFailure::Unusable(_)
+            | RequestFailure::Unsent(_),
+        ) => ProbeResult::Legacy,
     }
 }
 
@@ -424,13 +439,13 @@ fn supported(error: &RpcError) -> Option<Vec<String>> {
         .filter(|_| error.code == code::UNSUPPORTED_VERSION)?;
     let list = data
         .get("supported")
-        .filter(|list| list.kind() == Kind::Array)?;
+        .filter(|list| list.kind() == JsonKind::Array)?;
     Some(list.items().filter_map(|v| v.string()).collect())
 }
 
 /// Returns an answer with only the revisions known.
-fn bare(versions: Vec<String>) -> discover::Answer {
-    discover::Answer {
+fn bare(versions: Vec<String>) -> discover::DiscoverResult {
+    discover::DiscoverResult {
         versions,
         capabilities: ObjectWriter::new().finish(),
         server: None,
@@ -439,23 +454,26 @@ fn bare(versions: Vec<String>) -> discover::Answer {
 }
 
 /// Chooses the best common revision. A server that supports only legacy revisions gets the handshake.
-fn choose(answer: discover::Answer, options: &RemoteOptions) -> Era {
+fn choose(answer: discover::DiscoverResult, options: &RemoteOptions) -> ProbeResult {
     let spoken = |d: &&&'static Dialect| answer.versions.iter().any(|v| v == d.revision);
     match options.revisions.iter().find(spoken) {
         Some(dialect) if dialect.stateless => {
             let about = (answer.capabilities, answer.server, answer.instructions);
-            match Peer::of(dialect, about, options) {
-                Ok(peer) => Era::Modern(Box::new(peer)),
-                Err(error) => Era::Neither(error),
+            match NegotiatedServer::of(dialect, about, options) {
+                Ok(peer) => ProbeResult::Modern(Box::new(peer)),
+                Err(error) => ProbeResult::Neither(error),
             }
         }
-        Some(_) => Era::Legacy,
-        None => Era::Neither(OpenError::NoRevision(tame_all(&answer.versions))),
+        Some(_) => ProbeResult::Legacy,
+        None => ProbeResult::Neither(OpenError::NoRevision(tame_all(&answer.versions))),
     }
 }
 
 /// Repeats the handshake after the server ended a session.
-pub(super) async fn again(link: &Link, options: &RemoteOptions) -> Result<(), OpenError> {
+pub(super) async fn again(
+    link: &ServerConnection,
+    options: &RemoteOptions,
+) -> Result<(), OpenError> {
     timeout(options.start, initialize(link, options, None))
         .await
         .map_err(|_| OpenError::Late(options.start))?
@@ -464,32 +482,32 @@ pub(super) async fn again(link: &Link, options: &RemoteOptions) -> Result<(), Op
 }
 
 /// Failure of the handshake.
-enum Handshake {
-    Failed(Failure),
+enum HandshakeFailure {
+    Failed(RequestFailure),
     Wrong(OpenError),
 }
 
 /// Performs the handshake. With `instead`, a server that answers but does not suit a session is opened in that
 /// revision, if it supports it.
 async fn initialize(
-    link: &Link,
+    link: &ServerConnection,
     options: &RemoteOptions,
     instead: Option<&'static Dialect>,
-) -> Result<Peer, Handshake> {
+) -> Result<NegotiatedServer, HandshakeFailure> {
     let Some(best) = options.revisions.iter().find(|d| !d.stateless) else {
-        return Err(Handshake::Wrong(OpenError::NoHandshake));
+        return Err(HandshakeFailure::Wrong(OpenError::NoHandshake));
     };
-    let params = initialize::Params {
+    let params = initialize::InitializeParams {
         version: best.revision.to_owned(),
         capabilities: declared(best, options),
         client: Some(options.client.clone()),
     };
     let answer = link
-        .request(initialize::NAME, Purpose::Open, |_| params.json())
+        .request(initialize::NAME, RequestPurpose::Open, |_| params.json())
         .await
-        .map_err(Handshake::Failed)?;
-    let wrong = |error| Err(Handshake::Wrong(error));
-    let read = initialize::Answer::read_within(&answer, 2 * options.instructions);
+        .map_err(HandshakeFailure::Failed)?;
+    let wrong = |error| Err(HandshakeFailure::Wrong(error));
+    let read = initialize::InitializeResult::read_within(&answer, 2 * options.instructions);
     let Some(answer) = read else {
         return wrong(OpenError::Malformed("a required member is missing".into()));
     };
@@ -514,44 +532,54 @@ async fn initialize(
     }
     // `notifications/initialized` already carries the revision in the `MCP-Protocol-Version` header over HTTP.
     let _ = link.dialect.set(dialect);
-    link.ready(initialize::DONE).await;
+    link.ready(initialize::INITIALIZED).await;
     let about = (
         answer.capabilities,
         Some(answer.server),
         answer.instructions,
     );
-    let peer = Peer::of(dialect, about, options).map_err(Handshake::Wrong)?;
-    Ok(Peer {
+    let peer = NegotiatedServer::of(dialect, about, options).map_err(HandshakeFailure::Wrong)?;
+    Ok(NegotiatedServer {
         sessions_only: instead.is_some(),
         ..peer
     })
 }
 
-fn failed(link: &Link, failure: Handshake, probed: bool) -> OpenError {
+fn failed(link: &ServerConnection, failure: HandshakeFailure, probed: bool) -> OpenError {
     match failure {
-        Handshake::Wrong(error) => error,
-        Handshake::Failed(Failure::Rpc(error)) => OpenError::Refused(harmless(&error.message, 200)),
-        Handshake::Failed(Failure::Malformed(reason)) => OpenError::Malformed(reason.into()),
-        Handshake::Failed(Failure::Unusable(reason)) => {
+        HandshakeFailure::Wrong(error) => error,
+        HandshakeFailure::Failed(RequestFailure::Rpc(error)) => {
+            OpenError::Refused(harmless(&error.message, 200))
+        }
+        HandshakeFailure::Failed(RequestFailure::Malformed(reason)) => {
+            OpenError::Malformed(reason.into())
+        }
+        HandshakeFailure::Failed(RequestFailure::Unusable(reason)) => {
             let noise = link.notes.first_noise();
             let noise = noise.map_or_else(String::new, |words| format!("; {words}"));
             OpenError::Malformed(format!("it {reason}{noise}").into())
         }
-        Handshake::Failed(Failure::Unsent(error)) => OpenError::Refused(error.public().to_owned()),
-        Handshake::Failed(Failure::NoRoom) => {
+        HandshakeFailure::Failed(RequestFailure::Unsent(error)) => {
+            OpenError::Refused(error.public().to_owned())
+        }
+        HandshakeFailure::Failed(RequestFailure::NoRoom) => {
             OpenError::Malformed("the memory budget for messages in flight is exhausted".into())
         }
-        Handshake::Failed(Failure::Http {
+        HandshakeFailure::Failed(RequestFailure::Http {
             words,
             status: Some(_),
             ..
         }) => OpenError::Refused(format!("it {words}")),
-        Handshake::Failed(Failure::Http { words, .. }) => OpenError::Unreachable(words),
-        Handshake::Failed(Failure::Lost { .. }) if link.is_http() => {
+        HandshakeFailure::Failed(RequestFailure::Http { words, .. }) => {
+            OpenError::Unreachable(words)
+        }
+        HandshakeFailure::Failed(RequestFailure::Lost { .. }) if link.is_http() => {
             OpenError::Unreachable("broke the connection during the handshake".to_owned())
         }
-        Handshake::Failed(Failure::Lost { .. }) if probed => OpenError::ClosedDuringProbe,
-        Handshake::Failed(Failure::Lost { .. }) => OpenError::Closed(
+        HandshakeFailure::Failed(RequestFailure::Lost { .. }) if probed => {
+            OpenError::ClosedDuringProbe
+        }
+        HandshakeFailure::Failed(RequestFailure::Lost { .. }) => OpenError::Closed(
             link.lost()
                 .borrow()
                 .clone()
@@ -573,7 +601,7 @@ pub(super) fn stamp(
     m: &mut ObjectWriter,
     dialect: &Dialect,
     client: &Implementation,
-    abilities: &Abilities,
+    abilities: &ClientCapabilities,
 ) {
     m.str(meta::VERSION, dialect.revision);
     m.raw(meta::CLIENT, &client.json());
@@ -595,7 +623,7 @@ fn declared(dialect: &Dialect, options: &RemoteOptions) -> Json {
     }
 }
 
-pub(super) fn capabilities(abilities: &Abilities) -> Json {
+pub(super) fn capabilities(abilities: &ClientCapabilities) -> Json {
     let mut o = ObjectWriter::new();
     if abilities.elicitation || abilities.elicitation_url {
         o.object("elicitation", |e| {

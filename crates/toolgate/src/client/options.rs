@@ -1,16 +1,16 @@
 //! Options for opening a server, and limits on its messages.
 
 use super::{
-    Answerer,
+    ClientHandler,
     era::{EraPreference, RevisionSetting, builder_setting},
 };
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{Abilities, Origin};
+use toolgate_core::{ClientCapabilities, Origin};
 use toolgate_wire::{
     dialect::{self, Dialect},
-    json::Limits,
+    json::JsonLimits,
     method::initialize::Implementation,
-    room::Account,
+    room::BudgetScope,
 };
 
 /// Options for opening a server, and limits on its messages.
@@ -37,10 +37,10 @@ pub struct RemoteOptions {
     /// [`ClientBuilder`](super::ClientBuilder).
     pub revision_setting: RevisionSetting,
     /// Client capabilities that the server may use; a caller's own capabilities are cut down to these. Default: all.
-    pub abilities: Abilities,
+    pub abilities: ClientCapabilities,
     /// Application that answers a legacy server's input requests, if one application has the server to itself. Then
     /// [`RemoteOptions::abilities`] are declared with the handshake and with every request. Default: none.
-    pub answerer: Option<Arc<dyn Answerer>>,
+    pub answerer: Option<Arc<dyn ClientHandler>>,
     /// True if the server may answer calls with tasks although the callers do not support tasks and just wait
     /// (2026-07-28). The server sends no progress notifications for tasks. Default: true.
     pub tasks: bool,
@@ -59,9 +59,9 @@ pub struct RemoteOptions {
     /// Maximum length of a line, in bytes; a longer one is dropped. Default: 16 MiB.
     pub line: usize,
     /// Limits on JSON messages.
-    pub json: Limits,
+    pub json: JsonLimits,
     /// Memory account that the server's messages are charged to. Default: none.
-    pub account: Account,
+    pub account: BudgetScope,
     /// Maximum length of the instructions that are stored, in bytes. Twice as many are read, so that a secret across
     /// the cut is still recognized. Default: 32 KiB.
     pub instructions: usize,
@@ -87,7 +87,7 @@ impl RemoteOptions {
             revisions: dialect::ALL.to_vec(),
             era: EraPreference::default(),
             revision_setting: builder_setting,
-            abilities: Abilities::ALL,
+            abilities: ClientCapabilities::ALL,
             answerer: None,
             tasks: true,
             parked: 64,
@@ -96,8 +96,8 @@ impl RemoteOptions {
             ping: None,
             list: Duration::from_secs(30),
             line: 16 << 20,
-            json: Limits::default(),
-            account: Account::default(),
+            json: JsonLimits::default(),
+            account: BudgetScope::default(),
             instructions: 32 << 10,
             tools: 10_000,
             pages: 100,
@@ -113,9 +113,9 @@ impl RemoteOptions {
 
     /// Returns the capabilities declared to a legacy server for the session. If callers share the server, each answers
     /// only within its own calls, so roots, which are requested outside of calls, are not declared.
-    pub(super) fn declared(&self) -> Abilities {
+    pub(super) fn declared(&self) -> ClientCapabilities {
         match self.passes_questions() {
-            true => Abilities {
+            true => ClientCapabilities {
                 roots: false,
                 ..self.abilities.clone()
             },
@@ -124,12 +124,12 @@ impl RemoteOptions {
     }
 
     /// Returns the capabilities declared with requests outside of calls.
-    pub(super) fn standing(&self) -> Abilities {
+    pub(super) fn standing(&self) -> ClientCapabilities {
         match &self.answerer {
             Some(_) => self.abilities.clone(),
-            None => Abilities {
+            None => ClientCapabilities {
                 extensions: self.abilities.extensions.clone(),
-                ..Abilities::default()
+                ..ClientCapabilities::default()
             },
         }
     }

@@ -6,11 +6,11 @@
 
 use super::{
     answerer::question,
-    call::{self, SLOT},
-    era::EraRefusal,
-    link::{Failure, Link, Purpose},
-    remote::Remote,
-    transport::Mirrored,
+    call::{self, REQUEST_STATE_SLOT},
+    era::EraMismatch,
+    link::{RequestFailure, RequestPurpose, ServerConnection},
+    remote::RemoteServer,
+    transport::MirroredHeaders,
 };
 use crate::ids;
 use std::{
@@ -19,7 +19,8 @@ use std::{
 };
 use tokio::{sync::mpsc, task::AbortHandle};
 use toolgate_core::{
-    Abilities, Ask, AskKind, BoxFuture, Call, Caller, Error, Kind, Open, Outcome, Questions, Slots,
+    BoxFuture, Call, Caller, ClientCapabilities, Error, ErrorKind, InputRequest, InputRequestKind,
+    InputRequests, Outcome, PendingInputGuard, RoundSlots,
 };
 use toolgate_wire::{
     json::{Json, ObjectWriter},
@@ -27,53 +28,53 @@ use toolgate_wire::{
 };
 
 /// Key of the single input request of a round.
-const KEY: &str = "question";
+const INPUT_REQUEST_KEY: &str = "question";
 /// Maximum number of input requests of one call that may queue behind the first.
-const BEHIND: usize = 4;
+const MAX_QUEUED_INPUT_REQUESTS: usize = 4;
 
 /// Input request of a legacy server during a call.
-pub(super) struct Question {
+pub(super) struct ServerInputRequest {
     id: Id,
-    kind: AskKind,
+    kind: InputRequestKind,
 }
 
 /// Channel for the input requests of one call.
-pub(super) type Asking = mpsc::Sender<Question>;
+pub(super) type InputRequestSender = mpsc::Sender<ServerInputRequest>;
 
 /// Exchange of one call with the server, from its first byte to its reply.
-struct Exchange {
-    link: Arc<Link>,
-    answer: BoxFuture<'static, Result<Json, Failure>>,
-    questions: mpsc::Receiver<Question>,
+struct CallExchange {
+    link: Arc<ServerConnection>,
+    answer: BoxFuture<'static, Result<Json, RequestFailure>>,
+    questions: mpsc::Receiver<ServerInputRequest>,
     /// Id of the request, once it has one.
     id: Arc<OnceLock<Id>>,
     /// Input request that the caller is answering.
-    open: Option<Question>,
+    open: Option<ServerInputRequest>,
 }
 
 /// Parked exchanges of one server, by a random key.
 #[derive(Default)]
-pub(super) struct Parked(Mutex<HashMap<String, Waiting>>);
+pub(super) struct Parked(Mutex<HashMap<String, ParkedCall>>);
 
-struct Waiting {
-    exchange: Exchange,
+struct ParkedCall {
+    exchange: CallExchange,
     /// Owner: the caller, and the call id in all its rounds.
     caller: Caller,
     call: Arc<str>,
     /// Task that drops the exchange after its time-out.
-    end: Option<End>,
+    end: Option<ParkedCallTimeout>,
 }
 
 /// Time-out task of a parked call; aborted on drop.
-struct End(AbortHandle);
+struct ParkedCallTimeout(AbortHandle);
 
-impl Drop for End {
+impl Drop for ParkedCallTimeout {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Link {
+impl ServerConnection {
     /// Passes an input request on to its call: the one on whose response stream it came, or the only call in flight.
     /// Returns false for any other request.
     pub(super) fn passes_on(
@@ -84,12 +85,13 @@ impl Link {
         of: Option<&Id>,
     ) -> bool {
         // Roots may be requested outside of calls, where no caller can answer: they are not declared.
-        let Some(kind) = question(method, params).filter(|kind| !matches!(kind, AskKind::Roots))
+        let Some(kind) =
+            question(method, params).filter(|kind| !matches!(kind, InputRequestKind::Roots))
         else {
             return false;
         };
-        let asking = |purpose: &Purpose| match purpose {
-            Purpose::Call(_, _, asking, _) => Some(asking.clone()),
+        let asking = |purpose: &RequestPurpose| match purpose {
+            RequestPurpose::Call(_, _, asking, _) => Some(asking.clone()),
             _ => None,
         };
         let call = of.and_then(|of| asking(&self.purpose(of)?));
@@ -97,7 +99,7 @@ impl Link {
             None => "no call is in flight, or more than one, so no caller can answer",
             Some(None) => "the client of this call declared no such ability",
             Some(Some(asking)) => {
-                let question = Question {
+                let question = ServerInputRequest {
                     id: id.clone(),
                     kind,
                 };
@@ -117,9 +119,9 @@ impl Link {
     }
 }
 
-impl Remote {
+impl RemoteServer {
     /// Returns whether the server may request input during this call.
-    pub(super) fn may_ask(&self, granted: &Abilities) -> bool {
+    pub(super) fn may_ask(&self, granted: &ClientCapabilities) -> bool {
         let asks = granted.elicitation || granted.elicitation_url || granted.sampling;
         asks && self.passes_questions()
     }
@@ -133,9 +135,9 @@ impl Remote {
     pub(super) async fn asked_in(
         &self,
         call: &Call,
-        granted: &Abilities,
+        granted: &ClientCapabilities,
     ) -> Result<Outcome, Error> {
-        let mut exchange = match call.round.slots.get(SLOT) {
+        let mut exchange = match call.round.slots.get(REQUEST_STATE_SLOT) {
             None => self.begin(call),
             Some(key) => match self.parked.take(key, call) {
                 Some(exchange) => exchange,
@@ -148,7 +150,7 @@ impl Remote {
         };
         if let Some(question) = exchange.open.take() {
             exchange.report_to(call);
-            match call.round.answer(KEY) {
+            match call.round.answer(INPUT_REQUEST_KEY) {
                 Some(answer) => self
                     .link
                     .hurry(message::reply(Some(&question.id), &Ok(answer.clone()))),
@@ -172,10 +174,10 @@ impl Remote {
         }
     }
 
-    fn begin(&self, call: &Call) -> Exchange {
-        let (asking, questions) = mpsc::channel(BEHIND);
+    fn begin(&self, call: &Call) -> CallExchange {
+        let (asking, questions) = mpsc::channel(MAX_QUEUED_INPUT_REQUESTS);
         let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
-        let purpose = Purpose::Call(reporter, caller, Some(asking), call.trail.clone());
+        let purpose = RequestPurpose::Call(reporter, caller, Some(asking), call.trail.clone());
         let (link, peer, options) = (self.link.clone(), self.peer.clone(), self.options.clone());
         let (call, id) = (call.clone(), Arc::<OnceLock<Id>>::default());
         let known = id.clone();
@@ -185,10 +187,10 @@ impl Remote {
                 call::params(&call, id, (&peer, false), &options)
             };
             let method = call.op.method();
-            link.request_with(method, purpose, &Mirrored::default(), params)
+            link.request_with(method, purpose, &MirroredHeaders::default(), params)
                 .await
         };
-        Exchange {
+        CallExchange {
             link: self.link.clone(),
             answer: Box::pin(answer),
             questions,
@@ -200,17 +202,17 @@ impl Remote {
     /// Ends the round with the input request, and parks the exchange for the next round.
     fn park(
         &self,
-        mut exchange: Exchange,
-        question: Question,
+        mut exchange: CallExchange,
+        question: ServerInputRequest,
         call: &Call,
     ) -> Result<Outcome, Error> {
-        let ask = Ask {
-            key: KEY.to_owned(),
+        let ask = InputRequest {
+            key: INPUT_REQUEST_KEY.to_owned(),
             kind: question.kind.clone(),
         };
         exchange.open = Some(question);
         let key = ids::secret();
-        let waiting = Waiting {
+        let waiting = ParkedCall {
             exchange,
             caller: call.caller.clone(),
             call: call.id.clone(),
@@ -222,17 +224,17 @@ impl Remote {
                 "too many calls of the server {} wait for input; answer some of them first",
                 self.name()
             );
-            return Err(Error::new(Kind::Busy(None), words));
+            return Err(Error::new(ErrorKind::Busy(None), words));
         }
         self.forget_later(&key);
         let (parked, refused) = (Arc::downgrade(&self.parked), key.clone());
         // Drops the exchange if a layer blocks the input request, or if the caller gives up.
-        let open = Open::until(move || {
+        let open = PendingInputGuard::until(move || {
             drop(parked.upgrade().and_then(|all| all.all().remove(&refused)));
         });
-        Ok(Outcome::Ask(Questions {
+        Ok(Outcome::Ask(InputRequests {
             asks: vec![ask],
-            slots: Slots::from([(SLOT.to_owned(), key)]),
+            slots: RoundSlots::from([(REQUEST_STATE_SLOT.to_owned(), key)]),
             open,
         }))
     }
@@ -253,7 +255,7 @@ impl Remote {
             drop(forgotten);
         });
         if let Some(waiting) = self.parked.all().get_mut(key) {
-            waiting.end = Some(End(end.abort_handle()));
+            waiting.end = Some(ParkedCallTimeout(end.abort_handle()));
         }
     }
 
@@ -262,12 +264,12 @@ impl Remote {
         &self,
         call: &Call,
         result: &Json,
-        granted: &Abilities,
+        granted: &ClientCapabilities,
     ) -> Result<Outcome, Error> {
         call.held.hold(result);
         if call::is_misplaced_question(result, &self.peer) {
             let error = self.upstream("requested input by the result of a call");
-            let refusal = EraRefusal::AsksByResult { at_question: true };
+            let refusal = EraMismatch::AsksByResult { at_question: true };
             return Err(match self.peer.sessions_only {
                 true => error,
                 false => refusal.explain(error, &self.options),
@@ -281,13 +283,14 @@ impl Remote {
 }
 
 /// Returns whether the caller supports an input request of that kind.
-fn may(granted: &Abilities, kind: &AskKind) -> bool {
+fn may(granted: &ClientCapabilities, kind: &InputRequestKind) -> bool {
     match kind {
-        AskKind::Elicit(params) => match params.get("mode").and_then(|mode| mode.string()) {
+        InputRequestKind::Elicit(params) => match params.get("mode").and_then(|mode| mode.string())
+        {
             Some(mode) if mode == "url" => granted.elicitation_url,
             _ => granted.elicitation,
         },
-        AskKind::Sample(params) => {
+        InputRequestKind::Sample(params) => {
             let with_tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
             granted.sampling && (granted.sampling_tools || !with_tools)
         }
@@ -297,7 +300,7 @@ fn may(granted: &Abilities, kind: &AskKind) -> bool {
 
 impl Parked {
     /// Parks an exchange. Returns false if a limit is reached.
-    fn keep(&self, key: &str, waiting: Waiting, most: usize, most_of_caller: usize) -> bool {
+    fn keep(&self, key: &str, waiting: ParkedCall, most: usize, most_of_caller: usize) -> bool {
         let mut all = self.all();
         let own = all.values().filter(|w| w.caller == waiting.caller).count();
         let fits = all.len() < most && own < most_of_caller;
@@ -308,7 +311,7 @@ impl Parked {
     }
 
     /// Removes and returns the exchange of that call.
-    fn take(&self, key: &str, call: &Call) -> Option<Exchange> {
+    fn take(&self, key: &str, call: &Call) -> Option<CallExchange> {
         let mut all = self.all();
         let waiting = all.get(key)?;
         let own = waiting.caller == call.caller && waiting.call == call.id;
@@ -321,18 +324,18 @@ impl Parked {
         self.all().len()
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Exchange {
+impl CallExchange {
     /// Redirects the server's progress and log messages to this round.
     fn report_to(&self, call: &Call) {
         let mut table = self.link.table();
         let waiting = self.id.get().and_then(|id| table.session.waiting_mut(id));
         if let Some(waiting) = waiting
-            && let Purpose::Call(reporter, ..) = &mut waiting.purpose
+            && let RequestPurpose::Call(reporter, ..) = &mut waiting.purpose
         {
             *reporter = call.reporter.clone();
         }
@@ -341,13 +344,13 @@ impl Exchange {
 
 /// Answers the open input request with a cancellation if the caller never retried; the request itself is then
 /// cancelled.
-impl Drop for Exchange {
+impl Drop for CallExchange {
     fn drop(&mut self) {
         let Some(question) = self.open.take() else {
             return;
         };
         match question.kind {
-            AskKind::Elicit(_) => {
+            InputRequestKind::Elicit(_) => {
                 let mut cancelled = ObjectWriter::new();
                 cancelled.str("action", "cancel");
                 let answer = Ok(cancelled.finish());

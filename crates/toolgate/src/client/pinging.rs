@@ -1,8 +1,8 @@
 //! Keepalive pings to legacy servers, so that a lost connection is noticed before a call fails.
 
 use super::{
-    link::{Failure, Link, Purpose},
-    status::Trouble,
+    link::{RequestFailure, RequestPurpose, ServerConnection},
+    status::ProtocolErrorKind,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -12,31 +12,31 @@ use tokio::{
 use toolgate_wire::{json::ObjectWriter, method::PING};
 
 /// Time-out of a ping.
-const WAIT: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(30);
 /// Number of consecutive failed pings after which the connection counts as lost.
-const MISSED: u32 = 2;
+const MAX_MISSED_PINGS: u32 = 2;
 
 /// Ping task; aborted on drop.
-pub(super) struct Pinging(JoinHandle<()>);
+pub(super) struct KeepaliveTask(JoinHandle<()>);
 
-impl Drop for Pinging {
+impl Drop for KeepaliveTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Pinging {
+impl KeepaliveTask {
     /// Starts to ping whenever no request was sent for `every`.
-    pub(super) fn start(link: Arc<Link>, every: Duration) -> Pinging {
+    pub(super) fn start(link: Arc<ServerConnection>, every: Duration) -> KeepaliveTask {
         #[allow(
             clippy::disallowed_methods,
             reason = "pings in the background; aborted on drop"
         )]
-        Pinging(tokio::spawn(ping(link, every)))
+        KeepaliveTask(tokio::spawn(ping(link, every)))
     }
 }
 
-async fn ping(link: Arc<Link>, every: Duration) {
+async fn ping(link: Arc<ServerConnection>, every: Duration) {
     let (mut answers, mut missed) = (false, 0);
     loop {
         sleep(every).await;
@@ -44,16 +44,16 @@ async fn ping(link: Arc<Link>, every: Duration) {
         if link.is_asked() {
             continue;
         }
-        let asked = link.request(PING, Purpose::List, |_| ObjectWriter::new().finish());
-        let words = match timeout(WAIT, asked).await {
+        let asked = link.request(PING, RequestPurpose::List, |_| ObjectWriter::new().finish());
+        let words = match timeout(PING_TIMEOUT, asked).await {
             // An error answer to a ping also shows that the server is alive.
             Ok(
                 Ok(_)
                 | Err(
-                    Failure::Rpc(_)
-                    | Failure::Malformed(_)
-                    | Failure::Unusable(_)
-                    | Failure::NoRoom,
+                    RequestFailure::Rpc(_)
+                    | RequestFailure::Malformed(_)
+                    | RequestFailure::Unusable(_)
+                    | RequestFailure::NoRoom,
                 ),
             ) => {
                 (answers, missed) = (true, 0);
@@ -61,15 +61,19 @@ async fn ping(link: Arc<Link>, every: Duration) {
             }
             Ok(Err(_)) if link.is_lost() => return,
             Ok(Err(_)) => "a ping could not be sent to it".to_owned(),
-            Err(_) => format!("it did not answer a ping within {} s", WAIT.as_secs()),
+            Err(_) => format!(
+                "it did not answer a ping within {} s",
+                PING_TIMEOUT.as_secs()
+            ),
         };
-        link.notes.count(Trouble::Unanswered, words.as_str());
+        link.notes
+            .count(ProtocolErrorKind::Unanswered, words.as_str());
         missed += 1;
-        if missed < MISSED {
+        if missed < MAX_MISSED_PINGS {
             continue;
         }
         match answers {
-            true => link.lose(&format!("{words}, {MISSED} times in a row")),
+            true => link.lose(&format!("{words}, {MAX_MISSED_PINGS} times in a row")),
             // The server may be healthy and not support pings.
             false => link
                 .notes

@@ -2,23 +2,24 @@
 
 use super::{
     call,
-    era::{self, EraRefusal},
-    hearing::{Heard, Renewal},
+    era::{self, EraMismatch},
+    hearing::{SubscriptionCounts, SubscriptionRenewal},
     http::{self, HttpOptions},
-    link::{Failure, Link, Tasks},
-    lists::Lists,
-    open::{self, OpenError, Peer},
+    link::{ConnectionTasks, RequestFailure, ServerConnection},
+    lists::ListCaches,
+    open::{self, NegotiatedServer, OpenError},
     options::RemoteOptions,
     parked::Parked,
-    pinging::Pinging,
-    status::{Status, harmless},
+    pinging::KeepaliveTask,
+    status::{ConnectionStatus, harmless},
     stream,
-    subscription::Subscription,
+    subscription::ChangeSubscription,
 };
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_core::{
-    Abilities, BoxFuture, Call, Catalog, Changes, Error, Interest, Kind, List, Op, Outcome, Service,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, ErrorKind,
+    ListRequest, Op, Outcome, Service,
 };
 use toolgate_wire::{
     message::{RpcError, code},
@@ -26,21 +27,21 @@ use toolgate_wire::{
 };
 
 /// Remote server. Dropping it closes the stream, or ends the HTTP session.
-pub struct Remote {
-    pub(super) link: Arc<Link>,
-    pub(super) peer: Arc<Peer>,
+pub struct RemoteServer {
+    pub(super) link: Arc<ServerConnection>,
+    pub(super) peer: Arc<NegotiatedServer>,
     pub(super) options: Arc<RemoteOptions>,
     /// Calls whose server waits for input.
     pub(super) parked: Arc<Parked>,
-    pub(super) lists: Lists,
-    pub(super) heard: Heard,
-    tasks: Tasks,
-    subscription: Option<Subscription>,
-    _renewal: Option<Renewal>,
-    _pinging: Option<Pinging>,
+    pub(super) lists: ListCaches,
+    pub(super) heard: SubscriptionCounts,
+    tasks: ConnectionTasks,
+    subscription: Option<ChangeSubscription>,
+    _renewal: Option<SubscriptionRenewal>,
+    _pinging: Option<KeepaliveTask>,
 }
 
-impl Remote {
+impl RemoteServer {
     /// Opens a server on a pair of byte streams: negotiates the revision and performs the handshake if needed.
     ///
     /// # Errors
@@ -49,16 +50,16 @@ impl Remote {
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
         options: RemoteOptions,
-    ) -> Result<Remote, OpenError> {
+    ) -> Result<RemoteServer, OpenError> {
         let (link, tasks) = stream::start(reader, writer, &options);
-        Remote::over(link, tasks, options).await
+        RemoteServer::over(link, tasks, options).await
     }
 
     /// Opens a server over HTTP: Streamable HTTP in all revisions, or the deprecated HTTP+SSE transport if it supports
     /// nothing newer.
     ///
     /// The server does not depend on a single connection: if one fails, its requests fail, and later ones may succeed.
-    /// Only the end of the SSE stream of 2024-11-05 is the end of the server. Dropping the value, or [`Remote::close`],
+    /// Only the end of the SSE stream of 2024-11-05 is the end of the server. Dropping the value, or [`RemoteServer::close`],
     /// ends the session, as long as the runtime lives.
     ///
     /// # Errors
@@ -67,37 +68,39 @@ impl Remote {
         url: &str,
         mut options: RemoteOptions,
         http: HttpOptions,
-    ) -> Result<Remote, OpenError> {
+    ) -> Result<RemoteServer, OpenError> {
         if http.may_wait() {
             // A slow first request then says nothing about the server's revisions.
             options.probe_wait = options.start;
         }
         let (link, tasks) = http::start(url, &options, http)?;
-        Remote::over(link, tasks, options).await
+        RemoteServer::over(link, tasks, options).await
     }
 
     async fn over(
-        link: Arc<Link>,
-        tasks: Tasks,
+        link: Arc<ServerConnection>,
+        tasks: ConnectionTasks,
         options: RemoteOptions,
-    ) -> Result<Remote, OpenError> {
+    ) -> Result<RemoteServer, OpenError> {
         let peer = open::open(&link, &options).await?;
         let mut told = vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
         told.retain(|kind| peer.tells_changes(*kind));
         let listens = peer.dialect.stateless && !told.is_empty();
-        let subscription = listens
-            .then(|| Subscription::start(link.clone(), peer.dialect, &options, told, Vec::new()));
-        let heard = Heard::default();
+        let subscription = listens.then(|| {
+            ChangeSubscription::start(link.clone(), peer.dialect, &options, told, Vec::new())
+        });
+        let heard = SubscriptionCounts::default();
         let renews = !peer.dialect.stateless && link.is_http() && peer.tells_updates();
-        let renewal = renews.then(|| Renewal::start(link.clone(), heard.clone(), options.list));
+        let renewal =
+            renews.then(|| SubscriptionRenewal::start(link.clone(), heard.clone(), options.list));
         let pings = options.ping.filter(|_| !peer.dialect.stateless);
-        let pinging = pings.map(|every| Pinging::start(link.clone(), every));
-        Ok(Remote {
+        let pinging = pings.map(|every| KeepaliveTask::start(link.clone(), every));
+        Ok(RemoteServer {
             link,
             peer: Arc::new(peer),
             options: Arc::new(options),
             parked: Arc::default(),
-            lists: Lists::default(),
+            lists: ListCaches::default(),
             heard,
             tasks,
             subscription,
@@ -112,8 +115,8 @@ impl Remote {
     }
 
     /// Returns the state of the server, with counters.
-    pub fn status(&self) -> Status {
-        Status {
+    pub fn status(&self) -> ConnectionStatus {
+        ConnectionStatus {
             revision: self.revision(),
             server: self.peer.server.clone(),
             tools: self.lists.of(ItemKind::Tool).count(),
@@ -151,57 +154,57 @@ impl Remote {
         &self.options.origin.server
     }
 
-    /// Returns an error of the server, as [`Kind::Upstream`].
+    /// Returns an error of the server, as [`ErrorKind::Upstream`].
     pub(super) fn upstream(&self, words: impl std::fmt::Display) -> Error {
         Error::new(
-            Kind::Upstream,
+            ErrorKind::Upstream,
             format!("the server {} {words}", self.name()),
         )
     }
 
-    /// Returns an error for an unusable answer, as [`Kind::BadAnswer`].
+    /// Returns an error for an unusable answer, as [`ErrorKind::BadAnswer`].
     fn bad_answer(&self, words: impl std::fmt::Display) -> Error {
         Error::new(
-            Kind::BadAnswer,
+            ErrorKind::BadAnswer,
             format!("the server {} {words}", self.name()),
         )
     }
 
     /// Returns the caller's error for a failed request.
-    pub(super) fn failed(&self, failure: Failure) -> Error {
+    pub(super) fn failed(&self, failure: RequestFailure) -> Error {
         match failure {
-            Failure::Rpc(error) => call::refused(&error),
-            Failure::Unsent(error) => error,
-            Failure::Malformed(reason) => self.bad_answer(format_args!(
+            RequestFailure::Rpc(error) => call::refused(&error),
+            RequestFailure::Unsent(error) => error,
+            RequestFailure::Malformed(reason) => self.bad_answer(format_args!(
                 "sent a malformed reply: {reason}; the call may have taken effect"
             )),
-            Failure::Unusable(reason) => self.bad_answer(format_args!(
+            RequestFailure::Unusable(reason) => self.bad_answer(format_args!(
                 "sent an unusable answer, which {reason}; the call may have taken effect"
             )),
-            Failure::NoRoom => Error::new(
-                Kind::Busy(None),
+            RequestFailure::NoRoom => Error::new(
+                ErrorKind::Busy(None),
                 format!(
                     "the server {} answered, but the memory budget for messages in flight is exhausted; the call may have taken effect; if a repetition does no harm, try again when other calls have ended",
                     self.name()
                 ),
             ),
-            Failure::Lost { sent: true } => {
+            RequestFailure::Lost { sent: true } => {
                 self.upstream("stopped during the call; it is not known whether it took effect")
             }
-            Failure::Lost { sent: false } => {
+            RequestFailure::Lost { sent: false } => {
                 self.upstream("stopped before the call was sent; nothing was done")
             }
-            Failure::Http {
+            RequestFailure::Http {
                 words, sent: true, ..
             } => self.upstream(format_args!(
                 "{words}; it is not known whether the call took effect"
             )),
-            Failure::Http {
+            RequestFailure::Http {
                 words,
                 status: None,
                 ..
             } => self.upstream(format_args!("{words}; nothing was done")),
-            Failure::Http {
+            RequestFailure::Http {
                 words, no_token, ..
             } => {
                 let error = self.upstream(words);
@@ -216,19 +219,19 @@ impl Remote {
         }
     }
 
-    /// As [`Remote::failed`], with advice if the server needs another kind of connection for this call.
-    pub(super) fn call_failed(&self, op: Op, failure: Failure) -> Error {
+    /// As [`RemoteServer::failed`], with advice if the server needs another kind of connection for this call.
+    pub(super) fn call_failed(&self, op: Op, failure: RequestFailure) -> Error {
         let refusal = match &failure {
-            Failure::Rpc(error) if !self.peer.sessions_only => {
-                EraRefusal::of_error(self.peer.dialect, error)
+            RequestFailure::Rpc(error) if !self.peer.sessions_only => {
+                EraMismatch::of_error(self.peer.dialect, error)
             }
             _ => None,
         };
         // Servers of every revision send this code; since 2026-07-28 they should not.
         let missing = op == Op::Resource
-            && matches!(&failure, Failure::Rpc(error) if error.code == code::RESOURCE_NOT_FOUND);
+            && matches!(&failure, RequestFailure::Rpc(error) if error.code == code::RESOURCE_NOT_FOUND);
         let error = match self.failed(failure) {
-            error if missing => Error::new(Kind::NotFound, error.public().to_owned()),
+            error if missing => Error::new(ErrorKind::NotFound, error.public().to_owned()),
             error => error,
         };
         match refusal {
@@ -238,7 +241,7 @@ impl Remote {
     }
 
     /// Adds advice to a tool error that says that the tool cannot request input over this connection.
-    pub(super) fn advise(&self, outcome: &mut Outcome, granted: &Abilities) {
+    pub(super) fn advise(&self, outcome: &mut Outcome, granted: &ClientCapabilities) {
         if !self.peer.dialect.stateless || !era::asks_anything(granted) {
             return;
         }
@@ -246,7 +249,7 @@ impl Remote {
             && result.is_error
             && let Some(refusal) = result.content.iter().find_map(|block| {
                 let text = block.json.get("text").and_then(|text| text.string());
-                EraRefusal::of_text(&text?)
+                EraMismatch::of_text(&text?)
             })
         {
             let advice = refusal.advice(&self.options);
@@ -286,8 +289,8 @@ impl Remote {
     }
 }
 
-impl Service for Remote {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for RemoteServer {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(self.list_for(ask))
     }
 
@@ -295,9 +298,9 @@ impl Service for Remote {
         Box::pin(self.used(call))
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(async move {
-            let changes = Changes::new(self.link.changes.subscribe());
+            let changes = ChangeStream::new(self.link.changes.subscribe());
             if let Some(lists) = self
                 .subscription
                 .as_ref()

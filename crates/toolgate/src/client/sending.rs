@@ -2,22 +2,24 @@
 
 use super::{
     call,
-    http::Marks,
-    link::{Failure, Purpose},
-    remote::Remote,
-    transport::{Headers, Mirrored},
+    http::ParamHeaders,
+    link::{RequestFailure, RequestPurpose},
+    remote::RemoteServer,
+    transport::{MirroredHeaders, ParamHeaderList},
 };
-use toolgate_core::{Call, Error, Kind, List, Op, Problem};
+use toolgate_core::{Call, Error, ErrorKind, ListRequest, Op, SchemaViolation};
 use toolgate_wire::{json::Json, message::code, method::definition::ItemKind};
 
-impl Remote {
+impl RemoteServer {
     /// Sends a call and waits for its result.
-    pub(super) async fn sent(&self, call: &Call) -> Result<Json, Failure> {
-        let mirrored = self.mirrored(call).map_err(Failure::Unsent)?;
+    pub(super) async fn sent(&self, call: &Call) -> Result<Json, RequestFailure> {
+        let mirrored = self.mirrored(call).map_err(RequestFailure::Unsent)?;
         let answer = self.send(call, &mirrored).await;
         match answer {
-            Err(Failure::Rpc(error)) if error.code == code::HEADER_MISMATCH && self.mirrors() => {
-                self.send_again(call, Failure::Rpc(error)).await
+            Err(RequestFailure::Rpc(error))
+                if error.code == code::HEADER_MISMATCH && self.mirrors() =>
+            {
+                self.send_again(call, RequestFailure::Rpc(error)).await
             }
             answer => answer,
         }
@@ -28,9 +30,9 @@ impl Remote {
         self.link.is_http() && self.peer.dialect.stateless
     }
 
-    async fn send(&self, call: &Call, mirrored: &Mirrored) -> Result<Json, Failure> {
+    async fn send(&self, call: &Call, mirrored: &MirroredHeaders) -> Result<Json, RequestFailure> {
         let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
-        let purpose = Purpose::Call(reporter, caller, None, call.trail.clone());
+        let purpose = RequestPurpose::Call(reporter, caller, None, call.trail.clone());
         let as_task = self.asks_for_task(call);
         let params = |id: &_| call::params(call, id, (&self.peer, as_task), &self.options);
         let method = call.op.method();
@@ -41,14 +43,14 @@ impl Remote {
 
     /// Resends a call that the server rejected unread because its header rules changed, after refreshing the tool list.
     /// The arguments stay those that the rules allowed.
-    async fn send_again(&self, call: &Call, first: Failure) -> Result<Json, Failure> {
+    async fn send_again(&self, call: &Call, first: RequestFailure) -> Result<Json, RequestFailure> {
         self.link.stale(ItemKind::Tool);
         match self
-            .list_for(List::all(call.caller.clone(), ItemKind::Tool))
+            .list_for(ListRequest::all(call.caller.clone(), ItemKind::Tool))
             .await
         {
             Ok(_) => {
-                let mirrored = self.mirrored(call).map_err(Failure::Unsent)?;
+                let mirrored = self.mirrored(call).map_err(RequestFailure::Unsent)?;
                 self.send(call, &mirrored).await
             }
             Err(_) => Err(first),
@@ -59,9 +61,9 @@ impl Remote {
     ///
     /// # Errors
     /// An argument that cannot be repeated.
-    fn mirrored(&self, call: &Call) -> Result<Mirrored, Error> {
+    fn mirrored(&self, call: &Call) -> Result<MirroredHeaders, Error> {
         if !self.mirrors() {
-            return Ok(Mirrored::default());
+            return Ok(MirroredHeaders::default());
         }
         let arguments = self.marked(call).map_err(|problem| {
             let words = format!(
@@ -71,24 +73,25 @@ impl Remote {
                 problem.expected,
                 problem.got
             );
-            Error::new(Kind::Invalid(vec![problem]), words)
+            Error::new(ErrorKind::Invalid(vec![problem]), words)
         })?;
-        Ok(Mirrored {
+        Ok(MirroredHeaders {
             said: Some((self.peer.dialect.revision, call.name().to_owned())),
             arguments,
         })
     }
 
     /// Returns the arguments that the server wants repeated, by the last list or by the item that was looked up.
-    fn marked(&self, call: &Call) -> Result<Headers, Problem> {
+    fn marked(&self, call: &Call) -> Result<ParamHeaderList, SchemaViolation> {
         if call.op != Op::Tool {
-            return Ok(Headers::new());
+            return Ok(ParamHeaderList::new());
         }
         let item = self.lists.of(ItemKind::Tool).known(call.name());
         let Some(item) = item.or_else(|| call.item().cloned()) else {
-            return Ok(Headers::new());
+            return Ok(ParamHeaderList::new());
         };
-        let marks = item.memo(|item| Marks::read(&item.def.input_schema()).unwrap_or_default());
+        let marks =
+            item.memo(|item| ParamHeaders::read(&item.def.input_schema()).unwrap_or_default());
         marks.of(call.arguments().raw())
     }
 }

@@ -1,17 +1,17 @@
 //! Requests outside of calls: ping, log level, roots.
 
 use super::{
-    link::{Failure, Purpose},
-    remote::Remote,
+    link::{RequestFailure, RequestPurpose},
+    remote::RemoteServer,
 };
 use tokio::time::timeout;
-use toolgate_core::{Error, Kind};
+use toolgate_core::{Error, ErrorKind};
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     method::{PING, SET_LEVEL, discover, notifications},
 };
 
-impl Remote {
+impl RemoteServer {
     /// Returns the capabilities that the server declared.
     pub fn capabilities(&self) -> &Json {
         &self.peer.capabilities
@@ -35,7 +35,7 @@ impl Remote {
     }
 
     /// Sets the minimum log level of the session, a level of the protocol. Since 2026-07-28 each call sets its own,
-    /// with its [`Reporter`](toolgate_core::Reporter). A server without the logging capability gets no request.
+    /// with its [`CallReporter`](toolgate_core::CallReporter). A server without the logging capability gets no request.
     ///
     /// # Errors
     /// The server rejects the request, or does not answer.
@@ -61,14 +61,14 @@ impl Remote {
             fill(&mut o);
             o.finish()
         };
-        let asked = self.link.request(method, Purpose::List, params);
+        let asked = self.link.request(method, RequestPurpose::List, params);
         match timeout(self.options.list, asked).await {
             Ok(Ok(_)) => Ok(()),
             // An error for an unknown method also shows that the server is alive.
-            Ok(Err(Failure::Rpc(_))) if method == PING => Ok(()),
+            Ok(Err(RequestFailure::Rpc(_))) if method == PING => Ok(()),
             Ok(Err(failure)) => Err(self.failed(failure)),
             Err(_) => Err(Error::new(
-                Kind::Late,
+                ErrorKind::Late,
                 format!(
                     "the server {} did not answer within {:?}",
                     self.name(),

@@ -2,7 +2,7 @@
 
 use super::open::capabilities;
 use std::sync::{Mutex, PoisonError};
-use toolgate_core::Abilities;
+use toolgate_core::ClientCapabilities;
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
@@ -11,28 +11,33 @@ use toolgate_wire::{
 
 /// Client `_meta` of stateless requests. Most requests declare the same capabilities, so the last ones are cached as
 /// JSON.
-pub(super) struct Stamp {
+pub(super) struct ClientRequestMeta {
     client: Json,
-    last: Mutex<Option<(Abilities, Json)>>,
+    last: Mutex<Option<(ClientCapabilities, Json)>>,
 }
 
-impl Stamp {
+impl ClientRequestMeta {
     /// Returns the stamp of this client.
-    pub(super) fn of(client: &Implementation) -> Stamp {
-        Stamp {
+    pub(super) fn of(client: &Implementation) -> ClientRequestMeta {
+        ClientRequestMeta {
             client: client.json(),
             last: Mutex::default(),
         }
     }
 
     /// Writes the `_meta`, with the capabilities of the caller that the request is for.
-    pub(super) fn write(&self, m: &mut ObjectWriter, dialect: &Dialect, abilities: &Abilities) {
+    pub(super) fn write(
+        &self,
+        m: &mut ObjectWriter,
+        dialect: &Dialect,
+        abilities: &ClientCapabilities,
+    ) {
         m.str(meta::VERSION, dialect.revision);
         m.raw(meta::CLIENT, &self.client);
         m.raw(meta::CAPABILITIES, &self.declared(abilities));
     }
 
-    fn declared(&self, abilities: &Abilities) -> Json {
+    fn declared(&self, abilities: &ClientCapabilities) -> Json {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, words)) = last.as_ref().filter(|(of, _)| of == abilities) {
             return words.clone();

@@ -5,13 +5,13 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 use toolgate_core::DefinitionNote;
-use toolgate_policy::{Secrets, clean};
+use toolgate_policy::{SecretRedactor, clean};
 use toolgate_wire::method::initialize::Implementation;
 
 /// Status of an open server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Status {
+pub struct ConnectionStatus {
     /// Negotiated revision.
     pub revision: &'static str,
     /// Name and version that the server claims; not verified.
@@ -21,7 +21,7 @@ pub struct Status {
     /// Notes on repaired, withheld and dropped items, and on failed lists.
     pub definition_notes: Vec<DefinitionNote>,
     /// Counters of protocol errors.
-    pub counters: Counters,
+    pub counters: ProtocolErrorCounters,
     /// Most recent problem, as text.
     pub note: Option<String>,
     /// Number of alerts, and the text of the last one: an unusable answer, or output that is not JSON.
@@ -35,7 +35,7 @@ pub struct Status {
 /// Counters of protocol errors on a connection.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Counters {
+pub struct ProtocolErrorCounters {
     /// Lines that were not strict JSON.
     pub bad_lines: u64,
     /// Messages that exceeded a limit or the memory budget.
@@ -56,7 +56,7 @@ pub struct Counters {
 
 /// Kind of protocol error: selects a counter.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Trouble {
+pub(super) enum ProtocolErrorKind {
     BadLine,
     LongLine,
     Malformed,
@@ -69,7 +69,7 @@ pub(super) enum Trouble {
 
 /// Counters and the most recent problem.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct ConnectionNotes {
     counts: [AtomicU64; 8],
     last: Mutex<Option<String>>,
     /// Number of alerts, and the text of the last one.
@@ -78,9 +78,9 @@ pub(super) struct Notes {
     noise: Mutex<Option<String>>,
 }
 
-impl Notes {
+impl ConnectionNotes {
     /// Counts a protocol error and stores its text, which must hold no payload.
-    pub(super) fn count(&self, trouble: Trouble, words: impl Into<String>) {
+    pub(super) fn count(&self, trouble: ProtocolErrorKind, words: impl Into<String>) {
         self.counts[trouble as usize].fetch_add(1, Relaxed);
         self.say(words);
     }
@@ -129,17 +129,17 @@ impl Notes {
     }
 
     /// Returns all counters.
-    pub(super) fn counters(&self) -> Counters {
-        let n = |trouble: Trouble| self.counts[trouble as usize].load(Relaxed);
-        Counters {
-            bad_lines: n(Trouble::BadLine),
-            long_lines: n(Trouble::LongLine),
-            malformed: n(Trouble::Malformed),
-            stray_replies: n(Trouble::StrayReply),
-            stray_requests: n(Trouble::StrayRequest),
-            stray_notifications: n(Trouble::StrayNotification),
-            unsent: n(Trouble::Unsent),
-            unanswered: n(Trouble::Unanswered),
+    pub(super) fn counters(&self) -> ProtocolErrorCounters {
+        let n = |trouble: ProtocolErrorKind| self.counts[trouble as usize].load(Relaxed);
+        ProtocolErrorCounters {
+            bad_lines: n(ProtocolErrorKind::BadLine),
+            long_lines: n(ProtocolErrorKind::LongLine),
+            malformed: n(ProtocolErrorKind::Malformed),
+            stray_replies: n(ProtocolErrorKind::StrayReply),
+            stray_requests: n(ProtocolErrorKind::StrayRequest),
+            stray_notifications: n(ProtocolErrorKind::StrayNotification),
+            unsent: n(ProtocolErrorKind::Unsent),
+            unanswered: n(ProtocolErrorKind::Unanswered),
         }
     }
 }
@@ -163,7 +163,7 @@ pub(super) fn cut(text: &mut String, max_bytes: usize) {
 pub fn harmless(words: &str, limit: usize) -> String {
     let clean = clean(words);
     // Before cutting: half a secret is not recognized.
-    let safe = Secrets::redact_text(&clean);
+    let safe = SecretRedactor::redact_text(&clean);
     let mut chars = safe.chars();
     let line = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };
     let mut short: String = chars.by_ref().take(limit).map(line).collect();

@@ -1,12 +1,12 @@
 //! Byte stream transport (stdio): one task reads the server's lines, one writes ours.
 
 use super::{
-    incoming::Carrier,
-    lines::{Dropped, Line, Lines},
-    link::{Failure, Link, Tasks},
+    incoming::MessageSource,
+    lines::{LineDropReason, LineReader, StreamLine},
+    link::{ConnectionTasks, RequestFailure, ServerConnection},
     options::RemoteOptions,
-    transport::{Outgoing, Transport},
-    unusable::Unusable,
+    transport::{ClientTransport, OutgoingRequest},
+    unusable::UnusableAnswer,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -14,27 +14,27 @@ use tokio::{
     sync::mpsc,
 };
 use toolgate_core::BoxFuture;
-use toolgate_wire::{message::Id, room::Claim};
+use toolgate_wire::{message::Id, room::MemoryPermit};
 
 /// Capacity of the request queue, in messages. A caller waits while it is full.
-const QUEUE: usize = 32;
+const REQUEST_QUEUE_LEN: usize = 32;
 /// Capacity of the priority queue for cancellations and answers, in messages.
-const URGENT: usize = 1024;
+const PRIORITY_QUEUE_LEN: usize = 1024;
 /// Maximum size of a write that combines queued requests, in bytes; bounded so that priority messages do not wait long.
-const TOGETHER: usize = 64 << 10;
+const MAX_BATCH_BYTES: usize = 64 << 10;
 /// Time for buffered answers to arrive after the server stopped reading.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_ANSWERS_WAIT: Duration = Duration::from_secs(2);
 
 /// Queued request, with the memory permit of its parameters.
-struct Request {
+struct QueuedRequest {
     id: Id,
     line: String,
-    claim: Option<Arc<Claim>>,
+    claim: Option<Arc<MemoryPermit>>,
 }
 
 /// Queues to the writer task.
-struct Stream {
-    out: mpsc::Sender<Request>,
+struct StreamTransport {
+    out: mpsc::Sender<QueuedRequest>,
     urgent: mpsc::Sender<String>,
 }
 
@@ -43,37 +43,37 @@ pub(super) fn start(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     options: &RemoteOptions,
-) -> (Arc<Link>, Tasks) {
-    let (out, requests) = mpsc::channel(QUEUE);
-    let (urgent, first) = mpsc::channel(URGENT);
-    let link = Link::over(Arc::new(Stream { out, urgent }), options);
-    let lines = Lines::new(reader, options.line, options.account.clone());
+) -> (Arc<ServerConnection>, ConnectionTasks) {
+    let (out, requests) = mpsc::channel(REQUEST_QUEUE_LEN);
+    let (urgent, first) = mpsc::channel(PRIORITY_QUEUE_LEN);
+    let link = ServerConnection::over(Arc::new(StreamTransport { out, urgent }), options);
+    let lines = LineReader::new(reader, options.line, options.account.clone());
     let read = read(link.clone(), lines, options.line);
     let write = write(link.clone(), writer, requests, first);
     #[allow(
         clippy::disallowed_methods,
         reason = "one reader and one writer per server; aborted on drop"
     )]
-    let tasks = Tasks::Aborted([tokio::spawn(read), tokio::spawn(write)]);
+    let tasks = ConnectionTasks::Aborted([tokio::spawn(read), tokio::spawn(write)]);
     (link, tasks)
 }
 
-impl Transport for Stream {
+impl ClientTransport for StreamTransport {
     fn carry<'a>(
         &'a self,
-        _link: &'a Link,
-        request: &'a Outgoing<'a>,
-    ) -> BoxFuture<'a, Result<(), Failure>> {
+        _link: &'a ServerConnection,
+        request: &'a OutgoingRequest<'a>,
+    ) -> BoxFuture<'a, Result<(), RequestFailure>> {
         Box::pin(async {
             let sent = self
                 .out
-                .send(Request {
+                .send(QueuedRequest {
                     id: request.id.clone(),
                     line: request.line(),
                     claim: request.params.claim(),
                 })
                 .await;
-            sent.map_err(|_| Failure::Lost { sent: false })
+            sent.map_err(|_| RequestFailure::Lost { sent: false })
         })
     }
 
@@ -81,7 +81,7 @@ impl Transport for Stream {
         self.urgent.try_send(line).is_ok()
     }
 
-    fn ready<'a>(&'a self, link: &'a Link, line: String) -> BoxFuture<'a, ()> {
+    fn ready<'a>(&'a self, link: &'a ServerConnection, line: String) -> BoxFuture<'a, ()> {
         link.hurry(line);
         Box::pin(async {})
     }
@@ -99,16 +99,20 @@ impl Transport for Stream {
     }
 }
 
-async fn read(link: Arc<Link>, mut lines: Lines<impl AsyncRead + Unpin>, limit: usize) {
+async fn read(
+    link: Arc<ServerConnection>,
+    mut lines: LineReader<impl AsyncRead + Unpin>,
+    limit: usize,
+) {
     loop {
         match lines.next().await {
-            Ok(Some(Line::Text(line, claim))) => link.take(line, claim),
-            Ok(Some(Line::Dropped(why, unread))) => {
+            Ok(Some(StreamLine::Text(line, claim))) => link.take(line, claim),
+            Ok(Some(StreamLine::Dropped(why, unread))) => {
                 let why = match why {
-                    Dropped::NoRoom => Unusable::NoRoom,
-                    Dropped::TooLong => Unusable::over("line_bytes", limit),
+                    LineDropReason::NoRoom => UnusableAnswer::NoRoom,
+                    LineDropReason::TooLong => UnusableAnswer::over("line_bytes", limit),
                 };
-                link.unread(why, unread, Carrier::Stream);
+                link.unread(why, unread, MessageSource::Stream);
             }
             Ok(None) => return link.lose("it closed its output"),
             Err(error) => return link.lose(&format!("its output cannot be read: {error}")),
@@ -117,9 +121,9 @@ async fn read(link: Arc<Link>, mut lines: Lines<impl AsyncRead + Unpin>, limit: 
 }
 
 async fn write(
-    link: Arc<Link>,
+    link: Arc<ServerConnection>,
     mut to: impl AsyncWrite + Unpin,
-    mut requests: mpsc::Receiver<Request>,
+    mut requests: mpsc::Receiver<QueuedRequest>,
     mut urgent: mpsc::Receiver<String>,
 ) {
     let mut lost = link.lost();
@@ -134,9 +138,9 @@ async fn write(
                 Some(request) = requests.recv() => request,
                 else => return Ok(()),
             };
-            let mut lines = Together::default();
+            let mut lines = RequestBatch::default();
             lines.add(&link, request);
-            while lines.text.len() < TOGETHER
+            while lines.text.len() < MAX_BATCH_BYTES
                 && let Ok(request) = requests.try_recv()
             {
                 lines.add(&link, request);
@@ -156,21 +160,21 @@ async fn write(
     if let Err(error) = failed {
         // Answers that the server wrote before it stopped reading are still useful.
         let mut lost = link.lost();
-        let _ = tokio::time::timeout(LAST_WORDS, lost.wait_for(Option::is_some)).await;
+        let _ = tokio::time::timeout(LAST_ANSWERS_WAIT, lost.wait_for(Option::is_some)).await;
         link.lose(&format!("its input cannot be written: {error}"));
     }
 }
 
 /// Requests combined in one write, with their memory permits.
 #[derive(Default)]
-struct Together {
+struct RequestBatch {
     text: String,
-    claims: Vec<Arc<Claim>>,
+    claims: Vec<Arc<MemoryPermit>>,
 }
 
-impl Together {
+impl RequestBatch {
     /// Adds a request unless its caller gave up.
-    fn add(&mut self, link: &Link, request: Request) {
+    fn add(&mut self, link: &ServerConnection, request: QueuedRequest) {
         if !link.leaves(&request.id) {
             return;
         }

@@ -1,7 +1,7 @@
 //! Notification streams of a stateless server (`subscriptions/listen`).
 
 use super::{
-    link::{Failure, Link, Listening, Purpose},
+    link::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
     open::stamp,
     options::RemoteOptions,
 };
@@ -11,7 +11,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, timeout},
 };
-use toolgate_core::Abilities;
+use toolgate_core::ClientCapabilities;
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
@@ -19,31 +19,31 @@ use toolgate_wire::{
 };
 
 /// Minimum and maximum backoff before a closed stream is reopened.
-const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const REOPEN_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Running subscription; dropping it closes the stream.
-pub(super) struct Subscription {
+pub(super) struct ChangeSubscription {
     task: JoinHandle<()>,
     answered: watch::Receiver<bool>,
 }
 
-impl Drop for Subscription {
+impl Drop for ChangeSubscription {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Subscription {
+impl ChangeSubscription {
     /// Subscribes for as long as the connection lives. The caller checks that the server declares these notifications.
     pub(super) fn start(
-        link: Arc<Link>,
+        link: Arc<ServerConnection>,
         dialect: &'static Dialect,
         options: &RemoteOptions,
         kinds: Vec<ItemKind>,
         uris: Vec<String>,
-    ) -> Subscription {
+    ) -> ChangeSubscription {
         let (answer, answered) = watch::channel(false);
-        let wanted = Wanted {
+        let wanted = SubscriptionParams {
             client: options.client.clone(),
             abilities: options.standing(),
             kinds,
@@ -54,7 +54,7 @@ impl Subscription {
             reason = "one stream per subscription; aborted on drop"
         )]
         let task = tokio::spawn(listen(link, dialect, wanted, answer));
-        Subscription { task, answered }
+        ChangeSubscription { task, answered }
     }
 
     /// Waits until the server acknowledged or refused, at most `limit`. Later changes are reported.
@@ -65,14 +65,14 @@ impl Subscription {
 }
 
 /// Requested notifications, and the `_meta` of the request.
-struct Wanted {
+struct SubscriptionParams {
     client: Implementation,
-    abilities: Abilities,
+    abilities: ClientCapabilities,
     kinds: Vec<ItemKind>,
     uris: Vec<String>,
 }
 
-impl Wanted {
+impl SubscriptionParams {
     fn params(&self, dialect: &'static Dialect) -> Json {
         let mut o = ObjectWriter::new();
         o.object("_meta", |m| {
@@ -138,12 +138,12 @@ fn filter(kind: ItemKind) -> &'static str {
 }
 
 async fn listen(
-    link: Arc<Link>,
+    link: Arc<ServerConnection>,
     dialect: &'static Dialect,
-    wanted: Wanted,
+    wanted: SubscriptionParams,
     answer: watch::Sender<bool>,
 ) {
-    let (mut wait, mut first) = (AGAIN.0, true);
+    let (mut wait, mut first) = (REOPEN_BACKOFF.0, true);
     loop {
         let began = Instant::now();
         let ended = hear(&link, dialect, &wanted, &answer, first).await;
@@ -154,24 +154,29 @@ async fn listen(
             Ok(_) => {}
             // The lists are then refreshed periodically, as with all servers that report no changes.
             Err(
-                Failure::Rpc(_) | Failure::Malformed(_) | Failure::Unsent(_) | Failure::Unusable(_),
+                RequestFailure::Rpc(_)
+                | RequestFailure::Malformed(_)
+                | RequestFailure::Unsent(_)
+                | RequestFailure::Unusable(_),
             ) => {
                 return link.notes.say(wanted.refused());
             }
-            Err(Failure::Http {
+            Err(RequestFailure::Http {
                 status: Some(400..=499),
                 ..
             }) => return link.notes.say(wanted.refused()),
-            Err(Failure::Lost { .. } | Failure::Http { .. }) if link.is_lost() => {
+            Err(RequestFailure::Lost { .. } | RequestFailure::Http { .. }) if link.is_lost() => {
                 return;
             }
             // Over HTTP a stream may close at any time.
-            Err(Failure::Lost { .. } | Failure::Http { .. } | Failure::NoRoom) => {}
+            Err(
+                RequestFailure::Lost { .. } | RequestFailure::Http { .. } | RequestFailure::NoRoom,
+            ) => {}
         }
-        wait = if began.elapsed() > AGAIN.1 {
-            AGAIN.0
+        wait = if began.elapsed() > REOPEN_BACKOFF.1 {
+            REOPEN_BACKOFF.0
         } else {
-            (wait * 2).min(AGAIN.1)
+            (wait * 2).min(REOPEN_BACKOFF.1)
         };
         tokio::time::sleep(wait).await;
     }
@@ -179,14 +184,14 @@ async fn listen(
 
 /// Runs one stream until it ends.
 async fn hear(
-    link: &Link,
+    link: &ServerConnection,
     dialect: &'static Dialect,
-    wanted: &Wanted,
+    wanted: &SubscriptionParams,
     answer: &watch::Sender<bool>,
     first: bool,
-) -> Result<Json, Failure> {
-    let listening = Arc::new(Listening::default());
-    let purpose = Purpose::Listen(listening.clone());
+) -> Result<Json, RequestFailure> {
+    let listening = Arc::new(StreamAcknowledgement::default());
+    let purpose = RequestPurpose::Listen(listening.clone());
     let mut ended = pin!(link.request(LISTEN, purpose, |_| wanted.params(dialect)));
     let acknowledged = tokio::select! {
         biased;

@@ -7,60 +7,62 @@
 
 use super::{
     call,
-    link::{Failure, Link, Purpose},
+    link::{RequestFailure, RequestPurpose, ServerConnection},
     open::stamp,
-    remote::Remote,
+    remote::RemoteServer,
     status::harmless,
-    transport::Mirrored,
+    transport::MirroredHeaders,
 };
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{Background, Call, Error, Event, Kind, Outcome, Progress, Round};
+use toolgate_core::{Call, Error, ErrorKind, Outcome, Progress, ReporterEvent, Round, TaskControl};
 use toolgate_wire::{
     dialect::Dialect,
-    json::{Json, Limits, ObjectWriter},
+    json::{Json, JsonLimits, ObjectWriter},
     message::code,
     method::{
         definition::ItemKind,
-        tasks::{self, Detail, EXTENSION, Status, Support, Task, Words},
+        tasks::{self, EXTENSION, Task, TaskDetail, TaskForm, TaskStatus, TaskSupport},
         usage::Op,
     },
 };
 
 /// Slot that stores the task while its input requests are answered.
-const SLOT: &str = "upstream_task";
+const TASK_SLOT: &str = "upstream_task";
 /// Poll interval if the server suggests none.
-const POLL: Duration = Duration::from_secs(1);
+const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Minimum and maximum of the poll interval, whatever the server suggests.
-const BOUNDS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(60));
+const POLL_INTERVAL_BOUNDS: (Duration, Duration) =
+    (Duration::from_millis(50), Duration::from_secs(60));
 
 /// Time-out of one poll.
-const LOOK: Duration = Duration::from_secs(30);
+const POLL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Number of consecutive failed polls after which the call fails.
-const FAILED: u32 = 8;
+const MAX_FAILED_POLLS: u32 = 8;
 
 /// Returns whether a failed poll says nothing about the task and may succeed later.
-fn passes(failure: &Failure) -> bool {
+fn passes(failure: &RequestFailure) -> bool {
     match failure {
-        Failure::Http { status, .. } => {
+        RequestFailure::Http { status, .. } => {
             status.is_none_or(|status| status >= 500 || status == 408 || status == 429)
         }
-        Failure::NoRoom => true,
-        Failure::Rpc(error) => error.code == code::INTERNAL,
-        Failure::Malformed(_)
-        | Failure::Lost { .. }
-        | Failure::Unsent(_)
-        | Failure::Unusable(_) => false,
+        RequestFailure::NoRoom => true,
+        RequestFailure::Rpc(error) => error.code == code::INTERNAL_ERROR,
+        RequestFailure::Malformed(_)
+        | RequestFailure::Lost { .. }
+        | RequestFailure::Unsent(_)
+        | RequestFailure::Unusable(_) => false,
     }
 }
 
 /// Returns the backoff before the next poll, after `missed` failed ones in a row.
 fn after(poll: Duration, missed: u32) -> Duration {
-    poll.saturating_mul(1 << missed.min(8)).min(BOUNDS.1)
+    poll.saturating_mul(1 << missed.min(8))
+        .min(POLL_INTERVAL_BOUNDS.1)
 }
 
 /// Returns the protocol of tasks with which a server may answer tool calls.
-pub(super) fn spoken(dialect: &Dialect, capabilities: &Json) -> Words {
+pub(super) fn spoken(dialect: &Dialect, capabilities: &Json) -> TaskForm {
     let has = |path: &[&str]| {
         let mut at = Some(capabilities.clone());
         for key in path {
@@ -69,15 +71,15 @@ pub(super) fn spoken(dialect: &Dialect, capabilities: &Json) -> Words {
         at.is_some()
     };
     match dialect.tasks {
-        Words::Extension if has(&["extensions", EXTENSION]) => Words::Extension,
-        Words::Core if has(&["tasks", "requests", "tools", "call"]) => Words::Core,
-        _ => Words::None,
+        TaskForm::Extension if has(&["extensions", EXTENSION]) => TaskForm::Extension,
+        TaskForm::Core if has(&["tasks", "requests", "tools", "call"]) => TaskForm::Core,
+        _ => TaskForm::None,
     }
 }
 
 /// Task of a server that is being followed.
-struct Followed {
-    link: Arc<Link>,
+struct FollowedTask {
+    link: Arc<ServerConnection>,
     id: String,
     /// Keys of the input requests that were answered.
     done: Vec<String>,
@@ -89,10 +91,10 @@ struct Followed {
     server: String,
     /// Parameters of the cancellation, sent when the value is dropped before the task ended.
     cancel: Option<Json>,
-    background: Background,
+    background: TaskControl,
 }
 
-impl Drop for Followed {
+impl Drop for FollowedTask {
     fn drop(&mut self) {
         if let Some(params) = self.cancel.take()
             && !self.background.is_left()
@@ -102,11 +104,11 @@ impl Drop for Followed {
     }
 }
 
-impl Followed {
+impl FollowedTask {
     fn slot(&self) -> (String, String) {
         let poll = u64::try_from(self.poll.as_millis()).unwrap_or(u64::MAX);
         let kept = json!({"id": self.id, "done": self.done, "poll": poll, "server": self.server});
-        (SLOT.to_owned(), kept.to_string())
+        (TASK_SLOT.to_owned(), kept.to_string())
     }
 
     /// Stores the state that finds the task again.
@@ -122,7 +124,7 @@ impl Followed {
 
     /// Reports progress to the caller. The value grows each time: an equal one would be dropped on its way.
     fn progress(&mut self, call: &Call, message: Option<String>) {
-        call.reporter.tell(Event::Progress(Progress {
+        call.reporter.tell(ReporterEvent::Progress(Progress {
             progress: self.looks,
             total: None,
             message,
@@ -132,29 +134,29 @@ impl Followed {
 
     /// Takes what the server says of the wait between two looks.
     fn paced(&mut self, poll_ms: Option<u64>) {
-        let said = poll_ms.map_or(POLL, Duration::from_millis);
-        self.poll = said.clamp(BOUNDS.0, BOUNDS.1);
+        let said = poll_ms.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis);
+        self.poll = said.clamp(POLL_INTERVAL_BOUNDS.0, POLL_INTERVAL_BOUNDS.1);
     }
 }
 
-impl Remote {
+impl RemoteServer {
     /// Returns whether the tool requires task execution (2025-11-25).
     pub(super) fn asks_for_task(&self, call: &Call) -> bool {
-        if call.op != Op::Tool || self.peer.tasks != Words::Core {
+        if call.op != Op::Tool || self.peer.tasks != TaskForm::Core {
             return false;
         }
         let item = self.lists.of(ItemKind::Tool).known(call.name());
         let item = item.or_else(|| call.item().cloned());
-        item.is_some_and(|item| Support::of(&item.def) == Support::Required)
+        item.is_some_and(|item| TaskSupport::of(&item.def) == TaskSupport::Required)
     }
 
     /// Returns the task in the answer to a call, if there is one.
     pub(super) fn task_of(&self, call: &Call, result: &Json) -> Result<Option<Task>, Error> {
         let words = self.peer.tasks;
         let is = match words {
-            Words::None => false,
-            Words::Core => self.asks_for_task(call) && result.get("task").is_some(),
-            Words::Extension => {
+            TaskForm::None => false,
+            TaskForm::Core => self.asks_for_task(call) && result.get("task").is_some(),
+            TaskForm::Extension => {
                 let kind = result.get("resultType").and_then(|kind| kind.string());
                 call::follows(call, &self.peer, &self.options) && kind.as_deref() == Some("task")
             }
@@ -175,12 +177,12 @@ impl Remote {
         followed.tell(&call);
         // A caller that supports tasks gets one now; others wait.
         let _known = call.background.start();
-        if self.peer.tasks == Words::Core {
+        if self.peer.tasks == TaskForm::Core {
             return self.result_of(&call, followed).await;
         }
         // The answer to the call itself has neither a result nor input requests.
         let task = match task.status {
-            Status::Working => task,
+            TaskStatus::Working => task,
             _ => self.looked(&call, &mut followed).await?,
         };
         self.look(call, followed, task).await
@@ -188,8 +190,8 @@ impl Remote {
 
     /// Resumes a task after its input requests were answered; `None` if this call has no task.
     pub(super) async fn resume(&self, call: &Call) -> Option<Result<Outcome, Error>> {
-        let kept = call.round.slots.get(SLOT)?;
-        let kept = Json::read(kept.clone().into_bytes(), &Limits::default()).ok()?;
+        let kept = call.round.slots.get(TASK_SLOT)?;
+        let kept = Json::read(kept.clone().into_bytes(), &JsonLimits::default()).ok()?;
         let id = kept.get("id")?.string()?;
         if kept.get("server")?.string()? != self.name() {
             return Some(Err(call.lost()));
@@ -208,23 +210,23 @@ impl Remote {
     }
 
     /// Resumes a task that another process started and polled last.
-    async fn taken_up(&self, call: Call, mut followed: Followed) -> Result<Outcome, Error> {
+    async fn taken_up(&self, call: Call, mut followed: FollowedTask) -> Result<Outcome, Error> {
         // The other process may have polled just now.
         tokio::time::sleep(followed.poll).await;
         let words = self.peer.tasks;
-        if words == Words::None {
+        if words == TaskForm::None {
             followed.cancel = None;
             return Err(call.lost());
         }
         let task = match self.seen(&call, &mut followed, words).await {
             Ok(task) => task,
-            Err(error) if *error.kind() == Kind::Answered(code::INVALID_PARAMS) => {
+            Err(error) if *error.kind() == ErrorKind::Answered(code::INVALID_PARAMS) => {
                 followed.cancel = None;
                 return Err(self.forgot(&call, &error));
             }
             Err(error) => return Err(error),
         };
-        if words == Words::Extension {
+        if words == TaskForm::Extension {
             return self.look(call, followed, task).await;
         }
         self.polled(call, followed, task).await
@@ -234,15 +236,15 @@ impl Remote {
     async fn polled(
         &self,
         call: Call,
-        mut followed: Followed,
+        mut followed: FollowedTask,
         mut task: Task,
     ) -> Result<Outcome, Error> {
-        while task.status == Status::Working {
+        while task.status == TaskStatus::Working {
             followed.paced(task.poll_ms);
             tokio::time::sleep(followed.poll).await;
-            task = self.seen(&call, &mut followed, Words::Core).await?;
+            task = self.seen(&call, &mut followed, TaskForm::Core).await?;
         }
-        if task.status == Status::Cancelled {
+        if task.status == TaskStatus::Cancelled {
             followed.cancel = None;
             return Err(self.cancelled());
         }
@@ -258,21 +260,21 @@ impl Remote {
             self.name(),
             error.public()
         );
-        Error::new(Kind::Upstream, text)
+        Error::new(ErrorKind::Upstream, text)
     }
 
     fn cancelled(&self) -> Error {
         let text = format!("the server {} cancelled the task", self.name());
-        Error::new(Kind::Cancelled, text)
+        Error::new(ErrorKind::Cancelled, text)
     }
 
-    fn followed(&self, call: &Call, id: String, done: Vec<String>) -> Followed {
+    fn followed(&self, call: &Call, id: String, done: Vec<String>) -> FollowedTask {
         let cancel = self.about(call, &id, |_| {});
-        Followed {
+        FollowedTask {
             link: self.link.clone(),
             id,
             done,
-            poll: POLL,
+            poll: DEFAULT_POLL_INTERVAL,
             looks: 0.0,
             server: self.name().to_owned(),
             cancel: Some(cancel),
@@ -294,17 +296,17 @@ impl Remote {
         o.finish()
     }
 
-    async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, Failure> {
+    async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, RequestFailure> {
         let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
-        let purpose = Purpose::Call(reporter, caller, None, call.trail.clone());
-        let none = Mirrored::default();
+        let purpose = RequestPurpose::Call(reporter, caller, None, call.trail.clone());
+        let none = MirroredHeaders::default();
         self.link
             .request_with(method, purpose, &none, |_| params)
             .await
     }
 
     /// Sends the answers to its input requests, then continues to poll.
-    async fn answered(&self, call: Call, mut followed: Followed) -> Result<Outcome, Error> {
+    async fn answered(&self, call: Call, mut followed: FollowedTask) -> Result<Outcome, Error> {
         let answers = call::for_server(&call);
         let params = self.about(&call, &followed.id, |o| {
             o.object("inputResponses", |map| {
@@ -321,28 +323,28 @@ impl Remote {
         self.look(call, followed, task).await
     }
 
-    async fn looked(&self, call: &Call, followed: &mut Followed) -> Result<Task, Error> {
-        self.seen(call, followed, Words::Extension).await
+    async fn looked(&self, call: &Call, followed: &mut FollowedTask) -> Result<Task, Error> {
+        self.seen(call, followed, TaskForm::Extension).await
     }
 
     async fn seen(
         &self,
         call: &Call,
-        followed: &mut Followed,
-        words: Words,
+        followed: &mut FollowedTask,
+        words: TaskForm,
     ) -> Result<Task, Error> {
         let mut missed = 0;
         let result = loop {
             let params = self.about(call, &followed.id, |_| {});
             let asked = self.asked(call, tasks::GET, params);
-            let why = match tokio::time::timeout(LOOK, asked).await {
+            let why = match tokio::time::timeout(POLL_TIMEOUT, asked).await {
                 Ok(Ok(result)) => break result,
                 Ok(Err(failure)) if !passes(&failure) => return Err(self.failed(failure)),
                 Ok(Err(failure)) => self.failed(failure),
                 Err(_) => self.silent(),
             };
             missed += 1;
-            if missed == FAILED {
+            if missed == MAX_FAILED_POLLS {
                 return Err(self.unseen(&why));
             }
             // A failed poll does not fail the task: the caller gets progress, so that its idle timeout restarts.
@@ -359,46 +361,49 @@ impl Remote {
 
     /// Returns the error of a poll that timed out.
     fn silent(&self) -> Error {
-        self.upstream(format_args!("did not answer within {} s", LOOK.as_secs()))
+        self.upstream(format_args!(
+            "did not answer within {} s",
+            POLL_TIMEOUT.as_secs()
+        ))
     }
 
     /// Returns the error after too many failed polls.
     fn unseen(&self, last: &Error) -> Error {
         let text = format!(
-            "the server {} runs this call as a task and did not report its status {FAILED} times in a row; it is not known \
+            "the server {} runs this call as a task and did not report its status {MAX_FAILED_POLLS} times in a row; it is not known \
              whether the call took effect ({})",
             self.name(),
             last.public()
         );
-        Error::new(Kind::Upstream, text)
+        Error::new(ErrorKind::Upstream, text)
     }
 
     /// Polls until the task ends or requires new input.
     async fn look(
         &self,
         call: Call,
-        mut followed: Followed,
+        mut followed: FollowedTask,
         mut task: Task,
     ) -> Result<Outcome, Error> {
         loop {
             match (task.status, task.detail) {
-                (Status::Completed, Detail::Result(result)) => {
+                (TaskStatus::Completed, TaskDetail::Result(result)) => {
                     followed.cancel = None;
                     return self.done(&call, &result);
                 }
-                (Status::Failed, Detail::Error(error)) => {
+                (TaskStatus::Failed, TaskDetail::Error(error)) => {
                     followed.cancel = None;
-                    return Err(self.failed(Failure::Rpc(error)));
+                    return Err(self.failed(RequestFailure::Rpc(error)));
                 }
-                (Status::Completed | Status::Failed, _) => {
+                (TaskStatus::Completed | TaskStatus::Failed, _) => {
                     followed.cancel = None;
                     return Err(self.upstream("ended a task without a result or an error"));
                 }
-                (Status::Cancelled, _) => {
+                (TaskStatus::Cancelled, _) => {
                     followed.cancel = None;
                     return Err(self.cancelled());
                 }
-                (Status::InputRequired, Detail::Asks(mut asks)) => {
+                (TaskStatus::InputRequired, TaskDetail::Asks(mut asks)) => {
                     asks.retain(|ask| !followed.done.contains(&ask.key));
                     if !asks.is_empty() {
                         let granted = call::granted(&call, &self.peer, &self.options);
@@ -409,7 +414,7 @@ impl Remote {
                         return Ok(Outcome::Ask(questions));
                     }
                 }
-                (Status::Working | Status::InputRequired, _) => {}
+                (TaskStatus::Working | TaskStatus::InputRequired, _) => {}
             }
             followed.paced(task.poll_ms);
             // A sign of life, with what the server says of itself.
@@ -420,7 +425,7 @@ impl Remote {
     }
 
     /// Waits for the result of a task of 2025-11-25. Input requests meanwhile come as with any call.
-    async fn result_of(&self, call: &Call, mut followed: Followed) -> Result<Outcome, Error> {
+    async fn result_of(&self, call: &Call, mut followed: FollowedTask) -> Result<Outcome, Error> {
         let params = self.about(call, &followed.id, |_| {});
         let result = self.asked(call, tasks::RESULT, params).await;
         followed.cancel = None;

@@ -1,6 +1,6 @@
 //! Transport trait: byte stream or HTTP, transparent to the rest of the client.
 
-use super::link::{Failure, Link};
+use super::link::{RequestFailure, ServerConnection};
 use http::{HeaderName, HeaderValue};
 use toolgate_core::BoxFuture;
 use toolgate_wire::{
@@ -9,34 +9,34 @@ use toolgate_wire::{
 };
 
 /// Headers that repeat arguments of a call.
-pub(super) type Headers = Vec<(HeaderName, HeaderValue)>;
+pub(super) type ParamHeaderList = Vec<(HeaderName, HeaderValue)>;
 
 /// Parts of a request that headers repeat, for intermediaries that route by them.
 #[derive(Default)]
-pub(super) struct Mirrored {
+pub(super) struct MirroredHeaders {
     /// Revision and item name as in the body; if absent, they are read from the body.
     pub(super) said: Option<(&'static str, String)>,
     /// Headers that repeat arguments.
-    pub(super) arguments: Headers,
+    pub(super) arguments: ParamHeaderList,
 }
 
 /// Request to be sent.
-pub(super) struct Outgoing<'a> {
+pub(super) struct OutgoingRequest<'a> {
     pub(super) id: &'a Id,
     pub(super) method: &'a str,
     pub(super) params: Json,
-    pub(super) mirrored: &'a Mirrored,
+    pub(super) mirrored: &'a MirroredHeaders,
 }
 
-impl Outgoing<'_> {
+impl OutgoingRequest<'_> {
     /// Returns the JSON-RPC message.
     pub(super) fn line(&self) -> String {
         message::request(self.id, self.method, Some(&self.params))
     }
 }
 
-/// Transport to a server. Incoming messages go to [`Link::take`].
-pub(super) trait Transport: Send + Sync {
+/// Transport to a server. Incoming messages go to [`ServerConnection::take`].
+pub(super) trait ClientTransport: Send + Sync {
     /// Sends a request. Completes once only the reply is outstanding. Dropping the future closes the connection that it
     /// opened.
     ///
@@ -44,16 +44,16 @@ pub(super) trait Transport: Send + Sync {
     /// No reply will come.
     fn carry<'a>(
         &'a self,
-        link: &'a Link,
-        request: &'a Outgoing<'a>,
-    ) -> BoxFuture<'a, Result<(), Failure>>;
+        link: &'a ServerConnection,
+        request: &'a OutgoingRequest<'a>,
+    ) -> BoxFuture<'a, Result<(), RequestFailure>>;
 
     /// Sends a notification or an answer with priority over queued requests. Never waits; returns false if it is
     /// dropped.
     fn hurry(&self, line: String) -> bool;
 
     /// Sends the message that ends a handshake, before any request that follows.
-    fn ready<'a>(&'a self, link: &'a Link, line: String) -> BoxFuture<'a, ()>;
+    fn ready<'a>(&'a self, link: &'a ServerConnection, line: String) -> BoxFuture<'a, ()>;
 
     /// Returns whether a dropped request is cancelled by a notification. Otherwise, closing its stream cancels it.
     fn tells_cancel(&self, stateless: bool) -> bool;

@@ -1,15 +1,15 @@
 //! Answers that cannot be used, and the requests they belong to.
 
 use super::{
-    incoming::Carrier,
-    link::{Failure, Link, Purpose},
-    status::{Trouble, harmless},
+    incoming::MessageSource,
+    link::{RequestFailure, RequestPurpose, ServerConnection},
+    status::{ProtocolErrorKind, harmless},
 };
 use std::fmt;
 use toolgate_wire::{
-    json::{Limits, ReadError, ReadErrorKind},
+    json::{JsonLimits, ReadError, ReadErrorKind},
     message::Id,
-    unread::Unread,
+    unread::UnreadableText,
 };
 
 /// Maximum length of a quotation of non-JSON output, in characters.
@@ -17,7 +17,7 @@ const MAX_QUOTED_CHARS: usize = 120;
 
 /// Reason why an answer cannot be used. It quotes nothing of the answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Unusable {
+pub(super) enum UnusableAnswer {
     /// The memory budget is exhausted.
     NoRoom,
     /// It exceeds a limit: the name of the setting, and its value.
@@ -26,48 +26,57 @@ pub(super) enum Unusable {
     Unreadable(ReadError),
 }
 
-impl Unusable {
+impl UnusableAnswer {
     /// Returns the reason for an exceeded limit.
-    pub(super) fn over(setting: &'static str, limit: usize) -> Unusable {
-        Unusable::Over(setting, limit)
+    pub(super) fn over(setting: &'static str, limit: usize) -> UnusableAnswer {
+        UnusableAnswer::Over(setting, limit)
     }
 
     /// Returns the reason for a parser error.
-    pub(super) fn read(error: ReadError, limits: &Limits) -> Unusable {
+    pub(super) fn read(error: ReadError, limits: &JsonLimits) -> UnusableAnswer {
         match (error.kind(), error.exceeded(limits)) {
-            (ReadErrorKind::NoRoom, _) => Unusable::NoRoom,
-            (_, Some((setting, limit))) => Unusable::Over(setting, limit),
-            (_, None) => Unusable::Unreadable(error),
+            (ReadErrorKind::NoRoom, _) => UnusableAnswer::NoRoom,
+            (_, Some((setting, limit))) => UnusableAnswer::Over(setting, limit),
+            (_, None) => UnusableAnswer::Unreadable(error),
         }
     }
 
     /// Returns the failure of the request that it answers.
-    pub(super) fn failure(&self) -> Failure {
+    pub(super) fn failure(&self) -> RequestFailure {
         match self {
-            Unusable::NoRoom => Failure::NoRoom,
-            other => Failure::Unusable(other.to_string()),
+            UnusableAnswer::NoRoom => RequestFailure::NoRoom,
+            other => RequestFailure::Unusable(other.to_string()),
         }
     }
 }
 
-impl fmt::Display for Unusable {
+impl fmt::Display for UnusableAnswer {
     /// Writes a predicate whose subject is the answer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unusable::NoRoom => f.write_str("exceeds the memory budget for messages in flight"),
-            Unusable::Over(setting, limit) => write!(f, "exceeds the limit `{setting}` ({limit})"),
-            Unusable::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            UnusableAnswer::NoRoom => {
+                f.write_str("exceeds the memory budget for messages in flight")
+            }
+            UnusableAnswer::Over(setting, limit) => {
+                write!(f, "exceeds the limit `{setting}` ({limit})")
+            }
+            UnusableAnswer::Unreadable(error) => write!(f, "cannot be read: {error}"),
         }
     }
 }
 
-impl Link {
+impl ServerConnection {
     /// Handles an unusable message: fails the requests that it answers at once, instead of leaving them to their
     /// time-outs.
-    pub(super) fn unread(&self, why: Unusable, unread: Unread, carrier: Carrier<'_>) {
+    pub(super) fn unread(
+        &self,
+        why: UnusableAnswer,
+        unread: UnreadableText,
+        carrier: MessageSource<'_>,
+    ) {
         let trouble = match why {
-            Unusable::NoRoom | Unusable::Over(..) => Trouble::LongLine,
-            _ => Trouble::BadLine,
+            UnusableAnswer::NoRoom | UnusableAnswer::Over(..) => ProtocolErrorKind::LongLine,
+            _ => ProtocolErrorKind::BadLine,
         };
         self.notes.count(
             trouble,
@@ -90,37 +99,37 @@ impl Link {
     }
 
     /// Returns the request that an answer without an id belongs to, if only one is possible.
-    pub(super) fn meant_on(&self, carrier: Carrier<'_>) -> Option<Id> {
+    pub(super) fn meant_on(&self, carrier: MessageSource<'_>) -> Option<Id> {
         match carrier {
-            Carrier::Stream => self.only_waiting(),
-            Carrier::Response(id) => self.purpose(id).map(|_| id.clone()),
-            Carrier::Unasked => None,
+            MessageSource::Stream => self.only_waiting(),
+            MessageSource::Response(id) => self.purpose(id).map(|_| id.clone()),
+            MessageSource::Unasked => None,
         }
     }
 
     /// Records output that is neither a message nor a part of one, for example a log line. It is quoted, and no request
     /// fails.
-    pub(super) fn noise(&self, text: &[u8], carrier: Carrier<'_>) {
+    pub(super) fn noise(&self, text: &[u8], carrier: MessageSource<'_>) {
         let cut = text.get(..4 * MAX_QUOTED_CHARS).unwrap_or(text);
         let quoted = harmless(String::from_utf8_lossy(cut).trim(), MAX_QUOTED_CHARS);
         let expected = match carrier {
-            Carrier::Stream if !self.is_http() => "one JSON message per line",
+            MessageSource::Stream if !self.is_http() => "one JSON message per line",
             _ => "one JSON message per event",
         };
         let words = format!("expected {expected}, got {quoted:?}");
-        self.notes.count(Trouble::BadLine, words.clone());
+        self.notes.count(ProtocolErrorKind::BadLine, words.clone());
         self.notes.noise(words);
     }
 }
 
-impl Purpose {
+impl RequestPurpose {
     /// Returns a noun for the purpose of the request.
     fn words(&self) -> &'static str {
         match self {
-            Purpose::Open => "the handshake",
-            Purpose::List => "a list",
-            Purpose::Call(..) => "a call",
-            Purpose::Listen(_) => "a subscription",
+            RequestPurpose::Open => "the handshake",
+            RequestPurpose::List => "a list",
+            RequestPurpose::Call(..) => "a call",
+            RequestPurpose::Listen(_) => "a subscription",
         }
     }
 }

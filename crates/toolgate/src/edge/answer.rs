@@ -1,8 +1,8 @@
 //! Responses: the one place where an error becomes an error code or a tool result.
 
-use super::outlet::Frame;
+use super::outlet::OutgoingFrame;
 use std::ops::RangeInclusive;
-use toolgate_core::{Error, Kind, Need, Output};
+use toolgate_core::{Error, ErrorKind, Output, RequiredCapability};
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
@@ -11,35 +11,37 @@ use toolgate_wire::{
 };
 
 /// The successful result of a request.
-pub(crate) enum Answer {
+pub(crate) enum RequestResult {
     /// A result that is already JSON.
     Made(Json),
     /// The output of a call, serialized together with its reply.
     Output(Output),
 }
 
-impl From<Json> for Answer {
-    fn from(result: Json) -> Answer {
-        Answer::Made(result)
+impl From<Json> for RequestResult {
+    fn from(result: Json) -> RequestResult {
+        RequestResult::Made(result)
     }
 }
 
 /// Returns the reply frame of a request.
 pub(crate) fn reply(
     id: &Id,
-    answer: Result<Answer, RpcError>,
+    answer: Result<RequestResult, RpcError>,
     (dialect, server): (&Dialect, &Json),
-) -> Frame {
+) -> OutgoingFrame {
     match answer {
-        Ok(Answer::Output(output)) => Frame::Reply(dialect.reply(id, &output, server).into(), None),
-        Ok(Answer::Made(result)) => frame(Some(id), &Ok(result)),
+        Ok(RequestResult::Output(output)) => {
+            OutgoingFrame::Reply(dialect.reply(id, &output, server).into(), None)
+        }
+        Ok(RequestResult::Made(result)) => frame(Some(id), &Ok(result)),
         Err(error) => frame(Some(id), &Err(error)),
     }
 }
 
 /// Returns a reply frame. Its error code is set unless the error was relayed from an upstream server.
-pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> Frame {
-    Frame::Reply(
+pub(crate) fn frame(id: Option<&Id>, answer: &Result<Json, RpcError>) -> OutgoingFrame {
+    OutgoingFrame::Reply(
         message::reply(id, answer).into(),
         answer.as_ref().err().filter(|e| !e.relayed).map(|e| e.code),
     )
@@ -53,7 +55,7 @@ pub(crate) fn failed(
     dialect: &Dialect,
     server: &Implementation,
 ) -> Result<Json, RpcError> {
-    if let Kind::Scope(scopes) = error.kind() {
+    if let ErrorKind::Scope(scopes) = error.kind() {
         return Err(lacking(scopes, error));
     }
     if op != Op::Tool {
@@ -61,32 +63,36 @@ pub(crate) fn failed(
     }
     let as_result = || Ok(dialect.output(&Output::error(error.public()), server));
     match error.kind() {
-        Kind::NotFound => Err(RpcError::new(code::INVALID_PARAMS, error.public())),
-        Kind::Invalid(problems) if !dialect.bad_arguments_are_tool_errors => {
+        ErrorKind::NotFound => Err(RpcError::new(code::INVALID_PARAMS, error.public())),
+        ErrorKind::Invalid(problems) if !dialect.bad_arguments_are_tool_errors => {
             let rpc = RpcError::new(code::INVALID_PARAMS, error.public());
             Err(match problems.first() {
                 Some(problem) => rpc.with(problem.json()),
                 None => rpc,
             })
         }
-        Kind::Unsupported(need) if dialect.stateless => Err(missing(*need, error)),
+        ErrorKind::Unsupported(need) if dialect.stateless => Err(missing(*need, error)),
         // Revision 2025-11-25 uses this code for a tool that must be called as a task.
-        Kind::Unsupported(Need::Tasks) if dialect.tasks == tasks::Words::Core => {
+        ErrorKind::Unsupported(RequiredCapability::Tasks)
+            if dialect.tasks == tasks::TaskForm::Core =>
+        {
             Err(RpcError::new(code::METHOD_NOT_FOUND, error.public()))
         }
-        Kind::Bug => Err(RpcError::new(code::INTERNAL, error.public())),
-        Kind::Answered(code) => Err(relayed(*code, error, dialect)),
-        Kind::Busy(_) | Kind::Cancelled | Kind::Invalid(_) | Kind::Late => as_result(),
-        Kind::BadAnswer
-        | Kind::Refused(_)
-        | Kind::Scope(_)
-        | Kind::Unsupported(_)
-        | Kind::Upstream => as_result(),
+        ErrorKind::Bug => Err(RpcError::new(code::INTERNAL_ERROR, error.public())),
+        ErrorKind::Answered(code) => Err(relayed(*code, error, dialect)),
+        ErrorKind::Busy(_) | ErrorKind::Cancelled | ErrorKind::Invalid(_) | ErrorKind::Late => {
+            as_result()
+        }
+        ErrorKind::BadAnswer
+        | ErrorKind::Refused(_)
+        | ErrorKind::Scope(_)
+        | ErrorKind::Unsupported(_)
+        | ErrorKind::Upstream => as_result(),
     }
 }
 
 /// Error codes that revision 2026-07-28 reserves.
-const RESERVED: RangeInclusive<i64> = -32099..=-32020;
+const RESERVED_ERROR_CODES: RangeInclusive<i64> = -32099..=-32020;
 
 /// Returns the error of an upstream server under its own code.
 ///
@@ -96,10 +102,10 @@ const RESERVED: RangeInclusive<i64> = -32099..=-32020;
 fn relayed(code: i64, error: &Error, dialect: &Dialect) -> RpcError {
     let replaced = match code {
         // The list of pages is not relayed, and the code means nothing without it.
-        code::URL_ELICITATION_REQUIRED if dialect.elicitation_id => code::INTERNAL,
+        code::URL_ELICITATION_REQUIRED if dialect.elicitation_id => code::INTERNAL_ERROR,
         code if !dialect.stateless => code,
         code::RESOURCE_NOT_FOUND => dialect.resource_not_found,
-        code if RESERVED.contains(&code) => code::INTERNAL,
+        code if RESERVED_ERROR_CODES.contains(&code) => code::INTERNAL_ERROR,
         code => code,
     };
     let relayed = RpcError::new(replaced, error.public()).relayed();
@@ -119,19 +125,19 @@ fn refusal(error: &Error, op: Op, name: &str, dialect: &Dialect) -> RpcError {
         RpcError::new(dialect.resource_not_found, error.public()).with(data.finish())
     };
     match error.kind() {
-        Kind::NotFound if op == Op::Resource => missing_resource(),
-        Kind::Answered(code::RESOURCE_NOT_FOUND) if op == Op::Resource => missing_resource(),
-        Kind::NotFound => RpcError::new(code::INVALID_PARAMS, error.public()),
-        Kind::Invalid(problems) => {
+        ErrorKind::NotFound if op == Op::Resource => missing_resource(),
+        ErrorKind::Answered(code::RESOURCE_NOT_FOUND) if op == Op::Resource => missing_resource(),
+        ErrorKind::NotFound => RpcError::new(code::INVALID_PARAMS, error.public()),
+        ErrorKind::Invalid(problems) => {
             let rpc = RpcError::new(code::INVALID_PARAMS, error.public());
             match problems.first() {
                 Some(problem) => rpc.with(problem.json()),
                 None => rpc,
             }
         }
-        Kind::Unsupported(need) if dialect.stateless => missing(*need, error),
-        Kind::Answered(code) => relayed(*code, error, dialect),
-        _ => RpcError::new(code::INTERNAL, error.public()),
+        ErrorKind::Unsupported(need) if dialect.stateless => missing(*need, error),
+        ErrorKind::Answered(code) => relayed(*code, error, dialect),
+        _ => RpcError::new(code::INTERNAL_ERROR, error.public()),
     }
 }
 
@@ -144,17 +150,17 @@ fn lacking(scopes: &[String], error: &Error) -> RpcError {
 
 /// Returns the error for a failed list request.
 pub(crate) fn list_failed(error: &Error) -> RpcError {
-    RpcError::new(code::INTERNAL, error.public())
+    RpcError::new(code::INTERNAL_ERROR, error.public())
 }
 
-pub(crate) fn missing(need: Need, error: &Error) -> RpcError {
+pub(crate) fn missing(need: RequiredCapability, error: &Error) -> RpcError {
     let wanted = match need {
-        Need::Elicitation => serde_json::json!({"elicitation": {"form": {}}}),
-        Need::ElicitationUrl => serde_json::json!({"elicitation": {"url": {}}}),
-        Need::Sampling => serde_json::json!({"sampling": {}}),
-        Need::SamplingTools => serde_json::json!({"sampling": {"tools": {}}}),
-        Need::Roots => serde_json::json!({"roots": {}}),
-        Need::Tasks => serde_json::json!({"extensions": {tasks::EXTENSION: {}}}),
+        RequiredCapability::Elicitation => serde_json::json!({"elicitation": {"form": {}}}),
+        RequiredCapability::ElicitationUrl => serde_json::json!({"elicitation": {"url": {}}}),
+        RequiredCapability::Sampling => serde_json::json!({"sampling": {}}),
+        RequiredCapability::SamplingTools => serde_json::json!({"sampling": {"tools": {}}}),
+        RequiredCapability::Roots => serde_json::json!({"roots": {}}),
+        RequiredCapability::Tasks => serde_json::json!({"extensions": {tasks::EXTENSION: {}}}),
     };
     let mut data = ObjectWriter::new();
     data.raw("requiredCapabilities", &Json::from_value(&wanted));

@@ -1,11 +1,12 @@
 //! Rounds of a call: input requests are answered by the client, an approver or a sign-in, and the call is repeated with
 //! the responses.
 
-use super::{Front, call::Context, outlet::Outlet};
+use super::{ProtocolServer, call::RequestContext, outlet::Responder};
 use std::time::Duration;
 use toolgate_core::{
-    Approval, Ask, AskKind, BoxFuture, Call, Error, Event, Kind, Need, Outcome, Output, Progress,
-    Questions, Round, Waiting, visible,
+    ApprovalRequest, BoxFuture, Call, DecisionWaiter, Error, ErrorKind, InputRequest,
+    InputRequestKind, InputRequests, Outcome, Output, Progress, ReporterEvent, RequiredCapability,
+    Round, visible,
 };
 use toolgate_wire::{
     dialect::Dialect,
@@ -14,7 +15,7 @@ use toolgate_wire::{
 };
 
 /// Sends input requests to the caller's own client in the middle of a call (revisions with a handshake).
-pub(crate) trait Asker: Send + Sync {
+pub(crate) trait InputRequester: Send + Sync {
     /// Sends one request and returns the client's response. Dropping the future withdraws the request.
     fn ask<'a>(
         &'a self,
@@ -34,34 +35,34 @@ pub(crate) trait Asker: Send + Sync {
 }
 
 /// Outcome of the rounds of a call.
-pub(crate) enum Left {
+pub(crate) enum RoundsOutcome {
     /// The call completed.
     Done(Output),
     /// The call needs input that the client sends with a later request.
-    Questions(Box<Call>, Questions),
+    Questions(Box<Call>, InputRequests),
 }
 
 /// Interval of the progress notifications to a caller while its call waits for a person.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+const WAIT_PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
 /// Longest arguments of an approval that is requested through the client, in bytes. Longer ones are approved at the
 /// console or the terminal.
-const SHOWN: usize = 16 * 1024;
+const MAX_CLIENT_APPROVAL_BYTES: usize = 16 * 1024;
 
 /// Returns the call of the first round again, for another round.
-pub(crate) type Again<'a> = &'a (dyn Fn() -> Result<Call, Error> + Send + Sync);
+pub(crate) type RebuildCall<'a> = &'a (dyn Fn() -> Result<Call, Error> + Send + Sync);
 
 /// Runs the rounds of a call until it completes or needs input with a later request. Most calls have one round, so
 /// `again` rebuilds the call only for a second one.
 pub(crate) async fn rounds(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     call: Call,
-    again: Again<'_>,
-    outlet: &Outlet,
-    asker: Option<&dyn Asker>,
-) -> Result<Left, Error> {
+    again: RebuildCall<'_>,
+    outlet: &Responder,
+    asker: Option<&dyn InputRequester>,
+) -> Result<RoundsOutcome, Error> {
     match server.service.call(call).await? {
-        Outcome::Done(output) => Ok(Left::Done(output)),
+        Outcome::Done(output) => Ok(RoundsOutcome::Done(output)),
         // Boxed, so that the future of a call is small.
         Outcome::Ask(questions) => {
             let call = again()?;
@@ -72,16 +73,16 @@ pub(crate) async fn rounds(
 
 /// Continues a call that requested input.
 async fn asked(
-    (server, context): (&Front, &Context),
+    (server, context): (&ProtocolServer, &RequestContext),
     mut call: Call,
-    mut questions: Questions,
-    outlet: &Outlet,
-    asker: Option<&dyn Asker>,
-) -> Result<Left, Error> {
+    mut questions: InputRequests,
+    outlet: &Responder,
+    asker: Option<&dyn InputRequester>,
+) -> Result<RoundsOutcome, Error> {
     loop {
         if call.round.number >= server.limits.rounds {
             return Err(Error::new(
-                Kind::Upstream,
+                ErrorKind::Upstream,
                 format!(
                     "the tool requested input in more than {} rounds",
                     server.limits.rounds
@@ -100,7 +101,7 @@ async fn asked(
             (approval, _) => {
                 able(&questions, context)?;
                 let Some(asker) = asker.filter(|asker| !asker.leaves()) else {
-                    return Ok(Left::Questions(Box::new(call), questions));
+                    return Ok(RoundsOutcome::Questions(Box::new(call), questions));
                 };
                 Box::pin(inline(
                     (server, context),
@@ -120,7 +121,7 @@ async fn asked(
         };
         let open = questions.open;
         questions = match server.service.call(call.clone()).await? {
-            Outcome::Done(output) => return Ok(Left::Done(output)),
+            Outcome::Done(output) => return Ok(RoundsOutcome::Done(output)),
             Outcome::Ask(questions) => questions,
         };
         // Until the rounds end: the handler that requested input may wait below while another layer requests input.
@@ -128,34 +129,34 @@ async fn asked(
     }
 }
 
-fn approval(questions: &Questions) -> Option<&Approval> {
+fn approval(questions: &InputRequests) -> Option<&ApprovalRequest> {
     questions.asks.iter().find_map(|ask| match &ask.kind {
-        AskKind::Approve(approval) => Some(approval),
+        InputRequestKind::Approve(approval) => Some(approval),
         _ => None,
     })
 }
 
 /// Returns the wait for a sign-in at a page that the client has opened.
-fn signing(questions: &Questions) -> Option<&dyn Waiting> {
+fn signing(questions: &InputRequests) -> Option<&dyn DecisionWaiter> {
     questions.asks.iter().find_map(|ask| match &ask.kind {
-        AskKind::SignIn(page) => page.opened.as_deref(),
+        InputRequestKind::SignIn(page) => page.opened.as_deref(),
         _ => None,
     })
 }
 
-fn asks_client(approval: &Approval, context: &Context) -> bool {
+fn asks_client(approval: &ApprovalRequest, context: &RequestContext) -> bool {
     approval.via_client
         && context.abilities.elicitation
-        && approval.arguments.as_str().len() <= SHOWN
+        && approval.arguments.as_str().len() <= MAX_CLIENT_APPROVAL_BYTES
 }
 
 /// Waits for a decision at the console or the terminal, and reports this to the caller as progress. If the caller
 /// disconnects, the wait ends; the approval stays valid for a repeated call.
 async fn held(
-    server: &Front,
+    server: &ProtocolServer,
     call: &Call,
-    approval: &Approval,
-    outlet: &Outlet,
+    approval: &ApprovalRequest,
+    outlet: &Responder,
 ) -> Result<(), Error> {
     let _attending = approval.waiting.attend();
     let words = format!(
@@ -168,58 +169,58 @@ async fn held(
 
 /// Waits for a sign-in, at most as long as for any other input.
 async fn signed_in(
-    server: &Front,
+    server: &ProtocolServer,
     call: &Call,
-    signing: &dyn Waiting,
-    outlet: &Outlet,
+    signing: &dyn DecisionWaiter,
+    outlet: &Responder,
 ) -> Result<(), Error> {
     let words = "waiting for a sign-in at the page that was opened";
     let limit = server.limits.question;
     let waiting = waits(server, call, words, signing.decided(), outlet);
     let late = |_| {
         let text = format!("the sign-in was not completed within {} s", limit.as_secs());
-        Error::new(Kind::Late, text)
+        Error::new(ErrorKind::Late, text)
     };
     tokio::time::timeout(limit, waiting).await.map_err(late)?
 }
 
 /// Waits for a person, and sends the caller progress notifications with `words`.
 async fn waits(
-    server: &Front,
+    server: &ProtocolServer,
     call: &Call,
     words: &str,
     until: BoxFuture<'static, ()>,
-    outlet: &Outlet,
+    outlet: &Responder,
 ) -> Result<(), Error> {
     let beat = async {
         let mut beats = 0.0;
         loop {
             // Below any progress of the tool itself, so that the tool's progress still increases.
-            call.reporter.tell(Event::Progress(Progress {
+            call.reporter.tell(ReporterEvent::Progress(Progress {
                 progress: f64::from(beats) * 1e-6,
                 total: None,
                 message: Some(words.to_owned()),
             }));
             beats += 1.0_f32;
-            tokio::time::sleep(HEARTBEAT).await;
+            tokio::time::sleep(WAIT_PROGRESS_INTERVAL).await;
         }
     };
     tokio::select! {
         () = until => Ok(()),
         () = beat => Ok(()),
-        () = server.closed() => Err(Error::new(Kind::Cancelled, "the gateway is shutting down; call again when it runs")),
-        () = outlet.closed() => Err(Error::new(Kind::Cancelled, "the caller disconnected while the call waited for a person")),
+        () = server.closed() => Err(Error::new(ErrorKind::Cancelled, "the gateway is shutting down; call again when it runs")),
+        () = outlet.closed() => Err(Error::new(ErrorKind::Cancelled, "the caller disconnected while the call waited for a person")),
     }
 }
 
 /// Sends the input requests to the client. An approval that is decided elsewhere withdraws its request.
 async fn inline(
-    (server, context): (&Front, &Context),
+    (server, context): (&ProtocolServer, &RequestContext),
     call: &Call,
-    questions: &Questions,
-    approval: Option<&Approval>,
-    outlet: &Outlet,
-    asker: &dyn Asker,
+    questions: &InputRequests,
+    approval: Option<&ApprovalRequest>,
+    outlet: &Responder,
+    asker: &dyn InputRequester,
 ) -> Result<Vec<(String, Json)>, Error> {
     let mut answers = Vec::new();
     let _attending = approval.map(|a| a.waiting.attend());
@@ -234,7 +235,7 @@ async fn inline(
     for ask in &questions.asks {
         let request = request(ask, call, context);
         let asked = asker.ask(&request.method, request.params);
-        let AskKind::Approve(approval) = &ask.kind else {
+        let InputRequestKind::Approve(approval) = &ask.kind else {
             answers.push((ask.key.clone(), answered(server, outlet, asked).await?));
             continue;
         };
@@ -253,82 +254,86 @@ async fn inline(
 
 /// Waits for the client's response: until it disconnects, the server stops, or the time limit is over.
 async fn answered(
-    server: &Front,
-    outlet: &Outlet,
+    server: &ProtocolServer,
+    outlet: &Responder,
     asked: BoxFuture<'_, Result<Json, Error>>,
 ) -> Result<Json, Error> {
-    let gone = |text| Err(Error::new(Kind::Cancelled, text));
+    let gone = |text| Err(Error::new(ErrorKind::Cancelled, text));
     tokio::select! {
         answer = asked => answer,
         () = server.closed() => gone("the gateway is shutting down; call again when it runs"),
         () = outlet.closed() => gone("the caller disconnected before it answered the input request"),
         () = tokio::time::sleep(server.limits.question) => Err(Error::new(
-            Kind::Late,
+            ErrorKind::Late,
             format!("the input request of the tool was not answered within {} s", server.limits.question.as_secs()),
         )),
     }
 }
 
 /// Checks that the client declared the capabilities for the input requests, and that its revision can express them.
-fn able(questions: &Questions, context: &Context) -> Result<(), Error> {
-    let Context {
+fn able(questions: &InputRequests, context: &RequestContext) -> Result<(), Error> {
+    let RequestContext {
         abilities, dialect, ..
     } = context;
     for ask in &questions.asks {
         let (able, need, what) = match &ask.kind {
-            AskKind::Approve(_) => continue,
-            AskKind::Elicit(params) if is_url(params) => (
+            InputRequestKind::Approve(_) => continue,
+            InputRequestKind::Elicit(params) if is_url(params) => (
                 abilities.elicitation_url,
-                Need::ElicitationUrl,
+                RequiredCapability::ElicitationUrl,
                 "open a URL for its user (URL elicitation)",
             ),
-            AskKind::SignIn(_) => (
+            InputRequestKind::SignIn(_) => (
                 abilities.elicitation_url,
-                Need::ElicitationUrl,
+                RequiredCapability::ElicitationUrl,
                 "open a URL for its user (URL elicitation)",
             ),
-            AskKind::Elicit(_) => (
+            InputRequestKind::Elicit(_) => (
                 abilities.elicitation,
-                Need::Elicitation,
+                RequiredCapability::Elicitation,
                 "ask its user (elicitation)",
             ),
-            AskKind::Sample(params) if with_tools(params) => (
+            InputRequestKind::Sample(params) if with_tools(params) => (
                 abilities.sampling && abilities.sampling_tools,
-                Need::SamplingTools,
+                RequiredCapability::SamplingTools,
                 "use tools in sampling",
             ),
-            AskKind::Sample(_) => (
+            InputRequestKind::Sample(_) => (
                 abilities.sampling,
-                Need::Sampling,
+                RequiredCapability::Sampling,
                 "ask its model (sampling)",
             ),
-            AskKind::Roots => (abilities.roots, Need::Roots, "list its roots"),
+            InputRequestKind::Roots => {
+                (abilities.roots, RequiredCapability::Roots, "list its roots")
+            }
         };
         if !able {
             let text = format!(
                 "this tool requests input during the call, and the client did not declare that it can {what}"
             );
-            return Err(Error::new(Kind::Unsupported(need), text));
+            return Err(Error::new(ErrorKind::Unsupported(need), text));
         }
         if !has_words(ask, dialect) {
             let text = format!(
                 "this tool requests input during the call, and revision {} of the client does not support this request",
                 dialect.revision
             );
-            return Err(Error::new(Kind::Unsupported(need), text));
+            return Err(Error::new(ErrorKind::Unsupported(need), text));
         }
     }
     Ok(())
 }
 
-fn has_words(ask: &Ask, dialect: &Dialect) -> bool {
+fn has_words(ask: &InputRequest, dialect: &Dialect) -> bool {
     match &ask.kind {
-        AskKind::Elicit(params) => {
+        InputRequestKind::Elicit(params) => {
             let requested = params.get("requestedSchema");
             requested.is_none_or(|requested| dialect.form(&requested).is_some())
         }
-        AskKind::Sample(params) => dialect.sampling(params).is_some(),
-        AskKind::Approve(_) | AskKind::Roots | AskKind::SignIn(_) => true,
+        InputRequestKind::Sample(params) => dialect.sampling(params).is_some(),
+        InputRequestKind::Approve(_) | InputRequestKind::Roots | InputRequestKind::SignIn(_) => {
+            true
+        }
     }
 }
 
@@ -341,17 +346,23 @@ fn is_url(params: &Json) -> bool {
 }
 
 /// Returns the MCP request for an input request.
-pub(crate) fn request(ask: &Ask, call: &Call, context: &Context) -> elicitation::Request {
+pub(crate) fn request(
+    ask: &InputRequest,
+    call: &Call,
+    context: &RequestContext,
+) -> elicitation::RawInputRequest {
     let dialect = context.dialect;
     let (method, params) = match &ask.kind {
-        AskKind::Approve(approval) => (
+        InputRequestKind::Approve(approval) => (
             elicitation::NAME,
             Some(elicited(&form(approval, call), dialect)),
         ),
-        AskKind::Elicit(params) => (elicitation::NAME, Some(elicited(params, dialect))),
-        AskKind::SignIn(page) => (elicitation::NAME, Some(elicited(&page.params(), dialect))),
+        InputRequestKind::Elicit(params) => (elicitation::NAME, Some(elicited(params, dialect))),
+        InputRequestKind::SignIn(page) => {
+            (elicitation::NAME, Some(elicited(&page.params(), dialect)))
+        }
         // Omit `includeContext` if the client did not declare it. Before 2025-11-25 clients could not declare it.
-        AskKind::Sample(params)
+        InputRequestKind::Sample(params)
             if dialect.sampling_tools && !context.abilities.sampling_context =>
         {
             (
@@ -359,10 +370,10 @@ pub(crate) fn request(ask: &Ask, call: &Call, context: &Context) -> elicitation:
                 Some(params.without("includeContext")),
             )
         }
-        AskKind::Sample(params) => (elicitation::SAMPLING, dialect.sampling(params)),
-        AskKind::Roots => (elicitation::ROOTS, None),
+        InputRequestKind::Sample(params) => (elicitation::SAMPLING, dialect.sampling(params)),
+        InputRequestKind::Roots => (elicitation::ROOTS, None),
     };
-    elicitation::Request {
+    elicitation::RawInputRequest {
         key: ask.key.clone(),
         method: method.to_owned(),
         params,
@@ -389,7 +400,7 @@ fn elicited(params: &Json, dialect: &Dialect) -> Json {
 }
 
 /// Returns the elicitation form that approves a call: its exact arguments, and the reasons.
-fn form(approval: &Approval, call: &Call) -> Json {
+fn form(approval: &ApprovalRequest, call: &Call) -> Json {
     // Escapes the names and reasons too: they may contain invisible characters.
     let message = visible(&format!(
         "Toolgate: may {} call {}?\n\nArguments (exact):\n{}\n\nWhy you are asked: {}",

@@ -2,41 +2,46 @@
 
 use super::{
     answer,
-    legacy::Legacy,
-    outlet::{Frame, Frames, Outlet},
+    legacy::InitializedClient,
+    outlet::{OutgoingFrame, OutgoingFrames, Responder},
 };
 use std::sync::Arc;
 use toolgate_core::Caller;
 use toolgate_wire::{
     dialect::Dialect,
-    json::{Json, Kind},
-    message::{self, Malformed, Message, RpcError, code},
+    json::{Json, JsonKind},
+    message::{self, JsonRpcMessage, MalformedMessage, RpcError, code},
 };
 
 /// A parsed batch whose messages are not yet handled.
-pub(crate) struct Batch(Vec<Result<Message, Malformed>>);
+pub(crate) struct MessageBatch(Vec<Result<JsonRpcMessage, MalformedMessage>>);
 
-impl Batch {
+impl MessageBatch {
     /// Parses a batch. Returns `None` if the JSON is not an array or the revision has no batches.
-    pub(crate) fn read(json: &Json, dialect: &Dialect) -> Option<Result<Batch, RpcError>> {
-        if json.kind() != Kind::Array || !dialect.batches {
+    pub(crate) fn read(json: &Json, dialect: &Dialect) -> Option<Result<MessageBatch, RpcError>> {
+        if json.kind() != JsonKind::Array || !dialect.batches {
             return None;
         }
-        let read = message::batch(json).map(Batch);
+        let read = message::batch(json).map(MessageBatch);
         Some(read.map_err(|bad| RpcError::new(code::INVALID_REQUEST, bad.reason)))
     }
 
     /// Returns whether any message in the batch gets a reply.
     pub(crate) fn wants_reply(&self) -> bool {
         self.0.iter().any(|message| match message {
-            Ok(message) => matches!(message, Message::Request { .. }),
+            Ok(message) => matches!(message, JsonRpcMessage::Request { .. }),
             Err(bad) => bad.is_answered(),
         })
     }
 
     /// Handles each message. Requests and notifications of the server go to `outlet` at once; the replies follow as one
     /// array after the last one is complete.
-    pub(crate) async fn receive(self, legacy: &Arc<Legacy>, caller: &Caller, outlet: &Outlet) {
+    pub(crate) async fn receive(
+        self,
+        legacy: &Arc<InitializedClient>,
+        caller: &Caller,
+        outlet: &Responder,
+    ) {
         let (own, frames) = legacy.outlet();
         #[allow(
             clippy::disallowed_methods,
@@ -57,7 +62,7 @@ impl Batch {
 }
 
 /// Collects the replies. Ends when all requests of the batch ended, or when `outlet` is closed.
-async fn gather(mut frames: Frames, outlet: Outlet) {
+async fn gather(mut frames: OutgoingFrames, outlet: Responder) {
     let mut replies = Vec::new();
     loop {
         let frame = tokio::select! {
@@ -65,7 +70,7 @@ async fn gather(mut frames: Frames, outlet: Outlet) {
             () = outlet.closed() => return,
         };
         match frame {
-            Some(Frame::Reply(text, _)) => replies.push(text),
+            Some(OutgoingFrame::Reply(text, _)) => replies.push(text),
             Some(before) => outlet.send(before).await,
             None => break,
         }
@@ -73,6 +78,6 @@ async fn gather(mut frames: Frames, outlet: Outlet) {
     if !replies.is_empty() {
         let texts: Vec<&str> = replies.iter().map(AsRef::as_ref).collect();
         let text = format!("[{}]", texts.join(","));
-        outlet.send(Frame::Reply(text.into(), None)).await;
+        outlet.send(OutgoingFrame::Reply(text.into(), None)).await;
     }
 }

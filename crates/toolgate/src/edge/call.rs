@@ -1,28 +1,31 @@
 //! Calls: from request parameters to a [`Call`], through its rounds, to a response.
 
 use super::{
-    Front, Refused, TaskOffer,
-    answer::{self, Answer},
-    ask::{self, Asker, Left},
-    outlet::{CallReport, Outlet},
+    ProtocolServer, Rejection, TaskOffer,
+    answer::{self, RequestResult},
+    ask::{self, InputRequester, RoundsOutcome},
+    outlet::{CallReport, Responder},
     tasks,
 };
 use std::sync::Arc;
-use toolgate_core::{Abilities, Call, Caller, Error, Held, Kind, Reporter, Round, Seen, Trail};
+use toolgate_core::{
+    Call, CallReporter, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, HeldPermits,
+    RequestInfo, Round,
+};
 use toolgate_wire::{
     dialect::Dialect,
     json::Json,
     message::{Id, RpcError},
-    method::{elicitation::InputRequired, trace::TraceContext, usage},
+    method::{elicitation::InputRequiredResult, trace::TraceContext, usage},
 };
 
 /// The context of a request: its caller, its client, and their connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Context {
+pub(crate) struct RequestContext {
     pub(crate) caller: Caller,
     pub(crate) transport: &'static str,
     pub(crate) dialect: &'static Dialect,
-    pub(crate) abilities: Abilities,
+    pub(crate) abilities: ClientCapabilities,
     pub(crate) client: Option<Arc<str>>,
     pub(crate) log_level: Option<u8>,
     /// The progress token of the request.
@@ -31,22 +34,22 @@ pub(crate) struct Context {
     /// The connection whose end cancels its calls, if there is one.
     pub(crate) link: Option<u64>,
     /// The tasks whose status is sent on the client's notification stream, if it has one.
-    pub(crate) session: Option<Arc<tasks::OfSession>>,
+    pub(crate) session: Option<Arc<tasks::SessionTasks>>,
     /// The decision log of the call, shared with the code that cancels it.
-    pub(crate) trail: Trail,
+    pub(crate) trail: DecisionLog,
 }
 
 /// Runs a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` and returns its response.
 pub(crate) async fn run(
-    server: &Arc<Front>,
-    context: &Context,
+    server: &Arc<ProtocolServer>,
+    context: &RequestContext,
     id: &Id,
     method: &str,
     params: Option<&Json>,
-    outlet: &Outlet,
-    asker: Option<&dyn Asker>,
-) -> Result<Answer, RpcError> {
-    let mut read = match usage::Params::read(method, params) {
+    outlet: &Responder,
+    asker: Option<&dyn InputRequester>,
+) -> Result<RequestResult, RpcError> {
+    let mut read = match usage::OperationParams::read(method, params) {
         Ok(read) => read,
         Err(reason) => {
             let refused = context.refused(method, None, reason);
@@ -75,7 +78,7 @@ pub(crate) async fn run(
     let wanted = (context.progress.is_some() || context.log_level.is_some()).then(report);
     if let Some(report) = &wanted {
         let logs = report.logs();
-        call.reporter = Reporter::new(report.clone()).with_logs(logs);
+        call.reporter = CallReporter::new(report.clone()).with_logs(logs);
     }
     if let Err(error) = resume(server, context, &mut call, read) {
         let refused = context.refused(method, Some(call.name()), error.public());
@@ -87,10 +90,10 @@ pub(crate) async fn run(
     {
         let report = wanted.unwrap_or_else(report);
         let answer = Box::pin(tasks::run(server, context, call, report, wish)).await;
-        return answer.map(Answer::Made);
+        return answer.map(RequestResult::Made);
     }
     let _closer = wanted.as_ref().map(|report| report.closer());
-    let first = First {
+    let first = FirstRound {
         context,
         of: (method, params, id),
         id: call.id.clone(),
@@ -100,39 +103,41 @@ pub(crate) async fn run(
     };
     let again = || first.again();
     let error = match ask::rounds(server, context, call, &again, outlet, asker).await {
-        Ok(Left::Done(output)) => return Ok(Answer::Output(output)),
-        Ok(Left::Questions(call, questions)) => match leave(server, context, &call, questions) {
-            Ok(asked) => return Ok(Answer::Made(asked)),
-            Err(error) => error,
-        },
+        Ok(RoundsOutcome::Done(output)) => return Ok(RequestResult::Output(output)),
+        Ok(RoundsOutcome::Questions(call, questions)) => {
+            match leave(server, context, &call, questions) {
+                Ok(asked) => return Ok(RequestResult::Made(asked)),
+                Err(error) => error,
+            }
+        }
         Err(error) => error,
     };
     // The parameters are valid, see above. The error response needs the name again.
-    let named = usage::Params::read(method, params).map_err(answer::bad_params)?;
+    let named = usage::OperationParams::read(method, params).map_err(answer::bad_params)?;
     let named = (named.op, named.name.as_str());
-    answer::failed(&error, named, context.dialect, &server.info).map(Answer::Made)
+    answer::failed(&error, named, context.dialect, &server.info).map(RequestResult::Made)
 }
 
 /// The parts of a call, from which another round of it is made. It holds the memory permits of the first round until
 /// the response is ready.
-struct First<'a> {
-    context: &'a Context,
+struct FirstRound<'a> {
+    context: &'a RequestContext,
     of: (&'a str, Option<&'a Json>, &'a Id),
     id: Arc<str>,
-    held: Held,
-    reporter: Reporter,
+    held: HeldPermits,
+    reporter: CallReporter,
     number: u32,
 }
 
-impl First<'_> {
+impl FirstRound<'_> {
     /// Returns the call again, without the input responses that came with the request.
     ///
     /// # Errors
     /// Never fails: the parameters were read before.
     fn again(&self) -> Result<Call, Error> {
         let (method, params, id) = self.of;
-        let mut read = usage::Params::read(method, params)
-            .map_err(|why| Error::new(Kind::Invalid(Vec::new()), why))?;
+        let mut read = usage::OperationParams::read(method, params)
+            .map_err(|why| Error::new(ErrorKind::Invalid(Vec::new()), why))?;
         let mut call = self.context.call(&mut read, self.id.clone(), id);
         call.held = self.held.clone();
         call.reporter = self.reporter.clone();
@@ -146,17 +151,17 @@ impl First<'_> {
 /// # Errors
 /// The call failed. The code that waits for it decides between a tool result and a JSON-RPC error.
 pub(crate) async fn rounds(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     call: Call,
-    outlet: &Outlet,
-    asker: Option<&dyn Asker>,
+    outlet: &Responder,
+    asker: Option<&dyn InputRequester>,
 ) -> Result<Json, Error> {
     let first = call.clone();
     let again = || Ok(first.clone());
     match ask::rounds(server, context, call, &again, outlet, asker).await? {
-        Left::Done(output) => Ok(context.dialect.output(&output, &server.info)),
-        Left::Questions(call, questions) => leave(server, context, &call, questions),
+        RoundsOutcome::Done(output) => Ok(context.dialect.output(&output, &server.info)),
+        RoundsOutcome::Questions(call, questions) => leave(server, context, &call, questions),
     }
 }
 
@@ -164,10 +169,10 @@ pub(crate) async fn rounds(
 /// A layer that requests input under a fixed key can use them; input that must have been requested first, for example
 /// an approval, needs its slot in the state.
 fn resume(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     call: &mut Call,
-    params: usage::Params,
+    params: usage::OperationParams,
 ) -> Result<(), Error> {
     if !context.dialect.stateless {
         return Ok(());
@@ -182,7 +187,7 @@ fn resume(
             "a call may request input at most {} times; call the tool again without requestState",
             server.limits.rounds
         );
-        return Err(Error::new(Kind::NotFound, text));
+        return Err(Error::new(ErrorKind::NotFound, text));
     }
     call.id = kept.call.into();
     call.round = Round {
@@ -195,10 +200,10 @@ fn resume(
 
 /// Returns the input required result, with the state of the round sealed in it.
 fn leave(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     call: &Call,
-    questions: toolgate_core::Questions,
+    questions: toolgate_core::InputRequests,
 ) -> Result<Json, Error> {
     let state = server
         .seal
@@ -209,7 +214,7 @@ fn leave(
         .map(|a| ask::request(a, call, context))
         .collect();
     questions.open.leave();
-    Ok(InputRequired {
+    Ok(InputRequiredResult {
         requests,
         state: Some(state),
         server: Some(server.info.clone()),
@@ -217,9 +222,9 @@ fn leave(
     .json())
 }
 
-impl Context {
+impl RequestContext {
     /// Returns the call with these parameters, under the id `own`. Moves the name out of them.
-    fn call(&self, params: &mut usage::Params, own: Arc<str>, id: &Id) -> Call {
+    fn call(&self, params: &mut usage::OperationParams, own: Arc<str>, id: &Id) -> Call {
         let mut call = Call::on(
             self.trail.clone(),
             own,
@@ -230,7 +235,7 @@ impl Context {
         );
         call.abilities = self.abilities.clone();
         call.trace = self.trace.clone();
-        call.seen = Arc::new(Seen {
+        call.seen = Arc::new(RequestInfo {
             revision: self.dialect.revision.into(),
             transport: self.transport,
             client: self.client.clone(),
@@ -239,8 +244,8 @@ impl Context {
         call
     }
 
-    pub(crate) fn refused(&self, method: &str, tool: Option<&str>, reason: &str) -> Refused {
-        Refused {
+    pub(crate) fn refused(&self, method: &str, tool: Option<&str>, reason: &str) -> Rejection {
+        Rejection {
             caller: self.caller.clone(),
             transport: self.transport,
             method: Some(method.to_owned()),
@@ -251,7 +256,7 @@ impl Context {
 }
 
 /// Returns the client's capabilities, from `capabilities` of a handshake or of a request.
-pub(crate) fn abilities(capabilities: &Json, dialect: &Dialect) -> Abilities {
+pub(crate) fn abilities(capabilities: &Json, dialect: &Dialect) -> ClientCapabilities {
     let elicitation = capabilities
         .get("elicitation")
         .filter(|_| dialect.elicitation);
@@ -259,7 +264,7 @@ pub(crate) fn abilities(capabilities: &Json, dialect: &Dialect) -> Abilities {
     let sampling = capabilities.get("sampling");
     let with = |name: &str| sampling.as_ref().is_some_and(|s| s.get(name).is_some());
     let mode = |name: &str| elicitation.as_ref().is_some_and(|e| e.get(name).is_some());
-    Abilities {
+    ClientCapabilities {
         // An empty object means form mode.
         elicitation: elicitation.is_some() && (mode("form") || !mode("url")),
         elicitation_url: url && mode("url"),

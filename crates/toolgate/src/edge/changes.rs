@@ -1,9 +1,9 @@
 //! Change notifications: list changed and resource updated.
 
-use super::{Front, answer, call::Context};
+use super::{ProtocolServer, answer, call::RequestContext};
 use futures_util::FutureExt;
 use std::time::Duration;
-use toolgate_core::{Call, Changed, Changes, ItemKind, List, Op};
+use toolgate_core::{Call, ChangeSet, ChangeStream, ItemKind, ListRequest, Op};
 use toolgate_wire::{
     json::ObjectWriter,
     message::RpcError,
@@ -11,7 +11,7 @@ use toolgate_wire::{
 };
 
 /// Returns the notifications for a change: method and parameters.
-pub(crate) fn told(changed: &Changed) -> Vec<(&'static str, ObjectWriter)> {
+pub(crate) fn told(changed: &ChangeSet) -> Vec<(&'static str, ObjectWriter)> {
     let lists = changed.lists.iter();
     let lists = lists.map(|kind| (method(*kind), ObjectWriter::new()));
     let updated = changed.updated.iter().map(|uri| {
@@ -31,17 +31,17 @@ fn method(kind: ItemKind) -> &'static str {
 }
 
 /// Time for which changes are collected before they are sent as one.
-pub(super) const TOGETHER: Duration = Duration::from_millis(10);
+pub(super) const CHANGE_MERGE_WINDOW: Duration = Duration::from_millis(10);
 
-/// Waits for [`TOGETHER`] and merges the changes of that time into the first one.
-pub(crate) async fn gathered(first: Changed, changes: &mut Changes) -> Changed {
-    tokio::time::sleep(TOGETHER).await;
+/// Waits for [`CHANGE_MERGE_WINDOW`] and merges the changes of that time into the first one.
+pub(crate) async fn gathered(first: ChangeSet, changes: &mut ChangeStream) -> ChangeSet {
+    tokio::time::sleep(CHANGE_MERGE_WINDOW).await;
     let more = changes.next().now_or_never().flatten();
     together(first, more)
 }
 
 /// Merges two changes.
-pub(super) fn together(mut all: Changed, more: Option<Changed>) -> Changed {
+pub(super) fn together(mut all: ChangeSet, more: Option<ChangeSet>) -> ChangeSet {
     if let Some(more) = more {
         all.lists.extend(more.lists);
         all.updated.extend(more.updated);
@@ -57,7 +57,11 @@ pub(super) fn together(mut all: Changed, more: Option<Changed>) -> Changed {
 ///
 /// # Errors
 /// The same error as for an unknown resource.
-pub(crate) async fn visible(server: &Front, context: &Context, uri: &str) -> Result<(), RpcError> {
+pub(crate) async fn visible(
+    server: &ProtocolServer,
+    context: &RequestContext,
+    uri: &str,
+) -> Result<(), RpcError> {
     server.fits(uri)?;
     let call = Call::new(
         "",
@@ -67,7 +71,7 @@ pub(crate) async fn visible(server: &Front, context: &Context, uri: &str) -> Res
         ObjectWriter::new().finish(),
     );
     for kind in Op::Resource.kinds() {
-        let ask = List::one(context.caller.clone(), *kind, uri);
+        let ask = ListRequest::one(context.caller.clone(), *kind, uri);
         let catalog = server.service.list(ask).await;
         let catalog = catalog.map_err(|e| answer::list_failed(&e))?;
         if catalog

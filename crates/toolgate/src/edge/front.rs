@@ -2,59 +2,59 @@
 
 use super::{
     QueueLimits, TaskLimits, TaskOffer, TaskView,
-    given::GivenByConnection,
-    modern::Senders,
-    outlet::{Frames, Outlet},
-    pages::Pages,
-    tasks::Tasks,
+    given::ReceivedListsByConnection,
+    modern::ClientMetadataCache,
+    outlet::{OutgoingFrames, Responder},
+    pages::ListPageCache,
+    tasks::TaskTable,
 };
 use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
-use toolgate_core::{BoxFuture, Caller, Error, GivenUp, Service};
-use toolgate_policy::{Clock, Store};
+use toolgate_core::{BoxFuture, Caller, CancelReason, Error, Service};
+use toolgate_policy::{StateClock, StateStore};
 use toolgate_wire::{
     dialect::Dialect,
-    json::{Json, Limits, ObjectWriter},
+    json::{Json, JsonLimits, ObjectWriter},
     message::{RpcError, code},
     method::{
         definition::{Definition, ItemKind},
         initialize::Implementation,
         skills,
-        tasks::{EXTENSION, Support, Words},
+        tasks::{EXTENSION, TaskForm, TaskSupport},
         usage,
     },
-    room::{Account, Claim, Room},
+    room::{BudgetScope, MemoryBudget, MemoryPermit},
 };
 
 /// Protocol server of one service: the state that all its transports share.
-pub struct Front {
+pub struct ProtocolServer {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) info: Implementation,
     /// `info` as JSON, as written into each reply.
     pub(crate) signature: Json,
     pub(crate) limits: ServerLimits,
     pub(crate) seal: Seal,
-    pub(crate) witness: Option<Arc<dyn Witness>>,
-    instructions: Option<Arc<dyn Instructs>>,
-    pub(crate) offers: Offers,
-    pub(crate) tasks: Tasks,
-    room: Option<Arc<Room>>,
+    pub(crate) witness: Option<Arc<dyn RejectionLog>>,
+    instructions: Option<Arc<dyn InstructionsProvider>>,
+    pub(crate) offers: ServerCapabilities,
+    pub(crate) tasks: TaskTable,
+    room: Option<Arc<MemoryBudget>>,
     closing: watch::Sender<bool>,
-    pub(crate) pages: Pages,
+    pub(crate) pages: ListPageCache,
     /// The lists that clients without a session received.
-    pub(crate) given: GivenByConnection,
-    pub(crate) senders: Senders,
+    pub(crate) given: ReceivedListsByConnection,
+    pub(crate) senders: ClientMetadataCache,
     mirrors: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The clock that decides whether sealed state has expired.
-    pub(crate) clock: Arc<Clock>,
+    pub(crate) clock: Arc<StateClock>,
 }
 
 /// Limits of a protocol server.
 #[derive(Clone, Debug)]
 pub struct ServerLimits {
     /// Limits for the JSON of one message.
-    pub json: Limits,
+    pub json: JsonLimits,
     /// Longest name or URI in a request, in bytes; 8 KiB.
     pub name: usize,
     /// Requests in flight of one connection or session; 64.
@@ -82,7 +82,7 @@ pub struct ServerLimits {
 impl Default for ServerLimits {
     fn default() -> ServerLimits {
         ServerLimits {
-            json: Limits::default(),
+            json: JsonLimits::default(),
             name: 8 * 1024,
             in_flight: 64,
             page: 1000,
@@ -97,7 +97,7 @@ impl Default for ServerLimits {
     }
 }
 
-impl Front {
+impl ProtocolServer {
     /// Serves `service` under this name and version.
     ///
     /// # Errors
@@ -107,10 +107,10 @@ impl Front {
         name: &str,
         version: &str,
         limits: ServerLimits,
-    ) -> Result<Front, Error> {
+    ) -> Result<ProtocolServer, Error> {
         let info = Implementation::new(name, version);
         let seal = Seal::random(name, limits.seal_life)?;
-        Ok(Front {
+        Ok(ProtocolServer {
             service,
             signature: info.json(),
             info,
@@ -118,26 +118,26 @@ impl Front {
             seal,
             witness: None,
             instructions: None,
-            offers: Offers::default(),
-            tasks: Tasks::default(),
+            offers: ServerCapabilities::default(),
+            tasks: TaskTable::default(),
             room: None,
             closing: watch::Sender::new(false),
-            pages: Pages::default(),
-            given: GivenByConnection::default(),
-            senders: Senders::default(),
+            pages: ListPageCache::default(),
+            given: ReceivedListsByConnection::default(),
+            senders: ClientMetadataCache::default(),
             mirrors: None,
             clock: Arc::default(),
         })
     }
 
     /// Sets the clock for the expiry of sealed state: the clock of the store, which never goes back.
-    pub fn with_clock(mut self, clock: Arc<Clock>) -> Front {
+    pub fn with_clock(mut self, clock: Arc<StateClock>) -> ProtocolServer {
         self.clock = clock;
         self
     }
 
     /// Reports every call that is rejected before it reaches a layer to `witness`.
-    pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Front {
+    pub fn with_witness(mut self, witness: Arc<dyn RejectionLog>) -> ProtocolServer {
         self.witness = Some(witness);
         self
     }
@@ -147,7 +147,7 @@ impl Front {
     ///
     /// # Errors
     /// Fails if `keys` is empty.
-    pub fn with_seal_keys(self, keys: &[[u8; 32]]) -> Result<Front, Error> {
+    pub fn with_seal_keys(self, keys: &[[u8; 32]]) -> Result<ProtocolServer, Error> {
         self.seal.set_keys(keys)?;
         Ok(self)
     }
@@ -162,33 +162,33 @@ impl Front {
     }
 
     /// Counts the memory of messages against a budget. A message that does not fit is rejected.
-    pub fn with_room(mut self, room: Arc<Room>) -> Front {
+    pub fn with_room(mut self, room: Arc<MemoryBudget>) -> ProtocolServer {
         self.room = Some(room);
         self
     }
 
     /// Returns an outgoing queue of a caller.
-    pub(crate) fn outlet(&self, caller: &Caller) -> (Outlet, Frames) {
-        Outlet::new(self.limits.queue, self.account(caller))
+    pub(crate) fn outlet(&self, caller: &Caller) -> (Responder, OutgoingFrames) {
+        Responder::new(self.limits.queue, self.account(caller))
     }
 
     /// Returns the memory account of a caller.
-    pub(crate) fn account(&self, caller: &Caller) -> Account {
+    pub(crate) fn account(&self, caller: &Caller) -> BudgetScope {
         match &self.room {
-            Some(room) => Account::of(room, caller.shared()),
-            None => Account::default(),
+            Some(room) => BudgetScope::of(room, caller.shared()),
+            None => BudgetScope::default(),
         }
     }
 
     /// Sets the full description of this program, instead of name and version only.
-    pub fn with_info(mut self, info: Implementation) -> Front {
+    pub fn with_info(mut self, info: Implementation) -> ProtocolServer {
         self.signature = info.json();
         self.info = info;
         self
     }
 
     /// Sets the capabilities to declare; by default all are declared, except tasks.
-    pub fn with_offers(mut self, offers: Offers) -> Front {
+    pub fn with_offers(mut self, offers: ServerCapabilities) -> ProtocolServer {
         self.offers = offers;
         self
     }
@@ -197,7 +197,7 @@ impl Front {
     pub(crate) fn with_mirrors(
         mut self,
         any: Option<impl Fn() -> bool + Send + Sync + 'static>,
-    ) -> Front {
+    ) -> ProtocolServer {
         self.mirrors = any.map(|any| Box::new(any) as Box<_>);
         self
     }
@@ -208,15 +208,18 @@ impl Front {
     }
 
     /// Sets the instructions of the server, the same for all callers.
-    pub fn with_instructions(self, instructions: Option<String>) -> Front {
+    pub fn with_instructions(self, instructions: Option<String>) -> ProtocolServer {
         match instructions {
-            Some(text) => self.with_instructions_of(Arc::new(Fixed(text))),
+            Some(text) => self.with_instructions_of(Arc::new(FixedInstructions(text))),
             None => self,
         }
     }
 
     /// Sets the provider of the server's instructions, which may differ by caller.
-    pub fn with_instructions_of(mut self, instructions: Arc<dyn Instructs>) -> Front {
+    pub fn with_instructions_of(
+        mut self,
+        instructions: Arc<dyn InstructionsProvider>,
+    ) -> ProtocolServer {
         self.instructions = Some(instructions);
         self
     }
@@ -234,22 +237,22 @@ impl Front {
         self.closing.send_replace(true);
     }
 
-    /// Waits until [`Front::close`] was called.
+    /// Waits until [`ProtocolServer::close`] was called.
     pub async fn closed(&self) {
         let mut closing = self.closing.subscribe();
         let _ = closing.wait_for(|closing| *closing).await;
     }
 
-    /// Returns whether [`Front::close`] was called.
+    /// Returns whether [`ProtocolServer::close`] was called.
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
     }
 
     /// Returns the cancel reason for the calls of a connection or session that ends.
-    pub(crate) fn why_it_ends(&self) -> GivenUp {
+    pub(crate) fn why_it_ends(&self) -> CancelReason {
         match self.is_closing() {
-            true => GivenUp::Stop,
-            false => GivenUp::Link,
+            true => CancelReason::Stop,
+            false => CancelReason::Link,
         }
     }
 
@@ -257,7 +260,7 @@ impl Front {
     pub(crate) fn read(
         &self,
         bytes: Vec<u8>,
-        claim: Claim,
+        claim: MemoryPermit,
     ) -> Result<Json, toolgate_wire::json::ReadError> {
         Json::read_for(bytes, &self.limits.json, claim)
     }
@@ -266,7 +269,7 @@ impl Front {
     pub(crate) fn read_part(
         &self,
         bytes: &[u8],
-        claim: Claim,
+        claim: MemoryPermit,
     ) -> Result<Json, toolgate_wire::json::ReadError> {
         Json::read_part_for(bytes, &self.limits.json, claim)
     }
@@ -281,7 +284,7 @@ impl Front {
         Err(RpcError::new(code::INVALID_PARAMS, text))
     }
 
-    pub(crate) async fn refused(&self, refused: Refused) {
+    pub(crate) async fn refused(&self, refused: Rejection) {
         if let Some(witness) = &self.witness {
             witness.refused(refused).await;
         }
@@ -300,7 +303,7 @@ impl Front {
         }
         let named = |key| params?.get(key)?.string();
         let tool = named("name").or_else(|| named("uri"));
-        self.refused(Refused {
+        self.refused(Rejection {
             caller: caller.clone(),
             transport,
             method: Some(method.to_owned()),
@@ -321,13 +324,13 @@ impl Front {
     }
 
     /// Returns whether a tool can be called as a task.
-    pub(crate) fn support(&self, tool: &Definition) -> Support {
+    pub(crate) fn support(&self, tool: &Definition) -> TaskSupport {
         match self.offers.tasks {
-            TaskOffer::None => Support::Forbidden,
-            TaskOffer::Marked => Support::of(tool),
-            TaskOffer::Every if Support::is_forbidden_by(tool) => Support::Forbidden,
+            TaskOffer::None => TaskSupport::Forbidden,
+            TaskOffer::Marked => TaskSupport::of(tool),
+            TaskOffer::Every if TaskSupport::is_forbidden_by(tool) => TaskSupport::Forbidden,
             // An upstream server may require a task for each call of the tool. That concerns only the connection to it.
-            TaskOffer::Every => Support::Optional,
+            TaskOffer::Every => TaskSupport::Optional,
         }
     }
 
@@ -341,13 +344,13 @@ impl Front {
         definition: &Definition,
     ) -> Result<Json, &'static str> {
         let json = dialect.definition(definition)?;
-        if dialect.tasks != Words::Core || definition.kind() != ItemKind::Tool {
+        if dialect.tasks != TaskForm::Core || definition.kind() != ItemKind::Tool {
             return Ok(json);
         }
         Ok(match self.support(definition) {
-            Support::Forbidden if json.get("execution").is_none() => json,
-            Support::Forbidden if Support::is_forbidden_by(definition) => json,
-            Support::Forbidden => json.without("execution"),
+            TaskSupport::Forbidden if json.get("execution").is_none() => json,
+            TaskSupport::Forbidden if TaskSupport::is_forbidden_by(definition) => json,
+            TaskSupport::Forbidden => json.without("execution"),
             support => {
                 let mut execution = ObjectWriter::new();
                 execution.str("taskSupport", support.word());
@@ -363,10 +366,10 @@ impl Front {
     /// Tasks of a connection that ends with its process, for example stdio, are not stored.
     pub fn with_task_store(
         self,
-        store: Arc<dyn Store>,
+        store: Arc<dyn StateStore>,
         process: &str,
         is_gone: impl Fn(&str) -> bool,
-    ) -> Front {
+    ) -> ProtocolServer {
         let limits = &self.limits.tasks;
         self.tasks.keep(store, process, limits, is_gone);
         self
@@ -375,7 +378,7 @@ impl Front {
     /// Recovers the tasks of ended processes that still run as a task at an upstream server, and follows them to their
     /// end. Call it once, when the service can be called, on the runtime that will run them. Tasks that cannot be
     /// recovered have `failed`.
-    pub async fn take_up_tasks(self: &Arc<Front>) {
+    pub async fn take_up_tasks(self: &Arc<ProtocolServer>) {
         crate::edge::tasks::take_up(self).await;
     }
 
@@ -392,7 +395,7 @@ impl Front {
 
 /// The capabilities that a server declares.
 #[derive(Clone, Debug)]
-pub struct Offers {
+pub struct ServerCapabilities {
     /// Capability `tools`.
     pub tools: bool,
     /// `resources`.
@@ -413,10 +416,10 @@ pub struct Offers {
     pub extensions: Option<Json>,
 }
 
-impl Default for Offers {
+impl Default for ServerCapabilities {
     /// All except tasks and extensions other than skills: the items of a gateway may change at any time.
-    fn default() -> Offers {
-        Offers {
+    fn default() -> ServerCapabilities {
+        ServerCapabilities {
             tools: true,
             resources: true,
             subscribe: true,
@@ -430,7 +433,7 @@ impl Default for Offers {
     }
 }
 
-impl Offers {
+impl ServerCapabilities {
     fn json(&self, dialect: &Dialect, lists: bool) -> Json {
         let mut o = ObjectWriter::new();
         let changes = |o: &mut ObjectWriter| {
@@ -442,7 +445,8 @@ impl Offers {
             o.object("completions", |_| {});
         }
         let tasks = Some(dialect.tasks).filter(|_| self.tasks != TaskOffer::None);
-        let extends = self.extensions.is_some() || self.skills || tasks == Some(Words::Extension);
+        let extends =
+            self.extensions.is_some() || self.skills || tasks == Some(TaskForm::Extension);
         if dialect.stateless && extends {
             o.object("extensions", |e| {
                 let own = self.extensions.iter().flat_map(Json::members);
@@ -452,7 +456,7 @@ impl Offers {
                         s.bool(skills::READS_DIRECTORIES, true)
                     });
                 }
-                if tasks == Some(Words::Extension) {
+                if tasks == Some(TaskForm::Extension) {
                     e.object(EXTENSION, |_| {});
                 }
             });
@@ -469,7 +473,7 @@ impl Offers {
                 }
             });
         }
-        if tasks == Some(Words::Core) {
+        if tasks == Some(TaskForm::Core) {
             o.object("tasks", |t| {
                 t.object("cancel", |_| {});
                 if lists {
@@ -488,15 +492,15 @@ impl Offers {
 }
 
 /// Provider of the server's instructions.
-pub trait Instructs: Send + Sync + 'static {
+pub trait InstructionsProvider: Send + Sync + 'static {
     /// Returns the instructions for a caller. Must not block.
     fn instructions(&self, caller: &Caller) -> Option<String>;
 }
 
 /// The same instructions for all callers.
-struct Fixed(String);
+struct FixedInstructions(String);
 
-impl Instructs for Fixed {
+impl InstructionsProvider for FixedInstructions {
     fn instructions(&self, _: &Caller) -> Option<String> {
         Some(self.0.clone())
     }
@@ -504,7 +508,7 @@ impl Instructs for Fixed {
 
 /// A call, or an invalid attempt at one, that was rejected before it reached a layer.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct Rejection {
     /// The caller, or the listener if the caller is unknown.
     pub caller: Caller,
     /// `http` or `stdio`.
@@ -518,12 +522,12 @@ pub struct Refused {
 }
 
 /// Receives rejected calls and missed pings, for the audit log.
-pub trait Witness: Send + Sync + 'static {
+pub trait RejectionLog: Send + Sync + 'static {
     /// Records a rejected call. The future completes when it is recorded.
-    fn refused(&self, refused: Refused) -> BoxFuture<'_, ()>;
+    fn refused(&self, refused: Rejection) -> BoxFuture<'_, ()>;
 
     /// Records missed pings of a client. Must not block.
-    fn unheard(&self, caller: &Caller, transport: &'static str, unheard: Unheard) {
+    fn unheard(&self, caller: &Caller, transport: &'static str, unheard: MissedPings) {
         let _ = (caller, transport, unheard);
     }
 }
@@ -531,7 +535,7 @@ pub trait Witness: Send + Sync + 'static {
 /// Keepalive pings that a client did not answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Unheard {
+pub struct MissedPings {
     /// Consecutive missed pings.
     pub missed: u32,
     /// True if the connection or session ends. A client that never answered a ping gets no more pings and stays

@@ -1,6 +1,6 @@
 //! Lists that clients received: a client is notified that a list changed only if it differs from the one it has.
 
-use super::Front;
+use super::ProtocolServer;
 use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 use tokio::sync::watch;
-use toolgate_core::{Caller, Catalog, Item, ItemKind, List, StartWait};
+use toolgate_core::{Caller, Catalog, Item, ItemKind, ListRequest, StartWait};
 
 /// Largest number of connections without a session whose lists are remembered.
 const MAX_CONNECTIONS: usize = 1024;
@@ -17,50 +17,50 @@ const MAX_CONNECTIONS: usize = 1024;
 const MAX_LIST_WAIT: Duration = Duration::from_secs(60);
 
 /// Keyed digest of the list that a client sees.
-type Print = u64;
+type ListDigest = u64;
 
 /// The lists that one client received last.
 #[derive(Default)]
-pub(crate) struct GivenLists {
-    kinds: watch::Sender<[GivenList; ItemKind::ALL.len()]>,
+pub(crate) struct ReceivedLists {
+    kinds: watch::Sender<[ReceivedList; ItemKind::ALL.len()]>,
 }
 
 #[derive(Default)]
-struct GivenList {
+struct ReceivedList {
     /// Requests for this list that are in flight.
     in_flight: usize,
     /// Number of requests that were answered so far.
     answers: u64,
     /// Digest of the list in the last answer.
-    last: Option<Print>,
+    last: Option<ListDigest>,
 }
 
 /// A list request in flight.
-pub(crate) struct Listing<'a> {
-    given: &'a GivenLists,
+pub(crate) struct ListRequestGuard<'a> {
+    given: &'a ReceivedLists,
     kind: ItemKind,
 }
 
 /// The changes that one notification stream sent, by kind: the number of answers at that time, and the digest of the
 /// list.
 #[derive(Default)]
-pub(crate) struct ToldLists([Option<(u64, Print)>; ItemKind::ALL.len()]);
+pub(crate) struct ReportedLists([Option<(u64, ListDigest)>; ItemKind::ALL.len()]);
 
-impl GivenLists {
+impl ReceivedLists {
     /// Registers a list request.
-    pub(crate) fn begin(&self, kind: ItemKind) -> Listing<'_> {
+    pub(crate) fn begin(&self, kind: ItemKind) -> ListRequestGuard<'_> {
         self.change(kind, |list| list.in_flight += 1);
-        Listing { given: self, kind }
+        ListRequestGuard { given: self, kind }
     }
 
     /// Returns the changed lists that differ from what the client received or was notified of. Waits for list responses
     /// in flight to the client, but not for upstream servers.
     pub(crate) async fn outdated(
         &self,
-        server: &Front,
+        server: &ProtocolServer,
         caller: &Caller,
         changed: &[ItemKind],
-        told: &mut ToldLists,
+        told: &mut ReportedLists,
     ) -> Vec<ItemKind> {
         let mut outdated = Vec::new();
         for kind in changed {
@@ -78,10 +78,10 @@ impl GivenLists {
 
     async fn differs(
         &self,
-        server: &Front,
+        server: &ProtocolServer,
         caller: &Caller,
         kind: ItemKind,
-        told: &mut ToldLists,
+        told: &mut ReportedLists,
     ) -> bool {
         let at = kind as usize;
         let mut kinds = self.kinds.subscribe();
@@ -90,9 +90,9 @@ impl GivenLists {
         if tokio::time::timeout(MAX_LIST_WAIT, answered).await.is_err() {
             return true;
         }
-        let ask = List {
+        let ask = ListRequest {
             wait: StartWait::None,
-            ..List::all(caller.clone(), kind)
+            ..ListRequest::all(caller.clone(), kind)
         };
         let Ok(listed) = server.service.list(ask).await else {
             return true;
@@ -111,13 +111,13 @@ impl GivenLists {
         differs
     }
 
-    fn change(&self, kind: ItemKind, change: impl FnOnce(&mut GivenList)) {
+    fn change(&self, kind: ItemKind, change: impl FnOnce(&mut ReceivedList)) {
         self.kinds
             .send_modify(|kinds| change(&mut kinds[kind as usize]));
     }
 }
 
-impl Listing<'_> {
+impl ListRequestGuard<'_> {
     /// Records that the client receives this list, from its first page.
     pub(crate) fn answered(&self, listed: &Catalog) {
         let print = print(listed);
@@ -128,7 +128,7 @@ impl Listing<'_> {
     }
 }
 
-impl Drop for Listing<'_> {
+impl Drop for ListRequestGuard<'_> {
     fn drop(&mut self) {
         self.given.change(self.kind, |list| list.in_flight -= 1);
     }
@@ -142,15 +142,15 @@ pub(crate) fn add(pending: &mut Vec<ItemKind>, lists: Vec<ItemKind>) {
 }
 
 /// Returns the digest of a list; each item is hashed once and memoized.
-fn print(listed: &Catalog) -> Print {
-    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    struct OfItem(u64);
+fn print(listed: &Catalog) -> ListDigest {
+    static DIGEST_KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    struct ItemDigest(u64);
     let of_item = |item: &Arc<Item>| {
-        item.memo(|item| OfItem(KEY.hash_one(item.def.json().canonical())))
+        item.memo(|item| ItemDigest(DIGEST_KEY.hash_one(item.def.json().canonical())))
             .0
     };
     let each: Vec<u64> = listed.items().iter().map(of_item).collect();
-    KEY.hash_one(each)
+    DIGEST_KEY.hash_one(each)
 }
 
 /// Returns the kinds that share one list-changed notification.
@@ -166,11 +166,11 @@ fn with_parts(kind: ItemKind) -> &'static [ItemKind] {
 
 /// The lists of clients without a session, by connection. Each entry has the time of its last use, as a counter.
 #[derive(Default)]
-pub(crate) struct GivenByConnection(Mutex<HashMap<u64, (u64, Arc<GivenLists>)>>);
+pub(crate) struct ReceivedListsByConnection(Mutex<HashMap<u64, (u64, Arc<ReceivedLists>)>>);
 
-impl GivenByConnection {
+impl ReceivedListsByConnection {
     /// Returns the lists of a connection. At [`MAX_CONNECTIONS`] the least recently used one is evicted.
-    pub(crate) fn of(&self, connection: u64) -> Arc<GivenLists> {
+    pub(crate) fn of(&self, connection: u64) -> Arc<ReceivedLists> {
         let mut all = self.all();
         let now = all
             .values()
@@ -187,7 +187,7 @@ impl GivenByConnection {
         given.clone()
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<u64, (u64, Arc<GivenLists>)>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<u64, (u64, Arc<ReceivedLists>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

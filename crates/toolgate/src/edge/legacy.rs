@@ -1,16 +1,16 @@
 //! A client of the revisions with a handshake, on any transport.
 
 use super::{
-    Front, Unheard,
-    answer::{self, Answer},
-    ask::Asker,
-    call::{self, Context},
+    MissedPings, ProtocolServer,
+    answer::{self, RequestResult},
+    ask::InputRequester,
+    call::{self, RequestContext},
     changes, lists,
-    outlet::{Frame, Frames, Outlet, level},
-    pinging::Pinging,
+    outlet::{OutgoingFrame, OutgoingFrames, Responder, level},
+    pinging::ServerKeepaliveTask,
     tasks,
-    telling::Telling,
-    working::{self, Work},
+    telling::ChangeNotifier,
+    working::{self, RequestWork},
 };
 use futures_util::future::{AbortHandle, Abortable};
 use std::{
@@ -21,62 +21,63 @@ use tokio::{
     sync::{Notify, oneshot, watch},
     time::timeout,
 };
-use toolgate_core::{BoxFuture, Caller, Error, ItemKind, Kind, Trail};
+use toolgate_core::{BoxFuture, Caller, DecisionLog, Error, ErrorKind, ItemKind};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
-    message::{self, Id, Message, RpcError, code},
+    message::{self, Id, JsonRpcMessage, RpcError, code},
     method::{
-        self, initialize, meta::Meta, notifications, resources_read, trace::TraceContext, usage,
+        self, initialize, meta::RequestMeta, notifications, resources_read, trace::TraceContext,
+        usage,
     },
-    session::{Refusal, Session},
+    session::{RequestTable, RequestTableError},
 };
 
-type Answered = oneshot::Sender<Result<Json, RpcError>>;
+type ClientResponseSender = oneshot::Sender<Result<Json, RpcError>>;
 
 /// The state of one client after `initialize`.
-pub(crate) struct Legacy {
-    server: Arc<Front>,
-    context: Context,
+pub(crate) struct InitializedClient {
+    server: Arc<ProtocolServer>,
+    context: RequestContext,
     level: Mutex<Option<u8>>,
-    table: Mutex<Session<Answered, Work>>,
+    table: Mutex<RequestTable<ClientResponseSender, RequestWork>>,
     /// Sends change notifications until the client is gone.
-    telling: Arc<Telling>,
+    telling: Arc<ChangeNotifier>,
     /// Notified when the work on a request ends.
     ended: Notify,
     /// True once the client sent `notifications/initialized`. Before that, the server sends it no requests.
     ready: watch::Sender<bool>,
     /// The keepalive pings, while a notification stream is open.
-    pinging: Mutex<Option<Pinging>>,
+    pinging: Mutex<Option<ServerKeepaliveTask>>,
     /// True once the client missed its pings.
     gone: watch::Sender<bool>,
 }
 
 /// Time that a request to the client waits for `notifications/initialized`: some clients send calls before it.
-const READY: Duration = Duration::from_secs(10);
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
-impl Legacy {
+impl InitializedClient {
     /// Handles `initialize`: returns the client's state and the result.
     pub(crate) fn open(
-        server: Arc<Front>,
+        server: Arc<ProtocolServer>,
         caller: Caller,
         transport: &'static str,
         link: Option<u64>,
         params: Option<&Json>,
-    ) -> Result<(Arc<Legacy>, Json), RpcError> {
+    ) -> Result<(Arc<InitializedClient>, Json), RpcError> {
         let wrong = || {
             answer::bad_params(
                 "initialize needs \"protocolVersion\", \"capabilities\" and \"clientInfo\"",
             )
         };
-        let params = initialize::Params::read(params).ok_or_else(wrong)?;
+        let params = initialize::InitializeParams::read(params).ok_or_else(wrong)?;
         // A supported version is accepted. For any other version, and for a stateless one, the newest revision with a
         // handshake is offered.
         let dialect = dialect::find(&params.version)
             .filter(|d| !d.stateless)
             .unwrap_or(dialect::LEGACY);
-        let telling = Telling::new(server.clone(), caller.clone(), dialect);
-        let context = Context {
+        let telling = ChangeNotifier::new(server.clone(), caller.clone(), dialect);
+        let context = RequestContext {
             caller,
             transport,
             dialect,
@@ -89,17 +90,17 @@ impl Legacy {
             trace: TraceContext::default(),
             link,
             session: telling.tasks.clone(),
-            trail: Trail::default(),
+            trail: DecisionLog::default(),
         };
-        let answer = initialize::Answer {
+        let answer = initialize::InitializeResult {
             version: dialect.revision.to_owned(),
             capabilities: server.capabilities(dialect, link.is_some()),
             server: dialect.implementation(server.info.clone()),
             instructions: server.instructions(&context.caller),
         };
-        let table = Mutex::new(Session::new(server.limits.in_flight));
+        let table = Mutex::new(RequestTable::new(server.limits.in_flight));
         let level = Mutex::new(level("info"));
-        let legacy = Legacy {
+        let legacy = InitializedClient {
             server,
             context,
             level,
@@ -119,7 +120,7 @@ impl Legacy {
     }
 
     /// Handles a message of the client. Replies and events go to `outlet`; this never waits for a call to end.
-    pub(crate) async fn receive(self: &Arc<Self>, message: Message, outlet: &Outlet) {
+    pub(crate) async fn receive(self: &Arc<Self>, message: JsonRpcMessage, outlet: &Responder) {
         let caller = self.context.caller.clone();
         self.receive_of(caller, message, outlet).await;
     }
@@ -128,15 +129,17 @@ impl Legacy {
     pub(crate) async fn receive_of(
         self: &Arc<Self>,
         caller: Caller,
-        message: Message,
-        outlet: &Outlet,
+        message: JsonRpcMessage,
+        outlet: &Responder,
     ) {
         match message {
-            Message::Request { id, method, params } => {
+            JsonRpcMessage::Request { id, method, params } => {
                 self.request(caller, id, method, params, outlet).await
             }
-            Message::Notification { method, params } => self.notified(&method, params.as_ref()),
-            Message::Reply { id, answer } => self.replied(id, answer),
+            JsonRpcMessage::Notification { method, params } => {
+                self.notified(&method, params.as_ref())
+            }
+            JsonRpcMessage::Reply { id, answer } => self.replied(id, answer),
         }
     }
 
@@ -146,12 +149,12 @@ impl Legacy {
         id: Id,
         method: String,
         params: Option<Json>,
-        outlet: &Outlet,
+        outlet: &Responder,
     ) {
         let (handle, registration) = AbortHandle::new_pair();
         // Added to the table before the work can end.
-        let trail = Trail::default();
-        let work = Work::new(handle, trail.clone());
+        let trail = DecisionLog::default();
+        let work = RequestWork::new(handle, trail.clone());
         let accepted = self.table().accept(&id, work);
         if let Err(refusal) = accepted {
             // Rare cases are boxed, so that the future of a request is small.
@@ -168,8 +171,8 @@ impl Legacy {
         &self,
         id: &Id,
         request: (&str, Option<&Json>),
-        refusal: Refusal,
-        outlet: &Outlet,
+        refusal: RequestTableError,
+        outlet: &Responder,
     ) {
         let why = refused(refusal);
         let (caller, transport) = (&self.context.caller, self.context.transport);
@@ -182,11 +185,11 @@ impl Legacy {
 
     async fn work(
         self: Arc<Self>,
-        from: (Caller, Trail),
+        from: (Caller, DecisionLog),
         id: Id,
         method: String,
         params: Option<Json>,
-        outlet: Outlet,
+        outlet: Responder,
     ) {
         let answer = self
             .answer(from, &id, &method, params.as_ref(), &outlet)
@@ -204,33 +207,33 @@ impl Legacy {
 
     async fn answer(
         &self,
-        (caller, trail): (Caller, Trail),
+        (caller, trail): (Caller, DecisionLog),
         id: &Id,
         method: &str,
         params: Option<&Json>,
-        outlet: &Outlet,
-    ) -> Result<Answer, RpcError> {
+        outlet: &Responder,
+    ) -> Result<RequestResult, RpcError> {
         let dialect = self.context.dialect;
         match method {
             method::PING => Ok(dialect.empty(&self.server.info).into()),
-            method::SET_LEVEL => self.set_level(params).map(Answer::Made),
+            method::SET_LEVEL => self.set_level(params).map(RequestResult::Made),
             resources_read::SUBSCRIBE => {
                 let done = Box::pin(self.subscribe(params, true)).await;
-                done.map(Answer::Made)
+                done.map(RequestResult::Made)
             }
             resources_read::UNSUBSCRIBE => {
                 let done = Box::pin(self.subscribe(params, false)).await;
-                done.map(Answer::Made)
+                done.map(RequestResult::Made)
             }
             used if usage::is_usage(used) => {
                 let mut context = self.context.clone();
                 context.caller = caller;
                 context.trail = trail;
                 context.log_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
-                let meta = Meta::of(params);
+                let meta = RequestMeta::of(params);
                 context.trace = meta.trace();
                 context.progress = meta.progress;
-                let asker = Inline {
+                let asker = InlineRequester {
                     legacy: self,
                     outlet,
                 };
@@ -246,16 +249,16 @@ impl Legacy {
                 .await
             }
             used if tasks::is_method(&self.server, &self.context, used) => {
-                let asker = Inline {
+                let asker = InlineRequester {
                     legacy: self,
                     outlet,
                 };
-                let context = Context {
+                let context = RequestContext {
                     caller,
                     ..self.context.clone()
                 };
                 let answer = tasks::answer(&self.server, &context, used, params, Some(&asker));
-                Box::pin(answer).await.map(Answer::Made)
+                Box::pin(answer).await.map(RequestResult::Made)
             }
             initialize::NAME => Err(RpcError::new(
                 code::INVALID_REQUEST,
@@ -271,7 +274,7 @@ impl Legacy {
                         (kind, params),
                         Some(&self.telling.given),
                     );
-                    Box::pin(page).await.map(Answer::Made)
+                    Box::pin(page).await.map(RequestResult::Made)
                 }
                 None => Err(answer::no_method(other)),
             },
@@ -291,7 +294,7 @@ impl Legacy {
 
     fn notified(&self, method: &str, params: Option<&Json>) {
         match method {
-            initialize::DONE => drop(self.ready.send_replace(true)),
+            initialize::INITIALIZED => drop(self.ready.send_replace(true)),
             notifications::CANCELLED => self.cancelled(params),
             _ => {}
         }
@@ -313,15 +316,15 @@ impl Legacy {
     }
 
     /// Returns a separate outgoing queue for one request or stream.
-    pub(crate) fn outlet(&self) -> (Outlet, Frames) {
+    pub(crate) fn outlet(&self) -> (Responder, OutgoingFrames) {
         self.server.outlet(&self.context.caller)
     }
 
     /// Sends change notifications and keepalive pings on `outlet` until it is closed. A second stream replaces the
     /// first.
-    pub(crate) fn tell_changes(self: &Arc<Self>, outlet: Outlet) {
+    pub(crate) fn tell_changes(self: &Arc<Self>, outlet: Responder) {
         let pinging = self.server.limits.ping;
-        let pinging = pinging.map(|every| Pinging::start(self, outlet.clone(), every));
+        let pinging = pinging.map(|every| ServerKeepaliveTask::start(self, outlet.clone(), every));
         *self.pinging() = pinging;
         self.telling.start(outlet);
     }
@@ -330,19 +333,19 @@ impl Legacy {
     /// Dropping the future cancels the request.
     pub(super) async fn asked(
         &self,
-        outlet: &Outlet,
-        asked: Asked<'_>,
+        outlet: &Responder,
+        asked: ServerRequest<'_>,
     ) -> Option<Result<Json, RpcError>> {
         let (tx, rx) = oneshot::channel();
         let id = self.table().open(tx);
-        let mut open = Open {
+        let mut open = CancelRequestOnDrop {
             legacy: self,
             outlet,
             id: Some(id.clone()),
             why: asked.taken_back,
         };
         let text = message::request(&id, asked.method, asked.params.as_ref());
-        outlet.send(Frame::Before(text.into())).await;
+        outlet.send(OutgoingFrame::Before(text.into())).await;
         let answer = rx.await;
         open.id = None;
         answer.ok()
@@ -354,9 +357,9 @@ impl Legacy {
     }
 
     /// Records missed pings, and closes the connection if they end it.
-    pub(super) fn unheard(&self, unheard: Unheard) {
+    pub(super) fn unheard(&self, unheard: MissedPings) {
         if let Some(witness) = &self.server.witness {
-            let Context {
+            let RequestContext {
                 caller, transport, ..
             } = &self.context;
             witness.unheard(caller, transport, unheard);
@@ -378,7 +381,7 @@ impl Legacy {
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
     }
 
-    fn pinging(&self) -> MutexGuard<'_, Option<Pinging>> {
+    fn pinging(&self) -> MutexGuard<'_, Option<ServerKeepaliveTask>> {
         self.pinging.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -424,44 +427,44 @@ impl Legacy {
         }
     }
 
-    /// Waits up to [`READY`] for the end of the handshake.
+    /// Waits up to [`READY_TIMEOUT`] for the end of the handshake.
     async fn can_be_asked(&self) -> Result<(), Error> {
         let mut ready = self.ready.subscribe();
-        match timeout(READY, ready.wait_for(|ready| *ready)).await {
+        match timeout(READY_TIMEOUT, ready.wait_for(|ready| *ready)).await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(Error::new(
-                Kind::Upstream,
+                ErrorKind::Upstream,
                 "the client cannot receive requests: it has not sent notifications/initialized",
             )),
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Session<Answered, Work>> {
+    fn table(&self) -> MutexGuard<'_, RequestTable<ClientResponseSender, RequestWork>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the error for a request that the table does not accept.
-pub(crate) fn refused(refusal: Refusal) -> RpcError {
+pub(crate) fn refused(refusal: RequestTableError) -> RpcError {
     match refusal {
-        Refusal::Duplicate => RpcError::new(
+        RequestTableError::Duplicate => RpcError::new(
             code::INVALID_REQUEST,
             "a request with this id is in flight already",
         ),
-        Refusal::TooMany => RpcError::new(
-            code::INTERNAL,
+        RequestTableError::TooMany => RpcError::new(
+            code::INTERNAL_ERROR,
             "too many requests at once; wait for some of them to end",
         ),
     }
 }
 
 /// Sends requests to the client in the middle of one of its calls, on the stream of that call.
-struct Inline<'a> {
-    legacy: &'a Legacy,
-    outlet: &'a Outlet,
+struct InlineRequester<'a> {
+    legacy: &'a InitializedClient,
+    outlet: &'a Responder,
 }
 
-impl Asker for Inline<'_> {
+impl InputRequester for InlineRequester<'_> {
     fn ask<'a>(
         &'a self,
         method: &'a str,
@@ -469,7 +472,7 @@ impl Asker for Inline<'_> {
     ) -> BoxFuture<'a, Result<Json, Error>> {
         Box::pin(async move {
             self.legacy.can_be_asked().await?;
-            let asked = Asked {
+            let asked = ServerRequest {
                 method,
                 params,
                 taken_back: "the input request was settled elsewhere",
@@ -477,11 +480,11 @@ impl Asker for Inline<'_> {
             match self.legacy.asked(self.outlet, asked).await {
                 Some(Ok(answer)) => Ok(answer),
                 Some(Err(_)) => Err(Error::new(
-                    Kind::Upstream,
+                    ErrorKind::Upstream,
                     "the client answered the input request with an error",
                 )),
                 None => Err(Error::new(
-                    Kind::Cancelled,
+                    ErrorKind::Cancelled,
                     "the client disconnected before it answered the input request",
                 )),
             }
@@ -490,7 +493,7 @@ impl Asker for Inline<'_> {
 }
 
 /// A request to the client.
-pub(super) struct Asked<'a> {
+pub(super) struct ServerRequest<'a> {
     pub(super) method: &'a str,
     pub(super) params: Option<Json>,
     /// The reason in `notifications/cancelled` if the response is no longer needed.
@@ -498,14 +501,14 @@ pub(super) struct Asked<'a> {
 }
 
 /// Cancels a request to the client when dropped before the response.
-struct Open<'a> {
-    legacy: &'a Legacy,
-    outlet: &'a Outlet,
+struct CancelRequestOnDrop<'a> {
+    legacy: &'a InitializedClient,
+    outlet: &'a Responder,
     id: Option<Id>,
     why: &'static str,
 }
 
-impl Drop for Open<'_> {
+impl Drop for CancelRequestOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             self.legacy.table().settle(&id);

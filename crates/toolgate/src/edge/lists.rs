@@ -1,7 +1,7 @@
 //! List requests: pages of the items that the caller may see.
 
-use super::{Front, answer, given::GivenLists};
-use toolgate_core::{Caller, Catalog, ItemKind, List};
+use super::{ProtocolServer, answer, given::ReceivedLists};
+use toolgate_core::{Caller, Catalog, ItemKind, ListRequest};
 use toolgate_wire::{
     dialect::Dialect,
     json::Json,
@@ -9,20 +9,20 @@ use toolgate_wire::{
 };
 
 /// Prefix of a cursor; the rest is the name of the last item of the previous page.
-pub(super) const AFTER: &str = "after:";
+pub(super) const CURSOR_PREFIX: &str = "after:";
 
 /// Returns the result of a list request: one page.
 pub(crate) async fn page(
-    server: &Front,
+    server: &ProtocolServer,
     dialect: &Dialect,
     caller: &Caller,
     (kind, params): (ItemKind, Option<&Json>),
-    given: Option<&GivenLists>,
+    given: Option<&ReceivedLists>,
 ) -> Result<Json, RpcError> {
     let listing = given.map(|given| given.begin(kind));
     let catalog = server
         .service
-        .list(List::all(caller.clone(), kind))
+        .list(ListRequest::all(caller.clone(), kind))
         .await
         .map_err(|e| answer::list_failed(&e))?;
     let start = start(&catalog, params.and_then(|p| p.get("cursor")))?;
@@ -34,13 +34,13 @@ pub(crate) async fn page(
     // Twice: the page, and the message that contains it.
     let mut claim = server.account(caller).claim();
     let room = claim.cover(2 * list.as_str().len() as u64);
-    room.map_err(|full| RpcError::new(code::INTERNAL, full.to_string()))?;
+    room.map_err(|full| RpcError::new(code::INTERNAL_ERROR, full.to_string()))?;
     Ok(list)
 }
 
 /// Writes the page that starts at an item, for a protocol revision.
 fn written(
-    server: &Front,
+    server: &ProtocolServer,
     dialect: &Dialect,
     kind: ItemKind,
     catalog: &Catalog,
@@ -52,7 +52,7 @@ fn written(
     let next = page
         .last()
         .filter(|_| more)
-        .map(|last| format!("{AFTER}{}", last.def.name()));
+        .map(|last| format!("{CURSOR_PREFIX}{}", last.def.name()));
     let page: Vec<Json> = page
         .iter()
         // A definition that this revision cannot express is omitted for its clients only; operators see the reason at
@@ -74,7 +74,7 @@ fn start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError> {
     };
     let name = cursor
         .string()
-        .and_then(|c| c.strip_prefix(AFTER).map(str::to_owned));
+        .and_then(|c| c.strip_prefix(CURSOR_PREFIX).map(str::to_owned));
     let place = name.and_then(|name| {
         catalog
             .items()

@@ -1,31 +1,32 @@
 //! In-process tool calls by the operator, from the console or the command line.
 
 use super::{
-    Front,
-    ask::{self, Left},
-    call::Context,
+    ProtocolServer,
+    ask::{self, RoundsOutcome},
+    call::RequestContext,
 };
 use std::sync::Arc;
 use toolgate_core::{
-    Abilities, Background, Call, Caller, Error, Kind, Reporter, Seen, ToolResult, Trail,
+    Call, CallReporter, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, RequestInfo,
+    TaskControl, ToolResult,
 };
 use toolgate_wire::{dialect, json::Json, method::trace::TraceContext};
 
 /// Calls a tool as `caller`, through the same pipeline as every other call. Waits if the call needs approval.
 ///
 /// # Errors
-/// The errors of the pipeline, and [`Kind::Unsupported`] if the tool itself requests input.
+/// The errors of the pipeline, and [`ErrorKind::Unsupported`] if the tool itself requests input.
 pub async fn call_here(
-    server: &Front,
+    server: &ProtocolServer,
     caller: Caller,
     transport: &'static str,
     tool: &str,
     arguments: Json,
-    reporter: Reporter,
+    reporter: CallReporter,
 ) -> Result<ToolResult, Error> {
-    let abilities = Abilities::default();
+    let abilities = ClientCapabilities::default();
     let dialect = dialect::MODERN;
-    let context = Context {
+    let context = RequestContext {
         caller: caller.clone(),
         transport,
         dialect,
@@ -36,15 +37,15 @@ pub async fn call_here(
         trace: TraceContext::default(),
         link: None,
         session: None,
-        trail: Trail::default(),
+        trail: DecisionLog::default(),
     };
     // Dropping the frames would close the outlet, and a closed outlet means that the caller disconnected.
     let (outlet, _frames) = server.outlet(&caller);
     let mut call = Call::tool(crate::ids::call(), caller, tool, arguments);
     call.reporter = reporter;
     // Supports tasks: a tool that must run as a task can run, and this caller waits for it.
-    call.background = Background::new().0;
-    call.seen = Arc::new(Seen {
+    call.background = TaskControl::new().0;
+    call.seen = Arc::new(RequestInfo {
         revision: dialect.revision.into(),
         transport,
         client: None,
@@ -53,9 +54,9 @@ pub async fn call_here(
     let first = call.clone();
     let again = || Ok(first.clone());
     match ask::rounds(server, &context, call, &again, &outlet, None).await? {
-        Left::Done(output) => Ok(output.into_tool().unwrap_or_default()),
-        Left::Questions(..) => Err(Error::new(
-            Kind::Unsupported(toolgate_core::Need::Elicitation),
+        RoundsOutcome::Done(output) => Ok(output.into_tool().unwrap_or_default()),
+        RoundsOutcome::Questions(..) => Err(Error::new(
+            ErrorKind::Unsupported(toolgate_core::RequiredCapability::Elicitation),
             "this tool requests input, which is not available here",
         )),
     }

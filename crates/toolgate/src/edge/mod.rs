@@ -24,7 +24,10 @@ mod tasks;
 mod telling;
 mod working;
 
-pub use front::{Front, Instructs, Offers, Refused, ServerLimits, Unheard, Witness};
+pub use front::{
+    InstructionsProvider, MissedPings, ProtocolServer, Rejection, RejectionLog, ServerCapabilities,
+    ServerLimits,
+};
 pub use local::call_here;
 pub use outlet::QueueLimits;
 pub use tasks::{TaskLimits, TaskOffer, TaskView};

@@ -1,38 +1,40 @@
 //! Stateless requests of revision 2026-07-28: each has its own metadata.
 
 use super::{
-    Front,
-    answer::{self, Answer},
-    call::{self, Context},
+    ProtocolServer,
+    answer::{self, RequestResult},
+    call::{self, RequestContext},
     changes,
-    given::{GivenLists, ToldLists, add},
+    given::{ReceivedLists, ReportedLists, add},
     lists,
-    outlet::{Frame, Outlet, level},
+    outlet::{OutgoingFrame, Responder, level},
     skills, tasks,
 };
 use std::sync::{Arc, Mutex, PoisonError};
-use toolgate_core::{Abilities, Caller, Changed, Changes, Interest, ItemKind, Trail};
+use toolgate_core::{
+    Caller, ChangeFilter, ChangeSet, ChangeStream, ClientCapabilities, DecisionLog, ItemKind,
+};
 use toolgate_wire::{
     dialect::{self, Dialect},
-    json::{Json, Kind, ObjectWriter},
+    json::{Json, JsonKind, ObjectWriter},
     message::{self, Id, RpcError, code},
     method::{
         self, discover,
         initialize::Implementation,
-        meta::{self, Meta},
+        meta::{self, RequestMeta},
         notifications, usage,
     },
 };
 
 /// Returns the context of a request, from its `_meta`.
 pub(crate) fn context(
-    server: &Front,
+    server: &ProtocolServer,
     caller: Caller,
     transport: &'static str,
-    meta: &Meta,
-) -> Result<Context, RpcError> {
+    meta: &RequestMeta,
+) -> Result<RequestContext, RpcError> {
     let sender = server.senders.known(meta)?;
-    Ok(Context {
+    Ok(RequestContext {
         caller,
         transport,
         dialect: sender.dialect,
@@ -43,19 +45,19 @@ pub(crate) fn context(
         trace: meta.trace(),
         link: None,
         session: None,
-        trail: Trail::default(),
+        trail: DecisionLog::default(),
     })
 }
 
 /// Parsed client metadata of a request.
-struct Sender {
+struct ClientMetadata {
     dialect: &'static Dialect,
-    abilities: Abilities,
+    abilities: ClientCapabilities,
     client: Option<Arc<str>>,
 }
 
-impl Sender {
-    fn read(meta: &Meta) -> Result<Sender, RpcError> {
+impl ClientMetadata {
+    fn read(meta: &RequestMeta) -> Result<ClientMetadata, RpcError> {
         let Some(version) = meta.version.as_ref().and_then(Json::string) else {
             return Err(answer::bad_params(
                 "\"_meta\" needs \"io.modelcontextprotocol/protocolVersion\", a string",
@@ -65,13 +67,13 @@ impl Sender {
             .filter(|d| d.stateless)
             .ok_or_else(|| unsupported(&version))?;
         let capabilities = meta.capabilities.as_ref();
-        let Some(capabilities) = capabilities.filter(|c| c.kind() == Kind::Object) else {
+        let Some(capabilities) = capabilities.filter(|c| c.kind() == JsonKind::Object) else {
             return Err(answer::bad_params(
                 "\"_meta\" needs \"io.modelcontextprotocol/clientCapabilities\", an object",
             ));
         };
         let client = meta.client.as_ref().and_then(Implementation::named);
-        Ok(Sender {
+        Ok(ClientMetadata {
             dialect,
             abilities: call::abilities(capabilities, dialect),
             client: client.map(|(name, version)| [&*name, &*version].join(" ").into()),
@@ -81,32 +83,34 @@ impl Sender {
 
 /// Cache of the last client metadata: a client sends the same in each request, so it is parsed once.
 #[derive(Default)]
-pub(crate) struct Senders(Mutex<Option<(Said, Arc<Sender>)>>);
+pub(crate) struct ClientMetadataCache(Mutex<Option<(RawClientMetadata, Arc<ClientMetadata>)>>);
 
 /// The raw cache key: JSON of version, capabilities and client.
-type Said = [Option<Box<str>>; 3];
+type RawClientMetadata = [Option<Box<str>>; 3];
 
 /// Longest metadata that is cached, in bytes.
-const KEPT: usize = 4 << 10;
+const MAX_CACHED_METADATA_BYTES: usize = 4 << 10;
 
-impl Senders {
-    fn known(&self, meta: &Meta) -> Result<Arc<Sender>, RpcError> {
+impl ClientMetadataCache {
+    fn known(&self, meta: &RequestMeta) -> Result<Arc<ClientMetadata>, RpcError> {
         let said = [&meta.version, &meta.capabilities, &meta.client];
         let said = said.map(|part| part.as_ref().map(Json::as_str));
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |(words, _): &&(Said, _)| words.each_ref().map(Option::as_deref) == said;
+        let same =
+            |(words, _): &&(RawClientMetadata, _)| words.each_ref().map(Option::as_deref) == said;
         if let Some((_, sender)) = last.as_ref().filter(same) {
             return Ok(sender.clone());
         }
-        let sender = Arc::new(Sender::read(meta)?);
-        if said.iter().flatten().map(|part| part.len()).sum::<usize>() <= KEPT {
+        let sender = Arc::new(ClientMetadata::read(meta)?);
+        if said.iter().flatten().map(|part| part.len()).sum::<usize>() <= MAX_CACHED_METADATA_BYTES
+        {
             *last = Some((said.map(|part| part.map(Into::into)), sender.clone()));
         }
         Ok(sender)
     }
 }
 
-fn log_level(meta: &Meta) -> Result<Option<u8>, RpcError> {
+fn log_level(meta: &RequestMeta) -> Result<Option<u8>, RpcError> {
     let Some(word) = &meta.log_level else {
         return Ok(None);
     };
@@ -137,13 +141,13 @@ fn supported() -> impl Iterator<Item = &'static Dialect> {
 /// Handles a request and returns its response. Dropping the future cancels it. Rare cases are boxed, so that the future
 /// of a call is small.
 pub(crate) async fn answer(
-    server: &Arc<Front>,
-    context: &Context,
+    server: &Arc<ProtocolServer>,
+    context: &RequestContext,
     id: &Id,
     method: &str,
     params: Option<&Json>,
-    outlet: &Outlet,
-) -> Result<Answer, RpcError> {
+    outlet: &Responder,
+) -> Result<RequestResult, RpcError> {
     match method {
         discover::NAME => Ok(about(server, context).into()),
         used if usage::is_usage(used) => {
@@ -151,32 +155,32 @@ pub(crate) async fn answer(
         }
         used if tasks::is_method(server, context, used) => {
             let answer = Box::pin(tasks::answer(server, context, used, params, None)).await;
-            answer.map(Answer::Made)
+            answer.map(RequestResult::Made)
         }
         method::LISTEN => {
             let told = Box::pin(listen(server, context, id, params, outlet)).await;
-            told.map(Answer::Made)
+            told.map(RequestResult::Made)
         }
         used if skills::is_method(server, used) => {
             let answer = Box::pin(skills::answer(server, context, used, params)).await;
-            answer.map(Answer::Made)
+            answer.map(RequestResult::Made)
         }
         other => match ItemKind::listed_by(other).filter(|kind| server.lists(*kind)) {
             Some(kind) => {
                 let given = given_lists(server, context);
                 let (dialect, caller) = (context.dialect, &context.caller);
                 let page = lists::page(server, dialect, caller, (kind, params), given.as_deref());
-                Box::pin(page).await.map(Answer::Made)
+                Box::pin(page).await.map(RequestResult::Made)
             }
             None => Err(answer::no_method(other)),
         },
     }
 }
 
-fn about(server: &Front, context: &Context) -> Json {
+fn about(server: &ProtocolServer, context: &RequestContext) -> Json {
     let versions = supported().map(|d| d.revision.to_owned()).collect();
     let capabilities = server.capabilities(context.dialect, false);
-    discover::Answer {
+    discover::DiscoverResult {
         versions,
         capabilities,
         server: Some(server.info.clone()),
@@ -187,17 +191,17 @@ fn about(server: &Front, context: &Context) -> Json {
 
 /// Returns the lists that the client of this connection received. Clients that share a connection cannot be
 /// distinguished: for them nothing is remembered.
-fn given_lists(server: &Front, context: &Context) -> Option<Arc<GivenLists>> {
+fn given_lists(server: &ProtocolServer, context: &RequestContext) -> Option<Arc<ReceivedLists>> {
     context.link.map(|connection| server.given.of(connection))
 }
 
 /// Returns the changed lists to report: those that differ from the client's, or all if that is unknown.
 async fn outdated(
-    server: &Front,
-    context: &Context,
-    given: Option<&GivenLists>,
+    server: &ProtocolServer,
+    context: &RequestContext,
+    given: Option<&ReceivedLists>,
     changed: &[ItemKind],
-    told: &mut ToldLists,
+    told: &mut ReportedLists,
 ) -> Vec<ItemKind> {
     match given {
         Some(given) => given.outdated(server, &context.caller, changed, told).await,
@@ -208,16 +212,16 @@ async fn outdated(
 /// Handles `subscriptions/listen`: sends the acknowledgement, then notifications until the stream ends. A stream mostly
 /// waits, so rare steps are boxed.
 pub(crate) async fn listen(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     id: &Id,
     params: Option<&Json>,
-    outlet: &Outlet,
+    outlet: &Responder,
 ) -> Result<Json, RpcError> {
     let (mut changes, of_tasks) = Box::pin(begin(server, context, id, params, outlet)).await?;
     let telling = async {
         let given = given_lists(server, context);
-        let (mut told, mut pending) = (ToldLists::default(), Vec::new());
+        let (mut told, mut pending) = (ReportedLists::default(), Vec::new());
         let mut over = false;
         loop {
             tokio::select! {
@@ -231,7 +235,7 @@ pub(crate) async fn listen(
                 },
                 lists = Box::pin(outdated(server, context, given.as_deref(), &pending, &mut told)), if !pending.is_empty() => {
                     pending.clear();
-                    let changed = Changed { lists, updated: Vec::new() };
+                    let changed = ChangeSet { lists, updated: Vec::new() };
                     Box::pin(tell(changed, id, outlet)).await;
                 }
                 else => break,
@@ -260,7 +264,7 @@ pub(crate) async fn listen(
         // Page basic/utilities/cancellation: on stdio there is no stream to close, so a notification reports the end.
         let params = notifications::cancelled(id, "the server ends this subscription");
         let text = message::notification(notifications::CANCELLED, Some(&params));
-        outlet.send(Frame::Before(text.into())).await;
+        outlet.send(OutgoingFrame::Before(text.into())).await;
     }
     let mut result = ObjectWriter::new();
     result.str("resultType", "complete");
@@ -273,21 +277,21 @@ pub(crate) async fn listen(
 
 /// Subscribes to the changes in the filter, and acknowledges them.
 async fn begin(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     id: &Id,
     params: Option<&Json>,
-    outlet: &Outlet,
-) -> Result<(Changes, tasks::Subscribed), RpcError> {
+    outlet: &Responder,
+) -> Result<(ChangeStream, tasks::TaskSubscription), RpcError> {
     let Some(filter) = params
         .and_then(|p| p.get("notifications"))
-        .filter(|f| f.kind() == Kind::Object)
+        .filter(|f| f.kind() == JsonKind::Object)
     else {
         return Err(answer::bad_params("\"notifications\" must be an object"));
     };
     let want = interest(&context.caller, &filter, server.limits.uris)?;
     want.uris.iter().try_for_each(|uri| server.fits(uri))?;
-    let of_tasks = tasks::Subscribed::of(server, context, &filter)?;
+    let of_tasks = tasks::TaskSubscription::of(server, context, &filter)?;
     let changes = server
         .service
         .changes(want.clone())
@@ -308,7 +312,7 @@ async fn begin(
 }
 
 /// Sends the notifications for a change.
-async fn tell(changed: Changed, id: &Id, outlet: &Outlet) {
+async fn tell(changed: ChangeSet, id: &Id, outlet: &Responder) {
     for (method, params) in changes::told(&changed) {
         let params = params.finish();
         let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
@@ -317,15 +321,15 @@ async fn tell(changed: Changed, id: &Id, outlet: &Outlet) {
 }
 
 /// The list members of the filter, and their kinds.
-const FILTER: [(&str, ItemKind); 3] = [
+const LIST_FILTER_MEMBERS: [(&str, ItemKind); 3] = [
     ("toolsListChanged", ItemKind::Tool),
     ("promptsListChanged", ItemKind::Prompt),
     ("resourcesListChanged", ItemKind::Resource),
 ];
 
-fn interest(caller: &Caller, filter: &Json, most: usize) -> Result<Interest, RpcError> {
+fn interest(caller: &Caller, filter: &Json, most: usize) -> Result<ChangeFilter, RpcError> {
     let wants = |key: &str| filter.get(key).and_then(|t| t.bool()).unwrap_or(false);
-    let lists = FILTER.iter().filter(|(key, _)| wants(key));
+    let lists = LIST_FILTER_MEMBERS.iter().filter(|(key, _)| wants(key));
     let subscriptions = filter.get("resourceSubscriptions");
     let uris: Option<Vec<String>> = subscriptions
         .iter()
@@ -336,15 +340,15 @@ fn interest(caller: &Caller, filter: &Json, most: usize) -> Result<Interest, Rpc
         let text = format!("\"resourceSubscriptions\" must be at most {most} strings");
         RpcError::new(code::INVALID_PARAMS, text)
     })?;
-    Ok(Interest {
+    Ok(ChangeFilter {
         lists: lists.map(|(_, kind)| *kind).collect(),
         uris,
-        ..Interest::lists(caller.clone())
+        ..ChangeFilter::lists(caller.clone())
     })
 }
 
-fn acknowledged(o: &mut ObjectWriter, want: &Interest) {
-    for (key, kind) in FILTER {
+fn acknowledged(o: &mut ObjectWriter, want: &ChangeFilter) {
+    for (key, kind) in LIST_FILTER_MEMBERS {
         if want.lists.contains(&kind) {
             o.bool(key, true);
         }
@@ -356,9 +360,9 @@ fn acknowledged(o: &mut ObjectWriter, want: &Interest) {
     }
 }
 
-fn told(method: &str, id: &Id, fill: impl FnOnce(&mut ObjectWriter)) -> Frame {
+fn told(method: &str, id: &Id, fill: impl FnOnce(&mut ObjectWriter)) -> OutgoingFrame {
     let mut params = ObjectWriter::new();
     params.object("_meta", |m| m.raw(meta::SUBSCRIPTION, id.json()));
     fill(&mut params);
-    Frame::Before(message::notification(method, Some(&params.finish())).into())
+    OutgoingFrame::Before(message::notification(method, Some(&params.finish())).into())
 }

@@ -1,6 +1,6 @@
 //! Outgoing queue of one request or connection: notifications, and the reply as the last frame.
 
-use super::queue::{self, Hush, Receiver, Sender};
+use super::queue::{self, FrameReceiver, FrameSender, WakeSuppressor};
 use bytes::Bytes;
 use std::future::poll_fn;
 use std::sync::{
@@ -9,17 +9,17 @@ use std::sync::{
 };
 use std::task::{Context, Poll};
 use tokio::time::Instant;
-use toolgate_core::{Event, Report};
+use toolgate_core::{EventSink, ReporterEvent};
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     message,
     method::notifications,
-    room::{Account, Claim, NoRoom},
+    room::{BudgetExceeded, BudgetScope, MemoryPermit},
 };
 
 /// Longest message that is not counted against the memory budget while the queue is empty, in bytes.
-const SHORT: u64 = 4 << 10;
+const MAX_UNCOUNTED_BYTES: u64 = 4 << 10;
 
 /// Limits of the queue of one request or connection to a slow reader.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,42 +41,42 @@ impl Default for QueueLimits {
 
 /// One outgoing JSON-RPC message.
 #[derive(Debug)]
-pub(crate) enum Frame {
+pub(crate) enum OutgoingFrame {
     /// A notification or request before the reply.
-    Before(Text),
+    Before(OutgoingText),
     /// The reply, the last frame of a request. If it is an error, with its code.
-    Reply(Text, Option<i64>),
+    Reply(OutgoingText, Option<i64>),
 }
 
-impl Frame {
+impl OutgoingFrame {
     pub(crate) fn text(&self) -> &str {
-        let (Frame::Before(text) | Frame::Reply(text, _)) = self;
+        let (OutgoingFrame::Before(text) | OutgoingFrame::Reply(text, _)) = self;
         text.as_ref()
     }
 
     /// Returns the text, with its memory permit.
-    pub(crate) fn into_text(self) -> Text {
-        let (Frame::Before(text) | Frame::Reply(text, _)) = self;
+    pub(crate) fn into_text(self) -> OutgoingText {
+        let (OutgoingFrame::Before(text) | OutgoingFrame::Reply(text, _)) = self;
         text
     }
 
-    fn claim(&mut self) -> &mut Claim {
-        let (Frame::Before(text) | Frame::Reply(text, _)) = self;
+    fn claim(&mut self) -> &mut MemoryPermit {
+        let (OutgoingFrame::Before(text) | OutgoingFrame::Reply(text, _)) = self;
         &mut text.claim
     }
 }
 
 /// Outgoing text, with the memory permit that it holds until it is written.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct OutgoingText {
     text: String,
-    claim: Claim,
+    claim: MemoryPermit,
 }
 
-impl Text {
+impl OutgoingText {
     /// Replaces the text under the same memory permit.
-    pub(crate) fn becomes(self, make: impl FnOnce(&str) -> String) -> Text {
-        Text {
+    pub(crate) fn becomes(self, make: impl FnOnce(&str) -> String) -> OutgoingText {
+        OutgoingText {
             text: make(&self.text),
             claim: self.claim,
         }
@@ -91,22 +91,22 @@ impl Text {
     }
 }
 
-impl From<String> for Text {
-    fn from(text: String) -> Text {
-        Text {
+impl From<String> for OutgoingText {
+    fn from(text: String) -> OutgoingText {
+        OutgoingText {
             text,
-            claim: Claim::default(),
+            claim: MemoryPermit::default(),
         }
     }
 }
 
-impl AsRef<str> for Text {
+impl AsRef<str> for OutgoingText {
     fn as_ref(&self) -> &str {
         &self.text
     }
 }
 
-impl AsRef<[u8]> for Text {
+impl AsRef<[u8]> for OutgoingText {
     fn as_ref(&self) -> &[u8] {
         self.text.as_bytes()
     }
@@ -114,20 +114,20 @@ impl AsRef<[u8]> for Text {
 
 /// Sending half of an outgoing queue.
 #[derive(Clone)]
-pub(crate) struct Outlet {
-    frames: Sender,
-    account: Account,
+pub(crate) struct Responder {
+    frames: FrameSender,
+    account: BudgetScope,
 }
 
 /// Receiving half of an outgoing queue.
-pub(crate) struct Frames(Receiver);
+pub(crate) struct OutgoingFrames(FrameReceiver);
 
-impl Outlet {
+impl Responder {
     /// Creates an outgoing queue. A message counts against the memory account unless it is short and the queue is
     /// empty.
-    pub(crate) fn new(limits: QueueLimits, account: Account) -> (Outlet, Frames) {
+    pub(crate) fn new(limits: QueueLimits, account: BudgetScope) -> (Responder, OutgoingFrames) {
         let (frames, out) = queue::queue(limits);
-        (Outlet { frames, account }, Frames(out))
+        (Responder { frames, account }, OutgoingFrames(out))
     }
 
     /// Returns the size of a text in the queue, at most the size of the queue.
@@ -139,27 +139,27 @@ impl Outlet {
     ///
     /// # Errors
     /// The budget is used up.
-    fn claim(&self, text: &str) -> Result<Claim, NoRoom> {
+    fn claim(&self, text: &str) -> Result<MemoryPermit, BudgetExceeded> {
         let mut claim = self.account.claim();
         match text.len() as u64 {
-            short if short <= SHORT && self.frames.is_empty() => Ok(claim),
+            short if short <= MAX_UNCOUNTED_BYTES && self.frames.is_empty() => Ok(claim),
             counted => claim.count(counted).map(|()| claim),
         }
     }
 
     /// Queues a frame; waits while the queue is full. Drops the frame if the reader is gone.
-    pub(crate) async fn send(&self, frame: Frame) {
+    pub(crate) async fn send(&self, frame: OutgoingFrame) {
         let (frame, size) = self.claimed(frame);
         self.frames.send(frame, size).await;
     }
 
     /// Returns the frame with its memory permit, to be written after the queue: for the reply.
-    pub(crate) fn counted(&self, frame: Frame) -> Frame {
+    pub(crate) fn counted(&self, frame: OutgoingFrame) -> OutgoingFrame {
         self.claimed(frame).0
     }
 
     /// Returns the frame with its memory permit, and its size in the queue.
-    fn claimed(&self, mut frame: Frame) -> (Frame, usize) {
+    fn claimed(&self, mut frame: OutgoingFrame) -> (OutgoingFrame, usize) {
         if let Ok(claim) = self.claim(frame.text()) {
             let size = self.size(frame.text());
             *frame.claim() = claim;
@@ -168,7 +168,7 @@ impl Outlet {
         // Beyond the budget: the message that caused this text is already counted, so send it, but only into an empty
         // queue.
         let mut claim = self.account.claim();
-        if frame.text().len() as u64 > SHORT {
+        if frame.text().len() as u64 > MAX_UNCOUNTED_BYTES {
             claim.count_anyway(frame.text().len() as u64);
         }
         *frame.claim() = claim;
@@ -176,7 +176,7 @@ impl Outlet {
     }
 
     /// Returns the handle that suppresses the next wake of the reader.
-    pub(crate) fn hush(&self) -> Hush {
+    pub(crate) fn hush(&self) -> WakeSuppressor {
         self.frames.hush()
     }
 
@@ -189,30 +189,32 @@ impl Outlet {
     pub(crate) fn offer(&self, text: String) {
         let size = self.size(&text);
         if let Ok(claim) = self.claim(&text) {
-            let _ = self.frames.offer(Frame::Before(Text { text, claim }), size);
+            let _ = self
+                .frames
+                .offer(OutgoingFrame::Before(OutgoingText { text, claim }), size);
         }
     }
 }
 
-impl Frames {
+impl OutgoingFrames {
     /// Returns the next frame, or `None` after the last one.
-    pub(crate) async fn recv(&mut self) -> Option<Frame> {
+    pub(crate) async fn recv(&mut self) -> Option<OutgoingFrame> {
         poll_fn(|cx| self.0.poll_recv(cx)).await
     }
 
     /// Returns the next frame if one is queued.
-    pub(crate) fn ready(&mut self) -> Option<Frame> {
+    pub(crate) fn ready(&mut self) -> Option<OutgoingFrame> {
         self.0.ready()
     }
 
-    pub(crate) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame>> {
+    pub(crate) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<OutgoingFrame>> {
         self.0.poll_recv(cx)
     }
 }
 
 /// Sends the events of one call as notifications, until the call completes.
 pub(crate) struct CallReport {
-    outlet: Outlet,
+    outlet: Responder,
     dialect: &'static Dialect,
     token: Option<Json>,
     log_level: Option<u8>,
@@ -222,7 +224,7 @@ pub(crate) struct CallReport {
 
 impl CallReport {
     pub(crate) fn new(
-        outlet: Outlet,
+        outlet: Responder,
         dialect: &'static Dialect,
         token: Option<Json>,
         log_level: Option<u8>,
@@ -244,8 +246,8 @@ impl CallReport {
     }
 
     /// Returns the guard that ends the events: progress after the reply is dropped.
-    pub(crate) fn closer(&self) -> Closer {
-        Closer(self.over.clone())
+    pub(crate) fn closer(&self) -> CallReportGuard {
+        CallReportGuard(self.over.clone())
     }
 
     /// Returns whether to send this progress: it increases, which the protocol requires, and the rate limit permits it.
@@ -291,13 +293,15 @@ impl SentProgress {
     }
 }
 
-impl Report for CallReport {
-    fn report(&self, event: Event) {
+impl EventSink for CallReport {
+    fn report(&self, event: ReporterEvent) {
         if self.over.load(Ordering::Acquire) {
             return;
         }
         match (event, &self.token, self.log_level) {
-            (Event::Progress(mut progress), Some(token), _) if self.admits(progress.progress) => {
+            (ReporterEvent::Progress(mut progress), Some(token), _)
+                if self.admits(progress.progress) =>
+            {
                 if !self.dialect.progress_message {
                     progress.message = None;
                 }
@@ -306,7 +310,9 @@ impl Report for CallReport {
                     Some(&progress.json(token)),
                 ));
             }
-            (Event::Log(log), _, Some(least)) if level(&log.level).is_some_and(|l| l >= least) => {
+            (ReporterEvent::Log(log), _, Some(least))
+                if level(&log.level).is_some_and(|l| l >= least) =>
+            {
                 let mut o = ObjectWriter::new();
                 o.str("level", &log.level);
                 if let Some(logger) = &log.logger {
@@ -324,9 +330,9 @@ impl Report for CallReport {
 }
 
 /// Stops the events of a call when it is dropped.
-pub(crate) struct Closer(Arc<AtomicBool>);
+pub(crate) struct CallReportGuard(Arc<AtomicBool>);
 
-impl Drop for Closer {
+impl Drop for CallReportGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
@@ -343,11 +349,11 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
 
-    fn frame(bytes: usize) -> Frame {
-        Frame::Before("x".repeat(bytes).into())
+    fn frame(bytes: usize) -> OutgoingFrame {
+        OutgoingFrame::Before("x".repeat(bytes).into())
     }
 
-    fn sent(outlet: &Outlet, bytes: usize) -> bool {
+    fn sent(outlet: &Responder, bytes: usize) -> bool {
         outlet.send(frame(bytes)).now_or_never().is_some()
     }
 
@@ -357,7 +363,7 @@ mod tests {
             messages: 2,
             bytes: 100,
         };
-        let (outlet, mut frames) = Outlet::new(limits, Account::default());
+        let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
         assert!(sent(&outlet, 1) && sent(&outlet, 1) && !sent(&outlet, 1));
         assert!(frames.ready().is_some());
         assert!(sent(&outlet, 1));
@@ -369,7 +375,7 @@ mod tests {
             messages: 9,
             bytes: 100,
         };
-        let (outlet, mut frames) = Outlet::new(limits, Account::default());
+        let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
         assert!(sent(&outlet, 60) && sent(&outlet, 40) && !sent(&outlet, 1));
         outlet.offer("x".to_owned());
         assert!(frames.ready().is_some());
@@ -386,7 +392,7 @@ mod tests {
             messages: 9,
             bytes: 100,
         };
-        let (outlet, mut frames) = Outlet::new(limits, Account::default());
+        let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
         assert!(sent(&outlet, 1) && !sent(&outlet, 1000));
         assert!(frames.ready().is_some());
         assert!(sent(&outlet, 1000) && !sent(&outlet, 1));
@@ -399,7 +405,7 @@ mod tests {
             messages: 9,
             bytes: 10,
         };
-        let (outlet, frames) = Outlet::new(limits, Account::default());
+        let (outlet, frames) = Responder::new(limits, BudgetScope::default());
         assert!(sent(&outlet, 10));
         let waiting = outlet.clone();
         let mut waits = Box::pin(async move { waiting.send(frame(10)).await });

@@ -8,7 +8,7 @@ use toolgate_core::{Catalog, ItemKind};
 use toolgate_wire::{dialect::Dialect, json::Json};
 
 /// One cached page, as written for one protocol revision.
-struct Page {
+struct CachedListPage {
     catalog: Catalog,
     revision: &'static str,
     kind: ItemKind,
@@ -18,12 +18,12 @@ struct Page {
 
 /// The page cache of one server, shared by all callers: callers that see the same items have the same snapshot.
 #[derive(Default)]
-pub(crate) struct Pages(Mutex<VecDeque<Page>>);
+pub(crate) struct ListPageCache(Mutex<VecDeque<CachedListPage>>);
 
-impl Pages {
+impl ListPageCache {
     /// The largest number of cached pages, and of bytes in them. The oldest pages are evicted.
-    const MOST: usize = 32;
-    const BYTES: usize = 8 << 20;
+    const MAX_PAGES: usize = 32;
+    const MAX_PAGE_CACHE_BYTES: usize = 8 << 20;
 
     /// Returns the page of a kind that starts at an item: from the cache, or from `make`.
     pub(crate) fn page(
@@ -33,7 +33,7 @@ impl Pages {
         (kind, start): (ItemKind, usize),
         make: impl FnOnce() -> Json,
     ) -> Json {
-        let same = |page: &&Page| {
+        let same = |page: &&CachedListPage| {
             (page.kind, page.start) == (kind, start)
                 && page.revision == dialect.revision
                 && page.catalog.same(catalog)
@@ -45,7 +45,7 @@ impl Pages {
             .map(|page| page.result.clone());
         found.unwrap_or_else(|| {
             let result = make();
-            self.keep(Page {
+            self.keep(CachedListPage {
                 catalog: catalog.clone(),
                 revision: dialect.revision,
                 kind,
@@ -56,19 +56,22 @@ impl Pages {
         })
     }
 
-    fn keep(&self, page: Page) {
+    fn keep(&self, page: CachedListPage) {
         let mut kept = self.kept();
         kept.push_front(page);
         let mut bytes = 0;
-        let fits = kept.iter().take(Pages::MOST).take_while(|page| {
-            bytes += page.result.as_str().len();
-            bytes <= Pages::BYTES
-        });
+        let fits = kept
+            .iter()
+            .take(ListPageCache::MAX_PAGES)
+            .take_while(|page| {
+                bytes += page.result.as_str().len();
+                bytes <= ListPageCache::MAX_PAGE_CACHE_BYTES
+            });
         let count = fits.count();
         kept.truncate(count);
     }
 
-    fn kept(&self) -> MutexGuard<'_, VecDeque<Page>> {
+    fn kept(&self) -> MutexGuard<'_, VecDeque<CachedListPage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_page_is_written_once_for_each_list_revision_and_place() {
-        let (pages, made) = (Pages::default(), Cell::new(0));
+        let (pages, made) = (ListPageCache::default(), Cell::new(0));
         let (list, other) = (Catalog::default(), Catalog::new(Vec::new()));
         let old = dialect::find("2025-11-25").unwrap();
         for _ in 0..2 {
@@ -103,16 +106,16 @@ mod tests {
 
     #[test]
     fn they_are_few_and_small() {
-        let (pages, list) = (Pages::default(), Catalog::default());
+        let (pages, list) = (ListPageCache::default(), Catalog::default());
         let put = |start, bytes: usize| {
             let text = Json::from_value(&"x".repeat(bytes - 2).into());
             pages.page(&list, MODERN, (ItemKind::Tool, start), || text);
         };
-        (0..=Pages::MOST).for_each(|start| put(start, 10));
-        assert_eq!(pages.kept().len(), Pages::MOST);
-        put(100, Pages::BYTES - 10);
+        (0..=ListPageCache::MAX_PAGES).for_each(|start| put(start, 10));
+        assert_eq!(pages.kept().len(), ListPageCache::MAX_PAGES);
+        put(100, ListPageCache::MAX_PAGE_CACHE_BYTES - 10);
         assert_eq!(pages.kept().len(), 2, "the newest that fit");
-        put(101, Pages::BYTES + 1);
+        put(101, ListPageCache::MAX_PAGE_CACHE_BYTES + 1);
         assert_eq!(pages.kept().len(), 0, "one byte over is not kept");
     }
 }

@@ -1,9 +1,9 @@
 //! Keepalive pings to a client with a handshake, on its notification stream.
 
 use super::{
-    Unheard,
-    legacy::{Asked, Legacy},
-    outlet::Outlet,
+    MissedPings,
+    legacy::{InitializedClient, ServerRequest},
+    outlet::Responder,
 };
 use std::{
     sync::{Arc, Weak},
@@ -16,32 +16,36 @@ use tokio::{
 use toolgate_wire::{json::ObjectWriter, method::PING};
 
 /// Time limit for the response to a ping.
-const WAIT: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(30);
 /// Consecutive unanswered pings after which the connection counts as failed.
-const MISSED: u32 = 2;
+const MAX_MISSED_PINGS: u32 = 2;
 
 /// Task that sends the pings; dropping this ends it.
-pub(super) struct Pinging(AbortHandle);
+pub(super) struct ServerKeepaliveTask(AbortHandle);
 
-impl Drop for Pinging {
+impl Drop for ServerKeepaliveTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Pinging {
+impl ServerKeepaliveTask {
     /// Starts to send a ping after every `every`, until the stream is closed.
-    pub(super) fn start(legacy: &Arc<Legacy>, outlet: Outlet, every: Duration) -> Pinging {
+    pub(super) fn start(
+        legacy: &Arc<InitializedClient>,
+        outlet: Responder,
+        every: Duration,
+    ) -> ServerKeepaliveTask {
         let pinging = ping(Arc::downgrade(legacy), outlet, every);
         #[allow(
             clippy::disallowed_methods,
             reason = "the server owns its requests to the client and aborts them"
         )]
-        Pinging(tokio::spawn(pinging).abort_handle())
+        ServerKeepaliveTask(tokio::spawn(pinging).abort_handle())
     }
 }
 
-async fn ping(legacy: Weak<Legacy>, outlet: Outlet, every: Duration) {
+async fn ping(legacy: Weak<InitializedClient>, outlet: Responder, every: Duration) {
     let (mut answers, mut missed) = (false, 0);
     loop {
         tokio::select! {
@@ -55,23 +59,23 @@ async fn ping(legacy: Weak<Legacy>, outlet: Outlet, every: Duration) {
         if legacy.is_asked() {
             continue;
         }
-        let asked = Asked {
+        let asked = ServerRequest {
             method: PING,
             params: Some(ObjectWriter::new().finish()),
             taken_back: "this ping was not answered in time",
         };
-        if let Ok(Some(_)) = timeout(WAIT, legacy.asked(&outlet, asked)).await {
+        if let Ok(Some(_)) = timeout(PING_TIMEOUT, legacy.asked(&outlet, asked)).await {
             // An error is a response too, for example from a client that does not support ping.
             (answers, missed) = (true, 0);
             continue;
         }
         missed += 1;
-        if missed < MISSED {
+        if missed < MAX_MISSED_PINGS {
             continue;
         }
         // A client that never answered a ping may be alive and read its stream only for notifications: stop the pings.
         let ends = answers;
-        legacy.unheard(Unheard { missed, ends });
+        legacy.unheard(MissedPings { missed, ends });
         return;
     }
 }

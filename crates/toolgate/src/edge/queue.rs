@@ -1,7 +1,7 @@
 //! Bounded queue of outgoing frames for one request or connection, limited by frames and bytes. Every request has one,
 //! so an empty queue is one small allocation.
 
-use super::outlet::{Frame, QueueLimits};
+use super::outlet::{OutgoingFrame, QueueLimits};
 use std::{
     collections::VecDeque,
     future::Future,
@@ -16,8 +16,8 @@ use std::{
 use tokio::sync::Notify;
 
 /// Creates a queue: its sending and its receiving half.
-pub(super) fn queue(limits: QueueLimits) -> (Sender, Receiver) {
-    let shared = Arc::new(Shared {
+pub(super) fn queue(limits: QueueLimits) -> (FrameSender, FrameReceiver) {
+    let shared = Arc::new(FrameQueue {
         limits: QueueLimits {
             messages: limits.messages.max(1),
             bytes: limits.bytes.clamp(1, usize::MAX / 4),
@@ -26,21 +26,21 @@ pub(super) fn queue(limits: QueueLimits) -> (Sender, Receiver) {
         senders: AtomicUsize::new(1),
         gone: Notify::new(),
     });
-    (Sender(shared.clone()), Receiver(shared))
+    (FrameSender(shared.clone()), FrameReceiver(shared))
 }
 
-struct Shared {
+struct FrameQueue {
     limits: QueueLimits,
-    state: Mutex<State>,
+    state: Mutex<FrameQueueState>,
     senders: AtomicUsize,
     /// Notified when the receiver is dropped.
     gone: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct FrameQueueState {
     /// Queued frames, each with its size in bytes.
-    frames: VecDeque<(Frame, usize)>,
+    frames: VecDeque<(OutgoingFrame, usize)>,
     bytes: usize,
     /// All senders are dropped.
     ended: bool,
@@ -52,19 +52,19 @@ struct State {
     next: u64,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl FrameQueue {
+    fn state(&self) -> MutexGuard<'_, FrameQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl FrameQueueState {
     fn fits(&self, size: usize, limits: &QueueLimits) -> bool {
         self.frames.len() < limits.messages && self.bytes + size <= limits.bytes
     }
 
     /// Appends a frame. Returns the reader to wake.
-    fn push(&mut self, frame: Frame, size: usize) -> Option<Waker> {
+    fn push(&mut self, frame: OutgoingFrame, size: usize) -> Option<Waker> {
         if self.frames.capacity() == 0 {
             // Most queues never hold more than one frame.
             self.frames.reserve_exact(1);
@@ -75,7 +75,7 @@ impl State {
     }
 
     /// Removes the first frame and wakes the next waiting sender.
-    fn pop(&mut self) -> Option<Frame> {
+    fn pop(&mut self) -> Option<OutgoingFrame> {
         let (frame, size) = self.frames.pop_front()?;
         self.bytes -= size;
         self.wake_next();
@@ -90,9 +90,9 @@ impl State {
 }
 
 /// Sending half. After the last one is dropped, the receiver ends behind the last frame.
-pub(super) struct Sender(Arc<Shared>);
+pub(super) struct FrameSender(Arc<FrameQueue>);
 
-impl Sender {
+impl FrameSender {
     /// Returns the capacity of the queue in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.0.limits.bytes
@@ -107,7 +107,7 @@ impl Sender {
     ///
     /// # Errors
     /// Returns the frame if it does not fit.
-    pub(super) fn offer(&self, frame: Frame, size: usize) -> Result<(), Frame> {
+    pub(super) fn offer(&self, frame: OutgoingFrame, size: usize) -> Result<(), OutgoingFrame> {
         let mut state = self.0.state();
         if state.gone {
             return Ok(());
@@ -124,9 +124,9 @@ impl Sender {
     }
 
     /// Queues a frame; waits while the queue is full. Drops the frame if the receiver is gone.
-    pub(super) async fn send(&self, frame: Frame, size: usize) {
+    pub(super) async fn send(&self, frame: OutgoingFrame, size: usize) {
         if let Err(frame) = self.offer(frame, size) {
-            let sending = Sending {
+            let sending = SendFrame {
                 shared: &self.0,
                 frame: Some(frame),
                 size: size.min(self.0.limits.bytes),
@@ -137,8 +137,8 @@ impl Sender {
     }
 
     /// Returns the handle that suppresses the next wake of the receiver.
-    pub(super) fn hush(&self) -> Hush {
-        Hush(self.0.clone())
+    pub(super) fn hush(&self) -> WakeSuppressor {
+        WakeSuppressor(self.0.clone())
     }
 
     /// Waits until the receiver is dropped.
@@ -155,14 +155,14 @@ impl Sender {
     }
 }
 
-impl Clone for Sender {
-    fn clone(&self) -> Sender {
+impl Clone for FrameSender {
+    fn clone(&self) -> FrameSender {
         self.0.senders.fetch_add(1, Ordering::Relaxed);
-        Sender(self.0.clone())
+        FrameSender(self.0.clone())
     }
 }
 
-impl Drop for Sender {
+impl Drop for FrameSender {
     fn drop(&mut self) {
         if self.0.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
             let mut state = self.0.state();
@@ -177,9 +177,9 @@ impl Drop for Sender {
 }
 
 /// Suppresses the next wake of the receiver. It is not a sender: it does not keep the queue open.
-pub(crate) struct Hush(Arc<Shared>);
+pub(crate) struct WakeSuppressor(Arc<FrameQueue>);
 
-impl Hush {
+impl WakeSuppressor {
     /// Suppresses wakes until the receiver is polled again. Call it right before that poll.
     pub(super) fn now(&self) {
         self.0.state().reader = None;
@@ -187,15 +187,15 @@ impl Hush {
 }
 
 /// Future that queues a frame once it fits.
-struct Sending<'a> {
-    shared: &'a Shared,
-    frame: Option<Frame>,
+struct SendFrame<'a> {
+    shared: &'a FrameQueue,
+    frame: Option<OutgoingFrame>,
     size: usize,
     /// Its number in the list of waiting senders.
     place: Option<u64>,
 }
 
-impl Future for Sending<'_> {
+impl Future for SendFrame<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -240,7 +240,7 @@ impl Future for Sending<'_> {
     }
 }
 
-impl Drop for Sending<'_> {
+impl Drop for SendFrame<'_> {
     fn drop(&mut self) {
         if let Some(own) = self.place {
             let mut state = self.shared.state();
@@ -251,16 +251,16 @@ impl Drop for Sending<'_> {
 }
 
 /// Receiving half. Dropping it drops all frames and releases the waiting senders.
-pub(super) struct Receiver(Arc<Shared>);
+pub(super) struct FrameReceiver(Arc<FrameQueue>);
 
-impl Receiver {
+impl FrameReceiver {
     /// Returns the next frame if one is queued.
-    pub(super) fn ready(&mut self) -> Option<Frame> {
+    pub(super) fn ready(&mut self) -> Option<OutgoingFrame> {
         self.0.state().pop()
     }
 
     /// Polls for the next frame; `None` after the last one.
-    pub(super) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame>> {
+    pub(super) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<OutgoingFrame>> {
         let mut state = self.0.state();
         if let Some(frame) = state.pop() {
             return Poll::Ready(Some(frame));
@@ -276,7 +276,7 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl Drop for FrameReceiver {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.gone = true;
@@ -300,11 +300,11 @@ mod tests {
         QueueLimits { messages, bytes }
     }
 
-    fn frame(text: &str) -> Frame {
-        Frame::Before(text.to_owned().into())
+    fn frame(text: &str) -> OutgoingFrame {
+        OutgoingFrame::Before(text.to_owned().into())
     }
 
-    async fn next(receiver: &mut Receiver) -> Option<String> {
+    async fn next(receiver: &mut FrameReceiver) -> Option<String> {
         let frame = std::future::poll_fn(|cx| receiver.poll_recv(cx)).await;
         frame.map(|frame| frame.text().to_owned())
     }
@@ -382,9 +382,9 @@ mod tests {
         assert_eq!(woken.load(Ordering::Relaxed), 1, "from then on he is");
     }
 
-    struct Count(Arc<AtomicUsize>);
+    struct WakeCounter(Arc<AtomicUsize>);
 
-    impl std::task::Wake for Count {
+    impl std::task::Wake for WakeCounter {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -392,14 +392,14 @@ mod tests {
 
     fn counting() -> (Waker, Arc<AtomicUsize>) {
         let woken = Arc::new(AtomicUsize::new(0));
-        (Arc::new(Count(woken.clone())).into(), woken)
+        (Arc::new(WakeCounter(woken.clone())).into(), woken)
     }
 
     #[tokio::test]
     async fn all_who_wait_go_on_when_nobody_reads() {
         let (sender, receiver) = queue(limits(1, 10));
         sender.send(frame("one"), 1).await;
-        let waits = |sender: Sender| {
+        let waits = |sender: FrameSender| {
             tokio::spawn(async move {
                 sender.send(frame("more"), 1).await;
                 sender.closed().await;

@@ -1,8 +1,8 @@
 //! `skills/get` and `resources/directory/read`, answered from the skills that the caller may see.
 
-use super::{Front, answer, call::Context, lists::AFTER};
+use super::{ProtocolServer, answer, call::RequestContext, lists::CURSOR_PREFIX};
 use std::collections::HashMap;
-use toolgate_core::{Catalog, ItemKind, List};
+use toolgate_core::{Catalog, ItemKind, ListRequest};
 use toolgate_wire::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
@@ -10,14 +10,14 @@ use toolgate_wire::{
 };
 
 /// Returns whether this server offers skills and `method` is one of their methods.
-pub(crate) fn is_method(server: &Front, method: &str) -> bool {
+pub(crate) fn is_method(server: &ProtocolServer, method: &str) -> bool {
     server.lists(ItemKind::Skill) && [GET, DIRECTORY].contains(&method)
 }
 
 /// Returns the result of `skills/get` or `resources/directory/read`.
 pub(crate) async fn answer(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     method: &str,
     params: Option<&Json>,
 ) -> Result<Json, RpcError> {
@@ -30,20 +30,24 @@ pub(crate) async fn answer(
     };
     let mut claim = server.account(&context.caller).claim();
     let room = claim.cover(2 * result.as_str().len() as u64);
-    room.map_err(|full| RpcError::new(code::INTERNAL, full.to_string()))?;
+    room.map_err(|full| RpcError::new(code::INTERNAL_ERROR, full.to_string()))?;
     Ok(result)
 }
 
-async fn entry(server: &Front, context: &Context, uri: &str) -> Result<Json, RpcError> {
+async fn entry(
+    server: &ProtocolServer,
+    context: &RequestContext,
+    uri: &str,
+) -> Result<Json, RpcError> {
     // The whole list, which is fetched again if it is stale: the client may request this skill because it saw that the
     // skill changed.
-    let ask = List::all(context.caller.clone(), ItemKind::Skill);
+    let ask = ListRequest::all(context.caller.clone(), ItemKind::Skill);
     let catalog = server.service.list(ask).await;
     let catalog = catalog.map_err(|e| answer::list_failed(&e))?;
     match catalog.find(uri).filter(|item| item.def.name() == uri) {
         Some(item) => {
             let entry = context.dialect.definition(&item.def);
-            let entry = entry.map_err(|why| RpcError::new(code::INTERNAL, why))?;
+            let entry = entry.map_err(|why| RpcError::new(code::INTERNAL_ERROR, why))?;
             Ok(context.dialect.skill(&entry, catalog.hint(), &server.info))
         }
         None => Err(no(uri, "no skill is served at")),
@@ -53,13 +57,13 @@ async fn entry(server: &Front, context: &Context, uri: &str) -> Result<Json, Rpc
 /// Returns the children of a directory, from all skills that the caller may see. A skill lists all its files, so no
 /// server is contacted.
 async fn directory(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     uri: &str,
     params: Option<&Json>,
 ) -> Result<Json, RpcError> {
     let list = |kind| {
-        let ask = List::all(context.caller.clone(), kind);
+        let ask = ListRequest::all(context.caller.clone(), kind);
         async move {
             server
                 .service
@@ -79,7 +83,7 @@ async fn directory(
     let rest = children.get(start..).unwrap_or_default();
     let page = rest.get(..server.limits.page).unwrap_or(rest);
     let next = page.last().filter(|_| page.len() < rest.len());
-    let next = next.map(|(last, _)| format!("{AFTER}{last}"));
+    let next = next.map(|(last, _)| format!("{CURSOR_PREFIX}{last}"));
     let listed = by_uri(&resources);
     let page: Vec<Json> = page
         .iter()
@@ -119,7 +123,7 @@ fn resource((uri, is_directory): &(String, bool)) -> Json {
 fn start(children: &[(String, bool)], cursor: Option<Json>) -> Result<usize, RpcError> {
     let Some(cursor) = cursor else { return Ok(0) };
     let last = cursor.string();
-    let last = last.as_deref().and_then(|c| c.strip_prefix(AFTER));
+    let last = last.as_deref().and_then(|c| c.strip_prefix(CURSOR_PREFIX));
     let place = last.and_then(|last| children.iter().position(|(uri, _)| uri == last));
     place.map(|at| at + 1).ok_or_else(|| {
         answer::bad_params("the cursor is not one of this directory; read it again from the start")

@@ -3,21 +3,21 @@
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A boxed input stream.
-pub type Input = Box<dyn AsyncRead + Send + Unpin>;
+pub type StandardInput = Box<dyn AsyncRead + Send + Unpin>;
 /// A boxed output stream.
-pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
+pub type StandardOutput = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Returns standard input and output. A pipe is reopened in non-blocking mode, which leaves the pipe unchanged for
 /// processes that share it. Anything else goes through a tokio thread. The caller must be the only reader and writer.
 ///
 /// # Panics
 /// Panics outside a tokio runtime with IO enabled.
-pub fn streams() -> (Input, Output) {
+pub fn streams() -> (StandardInput, StandardOutput) {
     (input(), output())
 }
 
 #[cfg(target_os = "linux")]
-fn input() -> Input {
+fn input() -> StandardInput {
     use tokio::net::unix::pipe::OpenOptions;
     match OpenOptions::new().open_receiver("/proc/self/fd/0") {
         Ok(pipe) => Box::new(pipe),
@@ -26,7 +26,7 @@ fn input() -> Input {
 }
 
 #[cfg(target_os = "linux")]
-fn output() -> Output {
+fn output() -> StandardOutput {
     use tokio::net::unix::pipe::OpenOptions;
     match OpenOptions::new().open_sender("/proc/self/fd/1") {
         Ok(pipe) => Box::new(pipe),
@@ -35,11 +35,11 @@ fn output() -> Output {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn input() -> Input {
+fn input() -> StandardInput {
     Box::new(tokio::io::stdin())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn output() -> Output {
+fn output() -> StandardOutput {
     Box::new(tokio::io::stdout())
 }

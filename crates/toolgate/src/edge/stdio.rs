@@ -1,13 +1,13 @@
 //! The stdio transport: a server on a pair of byte streams, one message a line, for all revisions.
 
 use super::{
-    Front, answer,
-    batch::Batch,
-    call::Context,
-    legacy::{self, Legacy},
+    ProtocolServer, answer,
+    batch::MessageBatch,
+    call::RequestContext,
+    legacy::{self, InitializedClient},
     modern,
-    outlet::{Frames, Outlet},
-    working::{self, Work, Working},
+    outlet::{OutgoingFrames, Responder},
+    working::{self, RequestWork, StatelessRequestTable},
 };
 use futures_util::{
     StreamExt,
@@ -32,31 +32,31 @@ use tokio::{
 use toolgate_core::{BoxFuture, Caller};
 use toolgate_wire::{
     json::{Json, ReadError},
-    message::{Id, Message, RpcError, code},
-    method::{discover, initialize, meta::Meta, notifications},
-    room::{Claim, NoRoom},
+    message::{Id, JsonRpcMessage, RpcError, code},
+    method::{discover, initialize, meta::RequestMeta, notifications},
+    room::{BudgetExceeded, MemoryPermit},
 };
 
 /// Name of this transport in the audit log.
-const STDIO: &str = "stdio";
+const TRANSPORT_NAME: &str = "stdio";
 /// Number of connections so far, from which each gets its number.
-static LINKS: AtomicU64 = AtomicU64::new(0);
+static CONNECTION_COUNT: AtomicU64 = AtomicU64::new(0);
 /// Time limit for writing the queued messages after the client closed its end.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves one client until its stream ends, which cancels its requests in flight. After [`Front::close`] new requests
+/// Serves one client until its stream ends, which cancels its requests in flight. After [`ProtocolServer::close`] new requests
 /// are rejected, and serving ends when the requests in flight have ended.
 ///
 /// # Errors
 /// An I/O error of either stream. End of file is not an error.
 pub async fn serve(
-    server: Arc<Front>,
+    server: Arc<ProtocolServer>,
     caller: Caller,
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin,
 ) -> io::Result<()> {
     let (outlet, frames) = server.outlet(&caller);
-    let modern = Arc::new(Working::new(server.limits.in_flight));
+    let modern = Arc::new(StatelessRequestTable::new(server.limits.in_flight));
     let legacy = Arc::new(OnceLock::new());
     // In its own set, so that it is polled only when it is woken, not for each message.
     let drained = drained(server.clone(), legacy.clone(), modern.clone());
@@ -69,10 +69,10 @@ pub async fn serve(
         opened
     });
     let hush = outlet.hush();
-    let mut peer = Peer {
+    let mut peer = StdioConnection {
         server,
         caller,
-        link: LINKS.fetch_add(1, Ordering::Relaxed),
+        link: CONNECTION_COUNT.fetch_add(1, Ordering::Relaxed),
         outlet,
         legacy,
         opened,
@@ -107,12 +107,16 @@ pub async fn serve(
         Err(ended) => return ended,
     };
     // A client that closed its end may not read the rest.
-    let written = tokio::time::timeout(LAST_WORDS, writing).await;
+    let written = tokio::time::timeout(FINAL_WRITE_TIMEOUT, writing).await;
     read.and(written.unwrap_or(Ok(())))
 }
 
 /// Waits until the server stops and no request of the client is in flight.
-async fn drained(server: Arc<Front>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern: Arc<Working>) {
+async fn drained(
+    server: Arc<ProtocolServer>,
+    legacy: Arc<OnceLock<Arc<InitializedClient>>>,
+    modern: Arc<StatelessRequestTable>,
+) {
     server.closed().await;
     if let Some(legacy) = legacy.get() {
         legacy.idle().await;
@@ -121,7 +125,7 @@ async fn drained(server: Arc<Front>, legacy: Arc<OnceLock<Arc<Legacy>>>, modern:
 }
 
 /// Waits until a client with a handshake missed its pings.
-async fn gone(open: oneshot::Receiver<Arc<Legacy>>) {
+async fn gone(open: oneshot::Receiver<Arc<InitializedClient>>) {
     match open.await {
         Ok(legacy) => legacy.gone().await,
         Err(_) => std::future::pending().await,
@@ -129,16 +133,19 @@ async fn gone(open: oneshot::Receiver<Arc<Legacy>>) {
 }
 
 /// Size of one write, in bytes, if several messages are queued.
-const TOGETHER: usize = 64 * 1024;
+const WRITE_CHUNK_BYTES: usize = 64 * 1024;
 
 /// Writes all queued messages at once, then flushes.
-async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -> io::Result<()> {
+async fn write(
+    mut frames: OutgoingFrames,
+    mut writer: impl AsyncWrite + Send + Unpin,
+) -> io::Result<()> {
     let mut buffer = Vec::new();
     while let Some(first) = frames.recv().await {
         let mut next = Some(first);
         while let Some(frame) = next {
             let text = frame.text().as_bytes();
-            if text.len() < TOGETHER {
+            if text.len() < WRITE_CHUNK_BYTES {
                 buffer.extend_from_slice(text);
             } else {
                 // Too long to copy into the buffer.
@@ -147,60 +154,62 @@ async fn write(mut frames: Frames, mut writer: impl AsyncWrite + Send + Unpin) -
                 writer.write_all(text).await?;
             }
             buffer.push(b'\n');
-            next = (buffer.len() < TOGETHER).then(|| frames.ready()).flatten();
+            next = (buffer.len() < WRITE_CHUNK_BYTES)
+                .then(|| frames.ready())
+                .flatten();
         }
         writer.write_all(&buffer).await?;
         writer.flush().await?;
         buffer.clear();
-        buffer.shrink_to(TOGETHER);
+        buffer.shrink_to(WRITE_CHUNK_BYTES);
     }
     Ok(())
 }
 
-struct Peer {
-    server: Arc<Front>,
+struct StdioConnection {
+    server: Arc<ProtocolServer>,
     caller: Caller,
     /// The number of this connection.
     link: u64,
-    outlet: Outlet,
+    outlet: Responder,
     /// The state of a client with a handshake, after `initialize`.
-    legacy: Arc<OnceLock<Arc<Legacy>>>,
+    legacy: Arc<OnceLock<Arc<InitializedClient>>>,
     /// Receives that state if pings are enabled.
-    opened: Option<oneshot::Sender<Arc<Legacy>>>,
-    modern: Arc<Working>,
+    opened: Option<oneshot::Sender<Arc<InitializedClient>>>,
+    modern: Arc<StatelessRequestTable>,
 }
 
 /// Cancels the requests in flight however serving ends.
-impl Drop for Peer {
+impl Drop for StdioConnection {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl Peer {
+impl StdioConnection {
     async fn read(&mut self, reader: impl AsyncRead + Send + Unpin) -> io::Result<()> {
         let mut reader = BufReader::with_capacity(64 * 1024, reader);
         loop {
             let limit = self.server.limits.json.bytes;
             let mut claim = self.server.account(&self.caller).claim();
             match line(&mut reader, limit, &mut claim).await? {
-                Line::End => return Ok(()),
-                Line::TooLong => {
+                StdioLine::End => return Ok(()),
+                StdioLine::TooLong => {
                     let text = format!("a message may have {limit} bytes at most");
                     self.reply(None, Err(RpcError::new(code::INVALID_REQUEST, text)))
                         .await;
                 }
-                Line::NoRoom(full) => {
-                    let error = RpcError::new(code::INTERNAL, full.to_string());
+                StdioLine::NoRoom(full) => {
+                    let error = RpcError::new(code::INTERNAL_ERROR, full.to_string());
                     self.reply(None, Err(error)).await;
                 }
-                Line::Here(end) => {
+                StdioLine::Here(end) => {
                     let bytes = reader.buffer().get(..end).unwrap_or_default();
                     let read = (!is_blank(bytes)).then(|| self.server.read_part(bytes, claim));
                     reader.consume(end + 1);
                     self.take(read).await;
                 }
-                Line::Whole(bytes) => {
+                StdioLine::Whole(bytes) => {
                     let read = (!is_blank(&bytes)).then(|| self.server.read(bytes, claim));
                     self.take(read).await;
                 }
@@ -224,7 +233,7 @@ impl Peer {
     async fn receive(&mut self, json: &Json) {
         let legacy = self.legacy.get();
         if let Some((legacy, batch)) =
-            legacy.and_then(|l| Some((l, Batch::read(json, l.dialect())?)))
+            legacy.and_then(|l| Some((l, MessageBatch::read(json, l.dialect())?)))
         {
             return match batch {
                 Ok(_) if self.server.is_closing() => Box::pin(self.reply(None, Err(stops()))).await,
@@ -232,7 +241,7 @@ impl Peer {
                 Err(wrong) => Box::pin(self.reply(None, Err(wrong))).await,
             };
         }
-        let message = match Message::read(json) {
+        let message = match JsonRpcMessage::read(json) {
             Ok(message) => message,
             // A reply or a notification gets no reply, even if it is invalid.
             Err(bad) if !bad.is_answered() => return,
@@ -241,7 +250,7 @@ impl Peer {
                 return Box::pin(self.reply(bad.id.as_ref(), Err(why))).await;
             }
         };
-        if let Message::Request { id, method, params } = &message
+        if let JsonRpcMessage::Request { id, method, params } = &message
             && self.server.is_closing()
         {
             return Box::pin(self.refuse(id, method, params.as_ref(), stops())).await;
@@ -250,11 +259,11 @@ impl Peer {
             return legacy.receive(message, &self.outlet).await;
         }
         match message {
-            Message::Request { id, method, params } if method == initialize::NAME => {
+            JsonRpcMessage::Request { id, method, params } if method == initialize::NAME => {
                 Box::pin(self.open(id, params.as_ref())).await
             }
-            Message::Request { id, method, params } => {
-                let meta = Meta::of(params.as_ref());
+            JsonRpcMessage::Request { id, method, params } => {
+                let meta = RequestMeta::of(params.as_ref());
                 let begun = match meta.is_modern() || method == discover::NAME {
                     true => self.begun(&id, &meta),
                     false => Err(legacy::not_open()),
@@ -269,21 +278,23 @@ impl Peer {
                     }
                 }
             }
-            Message::Notification { method, params } if method == notifications::CANCELLED => {
+            JsonRpcMessage::Notification { method, params }
+                if method == notifications::CANCELLED =>
+            {
                 if let Some(id) = notifications::cancelled_id(params.as_ref()) {
                     self.modern.cancel(&id, working::cancelled(params.as_ref()));
                 }
             }
             // Notifications get no reply, and the server sent no request yet.
-            Message::Notification { .. } | Message::Reply { .. } => {}
+            JsonRpcMessage::Notification { .. } | JsonRpcMessage::Reply { .. } => {}
         }
     }
 
     async fn open(&mut self, id: Id, params: Option<&Json>) {
-        let opened = Legacy::open(
+        let opened = InitializedClient::open(
             self.server.clone(),
             self.caller.clone(),
-            STDIO,
+            TRANSPORT_NAME,
             Some(self.link),
             params,
         );
@@ -300,18 +311,22 @@ impl Peer {
     }
 
     /// Registers a stateless request.
-    fn begun(&self, id: &Id, meta: &Meta) -> Result<(Context, AbortRegistration), RpcError> {
-        let mut context = modern::context(&self.server, self.caller.clone(), STDIO, meta)?;
+    fn begun(
+        &self,
+        id: &Id,
+        meta: &RequestMeta,
+    ) -> Result<(RequestContext, AbortRegistration), RpcError> {
+        let mut context = modern::context(&self.server, self.caller.clone(), TRANSPORT_NAME, meta)?;
         context.link = Some(self.link);
         let (handle, registration) = AbortHandle::new_pair();
-        let work = Work::new(handle, context.trail.clone());
+        let work = RequestWork::new(handle, context.trail.clone());
         self.modern.accept(id, work).map_err(legacy::refused)?;
         Ok((context, registration))
     }
 
     fn work(
         &self,
-        context: Context,
+        context: RequestContext,
         id: Id,
         method: String,
         params: Option<Json>,
@@ -331,7 +346,7 @@ impl Peer {
     /// Rejects a request that reached no layer, and reports it if it is a call.
     async fn refuse(&self, id: &Id, method: &str, params: Option<&Json>, why: RpcError) {
         self.server
-            .refused_request(&self.caller, STDIO, (method, params), &why)
+            .refused_request(&self.caller, TRANSPORT_NAME, (method, params), &why)
             .await;
         self.reply(Some(id), Err(why)).await;
     }
@@ -352,7 +367,7 @@ impl Peer {
 /// Returns the error for a message during shutdown.
 fn stops() -> RpcError {
     RpcError::new(
-        code::INTERNAL,
+        code::INTERNAL_ERROR,
         "this server is shutting down and rejects new requests; start it again",
     )
 }
@@ -360,19 +375,19 @@ fn stops() -> RpcError {
 /// Returns the error for bytes that the strict reader rejected, without any of the bytes.
 pub(crate) fn unreadable(error: &ReadError) -> RpcError {
     let code = if error.is_syntax() {
-        code::PARSE
+        code::PARSE_ERROR
     } else {
         code::INVALID_REQUEST
     };
     RpcError::new(code, error.to_string())
 }
 
-enum Line {
+enum StdioLine {
     /// A line in the buffer of the reader, up to this position.
     Here(usize),
     Whole(Vec<u8>),
     TooLong,
-    NoRoom(NoRoom),
+    NoRoom(BudgetExceeded),
     End,
 }
 
@@ -385,15 +400,15 @@ fn is_blank(line: &[u8]) -> bool {
 async fn line(
     reader: &mut (impl AsyncBufReadExt + Unpin),
     limit: usize,
-    claim: &mut Claim,
-) -> io::Result<Line> {
+    claim: &mut MemoryPermit,
+) -> io::Result<StdioLine> {
     let mut bytes = Vec::new();
     let (mut over, mut full) = (false, None);
     loop {
         let part = reader.fill_buf().await?;
         if part.is_empty() {
             // A last line without a line feed is not a message.
-            return Ok(Line::End);
+            return Ok(StdioLine::End);
         }
         let end = memchr::memchr(b'\n', part);
         // Most lines are completely in the buffer.
@@ -404,7 +419,7 @@ async fn line(
             && end <= limit
             && claim.message(end as u64).is_ok()
         {
-            return Ok(Line::Here(end));
+            return Ok(StdioLine::Here(end));
         }
         let taken = end.unwrap_or(part.len());
         over |= bytes.len() + taken > limit;
@@ -419,9 +434,9 @@ async fn line(
         reader.consume(used);
         if end.is_some() {
             return Ok(match full {
-                _ if over => Line::TooLong,
-                Some(full) => Line::NoRoom(full),
-                None => Line::Whole(bytes),
+                _ if over => StdioLine::TooLong,
+                Some(full) => StdioLine::NoRoom(full),
+                None => StdioLine::Whole(bytes),
             });
         }
     }

@@ -15,59 +15,59 @@ use tokio::{
     runtime::{Handle, RuntimeFlavor},
     sync::Notify,
 };
-use toolgate_core::{GivenUp, Trail};
+use toolgate_core::{CancelReason, DecisionLog};
 use toolgate_wire::{
     json::Json,
     message::Id,
     method::notifications,
     placeholder,
-    session::{Refusal, Session},
+    session::{RequestTable, RequestTableError},
 };
 
 /// The abort handle and decision log of one request in flight.
-pub(crate) struct Work {
+pub(crate) struct RequestWork {
     task: AbortHandle,
     /// The decision log of the call, if the request is one.
-    trail: Trail,
+    trail: DecisionLog,
 }
 
-impl Work {
+impl RequestWork {
     /// Returns the work that `task` aborts, with its decision log.
-    pub(crate) fn new(task: AbortHandle, trail: Trail) -> Work {
-        Work { task, trail }
+    pub(crate) fn new(task: AbortHandle, trail: DecisionLog) -> RequestWork {
+        RequestWork { task, trail }
     }
 
     /// Aborts the work. The decision log passes the reason on to what the work started.
-    pub(crate) fn end(self, why: GivenUp) {
+    pub(crate) fn end(self, why: CancelReason) {
         self.trail.give_up(why);
         self.task.abort();
     }
 }
 
 /// Longest cancellation reason of a client that is kept, in bytes. A longer one is replaced by its length.
-const REASON: usize = 1024;
+const MAX_CANCEL_REASON_BYTES: usize = 1024;
 
-/// Returns the [`GivenUp`] of a `notifications/cancelled`, with the client's reason.
-pub(crate) fn cancelled(params: Option<&Json>) -> GivenUp {
+/// Returns the [`CancelReason`] of a `notifications/cancelled`, with the client's reason.
+pub(crate) fn cancelled(params: Option<&Json>) -> CancelReason {
     let reason = notifications::cancelled_reason(params);
-    GivenUp::Caller(reason.map(|reason| match reason.len() {
-        0..=REASON => reason.into(),
+    CancelReason::Caller(reason.map(|reason| match reason.len() {
+        0..=MAX_CANCEL_REASON_BYTES => reason.into(),
         long => placeholder::omitted(long).into(),
     }))
 }
 
 /// Table of the stateless requests in flight on one connection.
-pub(crate) struct Working {
-    table: Mutex<Session<(), Work>>,
+pub(crate) struct StatelessRequestTable {
+    table: Mutex<RequestTable<(), RequestWork>>,
     /// Notified when a request ends.
     ended: Notify,
 }
 
-impl Working {
+impl StatelessRequestTable {
     /// Creates a table for at most `limit` requests at once.
-    pub(crate) fn new(limit: usize) -> Working {
-        Working {
-            table: Mutex::new(Session::new(limit)),
+    pub(crate) fn new(limit: usize) -> StatelessRequestTable {
+        StatelessRequestTable {
+            table: Mutex::new(RequestTable::new(limit)),
             ended: Notify::new(),
         }
     }
@@ -76,7 +76,7 @@ impl Working {
     ///
     /// # Errors
     /// Its id is already in flight, or too many requests are.
-    pub(crate) fn accept(&self, id: &Id, work: Work) -> Result<(), Refusal> {
+    pub(crate) fn accept(&self, id: &Id, work: RequestWork) -> Result<(), RequestTableError> {
         self.table().accept(id, work)
     }
 
@@ -88,7 +88,7 @@ impl Working {
     }
 
     /// Cancels a request.
-    pub(crate) fn cancel(&self, id: &Id, why: GivenUp) {
+    pub(crate) fn cancel(&self, id: &Id, why: CancelReason) {
         let work = self.table().cancel(id);
         if let Some(work) = work {
             work.end(why);
@@ -97,7 +97,7 @@ impl Working {
     }
 
     /// Cancels all requests.
-    pub(crate) fn stop(&self, why: &GivenUp) {
+    pub(crate) fn stop(&self, why: &CancelReason) {
         let all = self.table().stop();
         all.into_iter().for_each(|work| work.end(why.clone()));
         self.ended.notify_waiters();
@@ -116,7 +116,7 @@ impl Working {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Session<(), Work>> {
+    fn table(&self) -> MutexGuard<'_, RequestTable<(), RequestWork>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,29 +1,29 @@
 //! Input responses that a call received in all its rounds.
 
 use toolgate_core::{Call, Json};
-use toolgate_wire::json::{Limits, ObjectWriter};
+use toolgate_wire::json::{JsonLimits, ObjectWriter};
 
 /// Slot that stores earlier responses for the next round. The edge seals it.
-const SLOT: &str = "handlers";
+const RESPONSES_SLOT: &str = "handlers";
 
 /// Responses so far, by the keys of their input requests.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Answered(Vec<(String, Json)>);
+pub(super) struct ReceivedResponses(Vec<(String, Json)>);
 
-impl Answered {
+impl ReceivedResponses {
     /// Returns the responses of earlier rounds and of this one. A newer response replaces the one with the same key:
     /// the request was repeated because the earlier response was unusable.
-    pub(super) fn of(call: &Call) -> Answered {
-        let kept = call.round.slots.get(SLOT);
+    pub(super) fn of(call: &Call) -> ReceivedResponses {
+        let kept = call.round.slots.get(RESPONSES_SLOT);
         let kept =
-            kept.and_then(|text| Json::read(text.as_bytes().to_vec(), &Limits::default()).ok());
+            kept.and_then(|text| Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).ok());
         let before = kept.iter().flat_map(Json::members);
         let mut all: Vec<(String, Json)> = before.map(|(k, v)| (k.into_owned(), v)).collect();
         for (key, answer) in &call.round.answers {
             all.retain(|(k, _)| k != key);
             all.push((key.clone(), answer.clone()));
         }
-        Answered(all)
+        ReceivedResponses(all)
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Json> {
@@ -38,6 +38,6 @@ impl Answered {
             o.raw(key, answer);
             any = true;
         }
-        any.then(|| (SLOT.to_owned(), o.finish().as_str().to_owned()))
+        any.then(|| (RESPONSES_SLOT.to_owned(), o.finish().as_str().to_owned()))
     }
 }

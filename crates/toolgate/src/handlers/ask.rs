@@ -1,27 +1,27 @@
 //! Input requests of a handler: to the user, the model, or the client.
 //!
 //! ```
-//! # use toolgate::handlers::{Cx, Stop, ask};
-//! # fn f(cx: &Cx) -> Result<(), Stop> {
-//! let unit = cx.ask("unit", ask::choice("Which unit?", ["C", "F"]))?;
+//! # use toolgate::handlers::{Cx, HandlerExit, ask};
+//! # fn f(cx: &Cx) -> Result<(), HandlerExit> {
+//! let unit = cx.ask("unit", ask::choice("DefinitionChoice unit?", ["C", "F"]))?;
 //! # let _: String = unit; Ok(())
 //! # }
 //! ```
 
-use super::{Cx, Stop, schema};
+use super::{Cx, HandlerExit, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use toolgate_core::{Ask, AskKind, Json};
-use toolgate_wire::{json::ObjectWriter, method::elicitation::Answer};
+use toolgate_core::{InputRequest, InputRequestKind, Json};
+use toolgate_wire::{json::ObjectWriter, method::elicitation::ElicitAnswer};
 
 /// Reads a response; `None` if it is unusable.
-type Read<T> = Box<dyn Fn(&Json) -> Option<Reply<T>> + Send + Sync>;
+type ResponseReader<T> = Box<dyn Fn(&Json) -> Option<Reply<T>> + Send + Sync>;
 
 /// Input request, and the reader of its response.
 pub struct Question<T> {
-    kind: AskKind,
-    read: Read<T>,
+    kind: InputRequestKind,
+    read: ResponseReader<T>,
 }
 
 /// Reply of the user to an input request.
@@ -40,11 +40,11 @@ impl<T> Reply<T> {
     ///
     /// # Errors
     /// The user did not answer; the model sees the error.
-    pub fn accepted(self) -> Result<T, Stop> {
+    pub fn accepted(self) -> Result<T, HandlerExit> {
         match self {
             Reply::Accepted(answer) => Ok(answer),
-            Reply::Declined => Err(Stop::new("the user declined to answer")),
-            Reply::Cancelled => Err(Stop::new(
+            Reply::Declined => Err(HandlerExit::new("the user declined to answer")),
+            Reply::Cancelled => Err(HandlerExit::new(
                 "the user dismissed the request without an answer",
             )),
         }
@@ -52,8 +52,8 @@ impl<T> Reply<T> {
 }
 
 impl<T> Question<T> {
-    pub(super) fn ask(&self, key: &str) -> Ask {
-        Ask {
+    pub(super) fn ask(&self, key: &str) -> InputRequest {
+        InputRequest {
             key: key.to_owned(),
             kind: self.kind.clone(),
         }
@@ -82,7 +82,7 @@ impl<T: 'static> Question<T> {
 }
 
 /// Name of the field in a form with a single value.
-const VALUE: &str = "value";
+const VALUE_FIELD: &str = "value";
 
 /// Asks the user for a line of text. Never use it for a secret: use [`url`] instead.
 pub fn text(message: &str) -> Question<String> {
@@ -126,7 +126,7 @@ pub fn form_with(message: &str, requested: Value) -> Question<Value> {
     o.str("message", message);
     o.raw("requestedSchema", &Json::from_value(&requested));
     Question {
-        kind: AskKind::Elicit(o.finish()),
+        kind: InputRequestKind::Elicit(o.finish()),
         read: Box::new(move |answer| {
             elicited(answer, |content| {
                 let value = content.map_or_else(|| json!({}), |content| content.to_value());
@@ -143,7 +143,7 @@ pub fn url(message: &str, url: &str) -> Question<()> {
     o.str("message", message);
     o.str("url", url);
     Question {
-        kind: AskKind::Elicit(o.finish()),
+        kind: InputRequestKind::Elicit(o.finish()),
         read: Box::new(|answer| elicited(answer, |_| Some(()))),
     }
 }
@@ -152,7 +152,7 @@ pub fn url(message: &str, url: &str) -> Question<()> {
 /// `maxTokens` are required. Returns its result.
 pub fn sample(params: Value) -> Question<Value> {
     Question {
-        kind: AskKind::Sample(Json::from_value(&params)),
+        kind: InputRequestKind::Sample(Json::from_value(&params)),
         read: Box::new(|answer| {
             let good = answer.get("content").is_some() && answer.get("role").is_some();
             good.then(|| Reply::Accepted(answer.to_value()))
@@ -187,7 +187,7 @@ pub struct Root {
 /// Requests the roots from the client.
 pub fn roots() -> Question<Vec<Root>> {
     Question {
-        kind: AskKind::Roots,
+        kind: InputRequestKind::Roots,
         read: Box::new(|answer| {
             let roots = answer.get("roots")?.to_value();
             serde_json::from_value(roots).ok().map(Reply::Accepted)
@@ -197,14 +197,15 @@ pub fn roots() -> Question<Vec<Root>> {
 
 /// Returns a form with a single field.
 fn one<T: DeserializeOwned + 'static>(message: &str, field: Value) -> Question<T> {
-    let requested = json!({"type": "object", "properties": {VALUE: field}, "required": [VALUE]});
+    let requested =
+        json!({"type": "object", "properties": {VALUE_FIELD: field}, "required": [VALUE_FIELD]});
     let question = form_with(message, requested);
     Question {
         kind: question.kind,
         read: Box::new(move |answer| {
             Some(match (question.read)(answer)? {
                 Reply::Accepted(mut form) => {
-                    Reply::Accepted(serde_json::from_value(form[VALUE].take()).ok()?)
+                    Reply::Accepted(serde_json::from_value(form[VALUE_FIELD].take()).ok()?)
                 }
                 Reply::Declined => Reply::Declined,
                 Reply::Cancelled => Reply::Cancelled,
@@ -232,10 +233,10 @@ impl Question<Value> {
 }
 
 fn elicited<T>(answer: &Json, read: impl FnOnce(Option<&Json>) -> Option<T>) -> Option<Reply<T>> {
-    match Answer::read(answer)? {
-        Answer::Accept(content) => read(content.as_ref()).map(Reply::Accepted),
-        Answer::Decline => Some(Reply::Declined),
-        Answer::Cancel => Some(Reply::Cancelled),
+    match ElicitAnswer::read(answer)? {
+        ElicitAnswer::Accept(content) => read(content.as_ref()).map(Reply::Accepted),
+        ElicitAnswer::Decline => Some(Reply::Declined),
+        ElicitAnswer::Cancel => Some(Reply::Cancelled),
     }
 }
 
@@ -248,7 +249,7 @@ fn flat(mut schema: Value) -> Value {
 }
 
 /// Several input requests that are sent together; implemented for tuples of up to four pairs of key and [`Question`].
-pub trait Asks {
+pub trait QuestionTuple {
     /// Answers, in the same order.
     type Answers;
 
@@ -256,19 +257,19 @@ pub trait Asks {
     ///
     /// # Errors
     /// As [`Cx::ask`].
-    fn ask_all(self, cx: &Cx) -> Result<Self::Answers, Stop>;
+    fn ask_all(self, cx: &Cx) -> Result<Self::Answers, HandlerExit>;
 }
 
 macro_rules! asks {
     ($($t:ident $n:tt),+) => {
-        impl<$($t),+> Asks for ($((&str, Question<$t>),)+) {
+        impl<$($t),+> QuestionTuple for ($((&str, Question<$t>),)+) {
             type Answers = ($($t,)+);
 
-            fn ask_all(self, cx: &Cx) -> Result<Self::Answers, Stop> {
+            fn ask_all(self, cx: &Cx) -> Result<Self::Answers, HandlerExit> {
                 let looked = ($(cx.look(self.$n.0, &self.$n.1),)+);
                 let mut open = Vec::new();
                 $(if let Err(ask) = &looked.$n {
-                    open.push(Ask::clone(ask));
+                    open.push(InputRequest::clone(ask));
                 })+
                 if !open.is_empty() {
                     return Err(cx.leave(open));

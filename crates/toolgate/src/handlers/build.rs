@@ -1,10 +1,10 @@
 //! Validation of a server's definitions when it is built.
 
-use super::{Skill, registry::Offered};
-use crate::client::http::Marks;
+use super::{Skill, registry::OfferedItems};
+use crate::client::http::ParamHeaders;
 use std::{collections::HashSet, fmt};
 use toolgate_core::{Definition, ItemKind};
-use toolgate_policy::{Bounds, check_schemas};
+use toolgate_policy::{SchemaBounds, check_schemas};
 use toolgate_wire::method::meta;
 
 /// Error of building a server: the invalid definition and the reason.
@@ -42,11 +42,11 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {}
 
 /// Maximum length of a tool name, in characters.
-const LONGEST: usize = 128;
+const MAX_TOOL_NAME_CHARS: usize = 128;
 
 /// Validates all definitions. Returns them by kind, in the order of [`ItemKind::ALL`].
 pub(super) fn check(
-    offered: &Offered,
+    offered: &OfferedItems,
 ) -> Result<[Vec<Definition>; ItemKind::ALL.len()], BuildError> {
     let tools = list(
         offered.tools.iter().map(|t| (t.name(), t.definition())),
@@ -133,9 +133,9 @@ fn list<'a>(
 pub(super) fn tool_is_good(tool: &Definition) -> Result<(), String> {
     let name = tool.name();
     let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    if name.is_empty() || name.len() > LONGEST || !name.chars().all(good) {
+    if name.is_empty() || name.len() > MAX_TOOL_NAME_CHARS || !name.chars().all(good) {
         return Err(format!(
-            "a name has 1 to {LONGEST} of the characters A-Z, a-z, 0-9, \"_\", \"-\" and \".\""
+            "a name has 1 to {MAX_TOOL_NAME_CHARS} of the characters A-Z, a-z, 0-9, \"_\", \"-\" and \".\""
         ));
     }
     if tool
@@ -147,6 +147,6 @@ pub(super) fn tool_is_good(tool: &Definition) -> Result<(), String> {
     {
         return Err("the root of its inputSchema must have \"type\": \"object\"".to_owned());
     }
-    Marks::read(&tool.input_schema())?;
-    check_schemas(tool, &Bounds::default())
+    ParamHeaders::read(&tool.input_schema())?;
+    check_schemas(tool, &SchemaBounds::default())
 }

@@ -1,23 +1,23 @@
 //! Completion of arguments.
 
-use super::{Cx, Stop};
+use super::{Cx, HandlerExit};
 use std::{future::Future, sync::Arc};
 use toolgate_core::{BoxFuture, Call, CompleteResult};
 
-pub(super) type Completer =
-    Arc<dyn Fn(String, Cx) -> BoxFuture<'static, Result<Vec<String>, Stop>> + Send + Sync>;
+pub(super) type CompletionHandler =
+    Arc<dyn Fn(String, Cx) -> BoxFuture<'static, Result<Vec<String>, HandlerExit>> + Send + Sync>;
 
 /// Completion functions of one prompt or template, by argument.
 #[derive(Clone, Default)]
-pub(super) struct Completers(Vec<(String, Completer)>);
+pub(super) struct CompletionHandlers(Vec<(String, CompletionHandler)>);
 
-impl Completers {
+impl CompletionHandlers {
     pub(super) fn add<F, Fut>(&mut self, argument: &str, f: F)
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Vec<String>, Stop>> + Send + 'static,
+        Fut: Future<Output = Result<Vec<String>, HandlerExit>> + Send + 'static,
     {
-        let f: Completer = Arc::new(move |value, cx| Box::pin(f(value, cx)));
+        let f: CompletionHandler = Arc::new(move |value, cx| Box::pin(f(value, cx)));
         self.0.push((argument.to_owned(), f));
     }
 
@@ -26,7 +26,11 @@ impl Completers {
     }
 
     /// Answers a completion request. An argument without a function has no values.
-    pub(super) async fn complete(&self, call: &Call, cx: Cx) -> Result<CompleteResult, Stop> {
+    pub(super) async fn complete(
+        &self,
+        call: &Call,
+        cx: Cx,
+    ) -> Result<CompleteResult, HandlerExit> {
         let argument = call.arguments().raw().get("argument");
         let member = |key: &str| argument.as_ref()?.get(key)?.string();
         let (name, value) = (member("name"), member("value").unwrap_or_default());
@@ -36,7 +40,7 @@ impl Completers {
         };
         let mut values = f(value, cx).await?;
         let total = values.len() as u64;
-        values.truncate(CompleteResult::MOST);
+        values.truncate(CompleteResult::MAX_VALUES);
         Ok(CompleteResult {
             more: Some(total > values.len() as u64),
             total: Some(total),

@@ -1,38 +1,38 @@
 //! Contents of resources.
 
-use super::Stop;
+use super::HandlerExit;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use toolgate_core::Json;
 use toolgate_wire::json::ObjectWriter;
 
 /// Part of a resource: text or bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Contents {
+pub struct ResourceContents {
     uri: Option<String>,
     mime: Option<String>,
-    body: Body,
+    body: ContentsBody,
     meta: Option<Json>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Body {
+enum ContentsBody {
     Text(String),
     Bytes(Vec<u8>),
 }
 
-impl Contents {
+impl ResourceContents {
     /// Returns a text part.
-    pub fn text(text: impl Into<String>) -> Contents {
-        Contents::of(Body::Text(text.into()))
+    pub fn text(text: impl Into<String>) -> ResourceContents {
+        ResourceContents::of(ContentsBody::Text(text.into()))
     }
 
     /// Returns a binary part; it is sent as Base64.
-    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Contents {
-        Contents::of(Body::Bytes(bytes.into()))
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> ResourceContents {
+        ResourceContents::of(ContentsBody::Bytes(bytes.into()))
     }
 
-    fn of(body: Body) -> Contents {
-        Contents {
+    fn of(body: ContentsBody) -> ResourceContents {
+        ResourceContents {
             uri: None,
             mime: None,
             body,
@@ -41,19 +41,19 @@ impl Contents {
     }
 
     /// Sets the URI of this part. Default: that of the resource.
-    pub fn uri(mut self, uri: impl Into<String>) -> Contents {
+    pub fn uri(mut self, uri: impl Into<String>) -> ResourceContents {
         self.uri = Some(uri.into());
         self
     }
 
     /// Sets the MIME type of this part. Default: that of the resource.
-    pub fn mime(mut self, mime: impl Into<String>) -> Contents {
+    pub fn mime(mut self, mime: impl Into<String>) -> ResourceContents {
         self.mime = Some(mime.into());
         self
     }
 
     /// Sets the `_meta` of this part.
-    pub fn meta(mut self, meta: Json) -> Contents {
+    pub fn meta(mut self, meta: Json) -> ResourceContents {
         self.meta = Some(meta);
         self
     }
@@ -66,8 +66,8 @@ impl Contents {
             o.str("mimeType", mime);
         }
         match &self.body {
-            Body::Text(text) => o.str("text", text),
-            Body::Bytes(bytes) => o.str("blob", &STANDARD.encode(bytes)),
+            ContentsBody::Text(text) => o.str("text", text),
+            ContentsBody::Bytes(bytes) => o.str("blob", &STANDARD.encode(bytes)),
         }
         if let Some(meta) = &self.meta {
             o.raw("_meta", meta);
@@ -82,35 +82,35 @@ pub trait IntoContents {
     ///
     /// # Errors
     /// The value cannot be serialized.
-    fn into_contents(self) -> Result<Vec<Contents>, Stop>;
+    fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit>;
 }
 
-impl IntoContents for Contents {
-    fn into_contents(self) -> Result<Vec<Contents>, Stop> {
+impl IntoContents for ResourceContents {
+    fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit> {
         Ok(vec![self])
     }
 }
 
-impl IntoContents for Vec<Contents> {
-    fn into_contents(self) -> Result<Vec<Contents>, Stop> {
+impl IntoContents for Vec<ResourceContents> {
+    fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit> {
         Ok(self)
     }
 }
 
 impl IntoContents for String {
-    fn into_contents(self) -> Result<Vec<Contents>, Stop> {
-        Ok(vec![Contents::text(self)])
+    fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit> {
+        Ok(vec![ResourceContents::text(self)])
     }
 }
 
 impl IntoContents for &str {
-    fn into_contents(self) -> Result<Vec<Contents>, Stop> {
-        Ok(vec![Contents::text(self)])
+    fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit> {
+        Ok(vec![ResourceContents::text(self)])
     }
 }
 
 impl IntoContents for Vec<u8> {
-    fn into_contents(self) -> Result<Vec<Contents>, Stop> {
-        Ok(vec![Contents::bytes(self)])
+    fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit> {
+        Ok(vec![ResourceContents::bytes(self)])
     }
 }

@@ -1,10 +1,10 @@
 //! Context of a handler's call.
 
 use super::{
-    Registry, Stop,
-    answered::Answered,
-    ask::{Asks, Question, Reply},
-    stop::Why,
+    HandlerExit, ItemRegistry,
+    answered::ReceivedResponses,
+    ask::{Question, QuestionTuple, Reply},
+    stop::ExitReason,
 };
 use serde::Serialize;
 use std::{
@@ -12,20 +12,20 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolgate_core::{
-    Abilities, Ask, Call, Caller, Error, Event, Item, Json, Kind, LogMessage, Need, Progress,
-    Questions, Reporter, TraceContext,
+    Call, CallReporter, Caller, ClientCapabilities, Error, ErrorKind, InputRequest, InputRequests,
+    Item, Json, LogMessage, Progress, ReporterEvent, RequiredCapability, TraceContext,
 };
 
 /// Context of a call: its caller and arguments, progress, log messages and input requests. Cheap to clone.
 #[derive(Clone)]
-pub struct Cx(Arc<Inner>);
+pub struct Cx(Arc<CallContextState>);
 
-struct Inner {
+struct CallContextState {
     call: Arc<Call>,
-    answered: Answered,
+    answered: ReceivedResponses,
     /// Keys of the input responses that were used.
     used: Mutex<Vec<String>>,
-    registry: Registry,
+    registry: ItemRegistry,
 }
 
 /// Severity of a log message, as the protocol defines it.
@@ -34,7 +34,7 @@ struct Inner {
     missing_docs,
     reason = "the names of RFC 5424 severities are self-explanatory"
 )]
-pub enum Level {
+pub enum LogLevel {
     Debug,
     Info,
     Notice,
@@ -45,25 +45,25 @@ pub enum Level {
     Emergency,
 }
 
-impl Level {
+impl LogLevel {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Level::Debug => "debug",
-            Level::Info => "info",
-            Level::Notice => "notice",
-            Level::Warning => "warning",
-            Level::Error => "error",
-            Level::Critical => "critical",
-            Level::Alert => "alert",
-            Level::Emergency => "emergency",
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Notice => "notice",
+            LogLevel::Warning => "warning",
+            LogLevel::Error => "error",
+            LogLevel::Critical => "critical",
+            LogLevel::Alert => "alert",
+            LogLevel::Emergency => "emergency",
         }
     }
 }
 
 impl Cx {
-    pub(super) fn new(call: Arc<Call>, registry: Registry) -> Cx {
-        Cx(Arc::new(Inner {
-            answered: Answered::of(&call),
+    pub(super) fn new(call: Arc<Call>, registry: ItemRegistry) -> Cx {
+        Cx(Arc::new(CallContextState {
+            answered: ReceivedResponses::of(&call),
             call,
             used: Mutex::default(),
             registry,
@@ -81,7 +81,7 @@ impl Cx {
     }
 
     /// Returns the client capabilities declared for this request.
-    pub fn abilities(&self) -> &Abilities {
+    pub fn abilities(&self) -> &ClientCapabilities {
         &self.0.call.abilities
     }
 
@@ -106,7 +106,7 @@ impl Cx {
     }
 
     /// Returns the registry, to change the server's items at run time.
-    pub fn registry(&self) -> &Registry {
+    pub fn registry(&self) -> &ItemRegistry {
         &self.0.registry
     }
 
@@ -115,7 +115,7 @@ impl Cx {
     /// that; further ones are dropped.
     pub fn progress(&self, progress: f64, total: impl Into<Option<f64>>, message: &str) {
         if self.reporter().listens() {
-            self.reporter().tell(Event::Progress(Progress {
+            self.reporter().tell(ReporterEvent::Progress(Progress {
                 progress,
                 total: total.into(),
                 message: Some(message.to_owned()).filter(|m| !m.is_empty()),
@@ -131,12 +131,12 @@ impl Cx {
 
     /// Sends a log message, if the caller requested messages of that level. Do not log secrets: clients display and
     /// store messages.
-    pub fn log(&self, level: Level, data: impl Serialize) {
+    pub fn log(&self, level: LogLevel, data: impl Serialize) {
         let Ok(data) = serde_json::to_value(data) else {
             return;
         };
         if self.reporter().listens() {
-            self.reporter().tell(Event::Log(LogMessage {
+            self.reporter().tell(ReporterEvent::Log(LogMessage {
                 level: level.word().to_owned(),
                 logger: None,
                 data: Json::from_value(&data),
@@ -144,7 +144,7 @@ impl Cx {
         }
     }
 
-    fn reporter(&self) -> &Reporter {
+    fn reporter(&self) -> &CallReporter {
         &self.0.call.reporter
     }
 
@@ -157,7 +157,7 @@ impl Cx {
     /// # Errors
     /// The input request must be sent first; or the user declined, which the model sees as a tool error. To handle
     /// declining, use [`Cx::ask_reply`].
-    pub fn ask<T>(&self, key: &str, question: Question<T>) -> Result<T, Stop> {
+    pub fn ask<T>(&self, key: &str, question: Question<T>) -> Result<T, HandlerExit> {
         self.ask_reply(key, question)?.accepted()
     }
 
@@ -165,7 +165,7 @@ impl Cx {
     ///
     /// # Errors
     /// The input request must be sent first.
-    pub fn ask_reply<T>(&self, key: &str, question: Question<T>) -> Result<Reply<T>, Stop> {
+    pub fn ask_reply<T>(&self, key: &str, question: Question<T>) -> Result<Reply<T>, HandlerExit> {
         self.look(key, &question)
             .map_err(|ask| self.leave(vec![*ask]))
     }
@@ -173,8 +173,8 @@ impl Cx {
     /// Sends several input requests together.
     ///
     /// ```
-    /// # use toolgate::handlers::{Cx, Stop, ask};
-    /// # fn f(cx: &Cx) -> Result<(), Stop> {
+    /// # use toolgate::handlers::{Cx, HandlerExit, ask};
+    /// # fn f(cx: &Cx) -> Result<(), HandlerExit> {
     /// let (name, sure) = cx.ask_all((("name", ask::text("Who?")), ("sure", ask::confirm("Sure?"))))?;
     /// # let _: (String, bool) = (name, sure); Ok(())
     /// # }
@@ -182,12 +182,16 @@ impl Cx {
     ///
     /// # Errors
     /// As [`Cx::ask`].
-    pub fn ask_all<A: Asks>(&self, asks: A) -> Result<A::Answers, Stop> {
+    pub fn ask_all<A: QuestionTuple>(&self, asks: A) -> Result<A::Answers, HandlerExit> {
         asks.ask_all(self)
     }
 
     /// Returns the response, or the input request to send if the response is missing or unusable.
-    pub(super) fn look<T>(&self, key: &str, question: &Question<T>) -> Result<Reply<T>, Box<Ask>> {
+    pub(super) fn look<T>(
+        &self,
+        key: &str,
+        question: &Question<T>,
+    ) -> Result<Reply<T>, Box<InputRequest>> {
         let answer = self.0.answered.get(key);
         match answer.and_then(|answer| question.read(answer)) {
             Some(reply) => {
@@ -198,12 +202,12 @@ impl Cx {
         }
     }
 
-    pub(super) fn leave(&self, asks: Vec<Ask>) -> Stop {
+    pub(super) fn leave(&self, asks: Vec<InputRequest>) -> HandlerExit {
         let slots = self.0.answered.keep(&self.used()).into_iter().collect();
-        Stop::ask(Questions {
+        HandlerExit::ask(InputRequests {
             asks,
             slots,
-            ..Questions::default()
+            ..InputRequests::default()
         })
     }
 
@@ -211,29 +215,32 @@ impl Cx {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that the client declared a capability. With [`Need::Tasks`], the call becomes a task.
+    /// Checks that the client declared a capability. With [`RequiredCapability::Tasks`], the call becomes a task.
     ///
     /// # Errors
     /// The capability is missing; the error tells the caller which one.
-    pub fn require(&self, need: Need) -> Result<(), Stop> {
+    pub fn require(&self, need: RequiredCapability) -> Result<(), HandlerExit> {
         let able = self.abilities();
         let (able, what) = match need {
-            Need::Elicitation => (able.elicitation, "ask its user (elicitation)"),
-            Need::ElicitationUrl => (
+            RequiredCapability::Elicitation => (able.elicitation, "ask its user (elicitation)"),
+            RequiredCapability::ElicitationUrl => (
                 able.elicitation_url,
                 "open a URL for its user (URL elicitation)",
             ),
-            Need::Sampling => (able.sampling, "ask its model (sampling)"),
-            Need::SamplingTools => (able.sampling_tools, "use tools in sampling"),
-            Need::Roots => (able.roots, "list its roots"),
-            Need::Tasks => (self.0.call.background.start(), "use tasks"),
+            RequiredCapability::Sampling => (able.sampling, "ask its model (sampling)"),
+            RequiredCapability::SamplingTools => (able.sampling_tools, "use tools in sampling"),
+            RequiredCapability::Roots => (able.roots, "list its roots"),
+            RequiredCapability::Tasks => (self.0.call.background.start(), "use tasks"),
         };
         if able {
             return Ok(());
         }
         let text =
             format!("the client did not declare that it can {what}, which this call requires");
-        Err(Stop(Why::Error(Error::new(Kind::Unsupported(need), text))))
+        Err(HandlerExit(ExitReason::Error(Error::new(
+            ErrorKind::Unsupported(need),
+            text,
+        ))))
     }
 }
 

@@ -5,11 +5,11 @@ use toolgate_core::{Definition, ItemKind, Json};
 
 /// Definition under construction.
 #[derive(Clone, Debug)]
-pub(super) struct Draft(Map<String, Value>);
+pub(super) struct DefinitionDraft(Map<String, Value>);
 
-impl Draft {
-    pub(super) fn new(key: &str, name: &str) -> Draft {
-        Draft(Map::from_iter([(key.to_owned(), json!(name))]))
+impl DefinitionDraft {
+    pub(super) fn new(key: &str, name: &str) -> DefinitionDraft {
+        DefinitionDraft(Map::from_iter([(key.to_owned(), json!(name))]))
     }
 
     pub(super) fn set(&mut self, member: &str, value: impl Into<Value>) {

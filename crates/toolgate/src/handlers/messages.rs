@@ -1,6 +1,6 @@
 //! Return types of prompt handlers.
 
-use super::Stop;
+use super::HandlerExit;
 use toolgate_core::{Content, PromptMessage, PromptResult};
 
 /// Message of a prompt.
@@ -12,17 +12,17 @@ pub trait IntoMessages {
     ///
     /// # Errors
     /// The value cannot be serialized.
-    fn into_messages(self) -> Result<PromptResult, Stop>;
+    fn into_messages(self) -> Result<PromptResult, HandlerExit>;
 }
 
 impl IntoMessages for PromptResult {
-    fn into_messages(self) -> Result<PromptResult, Stop> {
+    fn into_messages(self) -> Result<PromptResult, HandlerExit> {
         Ok(self)
     }
 }
 
 impl IntoMessages for Vec<Message> {
-    fn into_messages(self) -> Result<PromptResult, Stop> {
+    fn into_messages(self) -> Result<PromptResult, HandlerExit> {
         Ok(PromptResult {
             messages: self,
             ..PromptResult::default()
@@ -31,19 +31,19 @@ impl IntoMessages for Vec<Message> {
 }
 
 impl IntoMessages for Message {
-    fn into_messages(self) -> Result<PromptResult, Stop> {
+    fn into_messages(self) -> Result<PromptResult, HandlerExit> {
         vec![self].into_messages()
     }
 }
 
 impl IntoMessages for String {
-    fn into_messages(self) -> Result<PromptResult, Stop> {
+    fn into_messages(self) -> Result<PromptResult, HandlerExit> {
         self.as_str().into_messages()
     }
 }
 
 impl IntoMessages for &str {
-    fn into_messages(self) -> Result<PromptResult, Stop> {
+    fn into_messages(self) -> Result<PromptResult, HandlerExit> {
         PromptMessage::user(Content::text(self)).into_messages()
     }
 }

@@ -1,23 +1,23 @@
 //! MCP servers from plain functions.
 //!
 //! - [`Server`] collects the items and builds the server for an edge, with all policies on.
-//! - [`Tool`], [`Prompt`], [`Resource`] and [`Template`] are a definition with its handler function.
+//! - [`Tool`], [`Prompt`], [`Resource`] and [`ResourceTemplate`] are a definition with its handler function.
 //! - [`Skill`] is a folder of instructions for a model.
 //! - [`Cx`] is the context of a call; [`ask`] contains the input requests that a handler can send.
-//! - [`Stop`] ends a handler without a result: for input, or with an error.
+//! - [`HandlerExit`] ends a handler without a result: for input, or with an error.
 //!
 //! ```
-//! use toolgate::handlers::{Cx, Server, Stop, Tool};
+//! use toolgate::handlers::{Cx, Server, HandlerExit, Tool};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let echo = Tool::dynamic(
 //!     "echo",
 //!     serde_json::json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
 //!     |args: serde_json::Value, _cx: Cx| async move {
-//!         Ok::<_, Stop>(args["text"].as_str().unwrap_or_default().to_owned())
+//!         Ok::<_, HandlerExit>(args["text"].as_str().unwrap_or_default().to_owned())
 //!     },
 //! );
-//! let server = Server::new("echo", "1.0.0").tool(echo.description("Says it again.")).build()?;
+//! let server = Server::new("echo", "1.0.0").tool(echo.description("RuleOutcome it again.")).build()?;
 //! # let _ = server;
 //! # Ok(())
 //! # }
@@ -45,15 +45,15 @@ mod tool;
 mod typed;
 
 pub use build::BuildError;
-pub use contents::{Contents, IntoContents};
-pub use cx::{Cx, Level};
+pub use contents::{IntoContents, ResourceContents};
+pub use cx::{Cx, LogLevel};
 pub use messages::{IntoMessages, Message};
 pub use output::{IntoOutput, Structured};
 pub use prompt::{IntoPrompt, Prompt};
-pub use registry::Registry;
-pub use resource::{Resource, Template, Vars};
+pub use registry::ItemRegistry;
+pub use resource::{Resource, ResourceTemplate, TemplateVariables};
 pub use server::Server;
 pub use skill::Skill;
-pub use stop::Stop;
+pub use stop::HandlerExit;
 pub use tool::{IntoTool, Tool, ToolSet};
-pub use toolgate_wire::method::tasks::Support as TaskSupport;
+pub use toolgate_wire::method::tasks::TaskSupport;

@@ -1,35 +1,35 @@
 //! Mounting of a server in another one.
 
-use super::{BuildError, Registry, build, service::Handlers};
+use super::{BuildError, ItemRegistry, build, service::HandlerService};
 use crate::{
-    aggregate::{Aggregate, Member, Overrides},
-    edge::{Offers, TaskOffer},
+    aggregate::{Aggregate, AggregateMember, DefinitionOverrides},
+    edge::{ServerCapabilities, TaskOffer},
 };
 use std::sync::Arc;
 use toolgate_core::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, List, Outcome, Service, Slots,
-    Trail,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, DecisionLog, Error, ItemKind,
+    ListRequest, Outcome, RoundSlots, Service,
 };
 use toolgate_wire::json::{Json, ObjectWriter};
 
 /// Built server without an edge.
-pub(super) struct Built {
+pub(super) struct BuiltServer {
     /// The service: policies around the handlers.
     pub(super) service: Arc<dyn Service>,
-    pub(super) registry: Registry,
+    pub(super) registry: ItemRegistry,
     /// True if the registry is everything the server offers: no mounts, no overrides.
     pub(super) alone: bool,
-    pub(super) offers: Offers,
+    pub(super) offers: ServerCapabilities,
     pub(super) instructions: Option<String>,
 }
 
 /// Returns the service of a server's own items and its mounted servers.
 pub(super) fn whole(
-    registry: &Registry,
-    overrides: Overrides,
-    inner: Vec<(String, Built)>,
+    registry: &ItemRegistry,
+    overrides: DefinitionOverrides,
+    inner: Vec<(String, BuiltServer)>,
 ) -> Result<Arc<dyn Service>, BuildError> {
-    let own: Arc<dyn Service> = Arc::new(Handlers(registry.clone()));
+    let own: Arc<dyn Service> = Arc::new(HandlerService(registry.clone()));
     if overrides.is_empty() && inner.is_empty() {
         return Ok(own);
     }
@@ -46,15 +46,15 @@ pub(super) fn whole(
         let why = "it is the name of the outer server; give it another one";
         return Err(BuildError::new(format!("the mounted server {name:?}"), why));
     }
-    let member = |(name, built): (String, Built)| Member {
+    let member = |(name, built): (String, BuiltServer)| AggregateMember {
         id: name.as_str().into(),
         prefix: name.clone(),
-        service: Arc::new(Mounted {
+        service: Arc::new(MountedServer {
             name,
             service: built.service,
         }),
     };
-    let own = Member {
+    let own = AggregateMember {
         id: id.clone(),
         prefix: String::new(),
         service: own,
@@ -65,7 +65,7 @@ pub(super) fn whole(
 }
 
 /// Returns the combined capabilities of two servers.
-pub(super) fn both(one: &Offers, other: &Offers) -> Offers {
+pub(super) fn both(one: &ServerCapabilities, other: &ServerCapabilities) -> ServerCapabilities {
     let mut extensions = ObjectWriter::new();
     let theirs = other.extensions.iter().flat_map(Json::members);
     let ours = |id: &str| {
@@ -80,7 +80,7 @@ pub(super) fn both(one: &Offers, other: &Offers) -> Offers {
         extensions.raw(&id, &settings);
         any = true;
     }
-    Offers {
+    ServerCapabilities {
         tools: one.tools || other.tools,
         resources: one.resources || other.resources,
         subscribe: one.subscribe || other.subscribe,
@@ -97,12 +97,12 @@ pub(super) fn both(one: &Offers, other: &Offers) -> Offers {
 }
 
 /// Mounted server. Its slots, decision log and call id are separate from those of the outer server.
-struct Mounted {
+struct MountedServer {
     name: String,
     service: Arc<dyn Service>,
 }
 
-impl Mounted {
+impl MountedServer {
     fn slot(&self, name: &str) -> String {
         format!("{}/{name}", self.name)
     }
@@ -112,7 +112,7 @@ impl Mounted {
             return Err(call.lost());
         }
         call.id = format!("{}/{}", call.id, self.name).into();
-        call.trail = Trail::default();
+        call.trail = DecisionLog::default();
         let head = self.slot("");
         let own = |(name, kept): (&String, &String)| {
             Some((name.strip_prefix(&head)?.to_owned(), kept.clone()))
@@ -123,16 +123,16 @@ impl Mounted {
             let slots = std::mem::take(&mut questions.slots).into_iter();
             questions.slots = slots
                 .map(|(name, kept)| (self.slot(&name), kept))
-                .collect::<Slots>();
+                .collect::<RoundSlots>();
         }
         Ok(outcome)
     }
 }
 
-impl Service for Mounted {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
-        self.service.list(List {
-            trail: Trail::default(),
+impl Service for MountedServer {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+        self.service.list(ListRequest {
+            trail: DecisionLog::default(),
             ..ask
         })
     }
@@ -141,7 +141,7 @@ impl Service for Mounted {
         Box::pin(self.forward(call))
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         self.service.changes(want)
     }
 }

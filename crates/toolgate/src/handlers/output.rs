@@ -1,6 +1,6 @@
 //! Return types of tool handlers.
 
-use super::{Stop, schema};
+use super::{HandlerExit, schema};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub trait IntoOutput {
     ///
     /// # Errors
     /// The value cannot be serialized.
-    fn into_output(self) -> Result<ToolResult, Stop>;
+    fn into_output(self) -> Result<ToolResult, HandlerExit>;
 
     /// Returns the output schema of its structured content, if it has any.
     fn schema() -> Option<Result<Value, String>> {
@@ -27,7 +27,7 @@ pub trait IntoOutput {
 pub struct Structured<T>(pub T);
 
 impl<T: Serialize + JsonSchema> IntoOutput for Structured<T> {
-    fn into_output(self) -> Result<ToolResult, Stop> {
+    fn into_output(self) -> Result<ToolResult, HandlerExit> {
         let value = serde_json::to_value(self.0)?;
         let json = Json::from_value(&value);
         Ok(ToolResult {
@@ -42,37 +42,37 @@ impl<T: Serialize + JsonSchema> IntoOutput for Structured<T> {
 }
 
 impl IntoOutput for ToolResult {
-    fn into_output(self) -> Result<ToolResult, Stop> {
+    fn into_output(self) -> Result<ToolResult, HandlerExit> {
         Ok(self)
     }
 }
 
 impl IntoOutput for String {
-    fn into_output(self) -> Result<ToolResult, Stop> {
+    fn into_output(self) -> Result<ToolResult, HandlerExit> {
         Ok(ToolResult::text(&self))
     }
 }
 
 impl IntoOutput for &str {
-    fn into_output(self) -> Result<ToolResult, Stop> {
+    fn into_output(self) -> Result<ToolResult, HandlerExit> {
         Ok(ToolResult::text(self))
     }
 }
 
 impl IntoOutput for () {
-    fn into_output(self) -> Result<ToolResult, Stop> {
+    fn into_output(self) -> Result<ToolResult, HandlerExit> {
         Ok(ToolResult::default())
     }
 }
 
 impl IntoOutput for Content {
-    fn into_output(self) -> Result<ToolResult, Stop> {
+    fn into_output(self) -> Result<ToolResult, HandlerExit> {
         vec![self].into_output()
     }
 }
 
 impl IntoOutput for Vec<Content> {
-    fn into_output(self) -> Result<ToolResult, Stop> {
+    fn into_output(self) -> Result<ToolResult, HandlerExit> {
         Ok(ToolResult {
             content: self,
             ..ToolResult::default()

@@ -1,22 +1,26 @@
 //! Prompts: definition and handler.
 
-use super::{Cx, IntoMessages, Stop, complete::Completers, definition::Draft, schema};
+use super::{
+    Cx, HandlerExit, IntoMessages, complete::CompletionHandlers, definition::DefinitionDraft,
+    schema,
+};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, future::Future, sync::Arc};
-use toolgate_core::{BoxFuture, Call, Definition, Error, ItemKind, Kind, PromptResult};
+use toolgate_core::{BoxFuture, Call, Definition, Error, ErrorKind, ItemKind, PromptResult};
 
-type Run = Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<PromptResult, Stop>> + Send + Sync>;
+type PromptHandler =
+    Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<PromptResult, HandlerExit>> + Send + Sync>;
 
 /// Prompt: its definition and its handler.
 #[derive(Clone)]
 pub struct Prompt {
-    draft: Draft,
+    draft: DefinitionDraft,
     arguments: Vec<Value>,
-    run: Run,
+    run: PromptHandler,
     wrong: Option<String>,
-    pub(super) completers: Completers,
+    pub(super) completers: CompletionHandlers,
 }
 
 /// Types that can be added to a server as a prompt: a [`Prompt`], or a function that returns one, as `#[prompt]`
@@ -43,11 +47,11 @@ impl Prompt {
     pub fn new<F, Fut, R>(name: &str, handler: F) -> Prompt
     where
         F: Fn(BTreeMap<String, String>, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
         R: IntoMessages + 'static,
     {
         let handler = Arc::new(handler);
-        let run: Run = Arc::new(move |call, cx| {
+        let run: PromptHandler = Arc::new(move |call, cx| {
             let (arguments, handler) = (texts(call), handler.clone());
             Box::pin(async move { handler(arguments, cx).await?.into_messages() })
         });
@@ -59,17 +63,17 @@ impl Prompt {
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
         F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
         R: IntoMessages + 'static,
     {
         let handler = Arc::new(handler);
-        let run: Run = Arc::new(move |call, cx| {
+        let run: PromptHandler = Arc::new(move |call, cx| {
             let arguments = serde_json::from_value::<A>(call.arguments().value().clone());
             let handler = handler.clone();
             Box::pin(async move {
                 let arguments = arguments.map_err(|error| {
                     let text = format!("invalid arguments: {error}");
-                    Stop::error(Error::new(Kind::Invalid(Vec::new()), text))
+                    HandlerExit::error(Error::new(ErrorKind::Invalid(Vec::new()), text))
                 })?;
                 handler(arguments, cx).await?.into_messages()
             })
@@ -82,13 +86,13 @@ impl Prompt {
         prompt
     }
 
-    fn with(name: &str, run: Run) -> Prompt {
+    fn with(name: &str, run: PromptHandler) -> Prompt {
         Prompt {
-            draft: Draft::new("name", name),
+            draft: DefinitionDraft::new("name", name),
             arguments: Vec::new(),
             run,
             wrong: None,
-            completers: Completers::default(),
+            completers: CompletionHandlers::default(),
         }
     }
 
@@ -139,7 +143,7 @@ impl Prompt {
     pub fn complete<F, Fut>(mut self, argument: &str, f: F) -> Prompt
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Vec<String>, Stop>> + Send + 'static,
+        Fut: Future<Output = Result<Vec<String>, HandlerExit>> + Send + 'static,
     {
         self.completers.add(argument, f);
         self
@@ -160,7 +164,7 @@ impl Prompt {
         draft.finish(ItemKind::Prompt)
     }
 
-    pub(super) async fn run(&self, call: &Call, cx: Cx) -> Result<PromptResult, Stop> {
+    pub(super) async fn run(&self, call: &Call, cx: Cx) -> Result<PromptResult, HandlerExit> {
         let mut result = (self.run)(call, cx).await?;
         if result.description.is_none() {
             result.description = self.draft.text("description").map(str::to_owned);

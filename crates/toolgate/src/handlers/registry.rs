@@ -1,33 +1,33 @@
 //! Registry of a running server's items.
 
-use super::{Prompt, Resource, Skill, Template, Tool, build, build::BuildError};
+use super::{Prompt, Resource, ResourceTemplate, Skill, Tool, build, build::BuildError};
 use std::{
     collections::HashMap,
     sync::{Arc, PoisonError, RwLock},
 };
 use tokio::sync::watch;
-use toolgate_core::{CacheHint, Catalog, Item, ItemKind, Origin, Stale};
+use toolgate_core::{CacheHint, Catalog, ChangeCounters, Item, ItemKind, Origin};
 
 /// Registry of a running server's items, for changes at run time. Cheap to clone; all clones share one state.
 ///
 /// Subscribed clients are notified of each change; changes within 10 ms are combined.
 #[derive(Clone)]
-pub struct Registry(Arc<Inner>);
+pub struct ItemRegistry(Arc<RegistryState>);
 
-struct Inner {
+struct RegistryState {
     origin: Origin,
-    offered: RwLock<Arc<Offered>>,
-    stale: watch::Sender<Stale>,
-    mounted: Vec<(String, Registry)>,
+    offered: RwLock<Arc<OfferedItems>>,
+    stale: watch::Sender<ChangeCounters>,
+    mounted: Vec<(String, ItemRegistry)>,
 }
 
 /// Snapshot of the items: the lists, and their handlers.
 #[derive(Clone, Default)]
-pub(super) struct Offered {
+pub(super) struct OfferedItems {
     pub(super) tools: Vec<Tool>,
     pub(super) prompts: Vec<Prompt>,
     pub(super) resources: Vec<Resource>,
-    pub(super) templates: Vec<Template>,
+    pub(super) templates: Vec<ResourceTemplate>,
     pub(super) skills: Vec<Skill>,
     pub(super) hint: CacheHint,
     /// Prefixes of the mounted servers, with which no own name may begin.
@@ -39,7 +39,7 @@ pub(super) struct Offered {
     places: [HashMap<String, usize>; ItemKind::ALL.len()],
 }
 
-impl Offered {
+impl OfferedItems {
     pub(super) fn catalog(&self, kind: ItemKind) -> Catalog {
         self.catalogs[kind as usize].clone()
     }
@@ -61,7 +61,7 @@ impl Offered {
     }
 
     /// Validates all definitions and builds the lists.
-    fn checked(mut self, origin: &Origin) -> Result<Offered, BuildError> {
+    fn checked(mut self, origin: &Origin) -> Result<OfferedItems, BuildError> {
         let found = build::check(&self)?;
         let mut all = found.iter().flatten();
         all.try_for_each(|def| build::is_own(def, &self.mounts))?;
@@ -86,19 +86,19 @@ impl Offered {
     }
 }
 
-impl Registry {
+impl ItemRegistry {
     pub(super) fn new(
         name: &str,
-        offered: Offered,
-        mounted: Vec<(String, Registry)>,
-    ) -> Result<Registry, BuildError> {
+        offered: OfferedItems,
+        mounted: Vec<(String, ItemRegistry)>,
+    ) -> Result<ItemRegistry, BuildError> {
         let origin = Origin {
             server: name.into(),
             // A server trusts its own annotations.
             trusted: true,
         };
         let offered = Arc::new(offered.checked(&origin)?);
-        Ok(Registry(Arc::new(Inner {
+        Ok(ItemRegistry(Arc::new(RegistryState {
             origin,
             offered: RwLock::new(offered),
             stale: watch::Sender::default(),
@@ -107,7 +107,7 @@ impl Registry {
     }
 
     /// Returns the registry of the server that is mounted under that name.
-    pub fn mounted(&self, name: &str) -> Option<&Registry> {
+    pub fn mounted(&self, name: &str) -> Option<&ItemRegistry> {
         let mut mounted = self.0.mounted.iter();
         mounted
             .find(|(known, _)| known == name)
@@ -118,19 +118,23 @@ impl Registry {
         &self.0.origin
     }
 
-    pub(super) fn offered(&self) -> Arc<Offered> {
+    pub(super) fn offered(&self) -> Arc<OfferedItems> {
         let offered = self.0.offered.read();
         offered.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn stale(&self) -> watch::Receiver<Stale> {
+    pub(super) fn stale(&self) -> watch::Receiver<ChangeCounters> {
         self.0.stale.subscribe()
     }
 
-    fn change(&self, kind: ItemKind, change: impl FnOnce(&mut Offered)) -> Result<(), BuildError> {
+    fn change(
+        &self,
+        kind: ItemKind,
+        change: impl FnOnce(&mut OfferedItems),
+    ) -> Result<(), BuildError> {
         let offered = self.0.offered.write();
         let mut offered = offered.unwrap_or_else(PoisonError::into_inner);
-        let mut next = Offered::clone(&offered);
+        let mut next = OfferedItems::clone(&offered);
         change(&mut next);
         *offered = Arc::new(next.checked(&self.0.origin)?);
         drop(offered);
@@ -194,7 +198,7 @@ impl Registry {
     ///
     /// # Errors
     /// The definition is invalid; then nothing changes.
-    pub fn set_template(&self, template: Template) -> Result<(), BuildError> {
+    pub fn set_template(&self, template: ResourceTemplate) -> Result<(), BuildError> {
         self.change(ItemKind::Resource, |offered| {
             put(&mut offered.templates, template, |a, b| {
                 a.template() == b.template()
@@ -232,7 +236,7 @@ impl Registry {
         self.0.stale.send_modify(|stale| stale.update(uri));
     }
 
-    fn remove(&self, kind: ItemKind, remove: impl FnOnce(&mut Offered) -> bool) -> bool {
+    fn remove(&self, kind: ItemKind, remove: impl FnOnce(&mut OfferedItems) -> bool) -> bool {
         let mut removed = false;
         // A removal cannot make valid definitions invalid.
         let changed = self.change(kind, |offered| removed = remove(offered));

@@ -1,36 +1,39 @@
 //! Resources and resource templates: definition and handler.
 
-use super::{Contents, Cx, IntoContents, Stop, complete::Completers, definition::Draft};
+use super::{
+    Cx, HandlerExit, IntoContents, ResourceContents, complete::CompletionHandlers,
+    definition::DefinitionDraft,
+};
 use serde_json::Value;
 use std::{future::Future, sync::Arc};
 use toolgate_core::{BoxFuture, CacheHint, Definition, ItemKind, ReadResult};
 use toolgate_wire::method::uri_template;
 
-type Parts = BoxFuture<'static, Result<Vec<Contents>, Stop>>;
+type ContentsFuture = BoxFuture<'static, Result<Vec<ResourceContents>, HandlerExit>>;
 
 /// Resource: its definition and the handler that reads it.
 #[derive(Clone)]
 pub struct Resource {
-    draft: Draft,
+    draft: DefinitionDraft,
     hint: CacheHint,
-    read: Arc<dyn Fn(Cx) -> Parts + Send + Sync>,
+    read: Arc<dyn Fn(Cx) -> ContentsFuture + Send + Sync>,
 }
 
 /// Resource template: its definition and the handler that reads the resources that match it.
 #[derive(Clone)]
-pub struct Template {
-    draft: Draft,
+pub struct ResourceTemplate {
+    draft: DefinitionDraft,
     hint: CacheHint,
-    read: Arc<dyn Fn(Vars, Cx) -> Parts + Send + Sync>,
-    pub(super) completers: Completers,
+    read: Arc<dyn Fn(TemplateVariables, Cx) -> ContentsFuture + Send + Sync>,
+    pub(super) completers: CompletionHandlers,
 }
 
 /// Variables of a URI that matches a template, unchanged. They come from the caller: validate them before you use them
 /// in a file path.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Vars(Vec<(String, String)>);
+pub struct TemplateVariables(Vec<(String, String)>);
 
-impl Vars {
+impl TemplateVariables {
     /// Returns the value of a variable; empty if the URI has none.
     pub fn get(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(n, _)| n == name);
@@ -84,7 +87,7 @@ macro_rules! described {
                 self
             }
 
-            fn result(&self, uri: &str, parts: &[Contents]) -> ReadResult {
+            fn result(&self, uri: &str, parts: &[ResourceContents]) -> ReadResult {
                 let mime = self.draft.text("mimeType");
                 ReadResult {
                     contents: parts.iter().map(|part| part.json(uri, mime)).collect(),
@@ -97,18 +100,18 @@ macro_rules! described {
 }
 
 described!(Resource);
-described!(Template);
+described!(ResourceTemplate);
 
 impl Resource {
     /// Returns a resource with that URI and name.
     pub fn new<F, Fut, R>(uri: &str, name: &str, read: F) -> Resource
     where
         F: Fn(Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
         R: IntoContents + 'static,
     {
         let read = Arc::new(read);
-        let mut draft = Draft::new("uri", uri);
+        let mut draft = DefinitionDraft::new("uri", uri);
         draft.set("name", name);
         Resource {
             draft,
@@ -121,7 +124,7 @@ impl Resource {
     }
 
     /// Returns a resource with constant contents.
-    pub fn fixed(uri: &str, name: &str, contents: Contents) -> Resource {
+    pub fn fixed(uri: &str, name: &str, contents: ResourceContents) -> Resource {
         Resource::new(uri, name, move |_| {
             let contents = contents.clone();
             async move { Ok(contents) }
@@ -136,39 +139,39 @@ impl Resource {
         self.draft.finish(ItemKind::Resource)
     }
 
-    pub(super) async fn read(&self, cx: Cx) -> Result<ReadResult, Stop> {
+    pub(super) async fn read(&self, cx: Cx) -> Result<ReadResult, HandlerExit> {
         let parts = (self.read)(cx).await?;
         Ok(self.result(self.uri(), &parts))
     }
 }
 
-impl Template {
+impl ResourceTemplate {
     /// Returns a template with a URI template (RFC 6570), for example `file:///{+path}` or `note://{id}`, and a name.
-    pub fn new<F, Fut, R>(template: &str, name: &str, read: F) -> Template
+    pub fn new<F, Fut, R>(template: &str, name: &str, read: F) -> ResourceTemplate
     where
-        F: Fn(Vars, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+        F: Fn(TemplateVariables, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
         R: IntoContents + 'static,
     {
         let read = Arc::new(read);
-        let mut draft = Draft::new("uriTemplate", template);
+        let mut draft = DefinitionDraft::new("uriTemplate", template);
         draft.set("name", name);
-        Template {
+        ResourceTemplate {
             draft,
             hint: CacheHint::default(),
             read: Arc::new(move |vars, cx| {
                 let read = read.clone();
                 Box::pin(async move { read(vars, cx).await?.into_contents() })
             }),
-            completers: Completers::default(),
+            completers: CompletionHandlers::default(),
         }
     }
 
     /// Sets the completion function of a variable. It gets the text typed so far and returns the best match first.
-    pub fn complete<F, Fut>(mut self, variable: &str, f: F) -> Template
+    pub fn complete<F, Fut>(mut self, variable: &str, f: F) -> ResourceTemplate
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Vec<String>, Stop>> + Send + 'static,
+        Fut: Future<Output = Result<Vec<String>, HandlerExit>> + Send + 'static,
     {
         self.completers.add(variable, f);
         self
@@ -183,11 +186,16 @@ impl Template {
     }
 
     /// Returns the variables of a URI if it matches.
-    pub(super) fn fits(&self, uri: &str) -> Option<Vars> {
-        uri_template::variables(self.template(), uri).map(Vars)
+    pub(super) fn fits(&self, uri: &str) -> Option<TemplateVariables> {
+        uri_template::variables(self.template(), uri).map(TemplateVariables)
     }
 
-    pub(super) async fn read(&self, uri: &str, vars: Vars, cx: Cx) -> Result<ReadResult, Stop> {
+    pub(super) async fn read(
+        &self,
+        uri: &str,
+        vars: TemplateVariables,
+        cx: Cx,
+    ) -> Result<ReadResult, HandlerExit> {
         let parts = (self.read)(vars, cx).await?;
         Ok(self.result(uri, &parts))
     }

@@ -1,19 +1,20 @@
 //! Builder of a server.
 
 use super::{
-    BuildError, IntoPrompt, IntoTool, Registry, Resource, Skill, TaskSupport, Template, ToolSet,
-    mount::{self, Built},
-    registry::Offered,
+    BuildError, IntoPrompt, IntoTool, ItemRegistry, Resource, ResourceTemplate, Skill, TaskSupport,
+    ToolSet,
+    mount::{self, BuiltServer},
+    registry::OfferedItems,
 };
 use crate::{
-    aggregate::{Override, Overrides},
-    edge::{self, Offers, ServerLimits, TaskOffer},
+    aggregate::{DefinitionOverride, DefinitionOverrides},
+    edge::{self, ServerCapabilities, ServerLimits, TaskOffer},
 };
 use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{
-    AtOnce, Deadline, OnLeak, OnPlaceholder, OnSecret, OutputSchema, PerServer, Quota, Rate,
-    Recorder, Scopes, Size, Standard,
+    AuditRecorder, CallTimeout, ConcurrencyLimit, OnOutboundSecret, OnPlaceholder, OnSecret,
+    OutputValidation, PerServer, ProgramPolicy, RateLimiter, RateQuota, RequiredScopes, SizeLimits,
 };
 use toolgate_wire::method::{initialize::Implementation, meta};
 
@@ -22,11 +23,11 @@ use toolgate_wire::method::{initialize::Implementation, meta};
 /// only its own call.
 ///
 /// ```
-/// use toolgate::handlers::{Cx, Server, Stop, Tool};
+/// use toolgate::handlers::{Cx, Server, HandlerExit, Tool};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let now = Tool::dynamic("now", serde_json::json!({"type": "object"}), |_, _: Cx| async {
-///     Ok::<_, Stop>("noon")
+///     Ok::<_, HandlerExit>("noon")
 /// });
 /// let server = Server::new("clock", "1.0.0").tool(now.read_only()).build()?;
 /// # let _ = server;
@@ -36,23 +37,23 @@ use toolgate_wire::method::{initialize::Implementation, meta};
 pub struct Server {
     info: Implementation,
     instructions: Option<String>,
-    offered: Offered,
-    duties: Standard,
+    offered: OfferedItems,
+    duties: ProgramPolicy,
     limits: ServerLimits,
     extensions: Vec<(String, Json)>,
     completions: bool,
     key: Option<[u8; 32]>,
     audit: Option<PathBuf>,
     pub(super) mounts: Vec<(String, Server)>,
-    pub(super) overrides: Overrides,
+    pub(super) overrides: DefinitionOverrides,
 }
 
 impl Server {
     /// Returns a server without items.
     pub fn new(name: &str, version: &str) -> Server {
-        let mut duties = Standard::default();
+        let mut duties = ProgramPolicy::default();
         // These arguments have reached their destination, so their secrets leak nowhere.
-        duties.cleaning.leaks.found = PerServer::all(OnLeak::Pass);
+        duties.cleaning.leaks.found = PerServer::all(OnOutboundSecret::Pass);
         duties.cleaning.placeholders.found = PerServer::all(OnPlaceholder::Allow);
         // An input request checks its own response and is repeated if that does not fit.
         duties.asking.answers = false;
@@ -62,7 +63,7 @@ impl Server {
         Server {
             info: Implementation::new(name, version),
             instructions: None,
-            offered: Offered::default(),
+            offered: OfferedItems::default(),
             duties,
             limits: ServerLimits::default(),
             extensions: Vec::new(),
@@ -70,7 +71,7 @@ impl Server {
             key: None,
             audit: None,
             mounts: Vec::new(),
-            overrides: Overrides::default(),
+            overrides: DefinitionOverrides::default(),
         }
     }
 
@@ -131,7 +132,7 @@ impl Server {
     }
 
     /// Adds a resource template.
-    pub fn template(mut self, template: Template) -> Server {
+    pub fn template(mut self, template: ResourceTemplate) -> Server {
         self.completions |= !template.completers.is_empty();
         self.offered.templates.push(template);
         self
@@ -158,11 +159,11 @@ impl Server {
     /// - Its name, version, [`Server::limits`] and [`Server::seal_key`] are not used.
     ///
     /// ```
-    /// use toolgate::{Cx, Server, Stop, Tool};
+    /// use toolgate::{Cx, Server, HandlerExit, Tool};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let now = Tool::dynamic("now", serde_json::json!({"type": "object"}), |_, _: Cx| async {
-    ///     Ok::<_, Stop>("noon")
+    ///     Ok::<_, HandlerExit>("noon")
     /// });
     /// let clock = Server::new("clock", "1.0.0").tool(now.read_only());
     /// // Its tool is `clock_now`.
@@ -179,20 +180,20 @@ impl Server {
     /// Overrides the definition of one of the server's own tools. Mounted servers set their own overrides.
     ///
     /// ```
-    /// use toolgate::{Cx, Override, Server, Stop, Tool};
+    /// use toolgate::{Cx, DefinitionOverride, Server, HandlerExit, Tool};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let schema = serde_json::json!({"type": "object", "properties": {"zone": {"type": "string"}}});
     /// let now = Tool::dynamic("now", schema, |args, _: Cx| async move {
-    ///     Ok::<_, Stop>(format!("noon in {}", args["zone"]))
+    ///     Ok::<_, HandlerExit>(format!("noon in {}", args["zone"]))
     /// });
-    /// let here = Override::new().name("now_here").argument("zone", "UTC");
+    /// let here = DefinitionOverride::new().name("now_here").argument("zone", "UTC");
     /// let clock = Server::new("clock", "1.0.0").tool(now).overriding("now", here);
     /// # clock.build()?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn overriding(mut self, tool: &str, shown: Override) -> Server {
+    pub fn overriding(mut self, tool: &str, shown: DefinitionOverride) -> Server {
         self.overrides.set(tool, shown);
         self
     }
@@ -218,31 +219,31 @@ impl Server {
 
     /// Sets the scopes that access tokens need if the server is [`protected`](crate::Http::protected). Tools are named
     /// as in the audit log: `*.name` matches whatever the name of this server is.
-    pub fn scopes(mut self, scopes: Scopes) -> Server {
+    pub fn scopes(mut self, scopes: RequiredScopes) -> Server {
         self.duties.scopes = scopes;
         self
     }
 
     /// Sets the rate limit of each tool per caller. Default: 6,000 calls a minute.
-    pub fn rate(mut self, quota: Quota) -> Server {
-        self.duties.rate = Rate::new(Vec::new(), quota);
+    pub fn rate(mut self, quota: RateQuota) -> Server {
+        self.duties.rate = RateLimiter::new(Vec::new(), quota);
         self
     }
 
     /// Sets the maximum number of concurrent calls, per caller and in total. Default: 64 and 1,024.
     pub fn at_once(mut self, per_caller: usize, all: usize) -> Server {
-        self.duties.at_once = AtOnce::new(per_caller, all);
+        self.duties.at_once = ConcurrencyLimit::new(per_caller, all);
         self
     }
 
     /// Sets the time limits of calls. Default: 60 s without progress, at most 15 minutes.
-    pub fn deadline(mut self, deadline: Deadline) -> Server {
+    pub fn deadline(mut self, deadline: CallTimeout) -> Server {
         self.duties.deadline = deadline;
         self
     }
 
     /// Sets the policy for results that do not match their output schema. Default: they are blocked.
-    pub fn output_schema(mut self, duty: OutputSchema) -> Server {
+    pub fn output_schema(mut self, duty: OutputValidation) -> Server {
         self.duties.output_schema = duty;
         self
     }
@@ -255,14 +256,14 @@ impl Server {
     }
 
     /// Sets the size limits.
-    pub fn size(mut self, size: Size) -> Server {
+    pub fn size(mut self, size: SizeLimits) -> Server {
         self.duties.size = size;
         self
     }
 
     /// Sets the audit recorder. Default: events of `tracing`, without contents. [`Server::audit_in`] writes a
     /// tamper-evident log.
-    pub fn record(mut self, recorder: Arc<Recorder>) -> Server {
+    pub fn record(mut self, recorder: Arc<AuditRecorder>) -> Server {
         self.audit = None;
         self.duties.recorder = recorder;
         self
@@ -292,7 +293,7 @@ impl Server {
     ///
     /// # Errors
     /// [`BuildError`] names the invalid definition and the reason.
-    pub fn build(self) -> Result<Arc<edge::Front>, BuildError> {
+    pub fn build(self) -> Result<Arc<edge::ProtocolServer>, BuildError> {
         self.build_with_registry().map(|(server, _)| server)
     }
 
@@ -300,19 +301,22 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::build`].
-    pub fn build_with_registry(mut self) -> Result<(Arc<edge::Front>, Registry), BuildError> {
+    pub fn build_with_registry(
+        mut self,
+    ) -> Result<(Arc<edge::ProtocolServer>, ItemRegistry), BuildError> {
         let (limits, key) = (self.limits.clone(), self.key.take());
         let info = self.info.clone();
         let built = self.built()?;
         let own = built.alone.then(|| built.registry.clone());
         let mirrors = own.map(|own| move || own.offered().mirrors);
         let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());
-        let mut server = edge::Front::new(built.service, &info.name, &info.version, limits)
-            .map_err(unsealed)?
-            .with_info(info)
-            .with_offers(built.offers)
-            .with_mirrors(mirrors)
-            .with_instructions(built.instructions);
+        let mut server =
+            edge::ProtocolServer::new(built.service, &info.name, &info.version, limits)
+                .map_err(unsealed)?
+                .with_info(info)
+                .with_offers(built.offers)
+                .with_mirrors(mirrors)
+                .with_instructions(built.instructions);
         if let Some(key) = key {
             server = server.with_seal_keys(&[key]).map_err(unsealed)?;
         }
@@ -320,10 +324,10 @@ impl Server {
     }
 
     /// Builds the policies and handlers, without an edge.
-    pub(super) fn built(mut self) -> Result<Built, BuildError> {
+    pub(super) fn built(mut self) -> Result<BuiltServer, BuildError> {
         let mut offers = self.offers()?;
         if let Some(folder) = &self.audit {
-            let recorder = Recorder::in_folder(folder);
+            let recorder = AuditRecorder::in_folder(folder);
             let unwritable = |error| {
                 BuildError::new(
                     format!("the audit log in {}", folder.display()),
@@ -342,7 +346,7 @@ impl Server {
         self.offered.mounts = inner.iter().map(|(name, _)| name.clone()).collect();
         let mounted = inner.iter();
         let mounted = mounted.map(|(name, built)| (name.clone(), built.registry.clone()));
-        let registry = Registry::new(&self.info.name, self.offered, mounted.collect())?;
+        let registry = ItemRegistry::new(&self.info.name, self.offered, mounted.collect())?;
         let mut words: Vec<String> = self.instructions.into_iter().collect();
         for (name, built) in &inner {
             let theirs = built.instructions.as_ref();
@@ -351,7 +355,7 @@ impl Server {
         }
         let alone = self.overrides.is_empty() && inner.is_empty();
         let end = mount::whole(&registry, self.overrides, inner)?;
-        Ok(Built {
+        Ok(BuiltServer {
             service: Arc::new(self.duties.over(end)),
             registry,
             alone,
@@ -360,13 +364,13 @@ impl Server {
         })
     }
 
-    fn offers(&self) -> Result<Offers, BuildError> {
+    fn offers(&self) -> Result<ServerCapabilities, BuildError> {
         let skills = !self.offered.skills.is_empty();
         let resources =
             skills || !self.offered.resources.is_empty() || !self.offered.templates.is_empty();
         let mut extensions = toolgate_wire::json::ObjectWriter::new();
         for (id, settings) in &self.extensions {
-            if settings.kind() != toolgate_wire::json::Kind::Object
+            if settings.kind() != toolgate_wire::json::JsonKind::Object
                 || !id.contains('/')
                 || !meta::is_key(id)
             {
@@ -380,7 +384,7 @@ impl Server {
             }
             extensions.raw(id, settings);
         }
-        Ok(Offers {
+        Ok(ServerCapabilities {
             // Tools can be added later, and an empty list is valid.
             tools: true,
             resources,

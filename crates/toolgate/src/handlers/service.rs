@@ -1,16 +1,16 @@
 //! Service that calls the handlers.
 
-use super::{Cx, Registry, Stop, registry::Offered, stop::Why};
+use super::{Cx, HandlerExit, ItemRegistry, registry::OfferedItems, stop::ExitReason};
 use std::sync::Arc;
 use toolgate_core::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, ItemKind, List, Op, Outcome, Output,
-    Service, ToolResult,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, ListRequest, Op,
+    Outcome, Output, Service, ToolResult,
 };
 
 /// Innermost service of a server: calls the handlers.
-pub(super) struct Handlers(pub(super) Registry);
+pub(super) struct HandlerService(pub(super) ItemRegistry);
 
-impl Handlers {
+impl HandlerService {
     async fn run(&self, call: Call) -> Result<Outcome, Error> {
         if call.under_way.is_some() {
             return Err(call.lost());
@@ -28,18 +28,18 @@ impl Handlers {
             Err(stop) => stop,
         };
         match stop.0 {
-            Why::Ask(questions) => Ok(Outcome::Ask(questions)),
-            Why::Failed(text) if call.op == Op::Tool => {
+            ExitReason::Ask(questions) => Ok(Outcome::Ask(questions)),
+            ExitReason::Failed(text) if call.op == Op::Tool => {
                 Ok(Outcome::Done(ToolResult::error(&text).into()))
             }
-            Why::Failed(text) => Err(Error::new(toolgate_core::Kind::Upstream, text)),
-            Why::Error(error) => Err(error),
+            ExitReason::Failed(text) => Err(Error::new(toolgate_core::ErrorKind::Upstream, text)),
+            ExitReason::Error(error) => Err(error),
         }
     }
 }
 
-fn unknown(call: &Call) -> Stop {
-    Stop::error(call.unknown())
+fn unknown(call: &Call) -> HandlerExit {
+    HandlerExit::error(call.unknown())
 }
 
 /// Returns whether `name` is the item that the rules allowed: several templates may match a URI, and some may be hidden
@@ -48,17 +48,17 @@ fn judged(call: &Call, name: &str) -> bool {
     call.item().is_none_or(|item| item.local == name)
 }
 
-async fn tool(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
+async fn tool(offered: &OfferedItems, call: &Call, cx: Cx) -> Result<Output, HandlerExit> {
     let tool = offered.tool(call.name()).ok_or_else(|| unknown(call))?;
     tool.run(call, cx).await.map(Output::Tool)
 }
 
-async fn prompt(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
+async fn prompt(offered: &OfferedItems, call: &Call, cx: Cx) -> Result<Output, HandlerExit> {
     let prompt = offered.prompt(call.name()).ok_or_else(|| unknown(call))?;
     prompt.run(call, cx).await.map(Output::Prompt)
 }
 
-async fn resource(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop> {
+async fn resource(offered: &OfferedItems, call: &Call, cx: Cx) -> Result<Output, HandlerExit> {
     let uri = call.name();
     let skills = offered.skills.iter().filter(|s| judged(call, &s.uri()));
     if let Some(file) = skills.filter_map(|skill| skill.read(uri)).next() {
@@ -76,7 +76,12 @@ async fn resource(offered: &Offered, call: &Call, cx: Cx) -> Result<Output, Stop
     template.read(uri, vars, cx).await.map(Output::Resource)
 }
 
-async fn complete(offered: &Offered, kind: ItemKind, call: &Call, cx: Cx) -> Result<Output, Stop> {
+async fn complete(
+    offered: &OfferedItems,
+    kind: ItemKind,
+    call: &Call,
+    cx: Cx,
+) -> Result<Output, HandlerExit> {
     let name = call.name();
     let completers = match kind {
         ItemKind::Prompt => offered.prompt(name).map(|p| &p.completers),
@@ -93,8 +98,8 @@ async fn complete(offered: &Offered, kind: ItemKind, call: &Call, cx: Cx) -> Res
     completers.complete(call, cx).await.map(Output::Complete)
 }
 
-impl Service for Handlers {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for HandlerService {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move { Ok(self.0.offered().catalog(ask.kind)) })
     }
 
@@ -102,7 +107,7 @@ impl Service for Handlers {
         Box::pin(self.run(call))
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(self.0.stale())) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(self.0.stale())) })
     }
 }

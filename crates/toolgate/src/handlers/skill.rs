@@ -2,7 +2,7 @@
 //!
 //! Source: the extension `io.modelcontextprotocol/skills`, and the Agent Skills format for the contents of the folder.
 
-use super::{BuildError, Contents};
+use super::{BuildError, ResourceContents};
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 use std::{
@@ -14,11 +14,11 @@ use std::{
 use toolgate_core::{CacheHint, Definition, ItemKind, Json, ReadResult};
 use toolgate_wire::{
     json::ObjectWriter,
-    method::skills::{self, FILE, MOST_BYTES, MOST_FILES, SkillFile},
+    method::skills::{self, FILE, MAX_SKILL_BYTES, MAX_SKILL_FILES, SkillFile},
 };
 
 /// Maximum nesting depth of directories in a skill.
-const DEEPEST: usize = 16;
+const MAX_DIRECTORY_DEPTH: usize = 16;
 
 /// Skill: a folder with a `SKILL.md`, whose frontmatter has its name and says when a model should use it, and with
 /// other files that it needs. All files are read once, when the value is created; the digests and sizes are those of
@@ -77,7 +77,7 @@ impl Skill {
         let folder = folder.as_ref();
         let what = || format!("the skill in {}", folder.display());
         let bad = |why: String| BuildError::new(what(), why);
-        let mut found = Found::default();
+        let mut found = SkillDirectory::default();
         found.walk(folder, "", 0).map_err(bad)?;
         let text = found.files.iter().position(|(path, _)| path == FILE);
         let Some(at) = text else {
@@ -219,10 +219,9 @@ impl Skill {
         let (_, bytes) = files.find(|(path, _)| self.file_uri(path) == uri)?;
         let media = skills::media_type(uri);
         let contents = match std::str::from_utf8(bytes) {
-            Ok(text) => Contents::text(text).json(uri, media.or(Some("text/plain"))),
-            Err(_) => {
-                Contents::bytes(bytes.clone()).json(uri, media.or(Some("application/octet-stream")))
-            }
+            Ok(text) => ResourceContents::text(text).json(uri, media.or(Some("text/plain"))),
+            Err(_) => ResourceContents::bytes(bytes.clone())
+                .json(uri, media.or(Some("application/octet-stream"))),
         };
         Some(ReadResult {
             contents: vec![contents],
@@ -240,15 +239,17 @@ impl fmt::Debug for Skill {
 
 /// Files found in a directory.
 #[derive(Default)]
-struct Found {
+struct SkillDirectory {
     files: Vec<(String, Vec<u8>)>,
     bytes: u64,
 }
 
-impl Found {
+impl SkillDirectory {
     fn walk(&mut self, folder: &Path, within: &str, depth: usize) -> Result<(), String> {
-        if depth > DEEPEST {
-            return Err(format!("its directories are nested deeper than {DEEPEST}"));
+        if depth > MAX_DIRECTORY_DEPTH {
+            return Err(format!(
+                "its directories are nested deeper than {MAX_DIRECTORY_DEPTH}"
+            ));
         }
         for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
             let entry = entry.map_err(|error| error.to_string())?;
@@ -279,15 +280,15 @@ impl Found {
     }
 
     fn take(&mut self, from: &Path, path: String) -> Result<(), String> {
-        if self.files.len() == MOST_FILES {
-            return Err(format!("it has more than {MOST_FILES} files"));
+        if self.files.len() == MAX_SKILL_FILES {
+            return Err(format!("it has more than {MAX_SKILL_FILES} files"));
         }
-        let left = MOST_BYTES - self.bytes;
+        let left = MAX_SKILL_BYTES - self.bytes;
         let mut bytes = Vec::new();
         let read = File::open(from).and_then(|file| file.take(left + 1).read_to_end(&mut bytes));
         read.map_err(|error| format!("{path}: {error}"))?;
         self.bytes += bytes.len() as u64;
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_SKILL_BYTES {
             return Err("its files are larger than 16 MiB in total".to_owned());
         }
         self.files.push((path, bytes));

@@ -1,75 +1,77 @@
 //! Early exit of a handler, without a result.
 
 use std::{error, fmt};
-use toolgate_core::{Error, Kind, Questions};
+use toolgate_core::{Error, ErrorKind, InputRequests};
 use toolgate_wire::message::code;
 
 /// Early exit of a handler, without a result: it needs input first, or it failed.
 ///
 /// Every error converts to it with `?`, as a tool error whose text the model sees. To hide the text of an error from
-/// the model, use [`Stop::new`] with a text of your own.
-pub struct Stop(pub(crate) Why);
+/// the model, use [`HandlerExit::new`] with a text of your own.
+pub struct HandlerExit(pub(crate) ExitReason);
 
-pub(crate) enum Why {
+pub(crate) enum ExitReason {
     /// Input is required first.
-    Ask(Questions),
+    Ask(InputRequests),
     /// The tool failed; the model sees the text.
     Failed(String),
     /// The call failed.
     Error(Error),
 }
 
-impl Stop {
+impl HandlerExit {
     /// Returns a tool error; the model sees the text.
-    pub fn new(text: impl Into<String>) -> Stop {
-        Stop(Why::Failed(text.into()))
+    pub fn new(text: impl Into<String>) -> HandlerExit {
+        HandlerExit(ExitReason::Failed(text.into()))
     }
 
     /// Returns an error of the call, with a kind that programs can distinguish.
-    pub fn error(error: Error) -> Stop {
-        Stop(Why::Error(error))
+    pub fn error(error: Error) -> HandlerExit {
+        HandlerExit(ExitReason::Error(error))
     }
 
     /// Returns a "not found" error.
-    pub fn not_found(text: impl Into<String>) -> Stop {
-        Stop::error(Error::new(Kind::NotFound, text.into()))
+    pub fn not_found(text: impl Into<String>) -> HandlerExit {
+        HandlerExit::error(Error::new(ErrorKind::NotFound, text.into()))
     }
 
-    /// Returns a JSON-RPC error with this code, for prompts and resources; for tools use [`Stop::new`], which the model
+    /// Returns a JSON-RPC error with this code, for prompts and resources; for tools use [`HandlerExit::new`], which the model
     /// sees. Codes from -32768 to -32000 are reserved by JSON-RPC and become an internal error, except -32602 and
     /// -32002.
-    pub fn code(code: i64, text: impl Into<String>) -> Stop {
+    pub fn code(code: i64, text: impl Into<String>) -> HandlerExit {
         let code = match code {
             code::INVALID_PARAMS | code::RESOURCE_NOT_FOUND => code,
-            -32768..=-32000 => code::INTERNAL,
+            -32768..=-32000 => code::INTERNAL_ERROR,
             own => own,
         };
-        Stop::error(Error::new(Kind::Answered(code), text.into()))
+        HandlerExit::error(Error::new(ErrorKind::Answered(code), text.into()))
     }
 
-    pub(crate) fn ask(questions: Questions) -> Stop {
-        Stop(Why::Ask(questions))
+    pub(crate) fn ask(questions: InputRequests) -> HandlerExit {
+        HandlerExit(ExitReason::Ask(questions))
     }
 }
 
-impl<E: error::Error + 'static> From<E> for Stop {
-    fn from(error: E) -> Stop {
+impl<E: error::Error + 'static> From<E> for HandlerExit {
+    fn from(error: E) -> HandlerExit {
         let mut text = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
             text = format!("{text}: {cause}");
             source = cause.source();
         }
-        Stop(Why::Failed(text))
+        HandlerExit(ExitReason::Failed(text))
     }
 }
 
-impl fmt::Debug for Stop {
+impl fmt::Debug for HandlerExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Why::Ask(questions) => write!(f, "Stop(asks {} questions)", questions.asks.len()),
-            Why::Failed(text) => write!(f, "Stop({text:?})"),
-            Why::Error(error) => write!(f, "Stop({error:?})"),
+            ExitReason::Ask(questions) => {
+                write!(f, "HandlerExit(asks {} questions)", questions.asks.len())
+            }
+            ExitReason::Failed(text) => write!(f, "HandlerExit({text:?})"),
+            ExitReason::Error(error) => write!(f, "HandlerExit({error:?})"),
         }
     }
 }

@@ -1,23 +1,25 @@
 //! Tools: definition and handler.
 
-use super::{Cx, IntoOutput, Stop, TaskSupport, definition::Draft, schema, typed};
+use super::{Cx, HandlerExit, IntoOutput, TaskSupport, definition::DefinitionDraft, schema, typed};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{future::Future, sync::Arc};
 use toolgate_core::{
-    BoxFuture, Call, Definition, Error, ItemKind, Kind, Need, Problem, ToolResult,
+    BoxFuture, Call, Definition, Error, ErrorKind, ItemKind, RequiredCapability, SchemaViolation,
+    ToolResult,
 };
 
-type Run = Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<ToolResult, Stop>> + Send + Sync>;
+type ToolHandler =
+    Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<ToolResult, HandlerExit>> + Send + Sync>;
 
 /// Tool: its definition and its handler.
 ///
 /// Without annotations a tool counts as destructive.
 #[derive(Clone)]
 pub struct Tool {
-    draft: Draft,
-    run: Run,
+    draft: DefinitionDraft,
+    run: ToolHandler,
     wrong: Option<String>,
     /// True if structured content is repeated as text.
     repeats: bool,
@@ -53,7 +55,7 @@ impl Tool {
     /// unknown fields.
     ///
     /// ```
-    /// # use toolgate::handlers::{Cx, Stop, Tool};
+    /// # use toolgate::handlers::{Cx, HandlerExit, Tool};
     /// #[derive(serde::Deserialize, schemars::JsonSchema)]
     /// #[serde(deny_unknown_fields)]
     /// struct Add {
@@ -64,7 +66,7 @@ impl Tool {
     /// }
     ///
     /// let add = Tool::new("add", |args: Add, _cx: Cx| async move {
-    ///     Ok::<_, Stop>((args.a + args.b).to_string())
+    ///     Ok::<_, HandlerExit>((args.a + args.b).to_string())
     /// })
     /// .description("Adds two numbers.")
     /// .read_only();
@@ -74,15 +76,15 @@ impl Tool {
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
         F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
         R: IntoOutput + 'static,
     {
         let handler = Arc::new(handler);
-        let run: Run = Arc::new(move |call, cx| {
+        let run: ToolHandler = Arc::new(move |call, cx| {
             let arguments = typed::read::<A>(call.arguments());
             let handler = handler.clone();
             Box::pin(async move {
-                let arguments = arguments.map_err(|error| Stop::error(invalid(&error)))?;
+                let arguments = arguments.map_err(|error| HandlerExit::error(invalid(&error)))?;
                 handler(arguments, cx).await?.into_output()
             })
         });
@@ -104,11 +106,11 @@ impl Tool {
     pub fn dynamic<F, Fut, R>(name: &str, input_schema: Value, handler: F) -> Tool
     where
         F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, Stop>> + Send + 'static,
+        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
         R: IntoOutput + 'static,
     {
         let handler = Arc::new(handler);
-        let run: Run = Arc::new(move |call, cx| {
+        let run: ToolHandler = Arc::new(move |call, cx| {
             let (arguments, handler) = (call.arguments().value().clone(), handler.clone());
             Box::pin(async move { handler(arguments, cx).await?.into_output() })
         });
@@ -117,9 +119,9 @@ impl Tool {
         tool
     }
 
-    fn with(name: &str, run: Run) -> Tool {
+    fn with(name: &str, run: ToolHandler) -> Tool {
         Tool {
-            draft: Draft::new("name", name),
+            draft: DefinitionDraft::new("name", name),
             run,
             wrong: None,
             repeats: true,
@@ -213,11 +215,11 @@ impl Tool {
         }
     }
 
-    pub(super) async fn run(&self, call: &Call, cx: Cx) -> Result<ToolResult, Stop> {
+    pub(super) async fn run(&self, call: &Call, cx: Cx) -> Result<ToolResult, HandlerExit> {
         match self.support {
             TaskSupport::Forbidden => {}
             TaskSupport::Optional => call.background.allow(),
-            TaskSupport::Required => cx.require(Need::Tasks)?,
+            TaskSupport::Required => cx.require(RequiredCapability::Tasks)?,
         }
         let mut result = (self.run)(call, cx).await?;
         match &result.structured {
@@ -234,11 +236,11 @@ impl Tool {
 
 /// Returns the error for arguments that match the schema but not the type.
 fn invalid(error: &serde_json::Error) -> Error {
-    let problem = Problem {
+    let problem = SchemaViolation {
         path: String::new(),
         expected: "arguments that match the type".to_owned(),
         got: error.to_string(),
     };
     let text = format!("invalid arguments: {error}");
-    Error::new(Kind::Invalid(vec![problem]), text)
+    Error::new(ErrorKind::Invalid(vec![problem]), text)
 }

@@ -5,31 +5,31 @@ use serde::{
     forward_to_deserialize_any,
 };
 use serde_json::{Error, Value};
-use toolgate_core::{Arguments, View};
-use toolgate_wire::json::Kind;
+use toolgate_core::{CallArguments, JsonView};
+use toolgate_wire::json::JsonKind;
 
 /// Deserializes the arguments of a call.
 ///
 /// # Errors
 /// The error of `serde_json` if they do not match the type.
-pub(super) fn read<A: DeserializeOwned>(arguments: &Arguments) -> Result<A, Error> {
+pub(super) fn read<A: DeserializeOwned>(arguments: &CallArguments) -> Result<A, Error> {
     match arguments.short() {
-        Some(short) if short.kind() == Kind::Object => A::deserialize(Short(short)),
+        Some(short) if short.kind() == JsonKind::Object => A::deserialize(ShortArguments(short)),
         _ => A::deserialize(arguments.value()),
     }
 }
 
 /// Deserializer for a short object. It gives the same result as its `Value`; the members of a struct, the usual type of
 /// arguments, need no `Value` of the whole object.
-struct Short<'a>(View<'a>);
+struct ShortArguments<'a>(JsonView<'a>);
 
-impl Short<'_> {
+impl ShortArguments<'_> {
     fn tree(&self) -> Value {
         self.0.to_value()
     }
 }
 
-impl<'de> Deserializer<'de> for Short<'de> {
+impl<'de> Deserializer<'de> for ShortArguments<'de> {
     type Error = Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -80,7 +80,7 @@ mod tests {
     use serde::Deserialize;
     use std::{collections::BTreeMap, fmt::Debug};
     use toolgate_core::Json;
-    use toolgate_wire::json::Limits;
+    use toolgate_wire::json::JsonLimits;
 
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields)]
@@ -123,8 +123,8 @@ mod tests {
 
     /// Checks that the short form gives the same value, or the same error, as the `Value`.
     fn same<A: DeserializeOwned + Debug + PartialEq>(text: &str) {
-        let json = Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
-        let arguments = Arguments::new(json);
+        let json = Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
+        let arguments = CallArguments::new(json);
         assert!(arguments.short().is_some());
         let short = read::<A>(&arguments).map_err(|error| error.to_string());
         let tree = A::deserialize(arguments.value()).map_err(|error| error.to_string());

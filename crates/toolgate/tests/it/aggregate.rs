@@ -13,11 +13,11 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
-    Kind, List, Origin, Outcome, Output, Service, Stale,
-    aggregate::{Aggregate, Member},
+    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition,
+    Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, Output, Service,
+    aggregate::{Aggregate, AggregateMember},
 };
-use toolgate_wire::json::Limits;
+use toolgate_wire::json::JsonLimits;
 
 /// The schema of every tool, with all that can stand in one, and spaces where a program would write none.
 const SCHEMA: &str = r##"{"type": "object",  "$anchor": "root", "$defs": {"s": {"$anchor": "s", "type": "string"}},
@@ -29,7 +29,7 @@ const SCHEMA: &str = r##"{"type": "object",  "$anchor": "root", "$defs": {"s": {
 struct Script {
     catalog: Mutex<Option<Catalog>>,
     called: Mutex<Vec<String>>,
-    stale: watch::Sender<Stale>,
+    stale: watch::Sender<ChangeCounters>,
     slow: bool,
 }
 
@@ -49,7 +49,7 @@ impl Script {
         let item = |name: &&str| {
             let text =
                 format!(r#"{{"x":1.0,"name":"{name}","inputSchema":{SCHEMA},"y":{{"name":"n"}}}}"#);
-            let json = Json::read(text.into_bytes(), &Limits::default()).unwrap();
+            let json = Json::read(text.into_bytes(), &JsonLimits::default()).unwrap();
             Arc::new(Item::new(
                 Origin {
                     server: "own".into(),
@@ -75,7 +75,7 @@ impl Script {
 }
 
 impl Service for Script {
-    fn list(&self, _ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, _ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async {
             if self.slow {
                 std::future::pending::<()>().await;
@@ -84,7 +84,7 @@ impl Service for Script {
                 .lock()
                 .unwrap()
                 .clone()
-                .ok_or_else(|| Error::new(Kind::Upstream, "down"))
+                .ok_or_else(|| Error::new(ErrorKind::Upstream, "down"))
         })
     }
 
@@ -95,15 +95,15 @@ impl Service for Script {
         })
     }
 
-    fn changes(&self, _want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(self.stale.subscribe())) })
+    fn changes(&self, _want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(self.stale.subscribe())) })
     }
 }
 
 fn join(members: &[(&str, &Arc<Script>)]) -> Aggregate {
     let member = |(id, script): &(&str, &Arc<Script>)| {
         let service: Arc<dyn Service> = (*script).clone();
-        Member {
+        AggregateMember {
             id: (*id).into(),
             prefix: (*id).to_owned(),
             service,
@@ -112,12 +112,12 @@ fn join(members: &[(&str, &Arc<Script>)]) -> Aggregate {
     Aggregate::new(members.iter().map(member).collect()).unwrap()
 }
 
-fn all() -> List {
-    List::all(Caller::new("test"), ItemKind::Tool)
+fn all() -> ListRequest {
+    ListRequest::all(Caller::new("test"), ItemKind::Tool)
 }
 
-fn only(name: &str) -> List {
-    List {
+fn only(name: &str) -> ListRequest {
+    ListRequest {
         only: Some(name.into()),
         ..all()
     }
@@ -189,7 +189,7 @@ async fn a_call_reaches_the_owner_under_its_own_name() {
     ] {
         assert_eq!(
             *both.call(call(unknown)).await.unwrap_err().kind(),
-            Kind::NotFound,
+            ErrorKind::NotFound,
             "{unknown}"
         );
     }
@@ -199,7 +199,7 @@ async fn a_call_reaches_the_owner_under_its_own_name() {
 async fn a_single_member_may_keep_its_names() {
     let a = Script::of(&["read"]);
     let service: Arc<dyn Service> = a.clone();
-    let one = Aggregate::new(vec![Member {
+    let one = Aggregate::new(vec![AggregateMember {
         id: "demo".into(),
         prefix: String::new(),
         service,
@@ -296,7 +296,7 @@ async fn changes_of_all_members_are_told() {
     let (a, b) = (Script::of(&["read"]), Script::of(&["show"]));
     let both = join(&[("files", &a), ("git", &b)]);
     let mut changes = both
-        .changes(Interest::lists(Caller::new("test")))
+        .changes(ChangeFilter::lists(Caller::new("test")))
         .await
         .unwrap();
     for script in [&a, &b, &a] {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::{process::Stdio, time::Duration};
 use tokio::{io::AsyncWriteExt, process::Command};
-use toolgate::{Client, client::Listed, handlers::ask::Reply};
+use toolgate::{Client, client::ListedItem, handlers::ask::Reply};
 
 /// A bound on a hang, not a measurement.
 const HANG: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ async fn start(name: &str) -> Client {
     Client::spawn([program(name)]).await.unwrap()
 }
 
-fn names(list: &[Listed]) -> Vec<&str> {
+fn names(list: &[ListedItem]) -> Vec<&str> {
     list.iter().map(|one| one.name()).collect()
 }
 

@@ -9,27 +9,27 @@ mod resource;
 mod server;
 
 pub(super) use resource::canonical;
-pub(crate) use server::ServerMetadata;
+pub(crate) use server::AuthorizationServerMetadata;
 pub(super) use server::find as issuer;
 
-use super::{AuthError, AuthErrorKind, Scopes, error::shown};
+use super::{AuthError, AuthErrorKind, ScopeSet, error::shown};
 use crate::{
     Url,
-    fetch::{Fetched, Fetcher, Request},
+    fetch::{FetchRequest, FetchResponse, PeerFetcher},
 };
-use toolgate_wire::json::{Json, Kind};
+use toolgate_wire::json::{Json, JsonKind};
 
 /// Result of discovery: the resource and its authorization server.
 #[derive(Clone)]
-pub(crate) struct Found {
+pub(crate) struct DiscoveredResource {
     /// Resource identifier as the server states it. Requests repeat it unchanged.
     pub resource: String,
     /// Scopes that the resource metadata lists (`scopes_supported`).
-    pub scopes: Option<Scopes>,
+    pub scopes: Option<ScopeSet>,
     /// True if the resource requires DPoP-bound tokens.
     pub bound: bool,
     /// Metadata of the authorization server.
-    pub server: ServerMetadata,
+    pub server: AuthorizationServerMetadata,
     /// True if no metadata exists and the endpoints are the default paths of 2025-03-26.
     pub guessed: bool,
 }
@@ -37,16 +37,16 @@ pub(crate) struct Found {
 /// Discovers the authorization server of an MCP server. `hint` is the metadata URL from a challenge, `known` the
 /// preferred issuer if the server lists several. `may` returns an error for an issuer that must not be contacted now.
 pub(super) async fn find(
-    fetcher: &Fetcher,
+    fetcher: &PeerFetcher,
     server: &Url,
     hint: Option<&str>,
     known: Option<&str>,
     may: impl Fn(&str) -> Result<(), AuthError>,
-) -> Result<Found, AuthError> {
+) -> Result<DiscoveredResource, AuthError> {
     let resource = match resource::find(fetcher, server, hint).await? {
-        Looked::There(resource) => resource,
+        MetadataLookup::There(resource) => resource,
         // A known issuer is not replaced by a guess.
-        Looked::Unclear(error) if known.is_some_and(|known| !is_origin(server, known)) => {
+        MetadataLookup::Unclear(error) if known.is_some_and(|known| !is_origin(server, known)) => {
             return Err(error);
         }
         _ => return without_resource(fetcher, server).await,
@@ -64,7 +64,7 @@ pub(super) async fn find(
     })?;
     may(issuer)?;
     let metadata = server::find(fetcher, issuer).await?;
-    Ok(Found {
+    Ok(DiscoveredResource {
         resource: resource.resource,
         scopes: resource.scopes,
         bound: resource.bound,
@@ -74,12 +74,15 @@ pub(super) async fn find(
 }
 
 /// Applies the fallback of 2025-03-26 to a server without protected resource metadata.
-async fn without_resource(fetcher: &Fetcher, server: &Url) -> Result<Found, AuthError> {
+async fn without_resource(
+    fetcher: &PeerFetcher,
+    server: &Url,
+) -> Result<DiscoveredResource, AuthError> {
     let (guessed, metadata) = match server::at_origin(fetcher, server).await? {
-        Looked::There(named) => (false, named),
+        MetadataLookup::There(named) => (false, named),
         _ => (true, server::without_words(server)?),
     };
-    Ok(Found {
+    Ok(DiscoveredResource {
         resource: resource::canonical(server),
         scopes: None,
         bound: false,
@@ -90,10 +93,10 @@ async fn without_resource(fetcher: &Fetcher, server: &Url) -> Result<Found, Auth
 
 /// Returns the metadata of the issuer of a stored credential, whichever issuer the server lists now.
 pub(super) async fn granter(
-    fetcher: &Fetcher,
+    fetcher: &PeerFetcher,
     server: &Url,
     issuer: &str,
-) -> Result<ServerMetadata, AuthError> {
+) -> Result<AuthorizationServerMetadata, AuthError> {
     if let Some(metadata) = server::find(fetcher, issuer).await? {
         return Ok(metadata);
     }
@@ -101,7 +104,7 @@ pub(super) async fn granter(
     if issuer == server.origin()
         && !matches!(
             resource::find(fetcher, server, None).await?,
-            Looked::There(_)
+            MetadataLookup::There(_)
         )
     {
         return server::without_words(server);
@@ -123,7 +126,7 @@ fn is_origin(server: &Url, issuer: &str) -> bool {
 }
 
 /// Result of a metadata request.
-enum Looked<T> {
+enum MetadataLookup<T> {
     There(T),
     /// The peer states that the document does not exist.
     Absent,
@@ -135,8 +138,8 @@ enum Looked<T> {
 ///
 /// # Errors
 /// A failure that may be transient; a later request may succeed.
-async fn document(fetcher: &Fetcher, url: Url) -> Result<Looked<Json>, AuthError> {
-    let request = Request::get(url).with(
+async fn document(fetcher: &PeerFetcher, url: Url) -> Result<MetadataLookup<Json>, AuthError> {
+    let request = FetchRequest::get(url).with(
         http::HeaderName::from_static("mcp-protocol-version"),
         "2025-11-25",
     );
@@ -145,27 +148,29 @@ async fn document(fetcher: &Fetcher, url: Url) -> Result<Looked<Json>, AuthError
     let no = |words: &str| AuthError::new(AuthErrorKind::Unreachable, format!("{origin} {words}"));
     let answers = || no(&format!("returned HTTP {status} instead of its metadata"));
     Ok(match status {
-        404 | 405 | 410 => Looked::Absent,
+        404 | 405 | 410 => MetadataLookup::Absent,
         200..300 => match object(fetched) {
-            Some(json) => Looked::There(json),
-            None => Looked::Unclear(no("returned something other than its metadata")),
+            Some(json) => MetadataLookup::There(json),
+            None => MetadataLookup::Unclear(no("returned something other than its metadata")),
         },
         408 | 425 | 429 => return Err(answers()),
-        400..500 => Looked::Unclear(answers()),
+        400..500 => MetadataLookup::Unclear(answers()),
         _ => return Err(answers()),
     })
 }
 
 /// Returns the first document that exists at a list of URLs.
 async fn first(
-    fetcher: &Fetcher,
+    fetcher: &PeerFetcher,
     places: impl IntoIterator<Item = Url>,
-) -> Result<Looked<Json>, AuthError> {
-    let mut none = Looked::Absent;
+) -> Result<MetadataLookup<Json>, AuthError> {
+    let mut none = MetadataLookup::Absent;
     for place in places {
         match (document(fetcher, place).await?, &none) {
-            (Looked::There(json), _) => return Ok(Looked::There(json)),
-            (Looked::Unclear(error), Looked::Absent) => none = Looked::Unclear(error),
+            (MetadataLookup::There(json), _) => return Ok(MetadataLookup::There(json)),
+            (MetadataLookup::Unclear(error), MetadataLookup::Absent) => {
+                none = MetadataLookup::Unclear(error)
+            }
             _ => {}
         }
     }
@@ -173,19 +178,21 @@ async fn first(
 }
 
 /// Returns the body if it is a JSON object. Many servers answer every path with an HTML page.
-fn object(fetched: Fetched) -> Option<Json> {
+fn object(fetched: FetchResponse) -> Option<Json> {
     fetched
         .json()
         .ok()
-        .filter(|json| json.kind() == Kind::Object)
+        .filter(|json| json.kind() == JsonKind::Object)
 }
 
 /// Returns the strings of an array member.
 fn texts(json: &Json, key: &str) -> Option<Vec<String>> {
-    let array = json.get(key).filter(|array| array.kind() == Kind::Array)?;
+    let array = json
+        .get(key)
+        .filter(|array| array.kind() == JsonKind::Array)?;
     Some(array.items().filter_map(|item| item.string()).collect())
 }
 
-fn scopes(json: &Json) -> Option<Scopes> {
-    texts(json, "scopes_supported").map(|all| Scopes::of(all.iter().map(String::as_str)))
+fn scopes(json: &Json) -> Option<ScopeSet> {
+    texts(json, "scopes_supported").map(|all| ScopeSet::of(all.iter().map(String::as_str)))
 }

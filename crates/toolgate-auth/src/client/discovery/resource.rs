@@ -3,54 +3,57 @@
 //! Source: RFC 9728, sections 3 and 5; "Protected Resource Metadata Discovery Requirements" of the specification.
 
 use super::{
-    super::{AuthError, AuthErrorKind, Scopes, error::shown},
-    Looked, document, first, scopes, texts,
+    super::{AuthError, AuthErrorKind, ScopeSet, error::shown},
+    MetadataLookup, document, first, scopes, texts,
 };
-use crate::{Url, fetch::Fetcher, metadata::RESOURCE};
+use crate::{Url, fetch::PeerFetcher, metadata::RESOURCE_METADATA_PATH};
 use toolgate_wire::json::Json;
 
 /// Protected resource metadata of a server.
-pub(super) struct Resource {
+pub(super) struct ResourceMetadata {
     pub(super) resource: String,
     pub(super) issuers: Vec<String>,
-    pub(super) scopes: Option<Scopes>,
+    pub(super) scopes: Option<ScopeSet>,
     pub(super) bound: bool,
 }
 
 /// Fetches the metadata from the URL of the challenge, else from the well-known URL of the path, else of the root.
 pub(super) async fn find(
-    fetcher: &Fetcher,
+    fetcher: &PeerFetcher,
     server: &Url,
     hint: Option<&str>,
-) -> Result<Looked<Resource>, AuthError> {
+) -> Result<MetadataLookup<ResourceMetadata>, AuthError> {
     let looked = match hint {
-        Some(hint) => Looked::There(pointed(fetcher, hint).await?),
+        Some(hint) => MetadataLookup::There(pointed(fetcher, hint).await?),
         None => first(fetcher, places(server)).await?,
     };
     Ok(match looked {
-        Looked::There(json) => Looked::There(read(&json, server)?),
-        Looked::Absent => Looked::Absent,
-        Looked::Unclear(error) => Looked::Unclear(error),
+        MetadataLookup::There(json) => MetadataLookup::There(read(&json, server)?),
+        MetadataLookup::Absent => MetadataLookup::Absent,
+        MetadataLookup::Unclear(error) => MetadataLookup::Unclear(error),
     })
 }
 
 /// Fetches the metadata document that a challenge names.
-async fn pointed(fetcher: &Fetcher, hint: &str) -> Result<Json, AuthError> {
+async fn pointed(fetcher: &PeerFetcher, hint: &str) -> Result<Json, AuthError> {
     let broken = |why: &str| {
         let words = format!("the metadata that the server's challenge names {why}");
         AuthError::new(AuthErrorKind::Unsupported, words)
     };
     let url = Url::parse(hint).map_err(|bad| broken(&format!("has an invalid URL: {bad}")))?;
     match document(fetcher, url).await? {
-        Looked::There(json) => Ok(json),
-        Looked::Absent => Err(broken("does not exist")),
-        Looked::Unclear(error) => Err(error),
+        MetadataLookup::There(json) => Ok(json),
+        MetadataLookup::Absent => Err(broken("does not exist")),
+        MetadataLookup::Unclear(error) => Err(error),
     }
 }
 
 fn places(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
-    let mut places = vec![format!("{RESOURCE}{path}"), RESOURCE.to_owned()];
+    let mut places = vec![
+        format!("{RESOURCE_METADATA_PATH}{path}"),
+        RESOURCE_METADATA_PATH.to_owned(),
+    ];
     places.dedup();
     places
         .iter()
@@ -58,7 +61,7 @@ fn places(server: &Url) -> Vec<Url> {
         .collect()
 }
 
-fn read(json: &Json, server: &Url) -> Result<Resource, AuthError> {
+fn read(json: &Json, server: &Url) -> Result<ResourceMetadata, AuthError> {
     let resource = json.get("resource").and_then(|resource| resource.string());
     let resource = resource.unwrap_or_default();
     if !Url::parse(&resource).is_ok_and(|resource| covers(&resource, server)) {
@@ -69,7 +72,7 @@ fn read(json: &Json, server: &Url) -> Result<Resource, AuthError> {
         );
         return Err(AuthError::new(AuthErrorKind::Unsafe, words));
     }
-    Ok(Resource {
+    Ok(ResourceMetadata {
         resource,
         issuers: texts(json, "authorization_servers").unwrap_or_default(),
         scopes: scopes(json),

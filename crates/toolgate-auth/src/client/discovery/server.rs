@@ -4,19 +4,19 @@
 //! the specification, and the page on authorization of 2025-03-26.
 
 use super::{
-    super::{AuthError, AuthErrorKind, Scopes, error::shown},
-    Looked, document, first, scopes, texts,
+    super::{AuthError, AuthErrorKind, ScopeSet, error::shown},
+    MetadataLookup, document, first, scopes, texts,
 };
 use crate::{
     Url,
-    fetch::Fetcher,
-    metadata::{OAUTH, places},
+    fetch::PeerFetcher,
+    metadata::{OAUTH_METADATA_PATH, places},
 };
 use toolgate_wire::json::Json;
 
 /// Authorization server metadata. Its `issuer` equals the issuer that was requested.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerMetadata {
+pub(crate) struct AuthorizationServerMetadata {
     /// Issuer identifier, unchanged.
     pub issuer: String,
     /// Authorization endpoint, where a user signs in.
@@ -28,7 +28,7 @@ pub(crate) struct ServerMetadata {
     /// Revocation endpoint (RFC 7009).
     pub revocation: Option<Url>,
     /// Supported scopes.
-    pub scopes: Option<Scopes>,
+    pub scopes: Option<ScopeSet>,
     /// True if the server supports PKCE with `S256`.
     pub s256: bool,
     /// True if every authorization response contains `iss` (RFC 9207).
@@ -43,7 +43,7 @@ pub(crate) struct ServerMetadata {
     pub binds: bool,
 }
 
-impl ServerMetadata {
+impl AuthorizationServerMetadata {
     /// Returns the authentication method for a new registration. It prefers `none`: a public client has no secret to
     /// leak.
     pub(in super::super) fn method_for_new_client(&self) -> &'static str {
@@ -65,9 +65,9 @@ impl ServerMetadata {
 /// Fetches the metadata of an issuer from the well-known URLs in the order of the specification. Returns `None` if the
 /// issuer states that it has none.
 pub(in super::super) async fn find(
-    fetcher: &Fetcher,
+    fetcher: &PeerFetcher,
     issuer: &str,
-) -> Result<Option<ServerMetadata>, AuthError> {
+) -> Result<Option<AuthorizationServerMetadata>, AuthError> {
     let url = Url::parse(issuer).ok().filter(|url| url.query().is_none());
     let url = url.ok_or_else(|| {
         let words = format!(
@@ -77,21 +77,21 @@ pub(in super::super) async fn find(
         AuthError::new(AuthErrorKind::Unsupported, words)
     })?;
     match first(fetcher, places(&url)).await? {
-        Looked::There(json) => read(&json, issuer).map(Some),
-        Looked::Absent => Ok(None),
-        Looked::Unclear(error) => Err(error),
+        MetadataLookup::There(json) => read(&json, issuer).map(Some),
+        MetadataLookup::Absent => Ok(None),
+        MetadataLookup::Unclear(error) => Err(error),
     }
 }
 
 /// Fetches metadata from the origin of the MCP server (first fallback of 2025-03-26).
 pub(super) async fn at_origin(
-    fetcher: &Fetcher,
+    fetcher: &PeerFetcher,
     server: &Url,
-) -> Result<Looked<ServerMetadata>, AuthError> {
-    let json = match document(fetcher, own(server, OAUTH)?).await? {
-        Looked::There(json) => json,
-        Looked::Absent => return Ok(Looked::Absent),
-        Looked::Unclear(error) => return Ok(Looked::Unclear(error)),
+) -> Result<MetadataLookup<AuthorizationServerMetadata>, AuthError> {
+    let json = match document(fetcher, own(server, OAUTH_METADATA_PATH)?).await? {
+        MetadataLookup::There(json) => json,
+        MetadataLookup::Absent => return Ok(MetadataLookup::Absent),
+        MetadataLookup::Unclear(error) => return Ok(MetadataLookup::Unclear(error)),
     };
     // Some issuers are written with a trailing slash; both forms are the same origin.
     let said = json.get("issuer").and_then(|issuer| issuer.string());
@@ -101,12 +101,12 @@ pub(super) async fn at_origin(
     } else {
         &origin
     };
-    read(&json, issuer).map(Looked::There)
+    read(&json, issuer).map(MetadataLookup::There)
 }
 
 /// Returns the default endpoints of a server without metadata (second fallback of 2025-03-26).
-pub(super) fn without_words(server: &Url) -> Result<ServerMetadata, AuthError> {
-    Ok(ServerMetadata {
+pub(super) fn without_words(server: &Url) -> Result<AuthorizationServerMetadata, AuthError> {
+    Ok(AuthorizationServerMetadata {
         authorization: Some(own(server, "/authorize")?),
         token: own(server, "/token")?,
         registration: Some(own(server, "/register")?),
@@ -128,7 +128,7 @@ fn own(server: &Url, path: &str) -> Result<Url, AuthError> {
     url.map_err(|bad| AuthError::new(AuthErrorKind::Unsupported, bad.to_string()))
 }
 
-fn read(json: &Json, issuer: &str) -> Result<ServerMetadata, AuthError> {
+fn read(json: &Json, issuer: &str) -> Result<AuthorizationServerMetadata, AuthError> {
     let said = json
         .get("issuer")
         .and_then(|issuer| issuer.string())
@@ -159,7 +159,7 @@ fn read(json: &Json, issuer: &str) -> Result<ServerMetadata, AuthError> {
         texts(json, key).is_some_and(|all| all.iter().any(|one| one == wanted))
     };
     let is = |key: &str| json.get(key).and_then(|value| value.bool()) == Some(true);
-    Ok(ServerMetadata {
+    Ok(AuthorizationServerMetadata {
         issuer: said,
         authorization: url("authorization_endpoint")?,
         token: url("token_endpoint")?.ok_or_else(|| broken("no token_endpoint"))?,

@@ -6,29 +6,29 @@ use futures_util::future::BoxFuture;
 use std::{path::PathBuf, sync::Arc};
 
 /// Maximum size of an assertion file in bytes.
-const LONGEST: u64 = 64 << 10;
+const MAX_ASSERTION_BYTES: u64 = 64 << 10;
 
-type Source = dyn Fn() -> BoxFuture<'static, Result<Secret, AuthError>> + Send + Sync;
+type AssertionFn = dyn Fn() -> BoxFuture<'static, Result<Secret, AuthError>> + Send + Sync;
 
 /// Source of an assertion: a JWT that an identity provider or a platform signs.
 #[derive(Clone)]
-pub struct Assertion(Arc<Source>);
+pub struct AssertionSource(Arc<AssertionFn>);
 
-impl Assertion {
+impl AssertionSource {
     /// Creates an assertion that a function supplies.
-    pub fn from_fn<F, R>(source: F) -> Assertion
+    pub fn from_fn<F, R>(source: F) -> AssertionSource
     where
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = Result<Secret, AuthError>> + Send + 'static,
     {
-        Assertion(Arc::new(move || Box::pin(source())))
+        AssertionSource(Arc::new(move || Box::pin(source())))
     }
 
     /// Creates an assertion that is read from a file for each use; platforms replace the file before the assertion
     /// expires.
-    pub fn file(path: impl Into<PathBuf>) -> Assertion {
+    pub fn file(path: impl Into<PathBuf>) -> AssertionSource {
         let path: PathBuf = path.into();
-        Assertion::from_fn(move || {
+        AssertionSource::from_fn(move || {
             let path = path.clone();
             async move { read(path).await }
         })
@@ -39,9 +39,9 @@ impl Assertion {
     }
 }
 
-impl From<Secret> for Assertion {
-    fn from(secret: Secret) -> Assertion {
-        Assertion::from_fn(move || std::future::ready(Ok(secret.clone())))
+impl From<Secret> for AssertionSource {
+    fn from(secret: Secret) -> AssertionSource {
+        AssertionSource::from_fn(move || std::future::ready(Ok(secret.clone())))
     }
 }
 
@@ -58,8 +58,8 @@ async fn read(path: PathBuf) -> Result<Secret, AuthError> {
     let size = about
         .map_err(|error| failed(format!("cannot be read: {error}")))?
         .len();
-    if size > LONGEST {
-        return Err(failed(format!("has more than {LONGEST} bytes")));
+    if size > MAX_ASSERTION_BYTES {
+        return Err(failed(format!("has more than {MAX_ASSERTION_BYTES} bytes")));
     }
     let text = tokio::fs::read_to_string(&path).await;
     let text = text.map_err(|error| failed(format!("cannot be read: {error}")))?;

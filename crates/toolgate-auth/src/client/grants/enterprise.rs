@@ -5,57 +5,61 @@
 
 use super::{
     super::{
-        AuthError, Found, OauthClient, Scopes,
-        endpoint::{Endpoint, NoToken},
+        AuthError, DiscoveredResource, RegisteredClient, ScopeSet,
+        endpoint::{TokenEndpoint, TokenEndpointError},
         error::shown,
-        tokens::Answer,
+        tokens::TokenResponse,
     },
-    Assertion, EXCHANGE, by_assertion, refused,
+    AssertionSource, TOKEN_EXCHANGE_GRANT, by_assertion, refused,
 };
 use crate::{
     Url,
-    fetch::{FetchLimits, Fetcher},
+    fetch::{FetchLimits, PeerFetcher},
     jose,
 };
-use toolgate_wire::json::{Json, Limits};
+use toolgate_wire::json::{Json, JsonLimits};
 
-const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
-const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+const ID_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:id_token";
+const ID_JAG_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// `typ` header of an identity assertion authorization grant (ID-JAG).
-const TYPE: &str = "oauth-id-jag+jwt";
+const ID_JAG_HEADER_TYPE: &str = "oauth-id-jag+jwt";
 
 /// Identity assertion grant: a user who is signed in at an enterprise identity provider.
 ///
 /// ```
 /// use toolgate_auth::{
 ///     Secret, Url,
-///     client::{Assertion, Authenticate, Enterprise, Login, OauthClient},
+///     client::{AssertionSource, ClientAuthentication, EnterpriseAuthorization, OAuthClient, RegisteredClient},
 /// };
 ///
 /// // Who we are at the identity provider, and at the authorization server of the tool.
-/// let there = OauthClient::new("my-app", Authenticate::Secret(Secret::new("s3cret")));
-/// let here = OauthClient::new("my-app-for-tools", Authenticate::Secret(Secret::new("0ther")));
-/// let id_token = Assertion::file("/run/my-app/id-token");
+/// let there = RegisteredClient::new("my-app", ClientAuthentication::Secret(Secret::new("s3cret")));
+/// let here = RegisteredClient::new("my-app-for-tools", ClientAuthentication::Secret(Secret::new("0ther")));
+/// let id_token = AssertionSource::file("/run/my-app/id-token");
 /// let provider = Url::parse("https://sso.example.com/token")?;
-/// let login = Login::builder(Url::parse("https://tools.example.com/mcp")?)
+/// let login = OAuthClient::builder(Url::parse("https://tools.example.com/mcp")?)
 ///     .client(Some("https://login.tools.example.com"), here)
-///     .enterprise(Enterprise::new(provider, there, id_token))
+///     .enterprise(EnterpriseAuthorization::new(provider, there, id_token))
 ///     .build();
 /// # drop(login);
-/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
 #[derive(Clone)]
-pub struct Enterprise {
+pub struct EnterpriseAuthorization {
     endpoint: Url,
-    client: OauthClient,
-    id_token: Assertion,
+    client: RegisteredClient,
+    id_token: AssertionSource,
 }
 
-impl Enterprise {
+impl EnterpriseAuthorization {
     /// Creates the grant from the token endpoint of the identity provider, our client there, and the ID token of the
     /// user's sign-in there.
-    pub fn new(endpoint: Url, client: OauthClient, id_token: impl Into<Assertion>) -> Enterprise {
-        Enterprise {
+    pub fn new(
+        endpoint: Url,
+        client: RegisteredClient,
+        id_token: impl Into<AssertionSource>,
+    ) -> EnterpriseAuthorization {
+        EnterpriseAuthorization {
             endpoint,
             client,
             id_token: id_token.into(),
@@ -64,19 +68,23 @@ impl Enterprise {
 
     pub(in super::super) async fn ask(
         &self,
-        found: &Found,
-        scopes: &Scopes,
-        endpoint: &Endpoint<'_>,
-    ) -> Result<Answer, NoToken> {
+        found: &DiscoveredResource,
+        scopes: &ScopeSet,
+        endpoint: &TokenEndpoint<'_>,
+    ) -> Result<TokenResponse, TokenEndpointError> {
         let assertion = self.exchange(found, scopes).await?;
         let text = assertion.access.reveal();
         check(text, &found.server.issuer, &endpoint.client.id)?;
         by_assertion(found, scopes, text, endpoint).await
     }
 
-    async fn exchange(&self, found: &Found, scopes: &Scopes) -> Result<Answer, NoToken> {
-        let fetcher = Fetcher::at_home(&self.endpoint, FetchLimits::default());
-        let provider = Endpoint {
+    async fn exchange(
+        &self,
+        found: &DiscoveredResource,
+        scopes: &ScopeSet,
+    ) -> Result<TokenResponse, TokenEndpointError> {
+        let fetcher = PeerFetcher::at_home(&self.endpoint, FetchLimits::default());
+        let provider = TokenEndpoint {
             url: &self.endpoint,
             issuer: self.endpoint.as_str(),
             basic: true,
@@ -87,18 +95,18 @@ impl Enterprise {
         };
         let (id_token, scopes) = (self.id_token.get().await?, scopes.to_string());
         let mut form = vec![
-            ("grant_type", EXCHANGE),
-            ("requested_token_type", ID_JAG),
+            ("grant_type", TOKEN_EXCHANGE_GRANT),
+            ("requested_token_type", ID_JAG_TOKEN_TYPE),
             ("audience", found.server.issuer.as_str()),
             ("resource", found.resource.as_str()),
             ("subject_token", id_token.reveal()),
-            ("subject_token_type", ID_TOKEN),
+            ("subject_token_type", ID_TOKEN_TYPE),
         ];
         if !scopes.is_empty() {
             form.push(("scope", &scopes));
         }
         let answer = provider.ask(&form).await?;
-        if answer.issued.as_deref() != Some(ID_JAG) {
+        if answer.issued.as_deref() != Some(ID_JAG_TOKEN_TYPE) {
             let words = format!(
                 "{} issued another type of token than requested",
                 self.endpoint.origin()
@@ -113,7 +121,7 @@ impl Enterprise {
 fn check(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
     let mut parts = assertion.split('.').map(|part| {
         let bytes = jose::decode(part)?;
-        Json::read(bytes, &Limits::default()).ok()
+        Json::read(bytes, &JsonLimits::default()).ok()
     });
     let header = parts.next().flatten();
     let claims = parts.next().flatten();
@@ -124,7 +132,7 @@ fn check(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
         text(&claims, "aud"),
         text(&claims, "client_id"),
     );
-    if kind.as_deref() != Some(TYPE) {
+    if kind.as_deref() != Some(ID_JAG_HEADER_TYPE) {
         return Err(refused(
             "the identity provider did not issue an identity assertion (ID-JAG)".to_owned(),
         ));
@@ -161,10 +169,10 @@ mod tests {
             );
             check(&text, "https://as.test", "me").is_ok()
         };
-        assert!(with(TYPE, "https://as.test", "me"));
+        assert!(with(ID_JAG_HEADER_TYPE, "https://as.test", "me"));
         assert!(!with("JWT", "https://as.test", "me"));
-        assert!(!with(TYPE, "https://as.test/", "me"));
-        assert!(!with(TYPE, "https://as.test", "you"));
+        assert!(!with(ID_JAG_HEADER_TYPE, "https://as.test/", "me"));
+        assert!(!with(ID_JAG_HEADER_TYPE, "https://as.test", "you"));
         assert!(check("x", "https://as.test", "me").is_err());
     }
 }

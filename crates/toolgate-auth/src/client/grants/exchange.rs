@@ -5,15 +5,16 @@
 
 use super::{
     super::{
-        Again, AuthError, AuthErrorKind, Credentials, Leaving, OauthClient, Refusal, Scopes,
-        discovery::canonical, endpoint::Endpoint, tokens::Answer,
+        AuthError, AuthErrorKind, CredentialProvider, CredentialRequest, RegisteredClient,
+        RejectedResponse, RetryDecision, ScopeSet, discovery::canonical, endpoint::TokenEndpoint,
+        tokens::TokenResponse,
     },
-    EXCHANGE,
+    TOKEN_EXCHANGE_GRANT,
 };
 use crate::{
     Secret, Url,
     clock::now,
-    fetch::{FetchLimits, Fetcher},
+    fetch::{FetchLimits, PeerFetcher},
 };
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -22,78 +23,78 @@ use std::{
     time::{Duration, Instant},
 };
 
-const ACCESS: &str = "urn:ietf:params:oauth:token-type:access_token";
-const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
+const ACCESS_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:access_token";
+const JWT_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:jwt";
 /// Lifetime in seconds of a token if the endpoint does not state `expires_in`.
-const UNSAID: u64 = 60;
+const DEFAULT_LIFETIME_SECONDS: u64 = 60;
 /// Time for which a refused exchange is not repeated, so that a caller cannot flood the token endpoint.
-const COOL: Duration = Duration::from_secs(2);
+const EXCHANGE_REFUSAL_PAUSE: Duration = Duration::from_secs(2);
 
 /// Token exchange settings: token endpoint, client, audience and scopes.
 ///
 /// ```
 /// use toolgate_auth::{
 ///     Secret, Url,
-///     client::{Authenticate, OauthClient, Scopes, Subject, TokenExchange},
+///     client::{ClientAuthentication, RegisteredClient, ScopeSet, SubjectToken, TokenExchange},
 /// };
 ///
-/// let us = OauthClient::new("gateway", Authenticate::Secret(Secret::new("s3cret")));
+/// let us = RegisteredClient::new("gateway", ClientAuthentication::Secret(Secret::new("s3cret")));
 /// let exchange = TokenExchange::new(Url::parse("https://login.example.com/token")?, us)
-///     .scopes(Scopes::read("files:read"));
-/// // For each caller; what it showed is asked for when it is needed.
+///     .scopes(ScopeSet::read("files:read"));
+/// // For each caller; the closure returns the token that it presented.
 /// let server = Url::parse("https://files.example.com/mcp")?;
 /// let caller = exchange.on_behalf(server, || {
-///     Some(Subject { token: Secret::new("the token of the caller"), until: None })
+///     Some(SubjectToken { token: Secret::new("the token of the caller"), until: None })
 /// });
 /// # drop(caller);
-/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
 #[derive(Clone)]
 pub struct TokenExchange {
     endpoint: Url,
-    client: OauthClient,
+    client: RegisteredClient,
     audience: Option<String>,
-    scopes: Scopes,
+    scopes: ScopeSet,
 }
 
 /// Subject token: the access token of a caller.
 #[derive(Clone)]
-pub struct Subject {
+pub struct SubjectToken {
     /// Access token.
     pub token: Secret,
     /// Expiry in seconds since the Unix epoch, if known.
     pub until: Option<u64>,
 }
 
-type Source = dyn Fn() -> Option<Subject> + Send + Sync;
+type SubjectFn = dyn Fn() -> Option<SubjectToken> + Send + Sync;
 
 /// Exchanged credentials of one caller at one server. Clones share the exchanged token.
 #[derive(Clone)]
-pub struct OnBehalf(Arc<Inner>);
+pub struct ExchangedCredentials(Arc<ExchangedInner>);
 
-struct Inner {
+struct ExchangedInner {
     exchange: TokenExchange,
     server: Url,
-    fetcher: Fetcher,
-    subject: Box<Source>,
-    kept: Mutex<Kept>,
+    fetcher: PeerFetcher,
+    subject: Box<SubjectFn>,
+    kept: Mutex<ExchangeCache>,
     flight: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct ExchangeCache {
     token: Option<(Secret, u64)>,
     refused: Option<(Instant, AuthError)>,
 }
 
 impl TokenExchange {
     /// Creates an exchange at a token endpoint, with our client there.
-    pub fn new(endpoint: Url, client: OauthClient) -> TokenExchange {
+    pub fn new(endpoint: Url, client: RegisteredClient) -> TokenExchange {
         TokenExchange {
             endpoint,
             client,
             audience: None,
-            scopes: Scopes::default(),
+            scopes: ScopeSet::default(),
         }
     }
 
@@ -108,7 +109,7 @@ impl TokenExchange {
 
     /// Sets the requested scopes. By default the endpoint decides.
     #[must_use]
-    pub fn scopes(self, scopes: Scopes) -> TokenExchange {
+    pub fn scopes(self, scopes: ScopeSet) -> TokenExchange {
         TokenExchange { scopes, ..self }
     }
 
@@ -117,12 +118,12 @@ impl TokenExchange {
     pub fn on_behalf(
         &self,
         server: Url,
-        subject: impl Fn() -> Option<Subject> + Send + Sync + 'static,
-    ) -> OnBehalf {
-        OnBehalf(Arc::new(Inner {
+        subject: impl Fn() -> Option<SubjectToken> + Send + Sync + 'static,
+    ) -> ExchangedCredentials {
+        ExchangedCredentials(Arc::new(ExchangedInner {
             exchange: self.clone(),
             server,
-            fetcher: Fetcher::at_home(&self.endpoint, FetchLimits::default()),
+            fetcher: PeerFetcher::at_home(&self.endpoint, FetchLimits::default()),
             subject: Box::new(subject),
             kept: Mutex::default(),
             flight: tokio::sync::Mutex::default(),
@@ -130,7 +131,7 @@ impl TokenExchange {
     }
 }
 
-impl OnBehalf {
+impl ExchangedCredentials {
     /// Returns a valid token, from the cache or by an exchange.
     async fn token(&self) -> Result<Secret, AuthError> {
         if let Some(token) = self.fresh() {
@@ -146,7 +147,7 @@ impl OnBehalf {
             .kept()
             .refused
             .as_ref()
-            .filter(|(at, _)| at.elapsed() < COOL)
+            .filter(|(at, _)| at.elapsed() < EXCHANGE_REFUSAL_PAUSE)
         {
             return Err(error.clone());
         }
@@ -172,7 +173,7 @@ impl OnBehalf {
     }
 
     /// Returns the caller's latest token if it is still valid.
-    fn subject(&self) -> Result<Subject, AuthError> {
+    fn subject(&self) -> Result<SubjectToken, AuthError> {
         let inner = &self.0;
         let subject = (inner.subject)().filter(|s| s.until.is_none_or(|until| until > now()));
         subject.ok_or_else(|| {
@@ -184,17 +185,17 @@ impl OnBehalf {
         })
     }
 
-    async fn ask(&self, subject: Subject) -> Result<(Secret, u64), AuthError> {
+    async fn ask(&self, subject: SubjectToken) -> Result<(Secret, u64), AuthError> {
         let inner = &self.0;
         let set = &inner.exchange;
         let scopes = set.scopes.to_string();
         let resource = canonical(&inner.server);
         let mut form = vec![
-            ("grant_type", EXCHANGE),
+            ("grant_type", TOKEN_EXCHANGE_GRANT),
             ("resource", &resource),
             ("subject_token", subject.token.reveal()),
-            ("subject_token_type", ACCESS),
-            ("requested_token_type", ACCESS),
+            ("subject_token_type", ACCESS_TOKEN_TYPE),
+            ("requested_token_type", ACCESS_TOKEN_TYPE),
         ];
         if let Some(audience) = &set.audience {
             form.push(("audience", audience));
@@ -202,7 +203,7 @@ impl OnBehalf {
         if !scopes.is_empty() {
             form.push(("scope", &scopes));
         }
-        let endpoint = Endpoint {
+        let endpoint = TokenEndpoint {
             url: &set.endpoint,
             issuer: set.endpoint.as_str(),
             basic: true,
@@ -215,7 +216,11 @@ impl OnBehalf {
         self.checked(answer, &subject)
     }
 
-    fn checked(&self, answer: Answer, subject: &Subject) -> Result<(Secret, u64), AuthError> {
+    fn checked(
+        &self,
+        answer: TokenResponse,
+        subject: &SubjectToken,
+    ) -> Result<(Secret, u64), AuthError> {
         let origin = self.0.exchange.endpoint.origin();
         let no = |what: &str| AuthError::new(AuthErrorKind::Unsafe, format!("{origin} {what}"));
         if subject.token.is(answer.access.reveal()) {
@@ -223,23 +228,33 @@ impl OnBehalf {
                 "returned the caller's own token, which is not valid for the server; it is not sent there",
             ));
         }
-        if answer.kind != "bearer" || !matches!(answer.issued.as_deref(), Some(ACCESS | JWT)) {
+        if answer.kind != "bearer"
+            || !matches!(
+                answer.issued.as_deref(),
+                Some(ACCESS_TOKEN_TYPE | JWT_TOKEN_TYPE)
+            )
+        {
             return Err(no("issued another type of token than requested"));
         }
-        let until = answer.until.unwrap_or_else(|| now() + UNSAID);
+        let until = answer
+            .until
+            .unwrap_or_else(|| now() + DEFAULT_LIFETIME_SECONDS);
         Ok((
             answer.access,
             subject.until.map_or(until, |end| end.min(until)),
         ))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, ExchangeCache> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Credentials for OnBehalf {
-    fn headers<'a>(&'a self, _: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
+impl CredentialProvider for ExchangedCredentials {
+    fn headers<'a>(
+        &'a self,
+        _: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
         Box::pin(async move {
             let token = self.token().await?;
             let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
@@ -253,12 +268,12 @@ impl Credentials for OnBehalf {
     /// Discards a rejected token and repeats the exchange once.
     fn refused<'a>(
         &'a self,
-        _: Leaving<'a>,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Result<Again, AuthError>> {
+        _: CredentialRequest<'a>,
+        refusal: RejectedResponse<'a>,
+    ) -> BoxFuture<'a, Result<RetryDecision, AuthError>> {
         Box::pin(async move {
             if refusal.status != StatusCode::UNAUTHORIZED {
-                return Ok(Again::No);
+                return Ok(RetryDecision::No);
             }
             let sent = refusal.sent.get(header::AUTHORIZATION).cloned();
             let mut kept = self.kept();
@@ -272,7 +287,7 @@ impl Credentials for OnBehalf {
                 kept.token = None;
             }
             if refusal.before == 0 {
-                return Ok(Again::Yes);
+                return Ok(RetryDecision::Yes);
             }
             let words = format!(
                 "{} rejects the token that was exchanged for it",

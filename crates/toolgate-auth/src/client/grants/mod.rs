@@ -11,29 +11,29 @@ mod enterprise;
 mod exchange;
 mod workload;
 
-pub use assertion::Assertion;
-pub use enterprise::Enterprise;
-pub use exchange::{OnBehalf, Subject, TokenExchange};
-pub use workload::Workload;
+pub use assertion::AssertionSource;
+pub use enterprise::EnterpriseAuthorization;
+pub use exchange::{ExchangedCredentials, SubjectToken, TokenExchange};
+pub use workload::WorkloadIdentity;
 
 use super::{
-    AuthError, AuthErrorKind, Found, Scopes,
-    endpoint::{Endpoint, NoToken},
-    tokens::Answer,
+    AuthError, AuthErrorKind, DiscoveredResource, ScopeSet,
+    endpoint::{TokenEndpoint, TokenEndpointError},
+    tokens::TokenResponse,
 };
 
 /// Grant type of JWT bearer assertions (RFC 7523).
-const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const JWT_BEARER_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// Grant type of token exchange (RFC 8693).
-const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const TOKEN_EXCHANGE_GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /// Requests a token with the client credentials grant.
 pub(super) async fn client_credentials(
-    found: &Found,
-    scopes: &Scopes,
-    endpoint: &Endpoint<'_>,
-) -> Result<Answer, NoToken> {
+    found: &DiscoveredResource,
+    scopes: &ScopeSet,
+    endpoint: &TokenEndpoint<'_>,
+) -> Result<TokenResponse, TokenEndpointError> {
     let scopes = scopes.to_string();
     let mut form = vec![
         ("grant_type", "client_credentials"),
@@ -47,14 +47,14 @@ pub(super) async fn client_credentials(
 
 /// Requests a token with the JWT bearer grant.
 async fn by_assertion(
-    found: &Found,
-    scopes: &Scopes,
+    found: &DiscoveredResource,
+    scopes: &ScopeSet,
     assertion: &str,
-    endpoint: &Endpoint<'_>,
-) -> Result<Answer, NoToken> {
+    endpoint: &TokenEndpoint<'_>,
+) -> Result<TokenResponse, TokenEndpointError> {
     let scopes = scopes.to_string();
     let mut form = vec![
-        ("grant_type", JWT_BEARER),
+        ("grant_type", JWT_BEARER_GRANT),
         ("assertion", assertion),
         ("resource", found.resource.as_str()),
     ];

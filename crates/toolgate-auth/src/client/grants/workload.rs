@@ -4,11 +4,11 @@
 
 use super::{
     super::{
-        AuthError, AuthErrorKind, Found, Scopes,
-        endpoint::{Endpoint, NoToken},
-        tokens::Answer,
+        AuthError, AuthErrorKind, DiscoveredResource, ScopeSet,
+        endpoint::{TokenEndpoint, TokenEndpointError},
+        tokens::TokenResponse,
     },
-    Assertion, by_assertion,
+    AssertionSource, by_assertion,
 };
 use ring::digest::{Context, SHA256};
 use std::{
@@ -17,7 +17,7 @@ use std::{
 };
 
 /// Maximum number of remembered refusals.
-const REFUSALS: usize = 256;
+const MAX_REFUSALS: usize = 256;
 
 /// Workload identity grant with an assertion of the platform. A refusal is final: the same assertion is not sent again,
 /// and no other grant is tried. Clones share the refusals.
@@ -25,31 +25,31 @@ const REFUSALS: usize = 256;
 /// ```
 /// use toolgate_auth::{
 ///     Url,
-///     client::{Assertion, Authenticate, Login, OauthClient, Workload},
+///     client::{AssertionSource, ClientAuthentication, OAuthClient, RegisteredClient, WorkloadIdentity},
 /// };
 ///
 /// // The platform puts another one there before it ends.
-/// let token = Assertion::file("/var/run/secrets/tokens/tools");
-/// let login = Login::builder(Url::parse("https://tools.example.com/mcp")?)
-///     .client(None, OauthClient::new("my-job", Authenticate::None))
-///     .workload(Workload::new(token))
+/// let token = AssertionSource::file("/var/run/secrets/tokens/tools");
+/// let login = OAuthClient::builder(Url::parse("https://tools.example.com/mcp")?)
+///     .client(None, RegisteredClient::new("my-job", ClientAuthentication::None))
+///     .workload(WorkloadIdentity::new(token))
 ///     .build();
 /// # drop(login);
-/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
 #[derive(Clone)]
-pub struct Workload {
-    assertion: Assertion,
-    refused: Arc<Mutex<Refused>>,
+pub struct WorkloadIdentity {
+    assertion: AssertionSource,
+    refused: Arc<Mutex<RefusedAssertions>>,
 }
 
 /// Refusals by the digest of the request.
-type Refused = HashMap<Vec<u8>, AuthError>;
+type RefusedAssertions = HashMap<Vec<u8>, AuthError>;
 
-impl Workload {
+impl WorkloadIdentity {
     /// Creates a workload identity from an assertion whose audience is the authorization server.
-    pub fn new(assertion: impl Into<Assertion>) -> Workload {
-        Workload {
+    pub fn new(assertion: impl Into<AssertionSource>) -> WorkloadIdentity {
+        WorkloadIdentity {
             assertion: assertion.into(),
             refused: Arc::default(),
         }
@@ -57,10 +57,10 @@ impl Workload {
 
     pub(in super::super) async fn ask(
         &self,
-        found: &Found,
-        scopes: &Scopes,
-        endpoint: &Endpoint<'_>,
-    ) -> Result<Answer, NoToken> {
+        found: &DiscoveredResource,
+        scopes: &ScopeSet,
+        endpoint: &TokenEndpoint<'_>,
+    ) -> Result<TokenResponse, TokenEndpointError> {
         let assertion = self.assertion.get().await?;
         let assertion = assertion.reveal();
         let of = |scopes: &str| {
@@ -94,13 +94,13 @@ impl Workload {
 
     fn remember(&self, key: Vec<u8>, error: AuthError) {
         let mut refused = self.refused();
-        if refused.len() >= REFUSALS {
+        if refused.len() >= MAX_REFUSALS {
             refused.clear();
         }
         refused.insert(key, error);
     }
 
-    fn refused(&self) -> MutexGuard<'_, Refused> {
+    fn refused(&self) -> MutexGuard<'_, RefusedAssertions> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

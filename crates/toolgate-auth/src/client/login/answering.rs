@@ -1,13 +1,13 @@
-//! [`Credentials`] of an OAuth client: headers, and responses to 401 and 403 challenges.
+//! [`CredentialProvider`] of an OAuth client: headers, and responses to 401 and 403 challenges.
 
 use super::{
     super::{
-        Again, AuthError, AuthErrorKind, Challenge, Credentials, Grant, Leaving, Refusal, Scopes,
-        challenges,
-        dpop::{PROOF, WANTS_NONCE},
+        AuthChallenge, AuthError, AuthErrorKind, CredentialProvider, CredentialRequest,
+        OAuthCredential, RejectedResponse, RetryDecision, ScopeSet, challenges,
+        dpop::{DPOP_HEADER, USE_DPOP_NONCE},
     },
-    Login, Way,
-    authorize::{MORE, ours},
+    GrantType, OAuthClient,
+    authorize::{INSUFFICIENT_SCOPE, ours},
 };
 use crate::{Secret, Url};
 use futures_util::future::BoxFuture;
@@ -15,16 +15,19 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::time::{Duration, Instant};
 
 /// Maximum number of retries of one request.
-const AGAIN: u32 = 3;
-/// Maximum number of step-up attempts of one operation within [`WINDOW`].
-const STEPS: u32 = 2;
+const MAX_RETRIES: u32 = 3;
+/// Maximum number of step-up attempts of one operation within [`STEP_UP_WINDOW`].
+const MAX_STEP_UPS: u32 = 2;
 /// Period in which step-up attempts are counted.
-const WINDOW: Duration = Duration::from_secs(10 * 60);
+const STEP_UP_WINDOW: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of operations with counted step-up attempts.
-const OPERATIONS: usize = 1024;
+const MAX_COUNTED_OPERATIONS: usize = 1024;
 
-impl Credentials for Login {
-    fn headers<'a>(&'a self, request: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
+impl CredentialProvider for OAuthClient {
+    fn headers<'a>(
+        &'a self,
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
         Box::pin(async move {
             match self.fresh().await? {
                 Some(grant) => self.with(&grant, request),
@@ -35,14 +38,14 @@ impl Credentials for Login {
 
     fn refused<'a>(
         &'a self,
-        request: Leaving<'a>,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Result<Again, AuthError>> {
+        request: CredentialRequest<'a>,
+        refusal: RejectedResponse<'a>,
+    ) -> BoxFuture<'a, Result<RetryDecision, AuthError>> {
         Box::pin(self.after(request, refusal))
     }
 
     fn may_wait(&self) -> bool {
-        matches!(self.0.set.way, Way::Person(_))
+        matches!(self.0.set.way, GrantType::Person(_))
     }
 
     fn answered(&self, headers: &HeaderMap) {
@@ -57,8 +60,12 @@ impl Credentials for Login {
     }
 }
 
-impl Login {
-    fn with(&self, grant: &Grant, request: Leaving<'_>) -> Result<HeaderMap, AuthError> {
+impl OAuthClient {
+    fn with(
+        &self,
+        grant: &OAuthCredential,
+        request: CredentialRequest<'_>,
+    ) -> Result<HeaderMap, AuthError> {
         let mut headers = HeaderMap::new();
         let scheme = if grant.bound { "DPoP" } else { "Bearer" };
         let value = HeaderValue::from_str(&format!("{scheme} {}", grant.access.reveal()));
@@ -73,42 +80,53 @@ impl Login {
             let proof =
                 self.binding()?
                     .proof(request.method.as_str(), &url, Some(&grant.access))?;
-            headers.insert(PROOF, proof);
+            headers.insert(DPOP_HEADER, proof);
         }
         Ok(headers)
     }
 
-    async fn after(&self, request: Leaving<'_>, refusal: Refusal<'_>) -> Result<Again, AuthError> {
-        if refusal.before >= AGAIN {
-            return Ok(Again::No);
+    async fn after(
+        &self,
+        request: CredentialRequest<'_>,
+        refusal: RejectedResponse<'_>,
+    ) -> Result<RetryDecision, AuthError> {
+        if refusal.before >= MAX_RETRIES {
+            return Ok(RetryDecision::No);
         }
         let all = challenges(refusal.headers);
         match refusal.status {
             StatusCode::UNAUTHORIZED => self.unauthorized(request, refusal, all).await,
             StatusCode::FORBIDDEN => self.forbidden(request, refusal, all).await,
-            _ => Ok(Again::No),
+            _ => Ok(RetryDecision::No),
         }
     }
 
     async fn unauthorized(
         &self,
-        request: Leaving<'_>,
-        refusal: Refusal<'_>,
-        all: Vec<Challenge>,
-    ) -> Result<Again, AuthError> {
+        request: CredentialRequest<'_>,
+        refusal: RejectedResponse<'_>,
+        all: Vec<AuthChallenge>,
+    ) -> Result<RetryDecision, AuthError> {
         let sent = token(refusal.sent);
-        if all.iter().any(|one| one.get("error") == Some(WANTS_NONCE)) {
+        if all
+            .iter()
+            .any(|one| one.get("error") == Some(USE_DPOP_NONCE))
+        {
             let binding = self.state().binding.clone();
             let new = binding
                 .is_some_and(|binding| binding.hear(&self.0.set.server.origin(), refusal.headers));
-            return Ok(if new { Again::Yes } else { Again::No });
+            return Ok(if new {
+                RetryDecision::Yes
+            } else {
+                RetryDecision::No
+            });
         }
         if self.is_newer(sent.as_ref()) && sent.is_some() {
-            return Ok(Again::Yes);
+            return Ok(RetryDecision::Yes);
         }
         // A request without a waiting caller does not start a sign-in.
         if request.operation.is_none() {
-            return Ok(Again::No);
+            return Ok(RetryDecision::No);
         }
         let origin = self.0.set.server.origin();
         let over = |words: String| Err(AuthError::new(AuthErrorKind::Refused, words));
@@ -125,23 +143,29 @@ impl Login {
         self.authorize(ours(all), sent).await?;
         let mut state = self.state();
         state.untried = state.grant.as_ref().map(|grant| grant.access.clone());
-        Ok(Again::Yes)
+        Ok(RetryDecision::Yes)
     }
 
-    /// Handles 403 `insufficient_scope` by a step-up, at most [`STEPS`] times per operation.
+    /// Handles 403 `insufficient_scope` by a step-up, at most [`MAX_STEP_UPS`] times per operation.
     async fn forbidden(
         &self,
-        request: Leaving<'_>,
-        refusal: Refusal<'_>,
-        all: Vec<Challenge>,
-    ) -> Result<Again, AuthError> {
+        request: CredentialRequest<'_>,
+        refusal: RejectedResponse<'_>,
+        all: Vec<AuthChallenge>,
+    ) -> Result<RetryDecision, AuthError> {
         let Some(operation) = request.operation else {
-            return Ok(Again::No);
+            return Ok(RetryDecision::No);
         };
-        let Some(challenge) = all.into_iter().find(|one| one.get("error") == Some(MORE)) else {
-            return Ok(Again::No);
+        let Some(challenge) = all
+            .into_iter()
+            .find(|one| one.get("error") == Some(INSUFFICIENT_SCOPE))
+        else {
+            return Ok(RetryDecision::No);
         };
-        let wanted = challenge.get("scope").map(Scopes::read).unwrap_or_default();
+        let wanted = challenge
+            .get("scope")
+            .map(ScopeSet::read)
+            .unwrap_or_default();
         let sent = token(refusal.sent);
         let enough = self
             .state()
@@ -149,10 +173,10 @@ impl Login {
             .as_ref()
             .is_some_and(|grant| grant.scopes.covers(&wanted));
         if self.is_newer(sent.as_ref()) && sent.is_some() && enough {
-            return Ok(Again::Yes);
+            return Ok(RetryDecision::Yes);
         }
         // Without a sign-in here no token is requested, so there is no attempt to count.
-        if !matches!(self.0.set.way, Way::Nobody) {
+        if !matches!(self.0.set.way, GrantType::Nobody) {
             self.may_step(operation).map_err(|why| {
                 let origin = self.0.set.server.origin();
                 let words = format!(
@@ -163,7 +187,7 @@ impl Login {
             })?;
         }
         self.authorize(Some(challenge), sent).await?;
-        Ok(Again::Yes)
+        Ok(RetryDecision::Yes)
     }
 
     /// Returns whether a token replaced a rejected one and the server has not accepted it yet.
@@ -179,20 +203,22 @@ impl Login {
     /// The limit is reached; the text says which.
     fn may_step(&self, operation: &str) -> Result<(), String> {
         let mut state = self.state();
-        state.steps.retain(|_, (_, first)| first.elapsed() < WINDOW);
-        if state.steps.len() >= OPERATIONS && !state.steps.contains_key(operation) {
-            let minutes = WINDOW.as_secs() / 60;
+        state
+            .steps
+            .retain(|_, (_, first)| first.elapsed() < STEP_UP_WINDOW);
+        if state.steps.len() >= MAX_COUNTED_OPERATIONS && !state.steps.contains_key(operation) {
+            let minutes = STEP_UP_WINDOW.as_secs() / 60;
             return Err(format!(
-                "and it required more scopes for {OPERATIONS} other operations within {minutes} minutes, which is the limit; try again later"
+                "and it required more scopes for {MAX_COUNTED_OPERATIONS} other operations within {minutes} minutes, which is the limit; try again later"
             ));
         }
         let first = (0, Instant::now());
         let (steps, _) = state.steps.entry(operation.to_owned()).or_insert(first);
         *steps += 1;
-        match *steps <= STEPS {
+        match *steps <= MAX_STEP_UPS {
             true => Ok(()),
             false => Err(format!(
-                "and rejected the token after the scope was requested {STEPS} times"
+                "and rejected the token after the scope was requested {MAX_STEP_UPS} times"
             )),
         }
     }
@@ -211,13 +237,13 @@ mod tests {
     /// Holds: AUTH-18.
     #[test]
     fn step_ups_are_few_for_each_operation_and_the_words_are_true() {
-        let login = Login::builder(Url::parse("https://a.test/mcp").unwrap()).build();
-        for _ in 0..STEPS {
+        let login = OAuthClient::builder(Url::parse("https://a.test/mcp").unwrap()).build();
+        for _ in 0..MAX_STEP_UPS {
             login.may_step("a").unwrap();
         }
         let why = login.may_step("a").unwrap_err();
         assert!(why.contains("requested 2 times"), "{why}");
-        for n in 1..OPERATIONS {
+        for n in 1..MAX_COUNTED_OPERATIONS {
             login.may_step(&n.to_string()).unwrap();
         }
         let why = login.may_step("one more").unwrap_err();

@@ -1,23 +1,23 @@
 //! Authorization of an OAuth client: sign-in, step-up, and replacement of expired or rejected tokens.
 
 use super::{
-    super::{AuthError, AuthErrorKind, Challenge, Found, Grant},
-    COOL, Flight, Login, Way,
-    lately::Wish,
+    super::{AuthChallenge, AuthError, AuthErrorKind, DiscoveredResource, OAuthCredential},
+    FLOW_REFUSAL_PAUSE, FlightGuard, GrantType, OAuthClient,
+    lately::FlowPurpose,
 };
 use crate::Secret;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
 /// Error code of a token without the required scopes.
-pub(super) const MORE: &str = "insufficient_scope";
+pub(super) const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
 
-impl Login {
+impl OAuthClient {
     /// Signs in at the user's request, even if a credential is stored.
     ///
     /// # Errors
     /// The sign-in failed; the stored credential is unchanged.
-    pub async fn sign_in(&self) -> Result<Grant, AuthError> {
+    pub async fn sign_in(&self) -> Result<OAuthCredential, AuthError> {
         self.load().await?;
         let challenge = self.probe().await;
         let _one = self.flight().await;
@@ -32,7 +32,7 @@ impl Login {
     /// token. Dropping the future cancels the task.
     pub(super) async fn authorize(
         &self,
-        challenge: Option<Challenge>,
+        challenge: Option<AuthChallenge>,
         stale: Option<Secret>,
     ) -> Result<(), AuthError> {
         let login = self.clone();
@@ -41,7 +41,7 @@ impl Login {
     }
 
     /// Replaces an expired token at the same issuer, with a grant type that needs no user.
-    pub(super) async fn again(&self, ended: &Grant) -> Result<(), AuthError> {
+    pub(super) async fn again(&self, ended: &OAuthCredential) -> Result<(), AuthError> {
         let (login, ended) = (self.clone(), ended.clone());
         let work = async move {
             let _one = login.flight().await;
@@ -57,7 +57,7 @@ impl Login {
 
     async fn authorized(
         &self,
-        challenge: Option<&Challenge>,
+        challenge: Option<&AuthChallenge>,
         stale: Option<&Secret>,
     ) -> Result<(), AuthError> {
         let began = Instant::now();
@@ -66,7 +66,7 @@ impl Login {
             return Ok(());
         }
         self.is_cool(more(challenge))?;
-        let wish = Wish {
+        let wish = FlowPurpose {
             stale: stale.cloned(),
             more: more(challenge).map(str::to_owned),
         };
@@ -80,9 +80,9 @@ impl Login {
 
     async fn anew(
         &self,
-        challenge: Option<&Challenge>,
+        challenge: Option<&AuthChallenge>,
         stale: Option<&Secret>,
-        flight: Flight,
+        flight: FlightGuard,
     ) -> Result<(), AuthError> {
         let mut flight = Some(flight);
         let found = self
@@ -104,7 +104,8 @@ impl Login {
     /// Adopts a fresh token that another process stored. Returns whether there is one.
     async fn was_kept(&self, stale: Option<&Secret>) -> Result<bool, AuthError> {
         let kept = self.0.set.store.grant(self.0.set.key()).await?;
-        let other = |kept: &Grant| !stale.is_some_and(|stale| kept.access.is(stale.reveal()));
+        let other =
+            |kept: &OAuthCredential| !stale.is_some_and(|stale| kept.access.is(stale.reveal()));
         match kept.filter(|kept| kept.is_fresh() && other(kept)) {
             Some(kept) => super::adopt(&mut self.state(), Some(kept)).map(|()| true),
             None => Ok(false),
@@ -112,7 +113,7 @@ impl Login {
     }
 
     /// Returns whether the credential has a refresh token of the discovered issuer.
-    fn can_renew(&self, found: &Found) -> bool {
+    fn can_renew(&self, found: &DiscoveredResource) -> bool {
         let state = self.state();
         state
             .grant
@@ -131,11 +132,11 @@ impl Login {
 
     async fn begin(
         &self,
-        found: &Found,
-        challenge: Option<&Challenge>,
-    ) -> Result<Grant, AuthError> {
+        found: &DiscoveredResource,
+        challenge: Option<&AuthChallenge>,
+    ) -> Result<OAuthCredential, AuthError> {
         let mut done = self.flow(found, challenge).await;
-        let person = matches!(self.0.set.way, Way::Person(_));
+        let person = matches!(self.0.set.way, GrantType::Person(_));
         if !person {
             done = self.away(&found.server.issuer, done);
         }
@@ -156,7 +157,9 @@ impl Login {
     fn is_cool(&self, more: Option<&str>) -> Result<(), AuthError> {
         let mut state = self.state();
         match &state.refused {
-            Some((at, for_, error)) if at.elapsed() < COOL && for_.as_deref() == more => {
+            Some((at, for_, error))
+                if at.elapsed() < FLOW_REFUSAL_PAUSE && for_.as_deref() == more =>
+            {
                 Err(error.clone())
             }
             _ => {
@@ -183,14 +186,15 @@ async fn cut_off_with_us(
 }
 
 /// Returns the scopes that an `insufficient_scope` challenge demands.
-pub(super) fn more(challenge: Option<&Challenge>) -> Option<&str> {
-    let challenge = challenge.filter(|challenge| challenge.get("error") == Some(MORE))?;
+pub(super) fn more(challenge: Option<&AuthChallenge>) -> Option<&str> {
+    let challenge =
+        challenge.filter(|challenge| challenge.get("error") == Some(INSUFFICIENT_SCOPE))?;
     Some(challenge.get("scope").unwrap_or_default())
 }
 
 /// Selects a supported challenge: `Bearer`, else `DPoP`.
-pub(super) fn ours(all: Vec<Challenge>) -> Option<Challenge> {
-    let mut all: Vec<Challenge> = all
+pub(super) fn ours(all: Vec<AuthChallenge>) -> Option<AuthChallenge> {
+    let mut all: Vec<AuthChallenge> = all
         .into_iter()
         .filter(|one| one.scheme == "bearer" || one.scheme == "dpop")
         .collect();

@@ -2,85 +2,85 @@
 
 use super::{
     super::{
-        Enterprise, MemoryStore, OauthClient, Scopes, SignIn, Store, Workload,
-        registration::Identity,
+        CredentialStore, EnterpriseAuthorization, MemoryCredentialStore, RegisteredClient,
+        ScopeSet, SignIn, WorkloadIdentity, registration::ClientIdentity,
     },
-    Bind, Inner, Login, State, Way,
+    DpopPolicy, GrantType, OAuthClient, OAuthClientInner, OAuthClientState,
 };
 use crate::{
     Url,
-    fetch::{FetchLimits, Fetcher, Reach},
+    fetch::{AddressPolicy, FetchLimits, PeerFetcher},
 };
 use std::sync::{Arc, Mutex};
 
-/// Builder of an OAuth client ([`Login`]). By default it uses the stored credential and starts no sign-in.
+/// Builder of an OAuth client ([`OAuthClient`]). By default it uses the stored credential and starts no sign-in.
 ///
 /// ```
-/// # use toolgate_auth::{Url, client::{Login, MemoryStore}};
-/// # fn main() -> Result<(), toolgate_auth::BadUrl> {
-/// let login = Login::builder(Url::parse("https://tools.example/mcp")?)
+/// # use toolgate_auth::{Url, client::{OAuthClient, MemoryCredentialStore}};
+/// # fn main() -> Result<(), toolgate_auth::InvalidUrl> {
+/// let login = OAuthClient::builder(Url::parse("https://tools.example/mcp")?)
 ///     .name("my-app")
-///     .store(MemoryStore::new())
+///     .store(MemoryCredentialStore::new())
 ///     .build();
 /// # drop(login);
 /// # Ok(())
 /// # }
 /// ```
 #[must_use = "call build to create the login"]
-pub struct LoginBuilder(Settings);
+pub struct OAuthClientBuilder(OAuthClientSettings);
 
 /// Settings of an OAuth client.
-pub(super) struct Settings {
+pub(super) struct OAuthClientSettings {
     pub(super) server: Url,
     /// Key of the credential in the store; the URL of the server if none is set.
     key: Option<String>,
-    pub(super) reach: Reach,
+    pub(super) reach: AddressPolicy,
     limits: FetchLimits,
-    pub(super) identity: Identity,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) way: Way,
-    pub(super) bind: Bind,
+    pub(super) identity: ClientIdentity,
+    pub(super) store: Arc<dyn CredentialStore>,
+    pub(super) way: GrantType,
+    pub(super) bind: DpopPolicy,
     /// Requested scopes, instead of those that the server demands.
-    pub(super) scopes: Option<Scopes>,
+    pub(super) scopes: Option<ScopeSet>,
     /// Instruction for the user if no sign-in is possible here.
     pub(super) how: Option<String>,
 }
 
-impl Settings {
+impl OAuthClientSettings {
     /// Returns the key of the credential in the store.
     pub(super) fn key(&self) -> &str {
         self.key.as_deref().unwrap_or(self.server.as_str())
     }
 }
 
-impl LoginBuilder {
-    pub(super) fn new(server: Url) -> LoginBuilder {
-        LoginBuilder(Settings {
-            reach: Reach::of(&server),
+impl OAuthClientBuilder {
+    pub(super) fn new(server: Url) -> OAuthClientBuilder {
+        OAuthClientBuilder(OAuthClientSettings {
+            reach: AddressPolicy::of(&server),
             server,
             key: None,
             limits: FetchLimits::default(),
-            identity: Identity {
+            identity: ClientIdentity {
                 name: "Toolgate".to_owned(),
                 offline: true,
-                ..Identity::default()
+                ..ClientIdentity::default()
             },
-            store: Arc::new(MemoryStore::new()),
-            way: Way::Nobody,
-            bind: Bind::Wanted,
+            store: Arc::new(MemoryCredentialStore::new()),
+            way: GrantType::Nobody,
+            bind: DpopPolicy::Wanted,
             scopes: None,
             how: None,
         })
     }
 
     /// Sets the key of the credential in the store. Default: the URL of the server.
-    pub fn key(mut self, key: &str) -> LoginBuilder {
+    pub fn key(mut self, key: &str) -> OAuthClientBuilder {
         self.0.key = Some(key.to_owned());
         self
     }
 
     /// Sets the client name for dynamic registration. Default: "Toolgate".
-    pub fn name(mut self, name: &str) -> LoginBuilder {
+    pub fn name(mut self, name: &str) -> OAuthClientBuilder {
         self.0.identity.name = name.to_owned();
         self
     }
@@ -88,103 +88,103 @@ impl LoginBuilder {
     /// Sets a preregistered client and the issuer that it belongs to; `None` for the issuer that the server names. If
     /// the server names no issuer (2025-03-26), a client without a user needs one here. Client credentials are never
     /// sent to an authorization server that nobody named.
-    pub fn client(mut self, issuer: Option<&str>, client: OauthClient) -> LoginBuilder {
+    pub fn client(mut self, issuer: Option<&str>, client: RegisteredClient) -> OAuthClientBuilder {
         self.0.identity.given = Some((issuer.map(str::to_owned), client));
         self
     }
 
     /// Sets the URL of a Client ID Metadata Document: `https`, with a path. It is the client id at authorization
     /// servers that support these documents.
-    pub fn client_document(mut self, url: Url) -> LoginBuilder {
+    pub fn client_document(mut self, url: Url) -> OAuthClientBuilder {
         self.0.identity.document = Some(url);
         self
     }
 
-    /// Sets the credential store. Default: a [`MemoryStore`].
-    pub fn store(self, store: impl Store) -> LoginBuilder {
+    /// Sets the credential store. Default: a [`MemoryCredentialStore`].
+    pub fn store(self, store: impl CredentialStore) -> OAuthClientBuilder {
         self.shared_store(Arc::new(store))
     }
 
     /// Sets a credential store that is shared with others.
-    pub fn shared_store(mut self, store: Arc<dyn Store>) -> LoginBuilder {
+    pub fn shared_store(mut self, store: Arc<dyn CredentialStore>) -> OAuthClientBuilder {
         self.0.store = store;
         self
     }
 
-    /// Sets which addresses the server may name; see [`Reach`].
-    pub fn reach(mut self, reach: Reach) -> LoginBuilder {
+    /// Sets which addresses the server may name; see [`AddressPolicy`].
+    pub fn reach(mut self, reach: AddressPolicy) -> OAuthClientBuilder {
         self.0.reach = reach;
         self
     }
 
     /// Sets the size limits and timeouts of requests.
-    pub fn limits(mut self, limits: FetchLimits) -> LoginBuilder {
+    pub fn limits(mut self, limits: FetchLimits) -> OAuthClientBuilder {
         self.0.limits = limits;
         self
     }
 
     /// Signs users in when needed (authorization code grant).
-    pub fn sign_in(mut self, person: impl SignIn) -> LoginBuilder {
-        self.0.way = Way::Person(Arc::new(person));
+    pub fn sign_in(mut self, person: impl SignIn) -> OAuthClientBuilder {
+        self.0.way = GrantType::Person(Arc::new(person));
         self
     }
 
     /// Sets the sign-in instruction for error messages if no sign-in is possible here, such as `run: my-app login`.
-    pub fn how(mut self, words: &str) -> LoginBuilder {
+    pub fn how(mut self, words: &str) -> OAuthClientBuilder {
         self.0.how = Some(words.to_owned());
         self
     }
 
     /// Sets the instruction for error messages if dynamic registration is impossible, such as
     /// `write client_id in my-app.toml`.
-    pub fn by_hand(mut self, words: &str) -> LoginBuilder {
+    pub fn by_hand(mut self, words: &str) -> OAuthClientBuilder {
         self.0.identity.by_hand = Some(words.to_owned());
         self
     }
 
     /// Uses the client credentials grant of the configured client.
-    pub fn client_credentials(mut self) -> LoginBuilder {
-        self.0.way = Way::Client;
+    pub fn client_credentials(mut self) -> OAuthClientBuilder {
+        self.0.way = GrantType::Client;
         self
     }
 
     /// Uses enterprise-managed authorization.
-    pub fn enterprise(mut self, enterprise: Enterprise) -> LoginBuilder {
-        self.0.way = Way::Enterprise(enterprise);
+    pub fn enterprise(mut self, enterprise: EnterpriseAuthorization) -> OAuthClientBuilder {
+        self.0.way = GrantType::Enterprise(enterprise);
         self
     }
 
     /// Uses workload identity.
-    pub fn workload(mut self, workload: Workload) -> LoginBuilder {
-        self.0.way = Way::Workload(workload);
+    pub fn workload(mut self, workload: WorkloadIdentity) -> OAuthClientBuilder {
+        self.0.way = GrantType::Workload(workload);
         self
     }
 
     /// Always uses DPoP-bound tokens. By default only if the server requires them.
-    pub fn bound(mut self) -> LoginBuilder {
-        self.0.bind = Bind::Always;
+    pub fn bound(mut self) -> OAuthClientBuilder {
+        self.0.bind = DpopPolicy::Always;
         self
     }
 
     /// Sets the exact scopes to request. Default: those that the server demands.
-    pub fn scopes(mut self, scopes: Scopes) -> LoginBuilder {
+    pub fn scopes(mut self, scopes: ScopeSet) -> OAuthClientBuilder {
         self.0.scopes = Some(scopes);
         self
     }
 
     /// Requests no refresh token, so that no credential outlives the access token.
-    pub fn no_refresh(mut self) -> LoginBuilder {
+    pub fn no_refresh(mut self) -> OAuthClientBuilder {
         self.0.identity.offline = false;
         self
     }
 
     /// Builds the client. It sends nothing yet.
-    pub fn build(self) -> Login {
+    pub fn build(self) -> OAuthClient {
         let set = self.0;
-        Login(Arc::new(Inner {
-            fetcher: Fetcher::new(set.reach, set.limits.clone()).home(&set.server),
+        OAuthClient(Arc::new(OAuthClientInner {
+            fetcher: PeerFetcher::new(set.reach, set.limits.clone()).home(&set.server),
             set,
-            state: Mutex::new(State::default()),
+            state: Mutex::new(OAuthClientState::default()),
             flight: Arc::default(),
         }))
     }

@@ -1,36 +1,39 @@
 //! Discovery of the authorization server of an OAuth client.
 
 use super::{
-    super::{AuthError, Challenge, Found, Grant, Scopes, challenges, discovery},
-    Login,
+    super::{
+        AuthChallenge, AuthError, DiscoveredResource, OAuthCredential, ScopeSet, challenges,
+        discovery,
+    },
+    OAuthClient,
     authorize::ours,
 };
 use crate::{
     Url,
-    fetch::{Fetched, Request},
+    fetch::{FetchRequest, FetchResponse},
 };
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::json;
 use std::sync::Arc;
 
 /// Maximum number of redirects of the probe, as in a transport.
-const REDIRECTS: usize = 3;
+const MAX_PROBE_REDIRECTS: usize = 3;
 
-impl Login {
+impl OAuthClient {
     /// Returns the challenge that the server sends to a request without a token. Without one, discovery uses the
     /// well-known URLs.
-    pub(super) async fn probe(&self) -> Option<Challenge> {
+    pub(super) async fn probe(&self) -> Option<AuthChallenge> {
         let fetched = self.ping().await?;
         let asks = fetched.status == StatusCode::UNAUTHORIZED;
         asks.then(|| ours(challenges(&fetched.headers))).flatten()
     }
 
     /// Sends `ping` and follows redirects within the origin, as a transport does.
-    async fn ping(&self) -> Option<Fetched> {
+    async fn ping(&self) -> Option<FetchResponse> {
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
         let mut url = self.0.set.server.clone();
-        for _ in 0..=REDIRECTS {
-            let mut request = Request::json(url.clone(), &ping);
+        for _ in 0..=MAX_PROBE_REDIRECTS {
+            let mut request = FetchRequest::json(url.clone(), &ping);
             let both = HeaderValue::from_static("application/json, text/event-stream");
             request.headers.insert(header::ACCEPT, both);
             request.headers.insert(
@@ -54,9 +57,9 @@ impl Login {
     /// must not be contacted now.
     pub(super) async fn discover(
         &self,
-        challenge: Option<&Challenge>,
+        challenge: Option<&AuthChallenge>,
         may: impl Fn(&str) -> Result<(), AuthError>,
-    ) -> Result<Arc<Found>, AuthError> {
+    ) -> Result<Arc<DiscoveredResource>, AuthError> {
         let granted = self.state().grant.clone();
         let known = granted.as_ref().map(|grant| grant.issuer.as_str());
         let known = known.or_else(|| self.0.set.identity.issuer());
@@ -79,16 +82,19 @@ impl Login {
             .as_ref()
             .is_none_or(|old| old.issuer == found.server.issuer);
         if !same {
-            state.asked = Scopes::default();
+            state.asked = ScopeSet::default();
         }
         state.server = Some(Arc::new(found.server.clone()));
         Ok(found)
     }
 
     /// Returns the issuer of a stored credential as the discovery result.
-    pub(super) async fn by_grant(&self, grant: &Grant) -> Result<Arc<Found>, AuthError> {
+    pub(super) async fn by_grant(
+        &self,
+        grant: &OAuthCredential,
+    ) -> Result<Arc<DiscoveredResource>, AuthError> {
         let server = self.granter(&grant.issuer).await?;
-        Ok(Arc::new(Found {
+        Ok(Arc::new(DiscoveredResource {
             resource: grant.resource.clone(),
             scopes: None,
             bound: grant.bound,

@@ -2,24 +2,25 @@
 
 use super::{
     super::{
-        AuthError, AuthErrorKind, Challenge, Found, Grant, OauthClient, Scopes, dpop::Binding,
-        endpoint::Endpoint, error::shown, grants, scopes::choose, tokens::Answer,
+        AuthChallenge, AuthError, AuthErrorKind, DiscoveredResource, OAuthCredential,
+        RegisteredClient, ScopeSet, dpop::DpopKey, endpoint::TokenEndpoint, error::shown, grants,
+        scopes::choose, tokens::TokenResponse,
     },
-    Bind, Login, Way,
+    DpopPolicy, GrantType, OAuthClient,
     authorize::more,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 /// Timeout for the revocation of a replaced credential.
-const GIVING_BACK: Duration = Duration::from_secs(10);
+const REVOCATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-impl Login {
+impl OAuthClient {
     pub(super) async fn flow(
         &self,
-        found: &Found,
-        challenge: Option<&Challenge>,
-    ) -> Result<Grant, AuthError> {
+        found: &DiscoveredResource,
+        challenge: Option<&AuthChallenge>,
+    ) -> Result<OAuthCredential, AuthError> {
         let (before, mut asked) = {
             let state = self.state();
             (state.grant.clone(), state.asked.clone())
@@ -29,9 +30,9 @@ impl Login {
         }
         let challenged = challenge
             .and_then(|challenge| challenge.get("scope"))
-            .map(Scopes::read);
+            .map(ScopeSet::read);
         let of_server = found.server.scopes.as_ref();
-        let person = matches!(self.0.set.way, Way::Person(_));
+        let person = matches!(self.0.set.way, GrantType::Person(_));
         let chosen = choose(
             challenged.as_ref(),
             found.scopes.as_ref(),
@@ -41,8 +42,8 @@ impl Login {
         );
         let scopes = self.0.set.scopes.clone().unwrap_or(chosen);
         let binding = self.wanted_binding(found, challenge)?;
-        if matches!(self.0.set.way, Way::Nobody) {
-            let wanted = more(challenge).map(Scopes::read);
+        if matches!(self.0.set.way, GrantType::Nobody) {
+            let wanted = more(challenge).map(ScopeSet::read);
             self.want(found, wanted.as_ref()).await?;
             return Err(self.who_signs_in(found, wanted.as_ref()));
         }
@@ -55,13 +56,13 @@ impl Login {
             answer => answer?,
         };
         self.state().asked = scopes.clone();
-        let grant = Grant {
+        let grant = OAuthCredential {
             client: client.filter(|client| client.redirect.is_some()),
             ..granted(found, scopes, binding.as_deref(), answer)?
         };
         match self.replace(&grant).await {
             Ok(Some(old)) if is_of_another_family(&old, &grant) => {
-                let _ = timeout(GIVING_BACK, self.told(&old)).await;
+                let _ = timeout(REVOCATION_TIMEOUT, self.told(&old)).await;
                 Ok(grant)
             }
             Ok(_) => Ok(grant),
@@ -75,7 +76,7 @@ impl Login {
     }
 
     /// Stores a new credential and returns the previous one.
-    async fn replace(&self, grant: &Grant) -> Result<Option<Grant>, AuthError> {
+    async fn replace(&self, grant: &OAuthCredential) -> Result<Option<OAuthCredential>, AuthError> {
         let (store, key) = (&self.0.set.store, self.0.set.key());
         let _turn = store.turn(key).await?;
         let old = store.grant(key).await?;
@@ -85,12 +86,12 @@ impl Login {
 
     fn wanted_binding(
         &self,
-        found: &Found,
-        challenge: Option<&Challenge>,
-    ) -> Result<Option<Arc<Binding>>, AuthError> {
+        found: &DiscoveredResource,
+        challenge: Option<&AuthChallenge>,
+    ) -> Result<Option<Arc<DpopKey>>, AuthError> {
         let by_server =
             found.bound || challenge.is_some_and(|challenge| challenge.scheme == "dpop");
-        if !by_server && self.0.set.bind != Bind::Always {
+        if !by_server && self.0.set.bind != DpopPolicy::Always {
             return Ok(None);
         }
         if !found.server.binds {
@@ -105,12 +106,12 @@ impl Login {
 
     async fn ask(
         &self,
-        found: &Found,
-        scopes: &Scopes,
-        binding: Option<&Binding>,
-    ) -> Result<(Answer, Option<OauthClient>), AuthError> {
+        found: &DiscoveredResource,
+        scopes: &ScopeSet,
+        binding: Option<&DpopKey>,
+    ) -> Result<(TokenResponse, Option<RegisteredClient>), AuthError> {
         let server = &found.server;
-        if let Way::Person(person) = &self.0.set.way {
+        if let GrantType::Person(person) = &self.0.set.way {
             let visited = self.visit(person.as_ref(), found, scopes, binding).await?;
             return Ok((visited.0, Some(visited.1)));
         }
@@ -128,10 +129,10 @@ impl Login {
             );
             AuthError::new(AuthErrorKind::Unsupported, words)
         })?;
-        let endpoint = Endpoint::of(server, &client, &self.0.fetcher, binding);
+        let endpoint = TokenEndpoint::of(server, &client, &self.0.fetcher, binding);
         let answer = match &self.0.set.way {
-            Way::Enterprise(enterprise) => enterprise.ask(found, scopes, &endpoint).await,
-            Way::Workload(workload) => workload.ask(found, scopes, &endpoint).await,
+            GrantType::Enterprise(enterprise) => enterprise.ask(found, scopes, &endpoint).await,
+            GrantType::Workload(workload) => workload.ask(found, scopes, &endpoint).await,
             _ => grants::client_credentials(found, scopes, &endpoint).await,
         };
         answer.map(|answer| (answer, None)).map_err(|no| no.error)
@@ -140,7 +141,7 @@ impl Login {
 
 /// Returns whether revoking the old credential leaves the new one valid. An authorization server may revoke everything
 /// that a user granted to the same client (RFC 7009, section 2.1).
-fn is_of_another_family(old: &Grant, new: &Grant) -> bool {
+fn is_of_another_family(old: &OAuthCredential, new: &OAuthCredential) -> bool {
     let other = match (&old.client, &new.client) {
         (Some(old), Some(new)) => old.id != new.id,
         _ => false,
@@ -149,11 +150,11 @@ fn is_of_another_family(old: &Grant, new: &Grant) -> bool {
 }
 
 fn granted(
-    found: &Found,
-    asked: Scopes,
-    binding: Option<&Binding>,
-    answer: Answer,
-) -> Result<Grant, AuthError> {
+    found: &DiscoveredResource,
+    asked: ScopeSet,
+    binding: Option<&DpopKey>,
+    answer: TokenResponse,
+) -> Result<OAuthCredential, AuthError> {
     let bound = answer.kind == "dpop";
     let unsafe_ = |words: &str| {
         AuthError::new(
@@ -175,7 +176,7 @@ fn granted(
         }
         _ => {}
     }
-    Ok(Grant {
+    Ok(OAuthCredential {
         issuer: found.server.issuer.clone(),
         resource: found.resource.clone(),
         access: answer.access,
@@ -184,7 +185,7 @@ fn granted(
         until: answer.until,
         refresh: answer.refresh,
         scopes: answer.scopes.unwrap_or(asked),
-        wanted: Scopes::default(),
+        wanted: ScopeSet::default(),
         client: None,
     })
 }

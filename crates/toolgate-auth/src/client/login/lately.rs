@@ -1,18 +1,18 @@
 //! Cache of recent failures, so that they are not repeated at once.
 
 use super::{
-    super::{AuthError, AuthErrorKind, Grant},
-    COOL, Login,
+    super::{AuthError, AuthErrorKind, OAuthCredential},
+    FLOW_REFUSAL_PAUSE, OAuthClient,
 };
 use crate::Secret;
 use std::time::{Duration, Instant};
 
 /// Time for which an unreachable authorization server is not contacted again.
-const AWAY: Duration = Duration::from_secs(5);
+const UNREACHABLE_ISSUER_PAUSE: Duration = Duration::from_secs(5);
 
 /// Recent failures of an OAuth client.
 #[derive(Default)]
-pub(super) struct Lately {
+pub(super) struct RecentFailures {
     /// Last issuer that was unreachable.
     away: Option<(Instant, String, AuthError)>,
     /// Last refresh token that the issuer rejected, although the credential may still be valid.
@@ -20,24 +20,24 @@ pub(super) struct Lately {
     /// Last new token that the server rejected at once.
     useless: Option<(Instant, Secret, AuthError)>,
     /// Last failed authorization flow.
-    flow: Option<Failed>,
+    flow: Option<FailedFlow>,
 }
 
-struct Failed {
+struct FailedFlow {
     at: Instant,
-    wish: Wish,
+    wish: FlowPurpose,
     error: AuthError,
 }
 
 /// Purpose of an authorization flow: to replace a rejected token, or to obtain more scopes.
 #[derive(Clone)]
-pub(super) struct Wish {
+pub(super) struct FlowPurpose {
     pub(super) stale: Option<Secret>,
     pub(super) more: Option<String>,
 }
 
-impl Wish {
-    fn same(&self, other: &Wish) -> bool {
+impl FlowPurpose {
+    fn same(&self, other: &FlowPurpose) -> bool {
         let stale = match (&self.stale, &other.stale) {
             (Some(one), Some(other)) => one.is(other.reveal()),
             (None, None) => true,
@@ -47,9 +47,9 @@ impl Wish {
     }
 }
 
-impl Lately {
+impl RecentFailures {
     /// Forgets a rejected refresh token if the new credential has another one.
-    pub(super) fn adopts(&mut self, grant: Option<&Grant>) {
+    pub(super) fn adopts(&mut self, grant: Option<&OAuthCredential>) {
         let refresh = grant.and_then(|grant| grant.refresh.as_ref());
         let same = |(_, known, _): &mut (Instant, Secret, AuthError)| {
             refresh.is_some_and(|refresh| refresh.is(known.reveal()))
@@ -58,14 +58,18 @@ impl Lately {
     }
 }
 
-impl Login {
-    /// Checks that an issuer was not unreachable within the last [`AWAY`].
+impl OAuthClient {
+    /// Checks that an issuer was not unreachable within the last [`UNREACHABLE_ISSUER_PAUSE`].
     ///
     /// # Errors
     /// The error of the failed attempt.
     pub(super) fn is_there(&self, issuer: &str) -> Result<(), AuthError> {
         match &self.state().lately.away {
-            Some((at, away, error)) if away == issuer && at.elapsed() < AWAY => Err(error.clone()),
+            Some((at, away, error))
+                if away == issuer && at.elapsed() < UNREACHABLE_ISSUER_PAUSE =>
+            {
+                Err(error.clone())
+            }
             _ => Ok(()),
         }
     }
@@ -89,7 +93,9 @@ impl Login {
     pub(super) fn was_not_taken(&self, refresh: &Secret) -> bool {
         let state = self.state();
         let not_taken = state.lately.not_taken.as_ref();
-        not_taken.is_some_and(|(at, known, _)| at.elapsed() < COOL && known.is(refresh.reveal()))
+        not_taken.is_some_and(|(at, known, _)| {
+            at.elapsed() < FLOW_REFUSAL_PAUSE && known.is(refresh.reveal())
+        })
     }
 
     /// Returns why the credential cannot be refreshed, for error messages.
@@ -111,9 +117,9 @@ impl Login {
     }
 
     /// Records a failed authorization flow.
-    pub(super) fn came_to_nothing(&self, wish: Wish, error: AuthError) {
+    pub(super) fn came_to_nothing(&self, wish: FlowPurpose, error: AuthError) {
         let at = Instant::now();
-        self.state().lately.flow = Some(Failed { at, wish, error });
+        self.state().lately.flow = Some(FailedFlow { at, wish, error });
     }
 
     /// Checks that an authorization flow did not fail recently. A flow that failed after `began` also failed for all
@@ -121,24 +127,25 @@ impl Login {
     ///
     /// # Errors
     /// The error of the failed flow.
-    pub(super) fn would_fail(&self, wish: &Wish, began: Instant) -> Result<(), AuthError> {
+    pub(super) fn would_fail(&self, wish: &FlowPurpose, began: Instant) -> Result<(), AuthError> {
         let state = self.state();
         let lately = &state.lately;
         if let (Some((at, token, error)), None, Some(stale)) =
             (&lately.useless, &wish.more, &wish.stale)
             && token.is(stale.reveal())
-            && at.elapsed() < COOL
+            && at.elapsed() < FLOW_REFUSAL_PAUSE
         {
             return Err(error.clone());
         }
         match &lately.flow {
-            Some(Failed {
+            Some(FailedFlow {
                 at,
                 wish: of,
                 error,
             }) if of.same(wish)
                 && (*at >= began
-                    || error.kind() == AuthErrorKind::Unreachable && at.elapsed() < AWAY) =>
+                    || error.kind() == AuthErrorKind::Unreachable
+                        && at.elapsed() < UNREACHABLE_ISSUER_PAUSE) =>
             {
                 Err(error.clone())
             }

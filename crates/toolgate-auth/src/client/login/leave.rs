@@ -3,8 +3,8 @@
 //! Source: RFC 7009.
 
 use super::{
-    super::{AuthError, Grant, discovery, endpoint::Endpoint},
-    Login,
+    super::{AuthError, OAuthCredential, discovery, endpoint::TokenEndpoint},
+    OAuthClient,
     renew::kept_client,
 };
 
@@ -22,7 +22,7 @@ pub enum SignedOut {
     Unsaid(String, AuthError),
 }
 
-impl Login {
+impl OAuthClient {
     /// Deletes the stored credential and revokes its tokens if the authorization server supports that. A failed
     /// revocation does not restore the credential.
     ///
@@ -32,7 +32,7 @@ impl Login {
         self.sign_out_telling(|| ()).await
     }
 
-    /// Signs out like [`sign_out`](Login::sign_out) and calls `forgotten` after the deletion.
+    /// Signs out like [`sign_out`](OAuthClient::sign_out) and calls `forgotten` after the deletion.
     /// The revocation that follows takes time.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Login {
     }
 
     /// Revokes the tokens of a credential that is no longer stored, if its issuer supports revocation.
-    pub async fn give_back(&self, grant: &Grant) -> SignedOut {
+    pub async fn give_back(&self, grant: &OAuthCredential) -> SignedOut {
         let issuer = grant.issuer.clone();
         match self.told(grant).await {
             Ok(true) => SignedOut::Revoked(issuer),
@@ -71,7 +71,7 @@ impl Login {
     }
 
     /// Returns whether the issuer revoked the tokens. Only the issuer receives them, never the MCP server.
-    pub(super) async fn told(&self, grant: &Grant) -> Result<bool, AuthError> {
+    pub(super) async fn told(&self, grant: &OAuthCredential) -> Result<bool, AuthError> {
         let found = discovery::issuer(&self.0.fetcher, &grant.issuer).await?;
         let Some((server, revocation)) = found.and_then(|found| {
             let revocation = found.revocation.clone()?;
@@ -84,9 +84,9 @@ impl Login {
         else {
             return Ok(false);
         };
-        let endpoint = Endpoint {
+        let endpoint = TokenEndpoint {
             url: &revocation,
-            ..Endpoint::of(&server, &client, &self.0.fetcher, None)
+            ..TokenEndpoint::of(&server, &client, &self.0.fetcher, None)
         };
         // Refresh token first: most servers also revoke the access tokens of the same grant.
         if let Some(refresh) = &grant.refresh {

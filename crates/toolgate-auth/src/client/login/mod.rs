@@ -15,15 +15,16 @@ mod renew;
 mod visit;
 mod wanted;
 
-pub use builder::LoginBuilder;
-use builder::Settings;
-use lately::Lately;
+pub use builder::OAuthClientBuilder;
+use builder::OAuthClientSettings;
+use lately::RecentFailures;
 pub use leave::SignedOut;
 
 use super::{
-    AuthError, Enterprise, Grant, Scopes, ServerMetadata, SignIn, Store, Workload, dpop::Binding,
+    AuthError, AuthorizationServerMetadata, CredentialStore, EnterpriseAuthorization,
+    OAuthCredential, ScopeSet, SignIn, WorkloadIdentity, dpop::DpopKey,
 };
-use crate::{Secret, Url, fetch::Fetcher};
+use crate::{Secret, Url, fetch::PeerFetcher};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -31,22 +32,22 @@ use std::{
 };
 
 /// Time for which a refusal of an authorization server stands if no user is involved.
-const COOL: Duration = Duration::from_secs(30);
+const FLOW_REFUSAL_PAUSE: Duration = Duration::from_secs(30);
 
 /// Grant type of an OAuth client.
 #[derive(Clone)]
-enum Way {
+enum GrantType {
     /// No sign-in: uses only the stored credential.
     Nobody,
     Person(Arc<dyn SignIn>),
     Client,
-    Enterprise(Enterprise),
-    Workload(Workload),
+    Enterprise(EnterpriseAuthorization),
+    Workload(WorkloadIdentity),
 }
 
 /// DPoP policy of an OAuth client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Bind {
+enum DpopPolicy {
     /// If the server requires it.
     Wanted,
     Always,
@@ -55,58 +56,58 @@ enum Bind {
 /// OAuth client of one MCP server: discovers its authorization server, signs in, refreshes tokens and steps up. Clones
 /// share the credential. Authorization flows are single-flight: concurrent requests use the result of the running one.
 #[derive(Clone)]
-pub struct Login(Arc<Inner>);
+pub struct OAuthClient(Arc<OAuthClientInner>);
 
-struct Inner {
-    set: Settings,
-    fetcher: Fetcher,
-    state: Mutex<State>,
+struct OAuthClientInner {
+    set: OAuthClientSettings,
+    fetcher: PeerFetcher,
+    state: Mutex<OAuthClientState>,
     flight: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Guard of the single flight: the right to run an authorization flow.
-type Flight = tokio::sync::OwnedMutexGuard<()>;
+type FlightGuard = tokio::sync::OwnedMutexGuard<()>;
 
 #[derive(Default)]
-struct State {
+struct OAuthClientState {
     /// True if the store was read.
     loaded: bool,
-    grant: Option<Grant>,
-    binding: Option<Arc<Binding>>,
+    grant: Option<OAuthCredential>,
+    binding: Option<Arc<DpopKey>>,
     /// Metadata of the authorization server from the last discovery.
-    server: Option<Arc<ServerMetadata>>,
+    server: Option<Arc<AuthorizationServerMetadata>>,
     /// Scopes of the last request, granted or not.
-    asked: Scopes,
+    asked: ScopeSet,
     /// Token that replaced a rejected one, until the server accepts it.
     untried: Option<Secret>,
     /// Step-up attempts per operation, and the time of the first.
     steps: HashMap<String, (u32, Instant)>,
     /// Last refusal that would repeat at once, and the additional scopes that were requested.
     refused: Option<(Instant, Option<String>, AuthError)>,
-    lately: Lately,
+    lately: RecentFailures,
 }
 
-impl Login {
+impl OAuthClient {
     /// Returns a builder for the server at a URL. It sends nothing yet.
-    pub fn builder(server: Url) -> LoginBuilder {
-        LoginBuilder::new(server)
+    pub fn builder(server: Url) -> OAuthClientBuilder {
+        OAuthClientBuilder::new(server)
     }
 
     /// Returns the current credential, fresh or not; `None` if a sign-in is needed.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn granted(&self) -> Result<Option<Grant>, AuthError> {
+    pub async fn granted(&self) -> Result<Option<OAuthCredential>, AuthError> {
         self.load().await?;
         Ok(self.state().grant.clone())
     }
 
     /// Waits until no other authorization flow runs.
-    async fn flight(&self) -> Flight {
+    async fn flight(&self) -> FlightGuard {
         self.0.flight.clone().lock_owned().await
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OAuthClientState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,7 +127,7 @@ impl Login {
 
     /// Stores or deletes the credential, in memory and in the store. Requires the refresh lock: a concurrent refresh
     /// would store another credential.
-    async fn put(&self, grant: Option<Grant>) -> Result<(), AuthError> {
+    async fn put(&self, grant: Option<OAuthCredential>) -> Result<(), AuthError> {
         {
             let mut state = self.state();
             state.loaded = true;
@@ -137,25 +138,25 @@ impl Login {
     }
 
     /// Returns the DPoP key, generating it on first use.
-    fn binding(&self) -> Result<Arc<Binding>, AuthError> {
+    fn binding(&self) -> Result<Arc<DpopKey>, AuthError> {
         let mut state = self.state();
         if let Some(binding) = &state.binding {
             return Ok(binding.clone());
         }
-        let binding = Arc::new(Binding::new(None)?);
+        let binding = Arc::new(DpopKey::new(None)?);
         state.binding = Some(binding.clone());
         Ok(binding)
     }
 }
 
-fn adopt(state: &mut State, grant: Option<Grant>) -> Result<(), AuthError> {
+fn adopt(state: &mut OAuthClientState, grant: Option<OAuthCredential>) -> Result<(), AuthError> {
     if let Some(key) = grant.as_ref().and_then(|grant| grant.key.as_ref()) {
         let same = state
             .binding
             .as_ref()
             .is_some_and(|binding| binding.kept.is(key.reveal()));
         if !same {
-            state.binding = Some(Arc::new(Binding::new(Some(key))?));
+            state.binding = Some(Arc::new(DpopKey::new(Some(key))?));
         }
     }
     state.lately.adopts(grant.as_ref());

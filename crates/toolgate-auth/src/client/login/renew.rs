@@ -2,23 +2,24 @@
 
 use super::{
     super::{
-        AuthError, AuthErrorKind, Grant, OauthClient, ServerMetadata, discovery,
-        endpoint::{Endpoint, NoToken},
-        registration::Identity,
-        tokens::Answer,
+        AuthError, AuthErrorKind, AuthorizationServerMetadata, OAuthCredential, RegisteredClient,
+        discovery,
+        endpoint::{TokenEndpoint, TokenEndpointError},
+        registration::ClientIdentity,
+        tokens::TokenResponse,
     },
-    Flight, Login, Way,
+    FlightGuard, GrantType, OAuthClient,
 };
 use crate::{Secret, clock::now};
 use std::sync::Arc;
 
-impl Login {
+impl OAuthClient {
     /// Returns a token that can be used without a user; `None` if a new authorization is needed. If its issuer cannot
     /// be contacted, returns the expired token: the server's challenge then names the current issuer.
     ///
     /// # Errors
     /// No token is available, for a reason that a challenge of the server would not resolve.
-    pub(super) async fn fresh(&self) -> Result<Option<Grant>, AuthError> {
+    pub(super) async fn fresh(&self) -> Result<Option<OAuthCredential>, AuthError> {
         self.load().await?;
         let Some(grant) = self.state().grant.clone() else {
             return Ok(None);
@@ -28,7 +29,7 @@ impl Login {
         }
         let got = match (&grant.refresh, &self.0.set.way) {
             (Some(_), _) => self.renewed(grant.access.clone()).await,
-            (None, Way::Nobody | Way::Person(_)) => return Ok(None),
+            (None, GrantType::Nobody | GrantType::Person(_)) => return Ok(None),
             _ => self
                 .again(&grant)
                 .await
@@ -41,7 +42,7 @@ impl Login {
     }
 
     /// Refreshes the token, unless a concurrent request already did.
-    async fn renewed(&self, stale: Secret) -> Result<Option<Grant>, AuthError> {
+    async fn renewed(&self, stale: Secret) -> Result<Option<OAuthCredential>, AuthError> {
         let flight = self.flight().await;
         self.renew_to_the_end(flight, stale).await.0
     }
@@ -50,9 +51,12 @@ impl Login {
     /// guard ends with the task or is returned.
     pub(super) async fn renew_to_the_end(
         &self,
-        flight: Flight,
+        flight: FlightGuard,
         stale: Secret,
-    ) -> (Result<Option<Grant>, AuthError>, Option<Flight>) {
+    ) -> (
+        Result<Option<OAuthCredential>, AuthError>,
+        Option<FlightGuard>,
+    ) {
         let login = self.clone();
         let renew = async move { (login.renew(&stale).await, flight) };
         #[allow(
@@ -70,7 +74,7 @@ impl Login {
     }
 
     /// Redeems the refresh token for new tokens. Requires the single-flight guard.
-    async fn renew(&self, stale: &Secret) -> Result<Option<Grant>, AuthError> {
+    async fn renew(&self, stale: &Secret) -> Result<Option<OAuthCredential>, AuthError> {
         // If two processes use one refresh token, the issuer treats the second use as theft.
         let _turn = self.0.set.store.turn(self.0.set.key()).await?;
         let Some(kept) = self.0.set.store.grant(self.0.set.key()).await? else {
@@ -79,7 +83,7 @@ impl Login {
             return Ok(None);
         };
         let now = self.state().grant.clone();
-        let good = |grant: &Grant| grant.is_fresh() && !grant.access.is(stale.reveal());
+        let good = |grant: &OAuthCredential| grant.is_fresh() && !grant.access.is(stale.reveal());
         let before = kept.access.clone();
         // Another process may have refreshed first.
         let grant = if good(&kept) { kept } else { later(kept, now) };
@@ -97,7 +101,7 @@ impl Login {
             return Ok(None);
         };
         let binding = grant.bound.then(|| self.binding()).transpose()?;
-        let endpoint = Endpoint::of(&server, &client, &self.0.fetcher, binding.as_deref());
+        let endpoint = TokenEndpoint::of(&server, &client, &self.0.fetcher, binding.as_deref());
         let form = [
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh.reveal()),
@@ -114,7 +118,11 @@ impl Login {
 
     /// Stores a refreshed credential, unless the store changed meanwhile: a process that ignores the refresh lock may
     /// have signed out or in again.
-    async fn keep_renewed(&self, before: Secret, next: Grant) -> Result<Option<Grant>, AuthError> {
+    async fn keep_renewed(
+        &self,
+        before: Secret,
+        next: OAuthCredential,
+    ) -> Result<Option<OAuthCredential>, AuthError> {
         let kept = self.0.set.store.grant(self.0.set.key()).await?;
         if kept
             .as_ref()
@@ -134,10 +142,10 @@ impl Login {
     async fn not_renewed(
         &self,
         refresh: &Secret,
-        client: &OauthClient,
+        client: &RegisteredClient,
         issuer: &str,
-        no: NoToken,
-    ) -> Result<Option<Grant>, AuthError> {
+        no: TokenEndpointError,
+    ) -> Result<Option<OAuthCredential>, AuthError> {
         if no.code.is_none() || no.error.kind() != AuthErrorKind::Refused {
             // Not an OAuth error: the failure may be transient, or the endpoint has moved.
             self.state().server = None;
@@ -172,8 +180,8 @@ impl Login {
     /// has expired. The MCP server is not contacted: whichever issuer it names now, tokens go only to their own issuer.
     async fn who(
         &self,
-        grant: &Grant,
-    ) -> Result<Option<(Arc<ServerMetadata>, OauthClient)>, AuthError> {
+        grant: &OAuthCredential,
+    ) -> Result<Option<(Arc<AuthorizationServerMetadata>, RegisteredClient)>, AuthError> {
         let server = self.granter(&grant.issuer).await?;
         let set = &self.0.set;
         let client = kept_client(&set.identity, &server, set.store.as_ref(), grant).await?;
@@ -182,7 +190,10 @@ impl Login {
     }
 
     /// Returns the metadata of the issuer of a credential, from the cache or by discovery.
-    pub(super) async fn granter(&self, issuer: &str) -> Result<Arc<ServerMetadata>, AuthError> {
+    pub(super) async fn granter(
+        &self,
+        issuer: &str,
+    ) -> Result<Arc<AuthorizationServerMetadata>, AuthError> {
         self.is_there(issuer)?;
         let known = self.state().server.clone();
         if let Some(known) = known.filter(|known| known.issuer == issuer) {
@@ -203,7 +214,7 @@ fn may_be_moved(error: &AuthError) -> bool {
 
 /// Returns the credential whose refresh token is still valid. Another process may have refreshed ours, and its token
 /// may have expired since; or ours could not be stored.
-fn later(kept: Grant, now: Option<Grant>) -> Grant {
+fn later(kept: OAuthCredential, now: Option<OAuthCredential>) -> OAuthCredential {
     match now {
         Some(now) if now.until > kept.until => now,
         _ => kept,
@@ -212,11 +223,11 @@ fn later(kept: Grant, now: Option<Grant>) -> Grant {
 
 /// Returns the client that a credential was issued to.
 pub(super) async fn kept_client(
-    identity: &Identity,
-    server: &ServerMetadata,
-    store: &dyn super::Store,
-    grant: &Grant,
-) -> Result<Option<OauthClient>, AuthError> {
+    identity: &ClientIdentity,
+    server: &AuthorizationServerMetadata,
+    store: &dyn super::CredentialStore,
+    grant: &OAuthCredential,
+) -> Result<Option<RegisteredClient>, AuthError> {
     match &grant.client {
         // Registered dynamically; stays valid whichever client is configured now.
         Some(client) if !identity.is(&client.id) => return Ok(Some(client.clone())),
@@ -230,13 +241,13 @@ pub(super) async fn kept_client(
 }
 
 /// Returns the credential after a refresh. Keeps the refresh token if the response contains none.
-fn next(grant: Grant, answer: Answer) -> Result<Grant, AuthError> {
+fn next(grant: OAuthCredential, answer: TokenResponse) -> Result<OAuthCredential, AuthError> {
     let bound = answer.kind == "dpop";
     if bound != grant.bound || !(bound || answer.kind == "bearer") {
         let words = "the refreshed token has another type than the previous one";
         return Err(AuthError::new(AuthErrorKind::Unsafe, words));
     }
-    Ok(Grant {
+    Ok(OAuthCredential {
         access: answer.access,
         until: answer.until,
         refresh: answer.refresh.or(grant.refresh),

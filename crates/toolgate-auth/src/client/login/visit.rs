@@ -2,27 +2,27 @@
 
 use super::{
     super::{
-        AuthError, Found, Grant, OauthClient, Scopes, SignIn,
-        code::Pending,
-        dpop::Binding,
-        endpoint::{Endpoint, NoToken},
-        tokens::Answer,
+        AuthError, DiscoveredResource, OAuthCredential, RegisteredClient, ScopeSet, SignIn,
+        code::AuthorizationRequest,
+        dpop::DpopKey,
+        endpoint::{TokenEndpoint, TokenEndpointError},
+        tokens::TokenResponse,
     },
-    Login,
+    OAuthClient,
 };
 
 /// OAuth error codes of an unknown client or one without this grant type.
-const NO_CLIENT: [&str; 2] = ["invalid_client", "unauthorized_client"];
+const UNKNOWN_CLIENT_ERRORS: [&str; 2] = ["invalid_client", "unauthorized_client"];
 
-impl Login {
+impl OAuthClient {
     /// Runs the authorization code flow and returns the tokens with the client that they belong to.
     pub(super) async fn visit(
         &self,
         person: &dyn SignIn,
-        found: &Found,
-        scopes: &Scopes,
-        binding: Option<&Binding>,
-    ) -> Result<(Answer, OauthClient), AuthError> {
+        found: &DiscoveredResource,
+        scopes: &ScopeSet,
+        binding: Option<&DpopKey>,
+    ) -> Result<(TokenResponse, RegisteredClient), AuthError> {
         let set = &self.0.set;
         let server = &found.server;
         let kept = set.store.client(&server.issuer).await?;
@@ -35,7 +35,7 @@ impl Login {
         let forget = known.is_none() && kept.is_some();
         let at = set.identity.at(server, &redirect, &self.0.fetcher, kept);
         let client = at.await?;
-        let pending = Pending::new(found, &client, &redirect)?;
+        let pending = AuthorizationRequest::new(found, &client, &redirect)?;
         let url = pending.url(scopes, set.reach)?;
         // An authorization server that does not know the client sends no redirect, so a registration is stored only
         // after one.
@@ -49,7 +49,7 @@ impl Login {
             let kept = Some(client.clone());
             set.store.keep_client(&server.issuer, kept).await?;
         }
-        let endpoint = Endpoint::of(server, &client, &self.0.fetcher, binding);
+        let endpoint = TokenEndpoint::of(server, &client, &self.0.fetcher, binding);
         match pending.redeem(&code, &endpoint).await {
             Ok(answer) => Ok((answer, client)),
             Err(no) => {
@@ -63,12 +63,15 @@ impl Login {
     /// that the next sign-in registers again.
     pub(super) async fn is_unknown(
         &self,
-        client: &OauthClient,
-        no: &NoToken,
+        client: &RegisteredClient,
+        no: &TokenEndpointError,
         issuer: &str,
     ) -> Result<bool, AuthError> {
         let ours = client.redirect.is_some() && !self.0.set.identity.is(&client.id);
-        let unknown = no.code.as_deref().is_some_and(|no| NO_CLIENT.contains(&no));
+        let unknown = no
+            .code
+            .as_deref()
+            .is_some_and(|no| UNKNOWN_CLIENT_ERRORS.contains(&no));
         if !ours || !unknown {
             return Ok(false);
         }
@@ -77,7 +80,10 @@ impl Login {
     }
 
     /// Deletes the registration that a credential was issued to. Other credentials have their own copy.
-    pub(super) async fn forget_registration(&self, grant: &Grant) -> Result<(), AuthError> {
+    pub(super) async fn forget_registration(
+        &self,
+        grant: &OAuthCredential,
+    ) -> Result<(), AuthError> {
         match &grant.client {
             Some(client) => self.forget_client(&grant.issuer, &client.id).await,
             None => Ok(()),

@@ -1,16 +1,16 @@
 //! Scopes that a server demanded while no user could sign in; the next sign-in requests them.
 
 use super::{
-    super::{AuthError, AuthErrorKind, Found, Scopes, error::shown},
-    Login,
+    super::{AuthError, AuthErrorKind, DiscoveredResource, ScopeSet, error::shown},
+    OAuthClient,
 };
 
-impl Login {
+impl OAuthClient {
     /// Stores the additional scopes that the server demanded.
     pub(super) async fn want(
         &self,
-        found: &Found,
-        wanted: Option<&Scopes>,
+        found: &DiscoveredResource,
+        wanted: Option<&ScopeSet>,
     ) -> Result<(), AuthError> {
         let Some(wanted) = wanted else {
             return Ok(());
@@ -22,7 +22,7 @@ impl Login {
 
     /// Deletes the additional scopes.
     pub(super) async fn want_no_more(&self) -> Result<(), AuthError> {
-        self.keep_wanted(None, |_| Scopes::default()).await
+        self.keep_wanted(None, |_| ScopeSet::default()).await
     }
 
     /// Updates the additional scopes under the refresh lock. This writes the whole credential, and a concurrent refresh
@@ -30,7 +30,7 @@ impl Login {
     async fn keep_wanted(
         &self,
         of: Option<&str>,
-        change: impl FnOnce(&Scopes) -> Scopes,
+        change: impl FnOnce(&ScopeSet) -> ScopeSet,
     ) -> Result<(), AuthError> {
         let (store, key) = (&self.0.set.store, self.0.set.key());
         let _turn = store.turn(key).await?;
@@ -51,10 +51,14 @@ impl Login {
     }
 
     /// Builds the error that tells a user to sign in because a token or a scope is missing.
-    pub(super) fn who_signs_in(&self, found: &Found, wanted: Option<&Scopes>) -> AuthError {
+    pub(super) fn who_signs_in(
+        &self,
+        found: &DiscoveredResource,
+        wanted: Option<&ScopeSet>,
+    ) -> AuthError {
         let origin = self.0.set.server.origin();
         let how = self.0.set.how.as_ref().map(|how| format!("; {how}"));
-        let with = match wanted.map(Scopes::to_string) {
+        let with = match wanted.map(ScopeSet::to_string) {
             None => String::new(),
             Some(scopes) if scopes.is_empty() => " again, to allow more".to_owned(),
             Some(scopes) => format!(" again, to allow more: {}", shown(&scopes)),

@@ -4,8 +4,8 @@
 //! of searches and of logs, and detects changes. Processes synchronize by a file lock.
 
 use super::{
-    super::{Grant, OauthClient},
-    Store, StoreError, Turn, form,
+    super::{OAuthCredential, RegisteredClient},
+    CredentialStore, RefreshGuard, StoreError, form,
     sealed::{key, make, own, read, replace, seal, unseal},
 };
 use futures_util::future::BoxFuture;
@@ -24,35 +24,35 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 /// Maximum size of the encrypted file in bytes.
-pub(super) const LONGEST: u64 = 16 << 20;
+pub(super) const MAX_STORE_BYTES: u64 = 16 << 20;
 /// Bytes reserved for each credential, so that a refresh always has space, however much others store.
-const SHARE: usize = 8 << 10;
+const RESERVED_CREDENTIAL_BYTES: usize = 8 << 10;
 /// Timeout for the refresh of another process, which waits for up to three responses of ten seconds each.
-const TURN: Duration = Duration::from_secs(45);
+const REFRESH_LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 /// Poll interval of the refresh lock.
-const LOOK: Duration = Duration::from_millis(20);
+const REFRESH_LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// Credential store in a directory, encrypted.
 ///
 /// ```
-/// use toolgate_auth::{Url, client::{FileStore, Login}};
+/// use toolgate_auth::{Url, client::{FileCredentialStore, OAuthClient}};
 ///
-/// let login = Login::builder(Url::parse("https://tools.example.com/mcp")?)
-///     .store(FileStore::new("/home/ann/.local/share/my-app/grants"))
+/// let login = OAuthClient::builder(Url::parse("https://tools.example.com/mcp")?)
+///     .store(FileCredentialStore::new("/home/ann/.local/share/my-app/grants"))
 ///     .build();
 /// # drop(login);
-/// # Ok::<(), toolgate_auth::BadUrl>(())
+/// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
 #[derive(Clone)]
-pub struct FileStore {
+pub struct FileCredentialStore {
     directory: Arc<PathBuf>,
 }
 
-impl FileStore {
+impl FileCredentialStore {
     /// Creates a store in a directory, which the first write creates. Its files are `grants.sealed`, `grants.key`,
     /// `grants.lock`, and an empty `….turn` for each credential that was refreshed.
-    pub fn new(directory: impl Into<PathBuf>) -> FileStore {
-        FileStore {
+    pub fn new(directory: impl Into<PathBuf>) -> FileCredentialStore {
+        FileCredentialStore {
             directory: Arc::new(directory.into()),
         }
     }
@@ -86,8 +86,11 @@ impl FileStore {
     }
 }
 
-impl Store for FileStore {
-    fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+impl CredentialStore for FileCredentialStore {
+    fn grant<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>> {
         let key = key.to_owned();
         self.with(move |kept| Ok((form::grant(&kept["grants"][&key])?, false)))
     }
@@ -95,13 +98,13 @@ impl Store for FileStore {
     fn keep<'a>(
         &'a self,
         key: &'a str,
-        grant: Option<Grant>,
+        grant: Option<OAuthCredential>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let key = key.to_owned();
         self.with(move |kept| put_grant(kept, &key, grant.as_ref()).map(|()| ((), true)))
     }
 
-    fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+    fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
         let name = digest(&SHA256, key.as_bytes());
         let name: String = name.as_ref()[..16]
             .iter()
@@ -112,13 +115,15 @@ impl Store for FileStore {
             make(&directory)?;
             let path = directory.join(format!("{name}.turn"));
             let lock = own(&path)?;
-            let end = Instant::now() + TURN;
+            let end = Instant::now() + REFRESH_LOCK_TIMEOUT;
             loop {
                 match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                    Ok(()) => return Ok(Turn::held(lock)),
-                    Err(Errno::WOULDBLOCK) if Instant::now() < end => sleep(LOOK).await,
+                    Ok(()) => return Ok(RefreshGuard::held(lock)),
+                    Err(Errno::WOULDBLOCK) if Instant::now() < end => {
+                        sleep(REFRESH_LOCK_POLL).await
+                    }
                     Err(Errno::WOULDBLOCK) => {
-                        let (path, seconds) = (path.display(), TURN.as_secs());
+                        let (path, seconds) = (path.display(), REFRESH_LOCK_TIMEOUT.as_secs());
                         return Err(StoreError::new(format!(
                             "another process has been refreshing this credential for {seconds} seconds ({path}); try again"
                         )));
@@ -135,7 +140,7 @@ impl Store for FileStore {
     fn client<'a>(
         &'a self,
         issuer: &'a str,
-    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>> {
         let issuer = issuer.to_owned();
         self.with(move |kept| Ok((form::client(&kept["clients"][&issuer])?, false)))
     }
@@ -143,7 +148,7 @@ impl Store for FileStore {
     fn keep_client<'a>(
         &'a self,
         issuer: &'a str,
-        client: Option<OauthClient>,
+        client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let issuer = issuer.to_owned();
         self.with(move |kept| {
@@ -159,13 +164,17 @@ impl Store for FileStore {
     }
 }
 
-fn put_grant(kept: &mut Value, key: &str, grant: Option<&Grant>) -> Result<(), StoreError> {
+fn put_grant(
+    kept: &mut Value,
+    key: &str,
+    grant: Option<&OAuthCredential>,
+) -> Result<(), StoreError> {
     let grant = grant.map(form::of_grant);
     let size = grant.as_ref().map(form::bounded).transpose()?;
     let known = kept["grants"].get(key).is_some();
     put(kept, "grants", key, grant);
     match size {
-        Some(size) if size.len() > SHARE || !known => has_room(kept),
+        Some(size) if size.len() > RESERVED_CREDENTIAL_BYTES || !known => has_room(kept),
         _ => Ok(()),
     }
 }
@@ -179,8 +188,8 @@ fn has_room(kept: &Value) -> Result<(), StoreError> {
             .sum()
     };
     // The last 64 KiB are for encryption overhead and JSON punctuation.
-    let most = LONGEST as usize - (64 << 10);
-    match sizes("grants", SHARE) + sizes("clients", 0) <= most {
+    let most = MAX_STORE_BYTES as usize - (64 << 10);
+    match sizes("grants", RESERVED_CREDENTIAL_BYTES) + sizes("clients", 0) <= most {
         true => Ok(()),
         false => Err(StoreError::new(
             "the credential store is full; sign out of another server first".to_owned(),
@@ -223,10 +232,10 @@ fn locked<T>(
     let (done, changed) = work(&mut kept)?;
     if changed {
         let bytes = seal(&key, &kept)?;
-        if bytes.len() as u64 > LONGEST {
+        if bytes.len() as u64 > MAX_STORE_BYTES {
             // A file above the limit could not be read again.
             return Err(StoreError::new(format!(
-                "{}: it would have more than {LONGEST} bytes; sign out of another server first",
+                "{}: it would have more than {MAX_STORE_BYTES} bytes; sign out of another server first",
                 sealed.display()
             )));
         }
@@ -240,12 +249,12 @@ mod tests {
     use super::*;
     use crate::Secret;
 
-    fn grant(access: usize) -> Grant {
+    fn grant(access: usize) -> OAuthCredential {
         let access = "a".repeat(access);
         let text = format!(
             r#"{{"issuer":"https://as.test","resource":"https://a.test","access":"{access}","bound":false,"scopes":""}}"#
         );
-        Grant::from_text(&Secret::new(text)).unwrap()
+        OAuthCredential::from_text(&Secret::new(text)).unwrap()
     }
 
     /// Servers may issue large tokens to many callers; refreshing the credentials of others still succeeds.
@@ -278,11 +287,11 @@ mod tests {
                 &mut kept,
                 "grants",
                 &format!("wide {n}"),
-                value(SHARE - 200),
+                value(RESERVED_CREDENTIAL_BYTES - 200),
             );
         }
         put_grant(&mut kept, "good", Some(&grant(7000))).unwrap();
         let size = kept.to_string().len() as u64;
-        assert!(size < LONGEST, "{size}");
+        assert!(size < MAX_STORE_BYTES, "{size}");
     }
 }

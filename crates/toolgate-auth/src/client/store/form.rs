@@ -1,18 +1,18 @@
 //! JSON form of credentials and clients for encryption. Apart from HTTP requests, only this module serializes secrets.
 
 use super::{
-    super::{Authenticate, Grant, OauthClient, Scopes},
+    super::{ClientAuthentication, OAuthCredential, RegisteredClient, ScopeSet},
     StoreError,
 };
 use crate::Secret;
 use serde_json::{Value, json};
 
 /// Maximum size of a serialized credential in bytes: two long tokens and their metadata.
-const GRANT: usize = 32 << 10;
+const MAX_CREDENTIAL_BYTES: usize = 32 << 10;
 /// Maximum size of a serialized client in bytes.
-const CLIENT: usize = 16 << 10;
+const MAX_CLIENT_BYTES: usize = 16 << 10;
 
-impl Grant {
+impl OAuthCredential {
     /// Serializes the credential for a store of your own. **The text contains the tokens in plain text**: anyone who
     /// reads it can use them. Store it only where nobody else can read it, never in a log or in an unencrypted copy.
     ///
@@ -20,15 +20,15 @@ impl Grant {
     /// The credential is too large to be stored.
     ///
     /// ```
-    /// use toolgate_auth::client::Grant;
+    /// use toolgate_auth::client::OAuthCredential;
     ///
     /// # let text = concat!(
     /// #     r#"{"issuer":"https://as.example","resource":"https://a.example","#,
     /// #     r#""access":"a","bound":false,"scopes":"read"}"#,
     /// # );
     /// # let kept = toolgate_auth::Secret::new(text);
-    /// let grant = Grant::from_text(&kept)?;
-    /// let again = Grant::from_text(&grant.to_text()?)?;
+    /// let grant = OAuthCredential::from_text(&kept)?;
+    /// let again = OAuthCredential::from_text(&grant.to_text()?)?;
     /// assert_eq!((again.issuer, again.scopes), (grant.issuer, grant.scopes));
     /// # Ok::<(), toolgate_auth::client::StoreError>(())
     /// ```
@@ -36,17 +36,17 @@ impl Grant {
         bounded(&of_grant(self)).map(Secret::new)
     }
 
-    /// Parses the text of [`Grant::to_text`].
+    /// Parses the text of [`OAuthCredential::to_text`].
     ///
     /// # Errors
     /// The text has another form.
-    pub fn from_text(text: &Secret) -> Result<Grant, StoreError> {
+    pub fn from_text(text: &Secret) -> Result<OAuthCredential, StoreError> {
         let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a grant"))?;
         grant(&value)?.ok_or_else(|| broken("a grant"))
     }
 }
 
-impl OauthClient {
+impl RegisteredClient {
     /// Serializes the client, including its secret, for a store of your own. Returns `None` for a client with a signing
     /// key: the key is configured and not stored.
     ///
@@ -58,11 +58,11 @@ impl OauthClient {
         Ok(text.map(Secret::new))
     }
 
-    /// Parses the text of [`OauthClient::to_text`].
+    /// Parses the text of [`RegisteredClient::to_text`].
     ///
     /// # Errors
     /// The text has another form.
-    pub fn from_text(text: &Secret) -> Result<OauthClient, StoreError> {
+    pub fn from_text(text: &Secret) -> Result<RegisteredClient, StoreError> {
         let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a client"))?;
         client(&value)?.ok_or_else(|| broken("a client"))
     }
@@ -70,12 +70,12 @@ impl OauthClient {
 
 /// Serializes a credential up to a size limit, because an authorization server controls the length of its tokens.
 pub(super) fn bounded(grant: &Value) -> Result<String, StoreError> {
-    at_most(GRANT, grant, "the credential")
+    at_most(MAX_CREDENTIAL_BYTES, grant, "the credential")
 }
 
 /// Serializes a client up to a size limit.
 pub(super) fn bounded_client(client: &Value) -> Result<String, StoreError> {
-    at_most(CLIENT, client, "the registration")
+    at_most(MAX_CLIENT_BYTES, client, "the registration")
 }
 
 fn at_most(most: usize, value: &Value, what: &str) -> Result<String, StoreError> {
@@ -99,7 +99,7 @@ fn broken(what: &str) -> StoreError {
     ))
 }
 
-pub(super) fn of_grant(grant: &Grant) -> Value {
+pub(super) fn of_grant(grant: &OAuthCredential) -> Value {
     json!({
         "issuer": grant.issuer,
         "resource": grant.resource,
@@ -114,13 +114,13 @@ pub(super) fn of_grant(grant: &Grant) -> Value {
     })
 }
 
-pub(super) fn grant(value: &Value) -> Result<Option<Grant>, StoreError> {
+pub(super) fn grant(value: &Value) -> Result<Option<OAuthCredential>, StoreError> {
     if value.is_null() {
         return Ok(None);
     }
     let need = |key: &str| value[key].as_str().ok_or_else(|| broken("a grant"));
     let secret = |key: &str| value[key].as_str().map(Secret::new);
-    Ok(Some(Grant {
+    Ok(Some(OAuthCredential {
         issuer: need("issuer")?.to_owned(),
         resource: need("resource")?.to_owned(),
         access: Secret::new(need("access")?),
@@ -128,21 +128,21 @@ pub(super) fn grant(value: &Value) -> Result<Option<Grant>, StoreError> {
         key: secret("key"),
         until: value["until"].as_u64(),
         refresh: secret("refresh"),
-        scopes: Scopes::read(need("scopes")?),
+        scopes: ScopeSet::read(need("scopes")?),
         // Absent in credentials of older versions.
-        wanted: Scopes::read(value["wanted"].as_str().unwrap_or_default()),
+        wanted: ScopeSet::read(value["wanted"].as_str().unwrap_or_default()),
         client: client(&value["client"])?,
     }))
 }
 
 /// Returns the JSON form of a client. `None` for a client with a signing key, which is configured and not stored.
-pub(super) fn of_client(client: &OauthClient) -> Option<Value> {
+pub(super) fn of_client(client: &RegisteredClient) -> Option<Value> {
     let (method, secret) = match &client.authenticate {
-        Authenticate::None => ("none", None),
-        Authenticate::Secret(secret) => ("secret", Some(secret)),
-        Authenticate::Basic(secret) => ("basic", Some(secret)),
-        Authenticate::Post(secret) => ("post", Some(secret)),
-        Authenticate::Key(_) => return None,
+        ClientAuthentication::None => ("none", None),
+        ClientAuthentication::Secret(secret) => ("secret", Some(secret)),
+        ClientAuthentication::Basic(secret) => ("basic", Some(secret)),
+        ClientAuthentication::Post(secret) => ("post", Some(secret)),
+        ClientAuthentication::Key(_) => return None,
     };
     Some(json!({
         "id": client.id,
@@ -153,20 +153,20 @@ pub(super) fn of_client(client: &OauthClient) -> Option<Value> {
     }))
 }
 
-pub(super) fn client(value: &Value) -> Result<Option<OauthClient>, StoreError> {
+pub(super) fn client(value: &Value) -> Result<Option<RegisteredClient>, StoreError> {
     if value.is_null() {
         return Ok(None);
     }
     let secret = value["secret"].as_str().map(Secret::new);
     let authenticate = match (value["method"].as_str(), secret) {
-        (Some("none"), _) => Authenticate::None,
-        (Some("secret"), Some(secret)) => Authenticate::Secret(secret),
-        (Some("basic"), Some(secret)) => Authenticate::Basic(secret),
-        (Some("post"), Some(secret)) => Authenticate::Post(secret),
+        (Some("none"), _) => ClientAuthentication::None,
+        (Some("secret"), Some(secret)) => ClientAuthentication::Secret(secret),
+        (Some("basic"), Some(secret)) => ClientAuthentication::Basic(secret),
+        (Some("post"), Some(secret)) => ClientAuthentication::Post(secret),
         _ => return Err(broken("a client")),
     };
     let id = value["id"].as_str().ok_or_else(|| broken("a client"))?;
-    Ok(Some(OauthClient {
+    Ok(Some(RegisteredClient {
         id: id.to_owned(),
         authenticate,
         redirect: value["redirect"].as_str().map(str::to_owned),

@@ -4,9 +4,9 @@ mod file;
 mod form;
 mod sealed;
 
-pub use file::FileStore;
+pub use file::FileCredentialStore;
 
-use super::{Grant, OauthClient};
+use super::{OAuthCredential, RegisteredClient};
 use futures_util::future::BoxFuture;
 use std::{
     collections::HashMap,
@@ -50,21 +50,21 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 /// Guard of the refresh lock: the right to refresh a credential, until it is dropped.
-pub struct Turn(Option<Box<dyn Send + Sync>>);
+pub struct RefreshGuard(Option<Box<dyn Send + Sync>>);
 
-impl Turn {
+impl RefreshGuard {
     /// Creates a guard for a store that only one process uses.
-    pub fn free() -> Turn {
-        Turn(None)
+    pub fn free() -> RefreshGuard {
+        RefreshGuard(None)
     }
 
     /// Creates a guard that holds a lock and releases it when dropped.
-    pub fn held(by: impl Send + Sync + 'static) -> Turn {
-        Turn(Some(Box::new(by)))
+    pub fn held(by: impl Send + Sync + 'static) -> RefreshGuard {
+        RefreshGuard(Some(Box::new(by)))
     }
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for RefreshGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "held" } else { "free" })
     }
@@ -73,15 +73,15 @@ impl fmt::Debug for Turn {
 /// Credential store: OAuth credentials by resource, and client registrations by issuer. Each credential names its
 /// issuer.
 ///
-/// A store of your own stores the text of [`Grant::to_text`] and [`OauthClient::to_text`].
+/// A store of your own stores the text of [`OAuthCredential::to_text`] and [`RegisteredClient::to_text`].
 /// These texts contain secrets in plain text, so store them only where nobody else can read them:
 ///
 /// ```
 /// use std::{collections::HashMap, future::ready, sync::Mutex};
-/// use toolgate_auth::{Secret, client::{Grant, OauthClient, Store, StoreError}};
+/// use toolgate_auth::{Secret, client::{CredentialStore, OAuthCredential, RegisteredClient, StoreError}};
 /// # type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
-/// /// In the place of what your system has for secrets.
+/// /// Stands for the secret store of your system.
 /// #[derive(Default)]
 /// struct Vault(Mutex<HashMap<String, Secret>>);
 ///
@@ -101,37 +101,37 @@ impl fmt::Debug for Turn {
 ///     }
 /// }
 ///
-/// impl Store for Vault {
-///     fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+/// impl CredentialStore for Vault {
+///     fn grant<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>> {
 ///         let kept = self.get(format!("grant {key}"));
-///         let grant = kept.and_then(|text| text.as_ref().map(Grant::from_text).transpose());
+///         let grant = kept.and_then(|text| text.as_ref().map(OAuthCredential::from_text).transpose());
 ///         Box::pin(ready(grant))
 ///     }
 ///
 ///     fn keep<'a>(
 ///         &'a self,
 ///         key: &'a str,
-///         grant: Option<Grant>,
+///         grant: Option<OAuthCredential>,
 ///     ) -> BoxFuture<'a, Result<(), StoreError>> {
-///         let text = grant.as_ref().map(Grant::to_text).transpose();
+///         let text = grant.as_ref().map(OAuthCredential::to_text).transpose();
 ///         Box::pin(ready(text.and_then(|text| self.put(format!("grant {key}"), text))))
 ///     }
 ///
 ///     fn client<'a>(
 ///         &'a self,
 ///         issuer: &'a str,
-///     ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+///     ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>> {
 ///         let kept = self.get(format!("client {issuer}"));
-///         let client = kept.and_then(|text| text.as_ref().map(OauthClient::from_text).transpose());
+///         let client = kept.and_then(|text| text.as_ref().map(RegisteredClient::from_text).transpose());
 ///         Box::pin(ready(client))
 ///     }
 ///
 ///     fn keep_client<'a>(
 ///         &'a self,
 ///         issuer: &'a str,
-///         client: Option<OauthClient>,
+///         client: Option<RegisteredClient>,
 ///     ) -> BoxFuture<'a, Result<(), StoreError>> {
-///         let text = client.as_ref().map(OauthClient::to_text).transpose();
+///         let text = client.as_ref().map(RegisteredClient::to_text).transpose();
 ///         let put = |text: Option<Option<_>>| self.put(format!("client {issuer}"), text.flatten());
 ///         Box::pin(ready(text.and_then(put)))
 ///     }
@@ -140,12 +140,15 @@ impl fmt::Debug for Turn {
 /// ```
 ///
 /// If several processes share the store, implement [`turn`](Store::turn) as well.
-pub trait Store: Send + Sync + 'static {
+pub trait CredentialStore: Send + Sync + 'static {
     /// Returns the credential of a resource.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn grant<'a>(&'a self, resource: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>>;
+    fn grant<'a>(
+        &'a self,
+        resource: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>>;
 
     /// Stores a credential, or deletes the stored one.
     ///
@@ -154,7 +157,7 @@ pub trait Store: Send + Sync + 'static {
     fn keep<'a>(
         &'a self,
         resource: &'a str,
-        grant: Option<Grant>,
+        grant: Option<OAuthCredential>,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Acquires the refresh lock of a resource: waits until no other process refreshes its credential. Dropping the
@@ -162,9 +165,9 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// The lock cannot be acquired.
-    fn turn<'a>(&'a self, resource: &'a str) -> BoxFuture<'a, Result<Turn, StoreError>> {
+    fn turn<'a>(&'a self, resource: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
         let _ = resource;
-        Box::pin(std::future::ready(Ok(Turn::free())))
+        Box::pin(std::future::ready(Ok(RefreshGuard::free())))
     }
 
     /// Returns our client registration at an issuer.
@@ -174,7 +177,7 @@ pub trait Store: Send + Sync + 'static {
     fn client<'a>(
         &'a self,
         issuer: &'a str,
-    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>>;
+    ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>>;
 
     /// Stores our client registration at an issuer, or deletes the stored one.
     ///
@@ -183,29 +186,29 @@ pub trait Store: Send + Sync + 'static {
     fn keep_client<'a>(
         &'a self,
         issuer: &'a str,
-        client: Option<OauthClient>,
+        client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
 /// Credential store in memory; its contents are lost when the process ends.
 #[derive(Default)]
-pub struct MemoryStore(Mutex<Kept>);
+pub struct MemoryCredentialStore(Mutex<StoredCredentials>);
 
 #[derive(Default)]
-struct Kept {
-    grants: HashMap<String, Grant>,
-    clients: HashMap<String, OauthClient>,
+struct StoredCredentials {
+    grants: HashMap<String, OAuthCredential>,
+    clients: HashMap<String, RegisteredClient>,
 }
 
-impl MemoryStore {
+impl MemoryCredentialStore {
     /// Creates an empty store.
-    pub fn new() -> MemoryStore {
-        MemoryStore::default()
+    pub fn new() -> MemoryCredentialStore {
+        MemoryCredentialStore::default()
     }
 
     fn with<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Kept) -> T,
+        work: impl FnOnce(&mut StoredCredentials) -> T,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         let done = work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
         Box::pin(std::future::ready(Ok(done)))
@@ -219,15 +222,18 @@ fn put<T>(map: &mut HashMap<String, T>, key: &str, value: Option<T>) {
     }
 }
 
-impl Store for MemoryStore {
-    fn grant<'a>(&'a self, resource: &'a str) -> BoxFuture<'a, Result<Option<Grant>, StoreError>> {
+impl CredentialStore for MemoryCredentialStore {
+    fn grant<'a>(
+        &'a self,
+        resource: &'a str,
+    ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>> {
         self.with(|kept| kept.grants.get(resource).cloned())
     }
 
     fn keep<'a>(
         &'a self,
         resource: &'a str,
-        grant: Option<Grant>,
+        grant: Option<OAuthCredential>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.with(|kept| put(&mut kept.grants, resource, grant))
     }
@@ -235,14 +241,14 @@ impl Store for MemoryStore {
     fn client<'a>(
         &'a self,
         issuer: &'a str,
-    ) -> BoxFuture<'a, Result<Option<OauthClient>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>> {
         self.with(|kept| kept.clients.get(issuer).cloned())
     }
 
     fn keep_client<'a>(
         &'a self,
         issuer: &'a str,
-        client: Option<OauthClient>,
+        client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.with(|kept| put(&mut kept.clients, issuer, client))
     }

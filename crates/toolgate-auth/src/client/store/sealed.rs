@@ -1,6 +1,6 @@
 //! Encrypted file and its key (AES-256-GCM): readable only by their owner, written atomically.
 
-use super::{StoreError, file::LONGEST};
+use super::{StoreError, file::MAX_STORE_BYTES};
 use ring::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     rand::{SecureRandom, SystemRandom},
@@ -15,7 +15,7 @@ use std::{
 };
 
 /// Associated data of the encryption, so that no other file with the same key is accepted.
-const PURPOSE: &[u8] = b"toolgate grants 1";
+const ASSOCIATED_DATA: &[u8] = b"toolgate grants 1";
 
 pub(super) fn make(directory: &Path) -> Result<(), StoreError> {
     let made = DirBuilder::new()
@@ -75,11 +75,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         Err(error) => return Err(failed(error.to_string())),
     };
     let mut bytes = Vec::new();
-    file.take(LONGEST + 1)
+    file.take(MAX_STORE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|e| failed(e.to_string()))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(failed(format!("it has more than {LONGEST} bytes")));
+    if bytes.len() as u64 > MAX_STORE_BYTES {
+        return Err(failed(format!("it has more than {MAX_STORE_BYTES} bytes")));
     }
     Ok(Some(bytes))
 }
@@ -96,7 +96,7 @@ pub(super) fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreErro
     let mut text = kept.to_string().into_bytes();
     let sealed = key.seal_in_place_append_tag(
         Nonce::assume_unique_for_key(nonce),
-        Aad::from(PURPOSE),
+        Aad::from(ASSOCIATED_DATA),
         &mut text,
     );
     sealed.map_err(failed)?;
@@ -106,7 +106,9 @@ pub(super) fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreErro
 pub(super) fn unseal(key: &LessSafeKey, mut bytes: Vec<u8>) -> Option<Value> {
     let (nonce, text) = bytes.split_at_mut_checked(NONCE_LEN)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-    let text = key.open_in_place(nonce, Aad::from(PURPOSE), text).ok()?;
+    let text = key
+        .open_in_place(nonce, Aad::from(ASSOCIATED_DATA), text)
+        .ok()?;
     serde_json::from_slice(text).ok().filter(Value::is_object)
 }
 

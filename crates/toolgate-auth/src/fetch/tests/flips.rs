@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SEEDS: u64 = 1000;
+const SEED_COUNT: u64 = 1000;
 /// Addresses that names resolve to. Only the first two are permitted.
 const LED: [&str; 8] = [
     "127.0.0.1",
@@ -16,9 +16,9 @@ const LED: [&str; 8] = [
 ];
 
 /// Reproducible random number generator.
-struct Dice(u64);
+struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
@@ -29,7 +29,7 @@ impl Dice {
 
     /// Returns the addresses of a name: mostly one permitted address, or one of each kind.
     fn addresses(&mut self) -> Vec<IpAddr> {
-        let one = |dice: &mut Dice| {
+        let one = |dice: &mut SeededRandom| {
             let sides = if dice.roll(3) == 0 { LED.len() } else { 1 };
             LED[dice.roll(sides)].parse().unwrap()
         };
@@ -38,8 +38,8 @@ impl Dice {
 }
 
 /// Returns the responses of the server of a seed: redirects, and a document at the end.
-fn answers(dice: &mut Dice, port: u16) -> Vec<String> {
-    let led = |dice: &mut Dice| match dice.roll(8) {
+fn answers(dice: &mut SeededRandom, port: u16) -> Vec<String> {
+    let led = |dice: &mut SeededRandom| match dice.roll(8) {
         0 => format!("http://10.0.0.1:{port}/"),
         1 => "http://169.254.169.254/latest/meta-data".to_owned(),
         2 => format!("//127.0.0.1:{port}/other-host"),
@@ -70,8 +70,8 @@ async fn t34_no_flip_and_no_redirect_leads_elsewhere() {
         }
     });
     let (mut connections, mut looks, mut done) = (0, 0, 0);
-    for seed in 0..SEEDS {
-        let mut dice = Dice(seed);
+    for seed in 0..SEED_COUNT {
+        let mut dice = SeededRandom(seed);
         let mut planned = answers(&mut dice, port);
         planned.reverse();
         *next.lock().unwrap() = planned;
@@ -81,7 +81,7 @@ async fn t34_no_flip_and_no_redirect_leads_elsewhere() {
         let (dice, tell, hear) = (Mutex::new(dice), said.clone(), reached.clone());
         let looked = said.clone();
         let fetcher = heard(
-            Reach::public().and_loopback(),
+            AddressPolicy::public().and_loopback(),
             move |_| {
                 let now = dice.lock().unwrap().addresses();
                 tell.lock().unwrap().push(now.clone());
@@ -93,7 +93,7 @@ async fn t34_no_flip_and_no_redirect_leads_elsewhere() {
                     .push((looked.lock().unwrap().len(), ip))
             },
         );
-        let first = Request::get(url(&format!("http://localhost:{port}/")));
+        let first = FetchRequest::get(url(&format!("http://localhost:{port}/")));
         done += usize::from(fetcher.fetch(first).await.is_ok());
         let (said, reached) = (said.lock().unwrap(), reached.lock().unwrap());
         for (after, ip) in reached.iter() {
@@ -113,6 +113,6 @@ async fn t34_no_flip_and_no_redirect_leads_elsewhere() {
     }
     assert!(connections > 500 && done > 100, "{connections} {done}");
     println!(
-        "T34: {SEEDS} seeds, {looks} looks, {connections} connections, all to what was checked; {done} fetches came through"
+        "T34: {SEED_COUNT} seeds, {looks} looks, {connections} connections, all to what was checked; {done} fetches came through"
     );
 }

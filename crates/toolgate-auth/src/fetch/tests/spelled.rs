@@ -119,7 +119,7 @@ async fn t33_no_spelling_leads_anywhere() {
         let hear = move |_: IpAddr| {
             count.fetch_add(1, SeqCst);
         };
-        let fetcher = heard(Reach::public(), move |_| vec![ip], hear);
+        let fetcher = heard(AddressPolicy::public(), move |_| vec![ip], hear);
         for at in [
             format!("https://{host}:{port}/"),
             format!("https://{host}/latest/meta-data"),

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns a server with these issuers, each with its prefix.
-fn of(worlds: &[(&World, &str)]) -> ResourceServer {
+fn of(worlds: &[(&TestIssuer, &str)]) -> ResourceServer {
     let server = ResourceServer::new(Url::parse(RESOURCE).unwrap());
     worlds.iter().fold(server, |server, (world, prefix)| {
         let issuer = world.issuer().token_prefix(prefix);
@@ -13,13 +13,13 @@ fn of(worlds: &[(&World, &str)]) -> ResourceServer {
 }
 
 /// Returns a server with changed limits.
-pub(super) fn with(world: &World, change: impl Fn(&mut ResourceLimits)) -> ResourceServer {
+pub(super) fn with(world: &TestIssuer, change: impl Fn(&mut ResourceLimits)) -> ResourceServer {
     let mut limits = ResourceLimits::default();
     change(&mut limits);
     of(&[(world, "")]).limits(limits)
 }
 
-pub(super) fn active(world: &World, is: bool) {
+pub(super) fn active(world: &TestIssuer, is: bool) {
     let said = json!({"active": is, "sub": "bob", "aud": RESOURCE, "client_id": "c"});
     world.page("/introspect", said);
 }
@@ -30,13 +30,13 @@ pub(super) async fn status(server: &ResourceServer, token: &str) -> u16 {
 }
 
 /// Returns the number of requests that an issuer got, about tokens or anything else.
-pub(super) fn asked(world: &World) -> usize {
+pub(super) fn asked(world: &TestIssuer) -> usize {
     world.told.asked.load(SeqCst)
 }
 
 #[tokio::test]
 async fn a_token_is_shown_to_one_issuer_unless_it_is_said() {
-    let (one, two) = (World::new(), World::new());
+    let (one, two) = (TestIssuer::new(), TestIssuer::new());
     active(&one, false);
     active(&two, true);
     let server = of(&[(&one, ""), (&two, "")]);
@@ -57,7 +57,7 @@ async fn a_token_is_shown_to_one_issuer_unless_it_is_said() {
 
 #[tokio::test]
 async fn a_prefix_says_whose_a_token_is() {
-    let (one, two, rest) = (World::new(), World::new(), World::new());
+    let (one, two, rest) = (TestIssuer::new(), TestIssuer::new(), TestIssuer::new());
     for world in [&one, &two, &rest] {
         active(world, true);
     }
@@ -75,7 +75,7 @@ async fn a_prefix_says_whose_a_token_is() {
 
 #[tokio::test]
 async fn the_word_of_an_issuer_holds_as_long_as_it_is_said() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = with(&world, |limits| limits.introspection = Duration::ZERO);
     active(&world, true);
     assert_eq!(status(&server, "opaque-1").await, 200);
@@ -102,8 +102,8 @@ async fn the_word_of_an_issuer_holds_as_long_as_it_is_said() {
 
 #[tokio::test]
 async fn keys_are_looked_for_as_often_as_it_is_said() {
-    let world = World::new();
-    let token = world.es.token(&World::header(), &world.payload());
+    let world = TestIssuer::new();
+    let token = world.es.token(&TestIssuer::header(), &world.payload());
     let unknown = json!({"alg": "ES256", "typ": "at+jwt", "kid": "new"});
     let unknown = world.es.token(&unknown, &world.payload());
     // Metadata and keys; then no more requests, whatever keys are named: their validity is unknown.
@@ -131,9 +131,9 @@ async fn keys_are_looked_for_as_often_as_it_is_said() {
 
 #[tokio::test]
 async fn one_proof_too_many_is_not_taken() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = with(&world, |limits| limits.proofs = 2);
-    let proof = Proof::new(&world);
+    let proof = TestProof::new(&world);
     let header = proof.header();
     for id in ["1", "2"] {
         let shown = proof.shown(&server, &header, &proof.payload(id)).await;
@@ -145,9 +145,9 @@ async fn one_proof_too_many_is_not_taken() {
 
 #[tokio::test]
 async fn a_proof_is_for_the_address_that_is_used() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = world.server(world.issuer());
-    let proof = Proof::new(&world);
+    let proof = TestProof::new(&world);
     let stream = Url::parse("https://tools.example.com/sse").unwrap();
     let at = async |id: &str, htu: &str| {
         let mut payload = proof.payload(id);
@@ -167,7 +167,7 @@ async fn a_proof_is_for_the_address_that_is_used() {
 /// A caller who must not cause introspection is still admitted if none is necessary.
 #[tokio::test]
 async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
-    let world = World::new();
+    let world = TestIssuer::new();
     active(&world, true);
     let server = with(&world, |_| {});
     let at = Url::parse(RESOURCE).unwrap();
@@ -179,7 +179,7 @@ async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
             admitted.map(|_| ())
         }
     };
-    let signed = world.es.token(&World::header(), &world.payload());
+    let signed = world.es.token(&TestIssuer::header(), &world.payload());
     assert_eq!(unasked(signed.clone()).await, Ok(()), "it is checked here");
     let wrong = unasked(format!("{signed}A")).await.unwrap_err();
     assert!(wrong.tried() && wrong.status() == StatusCode::UNAUTHORIZED);
@@ -203,7 +203,7 @@ async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
 
 #[tokio::test]
 async fn a_token_that_is_withdrawn_ends_what_it_opened() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let server = Arc::new(with(&world, |limits| {
         limits.introspection = Duration::ZERO;
         limits.again = Duration::from_millis(10);
@@ -221,6 +221,6 @@ async fn a_token_that_is_withdrawn_ends_what_it_opened() {
     active(&world, false);
     assert!(ends(60_000).await);
     // Locally verified tokens need no introspection.
-    let signed = world.es.token(&World::header(), &world.payload());
+    let signed = world.es.token(&TestIssuer::header(), &world.payload());
     assert!(server.withdrawn(&signed).is_none());
 }

@@ -13,7 +13,7 @@ fn url(text: &str) -> Url {
 }
 
 /// Starts a future and drops it as soon as the issuer got a number of requests.
-async fn given_up(world: &World, at: usize, begun: impl Future) {
+async fn given_up(world: &TestIssuer, at: usize, begun: impl Future) {
     let is_asked = async {
         while asked(world) < at {
             tokio::task::yield_now().await;
@@ -35,7 +35,7 @@ fn where_the_operator_points_is_gone_to_and_what_the_issuer_names_only_if_he_say
     .map(url);
     let [login, keys, ask] = own.clone();
     let issuer = || {
-        let issuer = Issuer::new("corp", login.clone()).keys(keys.clone());
+        let issuer = TrustedIssuer::new("corp", login.clone()).keys(keys.clone());
         issuer.introspection(Some(ask.clone()), "gateway", Secret::new("secret"))
     };
     let (other, ip) = (url("https://other.corp.test/keys"), |ip: &str| {
@@ -64,19 +64,19 @@ fn where_the_operator_points_is_gone_to_and_what_the_issuer_names_only_if_he_say
 /// The issuer's name is public; the operator configured its keys on this machine.
 #[tokio::test]
 async fn a_server_goes_to_the_keys_that_the_operator_wrote() {
-    let world = World::new();
-    let issuer = Issuer::new("corp", url("https://login.example.com"));
+    let world = TestIssuer::new();
+    let issuer = TrustedIssuer::new("corp", url("https://login.example.com"));
     let server = world.server(issuer.keys(url(&format!("{}/keys", world.url))));
     let mut payload = world.payload();
     payload["iss"] = json!("https://login.example.com");
-    let token = world.es.token(&World::header(), &payload);
+    let token = world.es.token(&TestIssuer::header(), &payload);
     assert_eq!(status(&server, &token).await, 200);
 }
 
 #[tokio::test]
 async fn who_goes_away_does_not_take_the_keys_along() {
-    let world = World::new();
-    let token = world.es.token(&World::header(), &world.payload());
+    let world = TestIssuer::new();
+    let token = world.es.token(&TestIssuer::header(), &world.payload());
     // The first request is for the metadata, the second for the keys.
     let places = ["/.well-known/oauth-authorization-server", "/keys"];
     for (path, at) in places.into_iter().zip(1..) {
@@ -92,7 +92,7 @@ async fn who_goes_away_does_not_take_the_keys_along() {
 
 #[tokio::test]
 async fn all_who_show_the_same_token_wait_for_one_answer() {
-    let world = World::new();
+    let world = TestIssuer::new();
     active(&world, true);
     let server = with(&world, |_| {});
     assert_eq!(status(&server, "opaque-1").await, 200);
@@ -109,7 +109,7 @@ async fn all_who_show_the_same_token_wait_for_one_answer() {
 
 #[tokio::test]
 async fn one_token_too_many_waits_and_is_not_called_wrong() {
-    let world = World::new();
+    let world = TestIssuer::new();
     active(&world, true);
     let limits = FetchLimits {
         time: Duration::from_millis(300),
@@ -144,7 +144,7 @@ async fn one_token_too_many_waits_and_is_not_called_wrong() {
 
 #[tokio::test]
 async fn an_issuer_that_pushes_back_is_left_alone_for_a_moment() {
-    let world = World::new();
+    let world = TestIssuer::new();
     for (said, pauses) in [
         (json!(429), true),
         (json!(503), true),
@@ -185,9 +185,9 @@ async fn cause(server: &ResourceServer, token: &str) -> String {
 
 #[tokio::test]
 async fn it_is_told_why_an_issuer_cannot_be_used() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let metadata = "/.well-known/oauth-authorization-server";
-    let token = world.es.token(&World::header(), &world.payload());
+    let token = world.es.token(&TestIssuer::header(), &world.payload());
     let zero = || with(&world, |limits| limits.ask = Duration::ZERO);
     let names = |keys: &str| {
         json!({"issuer": world.url, "jwks_uri": keys,
@@ -236,8 +236,8 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
     drop(listener);
     let mut payload = world.payload();
     payload["iss"] = json!(gone.as_str());
-    let token = world.es.token(&World::header(), &payload);
-    let server = ResourceServer::new(url(RESOURCE)).issuer(Issuer::new("corp", gone));
+    let token = world.es.token(&TestIssuer::header(), &payload);
+    let server = ResourceServer::new(url(RESOURCE)).issuer(TrustedIssuer::new("corp", gone));
     let told = cause(&server, &token).await;
     assert!(
         told.contains("its metadata: ") && told.contains("cannot be reached"),
@@ -247,12 +247,12 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
 
 #[tokio::test]
 async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so() {
-    let world = World::new();
-    let named = |issuer: Issuer| issuer.audiences(["api://gateway".to_owned()]);
+    let world = TestIssuer::new();
+    let named = |issuer: TrustedIssuer| issuer.audiences(["api://gateway".to_owned()]);
     let token = |aud: Value| {
         let mut payload = world.payload();
         payload["aud"] = aud;
-        world.es.token(&World::header(), &payload)
+        world.es.token(&TestIssuer::header(), &payload)
     };
     let (plain, own) = (
         world.server(world.issuer()),
@@ -300,9 +300,9 @@ async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so()
 
 #[tokio::test]
 async fn a_wish_to_ask_about_all_tokens_is_never_forgotten() {
-    let world = World::new();
+    let world = TestIssuer::new();
     active(&world, false);
-    let token = world.es.token(&World::header(), &world.payload());
+    let token = world.es.token(&TestIssuer::header(), &world.payload());
     let secret = Secret::new("s3cret of the gateway");
     let issuer = world.issuer().introspecting_all();
     let server = world.server(issuer.introspection(None, "gateway", secret));
@@ -314,9 +314,9 @@ async fn a_wish_to_ask_about_all_tokens_is_never_forgotten() {
 
 #[tokio::test]
 async fn proofs_that_were_seen_are_not_forgotten_by_the_next_one() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let before = world.server(world.issuer());
-    let proof = Proof::new(&world);
+    let proof = TestProof::new(&world);
     let (header, payload) = (proof.header(), proof.payload("1"));
     assert_eq!(proof.shown(&before, &header, &payload).await, Ok(()));
     let next = world.server(world.issuer()).after(&before);
@@ -327,7 +327,7 @@ async fn proofs_that_were_seen_are_not_forgotten_by_the_next_one() {
 /// Holds: AUTH-37
 #[tokio::test]
 async fn a_resource_asks_for_no_offline_access() {
-    let world = World::new();
+    let world = TestIssuer::new();
     let scopes = ["offline_access", "files:read"].map(str::to_owned);
     let server = world.server(world.issuer()).scopes(scopes.clone());
     let nobody = server.admit(&Method::POST, &HeaderMap::new()).await;

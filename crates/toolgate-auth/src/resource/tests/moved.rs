@@ -6,14 +6,14 @@ use super::{
 };
 
 /// Returns a token signed by a key that the issuer did not have at first.
-fn by_new_key(world: &World, key: &Signer, end: i64) -> String {
+fn by_new_key(world: &TestIssuer, key: &TestSigner, end: i64) -> String {
     let header = json!({"alg": "ES256", "typ": "at+jwt", "kid": "new"});
     let mut payload = world.payload();
     payload["exp"] = json!(crate::clock::now() as i64 + end);
     key.token(&header, &payload)
 }
 
-fn set_of(key: &Signer, id: Option<&str>) -> Value {
+fn set_of(key: &TestSigner, id: Option<&str>) -> Value {
     let mut jwk = key.jwk();
     if let Some(id) = id {
         jwk["kid"] = json!(id);
@@ -23,8 +23,8 @@ fn set_of(key: &Signer, id: Option<&str>) -> Value {
 
 #[tokio::test]
 async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
-    let (world, key) = (World::new(), Signer::es256());
-    let old = world.es.token(&World::header(), &world.payload());
+    let (world, key) = (TestIssuer::new(), TestSigner::es256());
+    let old = world.es.token(&TestIssuer::header(), &world.payload());
     let new = by_new_key(&world, &key, 300);
     // Too early for another fetch.
     let server = with(&world, |_| {});
@@ -51,7 +51,7 @@ async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
 
 #[tokio::test]
 async fn keys_without_names_change_too() {
-    let (world, key) = (World::new(), Signer::es256());
+    let (world, key) = (TestIssuer::new(), TestSigner::es256());
     world.page("/keys", set_of(&world.es, None));
     let server = with(&world, |limits| limits.ask = Duration::ZERO);
     let header = json!({"alg": "ES256"});
@@ -65,8 +65,8 @@ async fn keys_without_names_change_too() {
 
 #[tokio::test]
 async fn metadata_that_leads_elsewhere_now_is_learned() {
-    let world = World::new();
-    let token = world.es.token(&World::header(), &world.payload());
+    let world = TestIssuer::new();
+    let token = world.es.token(&TestIssuer::header(), &world.payload());
     let server = with(&world, |limits| {
         (limits.ask, limits.introspection) = (Duration::ZERO, Duration::ZERO);
     });
@@ -77,7 +77,7 @@ async fn metadata_that_leads_elsewhere_now_is_learned() {
     let metadata = json!({"issuer": world.url, "jwks_uri": format!("{}/keys/new", world.url),
         "introspection_endpoint": format!("{}/introspect/new", world.url)});
     world.page("/.well-known/oauth-authorization-server", metadata);
-    let key = Signer::es256();
+    let key = TestSigner::es256();
     world.page("/keys/new", set_of(&key, Some("new")));
     let said = json!({"active": true, "sub": "bob", "aud": RESOURCE});
     world.page("/introspect/new", said);
@@ -101,7 +101,7 @@ async fn metadata_that_leads_elsewhere_now_is_learned() {
 
 #[tokio::test]
 async fn metadata_of_an_age_is_learned_again() {
-    let world = World::new();
+    let world = TestIssuer::new();
     active(&world, true);
     let server = with(&world, |limits| {
         (limits.ask, limits.keys, limits.introspection) =

@@ -1,7 +1,7 @@
 //! `toolgate audit export`: the audit log in the formats of other systems, from the position of the last export.
 
-use super::{Failed, Result, forms, print, since, unreadable};
-use crate::cli::Form;
+use super::{CommandError, Result, forms, print, since, unreadable};
+use crate::cli::ExportFormat;
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -9,22 +9,22 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use toolgate_journal::read::{Follower, Line};
+use toolgate_journal::read::{AuditFollower, SegmentLine};
 
 /// Sequence number of the last exported record of each chain.
-type Places = BTreeMap<String, u64>;
+type ExportCursor = BTreeMap<String, u64>;
 
 /// Prints the records that are not exported yet. The cursor moves after the output: a crash repeats records but loses
 /// none.
 pub(super) fn run(
     dir: &Path,
-    form: Form,
+    form: ExportFormat,
     back: Option<Duration>,
     cursor: Option<&Path>,
 ) -> Result<ExitCode> {
     let from = back.map_or(0, since);
-    let mut places = cursor.map_or(Ok(Places::new()), read)?;
-    let mut follower = Follower::from_start(dir);
+    let mut places = cursor.map_or(Ok(ExportCursor::new()), read)?;
+    let mut follower = AuditFollower::from_start(dir);
     loop {
         let lines = follower.poll().map_err(unreadable(dir))?;
         if lines.is_empty() {
@@ -45,35 +45,37 @@ pub(super) fn run(
     }
 }
 
-fn written(form: Form, line: &Line) -> String {
+fn written(form: ExportFormat, line: &SegmentLine) -> String {
     let text = match form {
-        Form::Jsonl => Some(line.raw.clone()),
-        Form::Otlp => Some(forms::otlp(line)),
-        Form::Ocsf => forms::ocsf(line),
-        Form::Cef => forms::cef(line),
+        ExportFormat::Jsonl => Some(line.raw.clone()),
+        ExportFormat::Otlp => Some(forms::otlp(line)),
+        ExportFormat::Ocsf => forms::ocsf(line),
+        ExportFormat::Cef => forms::cef(line),
     };
     text.map(|text| format!("{text}\n")).unwrap_or_default()
 }
 
-fn read(cursor: &Path) -> Result<Places> {
+fn read(cursor: &Path) -> Result<ExportCursor> {
     let wrong = |e: &dyn std::fmt::Display| {
         let path = cursor.display();
-        Failed::Work(format!(
+        CommandError::Work(format!(
             "cannot read the cursor {path}: {e}; delete it to export all records again"
         ))
     };
     match fs::read(cursor) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Places::new()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(ExportCursor::new()),
         Err(e) => Err(wrong(&e)),
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| wrong(&e)),
     }
 }
 
-fn write(cursor: &Path, places: &Places) -> Result<()> {
+fn write(cursor: &Path, places: &ExportCursor) -> Result<()> {
     let mut beside = cursor.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
     let text = serde_json::to_vec(places).unwrap_or_default();
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, cursor));
-    written.map_err(|e| Failed::Work(format!("cannot write the cursor {}: {e}", cursor.display())))
+    written.map_err(|e| {
+        CommandError::Work(format!("cannot write the cursor {}: {e}", cursor.display()))
+    })
 }

@@ -2,31 +2,31 @@
 
 use serde_json::{Value, json};
 use toolgate::visible;
-use toolgate_journal::read::Line;
+use toolgate_journal::read::SegmentLine;
 
 /// Returns a text field of a record; empty if absent.
-pub(super) fn text<'a>(line: &'a Line, name: &str) -> &'a str {
+pub(super) fn text<'a>(line: &'a SegmentLine, name: &str) -> &'a str {
     let value = line.fields.get(name);
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns a number field of a record; 0 if absent.
-pub(super) fn number(line: &Line, name: &str) -> u64 {
+pub(super) fn number(line: &SegmentLine, name: &str) -> u64 {
     let value = line.fields.get(name);
     value.and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// Returns true if a record states the outcome of a call.
-fn is_outcome(line: &Line) -> bool {
+fn is_outcome(line: &SegmentLine) -> bool {
     matches!(line.event.as_str(), "call.end" | "call.unknown" | "deny")
 }
 
-fn is_bad(line: &Line) -> bool {
+fn is_bad(line: &SegmentLine) -> bool {
     line.event != "call.end" || text(line, "out") != "ok"
 }
 
 /// Formats a record as an OTLP log export request in JSON.
-pub(super) fn otlp(line: &Line) -> String {
+pub(super) fn otlp(line: &SegmentLine) -> String {
     let attribute = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
     let mut attributes = vec![
         attribute("event.name", &line.event),
@@ -69,7 +69,7 @@ pub(super) fn otlp(line: &Line) -> String {
 }
 
 /// Formats a record as an OCSF API Activity; `None` for records without an outcome.
-pub(super) fn ocsf(line: &Line) -> Option<String> {
+pub(super) fn ocsf(line: &SegmentLine) -> Option<String> {
     if !is_outcome(line) {
         return None;
     }
@@ -103,7 +103,7 @@ pub(super) fn ocsf(line: &Line) -> Option<String> {
 }
 
 /// Formats a record as a line of CEF; `None` for records without an outcome.
-pub(super) fn cef(line: &Line) -> Option<String> {
+pub(super) fn cef(line: &SegmentLine) -> Option<String> {
     if !is_outcome(line) {
         return None;
     }
@@ -152,17 +152,17 @@ fn in_field(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_journal::{Entry, Event, Journal, Options, read};
+    use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, JournalOptions, read};
 
-    fn lines(name: &str, caller: &str) -> Vec<Line> {
+    fn lines(name: &str, caller: &str) -> Vec<SegmentLine> {
         let dir = format!(
             "toolgate-forms-{}-{:x}",
             std::process::id(),
             name.len() * 31 + caller.len()
         );
         let dir = std::env::temp_dir().join(dir);
-        let journal = Journal::open(Options::new(&dir)).unwrap();
-        let entry = Entry::new(Event::DENY)
+        let journal = AuditJournal::open(JournalOptions::new(&dir)).unwrap();
+        let entry = AuditEntry::new(AuditEvent::DENY)
             .with("call", "c1")
             .with("name", name);
         journal

@@ -3,8 +3,8 @@
 //! It stores names and positions, no contents. A broken or foreign file is replaced. The search reads each hit from its
 //! segment, so the index can hide a record but not invent one; `--no-index` and `verify` do not use it.
 
-use super::search::Hit;
-use crate::cli::Wanted;
+use super::search::RecordPosition;
+use crate::cli::AuditSearchOptions;
 use rusqlite::{
     Connection, OptionalExtension, Row, ToSql, Transaction, TransactionBehavior, params,
 };
@@ -15,21 +15,21 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use toolgate_journal::read::{Line, SegmentFile};
+use toolgate_journal::read::{SegmentFile, SegmentLine};
 
 /// File name in the data directory.
-const NAME: &str = "audit-index.sqlite";
+const INDEX_FILE_NAME: &str = "audit-index.sqlite";
 
 /// SQLite application id of the index: `TgIx`.
-const APPLICATION: i64 = 0x5467_4978;
+const INDEX_APPLICATION_ID: i64 = 0x5467_4978;
 
 /// Schema version. An index of another version is rebuilt.
-const VERSION: i64 = 1;
+const INDEX_SCHEMA_VERSION: i64 = 1;
 
 /// Lock timeout while another search uses the index.
-const BUSY: Duration = Duration::from_secs(10);
+const INDEX_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-const TABLES: &str = "
+const CREATE_TABLES_SQL: &str = "
     CREATE TABLE segment (id INTEGER PRIMARY KEY, chain TEXT NOT NULL, number INTEGER NOT NULL,
         bytes INTEGER NOT NULL, UNIQUE (chain, number));
     CREATE TABLE record (segment INTEGER NOT NULL, at INTEGER NOT NULL, ts INTEGER NOT NULL,
@@ -40,22 +40,22 @@ const TABLES: &str = "
     CREATE INDEX by_server ON record (segment, srv);";
 
 /// Search index of a data directory.
-pub(super) struct Index {
+pub(super) struct AuditIndex {
     path: PathBuf,
     connection: Connection,
     /// True after one rebuild: the next error disables the index.
     tired: bool,
 }
 
-impl Index {
+impl AuditIndex {
     /// Opens or creates the index. Returns `None` and prints a note on failure: a search also works without the index.
-    pub(super) fn open(data: &Path) -> Option<Index> {
-        let path = data.join(NAME);
+    pub(super) fn open(data: &Path) -> Option<AuditIndex> {
+        let path = data.join(INDEX_FILE_NAME);
         let (connection, tired) = match connect(&path) {
             Ok(connection) => (connection, false),
             Err(why) => (anew(&path, &why)?, true),
         };
-        Some(Index {
+        Some(AuditIndex {
             path,
             connection,
             tired,
@@ -67,8 +67,8 @@ impl Index {
         &mut self,
         file: usize,
         segment: &SegmentFile,
-        wanted: &Wanted,
-    ) -> Option<Vec<Hit>> {
+        wanted: &AuditSearchOptions,
+    ) -> Option<Vec<RecordPosition>> {
         loop {
             let found = indexed(&mut self.connection, segment)
                 .and_then(|id| hits(&self.connection, id, file, wanted))
@@ -97,19 +97,19 @@ impl Index {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     create(path);
     let mut connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(INDEX_LOCK_TIMEOUT)?;
     let making = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let tables = making.query_row("SELECT count(*) FROM sqlite_schema", [], number)?;
     if tables == 0 {
-        making.execute_batch(TABLES)?;
-        making.pragma_update(None, "application_id", APPLICATION)?;
-        making.pragma_update(None, "user_version", VERSION)?;
+        making.execute_batch(CREATE_TABLES_SQL)?;
+        making.pragma_update(None, "application_id", INDEX_APPLICATION_ID)?;
+        making.pragma_update(None, "user_version", INDEX_SCHEMA_VERSION)?;
     }
     let application = making.pragma_query_value(None, "application_id", number)?;
     let version = making.pragma_query_value(None, "user_version", number)?;
     making.commit()?;
     match (application, version) {
-        (APPLICATION, VERSION) => Ok(connection),
+        (INDEX_APPLICATION_ID, INDEX_SCHEMA_VERSION) => Ok(connection),
         _ => Err(rusqlite::Error::InvalidQuery),
     }
 }
@@ -206,7 +206,7 @@ fn indexed(connection: &mut Connection, segment: &SegmentFile) -> rusqlite::Resu
 
 fn fill(making: &Transaction<'_>, id: i64, segment: &SegmentFile) -> rusqlite::Result<()> {
     let mut put = making.prepare("INSERT INTO record VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-    let text = |line: &Line, name: &str| {
+    let text = |line: &SegmentLine, name: &str| {
         let value = line.fields.get(name).and_then(Value::as_str);
         value.map(str::to_owned)
     };
@@ -238,8 +238,8 @@ fn hits(
     connection: &Connection,
     id: i64,
     file: usize,
-    wanted: &Wanted,
-) -> rusqlite::Result<Vec<Hit>> {
+    wanted: &AuditSearchOptions,
+) -> rusqlite::Result<Vec<RecordPosition>> {
     let mut sql = "SELECT ts, at FROM record WHERE segment = ?1".to_owned();
     let mut with: Vec<&dyn ToSql> = vec![&id];
     let columns: [(&[&str], &Option<String>); 3] = [
@@ -258,7 +258,7 @@ fn hits(
     let mut asked = connection.prepare(&sql)?;
     let hit = |row: &Row<'_>| {
         let unsigned = |n: i64| u64::try_from(n).unwrap_or(0);
-        Ok(Hit {
+        Ok(RecordPosition {
             ts: unsigned(row.get(0)?),
             file,
             at: unsigned(row.get(1)?),
@@ -268,7 +268,10 @@ fn hits(
 }
 
 /// Checks that records begin at the first and last position, to detect an index of other files.
-fn checked(hits: Vec<Hit>, segment: &SegmentFile) -> rusqlite::Result<Vec<Hit>> {
+fn checked(
+    hits: Vec<RecordPosition>,
+    segment: &SegmentFile,
+) -> rusqlite::Result<Vec<RecordPosition>> {
     for hit in hits.first().into_iter().chain(hits.last()) {
         let line = segment.line_at(hit.at).map_err(unread)?;
         if line.is_none_or(|line| line.ts != hit.ts) {

@@ -3,22 +3,22 @@
 use super::forms;
 use serde_json::Value;
 use toolgate::{visible, visible_line};
-use toolgate_journal::read::Line;
+use toolgate_journal::read::SegmentLine;
 use toolgate_wire::method::tasks::iso;
 
 /// Fields that link a record to its chain and process and do not describe the event.
-const FRAME: [&str; 10] = [
+const CHAIN_FIELDS: [&str; 10] = [
     "v", "chain", "seg", "seq", "prev", "h", "ts", "mono", "boot", "ev",
 ];
 /// Fields with their own column.
-const COLUMNS: [&str; 4] = ["call", "tool", "name", "caller"];
+const COLUMN_FIELDS: [&str; 4] = ["call", "tool", "name", "caller"];
 /// Maximum length of a value in characters.
-const LONGEST: usize = 160;
+const MAX_VALUE_CHARS: usize = 160;
 /// Shown length of a digest in characters.
-const DIGEST: usize = 12;
+const SHOWN_DIGEST_CHARS: usize = 12;
 
 /// Formats a record as raw JSON or as readable text.
-pub(super) fn text(line: &Line, json: bool) -> String {
+pub(super) fn text(line: &SegmentLine, json: bool) -> String {
     match json {
         true => visible(&line.raw) + "\n",
         false => told(line),
@@ -26,7 +26,7 @@ pub(super) fn text(line: &Line, json: bool) -> String {
 }
 
 /// Formats time, event, call id, tool, caller and outcome.
-fn told(line: &Line) -> String {
+fn told(line: &SegmentLine) -> String {
     let rest = match line.event.as_str() {
         "unreadable" => "not a valid record; `toolgate audit verify` shows details".to_owned(),
         "call.begin" => because(line, "dec"),
@@ -48,12 +48,12 @@ fn told(line: &Line) -> String {
     told.trim_end().to_owned() + "\n"
 }
 
-fn word(line: &Line, name: &str) -> String {
+fn word(line: &SegmentLine, name: &str) -> String {
     short(forms::text(line, name))
 }
 
 /// Returns the decision and the reason of the last step that gave one.
-fn because(line: &Line, verdict: &str) -> String {
+fn because(line: &SegmentLine, verdict: &str) -> String {
     let trail = line.fields.get("trail").and_then(Value::as_array);
     let last = trail.and_then(|steps| steps.last());
     let why = last.and_then(|step| step["why"].as_str());
@@ -65,7 +65,7 @@ fn because(line: &Line, verdict: &str) -> String {
     }
 }
 
-fn ended(line: &Line) -> String {
+fn ended(line: &SegmentLine) -> String {
     let us = forms::number(line, "dur_us");
     let told = format!(
         "{} in {}.{} ms",
@@ -77,7 +77,7 @@ fn ended(line: &Line) -> String {
 }
 
 /// Returns who cancelled the call and the reason that the caller gave.
-fn cancelled(line: &Line) -> String {
+fn cancelled(line: &SegmentLine) -> String {
     match (word(line, "cancel"), word(line, "cancel_reason")) {
         (by, _) if by.is_empty() => by,
         (by, reason) if reason.is_empty() => format!(", by {by}"),
@@ -86,10 +86,10 @@ fn cancelled(line: &Line) -> String {
 }
 
 /// Formats all fields without a column.
-fn members(line: &Line) -> String {
+fn members(line: &SegmentLine) -> String {
     let said = line.fields.iter().filter(|(name, _)| {
         let name = name.as_str();
-        !FRAME.contains(&name) && !COLUMNS.contains(&name)
+        !CHAIN_FIELDS.contains(&name) && !COLUMN_FIELDS.contains(&name)
     });
     let said = said.map(|(name, value)| {
         let value = value
@@ -103,7 +103,11 @@ fn members(line: &Line) -> String {
 /// Escapes a value and truncates it for one line.
 fn short(text: &str) -> String {
     let is_digest = text.len() >= 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let most = if is_digest { DIGEST } else { LONGEST };
+    let most = if is_digest {
+        SHOWN_DIGEST_CHARS
+    } else {
+        MAX_VALUE_CHARS
+    };
     match text.char_indices().nth(most) {
         Some((end, _)) => visible_line(&text[..end]) + "…",
         None => visible_line(text),
@@ -114,13 +118,13 @@ fn short(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
-    use toolgate_journal::{Entry, Event, Journal, Options, read};
+    use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, JournalOptions, read};
 
     /// Returns the lines of some entries, without their times.
-    fn lines(of: &str, entries: Vec<Entry>) -> Vec<String> {
+    fn lines(of: &str, entries: Vec<AuditEntry>) -> Vec<String> {
         let dir = format!("toolgate-lines-{}-{of}", std::process::id());
         let dir = std::env::temp_dir().join(dir);
-        let journal = Journal::open(Options::new(&dir)).unwrap();
+        let journal = AuditJournal::open(JournalOptions::new(&dir)).unwrap();
         for entry in entries {
             journal.note(entry).unwrap();
         }
@@ -137,8 +141,8 @@ mod tests {
         .collect()
     }
 
-    fn call(event: Event) -> Entry {
-        let entry = Entry::new(event)
+    fn call(event: AuditEvent) -> AuditEntry {
+        let entry = AuditEntry::new(event)
             .with("call", "c-1")
             .with("tool", "files.read");
         entry.with("name", "files_read").with("caller", "ada")
@@ -151,22 +155,22 @@ mod tests {
         let lines = lines(
             "calls",
             vec![
-                call(Event::CALL_BEGIN).with("dec", "allow"),
-                call(Event::CALL_END)
+                call(AuditEvent::CALL_BEGIN).with("dec", "allow"),
+                call(AuditEvent::CALL_END)
                     .with("out", "ok")
                     .with("dur_us", 3_944),
-                call(Event::CALL_END)
+                call(AuditEvent::CALL_END)
                     .with("out", "cancelled_unknown")
                     .with("cancel", "caller")
                     .with("cancel_reason", "changed my mind")
                     .with("dur_us", 3_944),
-                call(Event::DENY)
+                call(AuditEvent::DENY)
                     .with("code", "invalid")
                     .with("trail", trail),
-                call(Event::DENY)
+                call(AuditEvent::DENY)
                     .with("code", "edge")
                     .with("why", "a key\nthat was revoked"),
-                Entry::new(Event::KEY)
+                AuditEntry::new(AuditEvent::KEY)
                     .with("caller", "ada")
                     .with("state", "made")
                     .with("n", 7),
@@ -190,13 +194,13 @@ mod tests {
     #[test]
     fn no_record_makes_a_second_line_or_steers_the_terminal() {
         for hostile in ["a\nb", "\u{1b}[2J", "\u{202e}x", &"x".repeat(5_000)] {
-            let entry = Entry::new(Event::DENY).with("code", hostile);
+            let entry = AuditEntry::new(AuditEvent::DENY).with("code", hostile);
             let entry = entry
                 .with("tool", hostile)
                 .with("caller", hostile)
                 .with("why", hostile)
                 .with(hostile, hostile);
-            let other = Entry::new(Event::KEY).with(hostile, hostile);
+            let other = AuditEntry::new(AuditEvent::KEY).with(hostile, hostile);
             for line in &lines("hostile", vec![entry, other])[..2] {
                 assert_eq!(line.matches('\n').count(), 1, "{line:?}");
                 assert!(!line.contains(['\u{1b}', '\u{202e}']), "{line:?}");
@@ -208,7 +212,7 @@ mod tests {
     #[test]
     fn digests_are_short_and_the_record_is_whole() {
         let digest = "0123456789abcdef".repeat(4);
-        let entry = Entry::new(Event::TOOL_PINNED).with("def", digest.as_str());
+        let entry = AuditEntry::new(AuditEvent::TOOL_PINNED).with("def", digest.as_str());
         let lines = lines("digests", vec![entry]);
         assert!(lines[0].ends_with(" def=0123456789ab…\n"), "{lines:?}");
     }

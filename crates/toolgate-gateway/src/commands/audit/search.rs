@@ -4,17 +4,17 @@
 //! is
 //! read from its segment and checked.
 
-use super::{Result, index::Index, lines, print, since, unreadable};
-use crate::cli::Wanted;
+use super::{Result, index::AuditIndex, lines, print, since, unreadable};
+use crate::cli::AuditSearchOptions;
 use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
-use toolgate_journal::read::{self, Line, SegmentFile};
+use toolgate_journal::read::{self, SegmentFile, SegmentLine};
 
 /// Output buffer size in bytes.
-const CHUNK: usize = 1024 * 1024;
+const OUTPUT_CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Position of a record.
-pub(super) struct Hit {
+pub(super) struct RecordPosition {
     /// Time in microseconds; never less than that of an earlier record in the chain.
     pub(super) ts: u64,
     /// Index of its segment in the list of files.
@@ -24,14 +24,14 @@ pub(super) struct Hit {
 }
 
 /// Prints the records that match all filters.
-pub(super) fn run(data: &Path, dir: &Path, wanted: &Wanted) -> Result<ExitCode> {
+pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Result<ExitCode> {
     let from = wanted.since.map_or(0, since);
     let files = read::files(dir).map_err(unreadable(dir))?;
     let mut hits = Vec::new();
     // The index covers only these filters; for others every line is read.
     let by_index = wanted.tool.is_some() || wanted.caller.is_some() || wanted.server.is_some();
     let mut index = match by_index && !wanted.no_index {
-        true => Index::open(data),
+        true => AuditIndex::open(data),
         false => None,
     };
     for (at, file) in files.iter().enumerate() {
@@ -51,12 +51,17 @@ pub(super) fn run(data: &Path, dir: &Path, wanted: &Wanted) -> Result<ExitCode> 
 }
 
 /// Scans a whole segment.
-fn scan(number: usize, file: &SegmentFile, wanted: &Wanted, from: u64) -> io::Result<Vec<Hit>> {
+fn scan(
+    number: usize,
+    file: &SegmentFile,
+    wanted: &AuditSearchOptions,
+    from: u64,
+) -> io::Result<Vec<RecordPosition>> {
     let mut hits = Vec::new();
     let read = file.lines(|at, line| {
         if fits(&line, wanted, from) {
             let (ts, file) = (line.ts, number);
-            hits.push(Hit { ts, file, at });
+            hits.push(RecordPosition { ts, file, at });
         }
         Ok(())
     });
@@ -68,7 +73,7 @@ fn scan(number: usize, file: &SegmentFile, wanted: &Wanted, from: u64) -> io::Re
 }
 
 /// Sorts by time, but keeps the order of each chain: a clock may have been set back.
-fn in_order(files: &[SegmentFile], mut hits: Vec<Hit>) -> Vec<Hit> {
+fn in_order(files: &[SegmentFile], mut hits: Vec<RecordPosition>) -> Vec<RecordPosition> {
     let mut latest: BTreeMap<&str, u64> = BTreeMap::new();
     for hit in &mut hits {
         let top = latest.entry(&files[hit.file].chain).or_default();
@@ -82,8 +87,8 @@ fn in_order(files: &[SegmentFile], mut hits: Vec<Hit>) -> Vec<Hit> {
 /// Reads the line at each position, and prints the matching ones.
 fn put(
     files: &[SegmentFile],
-    hits: Vec<Hit>,
-    wanted: &Wanted,
+    hits: Vec<RecordPosition>,
+    wanted: &AuditSearchOptions,
     from: u64,
 ) -> io::Result<Result<ExitCode>> {
     let mut text = String::new();
@@ -95,7 +100,7 @@ fn put(
         if let Some(line) = line.filter(|line| fits(line, wanted, from)) {
             text.push_str(&lines::text(&line, wanted.json));
         }
-        if text.len() > CHUNK
+        if text.len() > OUTPUT_CHUNK_BYTES
             && let Err(failed) = print(&std::mem::take(&mut text))
         {
             return Ok(Err(failed));
@@ -104,7 +109,7 @@ fn put(
     Ok(print(&text))
 }
 
-pub(super) fn fits(line: &Line, wanted: &Wanted, from: u64) -> bool {
+pub(super) fn fits(line: &SegmentLine, wanted: &AuditSearchOptions, from: u64) -> bool {
     let is = |names: &[&str], value: &Option<String>| {
         let Some(value) = value else { return true };
         let texts = names.iter().filter_map(|name| line.fields.get(*name));

@@ -3,7 +3,7 @@
 use super::ToolOverride;
 use crate::config::Config;
 use std::sync::atomic::{AtomicU32, Ordering};
-use toolgate::Override;
+use toolgate::DefinitionOverride;
 
 fn read(text: &str) -> Result<Vec<ToolOverride>, String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -25,7 +25,7 @@ fn all_keys() {
                 [server.files.tools.\"odd name\"]\nhide = true\n";
     let tools = read(text).unwrap();
     let of = |at: usize| tools[at].resolved_with(|name| Some(format!("value of {name}")));
-    let look = Override::new()
+    let look = DefinitionOverride::new()
         .name("look")
         .title("T")
         .description("D")
@@ -34,7 +34,7 @@ fn all_keys() {
         .argument("key", "value of KEY");
     assert_eq!(of(0).unwrap(), look);
     assert_eq!(tools[1].tool, "odd name");
-    assert_eq!(of(1).unwrap(), Override::new().hide());
+    assert_eq!(of(1).unwrap(), DefinitionOverride::new().hide());
     let unset = tools[0].resolved_with(|_| None).unwrap_err().to_string();
     assert!(unset.contains("variable KEY is not set"), "{unset}");
     assert!(

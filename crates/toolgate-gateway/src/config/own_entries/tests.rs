@@ -2,10 +2,10 @@ use super::*;
 use std::fs;
 
 /// Directory with a config and links to this program.
-struct Folder(PathBuf);
+struct OwnEntriesDirectory(PathBuf);
 
-impl Folder {
-    fn new(name: &str) -> Folder {
+impl OwnEntriesDirectory {
+    fn new(name: &str) -> OwnEntriesDirectory {
         let folder =
             std::env::temp_dir().join(format!("own-entries-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -15,17 +15,17 @@ impl Folder {
         let own = std::env::current_exe().unwrap();
         std::os::unix::fs::symlink(own, folder.join("gate")).unwrap();
         fs::write(folder.join("stranger"), "").unwrap();
-        Folder(folder)
+        OwnEntriesDirectory(folder)
     }
 
     fn is_own(&self, words: &[&str]) -> bool {
         let put = |word: &&str| word.replace("DIR", self.0.to_str().unwrap());
-        let server = Server::new("s", words.iter().map(put).collect());
+        let server = ServerSettings::new("s", words.iter().map(put).collect());
         starts_gateway_of(&server, &self.0.join("host.json"))
     }
 }
 
-impl Drop for Folder {
+impl Drop for OwnEntriesDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -33,7 +33,7 @@ impl Drop for Folder {
 
 #[test]
 fn finds_this_gateway_behind_names_links_and_wrappers() {
-    let folder = Folder::new("found");
+    let folder = OwnEntriesDirectory::new("found");
     for words in [
         &["toolgate", "--stdio", "--config", "DIR/host.json"][..],
         &[
@@ -76,7 +76,7 @@ fn finds_this_gateway_behind_names_links_and_wrappers() {
 
 #[test]
 fn keeps_other_configs_other_commands_and_other_programs() {
-    let folder = Folder::new("kept");
+    let folder = OwnEntriesDirectory::new("kept");
     for words in [
         &["toolgate", "--stdio", "--config", "DIR/other.toml"][..],
         &[

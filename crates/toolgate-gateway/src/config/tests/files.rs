@@ -6,10 +6,10 @@ use std::{
 };
 
 /// Temporary directory that only this user can enter.
-struct Dir(PathBuf);
+struct ConfigTestDirectory(PathBuf);
 
-impl Dir {
-    fn new() -> Dir {
+impl ConfigTestDirectory {
+    fn new() -> ConfigTestDirectory {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let name = format!(
             "toolgate-config-{}-{}",
@@ -19,7 +19,7 @@ impl Dir {
         let path = std::env::temp_dir().join(name);
         fs::create_dir(&path).unwrap();
         chmod(&path, 0o700);
-        Dir(path)
+        ConfigTestDirectory(path)
     }
 
     fn write(&self, name: &str, text: impl AsRef<[u8]>, mode: u32) -> PathBuf {
@@ -30,7 +30,7 @@ impl Dir {
     }
 }
 
-impl Drop for Dir {
+impl Drop for ConfigTestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -52,16 +52,19 @@ fn refusal(path: &Path) -> String {
 
 #[test]
 fn a_file_is_read_and_hashed() {
-    let dir = Dir::new();
+    let dir = ConfigTestDirectory::new();
     let config = Config::load(Some(&dir.write("toolgate.toml", FINE, 0o644))).unwrap();
     let sum = ring::digest::digest(&ring::digest::SHA256, FINE.as_bytes());
     assert_eq!(config.hash, Some(hex(sum.as_ref())));
-    assert_eq!(config.source, Source::File(dir.0.join("toolgate.toml")));
+    assert_eq!(
+        config.source,
+        ConfigSource::File(dir.0.join("toolgate.toml"))
+    );
 }
 
 #[test]
 fn a_file_that_others_can_write_is_refused() {
-    let dir = Dir::new();
+    let dir = ConfigTestDirectory::new();
     for mode in [0o664, 0o646, 0o666] {
         let refusal = refusal(&dir.write("toolgate.toml", FINE, mode));
         let words = "lets others write to it, and it decides which programs are started; run chmod go-w on it";
@@ -71,7 +74,7 @@ fn a_file_that_others_can_write_is_refused() {
 
 #[test]
 fn a_link_where_others_can_put_one_is_refused() {
-    let dir = Dir::new();
+    let dir = ConfigTestDirectory::new();
     let (file, link) = (
         dir.write("real.toml", FINE, 0o644),
         dir.0.join("open/toolgate.toml"),
@@ -103,7 +106,7 @@ fn a_link_where_others_can_put_one_is_refused() {
 
 #[test]
 fn what_is_no_config_file_is_refused() {
-    let dir = Dir::new();
+    let dir = ConfigTestDirectory::new();
     assert_eq!(refusal(&dir.0), "is not a regular file");
     assert!(refusal(&dir.0.join("none.toml")).starts_with("cannot be read: "));
     let binary = dir.write("binary.toml", b"a = 1\nb = \"\xff\"", 0o644);
@@ -123,7 +126,7 @@ fn what_is_no_config_file_is_refused() {
 
 #[test]
 fn a_token_file_is_for_us_alone() {
-    let dir = Dir::new();
+    let dir = ConfigTestDirectory::new();
     let config = dir.write(
         "toolgate.toml",
         format!("token = {{ file = \"token\" }}\n{FINE}"),
@@ -153,7 +156,7 @@ fn a_token_file_is_for_us_alone() {
 /// Hosts write plaintext secrets. The gateway loads them if no other user can read the file, and reports them.
 #[test]
 fn the_json_of_a_host_with_secrets_is_for_us_alone() {
-    let dir = Dir::new();
+    let dir = ConfigTestDirectory::new();
     let server = r#"{"command": "x", "args": ["--token", "canary"], "env": {"A": "1", "B_TOKEN": "canary"}}"#;
     let far =
         r#"{"url": "https://a.test/?key=canary", "headers": {"Authorization": "Bearer canary"}}"#;
@@ -178,8 +181,8 @@ fn the_json_of_a_host_with_secrets_is_for_us_alone() {
 /// Secret files must be private; the trailing line break of an editor is removed.
 #[test]
 fn a_file_with_a_value_is_for_us_alone() {
-    let dir = Dir::new();
-    let given = Given::File(dir.write("key", "canary\n", 0o600));
+    let dir = ConfigTestDirectory::new();
+    let given = ConfigValue::File(dir.write("key", "canary\n", 0o600));
     let read = || given.read().map(|value| value.reveal().to_owned());
     assert_eq!(read(), Ok("canary".to_owned()));
     for mode in [0o640, 0o604, 0o666] {
@@ -190,6 +193,6 @@ fn a_file_with_a_value_is_for_us_alone() {
             "{told}"
         );
     }
-    dir.write("key", "x".repeat(LONGEST + 1), 0o600);
+    dir.write("key", "x".repeat(MAX_SECRET_FILE_BYTES + 1), 0o600);
     assert!(read().unwrap_err().contains("is longer than 65536 bytes"));
 }

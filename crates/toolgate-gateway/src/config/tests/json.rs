@@ -1,4 +1,4 @@
-use super::{Config, Given, Path};
+use super::{Config, ConfigValue, Path};
 
 fn parse(text: &str) -> Result<Config, String> {
     Config::parse(Path::new("/etc/hosts.json"), text)
@@ -27,7 +27,7 @@ fn the_config_of_a_host() {
     assert_eq!(far.url, "https://api.example.com/mcp");
     assert_eq!(
         far.headers,
-        [("X-Key".to_owned(), Given::Clear("canary".to_owned()))]
+        [("X-Key".to_owned(), ConfigValue::Clear("canary".to_owned()))]
     );
     assert!(!format!("{config:?}").contains("canary"));
     let files = &config.servers[0];
@@ -37,7 +37,7 @@ fn the_config_of_a_host() {
     );
     assert_eq!(
         files.env,
-        [("KEY".to_owned(), Given::Clear("va".to_owned()))]
+        [("KEY".to_owned(), ConfigValue::Clear("va".to_owned()))]
     );
     assert!(!files.trust_annotations && config.rules.is_empty());
     assert_eq!(config.servers[1].cwd, Some("/etc/repo".into()));

@@ -27,7 +27,7 @@ const AWAY: &str = "crates/toolgate-auth/src/resource/tests/away.rs";
 const FETCH: &str = "crates/toolgate-auth/src/fetch/tests.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
 
-const SHOWN: &[(&str, &str, &str)] = &[
+const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     (
         "memory_bytes",
         MEMORY,
@@ -393,7 +393,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
 #[test]
 fn every_limit_has_a_test_that_goes_one_over() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for (key, file, name) in SHOWN {
+    for (key, file, name) in LIMIT_TESTS {
         assert!(limits::limit_keys().contains(key), "{key} is no limit");
         let text = std::fs::read_to_string(root.join(file)).unwrap();
         assert!(
@@ -401,7 +401,7 @@ fn every_limit_has_a_test_that_goes_one_over() {
             "{key}: no test {name} in {file}"
         );
     }
-    let shown = |key: &&str| SHOWN.iter().any(|(shown, ..)| shown == key);
+    let shown = |key: &&str| LIMIT_TESTS.iter().any(|(shown, ..)| shown == key);
     let lacking: Vec<_> = limits::limit_keys()
         .iter()
         .filter(|key| !shown(key))

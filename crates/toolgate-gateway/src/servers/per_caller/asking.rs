@@ -1,14 +1,17 @@
 //! Input request for a sign-in: a call without its caller's sign-in leads the caller's user to a page.
 
-use super::PerCaller;
-use crate::{servers::Supervised, signing_in::Lacking};
-use toolgate::{Ask, AskKind, Call, Caller, Error, Kind, Outcome, Questions, Refusal};
+use super::CallerConnections;
+use crate::{servers::SupervisedServer, signing_in::MissingSignIn};
+use toolgate::{
+    Call, Caller, Error, ErrorKind, InputRequest, InputRequestKind, InputRequests, Outcome,
+    RefusalReason,
+};
 
 /// Key of the gateway's own input request.
-const ASKED: &str = "toolgate.sign-in";
+const SIGN_IN_REQUEST_KEY: &str = "toolgate.sign-in";
 
 /// Caller that may be asked to sign in.
-pub(super) struct Asker {
+pub(super) struct SignInCandidate {
     caller: Caller,
     /// True if its client can open a URL for its user (URL mode elicitation).
     opens_pages: bool,
@@ -16,16 +19,18 @@ pub(super) struct Asker {
     answer: Option<String>,
 }
 
-impl Asker {
+impl SignInCandidate {
     /// Removes the response to our own input request from a call, because the server must not see it.
-    pub(super) fn of(call: &mut Call) -> Asker {
+    pub(super) fn of(call: &mut Call) -> SignInCandidate {
         let answer = call
             .round
-            .answer(ASKED)
+            .answer(SIGN_IN_REQUEST_KEY)
             .and_then(|answer| answer.get("action"));
         let answer = answer.and_then(|action| action.string());
-        call.round.answers.retain(|(key, _)| key != ASKED);
-        Asker {
+        call.round
+            .answers
+            .retain(|(key, _)| key != SIGN_IN_REQUEST_KEY);
+        SignInCandidate {
             caller: call.caller.clone(),
             opens_pages: call.abilities.elicitation_url,
             answer,
@@ -33,13 +38,13 @@ impl Asker {
     }
 }
 
-impl PerCaller {
+impl CallerConnections {
     /// Asks the caller's user to open the sign-in page. Requires a client that supports this, and a user who can
     /// prove their identity; otherwise the error is returned unchanged.
     pub(super) async fn asks(
         &self,
-        server: &Supervised,
-        asker: Asker,
+        server: &SupervisedServer,
+        asker: SignInCandidate,
         error: Error,
     ) -> Result<Outcome, Error> {
         let spec = &server.spec;
@@ -55,23 +60,23 @@ impl PerCaller {
             Some("accept") => true,
             Some(_) => {
                 let text = format!("{}; the user did not open the sign-in page", error.public());
-                return Err(Error::new(Kind::Refused(Refusal::Person), text));
+                return Err(Error::new(ErrorKind::Refused(RefusalReason::Person), text));
             }
         };
         let caller = asker.caller.shared();
-        let lacking = Lacking {
+        let lacking = MissingSignIn {
             server: &spec.id,
             address,
             grants: grants.clone(),
             caller: &caller,
             before: self.before(&caller).await,
         };
-        Ok(Outcome::Ask(Questions {
-            asks: vec![Ask {
-                key: ASKED.to_owned(),
-                kind: AskKind::SignIn(pages.question(&lacking, opened)),
+        Ok(Outcome::Ask(InputRequests {
+            asks: vec![InputRequest {
+                key: SIGN_IN_REQUEST_KEY.to_owned(),
+                kind: InputRequestKind::SignIn(pages.question(&lacking, opened)),
             }],
-            ..Questions::default()
+            ..InputRequests::default()
         }))
     }
 }

@@ -1,15 +1,15 @@
 //! Lists of a server, assumed to be the same for all its callers.
 
-use super::{PerCaller, down, lock};
-use crate::servers::{Supervised, supervised::failed_lists};
+use super::{CallerConnections, down, lock};
+use crate::servers::{SupervisedServer, supervised::failed_lists};
 use std::time::Duration;
 use tokio::time::Instant;
-use toolgate::{Catalog, Changed, DefinitionNote, Error, ItemKind, List, Service};
+use toolgate::{Catalog, ChangeSet, DefinitionNote, Error, ItemKind, ListRequest, Service};
 
 /// Time for which a list is valid for all callers.
-const FACE: Duration = Duration::from_secs(60);
+const CATALOG_TTL: Duration = Duration::from_secs(60);
 
-impl PerCaller {
+impl CallerConnections {
     /// Returns the number of known tools.
     pub(in crate::servers) fn tools(&self) -> usize {
         let face = lock(&self.face);
@@ -24,8 +24,8 @@ impl PerCaller {
 
     pub(in crate::servers) async fn list(
         &self,
-        server: &Supervised,
-        ask: List,
+        server: &SupervisedServer,
+        ask: ListRequest,
     ) -> Result<Catalog, Error> {
         let kind = ask.kind;
         if server.is_of_accounts(kind) {
@@ -33,18 +33,18 @@ impl PerCaller {
         }
         let known = lock(&self.face)[kind as usize].clone();
         if let Some((catalog, at)) = &known
-            && at.elapsed() < FACE
+            && at.elapsed() < CATALOG_TTL
         {
             return Ok(catalog.clone());
         }
         // List everything: an answer for a single item must not become the list of all callers.
-        let listed = self.listed(server, List { only: None, ..ask }).await;
+        let listed = self.listed(server, ListRequest { only: None, ..ask }).await;
         let known = known.map(|(catalog, _)| catalog);
         match (listed, known) {
             (Ok(catalog), known) => {
                 lock(&self.face)[kind as usize] = Some((catalog.clone(), Instant::now()));
                 if known.is_none_or(|known| !known.same(&catalog)) {
-                    server.tell(&Changed {
+                    server.tell(&ChangeSet {
                         lists: vec![kind],
                         updated: Vec::new(),
                     });
@@ -57,7 +57,7 @@ impl PerCaller {
     }
 
     /// Lists the server on the caller's own connection.
-    async fn listed(&self, server: &Supervised, ask: List) -> Result<Catalog, Error> {
+    async fn listed(&self, server: &SupervisedServer, ask: ListRequest) -> Result<Catalog, Error> {
         let (seat, token) = self.seat(server, &ask.caller).await?;
         match seat.get() {
             Some(remote) => {

@@ -1,15 +1,15 @@
 //! Pool of the connections of callers, with eviction of idle ones.
 
 use super::{
-    PerCaller, down, lock,
-    tokens::{Token, Way, Whose},
+    CallerConnections, down, lock,
+    tokens::{CallerCredentials, CallerIdentity, ConnectionParameters},
 };
 use crate::{
     servers::{
-        Supervised,
+        SupervisedServer,
         life::{OpeningAttempt, options},
     },
-    signing_in::Watched,
+    signing_in::ReportingCredentials,
 };
 use futures_util::FutureExt;
 use std::{
@@ -20,29 +20,29 @@ use tokio::{
     sync::OnceCell,
     time::{Instant, timeout},
 };
-use toolgate::{Caller, Error, Kind, client::Remote};
+use toolgate::{Caller, Error, ErrorKind, client::RemoteServer};
 
 /// Time after which an idle connection is removed.
-const IDLE: Duration = Duration::from_secs(10 * 60);
+const IDLE_CONNECTION_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 /// Connection slot of one caller.
-pub(super) struct Place {
-    pub(super) whose: Whose,
-    pub(super) token: Token,
+pub(super) struct CallerConnection {
+    pub(super) whose: CallerIdentity,
+    pub(super) token: CallerCredentials,
     /// Time of the last comparison of its credential with the stored one.
     pub(super) looked: Instant,
     /// Connection; each user of it holds a clone.
-    pub(super) seat: Arc<OnceCell<Remote>>,
+    pub(super) seat: Arc<OnceCell<RemoteServer>>,
     pub(super) used: Instant,
 }
 
-impl PerCaller {
+impl CallerConnections {
     /// Returns the connection of a caller, and makes it if there is none.
     pub(super) async fn seat(
         &self,
-        server: &Supervised,
+        server: &SupervisedServer,
         caller: &Caller,
-    ) -> Result<(Arc<OnceCell<Remote>>, Token), Error> {
+    ) -> Result<(Arc<OnceCell<RemoteServer>>, CallerCredentials), Error> {
         let way = lock(&self.way).clone();
         let way = way.ok_or_else(|| down(server, "it is not ready"))?;
         let whose = self.whose(server, caller, &way).await?;
@@ -50,13 +50,13 @@ impl PerCaller {
         let connect = async {
             let http = way.http.clone();
             let http = match &token {
-                Token::OnBehalf(token) => http.credentials(token.clone()),
-                Token::Granted(login, need) => http.credentials(Watched {
+                CallerCredentials::OnBehalf(token) => http.credentials(token.clone()),
+                CallerCredentials::Granted(login, need) => http.credentials(ReportingCredentials {
                     login: login.clone(),
                     need: need.clone(),
                 }),
             };
-            Remote::connect(
+            RemoteServer::connect(
                 way.url.as_str(),
                 options(server, OpeningAttempt::First),
                 http,
@@ -80,10 +80,10 @@ impl PerCaller {
     /// Returns the slot of a caller: its own, a free one, or that of the connection that was idle for longest.
     fn place(
         &self,
-        server: &Supervised,
-        whose: Whose,
-        way: &Way,
-    ) -> Result<(Arc<OnceCell<Remote>>, Token), Error> {
+        server: &SupervisedServer,
+        whose: CallerIdentity,
+        way: &ConnectionParameters,
+    ) -> Result<(Arc<OnceCell<RemoteServer>>, CallerCredentials), Error> {
         let mut open = lock(&self.open);
         if let Some(place) = open.iter_mut().find(|place| place.whose == whose) {
             place.used = Instant::now();
@@ -100,12 +100,15 @@ impl PerCaller {
                     "the server {} has connections for {} callers, which is the limit; try again later",
                     server.spec.id, self.most
                 );
-                return Err(Error::new(Kind::Busy(Some(Duration::from_secs(5))), text));
+                return Err(Error::new(
+                    ErrorKind::Busy(Some(Duration::from_secs(5))),
+                    text,
+                ));
             };
             open.swap_remove(oldest);
         }
         let now = Instant::now();
-        let place = Place {
+        let place = CallerConnection {
             token: self.token(server, &whose, way)?,
             whose,
             seat: Arc::default(),
@@ -119,12 +122,12 @@ impl PerCaller {
 
     /// Closes the connection of a caller, with its running requests, because its credential was revoked.
     pub(in crate::servers) fn end(&self, caller: &str) {
-        let own = |place: &Place| matches!(&place.whose, Whose::Named(name) if **name == *caller);
-        let gone: Vec<Place> = lock(&self.open)
+        let own = |place: &CallerConnection| matches!(&place.whose, CallerIdentity::Named(name) if **name == *caller);
+        let gone: Vec<CallerConnection> = lock(&self.open)
             .extract_if(.., |place| own(place))
             .collect();
         let seats = gone.iter().filter_map(|place| place.seat.get());
-        seats.for_each(Remote::close);
+        seats.for_each(RemoteServer::close);
     }
 
     /// Makes all callers connect again. Running requests complete on the old connections.
@@ -136,23 +139,24 @@ impl PerCaller {
 
     /// Makes a caller connect again, with its current credential.
     pub(in crate::servers) fn forget(&self, caller: &str) {
-        lock(&self.open)
-            .retain(|place| !matches!(&place.whose, Whose::Named(name) if **name == *caller));
+        lock(&self.open).retain(
+            |place| !matches!(&place.whose, CallerIdentity::Named(name) if **name == *caller),
+        );
     }
 
     /// Removes idle connections, and those of callers whose token has expired.
     pub(super) fn sweep(&self) {
         lock(&self.open).retain(|place| {
             let ended = match &place.whose {
-                Whose::Bearer(bearer) => self.bearers.subject(bearer).is_none(),
-                Whose::Named(_) => false,
+                CallerIdentity::Bearer(bearer) => self.bearers.subject(bearer).is_none(),
+                CallerIdentity::Named(_) => false,
             };
-            !(place.is_idle() && (ended || place.used.elapsed() > IDLE))
+            !(place.is_idle() && (ended || place.used.elapsed() > IDLE_CONNECTION_LIFETIME))
         });
     }
 }
 
-impl Place {
+impl CallerConnection {
     /// Returns whether no request uses the connection.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.seat) == 1

@@ -1,31 +1,32 @@
 //! Recovered tasks that wait for the token of their caller.
 
 use super::{
-    PerCaller, lock,
-    tokens::{Tokens, Way},
+    CallerConnections, lock,
+    tokens::{CallerTokenSource, ConnectionParameters},
 };
-use crate::{door::Bearer, servers::Supervised};
+use crate::{door::TokenOwner, servers::SupervisedServer};
 use std::time::Duration;
 use tokio::time::sleep;
-use toolgate::{Call, Event, Progress};
+use toolgate::{Call, Progress, ReporterEvent};
 
 /// Interval at which the caller's token is looked up.
-const SHOWN: Duration = Duration::from_millis(500);
+const TOKEN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-impl PerCaller {
+impl CallerConnections {
     /// Waits until the caller has sent a token, if the call is a recovered task of another process. Only the caller
     /// has the token. The wait ends at the latest with the timeout of the call.
-    pub(super) async fn token_is_shown(&self, server: &Supervised, call: &Call) {
-        let is_exchanged = |way: &Way| matches!(way.tokens, Tokens::Exchange(_));
+    pub(super) async fn token_is_shown(&self, server: &SupervisedServer, call: &Call) {
+        let is_exchanged =
+            |way: &ConnectionParameters| matches!(way.tokens, CallerTokenSource::Exchange(_));
         let is_exchanged = lock(&self.way).as_ref().is_some_and(is_exchanged);
-        let Some(bearer) = Bearer::of(&call.caller) else {
+        let Some(bearer) = TokenOwner::of(&call.caller) else {
             return;
         };
         if call.under_way.is_none() || !is_exchanged || self.bearers.subject(&bearer).is_some() {
             return;
         }
         let tell = |message: String| {
-            call.reporter.tell(Event::Progress(Progress {
+            call.reporter.tell(ReporterEvent::Progress(Progress {
                 progress: 0.0,
                 total: None,
                 message: Some(message),
@@ -37,7 +38,7 @@ impl PerCaller {
             server.spec.id
         ));
         while self.bearers.subject(&bearer).is_none() {
-            sleep(SHOWN).await;
+            sleep(TOKEN_POLL_INTERVAL).await;
         }
         tell("resumed: the caller has sent a token".to_owned());
     }

@@ -1,15 +1,15 @@
 //! Required members with a default may be omitted.
 
 use super::super::{RequiredDefaults, check, compiled};
-use crate::Bounds;
+use crate::SchemaBounds;
 use serde_json::{Value, json};
 use toolgate_core::Json;
 
 fn passes(schema: &Value, value: &Value, defaults: RequiredDefaults) -> bool {
-    let compiled = compiled(&Json::from_value(schema), &Bounds::default());
+    let compiled = compiled(&Json::from_value(schema), &SchemaBounds::default());
     match check(&compiled, value, defaults) {
-        super::super::Checked::Now(found) => found.is_empty(),
-        super::super::Checked::Soon(_) => panic!("not at once: {schema}"),
+        super::super::CheckResult::Now(found) => found.is_empty(),
+        super::super::CheckResult::Soon(_) => panic!("not at once: {schema}"),
     }
 }
 

@@ -1,19 +1,19 @@
 //! A schema is compiled once, however often it is listed and used.
 
 use super::COMPILED;
-use crate::Standard;
+use crate::ProgramPolicy;
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_core::{
-    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
-    List, Op, Origin, Outcome, Output, Service,
+    BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, Definition, Error, Item,
+    ItemKind, Json, ListRequest, Op, Origin, Outcome, Output, Service,
 };
 
 /// A server that lists its tools on each request: new items with equal definitions.
 struct Forgetful;
 
 impl Service for Forgetful {
-    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let items = (0..TOOLS).map(|number| {
             let tool = json!({
                 "name": format!("t{number}"),
@@ -40,7 +40,7 @@ impl Service for Forgetful {
         Box::pin(async { Ok(Outcome::Done(output)) })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(std::future::pending())
     }
 }
@@ -52,11 +52,11 @@ const TIMES: usize = 200;
 #[allow(clippy::print_stdout, reason = "the figures of the test")]
 async fn a_schema_is_compiled_once() {
     let before = COMPILED.get();
-    let pipeline = Standard::default().over(Arc::new(Forgetful));
+    let pipeline = ProgramPolicy::default().over(Arc::new(Forgetful));
     let caller = Caller::new("key:test");
     for time in 0..TIMES {
         let listed = pipeline
-            .list(List::all(caller.clone(), ItemKind::Tool))
+            .list(ListRequest::all(caller.clone(), ItemKind::Tool))
             .await
             .unwrap();
         assert_eq!(listed.items().len(), TOOLS);

@@ -1,11 +1,11 @@
 //! The fast path agrees with the compiled validator on every value, and rejects every schema that the compiler
 //! rejects.
 
-use super::{super::budget::fits, BUILT, COMPILED, Schema, compile, problems, taken};
+use super::{super::budget::fits, BUILT, COMPILED, SchemaValidator, compile, problems, taken};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
 use toolgate_core::Json;
-use toolgate_wire::json::Limits;
+use toolgate_wire::json::JsonLimits;
 
 /// Numbers at which 64-bit integers, floats and integers differ.
 fn edges() -> Vec<Value> {
@@ -259,7 +259,7 @@ fn agree(schema: &Value, values: &[Value]) -> Result<bool, TestCaseError> {
         .iter()
         .map(|value| problems(&compiled, value))
         .collect();
-    let plain = Schema {
+    let plain = SchemaValidator {
         plain: Some(form),
         ..compiled
     };
@@ -363,9 +363,9 @@ fn what_is_not_well_formed_is_not_plain() {
 #[test]
 fn what_is_long_or_deep_is_looked_at_as_a_tree() {
     let read = |text: String| {
-        let limits = Limits {
-            depth: Limits::DEEPEST,
-            ..Limits::default()
+        let limits = JsonLimits {
+            depth: JsonLimits::MAX_DEPTH,
+            ..JsonLimits::default()
         };
         Json::read(text.into_bytes(), &limits).unwrap()
     };

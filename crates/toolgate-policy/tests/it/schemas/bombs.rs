@@ -11,10 +11,10 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{
-    BoxFuture, Call, Caller, Catalog, Changes, Error, Interest, ItemKind, Json, List, Outcome,
-    Output, Service,
+    BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, Json,
+    ListRequest, Outcome, Output, Service,
 };
-use toolgate_policy::{Bounds, Quota, Rate, Schemas, Standard};
+use toolgate_policy::{ProgramPolicy, RateLimiter, RateQuota, SchemaBounds, SchemaSanitizer};
 
 /// A name, a schema of arguments, and arguments.
 type Bomb = (String, Value, Value);
@@ -22,7 +22,7 @@ type Bomb = (String, Value, Value);
 struct Tools(Catalog);
 
 impl Service for Tools {
-    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async { Ok(self.0.clone()) })
     }
 
@@ -30,7 +30,7 @@ impl Service for Tools {
         Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(std::future::pending())
     }
 }
@@ -377,7 +377,7 @@ fn service(schema: &Value) -> Tools {
 
 /// What became of one.
 pub(super) async fn explode(
-    bounds: Bounds,
+    bounds: SchemaBounds,
     schema: &Value,
     value: &Value,
     caller: &Caller,
@@ -386,15 +386,15 @@ pub(super) async fn explode(
     explode_at(bounds, tools, Json::from_value(value), caller).await
 }
 
-async fn explode_at(bounds: Bounds, tools: Tools, value: Json, caller: &Caller) -> String {
-    let standard = Standard {
-        rate: Rate::new(Vec::new(), Quota::per_minute(1_000_000)),
-        schemas: Schemas(bounds),
-        ..Standard::default()
+async fn explode_at(bounds: SchemaBounds, tools: Tools, value: Json, caller: &Caller) -> String {
+    let standard = ProgramPolicy {
+        rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(1_000_000)),
+        schemas: SchemaSanitizer(bounds),
+        ..ProgramPolicy::default()
     };
     let pipeline = standard.over(Arc::new(tools));
     let listed = pipeline
-        .list(List::all(caller.clone(), ItemKind::Tool))
+        .list(ListRequest::all(caller.clone(), ItemKind::Tool))
         .await
         .unwrap();
     if listed.items().is_empty() {
@@ -439,7 +439,7 @@ fn cost(name: &str, schema: &Value, value: &Value) -> (Cost, String) {
         spent(ClockId::ProcessCPUTime),
         spent(ClockId::ThreadCPUTime),
     );
-    let said = runtime.block_on(explode_at(Bounds::default(), tools, value, &caller));
+    let said = runtime.block_on(explode_at(SchemaBounds::default(), tools, value, &caller));
     let here = spent(ClockId::ThreadCPUTime) - here;
     drop(runtime);
     let cost = Cost {
@@ -516,9 +516,9 @@ async fn the_time_is_a_setting() {
     let schema = of_x(json!({"items": {"anyOf": kinds}}));
     let value = json!({"x": many(20_000, |n| json!(n))});
     let caller = Caller::new("key:test");
-    let with = |time| Bounds {
+    let with = |time| SchemaBounds {
         time,
-        ..Bounds::default()
+        ..SchemaBounds::default()
     };
     let short = with(Duration::from_micros(1));
     let said = explode(short, &schema, &value, &caller).await;

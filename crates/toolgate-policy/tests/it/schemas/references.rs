@@ -5,7 +5,7 @@ use super::bombs::explode;
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use toolgate_core::Caller;
-use toolgate_policy::Bounds;
+use toolgate_policy::SchemaBounds;
 
 /// Schemas that a validator with default settings would follow.
 fn schemas(folder: &str) -> Vec<Value> {
@@ -52,12 +52,18 @@ async fn references_alone() {
     let caller = Caller::new("key:test");
     // With a pattern it is one for the compiler, as those below are.
     let good = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "a"}}});
-    let said = explode(Bounds::default(), &good, &json!({"x": "a"}), &caller).await;
+    let said = explode(SchemaBounds::default(), &good, &json!({"x": "a"}), &caller).await;
     assert_eq!(said, "passed", "what is opened once is opened before");
     let _ = std::fs::read(format!("{folder}/marker"));
     let mut kept = Vec::new();
     for schema in schemas(&folder) {
-        let said = explode(Bounds::default(), &schema, &json!({"x": "a"}), &caller).await;
+        let said = explode(
+            SchemaBounds::default(),
+            &schema,
+            &json!({"x": "a"}),
+            &caller,
+        )
+        .await;
         if said != "withheld" {
             kept.push(schema.to_string());
         }

@@ -6,7 +6,7 @@
 use super::bombs::explode;
 use serde_json::{Map, Value, json};
 use toolgate_core::Caller;
-use toolgate_policy::Bounds;
+use toolgate_policy::SchemaBounds;
 
 /// Whether the schema names its arguments and nothing leaves it open, told by other means than the rule's own.
 fn closed(schema: &Map<String, Value>) -> bool {
@@ -45,7 +45,8 @@ async fn t48_unknown_arguments_of_real_tools_are_refused() {
                 known.find_map(|(name, of)| (of.get("type")? == "string").then(|| name.clone()))
             });
         let schema = Value::Object(schema.clone());
-        let judge = async |value: Value| explode(Bounds::default(), &schema, &value, &caller).await;
+        let judge =
+            async |value: Value| explode(SchemaBounds::default(), &schema, &value, &caller).await;
         tools += 1;
         match judge(json!({})).await.as_str() {
             "passed" => {}

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use toolgate_core::Json;
-use toolgate_policy::{Bounds, judge};
+use toolgate_policy::{SchemaBounds, judge};
 
 fn suite() -> Option<PathBuf> {
     let given = std::env::var_os("TOOLGATE_INTEROP").map(PathBuf::from);
@@ -63,7 +63,7 @@ fn run(tests: &Path, name: &str, dialect: &str) -> (usize, BTreeMap<&'static str
                 match judge(
                     &Json::from_value(&schema),
                     &test["data"],
-                    &Bounds::default(),
+                    &SchemaBounds::default(),
                 ) {
                     Ok(valid) => {
                         assert_eq!(

@@ -7,9 +7,9 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
 /// Maximum size of the frontmatter, in bytes.
-const LONGEST: usize = 64 << 10;
+const MAX_FRONTMATTER_BYTES: usize = 64 << 10;
 /// Maximum nesting depth.
-const DEEPEST: usize = 32;
+const MAX_FRONTMATTER_DEPTH: usize = 32;
 
 /// Returns the frontmatter of a `SKILL.md`, an object.
 ///
@@ -52,7 +52,7 @@ fn part(text: &str) -> Result<&str, &'static str> {
             return Ok(&text[first.len()..end]);
         }
         end += line.len();
-        if end > LONGEST {
+        if end > MAX_FRONTMATTER_BYTES {
             return Err("its frontmatter is longer than 64 KiB");
         }
     }
@@ -60,13 +60,13 @@ fn part(text: &str) -> Result<&str, &'static str> {
 }
 
 /// List or object that is being read.
-enum Open {
+enum YamlFrame {
     List(Vec<Value>),
     Object(Map<String, Value>, Option<String>),
 }
 
 fn parsed(yaml: &str) -> Result<Value, &'static str> {
-    let (mut open, mut whole) = (Vec::<Open>::new(), None);
+    let (mut open, mut whole) = (Vec::<YamlFrame>::new(), None);
     for event in Parser::new_from_str(yaml) {
         let (event, _) = event.map_err(|_| "its frontmatter is not valid YAML")?;
         let value = match event {
@@ -79,24 +79,26 @@ fn parsed(yaml: &str) -> Result<Value, &'static str> {
             {
                 return Err("its frontmatter has an anchor or a tag");
             }
-            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= DEEPEST => {
+            Event::SequenceStart(..) | Event::MappingStart(..)
+                if open.len() >= MAX_FRONTMATTER_DEPTH =>
+            {
                 return Err("its frontmatter is nested too deeply");
             }
             Event::SequenceStart(..) => {
-                open.push(Open::List(Vec::new()));
+                open.push(YamlFrame::List(Vec::new()));
                 continue;
             }
             Event::MappingStart(..) => {
-                open.push(Open::Object(Map::new(), None));
+                open.push(YamlFrame::Object(Map::new(), None));
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(Open::List(list)) => Value::Array(list),
-                Some(Open::Object(object, _)) => Value::Object(object),
+                Some(YamlFrame::List(list)) => Value::Array(list),
+                Some(YamlFrame::Object(object, _)) => Value::Object(object),
                 None => return Err("its frontmatter is not valid YAML"),
             },
             Event::Scalar(text, style, ..) => {
-                if let Some(Open::Object(object, key @ None)) = open.last_mut() {
+                if let Some(YamlFrame::Object(object, key @ None)) = open.last_mut() {
                     if object.contains_key(&*text) || text == "<<" {
                         return Err("its frontmatter has a duplicate key or a merge key");
                     }
@@ -111,8 +113,8 @@ fn parsed(yaml: &str) -> Result<Value, &'static str> {
             _ => continue,
         };
         match open.last_mut() {
-            Some(Open::List(list)) => list.push(value),
-            Some(Open::Object(object, key)) => {
+            Some(YamlFrame::List(list)) => list.push(value),
+            Some(YamlFrame::Object(object, key)) => {
                 let key = key
                     .take()
                     .ok_or("its frontmatter has a key that is not a string")?;
@@ -194,7 +196,10 @@ mod tests {
     #[test]
     fn what_two_readers_may_read_in_two_ways_is_refused() {
         let deep = format!("---\na: {}{}\n---\n", "[".repeat(40), "]".repeat(40));
-        let long = format!("---\na: {}\n---\n", "x\n  ".repeat(LONGEST / 4));
+        let long = format!(
+            "---\na: {}\n---\n",
+            "x\n  ".repeat(MAX_FRONTMATTER_BYTES / 4)
+        );
         for text in [
             "",
             "name: a\n",

@@ -7,7 +7,7 @@ mod head;
 pub use head::{head, same};
 
 use super::definition::{Definition, ItemKind};
-use crate::json::{ArrayWriter, Json, Kind, ObjectWriter};
+use crate::json::{ArrayWriter, Json, JsonKind, ObjectWriter};
 
 /// Identifier of the extension.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -22,9 +22,9 @@ pub const DIRECTORY_TYPE: &str = "inode/directory";
 /// Name of the file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
 /// Maximum number of files in a skill.
-pub const MOST_FILES: usize = 512;
+pub const MAX_SKILL_FILES: usize = 512;
 /// Maximum total size of a skill's files, in bytes.
-pub const MOST_BYTES: u64 = 16 << 20;
+pub const MAX_SKILL_BYTES: u64 = 16 << 20;
 
 const DIGEST: &str = "sha256:";
 const DYNAMIC: &str = "dynamic";
@@ -42,16 +42,16 @@ pub struct SkillFile {
 
 /// Manifest of a skill: its files, as its entry states them.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Manifest {
+pub struct SkillManifest {
     /// URI of its folder, without a trailing slash.
     pub root: String,
     /// Files by URI; `None` for files that are generated on read, without stated digests.
     pub files: Option<Vec<SkillFile>>,
 }
 
-impl Manifest {
+impl SkillManifest {
     /// Reads the manifest of a definition; `None` if it is not a skill.
-    pub fn of(def: &Definition) -> Option<Manifest> {
+    pub fn of(def: &Definition) -> Option<SkillManifest> {
         match def.kind() {
             ItemKind::Skill => read(def.json()).ok(),
             _ => None,
@@ -86,12 +86,12 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Reads the manifest of an entry and validates all of it.
-pub(super) fn read(json: &Json) -> Result<Manifest, &'static str> {
+pub(super) fn read(json: &Json) -> Result<SkillManifest, &'static str> {
     let uri = json.get("uri").and_then(|uri| uri.string());
     let uri = uri.ok_or("the skill has no \"uri\"")?;
     let head = json
         .get("frontmatter")
-        .filter(|h| h.kind() == Kind::Object)
+        .filter(|h| h.kind() == JsonKind::Object)
         .ok_or("\"frontmatter\" is not an object")?;
     let word = |key: &str| {
         head.get(key)
@@ -117,24 +117,24 @@ pub(super) fn read(json: &Json) -> Result<Manifest, &'static str> {
         .get("resources")
         .ok_or("the skill has no \"resources\"")?;
     if resources.string().as_deref() == Some(DYNAMIC) {
-        return Ok(Manifest {
+        return Ok(SkillManifest {
             root: root.to_owned(),
             files: None,
         });
     }
-    Ok(Manifest {
+    Ok(SkillManifest {
         files: Some(files(root, &uri, &resources)?),
         root: root.to_owned(),
     })
 }
 
 fn files(root: &str, own: &str, resources: &Json) -> Result<Vec<SkillFile>, &'static str> {
-    if resources.kind() != Kind::Array {
+    if resources.kind() != JsonKind::Array {
         return Err("\"resources\" is neither an array nor \"dynamic\"");
     }
     let (mut files, mut bytes) = (Vec::new(), 0_u64);
     for one in resources.items() {
-        if files.len() == MOST_FILES {
+        if files.len() == MAX_SKILL_FILES {
             return Err("it has more than 512 files, which is the limit of the extension");
         }
         let file =
@@ -145,7 +145,7 @@ fn files(root: &str, own: &str, resources: &Json) -> Result<Vec<SkillFile>, &'st
         bytes = bytes.saturating_add(file.size);
         files.push(file);
     }
-    if bytes > MOST_BYTES {
+    if bytes > MAX_SKILL_BYTES {
         return Err("it has more than 16 MiB, which is the limit of the extension");
     }
     files.sort_by(|one, two| one.uri.cmp(&two.uri));
@@ -208,7 +208,7 @@ pub fn moved(def: &Definition, to: impl Fn(&str) -> String) -> Option<Definition
     };
     let mut new = renamed(json)?;
     let resources = json.get("resources")?;
-    if resources.kind() == Kind::Array {
+    if resources.kind() == JsonKind::Array {
         let mut files = ArrayWriter::new();
         for one in resources.items() {
             files.raw(&renamed(&one)?);
@@ -288,11 +288,11 @@ mod tests {
 
     #[test]
     fn an_entry_is_read_whole_or_not_at_all() {
-        let good = Manifest::of(&skill(|_| {}).unwrap()).unwrap();
+        let good = SkillManifest::of(&skill(|_| {}).unwrap()).unwrap();
         assert_eq!(good.root, "skill://acme/pdf");
         assert!(good.has("skill://acme/pdf/ref/a.md") && !good.has("skill://acme/pdf/ref/b.md"));
         let dynamic = skill(|def| def["resources"] = "dynamic".into()).unwrap();
-        let dynamic = Manifest::of(&dynamic).unwrap();
+        let dynamic = SkillManifest::of(&dynamic).unwrap();
         assert!(dynamic.has("skill://acme/pdf/x") && !dynamic.has("skill://acme/pdf/../x"));
         for (at, wrong) in [
             ("/uri", json!("skill://acme/other/SKILL.md")),
@@ -305,7 +305,7 @@ mod tests {
             ("/resources", json!([])),
             ("/resources/0/digest", json!("sha256:AA")),
             ("/resources/0/size", json!(-1)),
-            ("/resources/1/size", json!(MOST_BYTES)),
+            ("/resources/1/size", json!(MAX_SKILL_BYTES)),
             ("/resources/1/uri", json!("skill://acme/pdf/SKILL.md")),
             ("/resources/1/uri", json!("skill://acme/pdfs/a")),
             ("/resources/1/uri", json!("skill://acme/pdf/../a")),
@@ -318,7 +318,7 @@ mod tests {
         }
         let many = skill(|def| {
             let one = def["resources"][1].clone();
-            let files = (0..MOST_FILES).map(|n| {
+            let files = (0..MAX_SKILL_FILES).map(|n| {
                 let mut one = one.clone();
                 one["uri"] = format!("skill://acme/pdf/{n}").into();
                 one
@@ -334,7 +334,7 @@ mod tests {
         let to = |uri: &str| uri.replace("skill://", "skill://b/");
         let moved = moved(&skill(|_| {}).unwrap(), to).unwrap();
         assert_eq!(moved.name(), "skill://b/acme/pdf/SKILL.md");
-        let files = Manifest::of(&moved).unwrap();
+        let files = SkillManifest::of(&moved).unwrap();
         assert!(files.has("skill://b/acme/pdf/ref/a.md"));
     }
 

@@ -6,7 +6,7 @@ use toolgate_wire::{
     dialect,
     method::{
         discover,
-        initialize::{Answer, Implementation, Params},
+        initialize::{Implementation, InitializeParams, InitializeResult},
     },
 };
 
@@ -44,18 +44,18 @@ proptest! {
     #[test]
     fn a_handshake_is_read_back(version in text(), can in object(), program in program(), words in prop::option::of(text())) {
         let capabilities = json(&can);
-        let params = Params { version: version.clone(), capabilities: capabilities.clone(), client: Some(program.clone()) };
-        let read = Params::read(Some(&params.json())).expect("parameters");
+        let params = InitializeParams { version: version.clone(), capabilities: capabilities.clone(), client: Some(program.clone()) };
+        let read = InitializeParams::read(Some(&params.json())).expect("parameters");
         prop_assert_eq!((&read.version, &read.capabilities, &read.client), (&params.version, &params.capabilities, &params.client));
-        let answer = Answer { version, capabilities, server: program, instructions: words };
-        let read = Answer::read(&answer.json()).expect("an answer");
+        let answer = InitializeResult { version, capabilities, server: program, instructions: words };
+        let read = InitializeResult::read(&answer.json()).expect("an answer");
         prop_assert_eq!((read.version, read.capabilities, read.server, read.instructions), (answer.version, answer.capabilities, answer.server, answer.instructions));
     }
 
     #[test]
     fn a_discovery_is_read_back(versions in prop::collection::vec(text(), 0..4), can in object(), server in prop::option::of(program()), instructions in prop::option::of(text())) {
-        let answer = discover::Answer { versions, capabilities: json(&can), server, instructions };
-        let read = discover::Answer::read(&answer.json()).expect("an answer");
+        let answer = discover::DiscoverResult { versions, capabilities: json(&can), server, instructions };
+        let read = discover::DiscoverResult::read(&answer.json()).expect("an answer");
         prop_assert_eq!((read.versions, read.capabilities, read.server, read.instructions), (answer.versions, answer.capabilities, answer.server, answer.instructions));
     }
 }

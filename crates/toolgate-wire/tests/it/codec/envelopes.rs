@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use serde_json::Value;
 use toolgate_wire::{
     json::{Json, ObjectWriter},
-    message::{self, Id, Message, RpcError},
+    message::{self, Id, JsonRpcMessage, RpcError},
     method::{
         definition::ItemKind,
-        elicitation::{Answer, InputRequired, Request},
+        elicitation::{ElicitAnswer, InputRequiredResult, RawInputRequest},
         notifications::{self, Progress},
-        usage::{self, Op, Params},
+        usage::{self, Op, OperationParams},
     },
 };
 
@@ -22,10 +22,10 @@ fn id() -> impl Strategy<Value = Id> {
     value.prop_map(|value| Id::read(&json(&value)).expect("an id"))
 }
 
-fn read(line: &str) -> Message {
+fn read(line: &str) -> JsonRpcMessage {
     assert!(!line.contains(['\n', '\r']), "one line");
     let json = Json::read(line.as_bytes().to_vec(), &Default::default()).expect("JSON");
-    Message::read(&json).expect("a message")
+    JsonRpcMessage::read(&json).expect("a message")
 }
 
 /// What is used, and the arguments it may have.
@@ -56,19 +56,19 @@ proptest! {
     fn a_message_is_read_back(id in id(), method in text(), params in prop::option::of(object()), code in any::<i64>(), words in text(), data in prop::option::of(value())) {
         let params = params.as_ref().map(json);
         match read(&message::request(&id, &method, params.as_ref())) {
-            Message::Request { id: same, method: m, params: p } => {
+            JsonRpcMessage::Request { id: same, method: m, params: p } => {
                 prop_assert_eq!((same.json().as_str(), m, p), (id.json().as_str(), method.clone(), params.clone()));
             }
             other => prop_assert!(false, "{:?}", other),
         }
         match read(&message::notification(&method, params.as_ref())) {
-            Message::Notification { method: m, params: p } => prop_assert_eq!((m, p), (method, params.clone())),
+            JsonRpcMessage::Notification { method: m, params: p } => prop_assert_eq!((m, p), (method, params.clone())),
             other => prop_assert!(false, "{:?}", other),
         }
         let error = RpcError { code, message: words, data: data.as_ref().map(json), relayed: false };
         for answer in [Ok(params.unwrap_or_else(|| json(&Value::Null))), Err(error)] {
             match read(&message::reply(Some(&id), &answer)) {
-                Message::Reply { id: same, answer: a } => prop_assert_eq!((same, a), (Some(id.clone()), answer)),
+                JsonRpcMessage::Reply { id: same, answer: a } => prop_assert_eq!((same, a), (Some(id.clone()), answer)),
                 other => prop_assert!(false, "{:?}", other),
             }
         }
@@ -86,7 +86,7 @@ proptest! {
         if let Some(state) = &state {
             o.str("requestState", state);
         }
-        let read = Params::read(op.method(), Some(&o.finish()));
+        let read = OperationParams::read(op.method(), Some(&o.finish()));
         let read = read.map_err(TestCaseError::fail)?;
         let answers: Vec<(String, Json)> = answers.iter().map(|(k, v)| (k.clone(), json(v))).collect();
         prop_assert_eq!((read.op, read.name, read.arguments.to_value()), (op, name, arguments.to_value()));
@@ -112,15 +112,15 @@ proptest! {
 
     #[test]
     fn questions_are_read_back(asks in prop::collection::btree_map(key(), (text(), prop::option::of(object())), 0..4), state in text()) {
-        let requests = asks.into_iter().map(|(key, (method, params))| Request { key, method, params: params.as_ref().map(json) });
-        let written = InputRequired { requests: requests.collect(), state: Some(state), server: None };
-        let read = InputRequired::read(&written.json()).map_err(TestCaseError::fail)?;
+        let requests = asks.into_iter().map(|(key, (method, params))| RawInputRequest { key, method, params: params.as_ref().map(json) });
+        let written = InputRequiredResult { requests: requests.collect(), state: Some(state), server: None };
+        let read = InputRequiredResult::read(&written.json()).map_err(TestCaseError::fail)?;
         prop_assert_eq!((read.requests, read.state), (written.requests, written.state));
     }
 
     #[test]
     fn an_answer_of_the_user_is_read(content in prop::option::of(object()), meta in meta()) {
-        for (word, expected) in [("accept", Answer::Accept(content.as_ref().map(json))), ("decline", Answer::Decline), ("cancel", Answer::Cancel)] {
+        for (word, expected) in [("accept", ElicitAnswer::Accept(content.as_ref().map(json))), ("decline", ElicitAnswer::Decline), ("cancel", ElicitAnswer::Cancel)] {
             let mut o = ObjectWriter::new();
             o.str("action", word);
             if let Some(content) = &content {
@@ -129,7 +129,7 @@ proptest! {
             if let Some(meta) = &meta {
                 o.raw("_meta", meta);
             }
-            prop_assert_eq!(Answer::read(&o.finish()), Some(expected));
+            prop_assert_eq!(ElicitAnswer::read(&o.finish()), Some(expected));
         }
     }
 }

@@ -9,7 +9,7 @@ use toolgate_wire::{
     method::{
         definition::{Definition, ItemKind},
         initialize::Implementation,
-        list::{CacheHint, Page},
+        list::{CacheHint, ListPage},
     },
 };
 
@@ -109,14 +109,14 @@ proptest! {
         let hint = CacheHint { ttl_ms: ttl, public };
         for dialect in dialect::ALL {
             let written = dialect.list(kind, &items, next.as_deref(), hint, missing, &Implementation::new("s", "1"));
-            let page = Page::read(kind, &written).expect("a page");
+            let page = ListPage::read(kind, &written).expect("a page");
             prop_assert_eq!(&page.items, &items);
             let told = written.get("_meta").and_then(|meta| meta.get("toolgate/missing")?.u64());
             prop_assert_eq!(told, (missing > 0).then_some(missing as u64));
             prop_assert_eq!(page.next.and_then(|n| n.string()), next.clone());
             prop_assert_eq!(page.hint, if dialect.stateless { hint } else { CacheHint::default() });
             for other in ItemKind::ALL.into_iter().filter(|k| k.member() != kind.member()) {
-                prop_assert!(Page::read(other, &written).is_none(), "read as another kind");
+                prop_assert!(ListPage::read(other, &written).is_none(), "read as another kind");
             }
         }
     }

@@ -8,7 +8,7 @@ mod tasks;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use toolgate_wire::json::{Json, Limits};
+use toolgate_wire::json::{Json, JsonLimits};
 
 /// Text as it may come: anything but U+0000 in keys.
 fn text() -> impl Strategy<Value = String> {
@@ -57,6 +57,6 @@ fn meta() -> impl Strategy<Value = Option<Json>> {
 }
 
 fn json(value: &Value) -> Json {
-    let read = Json::read(value.to_string().into_bytes(), &Limits::default());
+    let read = Json::read(value.to_string().into_bytes(), &JsonLimits::default());
     read.expect("good JSON")
 }

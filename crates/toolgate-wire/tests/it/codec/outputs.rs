@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json as tree};
 use toolgate_wire::{
     dialect::{self, Dialect},
-    json::{Json, Kind},
+    json::{Json, JsonKind},
     method::{
         complete::CompleteResult,
         content::{Content, ContentKind},
@@ -77,7 +77,7 @@ fn output() -> impl Strategy<Value = Output> {
         meta(),
     );
     let complete = (
-        prop::collection::vec(text(), 0..=CompleteResult::MOST),
+        prop::collection::vec(text(), 0..=CompleteResult::MAX_VALUES),
         prop::option::of(0..i64::MAX as u64),
         prop::option::of(any::<bool>()),
         meta(),
@@ -139,7 +139,7 @@ fn takes(dialect: &Dialect, structured: &Json) -> bool {
     match dialect.revision {
         "2024-11-05" | "2025-03-26" => false,
         "2026-07-28" => true,
-        _ => structured.kind() == Kind::Object,
+        _ => structured.kind() == JsonKind::Object,
     }
 }
 

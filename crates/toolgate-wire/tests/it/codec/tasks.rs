@@ -8,34 +8,34 @@ use toolgate_wire::{
     message::RpcError,
     method::{
         definition::Definition,
-        elicitation::Request,
+        elicitation::RawInputRequest,
         initialize::Implementation,
-        tasks::{Detail, Status, Support, Task, Wanted, Words},
+        tasks::{Task, TaskDetail, TaskForm, TaskMetadata, TaskStatus, TaskSupport},
     },
 };
 
-fn detail(status: Status) -> BoxedStrategy<Detail> {
+fn detail(status: TaskStatus) -> BoxedStrategy<TaskDetail> {
     match status {
-        Status::InputRequired => prop::collection::hash_map("[a-z]{1,4}", object(), 1..3)
+        TaskStatus::InputRequired => prop::collection::hash_map("[a-z]{1,4}", object(), 1..3)
             .prop_map(|asks| {
-                let asks = asks.into_iter().map(|(key, params)| Request {
+                let asks = asks.into_iter().map(|(key, params)| RawInputRequest {
                     key,
                     method: "elicitation/create".to_owned(),
                     params: Some(json(&params)),
                 });
-                Detail::Asks(asks.collect())
+                TaskDetail::Asks(asks.collect())
             })
             .boxed(),
-        Status::Completed => object().prop_map(|o| Detail::Result(json(&o))).boxed(),
-        Status::Failed => (-32_100..-32_000_i64, text())
-            .prop_map(|(code, text)| Detail::Error(RpcError::new(code, text)))
+        TaskStatus::Completed => object().prop_map(|o| TaskDetail::Result(json(&o))).boxed(),
+        TaskStatus::Failed => (-32_100..-32_000_i64, text())
+            .prop_map(|(code, text)| TaskDetail::Error(RpcError::new(code, text)))
             .boxed(),
-        Status::Working | Status::Cancelled => Just(Detail::None).boxed(),
+        TaskStatus::Working | TaskStatus::Cancelled => Just(TaskDetail::None).boxed(),
     }
 }
 
 fn task() -> impl Strategy<Value = Task> {
-    let status = prop::sample::select(Status::ALL.to_vec());
+    let status = prop::sample::select(TaskStatus::ALL.to_vec());
     let parts = status.prop_flat_map(|status| (Just(status), detail(status)));
     let number = || prop::option::of(0..i64::MAX as u64);
     (parts, text(), prop::option::of(text()), number(), number()).prop_map(
@@ -53,7 +53,9 @@ fn task() -> impl Strategy<Value = Task> {
 }
 
 fn with_words() -> [&'static Dialect; 2] {
-    let mut found = dialect::ALL.into_iter().filter(|d| d.tasks != Words::None);
+    let mut found = dialect::ALL
+        .into_iter()
+        .filter(|d| d.tasks != TaskForm::None);
     let both = [found.next().unwrap(), found.next().unwrap()];
     assert!(found.next().is_none(), "another revision with tasks");
     both
@@ -68,11 +70,11 @@ proptest! {
         let server = Implementation::new("s", "1");
         for dialect in with_words() {
             let words = dialect.tasks;
-            let bare = Task { detail: Detail::None, ..task.clone() };
-            let whole = if words == Words::Extension { task.clone() } else { bare.clone() };
+            let bare = Task { detail: TaskDetail::None, ..task.clone() };
+            let whole = if words == TaskForm::Extension { task.clone() } else { bare.clone() };
             let (created, looked) = (dialect.task_created(&task, &server), dialect.task(&task, &server));
             let read = Task::read(words, &created).unwrap();
-            prop_assert_eq!(Task { detail: Detail::None, ..read }, bare);
+            prop_assert_eq!(Task { detail: TaskDetail::None, ..read }, bare);
             for member in ["result", "error", "inputRequests"] {
                 prop_assert!(created.get(member).is_none(), "{} has {}", dialect.revision, member);
             }
@@ -90,7 +92,7 @@ fn what_is_no_task_is_none() {
     let good = r#"{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttlMs":1}"#;
     let read = |text: &str| {
         let json = json(&serde_json::from_str(text).unwrap());
-        Task::read(Words::Extension, &json)
+        Task::read(TaskForm::Extension, &json)
     };
     assert_eq!(read(good).unwrap().ttl_ms, Some(1));
     assert!(read(&good.replace("working", "done")).is_err());
@@ -102,11 +104,14 @@ fn what_is_no_task_is_none() {
 fn the_wish_for_a_task_is_read() {
     let read = |text: &str| {
         let params = json(&serde_json::from_str(text).unwrap());
-        Wanted::read(Some(&params))
+        TaskMetadata::read(Some(&params))
     };
     assert_eq!(read("{}"), Ok(None));
-    assert_eq!(read(r#"{"task":{}}"#), Ok(Some(Wanted { ttl_ms: None })));
-    let minute = Wanted {
+    assert_eq!(
+        read(r#"{"task":{}}"#),
+        Ok(Some(TaskMetadata { ttl_ms: None }))
+    );
+    let minute = TaskMetadata {
         ttl_ms: Some(60_000),
     };
     assert_eq!(read(r#"{"task":{"ttl":60000}}"#), Ok(Some(minute)));
@@ -119,15 +124,19 @@ fn a_tool_says_whether_it_can_be_a_task() {
     let of = |execution: &str| {
         let text = format!(r#"{{"name":"a","inputSchema":{{}}{execution}}}"#);
         let json = json(&serde_json::from_str(&text).unwrap());
-        Support::of(&Definition::tool(json).unwrap())
+        TaskSupport::of(&Definition::tool(json).unwrap())
     };
-    assert_eq!(of(""), Support::Forbidden);
-    assert_eq!(of(r#","execution":{}"#), Support::Forbidden);
+    assert_eq!(of(""), TaskSupport::Forbidden);
+    assert_eq!(of(r#","execution":{}"#), TaskSupport::Forbidden);
     assert_eq!(
         of(r#","execution":{"taskSupport":"often"}"#),
-        Support::Forbidden
+        TaskSupport::Forbidden
     );
-    for support in [Support::Forbidden, Support::Optional, Support::Required] {
+    for support in [
+        TaskSupport::Forbidden,
+        TaskSupport::Optional,
+        TaskSupport::Required,
+    ] {
         let said = format!(r#","execution":{{"taskSupport":"{}"}}"#, support.word());
         assert_eq!(of(&said), support);
     }

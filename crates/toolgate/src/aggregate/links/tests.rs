@@ -1,10 +1,12 @@
 use super::*;
-use toolgate_core::{BoxFuture, Call, Catalog, Changes, Error, Interest, List, ToolResult};
+use toolgate_core::{
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ListRequest, ToolResult,
+};
 
 struct Nobody;
 
 impl Service for Nobody {
-    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async { Ok(Catalog::default()) })
     }
 
@@ -12,7 +14,7 @@ impl Service for Nobody {
         Box::pin(async move { Err(call.unknown()) })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(std::future::pending())
     }
 }
@@ -31,24 +33,24 @@ fn origin() -> Origin {
     }
 }
 
-fn links(per_caller: usize, callers: usize) -> Links {
+fn links(per_caller: usize, callers: usize) -> ResourceLinkMemory {
     let limits = LinkLimits {
         per_caller,
         callers,
         uri: 10,
     };
-    Links {
+    ResourceLinkMemory {
         limits,
-        ..Links::default()
+        ..ResourceLinkMemory::default()
     }
 }
 
-fn note(links: &Links, who: &str, uris: &[&str]) {
+fn note(links: &ResourceLinkMemory, who: &str, uris: &[&str]) {
     let of: Arc<dyn Service> = Arc::new(Nobody);
     links.note(&Caller::new(who), &of, &origin(), &result(uris));
 }
 
-fn has(links: &Links, who: &str, uri: &str) -> bool {
+fn has(links: &ResourceLinkMemory, who: &str, uri: &str) -> bool {
     links.find(&Caller::new(who), uri).is_some()
 }
 
@@ -91,7 +93,7 @@ fn a_link_is_of_the_service_that_gave_it() {
     let of: Arc<dyn Service> = Arc::new(Nobody);
     let links = links(2, 9);
     links.note(&Caller::new("one"), &of, &origin(), &result(&["t:1"]));
-    let mut after = Links::default();
+    let mut after = ResourceLinkMemory::default();
     after.share(&links);
     let link = after.find(&Caller::new("one"), "t:1").unwrap();
     assert!(link.is_of(&of));

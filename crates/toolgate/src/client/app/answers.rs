@@ -1,10 +1,11 @@
 //! Answers to a server's input requests, by the application's functions.
 
 use super::{
-    Asked, Confirming, Form, Page, Sampled, Sampling, Told, confirming, form, roots, sampling,
+    AsyncCallback, CallConfirmation, EventCallback, FormElicitation, SamplingRequest,
+    SamplingResponse, UrlElicitation, confirming, form, roots, sampling,
 };
 use crate::{
-    client::Answerer,
+    client::ClientHandler,
     handlers::ask::{Reply, Root},
 };
 use serde_json::Value;
@@ -15,54 +16,61 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate_core::{
-    Abilities, Ask, AskKind, BoxFuture, Caller, Error, Event, Kind, LogMessage, Need, Questions,
-    Refusal, Returned, Scrub, Trail,
+    BoxFuture, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, InputRequest,
+    InputRequestKind, InputRequests, LogMessage, RefusalReason, ReporterEvent, RequiredCapability,
+    Sanitizer, UntrustedContent,
 };
-use toolgate_policy::{Asking, Recorder, Secrets, Size, Standard, Text};
+use toolgate_policy::{
+    AuditRecorder, InputRequestPolicy, ProgramPolicy, SecretRedactor, SizeLimits, TextSanitizer,
+};
 use toolgate_wire::{
     json::Json,
     message::{RpcError, code},
 };
 
 /// Maximum number of URL elicitations whose completion is awaited.
-const PAGES: usize = 64;
+const MAX_AWAITED_PAGES: usize = 64;
 /// Error code for an input request that the user refused.
 const USER_REFUSED: i64 = -1;
 
 /// Functions of the application. A capability without a function is not declared.
 #[derive(Clone, Default)]
-pub(super) struct Functions {
-    pub(super) form: Option<Asked<Form, Reply<Value>>>,
-    pub(super) page: Option<Asked<Page, Reply<()>>>,
-    pub(super) page_done: Option<Told<String>>,
-    pub(super) sample: Option<Asked<Sampling, Result<Sampled, String>>>,
+pub(super) struct ClientCallbacks {
+    pub(super) form: Option<AsyncCallback<FormElicitation, Reply<Value>>>,
+    pub(super) page: Option<AsyncCallback<UrlElicitation, Reply<()>>>,
+    pub(super) page_done: Option<EventCallback<String>>,
+    pub(super) sample: Option<AsyncCallback<SamplingRequest, Result<SamplingResponse, String>>>,
     pub(super) sample_tools: bool,
     pub(super) roots: Option<Vec<Root>>,
-    pub(super) confirm: Option<Asked<Confirming, Result<(), String>>>,
-    pub(super) log: Option<Told<LogMessage>>,
+    pub(super) confirm: Option<AsyncCallback<CallConfirmation, Result<(), String>>>,
+    pub(super) log: Option<EventCallback<LogMessage>>,
 }
 
 /// Answers the input requests of one server.
 #[derive(Clone)]
-pub(super) struct Answers(Arc<Inner>);
+pub(super) struct InputResponder(Arc<InputResponderState>);
 
-struct Inner {
+struct InputResponderState {
     server: String,
-    functions: Functions,
+    functions: ClientCallbacks,
     roots: Mutex<Vec<Root>>,
     pages: Mutex<VecDeque<String>>,
-    size: Size,
-    asking: Asking,
-    secrets: Secrets,
+    size: SizeLimits,
+    asking: InputRequestPolicy,
+    secrets: SecretRedactor,
     /// Audit recorder for input requests outside of calls, once it is known.
-    recorder: OnceLock<Arc<Recorder>>,
+    recorder: OnceLock<Arc<AuditRecorder>>,
     /// Number of open input requests: while it is above 0, the time-outs of calls are paused.
     open: watch::Sender<usize>,
 }
 
-impl Answers {
-    pub(super) fn new(server: &str, functions: Functions, duties: &Standard) -> Answers {
-        Answers(Arc::new(Inner {
+impl InputResponder {
+    pub(super) fn new(
+        server: &str,
+        functions: ClientCallbacks,
+        duties: &ProgramPolicy,
+    ) -> InputResponder {
+        InputResponder(Arc::new(InputResponderState {
             server: server.to_owned(),
             roots: Mutex::new(functions.roots.clone().unwrap_or_default()),
             functions,
@@ -76,21 +84,21 @@ impl Answers {
     }
 
     /// Sets the recorder for input requests outside of calls.
-    pub(super) fn record(&self, recorder: Arc<Recorder>) {
+    pub(super) fn record(&self, recorder: Arc<AuditRecorder>) {
         let _ = self.0.recorder.set(recorder);
     }
 
     /// Returns the client capabilities to declare.
-    pub(super) fn abilities(&self, extensions: Option<Json>) -> Abilities {
+    pub(super) fn abilities(&self, extensions: Option<Json>) -> ClientCapabilities {
         let has = &self.0.functions;
-        Abilities {
+        ClientCapabilities {
             elicitation: has.form.is_some(),
             elicitation_url: has.page.is_some(),
             sampling: has.sample.is_some(),
             sampling_tools: has.sample.is_some() && has.sample_tools,
             roots: has.roots.is_some(),
             extensions,
-            ..Abilities::default()
+            ..ClientCapabilities::default()
         }
     }
 
@@ -116,29 +124,36 @@ impl Answers {
     /// # Errors
     /// The application has no function for it, the request is invalid, or the application's answer does not match the
     /// form.
-    pub(super) async fn to(&self, ask: &AskKind) -> Result<Json, Error> {
-        let _open = Open::new(&self.0.open);
+    pub(super) async fn to(&self, ask: &InputRequestKind) -> Result<Json, Error> {
+        let _open = OpenInputRequest::new(&self.0.open);
         match ask {
-            AskKind::Approve(approval) => {
+            InputRequestKind::Approve(approval) => {
                 let Some(confirm) = &self.0.functions.confirm else {
-                    return Err(undeclared(Need::Elicitation, "a confirmation"));
+                    return Err(undeclared(
+                        RequiredCapability::Elicitation,
+                        "a confirmation",
+                    ));
                 };
-                Ok(confirming::answer(&confirm(Confirming::of(approval)).await))
+                Ok(confirming::answer(
+                    &confirm(CallConfirmation::of(approval)).await,
+                ))
             }
-            AskKind::Elicit(params) if is_url(params) => self.page(params).await,
-            AskKind::Elicit(params) => self.form(params).await,
-            AskKind::SignIn(page) => self.page(&page.params()).await,
-            AskKind::Sample(params) => self.sample(params).await,
-            AskKind::Roots if self.0.functions.roots.is_some() => Ok(roots::result(&self.roots())),
-            AskKind::Roots => Err(undeclared(Need::Roots, "roots")),
+            InputRequestKind::Elicit(params) if is_url(params) => self.page(params).await,
+            InputRequestKind::Elicit(params) => self.form(params).await,
+            InputRequestKind::SignIn(page) => self.page(&page.params()).await,
+            InputRequestKind::Sample(params) => self.sample(params).await,
+            InputRequestKind::Roots if self.0.functions.roots.is_some() => {
+                Ok(roots::result(&self.roots()))
+            }
+            InputRequestKind::Roots => Err(undeclared(RequiredCapability::Roots, "roots")),
         }
     }
 
     async fn form(&self, params: &Json) -> Result<Json, Error> {
         let Some(fill) = &self.0.functions.form else {
-            return Err(undeclared(Need::Elicitation, "a form"));
+            return Err(undeclared(RequiredCapability::Elicitation, "a form"));
         };
-        let asked = Form::read(&self.0.server, params)
+        let asked = FormElicitation::read(&self.0.server, params)
             .ok_or_else(|| against("the form has no message or no schema"))?;
         Ok(match fill(asked.clone()).await {
             Reply::Declined => form::result("decline", None),
@@ -146,7 +161,7 @@ impl Answers {
             Reply::Accepted(answer) => {
                 let whole = asked.complete(answer).map_err(|why| {
                     let text = format!("the application's answer does not match the server's form, so it was not sent: {why}");
-                    Error::new(Kind::Bug, text)
+                    Error::new(ErrorKind::Bug, text)
                 })?;
                 form::result("accept", Some(&whole))
             }
@@ -155,13 +170,13 @@ impl Answers {
 
     async fn page(&self, params: &Json) -> Result<Json, Error> {
         let Some(open) = &self.0.functions.page else {
-            return Err(undeclared(Need::ElicitationUrl, "a page"));
+            return Err(undeclared(RequiredCapability::ElicitationUrl, "a page"));
         };
-        let page = Page::read(&self.0.server, params)
+        let page = UrlElicitation::read(&self.0.server, params)
             .ok_or_else(|| against("the URL elicitation has no message or no http or https URL"))?;
         if let Some(id) = &page.id {
             let mut pages = self.pages();
-            pages.truncate(PAGES - 1);
+            pages.truncate(MAX_AWAITED_PAGES - 1);
             pages.push_front(id.clone());
         }
         Ok(match open(page).await {
@@ -174,39 +189,39 @@ impl Answers {
     async fn sample(&self, params: &Json) -> Result<Json, Error> {
         let has = &self.0.functions;
         let Some(sample) = &has.sample else {
-            return Err(undeclared(Need::Sampling, "its model"));
+            return Err(undeclared(RequiredCapability::Sampling, "its model"));
         };
-        let asked =
-            sampling::Sampling::read(&self.0.server, params, has.sample_tools).map_err(against)?;
+        let asked = sampling::SamplingRequest::read(&self.0.server, params, has.sample_tools)
+            .map_err(against)?;
         let max_tokens = asked.max_tokens;
         let sampled = sample(asked).await.map_err(|reason| {
             Error::new(
-                Kind::Refused(Refusal::Person),
+                ErrorKind::Refused(RefusalReason::Person),
                 format!("the sampling request was rejected: {reason}"),
             )
         })?;
         sampled
             .within(max_tokens)
-            .map_err(|reason| Error::new(Kind::Bug, reason))
+            .map_err(|reason| Error::new(ErrorKind::Bug, reason))
     }
 
     /// Sanitizes and checks an input request that came outside of a pipeline, by the same rules.
-    fn clean(&self, ask: AskKind) -> Result<AskKind, Error> {
-        let mut questions = Questions {
-            asks: vec![Ask {
+    fn clean(&self, ask: InputRequestKind) -> Result<InputRequestKind, Error> {
+        let mut questions = InputRequests {
+            asks: vec![InputRequest {
                 key: "question".to_owned(),
                 kind: ask,
             }],
-            ..Questions::default()
+            ..InputRequests::default()
         };
-        let scrubs: [&dyn Scrub; 3] = [&self.0.size, &Text, &self.0.secrets];
+        let scrubs: [&dyn Sanitizer; 3] = [&self.0.size, &TextSanitizer, &self.0.secrets];
         for scrub in scrubs {
-            scrub.scrub(None, None, Returned::Questions(&mut questions))?;
+            scrub.scrub(None, None, UntrustedContent::Questions(&mut questions))?;
         }
         let cleaned = questions.asks.pop().map(|ask| ask.kind);
         let mut cleaned = cleaned.ok_or_else(|| against("sanitizing removed the whole request"))?;
         let (server, caller) = (&self.0.server, Caller::new("application"));
-        let trail = Trail::default();
+        let trail = DecisionLog::default();
         let judged = (self.0.asking).judge(server, &caller, &mut cleaned, &trail);
         if let Some(recorder) = self.0.recorder.get() {
             recorder.question(server, &cleaned, judged.as_ref().err());
@@ -216,8 +231,8 @@ impl Answers {
     }
 }
 
-impl Answerer for Answers {
-    fn answer(&self, ask: AskKind) -> BoxFuture<'static, Result<Json, RpcError>> {
+impl ClientHandler for InputResponder {
+    fn answer(&self, ask: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>> {
         let answers = self.clone();
         Box::pin(async move {
             let answered = async { answers.to(&answers.clean(ask)?).await };
@@ -229,14 +244,14 @@ impl Answerer for Answers {
         let Some(log) = &self.0.functions.log else {
             return;
         };
-        let mut event = Event::Log(message);
-        let scrubs: [&dyn Scrub; 3] = [&self.0.size, &Text, &self.0.secrets];
-        let clean = |scrub: &&dyn Scrub| {
-            let cleaned = scrub.scrub(None, None, Returned::Event(&mut event));
+        let mut event = ReporterEvent::Log(message);
+        let scrubs: [&dyn Sanitizer; 3] = [&self.0.size, &TextSanitizer, &self.0.secrets];
+        let clean = |scrub: &&dyn Sanitizer| {
+            let cleaned = scrub.scrub(None, None, UntrustedContent::Event(&mut event));
             cleaned.is_ok()
         };
         if scrubs.iter().all(clean)
-            && let Event::Log(message) = event
+            && let ReporterEvent::Log(message) = event
         {
             log(message);
         }
@@ -254,23 +269,23 @@ impl Answerer for Answers {
     }
 }
 
-impl fmt::Debug for Answers {
+impl fmt::Debug for InputResponder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Answers(to {})", self.0.server)
+        write!(f, "InputResponder(to {})", self.0.server)
     }
 }
 
 /// Open input request; counted until it is dropped.
-struct Open<'a>(&'a watch::Sender<usize>);
+struct OpenInputRequest<'a>(&'a watch::Sender<usize>);
 
-impl Open<'_> {
-    fn new(count: &watch::Sender<usize>) -> Open<'_> {
+impl OpenInputRequest<'_> {
+    fn new(count: &watch::Sender<usize>) -> OpenInputRequest<'_> {
         count.send_modify(|open| *open += 1);
-        Open(count)
+        OpenInputRequest(count)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenInputRequest<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open -= 1);
     }
@@ -280,16 +295,16 @@ fn is_url(params: &Json) -> bool {
     params.get("mode").and_then(|m| m.string()).as_deref() == Some("url")
 }
 
-fn undeclared(need: Need, what: &str) -> Error {
+fn undeclared(need: RequiredCapability, what: &str) -> Error {
     Error::new(
-        Kind::Unsupported(need),
+        ErrorKind::Unsupported(need),
         format!("the server requests {what}, which this application does not support"),
     )
 }
 
 fn against(reason: &'static str) -> Error {
     Error::new(
-        Kind::Upstream,
+        ErrorKind::Upstream,
         format!("the server sent an invalid input request: {reason}"),
     )
 }
@@ -297,10 +312,10 @@ fn against(reason: &'static str) -> Error {
 /// Returns the JSON-RPC error for the server.
 fn refused(error: &Error) -> RpcError {
     let code = match error.kind() {
-        Kind::Unsupported(_) => code::METHOD_NOT_FOUND,
-        Kind::Refused(Refusal::Person) => USER_REFUSED,
-        Kind::Upstream | Kind::Refused(_) => code::INVALID_PARAMS,
-        _ => code::INTERNAL,
+        ErrorKind::Unsupported(_) => code::METHOD_NOT_FOUND,
+        ErrorKind::Refused(RefusalReason::Person) => USER_REFUSED,
+        ErrorKind::Upstream | ErrorKind::Refused(_) => code::INVALID_PARAMS,
+        _ => code::INTERNAL_ERROR,
     };
     RpcError::new(code, error.public())
 }

@@ -1,27 +1,28 @@
 //! Builder of a client: settings and functions of the application.
 
 use super::{
-    CallEvent, Confirming, Form, Page, Sampled, Sampling, Told, answers::Functions,
-    child::Settings, errors::unusable, roots,
+    CallConfirmation, CallEvent, EventCallback, FormElicitation, SamplingRequest, SamplingResponse,
+    UrlElicitation, answers::ClientCallbacks, child::ProcessSettings, errors::unusable, roots,
 };
 use crate::{
     client::{EraPreference, HttpOptions},
     handlers::{
-        Level,
+        LogLevel,
         ask::{Reply, Root},
     },
 };
 use serde_json::Value;
 use std::{fmt, future::Future, path::PathBuf, sync::Arc, time::Duration};
-use toolgate_auth::client::Credentials;
+use toolgate_auth::client::CredentialProvider;
 use toolgate_core::{Error, Item, Json, LogMessage, Rule};
 use toolgate_policy::{
-    Access, AccessRule, Asking, Memory, OnLeak, OnPlaceholder, OnSecret, OutputSchema, Pattern,
-    PerServer, PinEvent, Pins, Quota, Rate, Recorder, Size, Standard, Then,
+    AccessRule, AccessRules, AuditRecorder, GlobPattern, InputRequestPolicy, MemoryStateStore,
+    OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer, PinEvent, Pins,
+    ProgramPolicy, RateLimiter, RateQuota, RuleAction, SizeLimits,
 };
 use toolgate_wire::{
     dialect::{self, Dialect},
-    json::{Kind, ObjectWriter},
+    json::{JsonKind, ObjectWriter},
     method::initialize::Implementation,
 };
 
@@ -59,17 +60,17 @@ pub struct ClientBuilder {
     pub(super) id: Option<String>,
     pub(super) revisions: Vec<&'static Dialect>,
     pub(super) era: EraPreference,
-    pub(super) functions: Functions,
-    pub(super) duties: Standard,
+    pub(super) functions: ClientCallbacks,
+    pub(super) duties: ProgramPolicy,
     pub(super) trusted: bool,
     pub(super) start: Duration,
     pub(super) rounds: u32,
-    pub(super) observe: Option<Told<CallEvent>>,
-    pub(super) log_level: Option<Level>,
-    pub(super) process: Settings,
+    pub(super) observe: Option<EventCallback<CallEvent>>,
+    pub(super) log_level: Option<LogLevel>,
+    pub(super) process: ProcessSettings,
     pub(super) http: HttpOptions,
     pins: Option<Pins>,
-    on_pin: Option<Told<PinEvent>>,
+    on_pin: Option<EventCallback<PinEvent>>,
     allow: Vec<String>,
     deny: Vec<String>,
     extensions: Vec<(String, Json)>,
@@ -79,7 +80,10 @@ pub struct ClientBuilder {
 
 /// Returns pins that last as long as the client.
 fn in_memory() -> Pins {
-    Pins::new(Arc::new(Memory::new()), Arc::new(Recorder::log()))
+    Pins::new(
+        Arc::new(MemoryStateStore::new()),
+        Arc::new(AuditRecorder::log()),
+    )
 }
 
 impl ClientBuilder {
@@ -89,14 +93,14 @@ impl ClientBuilder {
             id: None,
             revisions: Vec::new(),
             era: EraPreference::default(),
-            functions: Functions::default(),
-            duties: Standard::default(),
+            functions: ClientCallbacks::default(),
+            duties: ProgramPolicy::default(),
             trusted: false,
             start: Duration::from_secs(30),
             rounds: 10,
             observe: None,
             log_level: None,
-            process: Settings::default(),
+            process: ProcessSettings::default(),
             http: HttpOptions::default(),
             pins: Some(in_memory()),
             on_pin: None,
@@ -177,7 +181,7 @@ impl ClientBuilder {
     /// that does not match the form is not sent, and the call fails.
     pub fn on_elicit<F, A>(mut self, fill: F) -> ClientBuilder
     where
-        F: Fn(Form) -> A + Send + Sync + 'static,
+        F: Fn(FormElicitation) -> A + Send + Sync + 'static,
         A: Future<Output = Reply<Value>> + Send + 'static,
     {
         self.functions.form = Some(Arc::new(move |form| Box::pin(fill(form))));
@@ -185,10 +189,10 @@ impl ClientBuilder {
     }
 
     /// Sets the function that answers URL elicitations, by opening a page for the user. `Reply::Accepted(())` means
-    /// that the user agreed to open it. See [`Page`] for what must be shown first.
+    /// that the user agreed to open it. See [`UrlElicitation`] for what must be shown first.
     pub fn on_elicit_url<F, A>(mut self, open: F) -> ClientBuilder
     where
-        F: Fn(Page) -> A + Send + Sync + 'static,
+        F: Fn(UrlElicitation) -> A + Send + Sync + 'static,
         A: Future<Output = Reply<()>> + Send + 'static,
     {
         self.functions.page = Some(Arc::new(move |page| Box::pin(open(page))));
@@ -205,8 +209,8 @@ impl ClientBuilder {
     /// rejected the request.
     pub fn on_sample<F, A>(mut self, sample: F) -> ClientBuilder
     where
-        F: Fn(Sampling) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<Sampled, String>> + Send + 'static,
+        F: Fn(SamplingRequest) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<SamplingResponse, String>> + Send + 'static,
     {
         self.functions.sample = Some(Arc::new(move |asked| Box::pin(sample(asked))));
         self
@@ -229,7 +233,7 @@ impl ClientBuilder {
     /// deprecates log messages.
     pub fn on_log(
         mut self,
-        level: Level,
+        level: LogLevel,
         log: impl Fn(LogMessage) + Send + Sync + 'static,
     ) -> ClientBuilder {
         self.log_level = Some(level);
@@ -241,7 +245,7 @@ impl ClientBuilder {
     /// reason of the refusal; the model may see it.
     pub fn confirm<F, A>(mut self, confirm: F) -> ClientBuilder
     where
-        F: Fn(Confirming) -> A + Send + Sync + 'static,
+        F: Fn(CallConfirmation) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), String>> + Send + 'static,
     {
         self.functions.confirm = Some(Arc::new(move |call| Box::pin(confirm(call))));
@@ -298,7 +302,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Trusts the server's annotations; see [`Listed::hints`](super::Listed::hints).
+    /// Trusts the server's annotations; see [`ListedItem::hints`](super::ListedItem::hints).
     pub fn trust_annotations(mut self) -> ClientBuilder {
         self.trusted = true;
         self
@@ -318,19 +322,19 @@ impl ClientBuilder {
     }
 
     /// Sets the rate limit of each tool. Default: 6,000 calls a minute.
-    pub fn rate(mut self, quota: Quota) -> ClientBuilder {
-        self.duties.rate = Rate::new(Vec::new(), quota);
+    pub fn rate(mut self, quota: RateQuota) -> ClientBuilder {
+        self.duties.rate = RateLimiter::new(Vec::new(), quota);
         self
     }
 
     /// Sets the size limits.
-    pub fn size(mut self, size: Size) -> ClientBuilder {
+    pub fn size(mut self, size: SizeLimits) -> ClientBuilder {
         self.duties.size = size;
         self
     }
 
     /// Sets the policy for results that do not match their output schema. Default: they are blocked.
-    pub fn output_schema(mut self, duty: OutputSchema) -> ClientBuilder {
+    pub fn output_schema(mut self, duty: OutputValidation) -> ClientBuilder {
         self.duties.output_schema = duty;
         self
     }
@@ -343,7 +347,7 @@ impl ClientBuilder {
 
     /// Sets the policy for secrets in arguments. Default: the application must confirm the call; it is denied if
     /// [`ClientBuilder::confirm`] is not set.
-    pub fn leaks(mut self, found: OnLeak) -> ClientBuilder {
+    pub fn leaks(mut self, found: OnOutboundSecret) -> ClientBuilder {
         self.duties.cleaning.leaks.found = PerServer::all(found);
         self
     }
@@ -357,7 +361,7 @@ impl ClientBuilder {
 
     /// Sets the policy for input requests. By default, forms that ask for a secret and pages without `https` are
     /// rejected. Sampling is not limited if [`ClientBuilder::on_sample`] is set.
-    pub fn asking(mut self, asking: Asking) -> ClientBuilder {
+    pub fn asking(mut self, asking: InputRequestPolicy) -> ClientBuilder {
         self.duties.asking = asking;
         self
     }
@@ -369,7 +373,7 @@ impl ClientBuilder {
     }
 
     /// Sets the audit recorder. Default: events of `tracing` with the target `toolgate::audit`, without contents.
-    pub fn record(mut self, recorder: Arc<Recorder>) -> ClientBuilder {
+    pub fn record(mut self, recorder: Arc<AuditRecorder>) -> ClientBuilder {
         self.audit = None;
         self.duties.recorder = recorder;
         self
@@ -425,7 +429,7 @@ impl ClientBuilder {
     }
 
     /// Sets the source of access tokens for a server over HTTP; see [`HttpOptions::credentials`].
-    pub fn credentials(mut self, credentials: impl Credentials) -> ClientBuilder {
+    pub fn credentials(mut self, credentials: impl CredentialProvider) -> ClientBuilder {
         self.http = self.http.credentials(credentials);
         self
     }
@@ -455,17 +459,17 @@ impl ClientBuilder {
     pub(super) fn extensions(&self) -> Option<Json> {
         let mut o = ObjectWriter::new();
         for (id, settings) in &self.extensions {
-            debug_assert_eq!(settings.kind(), Kind::Object);
+            debug_assert_eq!(settings.kind(), JsonKind::Object);
             o.raw(id, settings);
         }
         (!self.extensions.is_empty()).then(|| o.finish())
     }
 
-    pub(super) fn recorder(&self) -> Result<Arc<Recorder>, Error> {
+    pub(super) fn recorder(&self) -> Result<Arc<AuditRecorder>, Error> {
         let Some(folder) = &self.audit else {
             return Ok(self.duties.recorder.clone());
         };
-        let recorder = Recorder::in_folder(folder).map_err(|error| {
+        let recorder = AuditRecorder::in_folder(folder).map_err(|error| {
             let text = format!(
                 "the audit log in {} cannot be written: {error}",
                 folder.display()
@@ -476,7 +480,7 @@ impl ClientBuilder {
     }
 
     /// Returns the pins for the server of that id.
-    pub(super) fn pins_of(&self, server: &str, recorder: &Arc<Recorder>) -> Option<Pins> {
+    pub(super) fn pins_of(&self, server: &str, recorder: &Arc<AuditRecorder>) -> Option<Pins> {
         let pins = self.pins.clone()?.recorded(recorder.clone()).only(server);
         Some(match self.on_pin.clone() {
             Some(told) => pins.told(move |event| told(event)),
@@ -485,8 +489,8 @@ impl ClientBuilder {
     }
 
     /// Returns the patterns as access rules, for full names of the form `server.tool`.
-    pub(super) fn access(&self, server: &str) -> Access {
-        let full = |pattern: &String| Pattern::new(format!("{server}.{pattern}"));
+    pub(super) fn access(&self, server: &str) -> AccessRules {
+        let full = |pattern: &String| GlobPattern::new(format!("{server}.{pattern}"));
         let rule = |patterns: &[String], then, label: &str| AccessRule {
             tools: patterns.iter().map(full).collect(),
             callers: Vec::new(),
@@ -495,18 +499,26 @@ impl ClientBuilder {
             then,
             label: label.to_owned(),
         };
-        let mut rules = vec![rule(&self.deny, Then::Deny, "denied by the application")];
+        let mut rules = vec![rule(
+            &self.deny,
+            RuleAction::Deny,
+            "denied by the application",
+        )];
         if self.allow.is_empty() {
-            return Access::new(rules).otherwise(Then::Allow);
+            return AccessRules::new(rules).otherwise(RuleAction::Allow);
         }
-        rules.push(rule(&self.allow, Then::Allow, "allowed by the application"));
-        for kind in [Item::RESOURCE, Item::PROMPT] {
+        rules.push(rule(
+            &self.allow,
+            RuleAction::Allow,
+            "allowed by the application",
+        ));
+        for kind in [Item::RESOURCE_PREFIX, Item::PROMPT_PREFIX] {
             if !self.allow.iter().any(|pattern| pattern.starts_with(kind)) {
                 let all = [format!("{kind}*")];
-                rules.push(rule(&all, Then::Allow, "allowed by the application"));
+                rules.push(rule(&all, RuleAction::Allow, "allowed by the application"));
             }
         }
-        Access::new(rules).otherwise(Then::Deny)
+        AccessRules::new(rules).otherwise(RuleAction::Deny)
     }
 }
 

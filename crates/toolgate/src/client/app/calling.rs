@@ -1,6 +1,6 @@
 //! Tool calls with options.
 
-use super::{CallResult, Client, errors::invalid, rounds::Wishes};
+use super::{CallResult, Client, errors::invalid, rounds::CallOptions};
 use serde::Serialize;
 use std::{
     future::{Future, IntoFuture},
@@ -9,44 +9,51 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{Error, Json, Op, Progress};
-use toolgate_wire::json::{Kind, ObjectWriter};
+use toolgate_wire::json::{JsonKind, ObjectWriter};
 
 /// Tool call with options: `.await` sends it. Dropping the future then cancels the call, also at the server.
 #[must_use = "the call is only sent by .await"]
-pub struct Calling<'a> {
+pub struct ToolCallBuilder<'a> {
     client: &'a Client,
     tool: String,
     arguments: Result<Json, Error>,
-    wishes: Wishes,
+    wishes: CallOptions,
 }
 
-impl<'a> Calling<'a> {
-    pub(super) fn new(client: &'a Client, tool: &str, arguments: impl Serialize) -> Calling<'a> {
-        Calling {
+impl<'a> ToolCallBuilder<'a> {
+    pub(super) fn new(
+        client: &'a Client,
+        tool: &str,
+        arguments: impl Serialize,
+    ) -> ToolCallBuilder<'a> {
+        ToolCallBuilder {
             client,
             tool: tool.to_owned(),
             arguments: object(arguments),
-            wishes: Wishes::default(),
+            wishes: CallOptions::default(),
         }
     }
 
     /// Sets the function that receives progress. It must not block.
-    pub fn progress(mut self, told: impl Fn(Progress) + Send + Sync + 'static) -> Calling<'a> {
+    pub fn progress(
+        mut self,
+        told: impl Fn(Progress) + Send + Sync + 'static,
+    ) -> ToolCallBuilder<'a> {
         self.wishes.progress = Some(Arc::new(told));
         self
     }
 
     /// Sets the time that the call may take without an answer or progress, instead of
     /// [`ClientBuilder::timeout`](super::ClientBuilder::timeout). The client's maximum time still applies.
-    pub fn timeout(mut self, timeout: Duration) -> Calling<'a> {
+    pub fn timeout(mut self, timeout: Duration) -> ToolCallBuilder<'a> {
         self.wishes.timeout = Some(timeout);
         self
     }
 
     /// Sends exactly these arguments, byte for byte: numbers of any size, and the order of members.
-    pub fn exact(mut self, arguments: Json) -> Calling<'a> {
+    pub fn exact(mut self, arguments: Json) -> ToolCallBuilder<'a> {
         self.arguments = match arguments.kind() {
-            Kind::Object => Ok(arguments),
+            JsonKind::Object => Ok(arguments),
             _ => Err(invalid("an object", "something else")),
         };
         self
@@ -62,7 +69,7 @@ impl<'a> Calling<'a> {
     }
 }
 
-impl<'a> IntoFuture for Calling<'a> {
+impl<'a> IntoFuture for ToolCallBuilder<'a> {
     type Output = Result<CallResult, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 

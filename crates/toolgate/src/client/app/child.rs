@@ -1,7 +1,7 @@
 //! Process of a spawned server, and its termination.
 
-use super::{Told, errors::unusable};
-use crate::client::lines::{Line, Lines};
+use super::{EventCallback, errors::unusable};
+use crate::client::lines::{LineReader, StreamLine};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
     ffi::OsString,
@@ -16,30 +16,30 @@ use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
 };
-use toolgate_core::{Error, Kind};
-use toolgate_guardian::{DEFAULT_ALLOW, environment};
-use toolgate_wire::room::Account;
+use toolgate_core::{Error, ErrorKind};
+use toolgate_guardian::{DEFAULT_ALLOWLIST, environment};
+use toolgate_wire::room::BudgetScope;
 
 /// Maximum length of a line of standard error, in bytes.
-const LINE: usize = 64 << 10;
+const MAX_STDERR_LINE_BYTES: usize = 64 << 10;
 /// Time for the last lines of standard error to arrive.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval at which a process is polled in case a signal is lost.
-const LOOK: Duration = Duration::from_secs(1);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Settings for starting a server process.
 #[derive(Clone)]
-pub(super) struct Settings {
+pub(super) struct ProcessSettings {
     pub(super) set: Vec<(String, String)>,
     pub(super) pass: Vec<String>,
     pub(super) folder: Option<PathBuf>,
-    pub(super) stderr: Option<Told<String>>,
+    pub(super) stderr: Option<EventCallback<String>>,
     pub(super) grace: Duration,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for ProcessSettings {
+    fn default() -> ProcessSettings {
+        ProcessSettings {
             set: Vec::new(),
             pass: Vec::new(),
             folder: None,
@@ -50,12 +50,12 @@ impl Default for Settings {
 }
 
 /// Running process; dropping it starts its termination.
-pub(super) struct Process {
+pub(super) struct SpawnedProcess {
     closing: watch::Sender<bool>,
     gone: watch::Receiver<bool>,
 }
 
-impl Process {
+impl SpawnedProcess {
     /// Terminates the process, and waits until it has exited.
     pub(super) async fn close(&self) {
         self.closing.send_replace(true);
@@ -77,14 +77,14 @@ pub(super) fn name(command: &[OsString]) -> String {
 /// The command is empty or cannot be run.
 pub(super) fn start(
     command: &[OsString],
-    settings: &Settings,
+    settings: &ProcessSettings,
     server: &str,
-) -> Result<(Process, ChildStdout, ChildStdin), Error> {
+) -> Result<(SpawnedProcess, ChildStdout, ChildStdin), Error> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(unusable("the command is empty"));
     };
     let pass = settings.pass.iter().map(String::as_str);
-    let allow: Vec<&str> = DEFAULT_ALLOW.iter().copied().chain(pass).collect();
+    let allow: Vec<&str> = DEFAULT_ALLOWLIST.iter().copied().chain(pass).collect();
     #[allow(
         clippy::disallowed_methods,
         reason = "an application has no guardian process; the server's process group ends with the client"
@@ -106,7 +106,7 @@ pub(super) fn start(
     }
     let failed = |why: String| {
         Error::new(
-            Kind::Upstream,
+            ErrorKind::Upstream,
             format!("the server {server} could not be started: {why}"),
         )
     };
@@ -122,15 +122,15 @@ pub(super) fn start(
 }
 
 /// Passes on the server's standard error, line by line.
-fn hear((stderr, told): (ChildStderr, Told<String>)) -> JoinHandle<()> {
+fn hear((stderr, told): (ChildStderr, EventCallback<String>)) -> JoinHandle<()> {
     #[allow(
         clippy::disallowed_methods,
         reason = "one stderr reader per process; ends with the process"
     )]
     tokio::spawn(async move {
-        let mut lines = Lines::new(stderr, LINE, Account::default());
+        let mut lines = LineReader::new(stderr, MAX_STDERR_LINE_BYTES, BudgetScope::default());
         while let Ok(Some(line)) = lines.next().await {
-            if let Line::Text(line, _) = line {
+            if let StreamLine::Text(line, _) = line {
                 told(String::from_utf8_lossy(&line).into_owned());
             }
         }
@@ -138,7 +138,12 @@ fn hear((stderr, told): (ChildStderr, Told<String>)) -> JoinHandle<()> {
 }
 
 /// Supervises a process until it has exited.
-fn keep(child: Child, group: Pid, grace: Duration, stderr: Option<JoinHandle<()>>) -> Process {
+fn keep(
+    child: Child,
+    group: Pid,
+    grace: Duration,
+    stderr: Option<JoinHandle<()>>,
+) -> SpawnedProcess {
     let (closing, closed) = watch::channel(false);
     let (ended, gone) = watch::channel(false);
     #[allow(
@@ -146,17 +151,17 @@ fn keep(child: Child, group: Pid, grace: Duration, stderr: Option<JoinHandle<()>
         reason = "one supervisor per process; ends with the process"
     )]
     tokio::spawn(async move {
-        let mut group = Group(Some(group));
+        let mut group = OwnedProcessGroup(Some(group));
         group.end(closed, grace).await;
         reap(child).await;
         if let Some(mut stderr) = stderr
-            && timeout(LAST_WORDS, &mut stderr).await.is_err()
+            && timeout(STDERR_DRAIN_TIMEOUT, &mut stderr).await.is_err()
         {
             stderr.abort();
         }
         ended.send_replace(true);
     });
-    Process { closing, gone }
+    SpawnedProcess { closing, gone }
 }
 
 async fn reap(mut child: Child) {
@@ -164,9 +169,9 @@ async fn reap(mut child: Child) {
 }
 
 /// Process group; dropping it kills all its processes at once.
-struct Group(Option<Pid>);
+struct OwnedProcessGroup(Option<Pid>);
 
-impl Group {
+impl OwnedProcessGroup {
     /// Waits until the process exits or is closed; then terminates it in steps, and the rest of its group.
     async fn end(&mut self, mut closed: watch::Receiver<bool>, grace: Duration) {
         let Some(group) = self.0 else { return };
@@ -191,7 +196,7 @@ async fn unwanted(closed: &mut watch::Receiver<bool>) {
     let _ = closed.wait_for(|closed| *closed).await;
 }
 
-impl Drop for Group {
+impl Drop for OwnedProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
             let _ = kill_process_group(group, Signal::KILL);
@@ -218,7 +223,7 @@ async fn exited(process: Pid) {
         };
         tokio::select! {
             () = told => {}
-            () = sleep(LOOK) => {}
+            () = sleep(EXIT_POLL_INTERVAL) => {}
         }
     }
 }

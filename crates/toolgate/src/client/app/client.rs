@@ -1,12 +1,12 @@
 //! MCP client for applications.
 
 use super::{
-    CallEvent, CallResult, Calling, ClientBuilder, IntoServer, Listed, Told, answers::Answers,
-    calling::object, opening::Ending, roots, rounds::Wishes,
+    CallEvent, CallResult, ClientBuilder, EventCallback, IntoServer, ListedItem, ToolCallBuilder,
+    answers::InputResponder, calling::object, opening::ConnectionOwner, roots, rounds::CallOptions,
 };
 use crate::{
-    client::{Remote, Status},
-    handlers::{Level, ask::Root},
+    client::{ConnectionStatus, RemoteServer},
+    handlers::{LogLevel, ask::Root},
 };
 use serde::Serialize;
 use std::{
@@ -15,8 +15,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use toolgate_core::{
-    Abilities, About, Caller, Changes, CompleteResult, Error, Interest, ItemKind, Json, List, Op,
-    Output, PromptResult, ReadResult, Seen, Service,
+    Caller, ChangeFilter, ChangeStream, ClientCapabilities, CompleteResult, Error, ItemKind, Json,
+    ListRequest, Op, Output, PromptResult, ReadResult, RequestInfo, ServerInstructions, Service,
 };
 use toolgate_policy::Pins;
 use toolgate_wire::{dialect, json::ObjectWriter, method::initialize::Implementation};
@@ -43,33 +43,33 @@ use toolgate_wire::{dialect, json::ObjectWriter, method::initialize::Implementat
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client(Arc<ClientState>);
 
 /// State that all clones share. The connection is dropped before the owner of its process.
-pub(super) struct Inner {
+pub(super) struct ClientState {
     pub(super) service: Arc<dyn Service>,
-    pub(super) remote: Arc<Remote>,
+    pub(super) remote: Arc<RemoteServer>,
     /// Server id.
     pub(super) id: Arc<str>,
     pub(super) pins: Option<Pins>,
-    pub(super) answers: Answers,
-    pub(super) abilities: Abilities,
+    pub(super) answers: InputResponder,
+    pub(super) abilities: ClientCapabilities,
     pub(super) caller: Caller,
     /// Request information that all calls share.
-    pub(super) seen: Arc<Seen>,
+    pub(super) seen: Arc<RequestInfo>,
     pub(super) rounds: u32,
-    pub(super) observe: Option<Told<CallEvent>>,
+    pub(super) observe: Option<EventCallback<CallEvent>>,
     /// Minimum log level, if log messages are wanted.
-    pub(super) logs: Mutex<Option<Level>>,
-    pub(super) ending: Ending,
+    pub(super) logs: Mutex<Option<LogLevel>>,
+    pub(super) ending: ConnectionOwner,
 }
 
 impl Client {
-    pub(super) fn new(inner: Inner) -> Client {
+    pub(super) fn new(inner: ClientState) -> Client {
         Client(Arc::new(inner))
     }
 
-    pub(super) fn inner(&self) -> &Inner {
+    pub(super) fn inner(&self) -> &ClientState {
         &self.0
     }
 
@@ -108,7 +108,7 @@ impl Client {
     ///
     /// # Errors
     /// The list cannot be read.
-    pub async fn tools(&self) -> Result<Vec<Listed>, Error> {
+    pub async fn tools(&self) -> Result<Vec<ListedItem>, Error> {
         self.list(ItemKind::Tool).await
     }
 
@@ -116,7 +116,7 @@ impl Client {
     ///
     /// # Errors
     /// The list cannot be read.
-    pub async fn resources(&self) -> Result<Vec<Listed>, Error> {
+    pub async fn resources(&self) -> Result<Vec<ListedItem>, Error> {
         self.list(ItemKind::Resource).await
     }
 
@@ -124,7 +124,7 @@ impl Client {
     ///
     /// # Errors
     /// The list cannot be read.
-    pub async fn templates(&self) -> Result<Vec<Listed>, Error> {
+    pub async fn templates(&self) -> Result<Vec<ListedItem>, Error> {
         self.list(ItemKind::Template).await
     }
 
@@ -132,16 +132,16 @@ impl Client {
     ///
     /// # Errors
     /// The list cannot be read.
-    pub async fn prompts(&self) -> Result<Vec<Listed>, Error> {
+    pub async fn prompts(&self) -> Result<Vec<ListedItem>, Error> {
         self.list(ItemKind::Prompt).await
     }
 
     /// Returns a complete list, from all pages. It is cached as long as the server allows.
-    pub(super) async fn list(&self, kind: ItemKind) -> Result<Vec<Listed>, Error> {
-        let ask = List::all(self.0.caller.clone(), kind);
+    pub(super) async fn list(&self, kind: ItemKind) -> Result<Vec<ListedItem>, Error> {
+        let ask = ListRequest::all(self.0.caller.clone(), kind);
         let catalog = self.0.service.list(ask).await?;
         let good = catalog.items().iter().filter(|i| i.withheld.is_none());
-        Ok(good.cloned().map(Listed).collect())
+        Ok(good.cloned().map(ListedItem).collect())
     }
 
     /// Calls a tool. `arguments` must serialize to a JSON object; use `()` for none.
@@ -149,11 +149,11 @@ impl Client {
     /// A failure of the tool itself is a result, not an error; see [`CallResult::is_error`].
     ///
     /// # Errors
-    /// - [`Kind::Invalid`](crate::Kind::Invalid): the arguments do not match the tool's schema; nothing was sent.
-    /// - [`Kind::Refused`](crate::Kind::Refused): the application or its user denied the call, or the result was
+    /// - [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the arguments do not match the tool's schema; nothing was sent.
+    /// - [`ErrorKind::Refused`](crate::ErrorKind::Refused): the application or its user denied the call, or the result was
     ///   blocked.
-    /// - [`Kind::Late`](crate::Kind::Late): the call timed out.
-    /// - [`Kind::Answered`](crate::Kind::Answered): the server answered with a JSON-RPC error, of this code.
+    /// - [`ErrorKind::Late`](crate::ErrorKind::Late): the call timed out.
+    /// - [`ErrorKind::Answered`](crate::ErrorKind::Answered): the server answered with a JSON-RPC error, of this code.
     /// - Other kinds if the server fails.
     pub async fn call(&self, tool: &str, arguments: impl Serialize) -> Result<CallResult, Error> {
         self.call_with(tool, arguments).await
@@ -175,8 +175,8 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn call_with(&self, tool: &str, arguments: impl Serialize) -> Calling<'_> {
-        Calling::new(self, tool, arguments)
+    pub fn call_with(&self, tool: &str, arguments: impl Serialize) -> ToolCallBuilder<'_> {
+        ToolCallBuilder::new(self, tool, arguments)
     }
 
     /// Reads a resource, listed or not.
@@ -186,7 +186,7 @@ impl Client {
     pub async fn read(&self, uri: &str) -> Result<ReadResult, Error> {
         let mut o = ObjectWriter::new();
         o.str("uri", uri);
-        let used = self.used(Op::Resource, uri, o.finish(), Wishes::default());
+        let used = self.used(Op::Resource, uri, o.finish(), CallOptions::default());
         match used.await? {
             Output::Resource(result) => Ok(result),
             _ => Ok(ReadResult::default()),
@@ -202,7 +202,7 @@ impl Client {
         name: &str,
         arguments: impl Serialize,
     ) -> Result<PromptResult, Error> {
-        let used = self.used(Op::Prompt, name, object(arguments)?, Wishes::default());
+        let used = self.used(Op::Prompt, name, object(arguments)?, CallOptions::default());
         match used.await? {
             Output::Prompt(result) => Ok(result),
             _ => Ok(PromptResult::default()),
@@ -263,7 +263,10 @@ impl Client {
                 });
             });
         }
-        match self.used(op, name, o.finish(), Wishes::default()).await? {
+        match self
+            .used(op, name, o.finish(), CallOptions::default())
+            .await?
+        {
             Output::Complete(result) => Ok(result),
             _ => Ok(CompleteResult::default()),
         }
@@ -276,10 +279,10 @@ impl Client {
     pub async fn changes<S: Into<String>>(
         &self,
         resources: impl IntoIterator<Item = S>,
-    ) -> Result<Changes, Error> {
-        let want = Interest {
+    ) -> Result<ChangeStream, Error> {
+        let want = ChangeFilter {
             uris: resources.into_iter().map(Into::into).collect(),
-            ..Interest::lists(self.0.caller.clone())
+            ..ChangeFilter::lists(self.0.caller.clone())
         };
         self.0.service.changes(want).await
     }
@@ -296,7 +299,7 @@ impl Client {
     ///
     /// # Errors
     /// The server rejects the request, or does not answer.
-    pub async fn log_level(&self, level: Level) -> Result<(), Error> {
+    pub async fn log_level(&self, level: LogLevel) -> Result<(), Error> {
         self.0.remote.set_log_level(level.word()).await?;
         *self.0.logs.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
         Ok(())
@@ -338,7 +341,7 @@ impl Client {
     /// Returns the server's instructions for the model, sanitized. `None` if they changed since they were pinned.
     pub fn instructions(&self) -> Option<String> {
         let words = self.0.remote.instructions()?;
-        let about = About {
+        let about = ServerInstructions {
             server: Some(self.0.id.clone()),
             text: words.to_owned(),
         };
@@ -348,7 +351,7 @@ impl Client {
     }
 
     /// Returns the state of the connection, with counters of protocol errors.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ConnectionStatus {
         self.0.remote.status()
     }
 

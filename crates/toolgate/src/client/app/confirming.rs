@@ -1,26 +1,26 @@
 //! Confirmation of tool calls by the application.
 
-use super::Listed;
-use toolgate_core::{Approval, Call, Decision, Item, Json, Op, Rule, Verdict};
+use super::ListedItem;
+use toolgate_core::{ApprovalRequest, Call, Item, Json, MaybeReady, Op, Rule, RuleDecision};
 use toolgate_wire::json::ObjectWriter;
 
 /// Tool call that the application must confirm: exactly what would be sent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Confirming {
+pub struct CallConfirmation {
     /// Server id, as set on this client.
     pub server: String,
-    /// Tool definition. Its annotations are only claims; see [`Listed::hints`].
-    pub tool: Listed,
+    /// Tool definition. Its annotations are only claims; see [`ListedItem::hints`].
+    pub tool: ListedItem,
     /// Exact arguments.
     pub arguments: Json,
 }
 
-impl Confirming {
-    pub(super) fn of(approval: &Approval) -> Confirming {
-        Confirming {
+impl CallConfirmation {
+    pub(super) fn of(approval: &ApprovalRequest) -> CallConfirmation {
+        CallConfirmation {
             server: approval.item.origin.server.to_string(),
-            tool: Listed(approval.item.clone()),
+            tool: ListedItem(approval.item.clone()),
             arguments: approval.arguments.clone(),
         }
     }
@@ -38,10 +38,10 @@ impl Rule for EveryTool {
         false
     }
 
-    fn decide<'a>(&'a self, call: &'a Call, _: &'a Item) -> Decision<'a> {
-        Decision::Now(match call.op {
-            Op::Tool => Verdict::Ask("the application confirms every call".to_owned()),
-            _ => Verdict::Allow,
+    fn decide<'a>(&'a self, call: &'a Call, _: &'a Item) -> MaybeReady<'a> {
+        MaybeReady::Now(match call.op {
+            Op::Tool => RuleDecision::Ask("the application confirms every call".to_owned()),
+            _ => RuleDecision::Allow,
         })
     }
 }

@@ -1,30 +1,30 @@
 //! Errors that several modules construct.
 
 use crate::client::OpenError;
-use toolgate_core::{Error, Kind, Problem};
+use toolgate_core::{Error, ErrorKind, SchemaViolation};
 
 /// Returns the error for arguments that cannot be sent.
 pub(super) fn invalid(expected: &str, got: impl Into<String>) -> Error {
     let got = got.into();
     let text = format!("invalid arguments: expected {expected}, got {got}");
-    let problem = Problem {
+    let problem = SchemaViolation {
         path: String::new(),
         expected: expected.to_owned(),
         got,
     };
-    Error::new(Kind::Invalid(vec![problem]), text)
+    Error::new(ErrorKind::Invalid(vec![problem]), text)
 }
 
 /// Returns the error for an invalid setting of the application.
 pub(super) fn unusable(text: impl Into<String>) -> Error {
-    Error::new(Kind::Invalid(Vec::new()), text.into())
+    Error::new(ErrorKind::Invalid(Vec::new()), text.into())
 }
 
 /// Returns the error for a server that cannot be opened.
 pub(super) fn unopened(server: &str, error: OpenError) -> Error {
     let kind = match error {
-        OpenError::Late(_) => Kind::Late,
-        _ => Kind::Upstream,
+        OpenError::Late(_) => ErrorKind::Late,
+        _ => ErrorKind::Upstream,
     };
     Error::new(
         kind,

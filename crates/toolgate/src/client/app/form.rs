@@ -9,7 +9,7 @@ use toolgate_wire::json::ObjectWriter;
 /// Show which server asks, and let the user decline or cancel. Never collect secrets with a form.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Form {
+pub struct FormElicitation {
     /// Server id, as set on this client.
     pub server: String,
     /// Message to the user. Untrusted text: sanitized, not verified.
@@ -18,11 +18,11 @@ pub struct Form {
     pub schema: Value,
 }
 
-impl Form {
+impl FormElicitation {
     /// Reads the parameters of `elicitation/create`.
-    pub(super) fn read(server: &str, params: &Json) -> Option<Form> {
+    pub(super) fn read(server: &str, params: &Json) -> Option<FormElicitation> {
         let schema = params.get("requestedSchema")?.to_value();
-        schema.is_object().then_some(Form {
+        schema.is_object().then_some(FormElicitation {
             server: server.to_owned(),
             message: params.get("message")?.string()?,
             schema,
@@ -83,13 +83,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn form() -> Form {
+    fn form() -> FormElicitation {
         let schema = json!({"type": "object", "required": ["name"], "properties": {
             "name": {"type": "string"},
             "age": {"type": "integer", "default": 30},
             "on": {"type": "boolean", "default": true},
         }});
-        Form {
+        FormElicitation {
             server: "s".into(),
             message: "m".into(),
             schema,

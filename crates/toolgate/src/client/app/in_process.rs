@@ -10,7 +10,7 @@ use tokio::{
 use toolgate_core::{Caller, Error};
 
 /// Buffer size in each direction, in bytes.
-const BUFFER: usize = 256 << 10;
+const DUPLEX_BUFFER_BYTES: usize = 256 << 10;
 
 /// Server that a client can run in the same process.
 pub trait IntoServer {
@@ -18,17 +18,17 @@ pub trait IntoServer {
     ///
     /// # Errors
     /// The server cannot be built.
-    fn into_server(self) -> Result<Arc<edge::Front>, Error>;
+    fn into_server(self) -> Result<Arc<edge::ProtocolServer>, Error>;
 }
 
-impl IntoServer for Arc<edge::Front> {
-    fn into_server(self) -> Result<Arc<edge::Front>, Error> {
+impl IntoServer for Arc<edge::ProtocolServer> {
+    fn into_server(self) -> Result<Arc<edge::ProtocolServer>, Error> {
         Ok(self)
     }
 }
 
 impl IntoServer for Server {
-    fn into_server(self) -> Result<Arc<edge::Front>, Error> {
+    fn into_server(self) -> Result<Arc<edge::ProtocolServer>, Error> {
         self.build()
             .map_err(|error| unusable(format!("the server cannot be built: {error}")))
     }
@@ -36,9 +36,9 @@ impl IntoServer for Server {
 
 /// Serves a server in a task. Returns our ends of its streams.
 pub(super) fn serve(
-    server: Arc<edge::Front>,
+    server: Arc<edge::ProtocolServer>,
 ) -> (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>, AbortHandle) {
-    let (ours, theirs) = tokio::io::duplex(BUFFER);
+    let (ours, theirs) = tokio::io::duplex(DUPLEX_BUFFER_BYTES);
     let (reader, writer) = tokio::io::split(theirs);
     #[allow(
         clippy::disallowed_methods,

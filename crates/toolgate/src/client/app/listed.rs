@@ -1,25 +1,25 @@
 //! Listed items.
 
 use std::{fmt, ops::Deref, sync::Arc};
-use toolgate_core::{Definition, Hints, Item};
+use toolgate_core::{Definition, Item, ToolAnnotations};
 
 /// Listed item of a server: its [`Definition`], and how far its annotations are trusted.
 ///
 /// It dereferences to the definition: `name()`, `title()`, `description()`, `input_schema()`, `output_schema()`, and
 /// `json()` for all members unchanged, including `_meta` and icons.
 #[derive(Clone)]
-pub struct Listed(pub(super) Arc<Item>);
+pub struct ListedItem(pub(super) Arc<Item>);
 
-impl Listed {
+impl ListedItem {
     /// Returns the effective annotations: the claimed ones if
     /// [`ClientBuilder::trust_annotations`](super::ClientBuilder::trust_annotations) is set, else the most cautious
     /// ones.
-    pub fn hints(&self) -> Hints {
+    pub fn hints(&self) -> ToolAnnotations {
         self.0.hints()
     }
 
     /// Returns the annotations that the server claims.
-    pub fn claims(&self) -> Hints {
+    pub fn claims(&self) -> ToolAnnotations {
         self.0.def.hints()
     }
 
@@ -29,7 +29,7 @@ impl Listed {
     }
 }
 
-impl Deref for Listed {
+impl Deref for ListedItem {
     type Target = Definition;
 
     fn deref(&self) -> &Definition {
@@ -37,8 +37,8 @@ impl Deref for Listed {
     }
 }
 
-impl fmt::Debug for Listed {
+impl fmt::Debug for ListedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Listed({})", self.0.full_name())
+        write!(f, "ListedItem({})", self.0.full_name())
     }
 }

@@ -28,21 +28,21 @@ mod skills;
 mod unlisted;
 
 pub use builder::ClientBuilder;
-pub use calling::Calling;
+pub use calling::ToolCallBuilder;
 pub use client::Client;
-pub use confirming::Confirming;
-pub use form::Form;
+pub use confirming::CallConfirmation;
+pub use form::FormElicitation;
 pub use in_process::IntoServer;
-pub use listed::Listed;
+pub use listed::ListedItem;
 pub use observing::{CallEvent, CallState};
-pub use page::Page;
+pub use page::UrlElicitation;
 pub use result::CallResult;
-pub use sampling::{Sampled, Sampling};
+pub use sampling::{SamplingRequest, SamplingResponse};
 
 use std::sync::Arc;
 use toolgate_core::BoxFuture;
 
 /// Asynchronous function of the application.
-type Asked<I, O> = Arc<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
+type AsyncCallback<I, O> = Arc<dyn Fn(I) -> BoxFuture<'static, O> + Send + Sync>;
 /// Function of the application that receives a notification.
-type Told<I> = Arc<dyn Fn(I) + Send + Sync>;
+type EventCallback<I> = Arc<dyn Fn(I) + Send + Sync>;

@@ -1,6 +1,6 @@
 //! Observation of calls by the application.
 
-use super::Told;
+use super::EventCallback;
 use std::{
     fmt,
     sync::Arc,
@@ -49,14 +49,14 @@ pub enum CallState {
 }
 
 /// Call that has begun and not ended. Dropping it before its end reports [`CallState::Dropped`].
-pub(super) struct Watching {
-    to: Told<CallEvent>,
+pub(super) struct CallObservation {
+    to: EventCallback<CallEvent>,
     event: CallEvent,
     since: Instant,
 }
 
-impl Watching {
-    pub(super) fn begin(to: Told<CallEvent>, call: &Call) -> Watching {
+impl CallObservation {
+    pub(super) fn begin(to: EventCallback<CallEvent>, call: &Call) -> CallObservation {
         let event = CallEvent {
             id: call.id.clone(),
             op: call.op,
@@ -65,7 +65,7 @@ impl Watching {
             state: CallState::Begins,
         };
         to(event.clone());
-        Watching {
+        CallObservation {
             to,
             event,
             since: Instant::now(),
@@ -87,7 +87,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for CallObservation {
     fn drop(&mut self) {
         if self.event.state == CallState::Begins {
             self.event.state = CallState::Dropped;
@@ -96,8 +96,8 @@ impl Drop for Watching {
     }
 }
 
-impl fmt::Debug for Watching {
+impl fmt::Debug for CallObservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Watching({})", self.event.id)
+        write!(f, "CallObservation({})", self.event.id)
     }
 }

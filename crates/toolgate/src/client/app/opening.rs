@@ -2,15 +2,15 @@
 
 use super::{
     Client, ClientBuilder, IntoServer,
-    answers::Answers,
-    child::{self, Process},
-    client::Inner,
+    answers::InputResponder,
+    child::{self, SpawnedProcess},
+    client::ClientState,
     confirming::EveryTool,
     errors::unopened,
     in_process,
-    unlisted::Unlisted,
+    unlisted::UnlistedResources,
 };
-use crate::client::{EraPreference, OpenError, Remote, RemoteOptions};
+use crate::client::{EraPreference, OpenError, RemoteOptions, RemoteServer};
 use std::{
     ffi::OsString,
     sync::{Arc, Mutex},
@@ -19,41 +19,43 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     task::AbortHandle,
 };
-use toolgate_core::{Abilities, About, Caller, Error, Origin, Rule, Seen};
+use toolgate_core::{
+    Caller, ClientCapabilities, Error, Origin, RequestInfo, Rule, ServerInstructions,
+};
 
 /// Owner of what must end with the client.
-pub(super) enum Ending {
+pub(super) enum ConnectionOwner {
     /// Nothing: the connection ends by itself.
     Nothing,
     /// The task that serves an in-process server.
     Task(AbortHandle),
     /// The server process.
-    Process(Process),
+    Process(SpawnedProcess),
 }
 
-impl Ending {
+impl ConnectionOwner {
     pub(super) async fn close(&self) {
         match self {
-            Ending::Nothing => {}
-            Ending::Task(task) => task.abort(),
-            Ending::Process(process) => process.close().await,
+            ConnectionOwner::Nothing => {}
+            ConnectionOwner::Task(task) => task.abort(),
+            ConnectionOwner::Process(process) => process.close().await,
         }
     }
 }
 
-impl Drop for Ending {
+impl Drop for ConnectionOwner {
     fn drop(&mut self) {
-        if let Ending::Task(task) = self {
+        if let ConnectionOwner::Task(task) = self {
             task.abort();
         }
     }
 }
 
 /// Prepared options for opening a server.
-struct Plan {
+struct OpenPlan {
     options: RemoteOptions,
-    answers: Answers,
-    abilities: Abilities,
+    answers: InputResponder,
+    abilities: ClientCapabilities,
 }
 
 impl ClientBuilder {
@@ -74,7 +76,7 @@ impl ClientBuilder {
         let plan = self.plan(&id)?;
         let start = || child::start(&command, &self.process, &id);
         let (mut process, reader, writer) = start()?;
-        let first = Remote::open(reader, writer, plan.options.clone()).await;
+        let first = RemoteServer::open(reader, writer, plan.options.clone()).await;
         let remote = match first {
             // Some servers exit if the first request is of an era that they do not support.
             Err(OpenError::ClosedDuringProbe) => {
@@ -85,12 +87,12 @@ impl ClientBuilder {
                     era: EraPreference::Newest,
                     ..plan.options.clone()
                 };
-                Remote::open(reader, writer, options).await
+                RemoteServer::open(reader, writer, options).await
             }
             first => first,
         };
         let remote = remote.map_err(|error| unopened(&id, error))?;
-        self.client(remote, plan, "stdio", Ending::Process(process))
+        self.client(remote, plan, "stdio", ConnectionOwner::Process(process))
             .await
     }
 
@@ -108,22 +110,23 @@ impl ClientBuilder {
         let id = self.id_or(host);
         let plan = self.plan(&id)?;
         let http = std::mem::take(&mut self.http);
-        let remote = Remote::connect(url, plan.options.clone(), http)
+        let remote = RemoteServer::connect(url, plan.options.clone(), http)
             .await
             .map_err(|error| unopened(&id, error))?;
-        self.client(remote, plan, "http", Ending::Nothing).await
+        self.client(remote, plan, "http", ConnectionOwner::Nothing)
+            .await
     }
 
     /// Opens a server in the same process. All messages are serialized and parsed as on a wire, so a test sees what a
     /// remote client would see.
     ///
     /// ```
-    /// # use toolgate::{Client, Cx, Server, Stop, Tool};
+    /// # use toolgate::{Client, Cx, Server, HandlerExit, Tool};
     /// # use serde_json::json;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), toolgate::Error> {
     /// let now = Tool::dynamic("now", json!({"type": "object"}), |_, _: Cx| async {
-    ///     Ok::<_, Stop>("noon")
+    ///     Ok::<_, HandlerExit>("noon")
     /// });
     /// let clock = Client::in_process(Server::new("clock", "1.0.0").tool(now)).await?;
     /// assert_eq!(clock.call("now", ()).await?.text(), "noon");
@@ -138,8 +141,8 @@ impl ClientBuilder {
         let id = self.id_or(|| server.info.name.clone());
         let plan = self.plan(&id)?;
         let (reader, writer, task) = in_process::serve(server);
-        let ending = Ending::Task(task);
-        let remote = Remote::open(reader, writer, plan.options.clone())
+        let ending = ConnectionOwner::Task(task);
+        let remote = RemoteServer::open(reader, writer, plan.options.clone())
             .await
             .map_err(|error| unopened(&id, error))?;
         self.client(remote, plan, "in-process", ending).await
@@ -156,10 +159,11 @@ impl ClientBuilder {
     ) -> Result<Client, Error> {
         let id = self.id_or(String::new);
         let plan = self.plan(&id)?;
-        let remote = Remote::open(reader, writer, plan.options.clone())
+        let remote = RemoteServer::open(reader, writer, plan.options.clone())
             .await
             .map_err(|error| unopened(&id, error))?;
-        self.client(remote, plan, "stream", Ending::Nothing).await
+        self.client(remote, plan, "stream", ConnectionOwner::Nothing)
+            .await
     }
 
     /// Returns the server id for rules and the audit log. Other characters than letters, digits, `-`, `_` and `.` are
@@ -176,9 +180,9 @@ impl ClientBuilder {
         }
     }
 
-    fn plan(&self, id: &str) -> Result<Plan, Error> {
+    fn plan(&self, id: &str) -> Result<OpenPlan, Error> {
         self.check()?;
-        let answers = Answers::new(id, self.functions.clone(), &self.duties);
+        let answers = InputResponder::new(id, self.functions.clone(), &self.duties);
         let abilities = answers.abilities(self.extensions());
         let abilities = self.duties.asking.offered(id, &abilities);
         let mut options = RemoteOptions::new(Origin {
@@ -195,7 +199,7 @@ impl ClientBuilder {
         options.start = self.start;
         options.abilities = abilities.clone();
         options.answerer = Some(Arc::new(answers.clone()));
-        Ok(Plan {
+        Ok(OpenPlan {
             options,
             answers,
             abilities,
@@ -204,10 +208,10 @@ impl ClientBuilder {
 
     async fn client(
         mut self,
-        remote: Remote,
-        plan: Plan,
+        remote: RemoteServer,
+        plan: OpenPlan,
         transport: &'static str,
-        ending: Ending,
+        ending: ConnectionOwner,
     ) -> Result<Client, Error> {
         let origin = plan.options.origin.clone();
         self.duties.recorder = self.recorder()?;
@@ -224,22 +228,22 @@ impl ClientBuilder {
         let (id, pins) = (origin.server.clone(), self.duties.pins.clone());
         if let (Some(pins), Some(text)) = (&pins, remote.instructions()) {
             let server = Some(id.clone());
-            pins.see_words(&About {
+            pins.see_words(&ServerInstructions {
                 server,
                 text: text.to_owned(),
             })
             .await?;
         }
-        let server = Arc::new(Unlisted {
+        let server = Arc::new(UnlistedResources {
             server: remote.clone(),
             origin,
         });
-        let seen = Arc::new(Seen {
+        let seen = Arc::new(RequestInfo {
             revision: remote.revision().into(),
             transport,
-            ..Seen::default()
+            ..RequestInfo::default()
         });
-        let client = Client::new(Inner {
+        let client = Client::new(ClientState {
             service: Arc::new(self.duties.over(server)),
             remote,
             id,

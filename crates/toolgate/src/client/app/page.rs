@@ -4,27 +4,27 @@ use toolgate_core::Json;
 
 /// Page that a server asks the user to open (URL elicitation), for data that must not pass through the application.
 ///
-/// Show the complete URL with [`Page::host`] highlighted, say which server asks, and open the page only after the user
+/// Show the complete URL with [`UrlElicitation::host`] highlighted, say which server asks, and open the page only after the user
 /// agreed. Use a browser that neither the application nor the model can observe. Never prefetch the page. Warn the user
-/// if [`Page::has_lookalike_host`] says that the host can resemble another one.
+/// if [`UrlElicitation::has_lookalike_host`] says that the host can resemble another one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Page {
+pub struct UrlElicitation {
     /// Server id, as set on this client.
     pub server: String,
     /// Message to the user. Untrusted text: sanitized, not verified.
     pub message: String,
-    /// URL: `https`, or `http` on a loopback address. [`Asking`](toolgate_policy::Asking) can allow others.
+    /// URL: `https`, or `http` on a loopback address. [`InputRequestPolicy`](toolgate_policy::InputRequestPolicy) can allow others.
     pub url: String,
     /// Elicitation id, with which the server reports the completion (2025-11-25).
     pub id: Option<String>,
 }
 
-impl Page {
+impl UrlElicitation {
     /// Reads the parameters of `elicitation/create`; `None` for a URL that no browser should open.
-    pub(super) fn read(server: &str, params: &Json) -> Option<Page> {
+    pub(super) fn read(server: &str, params: &Json) -> Option<UrlElicitation> {
         let text = |key: &str| params.get(key).and_then(|v| v.string());
-        let page = Page {
+        let page = UrlElicitation {
             server: server.to_owned(),
             message: text("message")?,
             url: text("url")?,
@@ -55,9 +55,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(url: &str) -> Option<Page> {
+    fn read(url: &str) -> Option<UrlElicitation> {
         let params = json!({"mode": "url", "message": "m", "url": url});
-        Page::read("s", &Json::from_value(&params))
+        UrlElicitation::read("s", &Json::from_value(&params))
     }
 
     /// Holds: ELIC-16.

@@ -1,7 +1,7 @@
 //! Tool results.
 
 use serde::de::DeserializeOwned;
-use toolgate_core::{Content, ContentKind, Error, Json, Kind, ToolResult};
+use toolgate_core::{Content, ContentKind, Error, ErrorKind, Json, ToolResult};
 
 /// Tool result. A failure of the tool itself is also a result: see [`CallResult::is_error`], and give it to the model.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,7 @@ impl CallResult {
     pub fn structured<T: DeserializeOwned>(&self) -> Result<T, Error> {
         if self.0.is_error {
             return Err(Error::new(
-                Kind::Upstream,
+                ErrorKind::Upstream,
                 format!("the tool failed: {}", self.text()),
             ));
         }
@@ -63,7 +63,7 @@ impl CallResult {
         };
         read.map_err(|error| {
             let text = format!("the result of the tool does not match the type: {error}");
-            Error::new(Kind::Upstream, text).because(error)
+            Error::new(ErrorKind::Upstream, text).because(error)
         })
     }
 

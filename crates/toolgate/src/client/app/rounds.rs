@@ -1,27 +1,28 @@
 //! Rounds of a call: the server's input requests are answered, and the call is retried until it has an outcome.
 
-use super::{Client, observing::Watching};
+use super::{Client, observing::CallObservation};
 use std::{
     sync::{Arc, PoisonError},
     time::Duration,
 };
 use toolgate_core::{
-    Call, Error, Event, Json, Kind, Op, Open, Outcome, Output, Progress, Report, Reporter, Round,
+    Call, CallReporter, Error, ErrorKind, EventSink, Json, Op, Outcome, Output, PendingInputGuard,
+    Progress, ReporterEvent, Round,
 };
 
 /// Options of a call besides its arguments.
 #[derive(Clone, Default)]
-pub(super) struct Wishes {
-    pub(super) progress: Option<super::Told<Progress>>,
+pub(super) struct CallOptions {
+    pub(super) progress: Option<super::EventCallback<Progress>>,
     pub(super) timeout: Option<Duration>,
 }
 
 /// Passes progress to a function of the application.
-struct Telling(super::Told<Progress>);
+struct ProgressReporter(super::EventCallback<Progress>);
 
-impl Report for Telling {
-    fn report(&self, event: Event) {
-        if let Event::Progress(progress) = event {
+impl EventSink for ProgressReporter {
+    fn report(&self, event: ReporterEvent) {
+        if let ReporterEvent::Progress(progress) = event {
             (self.0)(progress);
         }
     }
@@ -34,11 +35,11 @@ impl Client {
         op: Op,
         name: &str,
         arguments: Json,
-        wishes: Wishes,
+        wishes: CallOptions,
     ) -> Result<Output, Error> {
         let call = self.new_call(op, name, arguments, wishes);
         let observer = self.inner().observe.as_ref();
-        let watching = observer.map(|to| Watching::begin(to.clone(), &call));
+        let watching = observer.map(|to| CallObservation::begin(to.clone(), &call));
         let outcome = self.rounds(call).await;
         if let Some(watching) = watching {
             watching.end(&outcome);
@@ -46,14 +47,14 @@ impl Client {
         outcome
     }
 
-    fn new_call(&self, op: Op, name: &str, arguments: Json, wishes: Wishes) -> Call {
+    fn new_call(&self, op: Op, name: &str, arguments: Json, wishes: CallOptions) -> Call {
         let inner = self.inner();
         let id = crate::ids::call();
         let mut call = Call::new(id, inner.caller.clone(), op, name, arguments);
         call.abilities = inner.abilities.clone();
         call.patience = wishes.timeout;
         if let Some(progress) = wishes.progress {
-            call.reporter = Reporter::new(Arc::new(Telling(progress)));
+            call.reporter = CallReporter::new(Arc::new(ProgressReporter(progress)));
         }
         let logs = *inner.logs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(least) = logs {
@@ -65,7 +66,7 @@ impl Client {
 
     async fn rounds(&self, mut call: Call) -> Result<Output, Error> {
         let inner = self.inner();
-        let mut open = Open::default();
+        let mut open = PendingInputGuard::default();
         loop {
             let mut questions = match inner.service.call(call.clone()).await? {
                 Outcome::Done(output) => return Ok(output),
@@ -77,7 +78,7 @@ impl Client {
                     "the server requested input in more than {} rounds",
                     inner.rounds
                 );
-                return Err(Error::new(Kind::Upstream, text));
+                return Err(Error::new(ErrorKind::Upstream, text));
             }
             let mut answers = Vec::new();
             for ask in &questions.asks {

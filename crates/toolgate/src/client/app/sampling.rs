@@ -8,7 +8,7 @@ use toolgate_core::Json;
 /// Let a person review the request before the model sees it, and the answer before it is sent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Sampling {
+pub struct SamplingRequest {
     /// Server id, as set on this client.
     pub server: String,
     /// All parameters: `messages`, `systemPrompt`, `modelPreferences`, `temperature` and so on.
@@ -17,12 +17,16 @@ pub struct Sampling {
     pub max_tokens: u64,
 }
 
-impl Sampling {
+impl SamplingRequest {
     /// Reads the parameters of `sampling/createMessage`.
     ///
     /// # Errors
     /// A description of the missing or invalid part.
-    pub(super) fn read(server: &str, params: &Json, tools: bool) -> Result<Sampling, &'static str> {
+    pub(super) fn read(
+        server: &str,
+        params: &Json,
+        tools: bool,
+    ) -> Result<SamplingRequest, &'static str> {
         let params = params.to_value();
         let messages = params.get("messages").and_then(Value::as_array);
         let messages = messages.ok_or("\"messages\" must be an array")?;
@@ -33,7 +37,7 @@ impl Sampling {
             return Err("this client did not declare tools in sampling");
         }
         orderly(messages)?;
-        Ok(Sampling {
+        Ok(SamplingRequest {
             server: server.to_owned(),
             params,
             max_tokens,
@@ -91,20 +95,20 @@ fn orderly(messages: &[Value]) -> Result<(), &'static str> {
 
 /// Answer of the application's model: the result of `sampling/createMessage`.
 #[derive(Clone, Debug)]
-pub struct Sampled(Value);
+pub struct SamplingResponse(Value);
 
-impl Sampled {
+impl SamplingResponse {
     /// Returns an answer of plain text.
-    pub fn text(model: &str, text: &str) -> Sampled {
+    pub fn text(model: &str, text: &str) -> SamplingResponse {
         let content = json!({"type": "text", "text": text});
-        Sampled(
+        SamplingResponse(
             json!({"role": "assistant", "model": model, "content": content, "stopReason": "endTurn"}),
         )
     }
 
     /// Returns an answer in the protocol's format: an object with `role`, `model`, `content` and `stopReason`.
-    pub fn new(result: Value) -> Sampled {
-        Sampled(result)
+    pub fn new(result: Value) -> SamplingResponse {
+        SamplingResponse(result)
     }
 
     /// Returns the answer, cut to `max_tokens` words. A word is at least one token, so more words than tokens exceed
@@ -149,15 +153,18 @@ fn end_of_word(text: &str, words: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn read(params: Value, tools: bool) -> Result<Sampling, &'static str> {
-        Sampling::read("s", &Json::from_value(&params), tools)
+    fn read(params: Value, tools: bool) -> Result<SamplingRequest, &'static str> {
+        SamplingRequest::read("s", &Json::from_value(&params), tools)
     }
 
     /// Holds: SAMP-04.
     #[test]
     fn an_answer_is_at_most_as_long_as_asked_for() {
         let cut = |text: &str, most| {
-            let json = Sampled::text("m", text).within(most).unwrap().to_value();
+            let json = SamplingResponse::text("m", text)
+                .within(most)
+                .unwrap()
+                .to_value();
             (json["content"]["text"].clone(), json["stopReason"].clone())
         };
         assert_eq!(

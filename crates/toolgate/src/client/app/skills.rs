@@ -3,8 +3,8 @@
 //! Source: the extension `io.modelcontextprotocol/skills`. The loaded files match the digests in the entry byte for
 //! byte. Nothing is loaded in advance.
 
-use super::{Client, Listed};
-use toolgate_core::{Error, ItemKind, Kind, List, ReadResult, Refusal};
+use super::{Client, ListedItem};
+use toolgate_core::{Error, ErrorKind, ItemKind, ListRequest, ReadResult, RefusalReason};
 use toolgate_policy::is_stated;
 
 impl Client {
@@ -16,7 +16,7 @@ impl Client {
     ///
     /// # Errors
     /// The list cannot be read.
-    pub async fn skills(&self) -> Result<Vec<Listed>, Error> {
+    pub async fn skills(&self) -> Result<Vec<ListedItem>, Error> {
         self.list(ItemKind::Skill).await
     }
 
@@ -24,27 +24,31 @@ impl Client {
     ///
     /// # Errors
     /// The skill does not exist or cannot be used.
-    pub async fn skill(&self, uri: &str) -> Result<Listed, Error> {
-        let ask = || List::one(self.inner().caller.clone(), ItemKind::Skill, uri);
+    pub async fn skill(&self, uri: &str) -> Result<ListedItem, Error> {
+        let ask = || ListRequest::one(self.inner().caller.clone(), ItemKind::Skill, uri);
         let found = |catalog: toolgate_core::Catalog| {
             let item = catalog.find(uri).filter(|item| item.def.name() == uri);
             item.filter(|item| item.withheld.is_none()).cloned()
         };
         if let Some(item) = found(self.inner().service.list(ask()).await?) {
-            return Ok(Listed(item));
+            return Ok(ListedItem(item));
         }
         self.inner().remote.get_skill(uri).await?;
         let item = found(self.inner().service.list(ask()).await?);
-        item.map(Listed)
-            .ok_or_else(|| Error::new(Kind::NotFound, format!("the skill {uri} cannot be used")))
+        item.map(ListedItem).ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("the skill {uri} cannot be used"),
+            )
+        })
     }
 
     /// Loads the `SKILL.md` of a skill. Its digest, size and frontmatter must match `skill`.
     ///
     /// # Errors
-    /// [`Kind::Refused`](crate::Kind::Refused): the file does not match the entry. Fetch the skill again, and ask your
+    /// [`ErrorKind::Refused`]: the file does not match the entry. Fetch the skill again, and ask your
     /// user again.
-    pub async fn load_skill(&self, skill: &Listed) -> Result<String, Error> {
+    pub async fn load_skill(&self, skill: &ListedItem) -> Result<String, Error> {
         let read = self.skill_file(skill, skill.name()).await?;
         let text = read
             .contents
@@ -57,7 +61,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::load_skill`].
-    pub async fn skill_file(&self, skill: &Listed, file: &str) -> Result<ReadResult, Error> {
+    pub async fn skill_file(&self, skill: &ListedItem, file: &str) -> Result<ReadResult, Error> {
         let stated = skill.0.manifest();
         let stated = stated.ok_or_else(|| refused("the item is not a skill"))?;
         let uri = match stated.file(file) {
@@ -76,5 +80,5 @@ impl Client {
 
 fn refused(why: &str) -> Error {
     let text = format!("the file of the skill was held back: {why}");
-    Error::new(Kind::Refused(Refusal::Result), text)
+    Error::new(ErrorKind::Refused(RefusalReason::Result), text)
 }

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 use toolgate_core::{
-    BoxFuture, Call, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, List, Origin,
-    Outcome, Pinning, Service,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Definition, DefinitionPin, Error, Item,
+    ItemKind, ListRequest, Origin, Outcome, Service,
 };
 use toolgate_wire::json::ObjectWriter;
 
 /// URI template that matches every URI.
-const ANY: &str = "{+uri}";
+const ANY_URI_TEMPLATE: &str = "{+uri}";
 
 /// Service wrapper that allows reading any resource. The rules of the application still apply to its URI: it counts as
 /// a resource of a template, so that no other spelling of the URI bypasses them.
-pub(super) struct Unlisted {
+pub(super) struct UnlistedResources {
     pub(super) server: Arc<dyn Service>,
     pub(super) origin: Origin,
 }
 
-impl Unlisted {
-    async fn look(&self, ask: List) -> Result<Catalog, Error> {
+impl UnlistedResources {
+    async fn look(&self, ask: ListRequest) -> Result<Catalog, Error> {
         let wanted = ask.only.clone().filter(|_| ask.kind == ItemKind::Template);
         let catalog = self.server.list(ask).await?;
         match wanted {
@@ -33,17 +33,17 @@ impl Unlisted {
 
     fn item(&self, uri: &str) -> Option<Arc<Item>> {
         let mut o = ObjectWriter::new();
-        o.str("uriTemplate", ANY);
+        o.str("uriTemplate", ANY_URI_TEMPLATE);
         o.str("name", uri);
         let def = Definition::read(ItemKind::Template, o.finish()).ok()?;
         let mut item = Item::new(self.origin.clone(), def);
         item.local = uri.to_owned();
-        Some(Arc::new(item.pinned(Arc::new(Pinning::unlisted()))))
+        Some(Arc::new(item.pinned(Arc::new(DefinitionPin::unlisted()))))
     }
 }
 
-impl Service for Unlisted {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+impl Service for UnlistedResources {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(self.look(ask))
     }
 
@@ -51,7 +51,7 @@ impl Service for Unlisted {
         self.server.call(call)
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         self.server.changes(want)
     }
 }

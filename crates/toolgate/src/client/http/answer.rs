@@ -2,32 +2,32 @@
 
 use super::{
     super::{
-        incoming::Carrier,
-        link::{Failure, Link},
-        status::{MAX_MESSAGE_BYTES, Trouble, cut, harmless},
-        transport::Outgoing,
-        unusable::Unusable,
+        incoming::MessageSource,
+        link::{RequestFailure, ServerConnection},
+        status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, cut, harmless},
+        transport::OutgoingRequest,
+        unusable::UnusableAnswer,
     },
-    Http,
-    connection::Sent,
+    HttpTransport,
+    connection::SentCredentials,
 };
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use toolgate_wire::{
-    json::{Json, Kind},
-    message::{Message, code},
-    room::Claim,
+    json::{Json, JsonKind},
+    message::{JsonRpcMessage, code},
+    room::MemoryPermit,
 };
 
 /// Most bytes that are read of a refusal.
-const REFUSAL: usize = 256 << 10;
+const MAX_ERROR_BODY_BYTES: usize = 256 << 10;
 /// Maximum length of quoted server text, in characters.
-const WORDS: usize = 300;
+const MAX_SERVER_TEXT_CHARS: usize = 300;
 
 /// Era of the request that is answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Era {
+pub(super) enum RequestEra {
     /// A stateless request.
     Modern,
     /// A request within a session, or a handshake.
@@ -35,10 +35,10 @@ pub(super) enum Era {
 }
 
 /// Returns whether a rejected handshake may mean that the server supports only the transport of 2024-11-05.
-pub(super) fn may_be_old(status: StatusCode, refused: &Failure) -> bool {
+pub(super) fn may_be_old(status: StatusCode, refused: &RequestFailure) -> bool {
     let modern = matches!(
         refused,
-        Failure::Rpc(error) if matches!(
+        RequestFailure::Rpc(error) if matches!(
             error.code,
             code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION
         )
@@ -48,7 +48,7 @@ pub(super) fn may_be_old(status: StatusCode, refused: &Failure) -> bool {
 
 /// State of the session that an error response indicates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Ended {
+pub(super) enum SessionEnd {
     /// No change.
     No,
     /// It may have ended: servers derived from a well-known example answer 400 with a text about the session. The
@@ -59,31 +59,31 @@ pub(super) enum Ended {
 }
 
 /// Returns the state of the session that an error response indicates.
-pub(super) fn ended(status: StatusCode, refused: &Failure) -> Ended {
+pub(super) fn ended(status: StatusCode, refused: &RequestFailure) -> SessionEnd {
     let words = match refused {
-        Failure::Rpc(error) => &error.message,
-        Failure::Http { words, .. } => words,
+        RequestFailure::Rpc(error) => &error.message,
+        RequestFailure::Http { words, .. } => words,
         _ => "",
     };
     let said = || words.to_ascii_lowercase().contains("session");
     match status {
-        StatusCode::NOT_FOUND => Ended::Yes,
-        StatusCode::BAD_REQUEST if said() => Ended::Perhaps,
-        _ => Ended::No,
+        StatusCode::NOT_FOUND => SessionEnd::Yes,
+        StatusCode::BAD_REQUEST if said() => SessionEnd::Perhaps,
+        _ => SessionEnd::No,
     }
 }
 
 /// Whether the server refuses the revision of a request.
-pub(super) fn refuses_revision(refused: &Failure) -> bool {
-    matches!(refused, Failure::Rpc(error) if error.code == code::UNSUPPORTED_VERSION)
+pub(super) fn refuses_revision(refused: &RequestFailure) -> bool {
+    matches!(refused, RequestFailure::Rpc(error) if error.code == code::UNSUPPORTED_VERSION)
 }
 
 /// Whether a refused request without a handshake may have reached a server of the legacy era: HTTP 400 without an error
 /// that 2026-07-28 sends with it. Codes from -32019 to -32000 have no meaning here, so all others are alike.
-pub(super) fn may_be_legacy(status: StatusCode, refused: &Failure) -> bool {
+pub(super) fn may_be_legacy(status: StatusCode, refused: &RequestFailure) -> bool {
     let modern = matches!(
         refused,
-        Failure::Rpc(error) if matches!(
+        RequestFailure::Rpc(error) if matches!(
             error.code,
             code::HEADER_MISMATCH
                 | code::INVALID_PARAMS
@@ -91,7 +91,10 @@ pub(super) fn may_be_legacy(status: StatusCode, refused: &Failure) -> bool {
                 | code::UNSUPPORTED_VERSION
         )
     );
-    let answered = matches!(refused, Failure::Rpc(_) | Failure::Http { .. });
+    let answered = matches!(
+        refused,
+        RequestFailure::Rpc(_) | RequestFailure::Http { .. }
+    );
     status == StatusCode::BAD_REQUEST && answered && !modern
 }
 
@@ -103,15 +106,15 @@ pub(super) fn is_type(headers: &HeaderMap, wanted: &str) -> bool {
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted))
 }
 
-impl Http {
+impl HttpTransport {
     /// Reads the response to a request until its reply arrives.
     pub(super) async fn answered(
         &self,
-        link: &Link,
-        request: &Outgoing<'_>,
+        link: &ServerConnection,
+        request: &OutgoingRequest<'_>,
         response: Response<Incoming>,
-        era: Era,
-    ) -> Result<(), Failure> {
+        era: RequestEra,
+    ) -> Result<(), RequestFailure> {
         let status = response.status();
         if !status.is_success() {
             return Err(self.refused(response).await);
@@ -123,11 +126,11 @@ impl Http {
         }
         if status == StatusCode::ACCEPTED {
             let reason = "it accepted the request without an answer (HTTP 202)";
-            return Err(Failure::Malformed(reason));
+            return Err(RequestFailure::Malformed(reason));
         }
         if !is_type(response.headers(), "application/json") {
             let reason = "it is neither JSON nor an event stream";
-            return Err(Failure::Malformed(reason));
+            return Err(RequestFailure::Malformed(reason));
         }
         self.whole(link, request, response.into_body(), era).await
     }
@@ -135,13 +138,13 @@ impl Http {
     /// Reads a JSON reply.
     async fn whole(
         &self,
-        link: &Link,
-        request: &Outgoing<'_>,
+        link: &ServerConnection,
+        request: &OutgoingRequest<'_>,
         body: Incoming,
-        era: Era,
-    ) -> Result<(), Failure> {
+        era: RequestEra,
+    ) -> Result<(), RequestFailure> {
         // Even an unusable body is the answer to this request.
-        let unusable = |why: Unusable, trouble| {
+        let unusable = |why: UnusableAnswer, trouble| {
             let words = format!("its answer to {} {why}", request.method);
             link.notes.count(trouble, words.clone());
             link.notes.alert(words);
@@ -150,46 +153,55 @@ impl Http {
         let mut claim = self.options.account.claim();
         let body = collected(Limited::new(body, self.options.line), &mut claim).await;
         let body = body.map_err(|broken| {
-            let Broken::Off(error) = broken else {
-                return Failure::NoRoom;
+            let BodyError::Off(error) = broken else {
+                return RequestFailure::NoRoom;
             };
             if error.is::<http_body_util::LengthLimitError>() {
-                let why = Unusable::over("line_bytes", self.options.line);
-                return unusable(why, Trouble::LongLine);
+                let why = UnusableAnswer::over("line_bytes", self.options.line);
+                return unusable(why, ProtocolErrorKind::LongLine);
             }
-            Failure::Lost { sent: true }
+            RequestFailure::Lost { sent: true }
         })?;
         let read = link.read(without_byte_order_mark(body), claim);
-        let json =
-            read.map_err(|(bad, _)| unusable(Unusable::read(bad, &link.limits), Trouble::BadLine))?;
-        let carrier = Carrier::Response(request.id);
-        link.one(&json, Message::read(&json), era == Era::Modern, carrier);
+        let json = read.map_err(|(bad, _)| {
+            unusable(
+                UnusableAnswer::read(bad, &link.limits),
+                ProtocolErrorKind::BadLine,
+            )
+        })?;
+        let carrier = MessageSource::Response(request.id);
+        link.one(
+            &json,
+            JsonRpcMessage::read(&json),
+            era == RequestEra::Modern,
+            carrier,
+        );
         // If it was the reply, the caller has it by now, and this error is ignored.
-        Err(Failure::Malformed("it is no reply to this request"))
+        Err(RequestFailure::Malformed("it is no reply to this request"))
     }
 
     /// Returns the failure that an error response means.
-    pub(super) async fn refused(&self, response: Response<Incoming>) -> Failure {
+    pub(super) async fn refused(&self, response: Response<Incoming>) -> RequestFailure {
         let status = response.status();
-        let sent = response.extensions().get::<Sent>().cloned();
-        let sent = sent.as_ref().map(|Sent(headers)| headers);
+        let sent = response.extensions().get::<SentCredentials>().cloned();
+        let sent = sent.as_ref().map(|SentCredentials(headers)| headers);
         let is_text = is_type(response.headers(), "text/plain");
-        let limit = REFUSAL.min(self.options.line);
+        let limit = MAX_ERROR_BODY_BYTES.min(self.options.line);
         let mut claim = self.options.account.claim();
         let body = collected(Limited::new(response.into_body(), limit), &mut claim).await;
         let body = body.unwrap_or_default();
         let text = is_text.then(|| String::from_utf8_lossy(&body).into_owned());
         let json = Json::read_for(body, &self.options.json, claim).ok();
-        let message = json.as_ref().map(Message::read);
+        let message = json.as_ref().map(JsonRpcMessage::read);
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match message {
-            Some(Ok(Message::Reply {
+            Some(Ok(JsonRpcMessage::Reply {
                 answer: Err(mut error),
                 ..
             })) if !denied => {
                 cut(&mut error.message, MAX_MESSAGE_BYTES);
                 error.message = self.http.without_secrets(&error.message, sent);
-                Failure::Rpc(error)
+                RequestFailure::Rpc(error)
             }
             _ => {
                 let words = json.as_ref().and_then(words).or(text);
@@ -211,21 +223,24 @@ fn without_byte_order_mark(mut body: Vec<u8>) -> Vec<u8> {
 }
 
 /// Reason why a body is incomplete.
-enum Broken {
+enum BodyError {
     NoRoom,
     Off(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Reads a complete body, charged to the permit.
-async fn collected(body: Limited<Incoming>, claim: &mut Claim) -> Result<Vec<u8>, Broken> {
+async fn collected(
+    body: Limited<Incoming>,
+    claim: &mut MemoryPermit,
+) -> Result<Vec<u8>, BodyError> {
     let mut body = std::pin::pin!(body);
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(Broken::Off)?.into_data() else {
+        let Ok(data) = frame.map_err(BodyError::Off)?.into_data() else {
             continue;
         };
         let all = bytes.len() + data.len();
-        claim.message(all as u64).map_err(|_| Broken::NoRoom)?;
+        claim.message(all as u64).map_err(|_| BodyError::NoRoom)?;
         bytes.extend_from_slice(&data);
     }
     Ok(bytes)
@@ -235,15 +250,15 @@ async fn collected(body: Limited<Incoming>, claim: &mut Claim) -> Result<Vec<u8>
 fn words(json: &Json) -> Option<String> {
     let inner = json
         .get("error")
-        .filter(|error| error.kind() == Kind::Object);
+        .filter(|error| error.kind() == JsonKind::Object);
     let inner = inner.as_ref().unwrap_or(json);
     ["message", "error_description", "error"]
         .iter()
         .find_map(|key| inner.get(key)?.string())
 }
 
-fn said(status: StatusCode, words: Option<String>) -> Failure {
-    let words = words.map(|words| harmless(words.trim(), WORDS));
+fn said(status: StatusCode, words: Option<String>) -> RequestFailure {
+    let words = words.map(|words| harmless(words.trim(), MAX_SERVER_TEXT_CHARS));
     let words = words.filter(|words| !words.is_empty());
     let after = words.map_or_else(String::new, |words| format!(": {words}"));
     let name = match status.as_u16() {
@@ -251,7 +266,7 @@ fn said(status: StatusCode, words: Option<String>) -> Failure {
         403 => "denies access: HTTP 403".to_owned(),
         _ => format!("answered HTTP {status}"),
     };
-    Failure::Http {
+    RequestFailure::Http {
         words: format!("{name}{after}"),
         status: Some(status.as_u16()),
         sent: status.is_server_error(),

@@ -1,6 +1,6 @@
 //! HTTP connections: pooled, with a connect time-out, TLS by rustls, and redirects within one origin.
 
-use super::{super::link::Failure, super::status::harmless, address, options::HttpOptions};
+use super::{super::link::RequestFailure, super::status::harmless, address, options::HttpOptions};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
@@ -17,31 +17,33 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use toolgate_auth::client::{Again, AuthError, Credentials, Leaving, Refusal};
+use toolgate_auth::client::{
+    AuthError, CredentialProvider, CredentialRequest, RejectedResponse, RetryDecision,
+};
 use tower_service::Service;
 
 /// Time that an idle connection is kept. It is below the five seconds after which many servers close it: a request that
 /// meets such a close would fail without anyone knowing whether it ran.
-const IDLE: Duration = Duration::from_secs(4);
+const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of idle connections.
-const SPARE: usize = 8;
+const MAX_IDLE_CONNECTIONS: usize = 8;
 /// Idle time before the operating system sends TCP keepalive probes.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
+const TCP_KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of redirects per request.
-const REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = 3;
 /// Maximum size of a response head, in bytes.
-const HEAD: usize = 64 << 10;
+const MAX_RESPONSE_HEAD_BYTES: usize = 64 << 10;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// Connection pool of one server.
-pub(super) struct Connections {
-    client: Client<InTime<HttpsConnector<HttpConnector>>, Full<Bytes>>,
-    who: Option<Arc<dyn Credentials>>,
+pub(super) struct HttpConnectionPool {
+    client: Client<TimeLimitedConnector<HttpsConnector<HttpConnector>>, Full<Bytes>>,
+    who: Option<Arc<dyn CredentialProvider>>,
 }
 
 /// Request to be sent; identical in each attempt.
-pub(super) struct Leaves<'a> {
+pub(super) struct OutgoingHttpRequest<'a> {
     pub(super) method: Method,
     pub(super) uri: &'a Uri,
     pub(super) headers: &'a HeaderMap,
@@ -52,18 +54,18 @@ pub(super) struct Leaves<'a> {
 
 /// Credential headers that were sent with the request of a response.
 #[derive(Clone)]
-pub(super) struct Sent(pub(super) HeaderMap);
+pub(super) struct SentCredentials(pub(super) HeaderMap);
 
-impl Connections {
+impl HttpConnectionPool {
     /// Returns an empty connection pool.
     ///
     /// # Errors
     /// TLS is required, and the system has no root certificates.
-    pub(super) fn new(uri: &Uri, options: &HttpOptions) -> Result<Connections, String> {
+    pub(super) fn new(uri: &Uri, options: &HttpOptions) -> Result<HttpConnectionPool, String> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(KEEP_ALIVE));
+        tcp.set_keepalive(Some(TCP_KEEPALIVE_TIME));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let https = HttpsConnectorBuilder::new();
         let https = if uri.scheme_str() == Some("https") {
@@ -79,17 +81,17 @@ impl Connections {
                 .with_no_client_auth();
             https.with_tls_config(config)
         };
-        let connector = InTime {
+        let connector = TimeLimitedConnector {
             inner: https.https_or_http().enable_http1().wrap_connector(tcp),
             limit: options.connect,
         };
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(SPARE)
-            .http1_max_buf_size(HEAD)
+            .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
+            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+            .http1_max_buf_size(MAX_RESPONSE_HEAD_BYTES)
             .build(connector);
-        Ok(Connections {
+        Ok(HttpConnectionPool {
             client,
             who: options.who().cloned(),
         })
@@ -99,12 +101,15 @@ impl Connections {
     /// 401 or 403, after which the request may be resent.
     ///
     /// # Errors
-    /// [`Failure::Http`]: the server cannot be reached or redirects to another origin, or no token can be obtained.
-    pub(super) async fn send(&self, leaves: Leaves<'_>) -> Result<Response<Incoming>, Failure> {
+    /// [`RequestFailure::Http`]: the server cannot be reached or redirects to another origin, or no token can be obtained.
+    pub(super) async fn send(
+        &self,
+        leaves: OutgoingHttpRequest<'_>,
+    ) -> Result<Response<Incoming>, RequestFailure> {
         let Some(who) = &self.who else {
             return self.once(&leaves, leaves.headers).await;
         };
-        let leaving = Leaving {
+        let leaving = CredentialRequest {
             method: &leaves.method,
             uri: leaves.uri,
             operation: leaves.operation,
@@ -118,19 +123,19 @@ impl Connections {
             let status = response.status();
             if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
                 who.answered(response.headers());
-                response.extensions_mut().insert(Sent(sent));
+                response.extensions_mut().insert(SentCredentials(sent));
                 return Ok(response);
             }
-            let refusal = Refusal {
+            let refusal = RejectedResponse {
                 status,
                 headers: response.headers(),
                 sent: &sent,
                 before,
             };
             match who.refused(leaving, refusal).await.map_err(no_token)? {
-                Again::Yes => before += 1,
-                Again::No => {
-                    response.extensions_mut().insert(Sent(sent));
+                RetryDecision::Yes => before += 1,
+                RetryDecision::No => {
+                    response.extensions_mut().insert(SentCredentials(sent));
                     return Ok(response);
                 }
             }
@@ -139,11 +144,11 @@ impl Connections {
 
     async fn once(
         &self,
-        leaves: &Leaves<'_>,
+        leaves: &OutgoingHttpRequest<'_>,
         headers: &HeaderMap,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<Incoming>, RequestFailure> {
         let mut uri = leaves.uri.clone();
-        for _ in 0..=REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             let mut request = Request::new(Full::new(leaves.body.clone()));
             *request.method_mut() = leaves.method.clone();
             *request.uri_mut() = uri.clone();
@@ -160,11 +165,13 @@ impl Connections {
                 _ => return Ok(response),
             }
         }
-        Err(elsewhere(format!("redirected more than {REDIRECTS} times")))
+        Err(elsewhere(format!(
+            "redirected more than {MAX_REDIRECTS} times"
+        )))
     }
 }
 
-fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, Failure> {
+fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, RequestFailure> {
     let reference = to.and_then(|to| to.to_str().ok());
     let target = reference.and_then(|reference| address::follow(from, reference));
     target.ok_or_else(|| {
@@ -173,8 +180,8 @@ fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, Failure> {
 }
 
 /// Returns the failure for a missing token. Nothing that could run was sent: a request that got 401 did not run.
-fn no_token(error: AuthError) -> Failure {
-    Failure::Http {
+fn no_token(error: AuthError) -> RequestFailure {
+    RequestFailure::Http {
         words: format!("requires credentials: {error}"),
         status: Some(StatusCode::UNAUTHORIZED.as_u16()),
         sent: false,
@@ -182,8 +189,8 @@ fn no_token(error: AuthError) -> Failure {
     }
 }
 
-fn elsewhere(words: String) -> Failure {
-    Failure::Http {
+fn elsewhere(words: String) -> RequestFailure {
+    RequestFailure::Http {
         words,
         status: None,
         sent: false,
@@ -191,7 +198,7 @@ fn elsewhere(words: String) -> Failure {
     }
 }
 
-fn lost(error: &legacy::Error) -> Failure {
+fn lost(error: &legacy::Error) -> RequestFailure {
     let mut words = String::new();
     let mut next = error.source();
     while let Some(source) = next {
@@ -200,14 +207,14 @@ fn lost(error: &legacy::Error) -> Failure {
     }
     let words = harmless(&words, 200);
     if error.is_connect() {
-        return Failure::Http {
+        return RequestFailure::Http {
             words: format!("cannot be reached: {words}"),
             status: None,
             sent: false,
             no_token: None,
         };
     }
-    Failure::Http {
+    RequestFailure::Http {
         words: format!("broke the connection: {words}"),
         status: None,
         sent: true,
@@ -217,12 +224,12 @@ fn lost(error: &legacy::Error) -> Failure {
 
 /// Connector with one time-out for all its steps.
 #[derive(Clone)]
-struct InTime<C> {
+struct TimeLimitedConnector<C> {
     inner: C,
     limit: Duration,
 }
 
-impl<C> Service<Uri> for InTime<C>
+impl<C> Service<Uri> for TimeLimitedConnector<C>
 where
     C: Service<Uri, Error = BoxError>,
     C::Response: Send,

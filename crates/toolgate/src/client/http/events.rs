@@ -1,25 +1,25 @@
 //! Events of one response.
 
-use super::sse::{Event, Parser};
+use super::sse::{SseEvent, SseParser};
 use bytes::{Buf, Bytes};
 use http::HeaderValue;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::time::Duration;
-use toolgate_wire::room::{Account, Claim};
+use toolgate_wire::room::{BudgetScope, MemoryPermit};
 
 /// Event stream of one response.
-pub(super) struct Events {
+pub(super) struct SseEventStream {
     body: Incoming,
     left: Bytes,
-    parser: Parser,
-    account: Account,
-    claim: Claim,
+    parser: SseParser,
+    account: BudgetScope,
+    claim: MemoryPermit,
 }
 
 /// Reason why there are no more events.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum End {
+pub(super) enum SseStreamEnd {
     /// The server ended the stream.
     Closed,
     /// The connection broke.
@@ -32,50 +32,53 @@ pub(super) enum End {
 
 /// Position from which a stream can be resumed.
 #[derive(Clone, Default)]
-pub(super) struct Place {
+pub(super) struct SseStreamPosition {
     /// Id of the last event.
     pub(super) id: Option<HeaderValue>,
     /// Wait that the server suggested.
     pub(super) retry: Option<Duration>,
 }
 
-impl Events {
+impl SseEventStream {
     /// Returns the events of a response, at most `limit` bytes each, charged to this account.
-    pub(super) fn new(body: Incoming, limit: usize, account: Account) -> Events {
-        Events {
+    pub(super) fn new(body: Incoming, limit: usize, account: BudgetScope) -> SseEventStream {
+        SseEventStream {
             body,
             left: Bytes::new(),
-            parser: Parser::new(limit),
+            parser: SseParser::new(limit),
             claim: account.claim(),
             account,
         }
     }
 
     /// Returns the next event with data, and the memory permit for it.
-    pub(super) async fn next(&mut self) -> Result<(Event, Claim), End> {
+    pub(super) async fn next(&mut self) -> Result<(SseEvent, MemoryPermit), SseStreamEnd> {
         loop {
             while !self.left.is_empty() {
-                let (used, event) = self.parser.feed(&self.left).map_err(|_| End::TooBig)?;
+                let (used, event) = self
+                    .parser
+                    .feed(&self.left)
+                    .map_err(|_| SseStreamEnd::TooBig)?;
                 self.left.advance(used);
                 if let Some(event) = event {
                     let claim = std::mem::replace(&mut self.claim, self.account.claim());
                     return Ok((event, claim));
                 }
                 let room = self.claim.message(self.parser.holds() as u64);
-                room.map_err(|_| End::NoRoom)?;
+                room.map_err(|_| SseStreamEnd::NoRoom)?;
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => self.left = frame.into_data().unwrap_or_default(),
-                Some(Err(_)) => return Err(End::Broken),
-                None => return Err(End::Closed),
+                Some(Err(_)) => return Err(SseStreamEnd::Broken),
+                None => return Err(SseStreamEnd::Closed),
             }
         }
     }
 
     /// Returns the position from which this stream can be resumed, given the position at which it began.
-    pub(super) fn place(&self, began: &Place) -> Place {
+    pub(super) fn place(&self, began: &SseStreamPosition) -> SseStreamPosition {
         let id = self.parser.last_id.as_deref();
-        Place {
+        SseStreamPosition {
             id: id
                 .and_then(|id| HeaderValue::from_bytes(id).ok())
                 .or_else(|| began.id.clone()),
@@ -84,7 +87,7 @@ impl Events {
     }
 }
 
-impl Event {
+impl SseEvent {
     /// Returns whether the event is a protocol message.
     pub(super) fn is_message(&self) -> bool {
         self.kind.is_empty() || self.kind == b"message"

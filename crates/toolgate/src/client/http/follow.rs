@@ -2,17 +2,17 @@
 
 use super::{
     super::{
-        incoming::Carrier,
-        link::{Failure, Link},
-        status::Trouble,
-        unusable::Unusable,
+        incoming::MessageSource,
+        link::{RequestFailure, ServerConnection},
+        status::ProtocolErrorKind,
+        unusable::UnusableAnswer,
     },
-    Http,
-    answer::{Era, is_type},
-    connection::Leaves,
-    events::{End, Events, Place},
+    HttpTransport,
+    answer::{RequestEra, is_type},
+    connection::OutgoingHttpRequest,
+    events::{SseEventStream, SseStreamEnd, SseStreamPosition},
     headers::{self, LAST_EVENT},
-    work::Job,
+    work::HttpJob,
 };
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
@@ -21,67 +21,78 @@ use std::time::Duration;
 use toolgate_wire::message::Id;
 
 /// Minimum wait before a stream is resumed, whatever the server suggests.
-const SHORTEST: Duration = Duration::from_millis(50);
+const MIN_RESUME_WAIT: Duration = Duration::from_millis(50);
 /// Maximum wait that the server can suggest.
-pub(super) const LONGEST: Duration = Duration::from_secs(60 * 60);
+pub(super) const MAX_RESUME_WAIT: Duration = Duration::from_secs(60 * 60);
 /// Initial and maximum backoff if the server suggests no wait.
-pub(super) const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+pub(super) const RESUME_BACKOFF: (Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_secs(60));
 /// Number of consecutive failed attempts to resume a stream before it is given up.
-const TRIES: u32 = 5;
+const MAX_RESUME_ATTEMPTS: u32 = 5;
 
 /// Reason why reading stopped.
-pub(super) enum Stop {
+pub(super) enum StreamReadEnd {
     /// The expected reply arrived.
     Settled,
     /// The stream ended.
-    End(End),
+    End(SseStreamEnd),
 }
 
 /// Returns the backoff after the n-th failure in a row.
 pub(super) fn backoff(failures: u32) -> Duration {
     let factor = 1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX);
-    AGAIN.0.saturating_mul(factor).min(AGAIN.1)
+    RESUME_BACKOFF
+        .0
+        .saturating_mul(factor)
+        .min(RESUME_BACKOFF.1)
 }
 
 /// Returns the wait before a stream that ended is resumed.
-pub(super) fn pause(place: &Place) -> Duration {
-    place.retry.unwrap_or(AGAIN.0).clamp(SHORTEST, LONGEST)
+pub(super) fn pause(place: &SseStreamPosition) -> Duration {
+    place
+        .retry
+        .unwrap_or(RESUME_BACKOFF.0)
+        .clamp(MIN_RESUME_WAIT, MAX_RESUME_WAIT)
 }
 
-impl Http {
+impl HttpTransport {
     /// Handles events until the reply to the request arrives.
     pub(super) async fn follow(
         &self,
-        link: &Link,
+        link: &ServerConnection,
         id: &Id,
         body: Incoming,
-        era: Era,
-    ) -> Result<(), Failure> {
-        let mut events = Events::new(body, self.options.line, self.options.account.clone());
-        let mut place = Place::default();
+        era: RequestEra,
+    ) -> Result<(), RequestFailure> {
+        let mut events = SseEventStream::new(body, self.options.line, self.options.account.clone());
+        let mut place = SseStreamPosition::default();
         loop {
-            let end = match hear(link, &mut events, Carrier::Response(id), era).await {
-                Stop::Settled => {
+            let end = match hear(link, &mut events, MessageSource::Response(id), era).await {
+                StreamReadEnd::Settled => {
                     // The rest of the body is read, so that the connection can be reused.
-                    let _ = self.jobs.try_send(Job::Drain(events));
-                    return Err(Failure::Lost { sent: true });
+                    let _ = self.jobs.try_send(HttpJob::Drain(events));
+                    return Err(RequestFailure::Lost { sent: true });
                 }
-                Stop::End(End::TooBig) => {
-                    let why = Unusable::over("line_bytes", self.options.line);
-                    link.notes
-                        .count(Trouble::LongLine, "an event exceeded the size limit");
+                StreamReadEnd::End(SseStreamEnd::TooBig) => {
+                    let why = UnusableAnswer::over("line_bytes", self.options.line);
+                    link.notes.count(
+                        ProtocolErrorKind::LongLine,
+                        "an event exceeded the size limit",
+                    );
                     link.notes.alert(format!("one of its events {why}"));
                     return Err(why.failure());
                 }
-                Stop::End(End::NoRoom) => return Err(Failure::NoRoom),
-                Stop::End(end) => end,
+                StreamReadEnd::End(SseStreamEnd::NoRoom) => return Err(RequestFailure::NoRoom),
+                StreamReadEnd::End(end) => end,
             };
             place = events.place(&place);
-            if era == Era::Modern || place.id.is_none() {
+            if era == RequestEra::Modern || place.id.is_none() {
                 let words = "it closed the event stream before the answer";
                 return Err(match end {
-                    End::Closed if era == Era::Legacy => Failure::Malformed(words),
-                    _ => Failure::Lost { sent: true },
+                    SseStreamEnd::Closed if era == RequestEra::Legacy => {
+                        RequestFailure::Malformed(words)
+                    }
+                    _ => RequestFailure::Lost { sent: true },
                 });
             }
             events = self.resume(link, &place).await?;
@@ -89,12 +100,16 @@ impl Http {
     }
 
     /// Resumes a stream after the last event.
-    async fn resume(&self, link: &Link, place: &Place) -> Result<Events, Failure> {
+    async fn resume(
+        &self,
+        link: &ServerConnection,
+        place: &SseStreamPosition,
+    ) -> Result<SseEventStream, RequestFailure> {
         tokio::time::sleep(pause(place)).await;
-        for failures in 0..TRIES {
+        for failures in 0..MAX_RESUME_ATTEMPTS {
             match self.stream(link, place).await {
                 Ok(response) if is_stream(&response) => {
-                    return Ok(Events::new(
+                    return Ok(SseEventStream::new(
                         response.into_body(),
                         self.options.line,
                         self.options.account.clone(),
@@ -104,22 +119,22 @@ impl Http {
                 _ => tokio::time::sleep(backoff(failures)).await,
             }
         }
-        Err(Failure::Lost { sent: true })
+        Err(RequestFailure::Lost { sent: true })
     }
 
     /// Requests a stream: a new one, or the continuation after the last event.
     pub(super) async fn stream(
         &self,
-        link: &Link,
-        place: &Place,
-    ) -> Result<Response<Incoming>, Failure> {
+        link: &ServerConnection,
+        place: &SseStreamPosition,
+    ) -> Result<Response<Incoming>, RequestFailure> {
         let session = self.sessions.now();
         let mut headers = self.in_session(link, self.http.headers().clone(), &session);
         headers::of_stream(&mut headers);
         if let Some(id) = &place.id {
             headers.insert(LAST_EVENT, id.clone());
         }
-        let leaves = Leaves {
+        let leaves = OutgoingHttpRequest {
             method: Method::GET,
             uri: &self.uri,
             headers: &headers,
@@ -142,19 +157,24 @@ pub(super) fn is_final(status: StatusCode) -> bool {
 }
 
 /// Handles events until the stream ends, or until the reply to a request arrives.
-pub(super) async fn hear(link: &Link, events: &mut Events, carrier: Carrier<'_>, era: Era) -> Stop {
+pub(super) async fn hear(
+    link: &ServerConnection,
+    events: &mut SseEventStream,
+    carrier: MessageSource<'_>,
+    era: RequestEra,
+) -> StreamReadEnd {
     loop {
         match events.next().await {
             Ok((event, claim)) if event.is_message() => {
-                link.take_in(event.data, claim, era == Era::Modern, carrier)
+                link.take_in(event.data, claim, era == RequestEra::Modern, carrier)
             }
             Ok(_) => {}
-            Err(end) => return Stop::End(end),
+            Err(end) => return StreamReadEnd::End(end),
         }
-        if let Carrier::Response(id) = carrier
+        if let MessageSource::Response(id) = carrier
             && link.purpose(id).is_none()
         {
-            return Stop::Settled;
+            return StreamReadEnd::Settled;
         }
     }
 }
@@ -165,14 +185,14 @@ mod tests {
 
     #[test]
     fn waits_grow_to_a_cap_and_never_overflow() {
-        assert_eq!(backoff(0), AGAIN.0);
-        assert_eq!(backoff(3), AGAIN.0 * 8);
+        assert_eq!(backoff(0), RESUME_BACKOFF.0);
+        assert_eq!(backoff(3), RESUME_BACKOFF.0 * 8);
         for failures in [6, 31, 32, 63, u32::MAX] {
-            assert_eq!(backoff(failures), AGAIN.1);
+            assert_eq!(backoff(failures), RESUME_BACKOFF.1);
         }
-        let wait = |retry| pause(&Place { id: None, retry });
+        let wait = |retry| pause(&SseStreamPosition { id: None, retry });
         assert_eq!(wait(Some(Duration::from_millis(500))).as_millis(), 500);
-        assert_eq!(wait(Some(Duration::MAX)), LONGEST);
-        assert_eq!(wait(Some(Duration::ZERO)), SHORTEST);
+        assert_eq!(wait(Some(Duration::MAX)), MAX_RESUME_WAIT);
+        assert_eq!(wait(Some(Duration::ZERO)), MIN_RESUME_WAIT);
     }
 }

@@ -1,11 +1,11 @@
 //! HTTP headers of a message, which repeat parts of its body.
 
-use super::super::transport::{Mirrored, Outgoing};
+use super::super::transport::{MirroredHeaders, OutgoingRequest};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use toolgate_wire::{
-    json::{Json, Limits, ObjectWriter},
-    message::Message,
+    json::{Json, JsonLimits, ObjectWriter},
+    message::JsonRpcMessage,
     method::{meta, tasks},
 };
 
@@ -19,7 +19,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Prefix and suffix of a Base64 value.
-const MARKS: (&str, &str) = ("=?base64?", "?=");
+const BASE64_MARKERS: (&str, &str) = ("=?base64?", "?=");
 
 /// Adds the headers of every POST.
 pub(super) fn of_post(headers: &mut HeaderMap) {
@@ -37,7 +37,7 @@ pub(super) fn of_stream(headers: &mut HeaderMap) {
 }
 
 /// Adds the headers of a stateless request. Returns false for a request of a legacy revision.
-pub(super) fn of_modern(headers: &mut HeaderMap, request: &Outgoing<'_>) -> bool {
+pub(super) fn of_modern(headers: &mut HeaderMap, request: &OutgoingRequest<'_>) -> bool {
     let named = named_by(request.method);
     if let Some((version, name)) = &request.mirrored.said {
         headers.insert(VERSION, HeaderValue::from_static(version));
@@ -62,21 +62,21 @@ pub(super) fn of_modern(headers: &mut HeaderMap, request: &Outgoing<'_>) -> bool
 
 /// Adds the same headers for a serialized request.
 pub(super) fn of_line(headers: &mut HeaderMap, line: &str) {
-    let read = Json::read(line.as_bytes().to_vec(), &Limits::default());
-    let message = read.ok().and_then(|json| Message::read(&json).ok());
-    if let Some(Message::Request { id, method, params }) = message {
-        let request = Outgoing {
+    let read = Json::read(line.as_bytes().to_vec(), &JsonLimits::default());
+    let message = read.ok().and_then(|json| JsonRpcMessage::read(&json).ok());
+    if let Some(JsonRpcMessage::Request { id, method, params }) = message {
+        let request = OutgoingRequest {
             id: &id,
             method: &method,
             params: params.unwrap_or_else(|| ObjectWriter::new().finish()),
-            mirrored: &Mirrored::default(),
+            mirrored: &MirroredHeaders::default(),
         };
         of_modern(headers, &request);
     }
 }
 
 /// Returns the method and the item name of a request.
-pub(super) fn purpose(request: &Outgoing<'_>) -> String {
+pub(super) fn purpose(request: &OutgoingRequest<'_>) -> String {
     let name = named_by(request.method).and_then(|key| request.params.get(key)?.string());
     match name {
         Some(name) => format!("{} {name}", request.method),
@@ -99,7 +99,12 @@ pub(in super::super) fn value(text: &str) -> HeaderValue {
     let plain = Some(text).filter(|text| is_plain(text));
     let plain = plain.and_then(|text| HeaderValue::from_str(text).ok());
     plain.unwrap_or_else(|| {
-        let coded = format!("{}{}{}", MARKS.0, STANDARD.encode(text), MARKS.1);
+        let coded = format!(
+            "{}{}{}",
+            BASE64_MARKERS.0,
+            STANDARD.encode(text),
+            BASE64_MARKERS.1
+        );
         HeaderValue::from_str(&coded).unwrap_or_else(|_| HeaderValue::from_static(""))
     })
 }
@@ -108,8 +113,8 @@ fn is_plain(text: &str) -> bool {
     let printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     // A reader that ignores the case of the markers would decode a value that only resembles them.
     let marked = text
-        .get(..MARKS.0.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(MARKS.0));
+        .get(..BASE64_MARKERS.0.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(BASE64_MARKERS.0));
     printable && !marked && text.trim() == text
 }
 

@@ -5,21 +5,21 @@
 use super::headers;
 use http::HeaderName;
 use std::collections::HashSet;
-use toolgate_core::Problem;
-use toolgate_wire::json::{Json, Kind};
+use toolgate_core::SchemaViolation;
+use toolgate_wire::json::{Json, JsonKind};
 
-use super::super::transport::Headers;
+use super::super::transport::ParamHeaderList;
 
-const MARK: &str = "x-mcp-header";
-const PREFIX: &str = "mcp-param-";
+const PARAM_HEADER_KEYWORD: &str = "x-mcp-header";
+const PARAM_HEADER_PREFIX: &str = "mcp-param-";
 /// Largest integer that is repeated: 2^53 - 1, the limit for exact doubles.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 /// Expected range of a repeated number, for error messages.
 pub(crate) const SAFE_RANGE: &str = "an integer of at most 2^53-1 in size, because \"x-mcp-header\" repeats the argument as a header";
 /// Schema keywords that hold data, not schemas: `x-mcp-header` within them has no meaning.
-const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
+const DATA_KEYWORDS: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Schema keywords that hold schemas under names of the author.
-const NAMED: [&str; 5] = [
+const NAMED_SCHEMA_KEYWORDS: [&str; 5] = [
     "$defs",
     "definitions",
     "dependentSchemas",
@@ -29,15 +29,15 @@ const NAMED: [&str; 5] = [
 
 /// Argument that is repeated as a header.
 #[derive(Debug, PartialEq)]
-struct Mark {
+struct ParamHeader {
     path: Vec<String>,
     name: HeaderName,
 }
 
-impl Mark {
-    fn out_of_range(&self) -> Problem {
+impl ParamHeader {
+    fn out_of_range(&self) -> SchemaViolation {
         let escaped = |key: &String| format!("/{}", key.replace('~', "~0").replace('/', "~1"));
-        Problem {
+        SchemaViolation {
             path: self.path.iter().map(escaped).collect(),
             expected: SAFE_RANGE.to_owned(),
             got: "a number outside of that range".to_owned(),
@@ -47,15 +47,15 @@ impl Mark {
 
 /// Arguments of a tool that are repeated as headers.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Marks(Vec<Mark>);
+pub(crate) struct ParamHeaders(Vec<ParamHeader>);
 
-impl Marks {
+impl ParamHeaders {
     /// Reads the `x-mcp-header` marks of an input schema.
     ///
     /// # Errors
     /// The rule that the schema breaks; the tool must not be used over HTTP.
-    pub(crate) fn read(schema: &Json) -> Result<Marks, &'static str> {
-        let mut marks = Marks::default();
+    pub(crate) fn read(schema: &Json) -> Result<ParamHeaders, &'static str> {
+        let mut marks = ParamHeaders::default();
         if schema.as_str().contains("mcp-header") || schema.as_str().contains('\\') {
             marks.walk(schema, &mut Vec::new(), true)?;
         }
@@ -70,10 +70,13 @@ impl Marks {
     /// Returns the headers that repeat these arguments. An argument that is absent or `null` has none.
     ///
     /// # Errors
-    /// The [`Problem`] of the first number outside ±([`MAX_SAFE_INTEGER`]), which must not be sent: an intermediary
+    /// The [`SchemaViolation`] of the first number outside ±([`MAX_SAFE_INTEGER`]), which must not be sent: an intermediary
     /// that compares header and body as doubles would confuse it with another number.
-    pub(in super::super) fn of(&self, arguments: &Json) -> Result<Headers, Problem> {
-        let header = |mark: &Mark| {
+    pub(in super::super) fn of(
+        &self,
+        arguments: &Json,
+    ) -> Result<ParamHeaderList, SchemaViolation> {
+        let header = |mark: &ParamHeader| {
             let found = mark
                 .path
                 .iter()
@@ -96,7 +99,7 @@ impl Marks {
     ) -> Result<(), &'static str> {
         for (key, value) in schema.members() {
             match &*key {
-                MARK => self.mark(schema, &value, path, plain)?,
+                PARAM_HEADER_KEYWORD => self.mark(schema, &value, path, plain)?,
                 "properties" => {
                     for (name, property) in value.members() {
                         path.push(name.into_owned());
@@ -104,8 +107,8 @@ impl Marks {
                         path.pop();
                     }
                 }
-                key if DATA.contains(&key) => {}
-                key if NAMED.contains(&key) => {
+                key if DATA_KEYWORDS.contains(&key) => {}
+                key if NAMED_SCHEMA_KEYWORDS.contains(&key) => {
                     for (_, schema) in value.members() {
                         self.walk(&schema, path, false)?;
                     }
@@ -136,7 +139,7 @@ impl Marks {
         let Some(label) = value.string().filter(|label| !label.is_empty()) else {
             return Err("an \"x-mcp-header\" is empty or not a string");
         };
-        let name = HeaderName::from_bytes(format!("{PREFIX}{label}").as_bytes())
+        let name = HeaderName::from_bytes(format!("{PARAM_HEADER_PREFIX}{label}").as_bytes())
             .map_err(|_| "an \"x-mcp-header\" is not a valid header name")?;
         let kind = schema.get("type").and_then(|kind| kind.string());
         if !matches!(kind.as_deref(), Some("string" | "integer" | "boolean")) {
@@ -144,7 +147,7 @@ impl Marks {
                 "an \"x-mcp-header\" is set on a type other than string, integer or boolean",
             );
         }
-        self.0.push(Mark {
+        self.0.push(ParamHeader {
             path: path.to_vec(),
             name,
         });
@@ -160,7 +163,7 @@ pub(crate) fn is_safe(value: &Json) -> bool {
             .is_some_and(|n| n.abs() <= MAX_SAFE_INTEGER as f64)
     };
     match value.kind() {
-        Kind::Number => value
+        JsonKind::Number => value
             .i64()
             .map_or_else(rounded, |n| n.unsigned_abs() <= MAX_SAFE_INTEGER),
         _ => true,
@@ -170,13 +173,13 @@ pub(crate) fn is_safe(value: &Json) -> bool {
 /// Returns the text of a value, without conversion to a float.
 fn text(value: &Json) -> Option<String> {
     match value.kind() {
-        Kind::String => value.string(),
-        Kind::Number => Some(
+        JsonKind::String => value.string(),
+        JsonKind::Number => Some(
             value
                 .i64()
                 .map_or_else(|| value.as_str().to_owned(), |n| n.to_string()),
         ),
-        Kind::Bool => Some(value.as_str().to_owned()),
+        JsonKind::Bool => Some(value.as_str().to_owned()),
         _ => None,
     }
 }
@@ -184,10 +187,10 @@ fn text(value: &Json) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_wire::json::Limits;
+    use toolgate_wire::json::JsonLimits;
 
     fn json(text: &str) -> Json {
-        Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap()
+        Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap()
     }
 
     fn properties(inner: &str) -> Json {
@@ -198,7 +201,7 @@ mod tests {
     #[test]
     fn a_schema_that_breaks_a_rule_is_refused() {
         let refused = |inner: &str| {
-            assert!(Marks::read(&properties(inner)).is_err(), "{inner}");
+            assert!(ParamHeaders::read(&properties(inner)).is_err(), "{inner}");
         };
         refused(r#""a":{"type":"string","x-mcp-header":""}"#);
         refused(r#""a":{"type":"string","x-mcp-header":7}"#);
@@ -218,8 +221,8 @@ mod tests {
         refused(r#""a":{"type":"array","items":{"type":"string","x-mcp-header":"x"}}"#);
         refused(r#""a":{"anyOf":[{"type":"string","x-mcp-header":"x"}]}"#);
         let elsewhere = r#"{"type":"object","$defs":{"s":{"type":"string","x-mcp-header":"x"}}}"#;
-        assert!(Marks::read(&json(elsewhere)).is_err());
-        assert!(Marks::read(&json(r#"{"type":"object","x-mcp-header":"x"}"#)).is_err());
+        assert!(ParamHeaders::read(&json(elsewhere)).is_err());
+        assert!(ParamHeaders::read(&json(r#"{"type":"object","x-mcp-header":"x"}"#)).is_err());
     }
 
     #[test]
@@ -227,7 +230,7 @@ mod tests {
         let schema = properties(
             r#""x-mcp-header":{"type":"number"},"b":{"default":{"x-mcp-header":""},"enum":[{"x-mcp-header":1}]}"#,
         );
-        assert_eq!(Marks::read(&schema), Ok(Marks::default()));
+        assert_eq!(ParamHeaders::read(&schema), Ok(ParamHeaders::default()));
     }
 
     /// Holds: HTTPM-26, HTTPM-28, HTTPM-29.
@@ -238,7 +241,7 @@ mod tests {
             "b":{"type":"boolean","x-mcp-header":"B"},"n":{"type":"string","x-mcp-header":"N"},
             "o":{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"Deep"}}},"p":{"type":"string"}"#,
         );
-        let marks = Marks::read(&schema).unwrap();
+        let marks = ParamHeaders::read(&schema).unwrap();
         let check = |arguments: &str, expected: &[(&str, &str)]| {
             let made = marks.of(&json(arguments)).unwrap();
             let made: Vec<(&str, &str)> = made
@@ -270,7 +273,7 @@ mod tests {
         let schema = properties(
             r#""a/b":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"free":{"type":"integer"}"#,
         );
-        let marks = Marks::read(&schema).unwrap();
+        let marks = ParamHeaders::read(&schema).unwrap();
         let of = |n: &str| marks.of(&json(&format!(r#"{{"a/b":{{"n":{n}}},"free":{n}}}"#)));
         for good in [
             "9007199254740991",
@@ -300,7 +303,7 @@ mod tests {
                 let key = key.replace('~', " ");
                 format!(r#"{{"type":"object","properties":{{"{key}":{inner}}}}}"#)
             });
-            Marks::read(&json(&schema)).unwrap()
+            ParamHeaders::read(&json(&schema)).unwrap()
         };
         let check = |path: &str, arguments: &str, expected: Option<&str>| {
             let made = at(path).of(&json(arguments)).unwrap();

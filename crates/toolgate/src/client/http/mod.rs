@@ -23,45 +23,45 @@ mod session;
 mod sse;
 mod work;
 
-pub(crate) use mirror::{Marks, SAFE_RANGE, is_safe};
-pub use options::{BadHeader, HttpOptions};
+pub(crate) use mirror::{ParamHeaders, SAFE_RANGE, is_safe};
+pub use options::{HeaderError, HttpOptions};
 
 use super::{
-    link::{Failure, Link, Tasks},
+    link::{ConnectionTasks, RequestFailure, ServerConnection},
     open::OpenError,
     options::RemoteOptions,
-    transport::{Outgoing, Transport},
+    transport::{ClientTransport, OutgoingRequest},
 };
-use connection::Connections;
+use connection::HttpConnectionPool;
 use http::Uri;
-use session::Sessions;
+use session::ClientHttpSessions;
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
 use tokio::sync::{mpsc, watch};
 use toolgate_core::BoxFuture;
-use work::Job;
+use work::HttpJob;
 
 /// Capacity of the queue for notifications and answers, in messages.
-const URGENT: usize = 1024;
+const JOB_QUEUE_LEN: usize = 1024;
 
 /// Maximum time that the first call waits for the stream for unsolicited messages.
-const STREAM: Duration = Duration::from_secs(2);
+const LISTEN_STREAM_WAIT: Duration = Duration::from_secs(2);
 
 /// HTTP transport to one server.
-pub(super) struct Http {
+pub(super) struct HttpTransport {
     uri: Uri,
-    connections: Connections,
+    connections: HttpConnectionPool,
     options: RemoteOptions,
     http: HttpOptions,
-    sessions: Sessions,
+    sessions: ClientHttpSessions,
     /// Endpoint of the 2024-11-05 transport.
     endpoint: OnceLock<Uri>,
     listening: OnceLock<()>,
     /// True if the server answered the request for the stream for unsolicited messages.
     heard: watch::Sender<bool>,
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<HttpJob>,
 }
 
 /// Validates a server URL, without any network access.
@@ -80,31 +80,31 @@ pub(super) fn start(
     url: &str,
     options: &RemoteOptions,
     http: HttpOptions,
-) -> Result<(Arc<Link>, Tasks), OpenError> {
+) -> Result<(Arc<ServerConnection>, ConnectionTasks), OpenError> {
     let uri = address::read(url).map_err(|reason| OpenError::Unusable(reason.to_owned()))?;
-    let (jobs, todo) = mpsc::channel(URGENT);
-    let way = Arc::new(Http {
-        connections: Connections::new(&uri, &http).map_err(OpenError::Unusable)?,
+    let (jobs, todo) = mpsc::channel(JOB_QUEUE_LEN);
+    let way = Arc::new(HttpTransport {
+        connections: HttpConnectionPool::new(&uri, &http).map_err(OpenError::Unusable)?,
         uri,
         options: options.clone(),
         http,
-        sessions: Sessions::default(),
+        sessions: ClientHttpSessions::default(),
         endpoint: OnceLock::new(),
         listening: OnceLock::new(),
         heard: watch::Sender::new(false),
         jobs,
     });
-    let link = Link::over(way.clone(), options);
+    let link = ServerConnection::over(way.clone(), options);
     let (working, over) = watch::channel(());
     #[allow(
         clippy::disallowed_methods,
         reason = "one background task per server; ends when the connection is lost"
     )]
     tokio::spawn(work::work(way, link.clone(), todo, working));
-    Ok((link.clone(), Tasks::Told(link, over)))
+    Ok((link.clone(), ConnectionTasks::Told(link, over)))
 }
 
-impl Http {
+impl HttpTransport {
     /// Waits for the stream for unsolicited messages if an application answers input requests. Servers lose an input
     /// request that has no stream yet, and its call would hang. The wait is short, because some servers answer only
     /// once they have a message to send.
@@ -112,31 +112,31 @@ impl Http {
         if self.options.answerer.is_some() {
             let mut heard = self.heard.subscribe();
             let heard = heard.wait_for(|heard| *heard);
-            let _ = tokio::time::timeout(STREAM, heard).await;
+            let _ = tokio::time::timeout(LISTEN_STREAM_WAIT, heard).await;
         }
     }
 }
 
-impl Transport for Http {
+impl ClientTransport for HttpTransport {
     fn carry<'a>(
         &'a self,
-        link: &'a Link,
-        request: &'a Outgoing<'a>,
-    ) -> BoxFuture<'a, Result<(), Failure>> {
+        link: &'a ServerConnection,
+        request: &'a OutgoingRequest<'a>,
+    ) -> BoxFuture<'a, Result<(), RequestFailure>> {
         Box::pin(self.exchange(link, request))
     }
 
     fn hurry(&self, line: String) -> bool {
-        self.jobs.try_send(Job::Post(line)).is_ok()
+        self.jobs.try_send(HttpJob::Post(line)).is_ok()
     }
 
-    fn ready<'a>(&'a self, link: &'a Link, line: String) -> BoxFuture<'a, ()> {
+    fn ready<'a>(&'a self, link: &'a ServerConnection, line: String) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             self.tell(link, line).await;
             self.sessions.ready();
             // The 2024-11-05 transport already has its stream.
             if self.endpoint.get().is_none() && self.listening.set(()).is_ok() {
-                let _ = self.jobs.try_send(Job::Listen);
+                let _ = self.jobs.try_send(HttpJob::Listen);
                 self.can_hear_questions().await;
             }
         })

@@ -3,16 +3,16 @@
 
 use super::{
     super::{
-        incoming::Carrier,
-        link::{Failure, Link},
+        incoming::MessageSource,
+        link::{RequestFailure, ServerConnection},
     },
-    Http, address,
-    answer::Era,
-    connection::Leaves,
-    events::Events,
+    HttpTransport, address,
+    answer::RequestEra,
+    connection::OutgoingHttpRequest,
+    events::SseEventStream,
     follow::{hear, is_stream},
     headers,
-    work::Job,
+    work::HttpJob,
 };
 use bytes::Bytes;
 use http::Method;
@@ -20,28 +20,30 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// Time-out of the `endpoint` event.
-const ENDPOINT: Duration = Duration::from_secs(10);
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of the endpoint URL, in bytes.
-const LIMIT: usize = 8 << 10;
+const MAX_ENDPOINT_BYTES: usize = 8 << 10;
 
-impl Http {
+impl HttpTransport {
     /// Probes for this transport and opens its stream.
     ///
     /// # Errors
     /// The server does not support it. The error is only a marker.
-    pub(super) async fn find_old(&self) -> Result<(), Failure> {
-        let found = timeout(ENDPOINT, self.old_stream()).await;
+    pub(super) async fn find_old(&self) -> Result<(), RequestFailure> {
+        let found = timeout(ENDPOINT_TIMEOUT, self.old_stream()).await;
         let (endpoint, events) = found.map_err(|_| no())??;
-        if self.endpoint.set(endpoint).is_err() || self.jobs.try_send(Job::Hear(events)).is_err() {
+        if self.endpoint.set(endpoint).is_err()
+            || self.jobs.try_send(HttpJob::Hear(events)).is_err()
+        {
             return Err(no());
         }
         Ok(())
     }
 
-    async fn old_stream(&self) -> Result<(http::Uri, Events), Failure> {
+    async fn old_stream(&self) -> Result<(http::Uri, SseEventStream), RequestFailure> {
         let mut headers = self.http.headers().clone();
         headers::of_stream(&mut headers);
-        let leaves = Leaves {
+        let leaves = OutgoingHttpRequest {
             method: Method::GET,
             uri: &self.uri,
             headers: &headers,
@@ -52,13 +54,13 @@ impl Http {
         if !is_stream(&response) {
             return Err(no());
         }
-        let mut events = Events::new(
+        let mut events = SseEventStream::new(
             response.into_body(),
             self.options.line,
             self.options.account.clone(),
         );
         let (first, _) = events.next().await.map_err(|_| no())?;
-        if first.kind != b"endpoint" || first.data.len() > LIMIT {
+        if first.kind != b"endpoint" || first.data.len() > MAX_ENDPOINT_BYTES {
             return Err(no());
         }
         let reference = String::from_utf8(first.data).map_err(|_| no())?;
@@ -67,12 +69,12 @@ impl Http {
     }
 
     /// Handles all messages of the server. The end of the stream is the end of the connection.
-    pub(super) async fn hear_old(&self, link: &Link, mut events: Events) {
-        hear(link, &mut events, Carrier::Stream, Era::Legacy).await;
+    pub(super) async fn hear_old(&self, link: &ServerConnection, mut events: SseEventStream) {
+        hear(link, &mut events, MessageSource::Stream, RequestEra::Legacy).await;
         link.lose("it closed its event stream");
     }
 }
 
-fn no() -> Failure {
-    Failure::Malformed("it does not support the HTTP+SSE transport of 2024-11-05")
+fn no() -> RequestFailure {
+    RequestFailure::Malformed("it does not support the HTTP+SSE transport of 2024-11-05")
 }

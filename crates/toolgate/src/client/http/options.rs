@@ -2,10 +2,10 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::{fmt, sync::Arc, time::Duration};
-use toolgate_auth::client::Credentials;
+use toolgate_auth::client::CredentialProvider;
 
 /// Headers that the protocol sets, or that would change the meaning of a message.
-const OURS: [HeaderName; 9] = [
+const RESERVED_HEADERS: [HeaderName; 9] = [
     header::ACCEPT,
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -19,7 +19,7 @@ const OURS: [HeaderName; 9] = [
 
 /// Minimum length of a header value, or of a word in it, that is redacted from server text, in bytes. Shorter ones
 /// occur in ordinary text.
-const SECRET: usize = 7;
+const MIN_REDACTED_BYTES: usize = 7;
 
 /// Options for HTTP connections. The `Debug` output contains no header values.
 #[derive(Clone, Debug)]
@@ -29,14 +29,14 @@ pub struct HttpOptions {
     pub connect: Duration,
     /// Headers that are sent with every request, and only to the origin of the URL.
     headers: HeaderMap,
-    credentials: Who,
+    credentials: CredentialSource,
 }
 
 /// Source of access tokens. The `Debug` output says only whether it is set.
 #[derive(Clone, Default)]
-struct Who(Option<Arc<dyn Credentials>>);
+struct CredentialSource(Option<Arc<dyn CredentialProvider>>);
 
-impl fmt::Debug for Who {
+impl fmt::Debug for CredentialSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "set" } else { "none" })
     }
@@ -45,7 +45,7 @@ impl fmt::Debug for Who {
 /// Error for a header that cannot be added.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum BadHeader {
+pub enum HeaderError {
     /// The name has invalid characters.
     Name,
     /// The value has invalid characters.
@@ -54,24 +54,24 @@ pub enum BadHeader {
     Ours,
 }
 
-impl fmt::Display for BadHeader {
+impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            BadHeader::Name => "it is not a valid header name",
-            BadHeader::Value => "its value has characters that are not allowed in a header",
-            BadHeader::Ours => "the protocol itself sets this header",
+            HeaderError::Name => "it is not a valid header name",
+            HeaderError::Value => "its value has characters that are not allowed in a header",
+            HeaderError::Ours => "the protocol itself sets this header",
         })
     }
 }
 
-impl std::error::Error for BadHeader {}
+impl std::error::Error for HeaderError {}
 
 impl Default for HttpOptions {
     fn default() -> HttpOptions {
         HttpOptions {
             connect: Duration::from_secs(10),
             headers: HeaderMap::new(),
-            credentials: Who::default(),
+            credentials: CredentialSource::default(),
         }
     }
 }
@@ -80,23 +80,23 @@ impl HttpOptions {
     /// Adds a header; it replaces an earlier one of the same name. The value is treated as a secret and never printed.
     ///
     /// # Errors
-    /// [`BadHeader`] if the name or value is invalid, or if the protocol sets the header.
-    pub fn header(mut self, name: &str, value: &str) -> Result<HttpOptions, BadHeader> {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadHeader::Name)?;
-        if OURS.contains(&name) || name.as_str().starts_with("mcp-") {
-            return Err(BadHeader::Ours);
+    /// [`HeaderError`] if the name or value is invalid, or if the protocol sets the header.
+    pub fn header(mut self, name: &str, value: &str) -> Result<HttpOptions, HeaderError> {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HeaderError::Name)?;
+        if RESERVED_HEADERS.contains(&name) || name.as_str().starts_with("mcp-") {
+            return Err(HeaderError::Ours);
         }
-        let mut value = HeaderValue::from_str(value).map_err(|_| BadHeader::Value)?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| HeaderError::Value)?;
         value.set_sensitive(true);
         self.headers.insert(name, value);
         Ok(self)
     }
 
     /// Sets the source of access tokens, which is asked before each request and after each 401 or 403; usually a
-    /// [`Login`](toolgate_auth::client::Login).
+    /// [`OAuthClient`](toolgate_auth::client::OAuthClient).
     #[must_use]
-    pub fn credentials(mut self, credentials: impl Credentials) -> HttpOptions {
-        self.credentials = Who(Some(Arc::new(credentials)));
+    pub fn credentials(mut self, credentials: impl CredentialProvider) -> HttpOptions {
+        self.credentials = CredentialSource(Some(Arc::new(credentials)));
         self
     }
 
@@ -105,7 +105,7 @@ impl HttpOptions {
         self.who().is_some_and(|who| who.may_wait())
     }
 
-    pub(super) fn who(&self) -> Option<&Arc<dyn Credentials>> {
+    pub(super) fn who(&self) -> Option<&Arc<dyn CredentialProvider>> {
         self.credentials.0.as_ref()
     }
 
@@ -119,7 +119,7 @@ impl HttpOptions {
             .filter_map(|value| value.to_str().ok());
         // In `Bearer abc`, the second word alone is a secret as well.
         let parts = values.flat_map(|value| std::iter::once(value).chain(value.split(' ')));
-        let secrets = parts.filter(|part| part.len() >= SECRET);
+        let secrets = parts.filter(|part| part.len() >= MIN_REDACTED_BYTES);
         secrets.fold(words.to_owned(), |words, secret| words.replace(secret, "…"))
     }
 
@@ -159,10 +159,10 @@ mod tests {
         let shown = format!("{options:?}");
         assert!(!shown.contains("s3cret"), "{shown}");
         for (name, value, wrong) in [
-            ("Host", "x", BadHeader::Ours),
-            ("Mcp-Session-Id", "x", BadHeader::Ours),
-            ("a b", "x", BadHeader::Name),
-            ("x-a", "a\r\nb: c", BadHeader::Value),
+            ("Host", "x", HeaderError::Ours),
+            ("Mcp-Session-Id", "x", HeaderError::Ours),
+            ("a b", "x", HeaderError::Name),
+            ("x-a", "a\r\nb: c", HeaderError::Value),
         ] {
             let refused = HttpOptions::default().header(name, value);
             assert_eq!(refused.err(), Some(wrong), "{name}");

@@ -2,16 +2,16 @@
 
 use super::{
     super::{
-        link::{Failure, Link},
+        link::{RequestFailure, ServerConnection},
         open,
-        status::{Trouble, harmless},
-        transport::Outgoing,
+        status::{ProtocolErrorKind, harmless},
+        transport::OutgoingRequest,
     },
-    Http,
-    answer::{self, Ended, Era},
-    connection::Leaves,
+    HttpTransport,
+    answer::{self, RequestEra, SessionEnd},
+    connection::OutgoingHttpRequest,
     headers::{self, SESSION, VERSION},
-    session::Session,
+    session::ClientHttpSession,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -21,30 +21,32 @@ use tokio::time::timeout;
 use toolgate_wire::method::{discover, initialize, usage};
 
 /// Time-out of a notification.
-const NOTICE: Duration = Duration::from_secs(10);
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of quoted server text, in characters.
-const WORDS: usize = 300;
+const MAX_SERVER_TEXT_CHARS: usize = 300;
 /// Time-out of the DELETE that ends a session.
-const GOODBYE: Duration = Duration::from_secs(3);
+const END_SESSION_TIMEOUT: Duration = Duration::from_secs(3);
 
-impl Http {
+impl HttpTransport {
     /// Sends a request and reads its response until the reply arrives.
     pub(super) async fn exchange(
         &self,
-        link: &Link,
-        request: &Outgoing<'_>,
-    ) -> Result<(), Failure> {
+        link: &ServerConnection,
+        request: &OutgoingRequest<'_>,
+    ) -> Result<(), RequestFailure> {
         let mut headers = self.http.headers().clone();
         let modern = headers::of_modern(&mut headers, request);
         if !link.leaves(request.id) {
-            return Err(Failure::Lost { sent: false });
+            return Err(RequestFailure::Lost { sent: false });
         }
         if modern {
             let response = self
                 .post(request.line(), headers, self.purpose(request).as_deref())
                 .await?;
             let status = response.status();
-            let answered = self.answered(link, request, response, Era::Modern).await;
+            let answered = self
+                .answered(link, request, response, RequestEra::Modern)
+                .await;
             if let Err(refused) = &answered
                 && self.left_era(link, request, (status, refused)).await
             {
@@ -62,9 +64,9 @@ impl Http {
     /// leaves that open, the server is probed again.
     async fn left_era(
         &self,
-        link: &Link,
-        request: &Outgoing<'_>,
-        (status, refused): (StatusCode, &Failure),
+        link: &ServerConnection,
+        request: &OutgoingRequest<'_>,
+        (status, refused): (StatusCode, &RequestFailure),
     ) -> bool {
         let Some(dialect) = link.dialect.get() else {
             return false;
@@ -80,10 +82,10 @@ impl Http {
     /// A handshake: without a session, and with the transport of 2024-11-05 where the server knows no other.
     async fn shake(
         &self,
-        link: &Link,
-        request: &Outgoing<'_>,
+        link: &ServerConnection,
+        request: &OutgoingRequest<'_>,
         headers: HeaderMap,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestFailure> {
         if self.endpoint.get().is_some() {
             return self
                 .post_old(request.line(), headers, self.purpose(request).as_deref())
@@ -99,7 +101,9 @@ impl Http {
         let status = response.status();
         if status.is_success() {
             self.sessions.begin(response.headers().get(SESSION))?;
-            return self.answered(link, request, response, Era::Legacy).await;
+            return self
+                .answered(link, request, response, RequestEra::Legacy)
+                .await;
         }
         let refused = self.refused(response).await;
         let first = link.dialect.get().is_none();
@@ -115,10 +119,10 @@ impl Http {
     /// request only where it cannot have run: a call only after the status that the specification defines for this.
     async fn within(
         &self,
-        link: &Link,
-        request: &Outgoing<'_>,
+        link: &ServerConnection,
+        request: &OutgoingRequest<'_>,
         headers: HeaderMap,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestFailure> {
         let mut again = false;
         loop {
             let session = self.sessions.usable(link, &self.options).await?;
@@ -132,16 +136,18 @@ impl Http {
                 .post(request.line(), headers, self.purpose(request).as_deref())
                 .await?;
             if response.status().is_success() {
-                return self.answered(link, request, response, Era::Legacy).await;
+                return self
+                    .answered(link, request, response, RequestEra::Legacy)
+                    .await;
             }
             let status = response.status();
             let refused = self.refused(response).await;
             let ended = answer::ended(status, &refused);
-            if again || session.id.is_none() || ended == Ended::No {
+            if again || session.id.is_none() || ended == SessionEnd::No {
                 return Err(refused);
             }
             self.sessions.ended(session.number);
-            if ended == Ended::Perhaps && usage::is_usage(request.method) {
+            if ended == SessionEnd::Perhaps && usage::is_usage(request.method) {
                 return Err(perhaps_ended(status, refused));
             }
             again = true;
@@ -149,7 +155,7 @@ impl Http {
     }
 
     /// Sends a notification or an answer.
-    pub(super) async fn tell(&self, link: &Link, line: String) {
+    pub(super) async fn tell(&self, link: &ServerConnection, line: String) {
         let session = self.sessions.now();
         let mut headers = self.in_session(link, self.http.headers().clone(), &session);
         if link.is_stateless() {
@@ -165,22 +171,22 @@ impl Http {
             }
             Err(self.refused(response).await)
         };
-        if !matches!(timeout(NOTICE, sent).await, Ok(Ok(()))) {
+        if !matches!(timeout(NOTIFICATION_TIMEOUT, sent).await, Ok(Ok(()))) {
             link.notes.count(
-                Trouble::Unsent,
+                ProtocolErrorKind::Unsent,
                 "the server did not accept a notification or an answer",
             );
         }
     }
 
     /// Ends the session at the server.
-    pub(super) async fn end_session(&self, link: &Link) {
+    pub(super) async fn end_session(&self, link: &ServerConnection) {
         let session = self.sessions.now();
         if session.id.is_none() || !session.ready {
             return;
         }
         let headers = self.in_session(link, self.http.headers().clone(), &session);
-        let sent = self.connections.send(Leaves {
+        let sent = self.connections.send(OutgoingHttpRequest {
             method: Method::DELETE,
             uri: &self.uri,
             headers: &headers,
@@ -188,15 +194,15 @@ impl Http {
             operation: None,
         });
         // A server may refuse to let a client end the session.
-        drop(timeout(GOODBYE, sent).await);
+        drop(timeout(END_SESSION_TIMEOUT, sent).await);
     }
 
     /// Adds the headers of every request after a handshake.
     pub(super) fn in_session(
         &self,
-        link: &Link,
+        link: &ServerConnection,
         mut headers: HeaderMap,
-        session: &Session,
+        session: &ClientHttpSession,
     ) -> HeaderMap {
         if let Some(dialect) = link.dialect.get() {
             headers.insert(VERSION, HeaderValue::from_static(dialect.revision));
@@ -208,7 +214,7 @@ impl Http {
     }
 
     /// Returns the purpose of a request for authorization: its method and item name; `None` without credentials.
-    fn purpose(&self, request: &Outgoing<'_>) -> Option<String> {
+    fn purpose(&self, request: &OutgoingRequest<'_>) -> Option<String> {
         self.http.who()?;
         Some(headers::purpose(request))
     }
@@ -218,9 +224,9 @@ impl Http {
         line: String,
         mut headers: HeaderMap,
         operation: Option<&str>,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<Incoming>, RequestFailure> {
         headers::of_post(&mut headers);
-        let leaves = Leaves {
+        let leaves = OutgoingHttpRequest {
             method: Method::POST,
             uri: &self.uri,
             headers: &headers,
@@ -236,9 +242,9 @@ impl Http {
         line: String,
         mut headers: HeaderMap,
         operation: Option<&str>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestFailure> {
         headers::of_post(&mut headers);
-        let leaves = Leaves {
+        let leaves = OutgoingHttpRequest {
             method: Method::POST,
             uri: self.endpoint.get().unwrap_or(&self.uri),
             headers: &headers,
@@ -255,13 +261,13 @@ impl Http {
 
 /// Returns the failure of a call that the server rejected because of its session: the next call opens a new session,
 /// and this one is not resent.
-fn perhaps_ended(status: StatusCode, refused: Failure) -> Failure {
+fn perhaps_ended(status: StatusCode, refused: RequestFailure) -> RequestFailure {
     let said = match refused {
-        Failure::Rpc(error) => harmless(&error.message, WORDS),
-        Failure::Http { words, .. } => words,
+        RequestFailure::Rpc(error) => harmless(&error.message, MAX_SERVER_TEXT_CHARS),
+        RequestFailure::Http { words, .. } => words,
         _ => String::new(),
     };
-    Failure::Http {
+    RequestFailure::Http {
         words: format!(
             "rejected the call because of its session (HTTP {status}: {said}); the call was not resent, and the next call opens a new session"
         ),

@@ -1,7 +1,7 @@
 //! HTTP session of a legacy server. The session id is a secret and never printed.
 
 use super::super::{
-    link::{Failure, Link},
+    link::{RequestFailure, ServerConnection},
     open,
     options::RemoteOptions,
 };
@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::{Mutex, watch};
 
 /// Maximum length of a session id, in bytes.
-const LIMIT: usize = 1024;
+const MAX_SESSION_ID_BYTES: usize = 1024;
 
 /// HTTP session.
 #[derive(Clone, Default)]
-pub(super) struct Session {
+pub(super) struct ClientHttpSession {
     /// Session id; absent if the server keeps no sessions.
     pub(super) id: Option<HeaderValue>,
     /// Number of the handshake.
@@ -25,19 +25,19 @@ pub(super) struct Session {
 
 /// Current session, and its renewal.
 #[derive(Default)]
-pub(super) struct Sessions {
-    now: watch::Sender<Session>,
+pub(super) struct ClientHttpSessions {
+    now: watch::Sender<ClientHttpSession>,
     renewing: Mutex<()>,
 }
 
-impl Sessions {
+impl ClientHttpSessions {
     /// Returns the current session.
-    pub(super) fn now(&self) -> Session {
+    pub(super) fn now(&self) -> ClientHttpSession {
         self.now.borrow().clone()
     }
 
     /// Returns a receiver of session changes.
-    pub(super) fn watch(&self) -> watch::Receiver<Session> {
+    pub(super) fn watch(&self) -> watch::Receiver<ClientHttpSession> {
         self.now.subscribe()
     }
 
@@ -45,12 +45,13 @@ impl Sessions {
     ///
     /// # Errors
     /// The session id is invalid.
-    pub(super) fn begin(&self, id: Option<&HeaderValue>) -> Result<(), Failure> {
+    pub(super) fn begin(&self, id: Option<&HeaderValue>) -> Result<(), RequestFailure> {
         let good = |id: &HeaderValue| {
-            id.len() <= LIMIT && id.as_bytes().iter().all(|byte| matches!(byte, 0x21..=0x7e))
+            id.len() <= MAX_SESSION_ID_BYTES
+                && id.as_bytes().iter().all(|byte| matches!(byte, 0x21..=0x7e))
         };
         if id.is_some_and(|id| id.is_empty() || !good(id)) {
-            return Err(Failure::Malformed(
+            return Err(RequestFailure::Malformed(
                 "its session id is empty, too long, or not visible ASCII",
             ));
         }
@@ -60,7 +61,7 @@ impl Sessions {
         }
         self.now.send_modify(|session| {
             let number = session.number + 1;
-            *session = Session {
+            *session = ClientHttpSession {
                 id,
                 number,
                 ready: false,
@@ -80,9 +81,9 @@ impl Sessions {
     /// The new handshake failed.
     pub(super) async fn usable(
         &self,
-        link: &Link,
+        link: &ServerConnection,
         options: &RemoteOptions,
-    ) -> Result<Session, Failure> {
+    ) -> Result<ClientHttpSession, RequestFailure> {
         loop {
             let session = self.now();
             if session.ready {
@@ -94,7 +95,7 @@ impl Sessions {
             }
             open::again(link, options)
                 .await
-                .map_err(|error| Failure::Http {
+                .map_err(|error| RequestFailure::Http {
                     words: format!("ended its session, and a new one cannot be opened: {error}"),
                     status: None,
                     sent: false,

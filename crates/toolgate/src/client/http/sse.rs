@@ -5,13 +5,13 @@
 use std::{mem, time::Duration};
 
 /// Maximum length of an event id, in bytes: it is sent in a header.
-const ID: usize = 1024;
+const MAX_EVENT_ID_BYTES: usize = 1024;
 /// Maximum length of an event type, in bytes; longer ones are cut.
-const KIND: usize = 64;
+const MAX_EVENT_TYPE_BYTES: usize = 64;
 
 /// Event with data.
 #[derive(Debug, PartialEq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     /// Event type; empty means `message`.
     pub(super) kind: Vec<u8>,
     pub(super) data: Vec<u8>,
@@ -19,10 +19,10 @@ pub(super) struct Event {
 
 /// Error for an event, or a line, that exceeds the limit. Nothing after it is read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct TooBig;
+pub(super) struct SseEventTooLarge;
 
 /// Incremental SSE parser.
-pub(super) struct Parser {
+pub(super) struct SseParser {
     limit: usize,
     line: Vec<u8>,
     /// Set if the last byte was CR, so that an LF belongs to it.
@@ -38,10 +38,10 @@ pub(super) struct Parser {
     pub(super) retry: Option<Duration>,
 }
 
-impl Parser {
+impl SseParser {
     /// Returns a parser for events of at most `limit` bytes.
-    pub(super) fn new(limit: usize) -> Parser {
-        Parser {
+    pub(super) fn new(limit: usize) -> SseParser {
+        SseParser {
             limit,
             line: Vec::new(),
             after_cr: false,
@@ -56,7 +56,10 @@ impl Parser {
     }
 
     /// Parses bytes up to the end of the first event with data. Returns the number of bytes used.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<Event>), TooBig> {
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<(usize, Option<SseEvent>), SseEventTooLarge> {
         let mut at = 0;
         while at < bytes.len() {
             if mem::take(&mut self.after_cr) && bytes[at] == b'\n' {
@@ -67,7 +70,7 @@ impl Parser {
             let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let part = &rest[..end.unwrap_or(rest.len())];
             if self.line.len() + part.len() + self.data.len() > self.limit {
-                return Err(TooBig);
+                return Err(SseEventTooLarge);
             }
             self.line.extend_from_slice(part);
             at += part.len();
@@ -88,7 +91,7 @@ impl Parser {
         self.line.len() + self.data.len()
     }
 
-    fn end_of_line(&mut self) -> Option<Event> {
+    fn end_of_line(&mut self) -> Option<SseEvent> {
         let mut line = mem::take(&mut self.line);
         if mem::take(&mut self.first) && line.starts_with(b"\xef\xbb\xbf") {
             line.drain(..3);
@@ -117,8 +120,10 @@ impl Parser {
                 self.data.extend_from_slice(value);
             }
             // A type that was cut matches none that is known.
-            b"event" => self.kind = value.get(..KIND).unwrap_or(value).to_vec(),
-            b"id" if value.len() <= ID && !value.contains(&0) => self.id = Some(value.to_vec()),
+            b"event" => self.kind = value.get(..MAX_EVENT_TYPE_BYTES).unwrap_or(value).to_vec(),
+            b"id" if value.len() <= MAX_EVENT_ID_BYTES && !value.contains(&0) => {
+                self.id = Some(value.to_vec())
+            }
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 let millis = std::str::from_utf8(value).ok().map(str::parse);
                 // Too many digits also mean a long time.
@@ -129,13 +134,13 @@ impl Parser {
         }
     }
 
-    fn dispatch(&mut self) -> Option<Event> {
+    fn dispatch(&mut self) -> Option<SseEvent> {
         if let Some(id) = self.id.take() {
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
         let (kind, data) = (mem::take(&mut self.kind), mem::take(&mut self.data));
         let has_data = mem::take(&mut self.has_data);
-        (has_data && !data.is_empty()).then_some(Event { kind, data })
+        (has_data && !data.is_empty()).then_some(SseEvent { kind, data })
     }
 }
 
@@ -144,7 +149,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn events(parser: &mut Parser, pieces: &[&[u8]]) -> Result<Vec<(String, String)>, TooBig> {
+    fn events(
+        parser: &mut SseParser,
+        pieces: &[&[u8]],
+    ) -> Result<Vec<(String, String)>, SseEventTooLarge> {
         let mut seen = Vec::new();
         for piece in pieces {
             let mut rest = *piece;
@@ -161,7 +169,7 @@ mod tests {
     }
 
     fn check(stream: &str, expected: &[&str]) {
-        let seen = events(&mut Parser::new(1000), &[stream.as_bytes()]).unwrap();
+        let seen = events(&mut SseParser::new(1000), &[stream.as_bytes()]).unwrap();
         let data: Vec<&str> = seen.iter().map(|(_, data)| data.as_str()).collect();
         assert_eq!(data, expected, "{stream:?}");
     }
@@ -190,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_place_is_that_of_the_last_whole_event() {
-        let mut parser = Parser::new(1000);
+        let mut parser = SseParser::new(1000);
         let seen = events(
             &mut parser,
             &[b"id: 1\nretry: 500\ndata:\n\nevent: ping\nid: 2\ndata: x\n\nid: 3\ndata: y\n"],
@@ -211,17 +219,17 @@ mod tests {
     fn what_is_too_big_ends_it() {
         let long = format!("data: {}\n\n", "x".repeat(95));
         assert_eq!(
-            events(&mut Parser::new(100), &[long.as_bytes()]),
-            Err(TooBig)
+            events(&mut SseParser::new(100), &[long.as_bytes()]),
+            Err(SseEventTooLarge)
         );
         let many = "data: x\n".repeat(100);
         assert_eq!(
-            events(&mut Parser::new(100), &[many.as_bytes()]),
-            Err(TooBig)
+            events(&mut SseParser::new(100), &[many.as_bytes()]),
+            Err(SseEventTooLarge)
         );
         let fine = "data: xxxxxxxx\n\n".repeat(100);
         assert_eq!(
-            events(&mut Parser::new(100), &[fine.as_bytes()])
+            events(&mut SseParser::new(100), &[fine.as_bytes()])
                 .unwrap()
                 .len(),
             100
@@ -234,10 +242,10 @@ mod tests {
         fn cuts_do_not_matter(text in "(data|id|event|retry|:|: |\r|\n|\r\n|x|é){0,60}", cut in 0..200_usize) {
             let bytes = text.as_bytes();
             let cut = cut.min(bytes.len());
-            let whole = events(&mut Parser::new(1000), &[bytes]);
-            prop_assert_eq!(events(&mut Parser::new(1000), &[&bytes[..cut], &bytes[cut..]]), whole.clone());
+            let whole = events(&mut SseParser::new(1000), &[bytes]);
+            prop_assert_eq!(events(&mut SseParser::new(1000), &[&bytes[..cut], &bytes[cut..]]), whole.clone());
             let single: Vec<&[u8]> = bytes.chunks(1).collect();
-            prop_assert_eq!(events(&mut Parser::new(1000), &single), whole);
+            prop_assert_eq!(events(&mut SseParser::new(1000), &single), whole);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Background work of an HTTP connection: one task per server.
 
-use super::{super::link::Link, Http, events::Events};
+use super::{super::link::ServerConnection, HttpTransport, events::SseEventStream};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -10,27 +10,27 @@ use tokio::{
 use toolgate_core::BoxFuture;
 
 /// Maximum number of concurrent jobs; further jobs wait in the queue.
-const AT_ONCE: usize = 32;
+const MAX_CONCURRENT_JOBS: usize = 32;
 /// Maximum time to read the rest of a stream after its reply.
-const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Background job.
-pub(super) enum Job {
+pub(super) enum HttpJob {
     /// Sends a notification or an answer.
     Post(String),
     /// Reads the stream for unsolicited messages.
     Listen,
     /// Reads the SSE stream of the 2024-11-05 transport.
-    Hear(Events),
+    Hear(SseEventStream),
     /// Reads the rest of a stream whose reply arrived.
-    Drain(Events),
+    Drain(SseEventStream),
 }
 
 /// Runs the jobs until the connection is lost, and then ends the session. `working` is dropped at the end.
 pub(super) async fn work(
-    http: Arc<Http>,
-    link: Arc<Link>,
-    mut jobs: mpsc::Receiver<Job>,
+    http: Arc<HttpTransport>,
+    link: Arc<ServerConnection>,
+    mut jobs: mpsc::Receiver<HttpJob>,
     working: watch::Sender<()>,
 ) {
     let mut lost = link.lost();
@@ -39,7 +39,7 @@ pub(super) async fn work(
         loop {
             tokio::select! {
                 Some(()) = running.next() => {}
-                job = jobs.recv(), if running.len() < AT_ONCE => match job {
+                job = jobs.recv(), if running.len() < MAX_CONCURRENT_JOBS => match job {
                     Some(job) => running.push(run(&http, &link, job)),
                     None => return,
                 },
@@ -54,14 +54,14 @@ pub(super) async fn work(
     drop(working);
 }
 
-fn run<'a>(http: &'a Http, link: &'a Link, job: Job) -> BoxFuture<'a, ()> {
+fn run<'a>(http: &'a HttpTransport, link: &'a ServerConnection, job: HttpJob) -> BoxFuture<'a, ()> {
     match job {
-        Job::Post(line) => Box::pin(http.tell(link, line)),
-        Job::Listen => Box::pin(http.listen(link)),
-        Job::Hear(events) => Box::pin(http.hear_old(link, events)),
-        Job::Drain(mut events) => Box::pin(async move {
+        HttpJob::Post(line) => Box::pin(http.tell(link, line)),
+        HttpJob::Listen => Box::pin(http.listen(link)),
+        HttpJob::Hear(events) => Box::pin(http.hear_old(link, events)),
+        HttpJob::Drain(mut events) => Box::pin(async move {
             let rest = async { while events.next().await.is_ok() {} };
-            drop(timeout(DRAIN, rest).await);
+            drop(timeout(DRAIN_TIMEOUT, rest).await);
         }),
     }
 }

@@ -1,7 +1,7 @@
 //! Response bodies: one text, or a stream of server-sent events.
 
-use super::resume::Reader;
-use crate::edge::outlet::{Frame, Frames};
+use super::resume::ResumableReader;
+use crate::edge::outlet::{OutgoingFrame, OutgoingFrames};
 use bytes::Bytes;
 use futures_util::{FutureExt, future::select};
 use http::{HeaderValue, Response, header};
@@ -22,40 +22,40 @@ use tokio::{
 use toolgate_core::BoxFuture;
 
 /// Last event on a connection whose stream continues: the client reconnects after this time.
-const RETRY: &[u8] = b"retry: 500\n\n";
+const RECONNECT_EVENT: &[u8] = b"retry: 500\n\n";
 
 /// A response body: one text, or a stream of server-sent events.
-pub struct Body(Inner);
+pub struct Body(BodyContent);
 
-enum Inner {
+enum BodyContent {
     Full(Option<Bytes>),
-    Stream(Box<Stream>),
+    Stream(Box<SseBodyStream>),
 }
 
 /// The source of the events of a stream.
-enum Source {
+enum EventSource {
     /// One request; its reply is the last event.
-    Frames(Frames),
+    Frames(OutgoingFrames),
     /// One request in a session, whose stream the client can resume.
-    Kept(Reader),
+    Kept(ResumableReader),
     /// All requests of a session.
-    Session(Frames),
+    Session(OutgoingFrames),
     Named(mpsc::Receiver<(&'static str, String)>),
 }
 
 /// The work of a stream that owns it: dropping the body cancels it.
-pub(crate) enum Work {
+pub(crate) enum StreamWork {
     None,
     /// Work that sends its results through the source.
     Tells(BoxFuture<'static, ()>),
     /// Work that ends with the reply, which follows all events of the source.
-    Replies(BoxFuture<'static, Frame>),
+    Replies(BoxFuture<'static, OutgoingFrame>),
     /// Completed work, with its reply.
-    Done(Frame),
+    Done(OutgoingFrame),
 }
 
 /// The way in which a stream ends when the credentials of its caller expire.
-enum Leaves {
+enum StreamExpiry {
     /// With the reply: a call that began in time completes.
     Replied,
     /// At once: a notification stream belongs to no call.
@@ -64,12 +64,12 @@ enum Leaves {
     By(BoxFuture<'static, ()>),
 }
 
-impl Work {
+impl StreamWork {
     fn poll(&mut self, cx: &mut Context<'_>) {
         let over = match self {
-            Work::None | Work::Done(_) => return,
-            Work::Tells(work) => work.as_mut().poll(cx).map(|()| Work::None),
-            Work::Replies(work) => work.as_mut().poll(cx).map(Work::Done),
+            StreamWork::None | StreamWork::Done(_) => return,
+            StreamWork::Tells(work) => work.as_mut().poll(cx).map(|()| StreamWork::None),
+            StreamWork::Replies(work) => work.as_mut().poll(cx).map(StreamWork::Done),
         };
         if let Poll::Ready(over) = over {
             *self = over;
@@ -77,9 +77,9 @@ impl Work {
     }
 
     /// Takes the reply of completed work.
-    fn reply(&mut self) -> Option<Frame> {
-        match mem::replace(self, Work::None) {
-            Work::Done(reply) => Some(reply),
+    fn reply(&mut self) -> Option<OutgoingFrame> {
+        match mem::replace(self, StreamWork::None) {
+            StreamWork::Done(reply) => Some(reply),
             work => {
                 *self = work;
                 None
@@ -88,10 +88,10 @@ impl Work {
     }
 }
 
-struct Stream {
+struct SseBodyStream {
     first: VecDeque<Bytes>,
-    source: Source,
-    work: Work,
+    source: EventSource,
+    work: StreamWork,
     keep_alive: Interval,
     over: bool,
     /// The time at which the connection ends before the stream does, so that the client reconnects.
@@ -99,14 +99,14 @@ struct Stream {
     /// Futures that end the stream: the first one to complete does.
     endings: Vec<BoxFuture<'static, ()>>,
     /// The way in which it ends when the credentials of its caller expire.
-    leaves: Leaves,
+    leaves: StreamExpiry,
     held: Vec<Box<dyn Any + Send>>,
 }
 
 impl Body {
     /// Returns a body with this text.
     pub fn full(text: impl Into<Bytes>) -> Body {
-        Body(Inner::Full(
+        Body(BodyContent::Full(
             Some(text.into()).filter(|b: &Bytes| !b.is_empty()),
         ))
     }
@@ -117,28 +117,37 @@ impl Body {
         work: BoxFuture<'static, ()>,
         keep_alive: Duration,
     ) -> Body {
-        Body::of(Source::Named(events), Work::Tells(work), keep_alive)
+        Body::of(
+            EventSource::Named(events),
+            StreamWork::Tells(work),
+            keep_alive,
+        )
     }
 
-    pub(crate) fn stream(frames: Frames, work: Work, keep_alive: Duration) -> Body {
-        Body::of(Source::Frames(frames), work, keep_alive)
+    pub(crate) fn stream(frames: OutgoingFrames, work: StreamWork, keep_alive: Duration) -> Body {
+        Body::of(EventSource::Frames(frames), work, keep_alive)
     }
 
     /// Returns a stream that the client can resume. With `primed` it begins with an event without data.
-    pub(crate) fn kept(reader: Reader, primed: bool, keep_alive: Duration) -> Body {
+    pub(crate) fn kept(reader: ResumableReader, primed: bool, keep_alive: Duration) -> Body {
         let primer = primed.then(|| reader.primer());
-        let mut body = Body::of(Source::Kept(reader), Work::None, keep_alive);
-        if let (Inner::Stream(stream), Some(primer)) = (&mut body.0, primer) {
+        let mut body = Body::of(EventSource::Kept(reader), StreamWork::None, keep_alive);
+        if let (BodyContent::Stream(stream), Some(primer)) = (&mut body.0, primer) {
             stream.first = VecDeque::from([primer]);
         }
         body
     }
 
     /// Returns a resumed stream, beginning with the events that the client missed.
-    pub(crate) fn resumed(reader: Reader, missed: VecDeque<Bytes>, keep_alive: Duration) -> Body {
+    pub(crate) fn resumed(
+        reader: ResumableReader,
+        missed: VecDeque<Bytes>,
+        keep_alive: Duration,
+    ) -> Body {
         let over = reader.is_over();
-        let mut body = Body::of(Source::Kept(reader), Work::None, keep_alive).listening();
-        if let Inner::Stream(stream) = &mut body.0 {
+        let mut body =
+            Body::of(EventSource::Kept(reader), StreamWork::None, keep_alive).listening();
+        if let BodyContent::Stream(stream) = &mut body.0 {
             stream.first.extend(missed);
             stream.over = over;
         }
@@ -149,32 +158,36 @@ impl Body {
     /// the body is dropped; `leave` ends the session once no request is in flight.
     pub(crate) fn session(
         address: &str,
-        frames: Frames,
+        frames: OutgoingFrames,
         (work, leave): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
         keep_alive: Duration,
     ) -> Body {
-        let mut body = Body::of(Source::Session(frames), Work::Tells(work), keep_alive);
-        if let Inner::Stream(stream) = &mut body.0 {
+        let mut body = Body::of(
+            EventSource::Session(frames),
+            StreamWork::Tells(work),
+            keep_alive,
+        );
+        if let BodyContent::Stream(stream) = &mut body.0 {
             stream.first = VecDeque::from([event("endpoint", address)]);
-            stream.leaves = Leaves::By(leave);
+            stream.leaves = StreamExpiry::By(leave);
         }
         body
     }
 
     /// Marks the stream as a notification stream, which belongs to no request.
     pub(crate) fn listening(mut self) -> Body {
-        if let Inner::Stream(stream) = &mut self.0 {
-            stream.leaves = Leaves::AtOnce;
+        if let BodyContent::Stream(stream) = &mut self.0 {
+            stream.leaves = StreamExpiry::AtOnce;
         }
         self
     }
 
-    fn of(source: Source, work: Work, keep_alive: Duration) -> Body {
+    fn of(source: EventSource, work: StreamWork, keep_alive: Duration) -> Body {
         let mut keep_alive = interval_at(Instant::now() + keep_alive, keep_alive);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // A comment at once, so that the headers are sent and the client knows that the stream is open.
         let first = VecDeque::from([Bytes::from_static(b": open\n\n")]);
-        Body(Inner::Stream(Box::new(Stream {
+        Body(BodyContent::Stream(Box::new(SseBodyStream {
             first,
             source,
             work,
@@ -182,14 +195,14 @@ impl Body {
             over: false,
             until: None,
             endings: Vec::new(),
-            leaves: Leaves::Replied,
+            leaves: StreamExpiry::Replied,
             held: Vec::new(),
         })))
     }
 
     /// Appends a frame that was received before the stream.
-    pub(crate) fn after(mut self, frame: Option<Frame>) -> Body {
-        if let (Inner::Stream(stream), Some(frame)) = (&mut self.0, frame) {
+    pub(crate) fn after(mut self, frame: Option<OutgoingFrame>) -> Body {
+        if let (BodyContent::Stream(stream), Some(frame)) = (&mut self.0, frame) {
             let (event, last) = stream.source.sent(frame);
             stream.over = last;
             stream.first.push_back(event);
@@ -199,7 +212,7 @@ impl Body {
 
     /// Ends the connection after this time; the stream itself continues and can be resumed.
     pub(crate) fn lasting(mut self, at_most: Option<Duration>) -> Body {
-        if let (Inner::Stream(stream), Some(at_most)) = (&mut self.0, at_most) {
+        if let (BodyContent::Stream(stream), Some(at_most)) = (&mut self.0, at_most) {
             stream.until = Some(Box::pin(sleep(at_most)));
         }
         self
@@ -208,7 +221,7 @@ impl Body {
     /// Ends a stream at once when `over` completes, and cancels its work. For callers whose credentials were revoked.
     /// Other bodies stay unchanged.
     pub fn ending(mut self, over: BoxFuture<'static, ()>) -> Body {
-        if let Inner::Stream(stream) = &mut self.0 {
+        if let BodyContent::Stream(stream) = &mut self.0 {
             stream.endings.push(over);
         }
         self
@@ -217,22 +230,22 @@ impl Body {
     /// Ends a notification stream when `over` completes. A call in flight completes first: it may already have had its
     /// effect, and the client would repeat a call that was cut off. For callers whose credentials expire.
     pub fn expiring(mut self, over: BoxFuture<'static, ()>) -> Body {
-        let Inner::Stream(stream) = &mut self.0 else {
+        let BodyContent::Stream(stream) = &mut self.0 else {
             return self;
         };
-        match mem::replace(&mut stream.leaves, Leaves::Replied) {
-            Leaves::Replied => {}
-            Leaves::AtOnce => {
-                stream.leaves = Leaves::AtOnce;
+        match mem::replace(&mut stream.leaves, StreamExpiry::Replied) {
+            StreamExpiry::Replied => {}
+            StreamExpiry::AtOnce => {
+                stream.leaves = StreamExpiry::AtOnce;
                 stream.endings.push(over);
             }
-            Leaves::By(leave) => {
+            StreamExpiry::By(leave) => {
                 let ends = Box::pin(async {
                     over.await;
                     leave.await;
                 });
-                if let Work::Tells(work) = mem::replace(&mut stream.work, Work::None) {
-                    stream.work = Work::Tells(Box::pin(select(work, ends).map(drop)));
+                if let StreamWork::Tells(work) = mem::replace(&mut stream.work, StreamWork::None) {
+                    stream.work = StreamWork::Tells(Box::pin(select(work, ends).map(drop)));
                 }
             }
         }
@@ -241,7 +254,7 @@ impl Body {
 
     /// Keeps a value alive as long as the stream.
     pub(crate) fn holding(mut self, held: impl Any + Send) -> Body {
-        if let Inner::Stream(stream) = &mut self.0 {
+        if let BodyContent::Stream(stream) = &mut self.0 {
             stream.held.push(Box::new(held));
         }
         self
@@ -265,7 +278,7 @@ impl Body {
 }
 
 /// Returns the server-sent event of a message.
-fn of_frame(frame: Frame) -> Bytes {
+fn of_frame(frame: OutgoingFrame) -> Bytes {
     let text = frame.into_text();
     text.becomes(|text| lines("message", text)).into_bytes()
 }
@@ -279,12 +292,12 @@ fn event(name: &str, text: &str) -> Bytes {
     Bytes::from(lines(name, text))
 }
 
-impl Source {
+impl EventSource {
     /// Returns the event of a message, and whether it is the last one.
-    fn sent(&self, frame: Frame) -> (Bytes, bool) {
-        let last = matches!(frame, Frame::Reply(..));
+    fn sent(&self, frame: OutgoingFrame) -> (Bytes, bool) {
+        let last = matches!(frame, OutgoingFrame::Reply(..));
         match self {
-            Source::Kept(reader) => reader.sent(frame),
+            EventSource::Kept(reader) => reader.sent(frame),
             _ => (of_frame(frame), last),
         }
     }
@@ -292,23 +305,23 @@ impl Source {
     /// Polls for the next event, and whether it is the last one.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
         match self {
-            Source::Frames(frames) => frames.poll_recv(cx).map(|frame| {
+            EventSource::Frames(frames) => frames.poll_recv(cx).map(|frame| {
                 let frame = frame?;
-                let last = matches!(frame, Frame::Reply(..));
+                let last = matches!(frame, OutgoingFrame::Reply(..));
                 Some((of_frame(frame), last))
             }),
-            Source::Kept(reader) => reader.poll(cx),
-            Source::Session(frames) => frames
+            EventSource::Kept(reader) => reader.poll(cx),
+            EventSource::Session(frames) => frames
                 .poll_recv(cx)
                 .map(|frame| frame.map(|f| (of_frame(f), false))),
-            Source::Named(events) => events
+            EventSource::Named(events) => events
                 .poll_recv(cx)
                 .map(|e| e.map(|(name, text)| (event(name, &text), false))),
         }
     }
 }
 
-impl Stream {
+impl SseBodyStream {
     /// Returns whether the connection ends so that the client reconnects for the rest.
     fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
         let until = self.until.as_mut();
@@ -322,7 +335,7 @@ impl Stream {
             return false;
         }
         self.endings.clear();
-        (self.work, self.over) = (Work::None, true);
+        (self.work, self.over) = (StreamWork::None, true);
         self.first.clear();
         true
     }
@@ -353,7 +366,7 @@ impl Stream {
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending if self.is_due(cx) => {
                 self.over = true;
-                Poll::Ready(Some(Bytes::from_static(RETRY)))
+                Poll::Ready(Some(Bytes::from_static(RECONNECT_EVENT)))
             }
             Poll::Pending if self.keep_alive.poll_tick(cx).is_ready() => {
                 Poll::Ready(Some(Bytes::from_static(b": alive\n\n")))
@@ -372,22 +385,22 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
         let data = match &mut self.get_mut().0 {
-            Inner::Full(text) => Poll::Ready(text.take()),
-            Inner::Stream(stream) => stream.poll(cx),
+            BodyContent::Full(text) => Poll::Ready(text.take()),
+            BodyContent::Stream(stream) => stream.poll(cx),
         };
         data.map(|data| data.map(|data| Ok(http_body::Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Inner::Full(None))
+        matches!(self.0, BodyContent::Full(None))
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
         match &self.0 {
-            Inner::Full(text) => {
+            BodyContent::Full(text) => {
                 http_body::SizeHint::with_exact(text.as_ref().map_or(0, |t| t.len() as u64))
             }
-            Inner::Stream(_) => http_body::SizeHint::default(),
+            BodyContent::Stream(_) => http_body::SizeHint::default(),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{Body, HostGuard, headers, plain};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
 /// Request headers of the protocol, except `Mcp-Param-*`.
-const SENT: [&str; 9] = [
+const ALLOWED_HEADERS: [&str; 9] = [
     "accept",
     "authorization",
     "content-type",
@@ -18,27 +18,28 @@ const SENT: [&str; 9] = [
     headers::METHOD,
     headers::NAME,
 ];
-const METHODS: HeaderValue = HeaderValue::from_static("POST, GET, DELETE");
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("POST, GET, DELETE");
 /// Response headers that a script needs: its session, and how to get a token.
-const READ: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
+const EXPOSED_HEADERS: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
 /// Time for which a browser may cache a preflight response, in seconds.
-const REMEMBERED: HeaderValue = HeaderValue::from_static("600");
+const PREFLIGHT_MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 
 /// An allowed origin of another site, from the list of a [`HostGuard`].
 #[derive(Clone, Debug)]
-pub struct Page(HeaderValue);
+pub struct AllowedOrigin(HeaderValue);
 
 impl HostGuard {
     /// Returns the origin of a request if it is in the list of allowed origins. The request must have passed
     /// [`HostGuard::check`].
-    pub fn page<B>(&self, request: &Request<B>) -> Option<Page> {
+    pub fn page<B>(&self, request: &Request<B>) -> Option<AllowedOrigin> {
         let origin = request.headers().get(header::ORIGIN)?;
         let listed = self.lists_origin(origin.to_str().ok()?);
-        listed.then(|| Page(origin.clone()))
+        listed.then(|| AllowedOrigin(origin.clone()))
     }
 }
 
-impl Page {
+impl AllowedOrigin {
     /// Returns the response to a CORS preflight request, or `None` if the request is not one.
     pub fn preflight<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
         let asked = request
@@ -49,8 +50,8 @@ impl Page {
         }
         let mut response = plain(StatusCode::NO_CONTENT);
         let headers = response.headers_mut();
-        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-        headers.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_MAX_AGE_SECONDS);
         if let Ok(allowed) = HeaderValue::from_str(&allowed(request.headers()).join(", ")) {
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
         }
@@ -61,7 +62,7 @@ impl Page {
     pub fn share(&self, response: &mut Response<Body>) {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0.clone());
-        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, READ);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
         headers.append(header::VARY, HeaderValue::from_static("Origin"));
     }
 }
@@ -76,9 +77,13 @@ fn allowed(asked: &HeaderMap) -> Vec<String> {
     let params = asked
         .flat_map(|value| value.split(','))
         .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
-        .filter(|name| name.as_str().starts_with(headers::PARAM))
+        .filter(|name| name.as_str().starts_with(headers::PARAM_PREFIX))
         .map(|name| name.as_str().to_owned());
-    SENT.into_iter().map(str::to_owned).chain(params).collect()
+    ALLOWED_HEADERS
+        .into_iter()
+        .map(str::to_owned)
+        .chain(params)
+        .collect()
 }
 
 #[cfg(test)]

@@ -16,21 +16,21 @@ pub struct HostGuard {
 
 /// Reason for the rejection of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Denied {
+pub enum HostGuardError {
     /// The host is not allowed, or there is not exactly one.
     Host,
     /// The origin is not allowed, or there are several.
     Origin,
 }
 
-impl Denied {
+impl HostGuardError {
     /// Returns the message for the response and the audit log.
     pub fn reason(self) -> &'static str {
         match self {
-            Denied::Host => {
+            HostGuardError::Host => {
                 "this Host is not allowed here; add it to allowed_hosts in the config if it is yours"
             }
-            Denied::Origin => {
+            HostGuardError::Origin => {
                 "this Origin is not allowed here; add it to allowed_origins in the config if it is yours"
             }
         }
@@ -75,8 +75,8 @@ impl HostGuard {
     /// Checks the Host and Origin of a request.
     ///
     /// # Errors
-    /// [`Denied`] names the header that is not allowed.
-    pub fn check<B>(&self, request: &Request<B>) -> Result<(), Denied> {
+    /// [`HostGuardError`] names the header that is not allowed.
+    pub fn check<B>(&self, request: &Request<B>) -> Result<(), HostGuardError> {
         let host = match (
             only(request.headers(), header::HOST),
             request.uri().authority(),
@@ -88,15 +88,15 @@ impl HostGuard {
             }
             // HTTP/2 has an authority instead of Host.
             (Ok(None), Some(authority)) => authority.as_str(),
-            _ => return Err(Denied::Host),
+            _ => return Err(HostGuardError::Host),
         };
         if !self.allows_host(host) {
-            return Err(Denied::Host);
+            return Err(HostGuardError::Host);
         }
         match only(request.headers(), header::ORIGIN) {
             Ok(None) => Ok(()),
             Ok(Some(origin)) if self.allows_origin(origin, host) => Ok(()),
-            _ => Err(Denied::Origin),
+            _ => Err(HostGuardError::Origin),
         }
     }
 
@@ -168,7 +168,7 @@ fn origin(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(host: &[&str], origins: &[&str], expected: Result<(), Denied>) {
+    fn check(host: &[&str], origins: &[&str], expected: Result<(), HostGuardError>) {
         let guard = HostGuard::loopback(8665)
             .allow_hosts(["gate.example"])
             .allow_origins(["https://app.example:443"]);
@@ -212,13 +212,13 @@ mod tests {
             "",
             "localhost:",
         ] {
-            check(&[bad], &[], Err(Denied::Host));
+            check(&[bad], &[], Err(HostGuardError::Host));
         }
-        check(&[], &[], Err(Denied::Host));
+        check(&[], &[], Err(HostGuardError::Host));
         check(
             &["localhost:8665", "localhost:8665"],
             &[],
-            Err(Denied::Host),
+            Err(HostGuardError::Host),
         );
     }
 
@@ -249,12 +249,12 @@ mod tests {
             "",
             "http://xn--lcalhost-9za:8665",
         ] {
-            check(host, &[bad], Err(Denied::Origin));
+            check(host, &[bad], Err(HostGuardError::Origin));
         }
         check(
             host,
             &["http://localhost:8665", "http://localhost:8665"],
-            Err(Denied::Origin),
+            Err(HostGuardError::Origin),
         );
     }
 }

@@ -6,9 +6,9 @@ use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
 use toolgate_wire::{
     dialect::Dialect,
-    json::{Json, Kind, Limits},
-    message::{Message, RpcError, code},
-    method::{meta::Meta, tasks},
+    json::{Json, JsonKind, JsonLimits},
+    message::{JsonRpcMessage, RpcError, code},
+    method::{meta::RequestMeta, tasks},
 };
 
 /// Header with the protocol version of a request.
@@ -22,38 +22,38 @@ pub(crate) const METHOD: &str = "mcp-method";
 /// Header that repeats the name, URI or task id of a request.
 pub(crate) const NAME: &str = "mcp-name";
 /// Prefix of all protocol headers.
-const OURS: &str = "mcp-";
+const PROTOCOL_PREFIX: &str = "mcp-";
 /// Prefix of headers that repeat an argument.
-pub(crate) const PARAM: &str = "mcp-param-";
+pub(crate) const PARAM_PREFIX: &str = "mcp-param-";
 /// Longest value of a protocol header, in bytes.
-const LIMIT: usize = 8 * 1024;
+const MAX_HEADER_BYTES: usize = 8 * 1024;
 
 /// The protocol headers of a request, collected in one pass.
 #[derive(Default)]
-pub(crate) struct Said<'a> {
-    version: Found<'a>,
-    session: Found<'a>,
-    method: Found<'a>,
-    name: Found<'a>,
+pub(crate) struct ProtocolHeaders<'a> {
+    version: HeaderOccurrence<'a>,
+    session: HeaderOccurrence<'a>,
+    method: HeaderOccurrence<'a>,
+    name: HeaderOccurrence<'a>,
     long: Option<&'a str>,
 }
 
 /// Occurrence of a header that is allowed only once.
 #[derive(Clone, Copy, Default)]
-enum Found<'a> {
+enum HeaderOccurrence<'a> {
     #[default]
     Never,
     Once(&'a HeaderValue),
     Often,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ProtocolHeaders<'a> {
     /// Collects the protocol headers. A value of more than `most` bytes is too long.
-    pub(crate) fn of(headers: &'a HeaderMap, most: usize) -> Said<'a> {
-        let mut said = Said::default();
+    pub(crate) fn of(headers: &'a HeaderMap, most: usize) -> ProtocolHeaders<'a> {
+        let mut said = ProtocolHeaders::default();
         for (name, value) in headers {
             let name = name.as_str();
-            if !name.starts_with(OURS) {
+            if !name.starts_with(PROTOCOL_PREFIX) {
                 continue;
             }
             if value.len() > most {
@@ -87,30 +87,34 @@ impl<'a> Said<'a> {
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> HeaderOccurrence<'a> {
     fn add(&mut self, value: &'a HeaderValue) {
         *self = match self {
-            Found::Never => Found::Once(value),
-            _ => Found::Often,
+            HeaderOccurrence::Never => HeaderOccurrence::Once(value),
+            _ => HeaderOccurrence::Often,
         };
     }
 
     fn is_there(self) -> bool {
-        !matches!(self, Found::Never)
+        !matches!(self, HeaderOccurrence::Never)
     }
 
     fn value(self, name: &str) -> Result<Option<&'a str>, RpcError> {
         match self {
-            Found::Never => Ok(None),
-            Found::Once(value) if value.len() <= LIMIT => value.to_str().map(Some).map_err(|_| {
-                mismatch(format!(
-                    "the header {name} contains characters that are not visible ASCII"
-                ))
-            }),
-            Found::Once(_) => Err(mismatch(format!(
-                "the header {name} is longer than {LIMIT} bytes"
+            HeaderOccurrence::Never => Ok(None),
+            HeaderOccurrence::Once(value) if value.len() <= MAX_HEADER_BYTES => {
+                value.to_str().map(Some).map_err(|_| {
+                    mismatch(format!(
+                        "the header {name} contains characters that are not visible ASCII"
+                    ))
+                })
+            }
+            HeaderOccurrence::Once(_) => Err(mismatch(format!(
+                "the header {name} is longer than {MAX_HEADER_BYTES} bytes"
             ))),
-            Found::Often => Err(mismatch(format!("the header {name} occurs more than once"))),
+            HeaderOccurrence::Often => {
+                Err(mismatch(format!("the header {name} occurs more than once")))
+            }
         }
     }
 
@@ -133,7 +137,7 @@ pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
 
 /// Returns the value of a header that may occur only once.
 pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
-    let mut found = Found::Never;
+    let mut found = HeaderOccurrence::Never;
     for value in headers.get_all(name) {
         found.add(value);
     }
@@ -152,7 +156,7 @@ pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcErr
 }
 
 /// Checks that header and body do not name different versions. A missing one is checked elsewhere.
-pub(crate) fn one_revision(header: Option<&str>, meta: &Meta) -> Result<(), RpcError> {
+pub(crate) fn one_revision(header: Option<&str>, meta: &RequestMeta) -> Result<(), RpcError> {
     let body = meta.version.as_ref().and_then(Json::str_cow);
     match (header, body) {
         (Some(header), Some(body)) if header != body => Err(differs(VERSION)),
@@ -162,10 +166,10 @@ pub(crate) fn one_revision(header: Option<&str>, meta: &Meta) -> Result<(), RpcE
 
 /// Checks the headers of a 2026-07-28 request against its body: version, method, and name if the method has one.
 pub(crate) fn agree(
-    said: &Said<'_>,
+    said: &ProtocolHeaders<'_>,
     method: &str,
     named: Option<&str>,
-    meta: &Meta,
+    meta: &RequestMeta,
 ) -> Result<(), RpcError> {
     let version = meta.version.as_ref().and_then(Json::str_cow);
     let version = version.as_deref().unwrap_or_default();
@@ -179,15 +183,17 @@ pub(crate) fn agree(
 
 /// Checks the same headers in revisions that do not require them. A header that is present must match the body, since a
 /// proxy may have decided by it.
-pub(crate) fn agree_if_there(said: &Said<'_>, message: &Message) -> Result<(), RpcError> {
+pub(crate) fn agree_if_there(
+    said: &ProtocolHeaders<'_>,
+    message: &JsonRpcMessage,
+) -> Result<(), RpcError> {
     let (method, params) = match message {
-        Message::Request { method, params, .. } | Message::Notification { method, params } => {
-            (method.as_str(), params.as_ref())
-        }
-        Message::Reply { .. } if said.method.is_there() || said.name.is_there() => {
+        JsonRpcMessage::Request { method, params, .. }
+        | JsonRpcMessage::Notification { method, params } => (method.as_str(), params.as_ref()),
+        JsonRpcMessage::Reply { .. } if said.method.is_there() || said.name.is_there() => {
             return Err(differs(METHOD));
         }
-        Message::Reply { .. } => return Ok(()),
+        JsonRpcMessage::Reply { .. } => return Ok(()),
     };
     if said.method.is_there() {
         said.method.says(METHOD, method)?;
@@ -249,13 +255,13 @@ fn decoded<'a>(value: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
 }
 
 /// Input schema of a tool, kept only if it may contain `x-mcp-header`; most do not.
-pub(crate) struct Marked(Option<Json>);
+pub(crate) struct ParamHeaderSchema(Option<Json>);
 
-impl Marked {
-    pub(crate) fn of(schema: &Json) -> Marked {
+impl ParamHeaderSchema {
+    pub(crate) fn of(schema: &Json) -> ParamHeaderSchema {
         let text = schema.as_str();
         let may = text.contains("mcp-header") || text.contains('\\');
-        Marked(may.then(|| schema.clone()))
+        ParamHeaderSchema(may.then(|| schema.clone()))
     }
 
     /// Checks the `Mcp-Param-*` headers against the arguments, for properties with `x-mcp-header`.
@@ -266,7 +272,7 @@ impl Marked {
         let arguments = params.and_then(|params| params.get("arguments"));
         match arguments.as_ref().map(Json::kind) {
             // Another check rejects arguments that are not an object.
-            Some(kind) if kind != Kind::Object => Ok(()),
+            Some(kind) if kind != JsonKind::Object => Ok(()),
             _ => marked_agree(headers, schema, arguments.as_ref()),
         }
     }
@@ -280,7 +286,7 @@ fn marked_agree(
 ) -> Result<(), RpcError> {
     let Some(properties) = schema
         .get("properties")
-        .filter(|p| p.kind() == Kind::Object)
+        .filter(|p| p.kind() == JsonKind::Object)
     else {
         return Ok(());
     };
@@ -299,7 +305,7 @@ fn marked_agree(
 }
 
 fn param_agrees(headers: &HeaderMap, label: &str, value: Option<&Json>) -> Result<(), RpcError> {
-    let name = format!("{PARAM}{}", label.to_ascii_lowercase());
+    let name = format!("{PARAM_PREFIX}{}", label.to_ascii_lowercase());
     if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
         return Ok(());
     }
@@ -320,8 +326,8 @@ fn param_agrees(headers: &HeaderMap, label: &str, value: Option<&Json>) -> Resul
 /// Compares a header with a JSON value: numbers by exact value, all else as text.
 fn same(header: &str, value: &Json) -> bool {
     match value.kind() {
-        Kind::String => value.str_cow().as_deref() == Some(header),
-        Kind::Number => Json::read(header.as_bytes().to_vec(), &Limits::default())
+        JsonKind::String => value.str_cow().as_deref() == Some(header),
+        JsonKind::Number => Json::read(header.as_bytes().to_vec(), &JsonLimits::default())
             .is_ok_and(|header| header.same_number(value)),
         _ => header == value.as_str(),
     }
@@ -339,7 +345,7 @@ mod tests {
     #[test]
     fn a_header_says_the_same_number_in_any_spelling_and_no_other() {
         let check = |header: &str, value: &str, expected: bool| {
-            let value = Json::read(value.as_bytes().to_vec(), &Limits::default()).unwrap();
+            let value = Json::read(value.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
             assert_eq!(same(header, &value), expected, "{header} {value:?}");
         };
         for spelling in ["42", "42.0", "4.2e1"] {

@@ -13,14 +13,14 @@ mod sessions;
 mod sse_2024;
 
 pub use body::Body;
-pub use cors::Page;
-pub use guard::{Denied, HostGuard};
-pub use post::Lacking;
+pub use cors::AllowedOrigin;
+pub use guard::{HostGuard, HostGuardError};
+pub use post::MissingScopes;
 pub use resume::ResumeLimits;
 
-use super::Front;
+use super::ProtocolServer;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use sessions::Sessions;
+use sessions::HttpSessions;
 use std::{
     future::Future,
     sync::{Arc, LazyLock},
@@ -87,28 +87,28 @@ impl Default for HttpLimits {
 
 /// An HTTP endpoint that serves MCP. Check Host, Origin and credentials before it, with [`HostGuard`].
 #[derive(Clone)]
-pub struct Endpoint(Arc<Inner>);
+pub struct HttpEndpoint(Arc<HttpEndpointState>);
 
-struct Inner {
-    server: Arc<Front>,
+struct HttpEndpointState {
+    server: Arc<ProtocolServer>,
     limits: HttpLimits,
-    sessions: Sessions,
-    streams: sessions::Streams,
-    streams_2024: sse_2024::Streams,
+    sessions: HttpSessions,
+    streams: sessions::StreamLimiter,
+    streams_2024: sse_2024::SseSessions,
 }
 
-impl Endpoint {
+impl HttpEndpoint {
     /// Creates an endpoint for `server`.
-    pub fn new(server: Arc<Front>, limits: HttpLimits) -> Endpoint {
-        let sessions = Sessions::new(limits.clone());
+    pub fn new(server: Arc<ProtocolServer>, limits: HttpLimits) -> HttpEndpoint {
+        let sessions = HttpSessions::new(limits.clone());
         let streams =
-            sessions::Streams::new(limits.listen_streams, limits.listen_streams_per_caller);
-        Endpoint(Arc::new(Inner {
+            sessions::StreamLimiter::new(limits.listen_streams, limits.listen_streams_per_caller);
+        HttpEndpoint(Arc::new(HttpEndpointState {
             server,
             limits,
             sessions,
             streams,
-            streams_2024: sse_2024::Streams::default(),
+            streams_2024: sse_2024::SseSessions::default(),
         }))
     }
 
@@ -157,7 +157,7 @@ impl Endpoint {
         let Some(permit) = self.0.streams.open(caller) else {
             return refused(
                 StatusCode::TOO_MANY_REQUESTS,
-                code::INTERNAL,
+                code::INTERNAL_ERROR,
                 "too many streams are open; close some of them",
             );
         };
@@ -192,7 +192,7 @@ impl Endpoint {
         &self,
         caller: &Caller,
         parts: &http::request::Parts,
-    ) -> Result<Arc<sessions::Open>, Box<Response<Body>>> {
+    ) -> Result<Arc<sessions::HttpSession>, Box<Response<Body>>> {
         // Stateless requests use POST only.
         let Some(id) = headers::session(&parts.headers) else {
             return Err(Box::new(method_not_allowed()));
@@ -207,7 +207,7 @@ impl Endpoint {
     }
 }
 
-impl<B> tower_service::Service<Request<B>> for Endpoint
+impl<B> tower_service::Service<Request<B>> for HttpEndpoint
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -1,36 +1,41 @@
 //! POST requests: the body is parsed and checked, then handled by the stateless or the session protocol.
 
 use super::{
-    Body, Inner, accept,
-    body::Work,
+    Body, HttpEndpointState, accept,
+    body::StreamWork,
     error,
-    headers::{self, Said},
+    headers::{self, ProtocolHeaders},
     json, no_session, plain, reading, refused,
-    sessions::{Open, Place},
+    sessions::{HttpSession, StreamPermit},
 };
 use crate::edge::{
-    Front, Refused, answer,
-    batch::Batch,
-    call::Context,
-    legacy::{self, Legacy},
+    ProtocolServer, Rejection, answer,
+    batch::MessageBatch,
+    call::RequestContext,
+    legacy::{self, InitializedClient},
     modern,
-    outlet::{Frame, Frames, Outlet},
+    outlet::{OutgoingFrame, OutgoingFrames, Responder},
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, request::Parts};
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
-use toolgate_core::{BoxFuture, Caller, GivenUp, ItemKind, List, Trail};
+use toolgate_core::{BoxFuture, Caller, CancelReason, DecisionLog, ItemKind, ListRequest};
 use toolgate_wire::{
     dialect,
-    json::{Json, Kind},
-    message::{Id, Message, RpcError, code},
-    method::{self, initialize, meta::Meta, tools_call, usage},
+    json::{Json, JsonKind},
+    message::{Id, JsonRpcMessage, RpcError, code},
+    method::{self, initialize, meta::RequestMeta, tools_call, usage},
 };
 
-type Answer = Response<Body>;
+type PostResponse = Response<Body>;
 
 /// Handles a POST. Rare cases are boxed, so that the future of a call is small: it is copied as it is made.
-pub(crate) async fn post<B>(endpoint: &Arc<Inner>, caller: Caller, parts: &Parts, body: B) -> Answer
+pub(crate) async fn post<B>(
+    endpoint: &Arc<HttpEndpointState>,
+    caller: Caller,
+    parts: &Parts,
+    body: B,
+) -> PostResponse
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -39,7 +44,7 @@ where
         Ok(json) => json,
         Err(answer) => return *answer,
     };
-    if json.kind() == Kind::Array
+    if json.kind() == JsonKind::Array
         && let Some(answer) = Box::pin(batch(endpoint, &caller, parts, &json)).await
     {
         return answer;
@@ -55,7 +60,7 @@ where
 }
 
 /// A message that is rejected before it reaches a layer. `call` has the method and name if it is a call.
-pub(crate) struct Bad {
+pub(crate) struct RequestError {
     status: StatusCode,
     id: Option<Id>,
     error: RpcError,
@@ -63,11 +68,11 @@ pub(crate) struct Bad {
 }
 
 async fn read<B>(
-    endpoint: &Inner,
+    endpoint: &HttpEndpointState,
     caller: &Caller,
     parts: &Parts,
     body: B,
-) -> Result<Json, Box<Answer>>
+) -> Result<Json, Box<PostResponse>>
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -84,22 +89,22 @@ where
     reading::body(endpoint, caller, parts, body).await
 }
 
-pub(crate) fn message(json: &Json) -> Result<Message, Box<Answer>> {
-    Message::read(json).map_err(|bad| {
+pub(crate) fn message(json: &Json) -> Result<JsonRpcMessage, Box<PostResponse>> {
+    JsonRpcMessage::read(json).map_err(|bad| {
         let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);
         Box::new(error(StatusCode::BAD_REQUEST, bad.id.as_ref(), wrong))
     })
 }
 
 async fn take(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
     parts: &Parts,
-    message: Message,
-) -> Result<Answer, Bad> {
-    let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    message: JsonRpcMessage,
+) -> Result<PostResponse, RequestError> {
+    let bad = |error: RpcError| RequestError::new(&message, StatusCode::BAD_REQUEST, error);
     let most = endpoint.limits.header;
-    let said = Said::of(&parts.headers, most);
+    let said = ProtocolHeaders::of(&parts.headers, most);
     if let Some(name) = said.too_long() {
         let text = format!("the header {name} is longer than {most} bytes");
         return Err(bad(headers::mismatch(text)));
@@ -108,7 +113,7 @@ async fn take(
     let spoken = version.map(dialect::find);
     let stateless_header = matches!(spoken, Some(Some(d)) if d.stateless);
     let unknown = matches!(spoken, Some(None)) && said.session().is_none();
-    let meta = Meta::of(params(&message));
+    let meta = RequestMeta::of(params(&message));
     if stateless_header || unknown || meta.is_modern() {
         return stateless(endpoint, caller, (&parts.headers, &said), message, &meta).await;
     }
@@ -121,13 +126,13 @@ async fn take(
 
 /// Handles a 2026-07-28 message. The response owns the call, so closing the stream cancels it.
 async fn stateless(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
-    (headers, said): (&HeaderMap, &Said<'_>),
-    message: Message,
-    meta: &Meta,
-) -> Result<Answer, Bad> {
-    let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+    (headers, said): (&HeaderMap, &ProtocolHeaders<'_>),
+    message: JsonRpcMessage,
+    meta: &RequestMeta,
+) -> Result<PostResponse, RequestError> {
+    let bad = |error: RpcError| RequestError::new(&message, StatusCode::BAD_REQUEST, error);
     let version = said.version().map_err(bad)?;
     // Checked before the version is looked up: if two versions differ, neither can be trusted.
     headers::one_revision(version, meta).map_err(bad)?;
@@ -135,10 +140,10 @@ async fn stateless(
         return Err(bad(modern::unsupported(version)));
     }
     let (method, params) = match &message {
-        Message::Request { method, params, .. } => (method.as_str(), params.as_ref()),
+        JsonRpcMessage::Request { method, params, .. } => (method.as_str(), params.as_ref()),
         // No notification of a client has a meaning for this server.
-        Message::Notification { .. } => return Ok(plain(StatusCode::ACCEPTED)),
-        Message::Reply { .. } => {
+        JsonRpcMessage::Notification { .. } => return Ok(plain(StatusCode::ACCEPTED)),
+        JsonRpcMessage::Reply { .. } => {
             return Err(bad(RpcError::new(
                 code::INVALID_REQUEST,
                 "clients do not send responses in this revision",
@@ -156,19 +161,16 @@ async fn stateless(
         agreed.await.map_err(bad)?;
     }
     let place = match method {
-        method::LISTEN => Some(
-            endpoint
-                .streams
-                .open(caller)
-                .ok_or_else(|| Bad::new(&message, StatusCode::TOO_MANY_REQUESTS, too_many()))?,
-        ),
+        method::LISTEN => Some(endpoint.streams.open(caller).ok_or_else(|| {
+            RequestError::new(&message, StatusCode::TOO_MANY_REQUESTS, too_many())
+        })?),
         _ => None,
     };
-    let Message::Request { id, method, params } = message else {
+    let JsonRpcMessage::Request { id, method, params } = message else {
         return Ok(plain(StatusCode::ACCEPTED));
     };
     let (outlet, frames) = endpoint.server.outlet(caller);
-    let asked = Asked {
+    let asked = StatelessPost {
         server: endpoint.server.clone(),
         context,
         id,
@@ -177,49 +179,49 @@ async fn stateless(
         outlet,
     };
     let owner = match place {
-        Some(place) => Owner::Response(asked.listen(), Some(place)),
-        None => Owner::Response(asked.answer(), None),
+        Some(place) => CallOwner::Response(asked.listen(), Some(place)),
+        None => CallOwner::Response(asked.answer(), None),
     };
     Ok(respond(endpoint, frames, owner).await)
 }
 
 /// A stateless request with all that its handling needs.
-struct Asked {
-    server: Arc<Front>,
-    context: Context,
+struct StatelessPost {
+    server: Arc<ProtocolServer>,
+    context: RequestContext,
     id: Id,
     method: String,
     params: Option<Json>,
-    outlet: Outlet,
+    outlet: Responder,
 }
 
 /// Guard that records a closed connection as cancel reason when a call is dropped.
-struct Gone<'a>(Option<&'a Trail>);
+struct CancelOnDrop<'a>(Option<&'a DecisionLog>);
 
-impl Gone<'_> {
+impl CancelOnDrop<'_> {
     /// Disarms the guard: the call has a response.
     fn answered(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Gone<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(trail) = self.0 {
-            trail.give_up(GivenUp::Link);
+            trail.give_up(CancelReason::Link);
         }
     }
 }
 
-impl Asked {
-    fn answer(self) -> BoxFuture<'static, Frame> {
+impl StatelessPost {
+    fn answer(self) -> BoxFuture<'static, OutgoingFrame> {
         Box::pin(async move {
             let (method, params) = (self.method.as_str(), self.params.as_ref());
             let (server, context) = (&self.server, &self.context);
             let answer = modern::answer(server, context, &self.id, method, params, &self.outlet);
             let answer = pin!(answer);
             // Created after the call, so that it is dropped before it.
-            let gone = Gone(Some(&context.trail));
+            let gone = CancelOnDrop(Some(&context.trail));
             let answer = answer.await;
             gone.answered();
             self.reply(answer)
@@ -227,16 +229,16 @@ impl Asked {
     }
 
     /// Handles `subscriptions/listen`. It runs long, so its future has no space for a call.
-    fn listen(self) -> BoxFuture<'static, Frame> {
+    fn listen(self) -> BoxFuture<'static, OutgoingFrame> {
         Box::pin(async move {
             let params = self.params.as_ref();
             let told =
                 modern::listen(&self.server, &self.context, &self.id, params, &self.outlet).await;
-            self.reply(told.map(answer::Answer::Made))
+            self.reply(told.map(answer::RequestResult::Made))
         })
     }
 
-    fn reply(&self, answer: Result<answer::Answer, RpcError>) -> Frame {
+    fn reply(&self, answer: Result<answer::RequestResult, RpcError>) -> OutgoingFrame {
         let words = (self.context.dialect, &self.server.signature);
         self.outlet.counted(answer::reply(&self.id, answer, words))
     }
@@ -244,25 +246,25 @@ impl Asked {
 
 fn too_many() -> RpcError {
     RpcError::new(
-        code::INTERNAL,
+        code::INTERNAL_ERROR,
         "too many streams are open; close some of them",
     )
 }
 
 /// Checks the `Mcp-Param-*` headers against the arguments, if the tool's schema has `x-mcp-header`.
 async fn mirrored(
-    endpoint: &Inner,
+    endpoint: &HttpEndpointState,
     caller: &Caller,
     headers: &HeaderMap,
     (name, params): (&str, Option<&Json>),
 ) -> Result<(), RpcError> {
-    let ask = List::one(caller.clone(), ItemKind::Tool, name);
+    let ask = ListRequest::one(caller.clone(), ItemKind::Tool, name);
     let Ok(catalog) = endpoint.server.service.list(ask).await else {
         return Ok(());
     };
     match catalog.find(name).filter(|item| item.withheld.is_none()) {
         Some(item) => {
-            let marked = item.memo(|item| headers::Marked::of(&item.def.input_schema()));
+            let marked = item.memo(|item| headers::ParamHeaderSchema::of(&item.def.input_schema()));
             marked.agree(headers, params)
         }
         None => Ok(()),
@@ -271,19 +273,19 @@ async fn mirrored(
 
 /// Handles a message of the 2025 revisions. The session owns the call, so a lost connection does not cancel it.
 async fn session(
-    endpoint: &Arc<Inner>,
+    endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
-    said: &Said<'_>,
-    message: Message,
+    said: &ProtocolHeaders<'_>,
+    message: JsonRpcMessage,
     version: Option<&str>,
-) -> Result<Answer, Bad> {
-    let bad = |error: RpcError| Bad::new(&message, StatusCode::BAD_REQUEST, error);
+) -> Result<PostResponse, RequestError> {
+    let bad = |error: RpcError| RequestError::new(&message, StatusCode::BAD_REQUEST, error);
     headers::agree_if_there(said, &message).map_err(bad)?;
-    if let Message::Request { id, method, params } = &message
+    if let JsonRpcMessage::Request { id, method, params } = &message
         && method == initialize::NAME
     {
         return initialize(endpoint, caller, id, params.as_ref())
-            .map_err(|(status, error)| Bad::new(&message, status, error));
+            .map_err(|(status, error)| RequestError::new(&message, status, error));
     }
     let Some(id) = said.session() else {
         return Err(bad(legacy::not_open()));
@@ -291,34 +293,44 @@ async fn session(
     let Some(open) = endpoint.sessions.find(id, caller) else {
         let text = "the session does not exist or has ended; send initialize without a session id";
         let error = RpcError::new(code::INVALID_REQUEST, text);
-        return Err(Bad::new(&message, StatusCode::NOT_FOUND, error));
+        return Err(RequestError::new(&message, StatusCode::NOT_FOUND, error));
     };
     headers::fits(version, open.legacy.dialect()).map_err(bad)?;
     Ok(receive(endpoint, caller, &open, message).await)
 }
 
-async fn receive(endpoint: &Inner, caller: &Caller, open: &Open, message: Message) -> Answer {
-    let wants_reply = matches!(message, Message::Request { .. });
+async fn receive(
+    endpoint: &HttpEndpointState,
+    caller: &Caller,
+    open: &HttpSession,
+    message: JsonRpcMessage,
+) -> PostResponse {
+    let wants_reply = matches!(message, JsonRpcMessage::Request { .. });
     let (outlet, frames) = open.legacy.outlet();
     open.legacy
         .receive_of(open.caller(caller), message, &outlet)
         .await;
     drop(outlet);
     if wants_reply {
-        respond(endpoint, frames, Owner::Session(open)).await
+        respond(endpoint, frames, CallOwner::Session(open)).await
     } else {
         plain(StatusCode::ACCEPTED)
     }
 }
 
 /// Handles a batch in a session whose revision has batches; otherwise returns `None`.
-async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) -> Option<Answer> {
+async fn batch(
+    endpoint: &HttpEndpointState,
+    caller: &Caller,
+    parts: &Parts,
+    json: &Json,
+) -> Option<PostResponse> {
     let id = headers::session(&parts.headers)?;
     let Some(open) = endpoint.sessions.find(id, caller) else {
         return Some(no_session());
     };
     let legacy = open.legacy.clone();
-    let batch = Batch::read(json, legacy.dialect())?;
+    let batch = MessageBatch::read(json, legacy.dialect())?;
     let version = headers::single(&parts.headers, headers::VERSION);
     let fits = version.and_then(|version| headers::fits(version, legacy.dialect()));
     let fits = fits.and(headers::no_single(&parts.headers));
@@ -335,19 +347,19 @@ async fn batch(endpoint: &Inner, caller: &Caller, parts: &Parts, json: &Json) ->
     )]
     let taken = tokio::spawn(async move { batch.receive(&legacy, &caller, &outlet).await });
     if wants_reply {
-        return Some(respond(endpoint, frames, Owner::Session(&open)).await);
+        return Some(respond(endpoint, frames, CallOwner::Session(&open)).await);
     }
     let _ = taken.await;
     Some(plain(StatusCode::ACCEPTED))
 }
 
 fn initialize(
-    endpoint: &Inner,
+    endpoint: &HttpEndpointState,
     caller: &Caller,
     id: &Id,
     params: Option<&Json>,
-) -> Result<Answer, (StatusCode, RpcError)> {
-    let opened = Legacy::open(
+) -> Result<PostResponse, (StatusCode, RpcError)> {
+    let opened = InitializedClient::open(
         endpoint.server.clone(),
         caller.clone(),
         "http",
@@ -357,7 +369,7 @@ fn initialize(
     let (legacy, answer) = opened.map_err(|error| (StatusCode::BAD_REQUEST, error))?;
     let Some(open) = endpoint.sessions.add(caller.clone(), legacy) else {
         let error = RpcError::new(
-            code::INTERNAL,
+            code::INTERNAL_ERROR,
             "too many sessions are open; end some of them with DELETE",
         );
         return Err((StatusCode::SERVICE_UNAVAILABLE, error));
@@ -373,19 +385,23 @@ fn initialize(
 }
 
 /// Owner of the call behind a response.
-enum Owner<'a> {
+enum CallOwner<'a> {
     /// The response: its work ends with the reply and is cancelled if the body is dropped.
-    Response(BoxFuture<'static, Frame>, Option<Place>),
+    Response(BoxFuture<'static, OutgoingFrame>, Option<StreamPermit>),
     /// A session: the client can resume the stream.
-    Session(&'a Open),
+    Session(&'a HttpSession),
 }
 
 /// Waits up to `stream_after` for the first frame: a reply becomes plain JSON, anything else a stream.
-async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> Answer {
+async fn respond(
+    endpoint: &HttpEndpointState,
+    mut frames: OutgoingFrames,
+    mut owner: CallOwner<'_>,
+) -> PostResponse {
     // The reply of completed work, sent after the frames before it.
     let mut reply = None;
     let next = poll_fn(|cx| {
-        if let (Owner::Response(work, _), None) = (&mut owner, &reply) {
+        if let (CallOwner::Response(work, _), None) = (&mut owner, &reply) {
             reply = match work.as_mut().poll(cx) {
                 Poll::Ready(frame) => Some(frame),
                 Poll::Pending => None,
@@ -403,9 +419,9 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
         // The timer is created only if needed: most responses are ready at once.
         () = async { tokio::time::sleep(endpoint.limits.stream_after).await } => None,
     };
-    let stateless = matches!(owner, Owner::Response(..));
+    let stateless = matches!(owner, CallOwner::Response(..));
     let first = match first {
-        Some(Some(Frame::Reply(text, code))) if code.is_some() || endpoint.limits.json => {
+        Some(Some(OutgoingFrame::Reply(text, code))) if code.is_some() || endpoint.limits.json => {
             let text = text.into_bytes();
             return match code {
                 Some(code::INSUFFICIENT_SCOPE) => forbidden(text),
@@ -418,11 +434,11 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
     };
     let keep_alive = endpoint.limits.keep_alive;
     match owner {
-        Owner::Response(work, place) => {
+        CallOwner::Response(work, place) => {
             let work = match (reply, &first) {
-                (Some(reply), _) => Work::Done(reply),
-                (None, Some(Frame::Reply(..))) => Work::None,
-                (None, _) => Work::Replies(work),
+                (Some(reply), _) => StreamWork::Done(reply),
+                (None, Some(OutgoingFrame::Reply(..))) => StreamWork::None,
+                (None, _) => StreamWork::Replies(work),
             };
             let body = Body::stream(frames, work, keep_alive);
             let body = if place.is_some() {
@@ -432,7 +448,7 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
             };
             body.after(first).holding(place).response()
         }
-        Owner::Session(open) => {
+        CallOwner::Session(open) => {
             let lasts = endpoint.limits.stream_lasts.filter(|_| open.primes());
             let body = Body::kept(open.kept.open(frames), open.primes(), keep_alive);
             body.after(first).lasting(lasts).response()
@@ -441,7 +457,7 @@ async fn respond(endpoint: &Inner, mut frames: Frames, mut owner: Owner<'_>) -> 
 }
 
 /// Returns 403 for a token that lacks scopes. In every revision the header lists the required scopes.
-fn forbidden(text: Bytes) -> Answer {
+fn forbidden(text: Bytes) -> PostResponse {
     let scopes = Json::read(text.to_vec(), &Default::default())
         .ok()
         .and_then(|reply| reply.get("error")?.get("data")?.get("scopes"));
@@ -463,14 +479,14 @@ fn forbidden(text: Bytes) -> Answer {
         let headers = response.headers_mut();
         headers.insert(http::header::WWW_AUTHENTICATE, value);
     }
-    response.extensions_mut().insert(Lacking(scopes));
+    response.extensions_mut().insert(MissingScopes(scopes));
     response
 }
 
 /// Response extension with the scopes that a caller lacks. A layer that knows the metadata URL adds it to the
 /// challenge.
 #[derive(Clone, Debug)]
-pub struct Lacking(pub Vec<String>);
+pub struct MissingScopes(pub Vec<String>);
 
 /// Returns the HTTP status of a JSON-RPC error. Clients of older revisions treat any status but 200 as a dead
 /// connection.
@@ -486,17 +502,23 @@ fn status(error: Option<i64>, stateless: bool) -> StatusCode {
     }
 }
 
-fn params(message: &Message) -> Option<&Json> {
+fn params(message: &JsonRpcMessage) -> Option<&Json> {
     match message {
-        Message::Request { params, .. } | Message::Notification { params, .. } => params.as_ref(),
-        Message::Reply { .. } => None,
+        JsonRpcMessage::Request { params, .. } | JsonRpcMessage::Notification { params, .. } => {
+            params.as_ref()
+        }
+        JsonRpcMessage::Reply { .. } => None,
     }
 }
 
-impl Bad {
-    pub(crate) fn new(message: &Message, status: StatusCode, error: RpcError) -> Bad {
+impl RequestError {
+    pub(crate) fn new(
+        message: &JsonRpcMessage,
+        status: StatusCode,
+        error: RpcError,
+    ) -> RequestError {
         let (id, call) = match message {
-            Message::Request { id, method, params } => {
+            JsonRpcMessage::Request { id, method, params } => {
                 let named = |key| params.as_ref()?.get(key)?.string();
                 let name = || named("name").or_else(|| named("uri"));
                 let used = usage::is_usage(method).then(|| (method.clone(), name()));
@@ -504,7 +526,7 @@ impl Bad {
             }
             _ => (None, None),
         };
-        Bad {
+        RequestError {
             status,
             id,
             error,
@@ -513,9 +535,9 @@ impl Bad {
     }
 
     /// Reports the rejected message if it is a call, and returns its error response.
-    pub(crate) async fn answer(self, server: &Front, caller: &Caller) -> Answer {
+    pub(crate) async fn answer(self, server: &ProtocolServer, caller: &Caller) -> PostResponse {
         if let Some((method, tool)) = self.call {
-            let refused = Refused {
+            let refused = Rejection {
                 caller: caller.clone(),
                 transport: "http",
                 method: Some(method),

@@ -1,19 +1,19 @@
 //! Endpoint that is an OAuth protected resource: callers need access tokens of its authorization server.
 
-use super::{Body, Endpoint, Lacking};
+use super::{Body, HttpEndpoint, MissingScopes};
 use futures_util::{FutureExt, future::select};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use toolgate_auth::resource::{Refused, ResourceServer, Shown};
+use toolgate_auth::resource::{RequestCredentials, ResourceServer, TokenRejection};
 use toolgate_core::BoxFuture;
 
 /// Handles one request to the endpoint or for its protected resource metadata. Requests without a valid token are
 /// rejected.
 pub(crate) async fn handle<B>(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     resource: &Arc<ResourceServer>,
     request: Request<B>,
 ) -> Response<Body>
@@ -28,8 +28,8 @@ where
         Ok(admitted) => admitted,
         Err(refused) => return unauthorized(&refused),
     };
-    let over = match Shown::of(request.headers()) {
-        Shown::Token(_, token) => over(resource, token, admitted.until),
+    let over = match RequestCredentials::of(request.headers()) {
+        RequestCredentials::Token(_, token) => over(resource, token, admitted.until),
         _ => None,
     };
     let response = endpoint.handle(admitted.caller, request).await;
@@ -64,7 +64,7 @@ pub fn metadata(resource: &ResourceServer, method: &Method) -> Response<Body> {
 }
 
 /// Returns the response to a rejected request, with its challenges.
-pub fn unauthorized(refused: &Refused) -> Response<Body> {
+pub fn unauthorized(refused: &TokenRejection) -> Response<Body> {
     let mut response = super::plain(refused.status());
     *response.body_mut() = Body::full(format!("{}\n", refused.told()));
     let headers: &mut HeaderMap = response.headers_mut();
@@ -91,7 +91,7 @@ pub fn unauthorized(refused: &Refused) -> Response<Body> {
 
 /// Adds the metadata URL to the challenge if the response reports insufficient scopes.
 pub fn told(resource: &ResourceServer, mut response: Response<Body>) -> Response<Body> {
-    let Some(Lacking(scopes)) = response.extensions().get() else {
+    let Some(MissingScopes(scopes)) = response.extensions().get() else {
         return response;
     };
     if let Ok(value) = HeaderValue::from_str(&resource.insufficient(scopes)) {

@@ -1,6 +1,6 @@
 //! Request bodies: read within the time and size limits and the memory budget.
 
-use super::{Body, Inner, accept, error, refused};
+use super::{Body, HttpEndpointState, accept, error, refused};
 use crate::edge::stdio::unreadable;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
@@ -16,18 +16,18 @@ use toolgate_core::Caller;
 use toolgate_wire::{
     json::{Json, ReadError, ReadErrorKind},
     message::code,
-    room::{Claim, NoRoom},
+    room::{BudgetExceeded, MemoryPermit},
 };
 
-type Answer = Response<Body>;
+type BodyReadResponse = Response<Body>;
 
 /// Reads a request body as strict JSON, within its limits.
 pub(crate) async fn body<B>(
-    endpoint: &Inner,
+    endpoint: &HttpEndpointState,
     caller: &Caller,
     parts: &Parts,
     body: B,
-) -> Result<Json, Box<Answer>>
+) -> Result<Json, Box<BodyReadResponse>>
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -52,7 +52,7 @@ where
     let limits = &endpoint.limits;
     let times = (limits.body, limits.body_idle);
     let bytes = match collect(Limited::new(body, limit), times, &mut claim).await {
-        Err(Broken::Late) => {
+        Err(BodyReadError::Late) => {
             let mut answer = refused(
                 StatusCode::REQUEST_TIMEOUT,
                 code::INVALID_REQUEST,
@@ -63,11 +63,11 @@ where
                 .insert(header::CONNECTION, HeaderValue::from_static("close"));
             return Err(Box::new(answer));
         }
-        Err(Broken::Off(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
+        Err(BodyReadError::Off(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
             return Err(Box::new(too_large(limit)));
         }
-        Err(Broken::Full(full)) => return Err(Box::new(no_room(&full))),
-        Err(Broken::Off(_)) => {
+        Err(BodyReadError::Full(full)) => return Err(Box::new(no_room(&full))),
+        Err(BodyReadError::Off(_)) => {
             return no(
                 StatusCode::BAD_REQUEST,
                 "the body could not be read to its end",
@@ -81,7 +81,7 @@ where
         .map_err(|bad| Box::new(not_read(&bad)))
 }
 
-fn not_read(bad: &ReadError) -> Answer {
+fn not_read(bad: &ReadError) -> BodyReadResponse {
     match bad.kind() {
         ReadErrorKind::NoRoom => no_room(bad),
         _ => error(StatusCode::BAD_REQUEST, None, unreadable(bad)),
@@ -89,10 +89,10 @@ fn not_read(bad: &ReadError) -> Answer {
 }
 
 /// Returns 503 with a retry time: memory is usually free again as soon as another message is sent.
-fn no_room(full: &dyn std::fmt::Display) -> Answer {
+fn no_room(full: &dyn std::fmt::Display) -> BodyReadResponse {
     let mut answer = refused(
         StatusCode::SERVICE_UNAVAILABLE,
-        code::INTERNAL,
+        code::INTERNAL_ERROR,
         &full.to_string(),
     );
     let headers = answer.headers_mut();
@@ -101,7 +101,7 @@ fn no_room(full: &dyn std::fmt::Display) -> Answer {
     answer
 }
 
-fn too_large(limit: usize) -> Answer {
+fn too_large(limit: usize) -> BodyReadResponse {
     let mut answer = refused(
         StatusCode::PAYLOAD_TOO_LARGE,
         code::INVALID_REQUEST,
@@ -114,12 +114,12 @@ fn too_large(limit: usize) -> Answer {
 }
 
 /// Largest buffer that is allocated before any data arrives, in bytes.
-const AT_ONCE: usize = 16 << 10;
+const INITIAL_BUFFER_BYTES: usize = 16 << 10;
 
 /// Reason why a body is incomplete.
-enum Broken {
+enum BodyReadError {
     Late,
-    Full(NoRoom),
+    Full(BudgetExceeded),
     Off(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -133,15 +133,15 @@ fn after(at: Instant, time: Duration) -> Instant {
 async fn collect<B>(
     body: B,
     (all, idle): (Duration, Duration),
-    claim: &mut Claim,
-) -> Result<Vec<u8>, Broken>
+    claim: &mut MemoryPermit,
+) -> Result<Vec<u8>, BodyReadError>
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let mut body = std::pin::pin!(body);
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(0);
-    let mut bytes = Vec::with_capacity(announced.min(AT_ONCE));
+    let mut bytes = Vec::with_capacity(announced.min(INITIAL_BUFFER_BYTES));
     let begun = Instant::now();
     // One timer for both limits, reset for each piece; created only if a piece is not ready at once.
     let mut late = pin!(None::<Sleep>);
@@ -161,7 +161,7 @@ where
                 }
             }
             match late.as_mut().as_pin_mut() {
-                Some(late) => late.poll(cx).map(|()| Err(Broken::Late)),
+                Some(late) => late.poll(cx).map(|()| Err(BodyReadError::Late)),
                 None => Poll::Pending,
             }
         });
@@ -171,7 +171,7 @@ where
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     let all = bytes.len() + data.len();
-                    claim.message(all as u64).map_err(Broken::Full)?;
+                    claim.message(all as u64).map_err(BodyReadError::Full)?;
                     // Grows by a quarter instead of doubling, since spare capacity is not counted.
                     if all > bytes.capacity() {
                         bytes.reserve_exact(announced.max(all + all / 4) - bytes.len());
@@ -179,7 +179,7 @@ where
                     bytes.extend_from_slice(data);
                 }
             }
-            Some(Err(error)) => return Err(Broken::Off(error.into())),
+            Some(Err(error)) => return Err(BodyReadError::Off(error.into())),
         }
     }
 }

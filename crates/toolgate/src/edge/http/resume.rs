@@ -4,7 +4,7 @@
 //! for a lost reader. The last of them are buffered. An event id consists of the number of the stream and the position
 //! of the event.
 
-use crate::edge::outlet::{Frame, Frames};
+use crate::edge::outlet::{OutgoingFrame, OutgoingFrames};
 use bytes::Bytes;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -19,7 +19,7 @@ use std::{
 use tokio::{runtime::Handle, task::AbortHandle};
 
 /// Largest number of buffered streams of one session. Above it, the stream that was disconnected first is removed.
-const STREAMS: usize = 256;
+const MAX_STREAMS_PER_SESSION: usize = 256;
 
 /// Limits of the event buffer of resumable streams.
 #[derive(Clone, Copy, Debug)]
@@ -44,23 +44,23 @@ impl Default for ResumeLimits {
 }
 
 /// The resumable streams of one session.
-pub(crate) struct Kept {
+pub(crate) struct ResumableStreams {
     limits: ResumeLimits,
     /// Buffered bytes of all sessions.
     all: Arc<AtomicUsize>,
-    streams: Mutex<Streams>,
+    streams: Mutex<ResumableStreamTable>,
 }
 
 #[derive(Default)]
-struct Streams {
+struct ResumableStreamTable {
     next: u64,
     bytes: usize,
-    by_number: BTreeMap<u64, Stream>,
+    by_number: BTreeMap<u64, ResumableStream>,
 }
 
-struct Stream {
+struct ResumableStream {
     /// Frames that are not yet sent; `None` after the reply.
-    frames: Option<Frames>,
+    frames: Option<OutgoingFrames>,
     /// Buffered last events, without a gap.
     sent: VecDeque<Bytes>,
     /// Position of the next event, beginning with 1.
@@ -74,15 +74,15 @@ struct Stream {
 }
 
 /// Reader of a stream for one connection. When it is dropped, the stream waits to be resumed.
-pub(crate) struct Reader {
-    kept: Arc<Kept>,
+pub(crate) struct ResumableReader {
+    kept: Arc<ResumableStreams>,
     number: u64,
     turn: u64,
 }
 
-impl Kept {
-    pub(crate) fn new(limits: ResumeLimits, all: Arc<AtomicUsize>) -> Arc<Kept> {
-        Arc::new(Kept {
+impl ResumableStreams {
+    pub(crate) fn new(limits: ResumeLimits, all: Arc<AtomicUsize>) -> Arc<ResumableStreams> {
+        Arc::new(ResumableStreams {
             limits,
             all,
             streams: Mutex::default(),
@@ -90,10 +90,10 @@ impl Kept {
     }
 
     /// Adds a stream, and returns the reader for its connection.
-    pub(crate) fn open(self: &Arc<Self>, frames: Frames) -> Reader {
+    pub(crate) fn open(self: &Arc<Self>, frames: OutgoingFrames) -> ResumableReader {
         self.sweep();
         let mut streams = self.streams();
-        if streams.by_number.len() >= STREAMS {
+        if streams.by_number.len() >= MAX_STREAMS_PER_SESSION {
             let left = streams
                 .by_number
                 .iter()
@@ -107,7 +107,7 @@ impl Kept {
         let number = streams.next;
         streams.by_number.insert(
             number,
-            Stream {
+            ResumableStream {
                 frames: Some(frames),
                 sent: VecDeque::new(),
                 next: 1,
@@ -116,7 +116,7 @@ impl Kept {
                 drain: None,
             },
         );
-        Reader {
+        ResumableReader {
             kept: self.clone(),
             number,
             turn: 0,
@@ -125,7 +125,10 @@ impl Kept {
 
     /// Resumes the stream after an event. Returns its reader and the missed events, or `None` if the stream or one of
     /// them is not buffered.
-    pub(crate) fn resume(self: &Arc<Self>, after: &str) -> Option<(Reader, VecDeque<Bytes>)> {
+    pub(crate) fn resume(
+        self: &Arc<Self>,
+        after: &str,
+    ) -> Option<(ResumableReader, VecDeque<Bytes>)> {
         self.sweep();
         let (number, place) = after.split_once('-')?;
         let (number, place) = (number.parse().ok()?, place.parse::<u64>().ok()?);
@@ -139,7 +142,7 @@ impl Kept {
         stream.left = None;
         let skipped = usize::try_from(place - gone).ok()?;
         let missed = stream.sent.iter().skip(skipped).cloned().collect();
-        let reader = Reader {
+        let reader = ResumableReader {
             kept: self.clone(),
             number,
             turn: stream.turn,
@@ -150,7 +153,8 @@ impl Kept {
     /// Removes streams that no client resumed in time.
     pub(crate) fn sweep(&self) {
         let mut streams = self.streams();
-        let old = |stream: &Stream| stream.left.is_some_and(|l| l.elapsed() >= self.limits.keep);
+        let old =
+            |stream: &ResumableStream| stream.left.is_some_and(|l| l.elapsed() >= self.limits.keep);
         let old = streams
             .by_number
             .iter()
@@ -180,8 +184,13 @@ impl Kept {
     }
 
     /// Makes the event of a message and buffers it. Returns it, and whether it is the last.
-    fn sent(&self, streams: &mut Streams, number: u64, frame: Frame) -> (Bytes, bool) {
-        let last = matches!(frame, Frame::Reply(..));
+    fn sent(
+        &self,
+        streams: &mut ResumableStreamTable,
+        number: u64,
+        frame: OutgoingFrame,
+    ) -> (Bytes, bool) {
+        let last = matches!(frame, OutgoingFrame::Reply(..));
         let Some(stream) = streams.by_number.get_mut(&number) else {
             return (Bytes::new(), last);
         };
@@ -206,7 +215,7 @@ impl Kept {
     }
 
     /// Frees space for an event; the oldest events of the session are evicted. Returns false if it does not fit.
-    fn has_room(&self, streams: &mut Streams, length: usize) -> bool {
+    fn has_room(&self, streams: &mut ResumableStreamTable, length: usize) -> bool {
         if length > self.limits.session_bytes {
             return false;
         }
@@ -229,12 +238,12 @@ impl Kept {
         added.is_ok()
     }
 
-    fn free(&self, streams: &mut Streams, bytes: usize) {
+    fn free(&self, streams: &mut ResumableStreamTable, bytes: usize) {
         streams.bytes -= bytes;
         self.all.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    fn forget(&self, streams: &mut Streams, number: u64) {
+    fn forget(&self, streams: &mut ResumableStreamTable, number: u64) {
         let Some(stream) = streams.by_number.remove(&number) else {
             return;
         };
@@ -244,19 +253,19 @@ impl Kept {
         self.free(streams, stream.sent.iter().map(Bytes::len).sum());
     }
 
-    fn streams(&self) -> MutexGuard<'_, Streams> {
+    fn streams(&self) -> MutexGuard<'_, ResumableStreamTable> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Kept {
+impl Drop for ResumableStreams {
     fn drop(&mut self) {
         let bytes = self.streams().bytes;
         self.all.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-impl Stream {
+impl ResumableStream {
     fn take_turn(&mut self) {
         self.turn += 1;
         if let Some(drain) = self.drain.take() {
@@ -265,14 +274,14 @@ impl Stream {
     }
 }
 
-impl Reader {
+impl ResumableReader {
     /// Polls for the next event, and whether it is the last.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
         self.kept.poll(self.number, self.turn, cx)
     }
 
     /// Returns the event for a message that was already received, and whether it is the last.
-    pub(crate) fn sent(&self, frame: Frame) -> (Bytes, bool) {
+    pub(crate) fn sent(&self, frame: OutgoingFrame) -> (Bytes, bool) {
         let mut streams = self.kept.streams();
         self.kept.sent(&mut streams, self.number, frame)
     }
@@ -290,7 +299,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for ResumableReader {
     fn drop(&mut self) {
         let (kept, number) = (&self.kept, self.number);
         let mut streams = kept.streams();

@@ -1,7 +1,7 @@
 //! Streamable HTTP sessions of the 2025 revisions, limited by count, idle time and age.
 
-use super::{HttpLimits, resume::Kept};
-use crate::{edge::legacy::Legacy, ids};
+use super::{HttpLimits, resume::ResumableStreams};
+use crate::{edge::legacy::InitializedClient, ids};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
@@ -10,19 +10,19 @@ use std::{
 use toolgate_core::Caller;
 
 /// One open session. Its id does not authenticate: the caller must be the one that opened it.
-pub(crate) struct Open {
+pub(crate) struct HttpSession {
     pub(crate) id: String,
-    pub(crate) legacy: Arc<Legacy>,
+    pub(crate) legacy: Arc<InitializedClient>,
     /// Its resumable streams.
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) kept: Arc<ResumableStreams>,
     caller: Caller,
     number: u64,
     born: Instant,
     used: Mutex<Instant>,
 }
 
-pub(crate) struct Sessions {
-    open: Mutex<Table>,
+pub(crate) struct HttpSessions {
+    open: Mutex<HttpSessionTable>,
     limits: HttpLimits,
     /// Buffered bytes of the streams of all sessions.
     kept: Arc<AtomicUsize>,
@@ -30,19 +30,19 @@ pub(crate) struct Sessions {
 
 /// The open sessions by id, and the time of the next sweep.
 #[derive(Default)]
-struct Table {
-    all: HashMap<String, Arc<Open>>,
+struct HttpSessionTable {
+    all: HashMap<String, Arc<HttpSession>>,
     /// Time before which no session can be idle or old enough to end; `None` if there are none. Without it, each
     /// request would check every session.
     due: Option<Instant>,
 }
 
 /// Shortest interval between sweeps, if a due session is still busy.
-const AT_MOST: Duration = Duration::from_secs(1);
+const MIN_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-impl Sessions {
-    pub(crate) fn new(limits: HttpLimits) -> Sessions {
-        Sessions {
+impl HttpSessions {
+    pub(crate) fn new(limits: HttpLimits) -> HttpSessions {
+        HttpSessions {
             open: Mutex::default(),
             limits,
             kept: Arc::default(),
@@ -51,12 +51,16 @@ impl Sessions {
 
     /// Adds a session. At the limit, the session that was idle longest ends, the caller's own first. Returns `None` if
     /// all are busy.
-    pub(crate) fn add(&self, caller: Caller, legacy: Arc<Legacy>) -> Option<Arc<Open>> {
+    pub(crate) fn add(
+        &self,
+        caller: Caller,
+        legacy: Arc<InitializedClient>,
+    ) -> Option<Arc<HttpSession>> {
         let now = Instant::now();
-        let session = Arc::new(Open {
+        let session = Arc::new(HttpSession {
             id: ids::secret(),
             legacy,
-            kept: Kept::new(self.limits.resume, self.kept.clone()),
+            kept: ResumableStreams::new(self.limits.resume, self.kept.clone()),
             caller,
             number: ids::session_number(),
             born: now,
@@ -81,7 +85,7 @@ impl Sessions {
     }
 
     /// Returns the session with this id if `caller` owns it. A session of another caller is not found.
-    pub(crate) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Open>> {
+    pub(crate) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
         let now = Instant::now();
         let mut open = self.open();
         if open.is_due(now) {
@@ -103,7 +107,7 @@ impl Sessions {
         Some(session)
     }
 
-    pub(crate) fn end(&self, session: &Open) {
+    pub(crate) fn end(&self, session: &HttpSession) {
         self.open().all.remove(&session.id);
         session.legacy.close();
     }
@@ -117,7 +121,7 @@ impl Sessions {
         open.all.retain(|_, session| {
             let kept = session.is_good(now, &self.limits);
             if kept {
-                let ends = session.ends(&self.limits).max(now + AT_MOST);
+                let ends = session.ends(&self.limits).max(now + MIN_SWEEP_INTERVAL);
                 due = Some(due.map_or(ends, |due| due.min(ends)));
             } else {
                 ended.push(session.clone());
@@ -131,12 +135,12 @@ impl Sessions {
 
     /// Removes streams that no client resumed in time.
     pub(crate) fn sweep_streams(&self) {
-        let all: Vec<Arc<Open>> = self.open().all.values().cloned().collect();
+        let all: Vec<Arc<HttpSession>> = self.open().all.values().cloned().collect();
         all.iter().for_each(|session| session.kept.sweep());
     }
 
     pub(crate) fn close(&self) {
-        let all: Vec<Arc<Open>> = self
+        let all: Vec<Arc<HttpSession>> = self
             .open()
             .all
             .drain()
@@ -145,12 +149,12 @@ impl Sessions {
         all.iter().for_each(|session| session.legacy.close());
     }
 
-    fn open(&self) -> MutexGuard<'_, Table> {
+    fn open(&self) -> MutexGuard<'_, HttpSessionTable> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl HttpSessionTable {
     /// Returns whether a sweep is due.
     fn is_due(&self, now: Instant) -> bool {
         self.due.is_some_and(|due| due <= now)
@@ -164,13 +168,13 @@ fn after(at: Instant, time: Duration) -> Instant {
 }
 
 /// Returns the session to evict: the idle one that was unused longest, the caller's own first.
-fn longest_idle(open: &HashMap<String, Arc<Open>>, caller: &Caller) -> Option<String> {
+fn longest_idle(open: &HashMap<String, Arc<HttpSession>>, caller: &Caller) -> Option<String> {
     let idle = open.values().filter(|session| !session.legacy.is_busy());
     let spared = idle.min_by_key(|session| (session.caller != *caller, session.used()))?;
     Some(spared.id.clone())
 }
 
-impl Open {
+impl HttpSession {
     /// Returns the caller of a message in this session.
     pub(crate) fn caller(&self, caller: &Caller) -> Caller {
         caller.clone().in_session(self.number)
@@ -199,15 +203,15 @@ impl Open {
 
 /// Limit on open streams, per caller and in total.
 #[derive(Clone)]
-pub(crate) struct Streams(Arc<Mutex<HashMap<Caller, usize>>>, usize, usize);
+pub(crate) struct StreamLimiter(Arc<Mutex<HashMap<Caller, usize>>>, usize, usize);
 
-impl Streams {
-    pub(crate) fn new(all: usize, per_caller: usize) -> Streams {
-        Streams(Arc::default(), all, per_caller)
+impl StreamLimiter {
+    pub(crate) fn new(all: usize, per_caller: usize) -> StreamLimiter {
+        StreamLimiter(Arc::default(), all, per_caller)
     }
 
     /// Returns a permit for one stream, or `None` at a limit.
-    pub(crate) fn open(&self, caller: &Caller) -> Option<Place> {
+    pub(crate) fn open(&self, caller: &Caller) -> Option<StreamPermit> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = counts.values().sum();
         let own = counts.get(caller).copied().unwrap_or(0);
@@ -215,14 +219,14 @@ impl Streams {
             return None;
         }
         counts.insert(caller.clone(), own + 1);
-        Some(Place(self.0.clone(), caller.clone()))
+        Some(StreamPermit(self.0.clone(), caller.clone()))
     }
 }
 
 /// Permit for one open stream, released when dropped.
-pub(crate) struct Place(Arc<Mutex<HashMap<Caller, usize>>>, Caller);
+pub(crate) struct StreamPermit(Arc<Mutex<HashMap<Caller, usize>>>, Caller);
 
-impl Drop for Place {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = counts.get_mut(&self.1) {
@@ -239,16 +243,22 @@ mod tests {
     use super::*;
     use toolgate_wire::json::Json;
 
-    fn sessions(limits: HttpLimits) -> (Sessions, impl Fn(&Sessions) -> Arc<Open>) {
+    fn sessions(limits: HttpLimits) -> (HttpSessions, impl Fn(&HttpSessions) -> Arc<HttpSession>) {
         let server = crate::Server::new("s", "1").build().unwrap();
         let params = Json::from_value(&serde_json::json!({
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}));
-        let open = move |sessions: &Sessions| {
+        let open = move |sessions: &HttpSessions| {
             let caller = Caller::new("a");
-            let opened = Legacy::open(server.clone(), caller.clone(), "http", None, Some(&params));
+            let opened = InitializedClient::open(
+                server.clone(),
+                caller.clone(),
+                "http",
+                None,
+                Some(&params),
+            );
             sessions.add(caller, opened.unwrap().0).unwrap()
         };
-        (Sessions::new(limits), open)
+        (HttpSessions::new(limits), open)
     }
 
     #[tokio::test]
@@ -288,7 +298,7 @@ mod tests {
 
     #[test]
     fn so_many_streams_of_one_caller_and_of_all() {
-        let streams = Streams::new(3, 2);
+        let streams = StreamLimiter::new(3, 2);
         let open = |who: &str| streams.open(&Caller::new(who));
         let mut held = vec![open("a").unwrap(), open("a").unwrap()];
         assert!(open("a").is_none(), "one over, of one caller");

@@ -4,16 +4,16 @@
 //! an idle session needs no limit of its own: it lasts as long as its stream, and at most the maximum age of a session.
 
 use super::{
-    Body, Endpoint, Inner, accept, error, headers, plain,
-    post::{self, Bad},
+    Body, HttpEndpoint, HttpEndpointState, accept, error, headers, plain,
+    post::{self, RequestError},
     reading, refused,
 };
 use crate::{
     edge::{
-        Front, answer,
-        batch::Batch,
-        legacy::{self, Legacy},
-        outlet::Outlet,
+        ProtocolServer, answer,
+        batch::MessageBatch,
+        legacy::{self, InitializedClient},
+        outlet::Responder,
     },
     ids,
 };
@@ -28,15 +28,15 @@ use toolgate_core::Caller;
 use toolgate_wire::{
     dialect,
     json::Json,
-    message::{Message, RpcError, code},
+    message::{JsonRpcMessage, RpcError, code},
     method::initialize,
 };
 
 /// Query parameter with the session id.
-const SESSION: &str = "sessionId";
+const SESSION_PARAMETER: &str = "sessionId";
 
-impl Endpoint {
-    /// Opens the event stream of the 2024-11-05 transport. `messages` is the path that [`Endpoint::messages`] handles.
+impl HttpEndpoint {
+    /// Opens the event stream of the 2024-11-05 transport. `messages` is the path that [`HttpEndpoint::messages`] handles.
     /// The first event contains it, with the secret id of this session.
     pub fn sse<B>(&self, caller: &Caller, request: &Request<B>, messages: &str) -> Response<Body> {
         if request.method() != Method::GET {
@@ -57,12 +57,12 @@ impl Endpoint {
         let Some((place, (session, stream))) = opened else {
             return refused(
                 StatusCode::TOO_MANY_REQUESTS,
-                code::INTERNAL,
+                code::INTERNAL_ERROR,
                 "too many streams are open; close some of them",
             );
         };
-        let address = format!("{messages}?{SESSION}={}", session.id);
-        let end = Ends(Arc::downgrade(&self.0), session.id.clone());
+        let address = format!("{messages}?{SESSION_PARAMETER}={}", session.id);
+        let end = EndSessionOnDrop(Arc::downgrade(&self.0), session.id.clone());
         let leave = leave(Arc::downgrade(&self.0), Arc::downgrade(&session));
         let life = life(self.0.clone(), session);
         let ends = (Box::pin(life) as _, Box::pin(leave) as _);
@@ -105,13 +105,16 @@ impl Endpoint {
         }
     }
 
-    fn open_stream(&self, caller: &Caller) -> Option<(Arc<Stream>, crate::edge::outlet::Frames)> {
+    fn open_stream(
+        &self,
+        caller: &Caller,
+    ) -> Option<(Arc<SseSession>, crate::edge::outlet::OutgoingFrames)> {
         let (outlet, frames) = self.0.server.outlet(caller);
-        let session = Arc::new(Stream {
+        let session = Arc::new(SseSession {
             id: ids::secret(),
             caller: caller.clone().in_session(ids::session_number()),
             outlet,
-            peer: Mutex::new(Peer::New),
+            peer: Mutex::new(SsePeerState::New),
             opened: watch::Sender::new(false),
         });
         let limit = self.0.limits.sessions;
@@ -122,10 +125,10 @@ impl Endpoint {
 
 /// The open streams of this transport, by session id.
 #[derive(Default)]
-pub(crate) struct Streams(Mutex<HashMap<String, Arc<Stream>>>);
+pub(crate) struct SseSessions(Mutex<HashMap<String, Arc<SseSession>>>);
 
-impl Streams {
-    fn add(&self, session: Arc<Stream>, limit: usize) -> bool {
+impl SseSessions {
+    fn add(&self, session: Arc<SseSession>, limit: usize) -> bool {
         let mut open = self.open();
         let room = open.len() < limit;
         if room {
@@ -135,7 +138,7 @@ impl Streams {
     }
 
     /// Returns the stream with this id if `caller` owns it.
-    fn find(&self, id: &str, caller: &Caller) -> Option<Arc<Stream>> {
+    fn find(&self, id: &str, caller: &Caller) -> Option<Arc<SseSession>> {
         let found = self.open().get(id).cloned();
         found.filter(|session| {
             session.caller.is_still(caller) && session.caller.principal() == caller.principal()
@@ -151,38 +154,43 @@ impl Streams {
 
     /// Ends all streams.
     pub(crate) fn close(&self) {
-        let all: Vec<Arc<Stream>> = self.open().drain().map(|(_, session)| session).collect();
+        let all: Vec<Arc<SseSession>> = self.open().drain().map(|(_, session)| session).collect();
         all.iter().for_each(|session| session.end());
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Stream>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<SseSession>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One stream and its client. The id does not authenticate: the caller must be the one that opened it.
-pub(crate) struct Stream {
+pub(crate) struct SseSession {
     id: String,
     caller: Caller,
-    outlet: Outlet,
-    peer: Mutex<Peer>,
+    outlet: Responder,
+    peer: Mutex<SsePeerState>,
     /// True once the client sent `initialize`.
     opened: watch::Sender<bool>,
 }
 
-enum Peer {
+enum SsePeerState {
     /// Before `initialize`.
     New,
-    Open(Arc<Legacy>),
+    Open(Arc<InitializedClient>),
     Gone,
 }
 
-impl Stream {
-    async fn take(&self, server: &Arc<Front>, parts: &Parts, message: Message) -> Response<Body> {
-        let said = headers::Said::of(&parts.headers, usize::MAX);
+impl SseSession {
+    async fn take(
+        &self,
+        server: &Arc<ProtocolServer>,
+        parts: &Parts,
+        message: JsonRpcMessage,
+    ) -> Response<Body> {
+        let said = headers::ProtocolHeaders::of(&parts.headers, usize::MAX);
         let repeated = headers::agree_if_there(&said, &message);
         if let Err(wrong) = self.fits(&parts.headers).and(repeated) {
-            let bad = Bad::new(&message, StatusCode::BAD_REQUEST, wrong);
+            let bad = RequestError::new(&message, StatusCode::BAD_REQUEST, wrong);
             return bad.answer(server, &self.caller).await;
         }
         match (self.legacy(), message) {
@@ -190,16 +198,18 @@ impl Stream {
                 legacy.receive(message, &self.outlet).await;
                 self.still_there(&legacy);
             }
-            (None, Message::Request { id, method, params }) if method == initialize::NAME => {
+            (None, JsonRpcMessage::Request { id, method, params })
+                if method == initialize::NAME =>
+            {
                 let answer = self.open(server, params.as_ref());
                 self.outlet.send(answer::frame(Some(&id), &answer)).await;
             }
-            (None, message @ Message::Request { .. }) => {
-                let bad = Bad::new(&message, StatusCode::BAD_REQUEST, legacy::not_open());
+            (None, message @ JsonRpcMessage::Request { .. }) => {
+                let bad = RequestError::new(&message, StatusCode::BAD_REQUEST, legacy::not_open());
                 return bad.answer(server, &self.caller).await;
             }
             // Notifications get no reply, and the server sent no request yet.
-            (None, Message::Notification { .. } | Message::Reply { .. }) => {}
+            (None, JsonRpcMessage::Notification { .. } | JsonRpcMessage::Reply { .. }) => {}
         }
         plain(StatusCode::ACCEPTED)
     }
@@ -207,7 +217,7 @@ impl Stream {
     /// Handles a batch from a client whose revision has batches; otherwise returns `None`.
     async fn batch(&self, headers: &HeaderMap, json: &Json) -> Option<Response<Body>> {
         let legacy = self.legacy()?;
-        let batch = Batch::read(json, legacy.dialect())?;
+        let batch = MessageBatch::read(json, legacy.dialect())?;
         let single = headers::no_single(headers);
         let batch = match self.fits(headers).and(single).and(batch) {
             Ok(batch) => batch,
@@ -219,22 +229,22 @@ impl Stream {
     }
 
     /// Ends requests that began while the stream was being closed; nothing else would cancel them.
-    fn still_there(&self, legacy: &Legacy) {
-        if matches!(*self.peer(), Peer::Gone) {
+    fn still_there(&self, legacy: &InitializedClient) {
+        if matches!(*self.peer(), SsePeerState::Gone) {
             legacy.close();
         }
     }
 
-    fn open(&self, server: &Arc<Front>, params: Option<&Json>) -> Result<Json, RpcError> {
+    fn open(&self, server: &Arc<ProtocolServer>, params: Option<&Json>) -> Result<Json, RpcError> {
         let mut peer = self.peer();
-        if !matches!(*peer, Peer::New) {
+        if !matches!(*peer, SsePeerState::New) {
             let text = "initialize is allowed only once, and was already sent";
             return Err(RpcError::new(code::INVALID_REQUEST, text));
         }
         let (legacy, answer) =
-            Legacy::open(server.clone(), self.caller.clone(), "http", None, params)?;
+            InitializedClient::open(server.clone(), self.caller.clone(), "http", None, params)?;
         legacy.tell_changes(self.outlet.clone());
-        *peer = Peer::Open(legacy);
+        *peer = SsePeerState::Open(legacy);
         self.opened.send_replace(true);
         Ok(answer)
     }
@@ -253,7 +263,8 @@ impl Stream {
     }
 
     fn end(&self) {
-        if let Peer::Open(legacy) = std::mem::replace(&mut *self.peer(), Peer::Gone) {
+        if let SsePeerState::Open(legacy) = std::mem::replace(&mut *self.peer(), SsePeerState::Gone)
+        {
             legacy.close();
         }
     }
@@ -268,22 +279,22 @@ impl Stream {
         }
     }
 
-    fn legacy(&self) -> Option<Arc<Legacy>> {
+    fn legacy(&self) -> Option<Arc<InitializedClient>> {
         match &*self.peer() {
-            Peer::Open(legacy) => Some(legacy.clone()),
-            Peer::New | Peer::Gone => None,
+            SsePeerState::Open(legacy) => Some(legacy.clone()),
+            SsePeerState::New | SsePeerState::Gone => None,
         }
     }
 
-    fn peer(&self) -> MutexGuard<'_, Peer> {
+    fn peer(&self) -> MutexGuard<'_, SsePeerState> {
         self.peer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Guard that ends the session with its stream.
-struct Ends(Weak<Inner>, String);
+struct EndSessionOnDrop(Weak<HttpEndpointState>, String);
 
-impl Drop for Ends {
+impl Drop for EndSessionOnDrop {
     fn drop(&mut self) {
         if let Some(endpoint) = self.0.upgrade() {
             endpoint.streams_2024.end(&self.1);
@@ -292,7 +303,7 @@ impl Drop for Ends {
 }
 
 /// Ends a session that is too old. During a shutdown, requests in flight complete first.
-async fn life(endpoint: Arc<Inner>, session: Arc<Stream>) {
+async fn life(endpoint: Arc<HttpEndpointState>, session: Arc<SseSession>) {
     tokio::select! {
         () = tokio::time::sleep(endpoint.limits.session_age) => {}
         () = session.peer_gone() => {}
@@ -307,7 +318,7 @@ async fn life(endpoint: Arc<Inner>, session: Arc<Stream>) {
 
 /// Ends a session whose credentials expired, once its requests in flight completed. Holds only weak references, so it
 /// does not keep the session open.
-async fn leave(endpoint: Weak<Inner>, session: Weak<Stream>) {
+async fn leave(endpoint: Weak<HttpEndpointState>, session: Weak<SseSession>) {
     let legacy = session.upgrade().and_then(|session| session.legacy());
     if let Some(legacy) = legacy {
         legacy.idle().await;
@@ -320,7 +331,7 @@ async fn leave(endpoint: Weak<Inner>, session: Weak<Stream>) {
 fn session_id(query: &str) -> Option<&str> {
     let mut values = query
         .split('&')
-        .filter_map(|pair| pair.strip_prefix(SESSION)?.strip_prefix('='));
+        .filter_map(|pair| pair.strip_prefix(SESSION_PARAMETER)?.strip_prefix('='));
     match (values.next(), values.next()) {
         (Some(id), None) => Some(id),
         _ => None,

@@ -3,39 +3,44 @@
 //!
 //! A resumed call is one more round of itself. It passes every layer again, so that rules which were added in the
 //! meantime apply. The server finds it by the state of that round. No layer starts it again, because
-//! [`Call::under_way`] is set.
+//! [`toolgate_core::Call::under_way`] is set.
 
 use super::{
-    entry::{Entry, Told, Working, millis, now},
-    run::{Work, spawned},
+    entry::{CancelTaskOnDrop, ServerTask, TaskReporter, millis, now},
+    run::{TaskWork, spawned},
 };
-use crate::edge::{Front, call::Context};
+use crate::edge::{ProtocolServer, call::RequestContext};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::sync::watch;
 use toolgate_core::{
-    Abilities, Call, Caller, ItemKind, List, Principal, Reporter, Round, Seen, TraceContext,
+    Call, CallReporter, Caller, ClientCapabilities, ItemKind, ListRequest, Principal, RequestInfo,
+    Round, TraceContext,
 };
 use toolgate_wire::{
     dialect::{self, Dialect},
-    json::{Json, Limits, ObjectWriter},
+    json::{Json, JsonLimits, ObjectWriter},
 };
 
 /// Interval of the check whether the server of a call is available again.
-const LOOK: Duration = Duration::from_secs(1);
+const RECOVERY_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Recovery state of a call that continues at an upstream server, while it runs here.
-pub(super) struct Again {
-    server: Arc<Front>,
+pub(super) struct RecoveryState {
+    server: Arc<ProtocolServer>,
     call: Call,
     revision: &'static str,
     /// The round in which the call can be found again, as its layers report it.
     round: watch::Receiver<Option<Round>>,
 }
 
-impl Again {
+impl RecoveryState {
     /// Returns the recovery state of a call, or `None` if it cannot be a task.
-    pub(super) fn of(server: &Arc<Front>, context: &Context, call: &Call) -> Option<Again> {
-        Some(Again {
+    pub(super) fn of(
+        server: &Arc<ProtocolServer>,
+        context: &RequestContext,
+        call: &Call,
+    ) -> Option<RecoveryState> {
+        Some(RecoveryState {
             server: server.clone(),
             call: call.clone(),
             revision: context.dialect.revision,
@@ -44,7 +49,7 @@ impl Again {
     }
 
     /// Stores each reported round. Never returns.
-    pub(super) async fn keep(&self, task: &Entry) {
+    pub(super) async fn keep(&self, task: &ServerTask) {
         let mut rounds = self.round.clone();
         rounds.mark_changed();
         while rounds.changed().await.is_ok() {
@@ -54,7 +59,7 @@ impl Again {
     }
 
     /// Stores the last reported round.
-    pub(super) fn now(&self, task: &Entry) {
+    pub(super) fn now(&self, task: &ServerTask) {
         let Some(round) = self.round.borrow().clone() else {
             return;
         };
@@ -65,7 +70,7 @@ impl Again {
         }
     }
 
-    fn written(&self, task: &Entry, round: &Round) -> Json {
+    fn written(&self, task: &ServerTask, round: &Round) -> Json {
         let (call, mut o) = (&self.call, ObjectWriter::new());
         o.str("revision", self.revision);
         o.str("since", &task.since().to_string());
@@ -79,7 +84,7 @@ impl Again {
         o.raw("arguments", call.arguments().raw());
         let able = &call.abilities;
         o.object("abilities", |o| {
-            for (name, able) in WORDS.into_iter().zip(words(&mut able.clone())) {
+            for (name, able) in CAPABILITY_NAMES.into_iter().zip(words(&mut able.clone())) {
                 o.bool(name, *able);
             }
             if let Some(extensions) = &able.extensions {
@@ -98,7 +103,7 @@ impl Again {
     }
 }
 
-const WORDS: [&str; 6] = [
+const CAPABILITY_NAMES: [&str; 6] = [
     "elicitation",
     "elicitation_url",
     "sampling",
@@ -107,7 +112,7 @@ const WORDS: [&str; 6] = [
     "roots",
 ];
 
-fn words(able: &mut Abilities) -> [&mut bool; 6] {
+fn words(able: &mut ClientCapabilities) -> [&mut bool; 6] {
     [
         &mut able.elicitation,
         &mut able.elicitation_url,
@@ -131,18 +136,18 @@ fn principal(who: &Principal) -> Json {
 }
 
 /// A call read from its stored state.
-struct Read {
+struct RecoveredCall {
     dialect: &'static Dialect,
     /// In milliseconds since 1970.
     since: u64,
     call: Call,
 }
 
-fn read(text: Vec<u8>, task: &Entry) -> Option<Read> {
+fn read(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
     // It passed the JSON limits when it was written.
-    let limits = Limits {
+    let limits = JsonLimits {
         bytes: usize::MAX,
-        depth: Limits::DEEPEST,
+        depth: JsonLimits::MAX_DEPTH,
         keys: usize::MAX,
         elements: usize::MAX,
     };
@@ -154,11 +159,11 @@ fn read(text: Vec<u8>, task: &Entry) -> Option<Read> {
         .filter_map(|(key, kept)| Some((key.into_owned(), kept.string()?)))
         .collect();
     let able = json.get("abilities")?;
-    let mut abilities = Abilities {
+    let mut abilities = ClientCapabilities {
         extensions: able.get("extensions"),
-        ..Abilities::default()
+        ..ClientCapabilities::default()
     };
-    for (name, ability) in WORDS.into_iter().zip(words(&mut abilities)) {
+    for (name, ability) in CAPABILITY_NAMES.into_iter().zip(words(&mut abilities)) {
         *ability = able.get(name)?.bool()?;
     }
     let mut caller = task.owner.clone();
@@ -192,7 +197,7 @@ fn read(text: Vec<u8>, task: &Entry) -> Option<Read> {
     let trace = json.get("trace")?;
     let of_trace = ["traceparent", "tracestate", "baggage"].map(|key| trace.get(key));
     call.trace = TraceContext::read(of_trace.each_ref().map(Option::as_ref));
-    call.seen = Arc::new(Seen {
+    call.seen = Arc::new(RequestInfo {
         revision: dialect.revision.into(),
         transport: match text("transport")?.as_str() {
             "http" => "http",
@@ -202,7 +207,7 @@ fn read(text: Vec<u8>, task: &Entry) -> Option<Read> {
         client: text("client").map(Into::into),
         request: None,
     });
-    Some(Read {
+    Some(RecoveredCall {
         dialect,
         since,
         call,
@@ -210,7 +215,7 @@ fn read(text: Vec<u8>, task: &Entry) -> Option<Read> {
 }
 
 /// Recovers the tasks of ended processes that continue at an upstream server.
-pub(crate) async fn take_up(server: &Arc<Front>) {
+pub(crate) async fn take_up(server: &Arc<ProtocolServer>) {
     let left = server.tasks.left_on().into_iter();
     // All claims start now and are awaited below.
     let left: Vec<_> = left
@@ -238,15 +243,15 @@ pub(crate) async fn take_up(server: &Arc<Front>) {
     }
 }
 
-fn begin(server: &Arc<Front>, task: Arc<Entry>, read: Read) {
-    let Read {
+fn begin(server: &Arc<ProtocolServer>, task: Arc<ServerTask>, read: RecoveredCall) {
+    let RecoveredCall {
         dialect,
         since,
         mut call,
     } = read;
     task.is_taken_up(since, call.round.number);
     call.trail = task.trail().clone();
-    let context = Context {
+    let context = RequestContext {
         caller: call.caller.clone(),
         transport: call.seen.transport,
         dialect,
@@ -262,12 +267,12 @@ fn begin(server: &Arc<Front>, task: Arc<Entry>, read: Read) {
     call.background = task.background().clone();
     let _known = call.background.start();
     call.under_way = Some(Duration::from_millis(now().saturating_sub(since)));
-    call.reporter = Reporter::new(Arc::new(Told {
+    call.reporter = CallReporter::new(Arc::new(TaskReporter {
         task: task.clone(),
-        to: Reporter::default(),
+        to: CallReporter::default(),
     }));
     let end = task.created.saturating_add(millis(task.life));
-    let work = Work {
+    let work = TaskWork {
         server: server.clone(),
         context,
         task: task.clone(),
@@ -275,13 +280,13 @@ fn begin(server: &Arc<Front>, task: Arc<Entry>, read: Read) {
     };
     let (server, caller) = (server.clone(), call.caller.clone());
     let abort = spawned(async move {
-        let _working = Working(work.task.clone());
+        let _working = CancelTaskOnDrop(work.task.clone());
         let there = until_there(&server, caller, &work.task.tool);
         if tokio::time::timeout(work.life, there).await.is_err() {
             return work.task.lose();
         }
         let name = call.name().to_owned();
-        let again = Again::of(&work.server, &work.context, &call);
+        let again = RecoveryState::of(&work.server, &work.context, &call);
         if let Some(answer) = work.answered(call, again.as_ref()).await {
             work.finish(answer, &name).await;
         }
@@ -290,9 +295,9 @@ fn begin(server: &Arc<Front>, task: Arc<Entry>, read: Read) {
 }
 
 /// Waits until its tool is listed, or no server is missing: servers may start more slowly than this process.
-async fn until_there(server: &Front, caller: Caller, tool: &str) {
+async fn until_there(server: &ProtocolServer, caller: Caller, tool: &str) {
     loop {
-        let ask = List::one(caller.clone(), ItemKind::Tool, tool);
+        let ask = ListRequest::one(caller.clone(), ItemKind::Tool, tool);
         let listed = server.service.list(ask).await;
         // The call itself reports all other errors.
         match listed {
@@ -300,6 +305,6 @@ async fn until_there(server: &Front, caller: Caller, tool: &str) {
             Err(error) if !error.starting().is_empty() => {}
             _ => return,
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(RECOVERY_POLL_INTERVAL).await;
     }
 }

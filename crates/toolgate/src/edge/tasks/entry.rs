@@ -5,35 +5,37 @@ mod questions;
 
 use super::{
     TaskLimits, TaskView,
-    kept::{Kept, Left, Row},
-    looks::Looks,
+    kept::{StoredTask, TaskHandover, TaskStore},
+    looks::PollLimiter,
 };
-use ending::{Held, Over, size};
-use questions::Open;
+use ending::{TaskEnd, TaskResponsePlace, size};
+use questions::OpenTaskRequest;
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use tokio::{sync::watch, task::AbortHandle};
-use toolgate_core::{Background, BoxFuture, Caller, Error, Event, Report, Reporter, Trail};
+use toolgate_core::{
+    BoxFuture, CallReporter, Caller, DecisionLog, Error, EventSink, ReporterEvent, TaskControl,
+};
 use toolgate_wire::{
     json::Json,
     message::RpcError,
-    method::tasks::{Detail, Status, Task, Words, iso},
+    method::tasks::{Task, TaskDetail, TaskForm, TaskStatus, iso},
 };
 
 /// The response to a call.
-pub(super) type Answer = Result<Json, RpcError>;
+pub(super) type TaskResponse = Result<Json, RpcError>;
 
 /// One call that is a task, or may become one.
-pub(crate) struct Entry {
+pub(crate) struct ServerTask {
     /// Task id, 160 random bits. A caller needs the id and must be the owner.
     pub(super) id: String,
     pub(super) owner: Caller,
     /// The connection whose end cancels the task, if there is one.
     pub(super) link: Option<u64>,
-    pub(super) words: Words,
+    pub(super) words: TaskForm,
     pub(super) call: Arc<str>,
     pub(super) tool: String,
     pub(super) created: u64,
@@ -41,43 +43,43 @@ pub(crate) struct Entry {
     began: Instant,
     pub(super) life: Duration,
     pub(super) poll: Duration,
-    pub(super) looks: Looks,
+    pub(super) looks: PollLimiter,
     /// True if input requests may be returned as the result of the call while it is not a task.
     rounds: bool,
-    background: Background,
+    background: TaskControl,
     /// The decision log of its call.
-    trail: Trail,
+    trail: DecisionLog,
     /// The store of the task, if it outlives the process.
-    kept: Option<Arc<Kept>>,
-    state: Mutex<State>,
+    kept: Option<Arc<TaskStore>>,
+    state: Mutex<ServerTaskState>,
     changed: watch::Sender<u64>,
 }
 
-struct State {
-    phase: Phase,
+struct ServerTaskState {
+    phase: TaskPhase,
     updated: u64,
     message: Option<String>,
-    asks: Vec<Open>,
+    asks: Vec<OpenTaskRequest>,
     /// All keys of input requests so far; no key is reused.
     keys: HashSet<String>,
-    end: Option<Over>,
+    end: Option<TaskEnd>,
     work: Option<AbortHandle>,
     /// True once the task is in the store.
     keeps: bool,
     /// Sealed state with which the next process recovers a call that continues at an upstream server.
     again: Option<String>,
     /// The stored task of an ended process, until it is recovered.
-    left: Option<Left>,
+    left: Option<TaskHandover>,
     /// Time since which the call continues at an upstream server, in milliseconds since 1970.
     since: Option<u64>,
     /// Prefix of the keys of its input requests, so that no key is reused after a recovery.
     head: String,
 }
 
-impl State {
-    fn new(updated: u64) -> State {
-        State {
-            phase: Phase::Waited,
+impl ServerTaskState {
+    fn new(updated: u64) -> ServerTaskState {
+        ServerTaskState {
+            phase: TaskPhase::Waited,
             updated,
             message: None,
             asks: Vec::new(),
@@ -94,14 +96,14 @@ impl State {
 }
 
 /// A task whose recovery has begun.
-pub(super) struct Claimed {
+pub(super) struct TaskClaim {
     /// Resolves to whether this process won the task.
     pub(super) claim: BoxFuture<'static, Result<bool, Error>>,
     pub(super) sealed: String,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Phase {
+enum TaskPhase {
     /// The caller waits for the response.
     Waited,
     /// The caller waits for the response, since the task limit is reached.
@@ -125,26 +127,26 @@ pub(super) fn millis(time: Duration) -> u64 {
 }
 
 /// Properties of a new task.
-pub(super) struct Begin {
+pub(super) struct NewTask {
     pub(super) owner: Caller,
     pub(super) link: Option<u64>,
-    pub(super) words: Words,
+    pub(super) words: TaskForm,
     pub(super) call: Arc<str>,
     pub(super) tool: String,
-    pub(super) background: Background,
-    pub(super) trail: Trail,
+    pub(super) background: TaskControl,
+    pub(super) trail: DecisionLog,
     pub(super) life: Duration,
     pub(super) poll: Duration,
     pub(super) looks: u32,
-    pub(super) kept: Option<Arc<Kept>>,
+    pub(super) kept: Option<Arc<TaskStore>>,
 }
 
-impl Entry {
-    pub(super) fn new(begin: Begin) -> Entry {
+impl ServerTask {
+    pub(super) fn new(begin: NewTask) -> ServerTask {
         let created = now();
         // The end of its connection cancels the task, so it need not be stored.
         let kept = begin.kept.filter(|_| begin.link.is_none());
-        Entry {
+        ServerTask {
             id: crate::ids::secret(),
             owner: begin.owner,
             link: begin.link,
@@ -155,12 +157,12 @@ impl Entry {
             began: Instant::now(),
             life: begin.life,
             poll: begin.poll,
-            looks: Looks::new(begin.looks),
-            rounds: begin.words == Words::Extension,
+            looks: PollLimiter::new(begin.looks),
+            rounds: begin.words == TaskForm::Extension,
             background: begin.background,
             trail: begin.trail,
             kept,
-            state: Mutex::new(State::new(created)),
+            state: Mutex::new(ServerTaskState::new(created)),
             changed: watch::Sender::default(),
         }
     }
@@ -171,15 +173,20 @@ impl Entry {
     }
 
     /// Returns a stored task of an ended process.
-    pub(super) fn restored(id: String, row: Row, limits: &TaskLimits, kept: Arc<Kept>) -> Entry {
-        let mut task = Entry::new(Begin {
+    pub(super) fn restored(
+        id: String,
+        row: StoredTask,
+        limits: &TaskLimits,
+        kept: Arc<TaskStore>,
+    ) -> ServerTask {
+        let mut task = ServerTask::new(NewTask {
             owner: row.owner(),
             link: None,
             words: row.words,
             call: row.call.into(),
             tool: row.tool,
-            background: Background::new().0,
-            trail: Trail::default(),
+            background: TaskControl::new().0,
+            trail: DecisionLog::default(),
             life: Duration::from_millis(row.life),
             poll: limits.poll,
             looks: limits.looks,
@@ -187,25 +194,25 @@ impl Entry {
         });
         (task.id, task.created) = (id, row.created);
         let end = match row.status {
-            Status::Working | Status::InputRequired => None,
-            Status::Cancelled => Some(Held::None),
-            Status::Completed | Status::Failed => Some(Held::Kept(row.size)),
+            TaskStatus::Working | TaskStatus::InputRequired => None,
+            TaskStatus::Cancelled => Some(TaskResponsePlace::None),
+            TaskStatus::Completed | TaskStatus::Failed => Some(TaskResponsePlace::Kept(row.size)),
         };
-        *task.state() = State {
-            phase: Phase::Task,
+        *task.state() = ServerTaskState {
+            phase: TaskPhase::Task,
             message: row.message,
-            end: end.map(|answer| Over {
+            end: end.map(|answer| TaskEnd {
                 status: row.status,
                 answer,
             }),
             keeps: true,
-            ..State::new(row.updated)
+            ..ServerTaskState::new(row.updated)
         };
         task
     }
 
     /// Marks a stored task as one that continues at an upstream server.
-    pub(super) fn going_on(self, left: Left) -> Entry {
+    pub(super) fn going_on(self, left: TaskHandover) -> ServerTask {
         {
             let mut state = self.state();
             state.again = Some(left.sealed.clone());
@@ -220,10 +227,10 @@ impl Entry {
     }
 
     /// Begins the recovery of the task; returns `None` the second time.
-    pub(super) fn left(&self) -> Option<Claimed> {
+    pub(super) fn left(&self) -> Option<TaskClaim> {
         let left = self.state().left.take()?;
         let claim = self.kept.as_ref()?.claim(&self.id, &left.row, left.version);
-        Some(Claimed {
+        Some(TaskClaim {
             claim: Box::pin(claim),
             sealed: left.sealed,
         })
@@ -257,7 +264,7 @@ impl Entry {
     }
 
     /// Returns the handle with which the call controls its task mode.
-    pub(super) fn background(&self) -> &Background {
+    pub(super) fn background(&self) -> &TaskControl {
         &self.background
     }
 
@@ -274,11 +281,11 @@ impl Entry {
         state.again = Some(sealed);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ServerTaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut ServerTaskState) -> T) -> T {
         let mut state = self.state();
         let changed = change(&mut state);
         // A task that ended keeps its time.
@@ -293,9 +300,9 @@ impl Entry {
     /// Makes the call a task, unless it already has a response.
     pub(super) fn detach(&self, work: AbortHandle) -> bool {
         let mut state = self.state();
-        let waited = matches!(state.phase, Phase::Waited | Phase::Begins);
+        let waited = matches!(state.phase, TaskPhase::Waited | TaskPhase::Begins);
         if waited {
-            state.phase = Phase::Task;
+            state.phase = TaskPhase::Task;
             state.work = Some(work);
         }
         waited
@@ -304,17 +311,17 @@ impl Entry {
     /// Keeps the call from becoming a task: the task limit is reached.
     pub(super) fn stay(&self) {
         let mut state = self.state();
-        if state.phase == Phase::Waited {
-            state.phase = Phase::Stays;
+        if state.phase == TaskPhase::Waited {
+            state.phase = TaskPhase::Stays;
         }
     }
 
     /// Returns whether the caller waits for the response. A call that declared itself a task is one from here on.
-    fn is_waited_for(&self, state: &mut State) -> bool {
-        if state.phase == Phase::Waited && self.background.is_task() {
-            state.phase = Phase::Begins;
+    fn is_waited_for(&self, state: &mut ServerTaskState) -> bool {
+        if state.phase == TaskPhase::Waited && self.background.is_task() {
+            state.phase = TaskPhase::Begins;
         }
-        !matches!(state.phase, Phase::Begins | Phase::Task)
+        !matches!(state.phase, TaskPhase::Begins | TaskPhase::Task)
     }
 
     /// Returns whether the caller waits for the response, which then goes to it; otherwise the response belongs to the
@@ -323,7 +330,7 @@ impl Entry {
         let mut state = self.state();
         let waited = self.is_waited_for(&mut state);
         if waited {
-            state.phase = Phase::Answered;
+            state.phase = TaskPhase::Answered;
         }
         waited
     }
@@ -341,9 +348,9 @@ impl Entry {
     /// Returns the size of its result in bytes.
     pub(super) fn size(&self) -> usize {
         match self.state().end.as_ref().map(|over| &over.answer) {
-            Some(Held::Here(answer)) => size(answer),
-            Some(Held::Kept(size)) => *size,
-            Some(Held::None) | None => 0,
+            Some(TaskResponsePlace::Here(answer)) => size(answer),
+            Some(TaskResponsePlace::Kept(size)) => *size,
+            Some(TaskResponsePlace::None) | None => 0,
         }
     }
 
@@ -356,10 +363,10 @@ impl Entry {
     pub(super) fn shown(&self) -> Task {
         let (mut task, held) = self.state_of();
         // In 2025-11-25 the result is requested separately.
-        if self.words == Words::Extension {
+        if self.words == TaskForm::Extension {
             task.detail = match self.read(held) {
-                Some(Ok(result)) => Detail::Result(result),
-                Some(Err(error)) => Detail::Error(error),
+                Some(Ok(result)) => TaskDetail::Result(result),
+                Some(Err(error)) => TaskDetail::Error(error),
                 None => task.detail,
             };
         }
@@ -367,15 +374,19 @@ impl Entry {
     }
 
     /// Returns the task without its response, and the place of the response.
-    fn state_of(&self) -> (Task, Held) {
+    fn state_of(&self) -> (Task, TaskResponsePlace) {
         let state = self.state();
         let (status, held, detail) = match &state.end {
-            Some(over) => (over.status, over.answer.clone(), Detail::None),
-            None if state.asks.is_empty() => (Status::Working, Held::None, Detail::None),
+            Some(over) => (over.status, over.answer.clone(), TaskDetail::None),
+            None if state.asks.is_empty() => (
+                TaskStatus::Working,
+                TaskResponsePlace::None,
+                TaskDetail::None,
+            ),
             None => {
                 let asks = state.asks.iter().map(|open| open.ask.clone());
-                let asks = Detail::Asks(asks.collect());
-                (Status::InputRequired, Held::None, asks)
+                let asks = TaskDetail::Asks(asks.collect());
+                (TaskStatus::InputRequired, TaskResponsePlace::None, asks)
             }
         };
         let task = Task {
@@ -392,12 +403,12 @@ impl Entry {
     }
 
     /// Returns its status.
-    pub(super) fn status(&self) -> Status {
+    pub(super) fn status(&self) -> TaskStatus {
         let state = self.state();
         match &state.end {
             Some(over) => over.status,
-            None if state.asks.is_empty() => Status::Working,
-            None => Status::InputRequired,
+            None if state.asks.is_empty() => TaskStatus::Working,
+            None => TaskStatus::InputRequired,
         }
     }
 
@@ -426,9 +437,9 @@ impl Entry {
 }
 
 /// Guard of the work of a task: when it is dropped, a running task is cancelled.
-pub(super) struct Working(pub(super) Arc<Entry>);
+pub(super) struct CancelTaskOnDrop(pub(super) Arc<ServerTask>);
 
-impl Drop for Working {
+impl Drop for CancelTaskOnDrop {
     fn drop(&mut self) {
         if !self.0.is_over() && !self.0.background.is_left() {
             self.0.cancel(None);
@@ -437,14 +448,14 @@ impl Drop for Working {
 }
 
 /// Event sink that makes the last progress message the status message of the task.
-pub(super) struct Told {
-    pub(super) task: Arc<Entry>,
-    pub(super) to: Reporter,
+pub(super) struct TaskReporter {
+    pub(super) task: Arc<ServerTask>,
+    pub(super) to: CallReporter,
 }
 
-impl Report for Told {
-    fn report(&self, event: Event) {
-        if let Event::Progress(progress) = &event
+impl EventSink for TaskReporter {
+    fn report(&self, event: ReporterEvent) {
+        if let ReporterEvent::Progress(progress) = &event
             && let Some(message) = &progress.message
         {
             self.task.say(message.clone());

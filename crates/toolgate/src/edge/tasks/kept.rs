@@ -9,36 +9,36 @@
 
 use super::{
     TaskLimits,
-    entry::{Answer, Entry, now},
+    entry::{ServerTask, TaskResponse, now},
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate_core::{Caller, Error};
-use toolgate_policy::{Expect, Store, Written};
+use toolgate_policy::{StateStore, WriteOutcome, WritePrecondition};
 use toolgate_wire::{
-    json::{Json, Limits},
+    json::{Json, JsonLimits},
     message::RpcError,
-    method::tasks::{Status, Words},
+    method::tasks::{TaskForm, TaskStatus},
 };
 
-const TASKS: &str = "tasks";
-const ANSWERS: &str = "answers";
-const AGAIN: &str = "again";
+const TASKS_TABLE: &str = "tasks";
+const RESPONSES_TABLE: &str = "answers";
+const RECOVERY_TABLE: &str = "again";
 
 /// Store of the tasks that outlive their process.
-pub(crate) struct Kept {
-    store: Arc<dyn Store>,
+pub(crate) struct TaskStore {
+    store: Arc<dyn StateStore>,
     /// Identifies this process among those that share the store.
     process: String,
 }
 
 /// A stored task without its response.
 #[derive(Clone)]
-pub(super) struct Row {
+pub(super) struct StoredTask {
     pub(super) caller: String,
     /// Caller generation: distinguishes successive owners of one caller name.
     pub(super) holder: Option<u64>,
-    pub(super) words: Words,
+    pub(super) words: TaskForm,
     pub(super) call: String,
     pub(super) tool: String,
     /// In milliseconds since 1970.
@@ -46,24 +46,24 @@ pub(super) struct Row {
     pub(super) updated: u64,
     /// Lifetime from `created`, in milliseconds.
     pub(super) life: u64,
-    pub(super) status: Status,
+    pub(super) status: TaskStatus,
     pub(super) message: Option<String>,
     /// Size of the response in bytes.
     pub(super) size: usize,
 }
 
 /// A stored task of an ended process that continues at an upstream server.
-pub(super) struct Left {
-    pub(super) row: Row,
+pub(super) struct TaskHandover {
+    pub(super) row: StoredTask,
     /// Version of the row.
     pub(super) version: u64,
     pub(super) sealed: String,
 }
 
-impl Kept {
-    pub(super) fn new(store: Arc<dyn Store>, process: &str) -> Kept {
+impl TaskStore {
+    pub(super) fn new(store: Arc<dyn StateStore>, process: &str) -> TaskStore {
         let process = process.to_owned();
-        Kept { store, process }
+        TaskStore { store, process }
     }
 
     /// Writes a task, after its response. Resolves once both are durable; the write happens even if the future is
@@ -71,15 +71,19 @@ impl Kept {
     pub(super) fn write(
         &self,
         id: &str,
-        row: Row,
-        answer: Option<&Answer>,
-        expect: Expect,
+        row: StoredTask,
+        answer: Option<&TaskResponse>,
+        expect: WritePrecondition,
     ) -> impl Future<Output = Result<(), Error>> + use<> {
         let put = |table, value, expect| self.store.write(table, id, Some(value), expect);
-        let answer = answer.map(|answer| put(ANSWERS, written(answer), Expect::Any));
-        let task = put(TASKS, row.json(&self.process), expect);
+        let answer =
+            answer.map(|answer| put(RESPONSES_TABLE, written(answer), WritePrecondition::Any));
+        let task = put(TASKS_TABLE, row.json(&self.process), expect);
         if row.status.is_over() {
-            drop(self.store.write(AGAIN, id, None, Expect::Any));
+            drop(
+                self.store
+                    .write(RECOVERY_TABLE, id, None, WritePrecondition::Any),
+            );
         }
         async move {
             if let Some(answer) = answer {
@@ -96,7 +100,9 @@ impl Kept {
         sealed: &str,
     ) -> impl Future<Output = Result<(), Error>> + use<> {
         let sealed = Some(json!({ "sealed": sealed }));
-        let written = self.store.write(AGAIN, id, sealed, Expect::Any);
+        let written = self
+            .store
+            .write(RECOVERY_TABLE, id, sealed, WritePrecondition::Any);
         async move { written.await.map(drop) }
     }
 
@@ -104,68 +110,73 @@ impl Kept {
     pub(super) fn claim(
         &self,
         id: &str,
-        row: &Row,
+        row: &StoredTask,
         version: u64,
     ) -> impl Future<Output = Result<bool, Error>> + use<> {
         let ours = Some(row.json(&self.process));
-        let written = self.store.write(TASKS, id, ours, Expect::Version(version));
-        async move { Ok(matches!(written.await?, Written::Done(_))) }
+        let written = self
+            .store
+            .write(TASKS_TABLE, id, ours, WritePrecondition::Version(version));
+        async move { Ok(matches!(written.await?, WriteOutcome::Done(_))) }
     }
 
     /// Returns the response of a task.
-    pub(super) fn answer(&self, id: &str) -> Option<Answer> {
-        let row = self.store.row(ANSWERS, id)?;
+    pub(super) fn answer(&self, id: &str) -> Option<TaskResponse> {
+        let row = self.store.row(RESPONSES_TABLE, id)?;
         read(&row.value)
     }
 
     /// Removes a task and its response.
     pub(super) fn forget(&self, id: &str) {
-        for table in [TASKS, ANSWERS, AGAIN] {
-            drop(self.store.write(table, id, None, Expect::Any));
+        for table in [TASKS_TABLE, RESPONSES_TABLE, RECOVERY_TABLE] {
+            drop(self.store.write(table, id, None, WritePrecondition::Any));
         }
     }
 
     /// Takes over the tasks of ended processes, the newest first. Running ones end as interrupted, except those that
     /// continue at an upstream server, which are claimed later.
     pub(super) fn left(
-        self: &Arc<Kept>,
+        self: &Arc<TaskStore>,
         limits: &TaskLimits,
         is_gone: impl Fn(&str) -> bool,
-    ) -> Vec<Arc<Entry>> {
+    ) -> Vec<Arc<ServerTask>> {
         let mut left = Vec::new();
-        for kept in self.store.entries(TASKS) {
+        for kept in self.store.entries(TASKS_TABLE) {
             let process = kept.value["process"].as_str().unwrap_or_default();
             if !is_gone(process) {
                 continue;
             }
-            let Some(row) = Row::read(&kept.value) else {
+            let Some(row) = StoredTask::read(&kept.value) else {
                 self.forget(&kept.key);
                 continue;
             };
-            let again = self.store.row(AGAIN, &kept.key);
+            let again = self.store.row(RECOVERY_TABLE, &kept.key);
             let again = again.and_then(|row| Some(row.value["sealed"].as_str()?.to_owned()));
             if let Some(sealed) = again.filter(|_| !row.status.is_over()) {
-                let goes_on = Left {
+                let goes_on = TaskHandover {
                     row: row.clone(),
                     version: kept.version,
                     sealed,
                 };
-                let task = Entry::restored(kept.key, row, limits, self.clone());
+                let task = ServerTask::restored(kept.key, row, limits, self.clone());
                 left.push(Arc::new(task.going_on(goes_on)));
                 continue;
             }
             // From here on the row names this process.
             let ours = row.json(&self.process);
-            drop(self.store.write(TASKS, &kept.key, Some(ours), Expect::Any));
-            let task = Entry::restored(kept.key, row, limits, self.clone());
+            drop(
+                self.store
+                    .write(TASKS_TABLE, &kept.key, Some(ours), WritePrecondition::Any),
+            );
+            let task = ServerTask::restored(kept.key, row, limits, self.clone());
             task.interrupt();
             left.push(Arc::new(task));
         }
         // Rows that a killed process left between two writes.
-        for table in [ANSWERS, AGAIN] {
+        for table in [RESPONSES_TABLE, RECOVERY_TABLE] {
             for (id, _) in self.store.versions(table) {
-                if self.store.row(TASKS, &id).is_none() {
-                    drop(self.store.write(table, &id, None, Expect::Any));
+                if self.store.row(TASKS_TABLE, &id).is_none() {
+                    drop(self.store.write(table, &id, None, WritePrecondition::Any));
                 }
             }
         }
@@ -174,7 +185,7 @@ impl Kept {
     }
 }
 
-impl Row {
+impl StoredTask {
     /// Returns the owner of the task.
     pub(super) fn owner(&self) -> Caller {
         let owner = Caller::new(self.caller.as_str());
@@ -192,14 +203,14 @@ impl Row {
         })
     }
 
-    fn read(value: &Value) -> Option<Row> {
+    fn read(value: &Value) -> Option<StoredTask> {
         let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
         let number = |key: &str| value.get(key)?.as_u64();
-        Some(Row {
+        Some(StoredTask {
             caller: text("caller")?,
             // Absent in rows of older versions.
             holder: number("holder"),
-            words: [Words::Core, Words::Extension]
+            words: [TaskForm::Core, TaskForm::Extension]
                 .into_iter()
                 .find(|words| text("words").as_deref() == Some(word(*words)))?,
             call: text("call")?,
@@ -208,34 +219,34 @@ impl Row {
             created: number("created")?.min(now()),
             updated: number("updated")?,
             life: number("life")?,
-            status: Status::read(&text("status")?)?,
+            status: TaskStatus::read(&text("status")?)?,
             message: text("message"),
             size: usize::try_from(number("size")?).ok()?,
         })
     }
 }
 
-fn word(words: Words) -> &'static str {
+fn word(words: TaskForm) -> &'static str {
     match words {
-        Words::None => "",
-        Words::Core => "2025-11-25",
-        Words::Extension => "2026-07-28",
+        TaskForm::None => "",
+        TaskForm::Core => "2025-11-25",
+        TaskForm::Extension => "2026-07-28",
     }
 }
 
 /// Stored as text: the response that passed the pipeline comes back byte for byte.
-fn written(answer: &Answer) -> Value {
+fn written(answer: &TaskResponse) -> Value {
     match answer {
         Ok(result) => json!({"result": result.as_str()}),
         Err(error) => json!({"error": error.json().as_str()}),
     }
 }
 
-fn read(value: &Value) -> Option<Answer> {
+fn read(value: &Value) -> Option<TaskResponse> {
     // It passed the JSON limits when it was written.
-    let limits = Limits {
+    let limits = JsonLimits {
         bytes: usize::MAX,
-        depth: Limits::DEEPEST,
+        depth: JsonLimits::MAX_DEPTH,
         keys: usize::MAX,
         elements: usize::MAX,
     };

@@ -11,15 +11,15 @@ use toolgate_wire::{
 };
 
 /// Token bucket for polls: its capacity is the number of polls per minute.
-pub(super) struct Looks {
+pub(super) struct PollLimiter {
     per_minute: u32,
     left: Mutex<(f64, Instant)>,
 }
 
-impl Looks {
-    pub(super) fn new(per_minute: u32) -> Looks {
+impl PollLimiter {
+    pub(super) fn new(per_minute: u32) -> PollLimiter {
         let left = Mutex::new((f64::from(per_minute), Instant::now()));
-        Looks { per_minute, left }
+        PollLimiter { per_minute, left }
     }
 
     /// Takes one token.
@@ -39,7 +39,7 @@ impl Looks {
         );
         let mut data = ObjectWriter::new();
         data.int("retryAfterMs", i64::try_from(ms).unwrap_or(i64::MAX));
-        Err(RpcError::new(code::INTERNAL, text).with(data.finish()))
+        Err(RpcError::new(code::INTERNAL_ERROR, text).with(data.finish()))
     }
 
     fn wait(&self) -> Duration {
@@ -62,7 +62,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_minute_has_so_many_and_no_more() {
-        let looks = Looks::new(60);
+        let looks = PollLimiter::new(60);
         let poll = Duration::from_secs(1);
         for _ in 0..60 {
             looks.take(poll).unwrap();

@@ -1,24 +1,24 @@
 //! The methods `tasks/*`: get, list, result, update and cancel.
 
-use super::{TaskOffer, Tasks, entry::Entry};
-use crate::edge::{Front, answer, ask::Asker, call::Context};
+use super::{TaskOffer, TaskTable, entry::ServerTask};
+use crate::edge::{ProtocolServer, answer, ask::InputRequester, call::RequestContext};
 use std::sync::Arc;
-use toolgate_core::{Error, GivenUp, Kind, Need};
+use toolgate_core::{CancelReason, Error, ErrorKind, RequiredCapability};
 use toolgate_wire::{
     dialect::related,
     json::{self, Json},
     message::{RpcError, code},
-    method::tasks::{self, EXTENSION, Words},
+    method::tasks::{self, EXTENSION, TaskForm},
 };
 
 /// Returns whether `method` is one of the task methods of the revision, and tasks are offered.
-pub(crate) fn is_method(server: &Front, context: &Context, method: &str) -> bool {
+pub(crate) fn is_method(server: &ProtocolServer, context: &RequestContext, method: &str) -> bool {
     let common = [tasks::GET, tasks::CANCEL].contains(&method);
     server.offers.tasks != TaskOffer::None
         && match context.dialect.tasks {
-            Words::None => false,
-            Words::Extension => common || method == tasks::UPDATE,
-            Words::Core => {
+            TaskForm::None => false,
+            TaskForm::Extension => common || method == tasks::UPDATE,
+            TaskForm::Core => {
                 let lists = method == tasks::LIST && lists(context);
                 common || method == tasks::RESULT || lists
             }
@@ -26,17 +26,17 @@ pub(crate) fn is_method(server: &Front, context: &Context, method: &str) -> bool
 }
 
 /// Returns whether a client may list its tasks: only on a connection that no other client shares.
-fn lists(context: &Context) -> bool {
+fn lists(context: &RequestContext) -> bool {
     context.link.is_some()
 }
 
 /// Handles a task method.
 pub(crate) async fn answer(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     method: &str,
     params: Option<&Json>,
-    asker: Option<&dyn Asker>,
+    asker: Option<&dyn InputRequester>,
 ) -> Result<Json, RpcError> {
     let (dialect, limits) = (context.dialect, &server.limits.tasks);
     declared(context)?;
@@ -54,12 +54,12 @@ pub(crate) async fn answer(
     if [tasks::GET, tasks::RESULT].contains(&method) {
         task.looks.take(task.poll)?;
     }
-    let core = dialect.tasks == Words::Core;
+    let core = dialect.tasks == TaskForm::Core;
     match method {
         tasks::RESULT => result(&task, asker).await,
         tasks::UPDATE => {
             let answers = params.and_then(|p| p.get("inputResponses"));
-            let answers = answers.filter(|a| a.kind() == json::Kind::Object);
+            let answers = answers.filter(|a| a.kind() == json::JsonKind::Object);
             let answers = answers
                 .ok_or_else(|| answer::bad_params("\"params.inputResponses\" must be an object"))?;
             task.answer(
@@ -69,7 +69,7 @@ pub(crate) async fn answer(
             );
             Ok(dialect.empty(&server.info))
         }
-        tasks::CANCEL => match task.cancel(Some(GivenUp::Caller(None))) {
+        tasks::CANCEL => match task.cancel(Some(CancelReason::Caller(None))) {
             false if core => Err(answer::bad_params("the task has already ended")),
             _ if core => Ok(dialect.task(&task.shown(), &server.info)),
             _ => Ok(dialect.empty(&server.info)),
@@ -79,31 +79,39 @@ pub(crate) async fn answer(
 }
 
 /// Checks that the client declared the tasks extension, if its revision has one.
-pub(super) fn declared(context: &Context) -> Result<(), RpcError> {
-    let needs = context.dialect.tasks == Words::Extension;
+pub(super) fn declared(context: &RequestContext) -> Result<(), RpcError> {
+    let needs = context.dialect.tasks == TaskForm::Extension;
     if !needs || context.abilities.extension(EXTENSION).is_some() {
         return Ok(());
     }
     let text = format!("declare the extension {EXTENSION} with each request about tasks");
-    let error = Error::new(Kind::Unsupported(Need::Tasks), text);
-    Err(answer::missing(Need::Tasks, &error))
+    let error = Error::new(ErrorKind::Unsupported(RequiredCapability::Tasks), text);
+    Err(answer::missing(RequiredCapability::Tasks, &error))
 }
 
 /// Error text for a client that waits for a result when the gateway shuts down.
-const LEFT: &str =
+const HANDED_OVER_TEXT: &str =
     "the gateway is shutting down, and the call continues at its server; request the result again";
 
 /// Handles `tasks/result`: sends the input requests of the task to the client, and waits for its end.
-async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, RpcError> {
+async fn result(
+    task: &Arc<ServerTask>,
+    asker: Option<&dyn InputRequester>,
+) -> Result<Json, RpcError> {
     let mut changes = task.changes();
     loop {
         changes.mark_unchanged();
         match task.end() {
             Some(Some(answer)) => return answer.map(|json| related(&json, &task.id)),
             Some(None) => {
-                return Err(RpcError::new(code::INTERNAL, "the task was cancelled"));
+                return Err(RpcError::new(
+                    code::INTERNAL_ERROR,
+                    "the task was cancelled",
+                ));
             }
-            None if task.is_left() => return Err(RpcError::new(code::INTERNAL, LEFT)),
+            None if task.is_left() => {
+                return Err(RpcError::new(code::INTERNAL_ERROR, HANDED_OVER_TEXT));
+            }
             None => {}
         }
         if let Some((taken, asker)) = asker.and_then(|asker| Some((task.take()?, asker))) {
@@ -114,7 +122,7 @@ async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, Rp
                 answer = asker.ask(&ask.method, Some(params)) => match answer {
                     Ok(answer) => task.answer(std::iter::once((ask.key.clone(), answer))),
                     // The input request stays open for the next `tasks/result`.
-                    Err(error) => return Err(RpcError::new(code::INTERNAL, error.public())),
+                    Err(error) => return Err(RpcError::new(code::INTERNAL_ERROR, error.public())),
                 },
                 () = task.settled(&ask.key) => {}
             }
@@ -122,7 +130,7 @@ async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, Rp
         }
         if changes.changed().await.is_err() {
             return Err(RpcError::new(
-                code::INTERNAL,
+                code::INTERNAL_ERROR,
                 "the task ended without an answer",
             ));
         }
@@ -130,10 +138,14 @@ async fn result(task: &Arc<Entry>, asker: Option<&dyn Asker>) -> Result<Json, Rp
 }
 
 /// Prefix of a cursor; the rest is the id of the last task of the previous page.
-const AFTER: &str = "after:";
+const TASK_CURSOR_PREFIX: &str = "after:";
 
-fn page(server: &Front, context: &Context, params: Option<&Json>) -> Result<Json, RpcError> {
-    let all = Tasks::of(
+fn page(
+    server: &ProtocolServer,
+    context: &RequestContext,
+    params: Option<&Json>,
+) -> Result<Json, RpcError> {
+    let all = TaskTable::of(
         &server.tasks,
         &context.caller,
         context.dialect.tasks,
@@ -149,7 +161,7 @@ fn page(server: &Front, context: &Context, params: Option<&Json>) -> Result<Json
         None => 0,
         Some(cursor) => {
             let cursor = cursor.string().ok_or_else(wrong)?;
-            let id = cursor.strip_prefix(AFTER).ok_or_else(wrong)?;
+            let id = cursor.strip_prefix(TASK_CURSOR_PREFIX).ok_or_else(wrong)?;
             let at = own.iter().position(|task| task.id == id);
             at.ok_or_else(wrong)? + 1
         }
@@ -157,7 +169,7 @@ fn page(server: &Front, context: &Context, params: Option<&Json>) -> Result<Json
     let page: Vec<_> = own.iter().skip(start).take(server.limits.page).collect();
     let more = start + page.len() < own.len();
     let next = page.last().filter(|_| more);
-    let next = next.map(|last| format!("{AFTER}{}", last.id));
+    let next = next.map(|last| format!("{TASK_CURSOR_PREFIX}{}", last.id));
     let shown: Vec<_> = page.iter().map(|task| task.shown()).collect();
     Ok(context.dialect.task_list(&shown, next.as_deref()))
 }

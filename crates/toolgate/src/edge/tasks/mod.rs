@@ -17,9 +17,9 @@ mod told;
 pub(crate) use again::take_up;
 pub(crate) use methods::{answer, is_method};
 pub(crate) use run::{run, wish};
-pub(crate) use session::OfSession;
-pub(crate) use table::Tasks;
-pub(crate) use told::Subscribed;
+pub(crate) use session::SessionTasks;
+pub(crate) use table::TaskTable;
+pub(crate) use told::TaskSubscription;
 
 use std::time::Duration;
 

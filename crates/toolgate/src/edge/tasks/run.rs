@@ -2,13 +2,13 @@
 
 use super::{
     TaskOffer,
-    again::Again,
-    entry::{Answer, Begin, Entry, Told, Working},
-    table::Full,
+    again::RecoveryState,
+    entry::{CancelTaskOnDrop, NewTask, ServerTask, TaskReporter, TaskResponse},
+    table::TaskAddError,
 };
 use crate::edge::{
-    Front, answer,
-    call::{self, Context},
+    ProtocolServer, answer,
+    call::{self, RequestContext},
     outlet::CallReport,
 };
 use std::{sync::Arc, time::Duration};
@@ -17,16 +17,16 @@ use tokio::{
     task::AbortHandle,
     time::Instant,
 };
-use toolgate_core::{Background, Call, Error, ItemKind, List, Op, Pace, Reporter};
+use toolgate_core::{Call, CallReporter, Error, ItemKind, ListRequest, Op, TaskControl, TaskMode};
 use toolgate_wire::{
     json::Json,
     message::{RpcError, code},
-    method::tasks::{EXTENSION, Support, Wanted, Words},
+    method::tasks::{EXTENSION, TaskForm, TaskMetadata, TaskSupport},
 };
 
 /// The way in which a call may become a task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum TaskTrigger {
     /// After some time, or when the call declares itself a task.
     Later,
     /// At once: the client requested a task, with this lifetime.
@@ -38,36 +38,38 @@ pub(crate) enum Wish {
 /// # Errors
 /// The client requests a task of a tool that does not support tasks, or its `task` parameter is invalid.
 pub(crate) async fn wish(
-    server: &Front,
-    context: &Context,
+    server: &ProtocolServer,
+    context: &RequestContext,
     call: &Call,
     params: Option<&Json>,
-) -> Result<Option<Wish>, RpcError> {
+) -> Result<Option<TaskTrigger>, RpcError> {
     if server.offers.tasks == TaskOffer::None || call.op != Op::Tool {
         return Ok(None);
     }
     match context.dialect.tasks {
-        Words::None => Ok(None),
-        Words::Extension => {
+        TaskForm::None => Ok(None),
+        TaskForm::Extension => {
             let declared = call.abilities.extension(EXTENSION).is_some();
-            Ok(declared.then_some(Wish::Later))
+            Ok(declared.then_some(TaskTrigger::Later))
         }
-        Words::Core => {
-            let Some(wanted) = Wanted::read(params).map_err(answer::bad_params)? else {
+        TaskForm::Core => {
+            let Some(wanted) = TaskMetadata::read(params).map_err(answer::bad_params)? else {
                 return Ok(None);
             };
-            let ask = List::one(context.caller.clone(), ItemKind::Tool, call.name());
+            let ask = ListRequest::one(context.caller.clone(), ItemKind::Tool, call.name());
             let listed = server.service.list(ask).await;
             let listed = listed.map_err(|e| answer::list_failed(&e))?;
             let found = listed.find(call.name());
             match found.filter(|item| item.withheld.is_none()) {
                 // The call itself returns the error for an unknown tool.
                 None => Ok(None),
-                Some(item) if server.support(&item.def) == Support::Forbidden => {
+                Some(item) if server.support(&item.def) == TaskSupport::Forbidden => {
                     let text = "this tool cannot be called as a task; call it without \"task\"";
                     Err(RpcError::new(code::METHOD_NOT_FOUND, text))
                 }
-                Some(_) => Ok(Some(Wish::Now(wanted.ttl_ms.map(Duration::from_millis)))),
+                Some(_) => Ok(Some(TaskTrigger::Now(
+                    wanted.ttl_ms.map(Duration::from_millis),
+                ))),
             }
         }
     }
@@ -75,22 +77,22 @@ pub(crate) async fn wish(
 
 /// Runs a call, and responds when it completes or becomes a task.
 pub(crate) async fn run(
-    server: &Arc<Front>,
-    context: &Context,
+    server: &Arc<ProtocolServer>,
+    context: &RequestContext,
     mut call: Call,
     report: Arc<CallReport>,
-    wish: Wish,
-) -> Answer {
+    wish: TaskTrigger,
+) -> TaskResponse {
     let limits = &server.limits.tasks;
-    let (background, pace) = Background::new();
+    let (background, pace) = TaskControl::new();
     if server.offers.tasks == TaskOffer::Every {
         background.allow();
     }
     let life = match wish {
-        Wish::Now(Some(wanted)) => wanted.min(limits.life),
+        TaskTrigger::Now(Some(wanted)) => wanted.min(limits.life),
         _ => limits.life,
     };
-    let task = Arc::new(Entry::new(Begin {
+    let task = Arc::new(ServerTask::new(NewTask {
         owner: context.caller.clone(),
         link: context.link,
         words: context.dialect.tasks,
@@ -104,13 +106,13 @@ pub(crate) async fn run(
         kept: server.tasks.kept(),
     }));
     call.background = background.clone();
-    let told = Told {
+    let told = TaskReporter {
         task: task.clone(),
         to: call.reporter.clone(),
     };
-    call.reporter = Reporter::new(Arc::new(told)).with_logs(call.reporter.logs());
+    call.reporter = CallReporter::new(Arc::new(told)).with_logs(call.reporter.logs());
     // In 2025-11-25 progress continues until the task ends.
-    let lasting = context.dialect.tasks == Words::Core;
+    let lasting = context.dialect.tasks == TaskForm::Core;
     let closer = report.closer();
     let (_closer, closer) = match lasting {
         true => (None, Some(closer)),
@@ -118,16 +120,16 @@ pub(crate) async fn run(
     };
     let (go, ready) = oneshot::channel::<()>();
     let (done, answered) = oneshot::channel();
-    let again = Again::of(server, context, &call).map(Arc::new);
-    let work = Work {
+    let again = RecoveryState::of(server, context, &call).map(Arc::new);
+    let work = TaskWork {
         server: server.clone(),
         context: context.clone(),
         task: task.clone(),
         life,
     };
     let keeps = again.clone();
-    let waited = Waited(Some(spawned(async move {
-        let _working = Working(work.task.clone());
+    let waited = AbortWorkOnDrop(Some(spawned(async move {
+        let _working = CancelTaskOnDrop(work.task.clone());
         let _closer = closer;
         if ready.await.is_err() {
             return;
@@ -144,7 +146,7 @@ pub(crate) async fn run(
             work.finish(answer, &name).await;
         }
     })));
-    let running = Running {
+    let running = RunningCall {
         server,
         context,
         task,
@@ -155,8 +157,8 @@ pub(crate) async fn run(
     };
     match wish {
         // The call starts only after its caller can poll it.
-        Wish::Now(_) => running.at_once(&background, go).await,
-        Wish::Later => {
+        TaskTrigger::Now(_) => running.at_once(&background, go).await,
+        TaskTrigger::Later => {
             let _ = go.send(());
             running.until_it_is_slow(limits.after).await
         }
@@ -173,20 +175,20 @@ pub(super) fn spawned(work: impl Future<Output = ()> + Send + 'static) -> AbortH
 }
 
 /// The work of a call that is a task, or may become one.
-pub(super) struct Work {
-    pub(super) server: Arc<Front>,
-    pub(super) context: Context,
-    pub(super) task: Arc<Entry>,
+pub(super) struct TaskWork {
+    pub(super) server: Arc<ProtocolServer>,
+    pub(super) context: RequestContext,
+    pub(super) task: Arc<ServerTask>,
     /// The time until the task expires.
     pub(super) life: Duration,
 }
 
-impl Work {
+impl TaskWork {
     /// Runs the call and returns its result, or `None` if the lifetime of the task is over first.
     pub(super) async fn answered(
         &self,
         call: Call,
-        again: Option<&Again>,
+        again: Option<&RecoveryState>,
     ) -> Option<Result<Json, Error>> {
         let (server, context) = (&self.server, &self.context);
         // Keeps the outlet open: the call must not end because its caller no longer waits.
@@ -214,9 +216,9 @@ impl Work {
 }
 
 /// Aborts the work when its caller no longer waits, unless it became a task.
-struct Waited(Option<AbortHandle>);
+struct AbortWorkOnDrop(Option<AbortHandle>);
 
-impl Drop for Waited {
+impl Drop for AbortWorkOnDrop {
     fn drop(&mut self) {
         if let Some(work) = self.0.take() {
             work.abort();
@@ -225,19 +227,19 @@ impl Drop for Waited {
 }
 
 /// A running call, and the request that waits for it.
-struct Running<'a> {
-    server: &'a Arc<Front>,
-    context: &'a Context,
-    task: Arc<Entry>,
-    again: Option<Arc<Again>>,
-    waited: Waited,
-    pace: watch::Receiver<Pace>,
-    answered: oneshot::Receiver<Answer>,
+struct RunningCall<'a> {
+    server: &'a Arc<ProtocolServer>,
+    context: &'a RequestContext,
+    task: Arc<ServerTask>,
+    again: Option<Arc<RecoveryState>>,
+    waited: AbortWorkOnDrop,
+    pace: watch::Receiver<TaskMode>,
+    answered: oneshot::Receiver<TaskResponse>,
 }
 
-impl Running<'_> {
-    async fn at_once(mut self, background: &Background, go: oneshot::Sender<()>) -> Answer {
-        let full = |full: Full| RpcError::new(code::INTERNAL, full.words());
+impl RunningCall<'_> {
+    async fn at_once(mut self, background: &TaskControl, go: oneshot::Sender<()>) -> TaskResponse {
+        let full = |full: TaskAddError| RpcError::new(code::INTERNAL_ERROR, full.words());
         let created = self.become_task().await.map_err(full)?;
         let _ = background.start();
         let _ = go.send(());
@@ -245,16 +247,16 @@ impl Running<'_> {
     }
 
     /// Waits for the response. After `after`, or if the call declares itself a task, it becomes one.
-    async fn until_it_is_slow(mut self, after: Duration) -> Answer {
+    async fn until_it_is_slow(mut self, after: Duration) -> TaskResponse {
         let began = Instant::now();
         loop {
             // The call's own task mode takes precedence over its response.
             let pace = *self.pace.borrow_and_update();
             let slow = async {
                 match pace {
-                    Pace::Waited => std::future::pending().await,
-                    Pace::Slow => tokio::time::sleep_until(began + after).await,
-                    Pace::Task => {}
+                    TaskMode::Waited => std::future::pending().await,
+                    TaskMode::Slow => tokio::time::sleep_until(began + after).await,
+                    TaskMode::Task => {}
                 }
             };
             tokio::select! {
@@ -266,8 +268,8 @@ impl Running<'_> {
         }
         match self.become_task().await {
             Ok(Some(created)) => return Ok(created),
-            Err(full) if *self.pace.borrow() == Pace::Task => {
-                return Err(RpcError::new(code::INTERNAL, full.words()));
+            Err(full) if *self.pace.borrow() == TaskMode::Task => {
+                return Err(RpcError::new(code::INTERNAL_ERROR, full.words()));
             }
             // The call already has a response.
             Ok(None) => {}
@@ -278,18 +280,18 @@ impl Running<'_> {
 
     /// Makes the call a task and returns the response with the task, or `None` if the call already has a response. From
     /// here on its owner finds the task, also after a restart.
-    async fn become_task(&mut self) -> Result<Option<Json>, Full> {
+    async fn become_task(&mut self) -> Result<Option<Json>, TaskAddError> {
         let (server, task) = (self.server, self.task.clone());
         let Some(work) = self.waited.0.clone() else {
             return Ok(None);
         };
         server.tasks.add(&task, &server.limits.tasks)?;
-        let mut added = Added(Some((server, &task)));
+        let mut added = RemoveTaskOnDrop(Some((server, &task)));
         if let Some(again) = &self.again {
             again.now(&task);
         }
         let kept = task.keep_begin().await;
-        kept.map_err(|error| Full::Unkept(error.public().to_owned()))?;
+        kept.map_err(|error| TaskAddError::Unkept(error.public().to_owned()))?;
         if !task.detach(work) {
             return Ok(None);
         }
@@ -304,9 +306,9 @@ impl Running<'_> {
 }
 
 /// Removes a task that its caller did not receive.
-struct Added<'a>(Option<(&'a Front, &'a Entry)>);
+struct RemoveTaskOnDrop<'a>(Option<(&'a ProtocolServer, &'a ServerTask)>);
 
-impl Drop for Added<'_> {
+impl Drop for RemoveTaskOnDrop<'_> {
     fn drop(&mut self) {
         if let Some((server, task)) = self.0 {
             server.tasks.remove(&task.id);
@@ -315,5 +317,5 @@ impl Drop for Added<'_> {
 }
 
 fn lost() -> RpcError {
-    RpcError::new(code::INTERNAL, "the call ended without an answer")
+    RpcError::new(code::INTERNAL_ERROR, "the call ended without an answer")
 }

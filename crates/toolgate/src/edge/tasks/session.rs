@@ -1,6 +1,6 @@
 //! Task status notifications of one session: `notifications/tasks/status` (2025-11-25).
 
-use super::entry::Entry;
+use super::entry::ServerTask;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -10,35 +10,35 @@ use tokio::sync::Notify;
 use toolgate_wire::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
-    method::tasks::Status,
+    method::tasks::TaskStatus,
 };
 
 /// The tasks of one session.
 #[derive(Debug, Default)]
-pub(crate) struct OfSession {
-    tasks: Mutex<Vec<Followed>>,
+pub(crate) struct SessionTasks {
+    tasks: Mutex<Vec<WatchedTask>>,
     /// True if a task was added whose creation the client may not have received yet.
     fresh: AtomicBool,
     more: Notify,
 }
 
 #[derive(Debug)]
-struct Followed {
+struct WatchedTask {
     /// Weak: the task table owns it.
-    task: Weak<Entry>,
+    task: Weak<ServerTask>,
     /// The status that the client received last.
-    told: Status,
+    told: TaskStatus,
     is_known: bool,
 }
 
-impl OfSession {
+impl SessionTasks {
     /// Adds a task. Its status is reported after the client has received the task.
-    pub(super) fn add(&self, task: &Arc<Entry>) {
+    pub(super) fn add(&self, task: &Arc<ServerTask>) {
         let mut tasks = self.tasks();
         tasks.retain(|followed| followed.task.strong_count() > 0);
-        tasks.push(Followed {
+        tasks.push(WatchedTask {
             task: Arc::downgrade(task),
-            told: Status::Working,
+            told: TaskStatus::Working,
             is_known: false,
         });
         drop(tasks);
@@ -83,7 +83,7 @@ impl OfSession {
     fn changing(&self) -> FuturesUnordered<impl Future<Output = ()> + use<>> {
         let mut tasks = self.tasks();
         // A task whose end was reported changes no more.
-        let over = |f: &Followed| f.is_known && f.told.is_over();
+        let over = |f: &WatchedTask| f.is_known && f.told.is_over();
         tasks.retain(|followed| followed.task.strong_count() > 0 && !over(followed));
         let known = tasks.iter().filter(|followed| followed.is_known);
         let tasks = known.filter_map(|followed| followed.task.upgrade());
@@ -95,7 +95,7 @@ impl OfSession {
     }
 
     /// Returns the tasks whose status differs from the last reported one.
-    fn due(&self) -> Vec<Arc<Entry>> {
+    fn due(&self) -> Vec<Arc<ServerTask>> {
         let mut tasks = self.tasks();
         let known = tasks.iter_mut().filter(|followed| followed.is_known);
         let due = known.filter_map(|followed| {
@@ -108,7 +108,7 @@ impl OfSession {
         due.collect()
     }
 
-    fn tasks(&self) -> MutexGuard<'_, Vec<Followed>> {
+    fn tasks(&self) -> MutexGuard<'_, Vec<WatchedTask>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,54 +1,54 @@
 //! Task table of a server, with limits on count, bytes and lifetime.
 
-use super::{TaskLimits, TaskView, entry::Entry, kept::Kept};
+use super::{TaskLimits, TaskView, entry::ServerTask, kept::TaskStore};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
-use toolgate_core::{Caller, GivenUp};
-use toolgate_policy::Store;
-use toolgate_wire::method::tasks::Words;
+use toolgate_core::{Caller, CancelReason};
+use toolgate_policy::StateStore;
+use toolgate_wire::method::tasks::TaskForm;
 
 /// All tasks of a server.
 #[derive(Default)]
-pub(crate) struct Tasks {
-    table: Mutex<HashMap<String, Arc<Entry>>>,
-    kept: OnceLock<Arc<Kept>>,
+pub(crate) struct TaskTable {
+    table: Mutex<HashMap<String, Arc<ServerTask>>>,
+    kept: OnceLock<Arc<TaskStore>>,
 }
 
 /// Reason why a task cannot be added.
 #[derive(Clone, Debug)]
-pub(super) enum Full {
+pub(super) enum TaskAddError {
     Caller(usize),
     All(usize),
     /// The task cannot be stored, as required.
     Unkept(String),
 }
 
-impl Full {
+impl TaskAddError {
     pub(super) fn words(self) -> String {
         match self {
-            Full::Caller(most) => format!(
+            TaskAddError::Caller(most) => format!(
                 "this caller has {most} tasks, which is the limit; wait for some of them to end, or cancel some"
             ),
-            Full::All(most) => {
+            TaskAddError::All(most) => {
                 format!("there are {most} tasks, which is the limit; try again later")
             }
-            Full::Unkept(why) => format!("the task cannot be stored: {why}"),
+            TaskAddError::Unkept(why) => format!("the task cannot be stored: {why}"),
         }
     }
 }
 
-impl Tasks {
+impl TaskTable {
     /// Stores tasks from now on, and takes over those of ended processes up to the limits.
     pub(crate) fn keep(
         &self,
-        store: Arc<dyn Store>,
+        store: Arc<dyn StateStore>,
         process: &str,
         limits: &TaskLimits,
         is_gone: impl Fn(&str) -> bool,
     ) {
-        let kept = Arc::new(Kept::new(store, process));
+        let kept = Arc::new(TaskStore::new(store, process));
         let mut left = kept.left(limits, is_gone).into_iter();
         for task in left.by_ref() {
             let mut table = self.table();
@@ -65,7 +65,7 @@ impl Tasks {
     }
 
     /// Returns the tasks of ended processes that continue at an upstream server.
-    pub(super) fn left_on(&self) -> Vec<Arc<Entry>> {
+    pub(super) fn left_on(&self) -> Vec<Arc<ServerTask>> {
         let table = self.table();
         table.values().filter(|e| e.is_left_on()).cloned().collect()
     }
@@ -76,22 +76,26 @@ impl Tasks {
     }
 
     /// Returns the task store.
-    pub(super) fn kept(&self) -> Option<Arc<Kept>> {
+    pub(super) fn kept(&self) -> Option<Arc<TaskStore>> {
         self.kept.get().cloned()
     }
 
     /// Adds a task. At a limit, the oldest ended task is evicted; expired ones always are.
-    pub(super) fn add(&self, task: &Arc<Entry>, limits: &TaskLimits) -> Result<(), Full> {
+    pub(super) fn add(
+        &self,
+        task: &Arc<ServerTask>,
+        limits: &TaskLimits,
+    ) -> Result<(), TaskAddError> {
         let mut table = self.table();
         sweep(&mut table, limits);
-        let own = |entry: &Entry| entry.owner == task.owner;
+        let own = |entry: &ServerTask| entry.owner == task.owner;
         if table.values().filter(|e| own(e)).count() >= limits.per_caller
             && !give_way(&mut table, own)
         {
-            return Err(Full::Caller(limits.per_caller));
+            return Err(TaskAddError::Caller(limits.per_caller));
         }
         if table.len() >= limits.all && !give_way(&mut table, |_| true) {
-            return Err(Full::All(limits.all));
+            return Err(TaskAddError::All(limits.all));
         }
         table.insert(task.id.clone(), task.clone());
         Ok(())
@@ -101,10 +105,10 @@ impl Tasks {
     pub(super) fn find(
         &self,
         caller: &Caller,
-        words: Words,
+        words: TaskForm,
         id: &str,
         limits: &TaskLimits,
-    ) -> Option<Arc<Entry>> {
+    ) -> Option<Arc<ServerTask>> {
         let mut table = self.table();
         sweep(&mut table, limits);
         let found = table.get(id)?;
@@ -112,13 +116,18 @@ impl Tasks {
     }
 
     /// Returns the tasks of a caller, the oldest first.
-    pub(super) fn of(&self, caller: &Caller, words: Words, limits: &TaskLimits) -> Vec<Arc<Entry>> {
+    pub(super) fn of(
+        &self,
+        caller: &Caller,
+        words: TaskForm,
+        limits: &TaskLimits,
+    ) -> Vec<Arc<ServerTask>> {
         let mut table = self.table();
         sweep(&mut table, limits);
         let own = table
             .values()
             .filter(|e| e.owner.is_still(caller) && e.words == words);
-        let mut found: Vec<Arc<Entry>> = own.cloned().collect();
+        let mut found: Vec<Arc<ServerTask>> = own.cloned().collect();
         found.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
         found
     }
@@ -133,7 +142,7 @@ impl Tasks {
         self.table().retain(|_, entry| {
             let ends = entry.link == Some(link);
             if ends {
-                entry.cancel(Some(GivenUp::Link));
+                entry.cancel(Some(CancelReason::Link));
             }
             !ends
         });
@@ -157,20 +166,20 @@ impl Tasks {
     pub(crate) fn stop(&self, call: &str) -> bool {
         let table = self.table();
         let found = table.values().find(|entry| *entry.call == *call);
-        found.is_some_and(|entry| entry.cancel(Some(GivenUp::Operator)))
+        found.is_some_and(|entry| entry.cancel(Some(CancelReason::Operator)))
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<ServerTask>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Removes expired tasks, and evicts the oldest results above the byte limit.
-fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
+fn sweep(table: &mut HashMap<String, Arc<ServerTask>>, limits: &TaskLimits) {
     table.retain(|_, entry| {
         let expired = entry.is_expired();
         if expired {
-            entry.cancel(Some(GivenUp::Late));
+            entry.cancel(Some(CancelReason::Late));
             entry.forget();
         }
         !expired
@@ -187,7 +196,10 @@ fn sweep(table: &mut HashMap<String, Arc<Entry>>, limits: &TaskLimits) {
 }
 
 /// Evicts the oldest ended task. Returns false if all are running.
-fn give_way(table: &mut HashMap<String, Arc<Entry>>, of: impl Fn(&Entry) -> bool) -> bool {
+fn give_way(
+    table: &mut HashMap<String, Arc<ServerTask>>,
+    of: impl Fn(&ServerTask) -> bool,
+) -> bool {
     let over = table.values().filter(|entry| of(entry) && entry.is_over());
     let oldest = over.min_by_key(|entry| entry.age());
     let Some(id) = oldest.map(|entry| entry.id.clone()) else {
@@ -197,7 +209,7 @@ fn give_way(table: &mut HashMap<String, Arc<Entry>>, of: impl Fn(&Entry) -> bool
 }
 
 /// Removes a task, also from the store.
-fn take(table: &mut HashMap<String, Arc<Entry>>, id: &str) -> bool {
+fn take(table: &mut HashMap<String, Arc<ServerTask>>, id: &str) -> bool {
     let found = table.remove(id);
     if let Some(entry) = &found {
         entry.forget();

@@ -1,7 +1,7 @@
 //! Task notifications of a subscription (2026-07-28).
 
-use super::{TaskOffer, entry::Entry, methods::declared};
-use crate::edge::{Front, call::Context};
+use super::{TaskOffer, entry::ServerTask, methods::declared};
+use crate::edge::{ProtocolServer, call::RequestContext};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -12,23 +12,23 @@ use toolgate_wire::{
 
 /// The tasks of one `subscriptions/listen` stream.
 #[derive(Default)]
-pub(crate) struct Subscribed(Vec<Arc<Entry>>);
+pub(crate) struct TaskSubscription(Vec<Arc<ServerTask>>);
 
-impl Subscribed {
+impl TaskSubscription {
     /// Returns the tasks in `taskIds` of the filter that the caller owns.
     ///
     /// # Errors
     /// The client did not declare the extension, or the ids are invalid.
     pub(crate) fn of(
-        server: &Front,
-        context: &Context,
+        server: &ProtocolServer,
+        context: &RequestContext,
         filter: &Json,
-    ) -> Result<Subscribed, RpcError> {
+    ) -> Result<TaskSubscription, RpcError> {
         let Some(ids) = filter.get("taskIds") else {
-            return Ok(Subscribed::default());
+            return Ok(TaskSubscription::default());
         };
         if server.offers.tasks == TaskOffer::None {
-            return Ok(Subscribed::default());
+            return Ok(TaskSubscription::default());
         }
         declared(context)?;
         let most = server.limits.uris;
@@ -40,7 +40,7 @@ impl Subscribed {
         let (words, limits) = (context.dialect.tasks, &server.limits.tasks);
         let found = ids.iter();
         let found = found.filter_map(|id| server.tasks.find(&context.caller, words, id, limits));
-        Ok(Subscribed(found.collect()))
+        Ok(TaskSubscription(found.collect()))
     }
 
     /// Returns whether the subscription has no tasks.
@@ -60,7 +60,7 @@ impl Subscribed {
     /// Sends each task as it is now, then after each change until it ends. Never returns.
     pub(crate) async fn tell<F: Future<Output = ()>>(
         self,
-        context: &Context,
+        context: &RequestContext,
         mut tell: impl FnMut(&'static str, Json) -> F,
     ) {
         let dialect = context.dialect;
@@ -70,24 +70,24 @@ impl Subscribed {
             task.shown().write(&mut o, dialect.tasks, true);
             tell(dialect.task_notification(), o.finish()).await;
             if !over {
-                changing.push(Box::pin(next(task, changes)) as Changing);
+                changing.push(Box::pin(next(task, changes)) as NextTaskChange);
             }
         }
         std::future::pending().await
     }
 }
 
-type Changing = toolgate_core::BoxFuture<'static, (Arc<Entry>, watch::Receiver<u64>)>;
+type NextTaskChange = toolgate_core::BoxFuture<'static, (Arc<ServerTask>, watch::Receiver<u64>)>;
 
-fn first(task: Arc<Entry>) -> Changing {
+fn first(task: Arc<ServerTask>) -> NextTaskChange {
     let changes = task.changes();
     Box::pin(async move { (task, changes) })
 }
 
 async fn next(
-    task: Arc<Entry>,
+    task: Arc<ServerTask>,
     mut changes: watch::Receiver<u64>,
-) -> (Arc<Entry>, watch::Receiver<u64>) {
+) -> (Arc<ServerTask>, watch::Receiver<u64>) {
     // The task owns the sender.
     let _ = changes.changed().await;
     (task, changes)

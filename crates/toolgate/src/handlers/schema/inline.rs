@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 
 /// Maximum size of a definition that is inlined in more than one place, in bytes.
-const SMALL: usize = 200;
+const MAX_INLINED_BYTES: usize = 200;
 
 /// Inlines definitions that are used once or are small. Recursive ones stay, and unused ones are removed.
 pub(super) fn definitions(root: &mut Value) {
@@ -20,7 +20,7 @@ pub(super) fn definitions(root: &mut Value) {
         if reaches(root, &name, &name) {
             continue;
         }
-        if body.to_string().len() <= SMALL || count(root, &name) <= 1 {
+        if body.to_string().len() <= MAX_INLINED_BYTES || count(root, &name) <= 1 {
             put(root, &name, &body);
             remove(root, &name);
         }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Annotation keywords, which do not constrain the value; those of the outer schema take precedence.
-const TELLING: [&str; 8] = [
+const ANNOTATION_KEYWORDS: [&str; 8] = [
     "title",
     "description",
     "default",
@@ -16,7 +16,7 @@ const TELLING: [&str; 8] = [
 
 /// Returns whether a keyword is an annotation that does not constrain the value.
 pub(super) fn tells(key: &str) -> bool {
-    TELLING.contains(&key)
+    ANNOTATION_KEYWORDS.contains(&key)
 }
 
 /// Merges `inner` into `outer`; the result requires both.

@@ -16,10 +16,10 @@ mod root;
 mod tests;
 mod walk;
 
-use plain::Plain;
+use plain::SchemaDirection;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
-use toolgate_policy::Bounds;
+use toolgate_policy::SchemaBounds;
 
 /// Returns the schema of the JSON that a type is deserialized from. Its root is an object, because tool arguments are.
 ///
@@ -27,7 +27,8 @@ use toolgate_policy::Bounds;
 /// The type is not deserialized from an object, or the schema exceeds the size or depth limit.
 pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
-    let schema = root::object(schema_of::<T>(settings, Plain::Input)).map_err(about::<T>)?;
+    let schema =
+        root::object(schema_of::<T>(settings, SchemaDirection::Input)).map_err(about::<T>)?;
     bounded(schema).map_err(about::<T>)
 }
 
@@ -37,7 +38,7 @@ pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
 /// The schema exceeds the size or depth limit.
 pub fn output_schema<T: JsonSchema>() -> Result<Value, String> {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    let schema = root::at_top(schema_of::<T>(settings, Plain::Output));
+    let schema = root::at_top(schema_of::<T>(settings, SchemaDirection::Output));
     let schema = root::said_to_be_object(schema);
     bounded(schema).map_err(about::<T>)
 }
@@ -47,7 +48,7 @@ fn about<T: JsonSchema>(why: String) -> String {
 }
 
 /// Simplifies before and after inlining: a simplified schema is smaller, and an inlined one can be simplified further.
-fn schema_of<T: JsonSchema>(settings: SchemaSettings, plain: Plain) -> Value {
+fn schema_of<T: JsonSchema>(settings: SchemaSettings, plain: SchemaDirection) -> Value {
     let mut generator = settings.into_generator();
     let mut schema = generator.subschema_for::<T>().to_value();
     let definitions = generator.take_definitions(true);
@@ -64,7 +65,7 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings, plain: Plain) -> Value {
 }
 
 fn bounded(schema: Value) -> Result<Value, String> {
-    let bounds = Bounds::default();
+    let bounds = SchemaBounds::default();
     let bytes = schema.to_string().len();
     if bytes > bounds.bytes {
         return Err(format!(

@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 
 /// Direction of a schema, which decides whether `null` can be omitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Plain {
+pub(super) enum SchemaDirection {
     /// Input: an optional argument need not allow `null`.
     Input,
     /// Output: the schema describes exactly what is written.
     Output,
 }
 
-impl Plain {
+impl SchemaDirection {
     /// Simplifies a schema and all nested ones. A simple schema stays unchanged.
     pub(super) fn make(self, schema: &mut Value) {
         for inner in walk::inside_mut(schema) {
@@ -27,7 +27,7 @@ impl Plain {
         no_list_of_types(object);
         any_for_one(object);
         tuple_items(object);
-        if self == Plain::Input {
+        if self == SchemaDirection::Input {
             no_null_for_absent(object);
         }
         simple_any(object);
@@ -234,14 +234,14 @@ fn is_values(schema: &Value) -> bool {
 }
 
 /// Descriptions of enumeration values: the value and its text.
-type Words = Vec<(String, String)>;
+type ValueDescriptions = Vec<(String, String)>;
 
-fn first_values(mut one: Value, words: &mut Words) -> Value {
+fn first_values(mut one: Value, words: &mut ValueDescriptions) -> Value {
     take_word(&mut one, words);
     one
 }
 
-fn add_values(values: &mut Value, mut one: Value, words: &mut Words) {
+fn add_values(values: &mut Value, mut one: Value, words: &mut ValueDescriptions) {
     take_word(&mut one, words);
     if let (Some(values), Some(more)) = (values["enum"].as_array_mut(), one["enum"].as_array()) {
         let new: Vec<Value> = more
@@ -254,7 +254,7 @@ fn add_values(values: &mut Value, mut one: Value, words: &mut Words) {
 }
 
 /// Moves the description of a single value to `words`. The description of several values belongs to none of them.
-fn take_word(one: &mut Value, words: &mut Words) {
+fn take_word(one: &mut Value, words: &mut ValueDescriptions) {
     let Value::Object(object) = one else {
         return;
     };
@@ -273,7 +273,7 @@ fn take_word(one: &mut Value, words: &mut Words) {
 }
 
 /// Adds the descriptions of the single values to the description of the enumeration.
-fn tell_values(object: &mut Map<String, Value>, kept: &mut [Value], words: &Words) {
+fn tell_values(object: &mut Map<String, Value>, kept: &mut [Value], words: &ValueDescriptions) {
     if words.is_empty() {
         return;
     }

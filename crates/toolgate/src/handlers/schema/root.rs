@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// Replaces a reference at the root with the definition.
 pub(super) fn at_top(mut schema: Value) -> Value {
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_REFERENCE_DEPTH {
         let Some(name) = walk::target(&schema) else {
             break;
         };
@@ -25,7 +25,7 @@ pub(super) fn at_top(mut schema: Value) -> Value {
 /// must say so.
 pub(super) fn said_to_be_object(mut schema: Value) -> Value {
     let kept = schema.get("$defs").cloned().unwrap_or_default();
-    if schema.get("type").is_none() && is_object(&schema, &kept, DEEPEST) {
+    if schema.get("type").is_none() && is_object(&schema, &kept, MAX_REFERENCE_DEPTH) {
         schema["type"] = json!("object");
     }
     schema
@@ -44,7 +44,7 @@ fn is_object(schema: &Value, kept: &Value, deep: usize) -> bool {
 }
 
 /// Maximum length of a chain of references.
-const DEEPEST: usize = 16;
+const MAX_REFERENCE_DEPTH: usize = 16;
 
 /// Returns a schema whose root is an object and not a choice: some clients reject the whole list because of one tool
 /// with a choice at the root.
@@ -58,23 +58,23 @@ pub(super) fn object(schema: Value) -> Result<Value, String> {
         .iter()
         .any(|key| schema.get(key).is_some());
     if choice {
-        let shape = Shape::of(&schema, &kept, DEEPEST).ok_or(NO_OBJECT)?;
+        let shape = ObjectShape::of(&schema, &kept, MAX_REFERENCE_DEPTH).ok_or(NOT_AN_OBJECT)?;
         shape.put(&mut schema);
     }
     match schema.get("type") {
         None => schema["type"] = json!("object"),
         Some(Value::String(object)) if object == "object" => {}
-        Some(_) => return Err(NO_OBJECT.to_owned()),
+        Some(_) => return Err(NOT_AN_OBJECT.to_owned()),
     }
     Ok(schema)
 }
 
-const NO_OBJECT: &str = "tool arguments are a JSON object, but this type is deserialized from something else; \
+const NOT_AN_OBJECT: &str = "tool arguments are a JSON object, but this type is deserialized from something else; \
     use a struct with named fields";
 
 /// Combined shape of all variants of an object.
 #[derive(Default)]
-struct Shape {
+struct ObjectShape {
     properties: Map<String, Value>,
     required: BTreeSet<String>,
     closed: bool,
@@ -83,18 +83,18 @@ struct Shape {
     words: Vec<String>,
 }
 
-impl Shape {
+impl ObjectShape {
     /// Returns the shape of a schema; `None` if it is not an object.
-    fn of(schema: &Value, kept: &Value, deep: usize) -> Option<Shape> {
+    fn of(schema: &Value, kept: &Value, deep: usize) -> Option<ObjectShape> {
         if let Some(name) = walk::target(schema) {
-            return Shape::of(kept.get(&name)?, kept, deep.checked_sub(1)?);
+            return ObjectShape::of(kept.get(&name)?, kept, deep.checked_sub(1)?);
         }
         if schema.get("type").is_some_and(|t| t != "object") || schema.get("enum").is_some() {
             return None;
         }
-        let mut shape = Shape::own(schema);
+        let mut shape = ObjectShape::own(schema);
         for all in list(schema, "allOf") {
-            shape.and(Shape::of(all, kept, deep.checked_sub(1)?)?);
+            shape.and(ObjectShape::of(all, kept, deep.checked_sub(1)?)?);
         }
         for key in ["anyOf", "oneOf"]
             .into_iter()
@@ -103,13 +103,13 @@ impl Shape {
             let deep = deep.checked_sub(1)?;
             let forms = list(schema, key)
                 .iter()
-                .filter_map(|one| Shape::of(one, kept, deep));
-            shape.and(forms.map(Shape::told).reduce(Shape::or)?);
+                .filter_map(|one| ObjectShape::of(one, kept, deep));
+            shape.and(forms.map(ObjectShape::told).reduce(ObjectShape::or)?);
         }
         Some(shape)
     }
 
-    fn own(schema: &Value) -> Shape {
+    fn own(schema: &Value) -> ObjectShape {
         let properties = schema["properties"]
             .as_object()
             .cloned()
@@ -121,7 +121,7 @@ impl Shape {
         let closed = ["additionalProperties", "unevaluatedProperties"]
             .iter()
             .any(|key| schema.get(key) == Some(&json!(false)));
-        Shape {
+        ObjectShape {
             properties,
             required,
             closed,
@@ -131,7 +131,7 @@ impl Shape {
     }
 
     /// Adds the line of one variant if a tag member identifies it.
-    fn told(mut self) -> Shape {
+    fn told(mut self) -> ObjectShape {
         let tag = |name: &&String| {
             let property = self.properties.get(*name);
             property.is_some_and(|p| list(p, "enum").len() == 1)
@@ -153,7 +153,7 @@ impl Shape {
         self
     }
 
-    fn and(&mut self, other: Shape) {
+    fn and(&mut self, other: ObjectShape) {
         for (name, property) in other.properties {
             self.properties.entry(name).or_insert(property);
         }
@@ -162,7 +162,7 @@ impl Shape {
         self.words.extend(other.words);
     }
 
-    fn or(mut self, other: Shape) -> Shape {
+    fn or(mut self, other: ObjectShape) -> ObjectShape {
         for (name, property) in other.properties {
             let known = self.properties.remove(&name);
             let both = match known {
@@ -212,7 +212,7 @@ impl Shape {
 
 fn either(a: Value, b: Value) -> Value {
     let mut both = json!({"anyOf": [a, b]});
-    super::plain::Plain::Output.make(&mut both);
+    super::plain::SchemaDirection::Output.make(&mut both);
     both
 }
 

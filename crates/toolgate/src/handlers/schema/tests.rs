@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use toolgate_core::{Definition, ItemKind, Json};
-use toolgate_policy::{Bounds, check_schemas};
+use toolgate_policy::{SchemaBounds, check_schemas};
 
 /// Checks the schema of an argument `x` of a type, without the object around it.
 #[track_caller]
@@ -45,7 +45,7 @@ fn compiles(schema: &Value) {
     jsonschema::draft202012::new(schema).unwrap();
     let tool = json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema});
     let tool = Definition::read(ItemKind::Tool, Json::from_value(&tool)).unwrap();
-    check_schemas(&tool, &Bounds::default()).unwrap();
+    check_schemas(&tool, &SchemaBounds::default()).unwrap();
 }
 
 /// A unit of temperature.

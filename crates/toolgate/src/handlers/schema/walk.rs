@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Keywords whose value is a schema. In some of them `true` and `false` have a special meaning.
-const ONE: [&str; 11] = [
+const SCHEMA_KEYWORDS: [&str; 11] = [
     "items",
     "additionalProperties",
     "unevaluatedProperties",
@@ -17,9 +17,9 @@ const ONE: [&str; 11] = [
     "else",
 ];
 /// Keywords whose value is an array of schemas.
-const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+const SCHEMA_LIST_KEYWORDS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is an object of schemas.
-const MAPS: [&str; 4] = [
+const SCHEMA_MAP_KEYWORDS: [&str; 4] = [
     "properties",
     "patternProperties",
     "$defs",
@@ -32,9 +32,9 @@ pub(super) fn inside(schema: &Value) -> Vec<&Value> {
         return Vec::new();
     };
     let parts = object.iter().map(|(key, value)| match value {
-        Value::Array(list) if LISTS.contains(&key.as_str()) => list.iter().collect(),
-        Value::Object(map) if MAPS.contains(&key.as_str()) => map.values().collect(),
-        value if ONE.contains(&key.as_str()) => vec![value],
+        Value::Array(list) if SCHEMA_LIST_KEYWORDS.contains(&key.as_str()) => list.iter().collect(),
+        Value::Object(map) if SCHEMA_MAP_KEYWORDS.contains(&key.as_str()) => map.values().collect(),
+        value if SCHEMA_KEYWORDS.contains(&key.as_str()) => vec![value],
         _ => Vec::new(),
     });
     parts.flatten().collect()
@@ -48,11 +48,11 @@ pub(super) fn inside_mut(schema: &mut Value) -> Vec<&mut Value> {
     let mut parts = Vec::new();
     for (key, value) in object.iter_mut() {
         let key = key.as_str();
-        if ONE.contains(&key) {
+        if SCHEMA_KEYWORDS.contains(&key) {
             parts.push(value);
-        } else if LISTS.contains(&key) {
+        } else if SCHEMA_LIST_KEYWORDS.contains(&key) {
             parts.extend(value.as_array_mut().into_iter().flatten());
-        } else if MAPS.contains(&key) {
+        } else if SCHEMA_MAP_KEYWORDS.contains(&key) {
             let map = value.as_object_mut().into_iter();
             parts.extend(map.flat_map(|map| map.values_mut()));
         }

@@ -4,21 +4,21 @@ use super::offer::{Hide, Offer, join, who};
 use futures_util::FutureExt;
 use std::{sync::Arc, time::Duration};
 use toolgate::{
-    Changed, Changes, Interest,
+    ChangeCounters, ChangeFilter, ChangeSet, ChangeStream,
     ItemKind::{self, Prompt, Resource, Template, Tool},
-    Pipeline, Service, Stale,
+    Pipeline, Service,
 };
 
-async fn hear(service: &dyn Service, lists: &[ItemKind], uris: &[&str]) -> Changes {
-    let want = Interest {
+async fn hear(service: &dyn Service, lists: &[ItemKind], uris: &[&str]) -> ChangeStream {
+    let want = ChangeFilter {
         lists: lists.to_vec(),
         uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
-        ..Interest::lists(who())
+        ..ChangeFilter::lists(who())
     };
     service.changes(want).await.unwrap()
 }
 
-async fn next(changes: &mut Changes) -> Changed {
+async fn next(changes: &mut ChangeStream) -> ChangeSet {
     let next = tokio::time::timeout(Duration::from_secs(10), changes.next());
     next.await.expect("a change").expect("more to come")
 }
@@ -82,10 +82,10 @@ async fn nobody_hears_of_a_resource_that_is_hidden() {
     let mut insider = hear(&*both, &[], &["t://secret"]).await;
     let mut outsider = hear(&shown, &[], &["t://secret", "t://open"]).await;
     assert_eq!(outsider.told().unwrap().uris, ["t://open"]);
-    a.change(|stale: &mut Stale| stale.update("t://secret"));
+    a.change(|stale: &mut ChangeCounters| stale.update("t://secret"));
     assert_eq!(*next(&mut insider).await.updated, ["t://secret".into()]);
     assert_eq!(outsider.next().now_or_never(), None);
-    b.change(|stale: &mut Stale| stale.update("t://open"));
+    b.change(|stale: &mut ChangeCounters| stale.update("t://open"));
     assert_eq!(*next(&mut outsider).await.updated, ["t://open".into()]);
 }
 

@@ -3,9 +3,9 @@
 use super::offer::{Hide, Offer, all, call, join, names, use_it, who};
 use std::{sync::Arc, time::Duration};
 use toolgate::{
-    Interest,
+    ChangeFilter, ErrorKind,
     ItemKind::{Prompt, Resource, Template},
-    Kind, List, Op, Pipeline, Service,
+    ListRequest, Op, Pipeline, Service,
 };
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn a_uri_that_nobody_has_is_unknown() {
     let a = Arc::new(Offer::new("a").with(Resource, &["t://one"]));
     let one = join(&[&a]);
     let error = use_it(&one, Op::Resource, "t://two").await.unwrap_err();
-    assert_eq!(*error.kind(), Kind::NotFound);
+    assert_eq!(*error.kind(), ErrorKind::NotFound);
     assert!(a.called().is_empty());
     a.set(Resource, &["t://one", "t://two"]);
     assert_eq!(use_it(&one, Op::Resource, "t://two").await.unwrap(), "a");
@@ -75,9 +75,9 @@ async fn prompts_are_renamed_and_completed_under_their_own_name() {
     assert_eq!(a.called(), ["greet", "greet", "b_greet", "b_greet"]);
     assert_eq!(b.called(), ["greet", "greet", "x.y", "x.y"]);
     let error = use_it(&both, Op::Prompt, "greet").await.unwrap_err();
-    assert_eq!(*error.kind(), Kind::NotFound);
+    assert_eq!(*error.kind(), ErrorKind::NotFound);
     let error = use_it(&both, Op::Tool, "a_greet").await.unwrap_err();
-    assert_eq!(*error.kind(), Kind::NotFound, "a prompt is no tool");
+    assert_eq!(*error.kind(), ErrorKind::NotFound, "a prompt is no tool");
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,13 +103,13 @@ async fn a_member_that_is_down_keeps_nobody_from_the_others() {
         ("u://1", Resource),
         ("u://1", Template),
     ] {
-        both.list(List::one(who(), kind, uri)).await.unwrap();
+        both.list(ListRequest::one(who(), kind, uri)).await.unwrap();
         assert_eq!(use_it(&both, Op::Resource, uri).await.unwrap(), "a");
     }
     assert_eq!(before.elapsed(), Duration::ZERO);
     a.go_down();
     let last = both
-        .list(List::one(who(), Resource, "t://one"))
+        .list(ListRequest::one(who(), Resource, "t://one"))
         .await
         .unwrap();
     assert!(
@@ -136,9 +136,9 @@ async fn a_hidden_member_is_never_reached_by_a_template_of_another() {
         assert_eq!(use_it(&*both, Op::Resource, uri).await.unwrap(), "a");
         assert_eq!(use_it(&shown, Op::Resource, uri).await.unwrap(), "b");
     }
-    let want = Interest {
+    let want = ChangeFilter {
         uris: vec!["t://secret".into(), "t://a/1".into(), "t://b".into()],
-        ..Interest::lists(who())
+        ..ChangeFilter::lists(who())
     };
     let changes = shown.changes(want).await.unwrap();
     assert_eq!(changes.told().unwrap().uris.len(), 3);

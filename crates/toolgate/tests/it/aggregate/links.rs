@@ -4,9 +4,9 @@ use super::offer::{Hide, Offer, all, join, use_it, who};
 use serde_json::json;
 use std::sync::Arc;
 use toolgate::{
-    Call, Caller, Interest,
+    Call, Caller, ChangeFilter, ErrorKind,
     ItemKind::{Resource, Template, Tool},
-    Json, Kind, Op, Pipeline, Service,
+    Json, Op, Pipeline, Service,
     aggregate::LinkLimits,
 };
 
@@ -35,7 +35,7 @@ async fn a_link_can_be_read_where_it_came_from_though_no_list_shows_it() {
     let services: [&dyn Service; 2] = [&*both, &shown];
     for (service, uri) in services.into_iter().zip(["l://1", "l://2"]) {
         let error = use_it(service, Op::Resource, uri).await.unwrap_err();
-        assert_eq!(*error.kind(), Kind::NotFound, "before it was given");
+        assert_eq!(*error.kind(), ErrorKind::NotFound, "before it was given");
         given(service, "test", "b_t", uri).await;
         assert_eq!(use_it(service, Op::Resource, uri).await.unwrap(), "b");
         for kind in [Resource, Template] {
@@ -43,9 +43,9 @@ async fn a_link_can_be_read_where_it_came_from_though_no_list_shows_it() {
             assert!(listed.find(uri).is_none());
         }
     }
-    let want = Interest {
+    let want = ChangeFilter {
         uris: vec!["l://1".to_owned()],
-        ..Interest::lists(who())
+        ..ChangeFilter::lists(who())
     };
     let _changes = shown.changes(want).await.unwrap();
     assert_eq!((a.heard().len(), b.heard()), (0, vec!["l://1".to_owned()]));
@@ -57,7 +57,7 @@ async fn another_caller_cannot_read_it() {
     let shown = Pipeline::new().resolve().over(Arc::new(join(&[&a, &b])));
     given(&shown, "somebody else", "b_t", "l://1").await;
     let error = use_it(&shown, Op::Resource, "l://1").await.unwrap_err();
-    assert_eq!(*error.kind(), Kind::NotFound);
+    assert_eq!(*error.kind(), ErrorKind::NotFound);
     assert_eq!(b.called(), ["t"]);
 }
 
@@ -79,7 +79,7 @@ async fn hidden_servers_stay_hidden() {
     given(&*both, "test", "b_t", "l://1").await;
     let shown = Pipeline::new().resolve().guard(Hide("b")).over(both);
     let error = use_it(&shown, Op::Resource, "l://1").await.unwrap_err();
-    assert_eq!(*error.kind(), Kind::NotFound);
+    assert_eq!(*error.kind(), ErrorKind::NotFound);
     assert_eq!(b.called(), ["t"]);
 }
 

@@ -7,10 +7,10 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Content, Decision, Definition, Error, Interest,
-    Item, ItemKind, Json, Kind, List, Op, Origin, Outcome, Output, Rule, Service, Stale,
-    ToolResult, Verdict,
-    aggregate::{Aggregate, Member},
+    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Content,
+    Definition, Error, ErrorKind, Item, ItemKind, Json, ListRequest, MaybeReady, Op, Origin,
+    Outcome, Output, Rule, RuleDecision, Service, ToolResult,
+    aggregate::{Aggregate, AggregateMember},
 };
 
 /// A member with things of every kind. It answers with its own name.
@@ -20,7 +20,7 @@ pub(crate) struct Offer {
     pub(crate) called: Mutex<Vec<(Op, String)>>,
     /// How many listen to each resource.
     heard: Arc<Mutex<BTreeMap<String, u32>>>,
-    pub(crate) stale: watch::Sender<Stale>,
+    pub(crate) stale: watch::Sender<ChangeCounters>,
     /// How often it was asked for a list.
     pub(crate) listed: Mutex<Vec<ItemKind>>,
     pub(crate) slow: bool,
@@ -82,7 +82,7 @@ impl Offer {
         some.map(|(uri, _)| uri.clone()).collect()
     }
 
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Stale)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut ChangeCounters)) {
         self.stale.send_modify(change);
     }
 }
@@ -100,7 +100,7 @@ impl Drop for Hearing {
 }
 
 impl Service for Offer {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         self.listed.lock().unwrap().push(ask.kind);
         Box::pin(async move {
             if self.slow {
@@ -109,7 +109,7 @@ impl Service for Offer {
             let lists = self.lists.lock().unwrap();
             let lists = lists
                 .as_ref()
-                .ok_or_else(|| Error::new(Kind::Upstream, "down"))?;
+                .ok_or_else(|| Error::new(ErrorKind::Upstream, "down"))?;
             Ok(lists.get(&ask.kind).cloned().unwrap_or_default())
         })
     }
@@ -132,14 +132,14 @@ impl Service for Offer {
         Box::pin(async { Ok(Outcome::Done(Output::Tool(result))) })
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         let mut heard = self.heard.lock().unwrap();
         for uri in &want.uris {
             *heard.entry(uri.clone()).or_default() += 1;
         }
         drop(heard);
         let hearing = Hearing(self.heard.clone(), want.uris);
-        Box::pin(async { Ok(Changes::new(self.stale.subscribe()).holding(hearing)) })
+        Box::pin(async { Ok(ChangeStream::new(self.stale.subscribe()).holding(hearing)) })
     }
 }
 
@@ -147,7 +147,7 @@ impl Service for Offer {
 pub(crate) fn join(members: &[&Arc<Offer>]) -> Aggregate {
     let member = |offer: &&Arc<Offer>| {
         let service: Arc<dyn Service> = (*offer).clone();
-        Member {
+        AggregateMember {
             id: offer.name.as_str().into(),
             prefix: offer.name.clone(),
             service,
@@ -160,8 +160,8 @@ pub(crate) fn who() -> Caller {
     Caller::new("test")
 }
 
-pub(crate) fn all(kind: ItemKind) -> List {
-    List::all(who(), kind)
+pub(crate) fn all(kind: ItemKind) -> ListRequest {
+    ListRequest::all(who(), kind)
 }
 
 pub(crate) fn call(op: Op, name: &str) -> Call {
@@ -197,11 +197,11 @@ impl Rule for Hide {
         &*item.origin.server != self.0
     }
 
-    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> Decision<'a> {
+    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         assert_ne!(
             &*item.origin.server, self.0,
             "a hidden item is never judged"
         );
-        Decision::Now(Verdict::Allow)
+        MaybeReady::Now(RuleDecision::Allow)
     }
 }

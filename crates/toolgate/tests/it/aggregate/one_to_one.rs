@@ -9,7 +9,7 @@ use std::{
 };
 use toolgate::{
     ItemKind, Op, Service,
-    aggregate::{Aggregate, Member, NameRules},
+    aggregate::{Aggregate, AggregateMember, NameRules},
 };
 
 /// The servers by their prefixes, each with the names of its tools.
@@ -99,7 +99,7 @@ fn join(servers: &Servers, kind: ItemKind, bare: bool) -> (Vec<Arc<Offer>>, Aggr
         Arc::new(Offer::new(id).with(kind, &names))
     };
     let offers: Vec<Arc<Offer>> = servers.iter().map(offer).collect();
-    let member = |(id, offer): (&String, &Arc<Offer>)| Member {
+    let member = |(id, offer): (&String, &Arc<Offer>)| AggregateMember {
         id: id.as_str().into(),
         prefix: if bare { String::new() } else { id.clone() },
         service: offer.clone(),

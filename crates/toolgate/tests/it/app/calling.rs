@@ -4,8 +4,8 @@ use super::world::{REVISIONS, client, over, server};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
-use toolgate::{Client, Json, Kind, handlers::Level};
-use toolgate_wire::json::Limits;
+use toolgate::{Client, ErrorKind, Json, handlers::LogLevel};
+use toolgate_wire::json::JsonLimits;
 
 #[derive(Deserialize)]
 struct Sum {
@@ -27,7 +27,7 @@ async fn tools_in_every_revision() {
         assert_eq!(result.text(), "no luck");
         assert!(result.structured::<Sum>().is_err());
         let unknown = client.call("Add", ()).await.unwrap_err();
-        assert_eq!(*unknown.kind(), Kind::NotFound);
+        assert_eq!(*unknown.kind(), ErrorKind::NotFound);
     }
 }
 
@@ -53,7 +53,7 @@ async fn resources_prompts_and_completion_in_every_revision() {
         let text = prompt.messages[0].content.json.get("text").unwrap();
         assert_eq!(text.string().unwrap(), "Greet Ada.");
         let invalid = client.prompt("greet", ()).await.unwrap_err();
-        assert!(matches!(invalid.kind(), Kind::Invalid(_)));
+        assert!(matches!(invalid.kind(), ErrorKind::Invalid(_)));
         let values = client.complete_prompt("greet", "who", "A", &[]).await;
         assert_eq!(values.unwrap().values, ["Ada", "Alan"], "{revision}");
     }
@@ -65,7 +65,7 @@ async fn progress_and_log_in_every_revision() {
     for revision in REVISIONS {
         let logged = Arc::new(Mutex::new(Vec::new()));
         let to = logged.clone();
-        let builder = Client::builder().on_log(Level::Warning, move |message| {
+        let builder = Client::builder().on_log(LogLevel::Warning, move |message| {
             to.lock().unwrap().push(message.level);
         });
         let client = client(revision, builder).await;
@@ -126,7 +126,7 @@ async fn changes_are_told_and_read_anew() {
 async fn exact_arguments_keep_their_bytes() {
     let client = client("2026-07-28", Client::builder()).await;
     let bytes = br#"{"b": 3,  "a":2}"#.to_vec();
-    let exact = Json::read(bytes, &Limits::default()).unwrap();
+    let exact = Json::read(bytes, &JsonLimits::default()).unwrap();
     let seen = Arc::new(Mutex::new(String::new()));
     let to = seen.clone();
     let builder = Client::builder().confirm(move |call| {

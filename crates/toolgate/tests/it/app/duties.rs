@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 use toolgate::{
-    Client, Kind, Refusal, Server, Stop, Structured, Tool,
+    Client, ErrorKind, HandlerExit, RefusalReason, Server, Structured, Tool,
     client::{CallEvent, CallState},
 };
-use toolgate_policy::Quota;
+use toolgate_policy::RateQuota;
 
 fn tell<T: Send + 'static>() -> (Arc<Mutex<Vec<T>>>, impl Fn(T) + Send + Sync + 'static) {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -30,7 +30,10 @@ async fn bad_arguments_never_leave() {
             json!(3),
         ] {
             let error = client.call("add", &bad).await.unwrap_err();
-            assert!(matches!(error.kind(), Kind::Invalid(_)), "{revision} {bad}");
+            assert!(
+                matches!(error.kind(), ErrorKind::Invalid(_)),
+                "{revision} {bad}"
+            );
         }
     }
 }
@@ -62,7 +65,7 @@ async fn the_application_sees_the_exact_call_first() {
             .call("add", json!({"a": 2, "b": 2}))
             .await
             .unwrap_err();
-        assert_eq!(*error.kind(), Kind::Refused(Refusal::Person));
+        assert_eq!(*error.kind(), ErrorKind::Refused(RefusalReason::Person));
         assert!(error.public().contains("a must be one"), "{error}");
         let seen = seen.lock().unwrap();
         assert_eq!(
@@ -103,14 +106,14 @@ async fn only_allowed_tools_are_there() {
     assert_eq!(names, ["add", "count"]);
     for hidden in ["asks", "fail"] {
         let error = client.call(hidden, ()).await.unwrap_err();
-        assert_eq!(*error.kind(), Kind::NotFound, "{hidden}");
+        assert_eq!(*error.kind(), ErrorKind::NotFound, "{hidden}");
     }
     assert!(client.read("note://today").await.is_ok());
     let builder = Client::builder().deny(["resource:note://*"]);
     let client = super::world::client("2025-11-25", builder).await;
     assert!(client.resources().await.unwrap().is_empty());
     let error = client.read("note://today").await.unwrap_err();
-    assert_eq!(*error.kind(), Kind::NotFound);
+    assert_eq!(*error.kind(), ErrorKind::NotFound);
 }
 
 /// A result may link to a resource that no list shows. Rules speak of it by its URI, however that is written.
@@ -139,7 +142,7 @@ async fn resources_that_no_list_shows() {
     ] {
         let error = other.read(uri).await.unwrap_err();
         assert!(
-            matches!(error.kind(), Kind::NotFound | Kind::Invalid(_)),
+            matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid(_)),
             "{uri}: {error:?}"
         );
     }
@@ -148,17 +151,20 @@ async fn resources_that_no_list_shows() {
 /// Holds: TOOL-43
 #[tokio::test]
 async fn the_rate_is_limited() {
-    let builder = Client::builder().rate(Quota::per_minute(2));
+    let builder = Client::builder().rate(RateQuota::per_minute(2));
     let client = client("2026-07-28", builder).await;
     let add = || client.call("add", json!({"a": 1, "b": 2}));
     assert!(add().await.is_ok() && add().await.is_ok());
-    assert!(matches!(add().await.unwrap_err().kind(), Kind::Busy(_)));
+    assert!(matches!(
+        add().await.unwrap_err().kind(),
+        ErrorKind::Busy(_)
+    ));
 }
 
 fn slow() -> Server {
     let slow = Tool::dynamic("slow", json!({"type": "object"}), |_: Value, _| async {
         std::future::pending::<()>().await;
-        Ok::<_, Stop>(Structured(json!({})))
+        Ok::<_, HandlerExit>(Structured(json!({})))
     });
     Server::new("slow", "1").tool(slow)
 }
@@ -172,9 +178,15 @@ async fn a_call_without_an_answer_ends() {
         let begin = tokio::time::Instant::now();
         let call = client.call_with("slow", ()).timeout(Duration::from_secs(3));
         let error = call.await.unwrap_err();
-        assert_eq!((error.kind(), begin.elapsed().as_secs()), (&Kind::Late, 3));
+        assert_eq!(
+            (error.kind(), begin.elapsed().as_secs()),
+            (&ErrorKind::Late, 3)
+        );
         let error = client.call("slow", ()).await.unwrap_err();
-        assert_eq!((error.kind(), begin.elapsed().as_secs()), (&Kind::Late, 63));
+        assert_eq!(
+            (error.kind(), begin.elapsed().as_secs()),
+            (&ErrorKind::Late, 63)
+        );
     }
 }
 

@@ -8,9 +8,9 @@ use std::{
 };
 use tokio::{sync::oneshot, task::JoinHandle};
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Client, Error, Interest, Item, Kind, List, Origin, Outcome,
-    Service,
-    client::{ClientBuilder, Sampled},
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Client, Error, ErrorKind, Item,
+    ListRequest, Origin, Outcome, Service,
+    client::{ClientBuilder, SamplingResponse},
     edge::{self, ServerLimits},
     handlers::ask::Reply,
 };
@@ -19,7 +19,7 @@ use toolgate::{
 struct Bare(Arc<Item>);
 
 impl Service for Bare {
-    fn list(&self, _: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async { Ok(Catalog::new(vec![self.0.clone()])) })
     }
 
@@ -30,8 +30,8 @@ impl Service for Bare {
         })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Err(Error::new(Kind::NotFound, "none")) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Err(Error::new(ErrorKind::NotFound, "none")) })
     }
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn bare() -> Client {
         trusted: false,
     };
     let service = Arc::new(Bare(Arc::new(Item::new(origin, def))));
-    let server = edge::Front::new(service, "bare", "1", ServerLimits::default()).unwrap();
+    let server = edge::ProtocolServer::new(service, "bare", "1", ServerLimits::default()).unwrap();
     super::world::over(Client::builder(), Arc::new(server)).await
 }
 
@@ -185,7 +185,7 @@ async fn a_question_may_take_long_and_may_be_taken_back() {
     finish(&mut peer, calling, &request).await;
     // Once nobody thinks any more, time counts again.
     let (calling, _) = call(&client, &mut peer).await;
-    assert_eq!(*calling.await.unwrap().unwrap_err().kind(), Kind::Late);
+    assert_eq!(*calling.await.unwrap().unwrap_err().kind(), ErrorKind::Late);
     assert_eq!(peer.read().await["method"], "notifications/cancelled");
 }
 
@@ -278,7 +278,8 @@ async fn pages_and_their_end() {
 /// Holds: SAMP-02
 #[tokio::test]
 async fn a_model_without_tools_is_not_asked_with_them() {
-    let builder = Client::builder().on_sample(|_| async { Ok(Sampled::text("m", "said")) });
+    let builder =
+        Client::builder().on_sample(|_| async { Ok(SamplingResponse::text("m", "said")) });
     let (client, mut peer, declared) = legacy(builder, json!({"tools": {}})).await;
     assert_eq!(declared, json!({"sampling": {}}));
     let (calling, request) = call(&client, &mut peer).await;

@@ -7,20 +7,20 @@ use std::{
     time::Duration,
 };
 use toolgate::{
-    Client, Cx, Kind, Stop, Structured, Tool,
+    Client, Cx, ErrorKind, HandlerExit, Structured, Tool,
     client::ClientBuilder,
-    duties::{PinEvent, PinNews},
-    handlers::Registry,
+    handlers::ItemRegistry,
+    policy::{PinEvent, PinEventKind},
 };
 
 /// The tool whose words change.
 fn look(says: &str) -> Tool {
     let schema = json!({"type": "object"});
-    let run = |_: Value, _: Cx| async { Ok::<_, Stop>(Structured(json!({"seen": true}))) };
+    let run = |_: Value, _: Cx| async { Ok::<_, HandlerExit>(Structured(json!({"seen": true}))) };
     Tool::dynamic("look", schema, run).description(says)
 }
 
-async fn open(with: ClientBuilder) -> (Client, Registry) {
+async fn open(with: ClientBuilder) -> (Client, ItemRegistry) {
     let server = server().tool(look("Looks at a file"));
     let (server, registry) = server.build_with_registry().unwrap();
     (over(with, server).await, registry)
@@ -34,7 +34,7 @@ async fn says(client: &Client) -> Option<String> {
 }
 
 /// Changes it, and waits until the client was told and lists it so.
-async fn change(client: &Client, registry: &Registry, to: &str, listed: Option<&str>) {
+async fn change(client: &Client, registry: &ItemRegistry, to: &str, listed: Option<&str>) {
     let mut changes = client.changes(["note://today"]).await.unwrap();
     // Told again until it is heard: since 2026-07-28 the stream of changes opens beside all else.
     loop {
@@ -64,7 +64,7 @@ async fn a_changed_tool_is_hidden_and_told_once_in_every_revision() {
         client.call("look", ()).await.unwrap();
         change(&client, &registry, BAD, None).await;
         let refused = client.call("look", ()).await.unwrap_err();
-        assert_eq!(*refused.kind(), Kind::NotFound, "{revision}");
+        assert_eq!(*refused.kind(), ErrorKind::NotFound, "{revision}");
         // As it was, and changed again: nothing new.
         change(&client, &registry, GOOD, Some(GOOD)).await;
         client.call("look", ()).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_changed_tool_is_hidden_and_told_once_in_every_revision() {
             (heard[0].name.as_str(), &heard[0].what, heard[0].hidden),
             (
                 "world.look",
-                &PinNews::Changed(vec!["description".to_owned()]),
+                &PinEventKind::Changed(vec!["description".to_owned()]),
                 true
             )
         );

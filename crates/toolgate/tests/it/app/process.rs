@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use toolgate::{Client, Kind, client::ClientBuilder};
+use toolgate::{Client, ErrorKind, client::ClientBuilder};
 
 /// A bound on a hang.
 const HANG: Duration = Duration::from_secs(30);
@@ -111,7 +111,7 @@ async fn a_stubborn_server_and_its_child_end_with_close() {
     place.all_gone().await;
     place.check();
     let error = client.call("t", json!({})).await.unwrap_err();
-    assert_eq!(*error.kind(), Kind::Upstream);
+    assert_eq!(*error.kind(), ErrorKind::Upstream);
     let said = said.lock().unwrap();
     assert!(
         said.iter().all(|line| line == "secret=none set=here"),

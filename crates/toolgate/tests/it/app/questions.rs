@@ -4,8 +4,8 @@ use super::world::{ASKING, REVISIONS, client};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate::{
-    CallResult, Client, Error, Kind, Need,
-    client::{ClientBuilder, Sampled},
+    CallResult, Client, Error, ErrorKind, RequiredCapability,
+    client::{ClientBuilder, SamplingResponse},
     handlers::ask::{Reply, Root},
 };
 
@@ -96,7 +96,7 @@ async fn the_model_is_asked_and_kept_short() {
     for revision in REVISIONS {
         let builder = Client::builder().on_sample(|ask| async move {
             assert_eq!((ask.max_tokens, ask.messages().len()), (2, 1));
-            Ok(Sampled::text("m", "one two three"))
+            Ok(SamplingResponse::text("m", "one two three"))
         });
         let client = client(revision, builder).await;
         let said: Value = client
@@ -152,7 +152,10 @@ async fn what_has_no_function_fails_clearly() {
     }
     let client = client("2026-07-28", Client::builder()).await;
     let error = client.call("model", ()).await.unwrap_err();
-    assert_eq!(*error.kind(), Kind::Unsupported(Need::Sampling));
+    assert_eq!(
+        *error.kind(),
+        ErrorKind::Unsupported(RequiredCapability::Sampling)
+    );
 }
 
 /// How many calls ask at the same time.

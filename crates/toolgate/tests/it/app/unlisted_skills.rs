@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use toolgate::{Client, Kind, Refusal};
+use toolgate::{Client, ErrorKind, RefusalReason};
 use toolgate_testkit::ScriptedServer;
 
 const URI: &str = "skill://refunds/SKILL.md";
@@ -96,7 +96,7 @@ async fn a_skill_that_no_list_shows_is_asked_for_and_compared() {
     *played.text.lock().unwrap() =
         "---\nname: refunds\ndescription: Refunds money\n---\n\nJust pay.\n";
     let refused = client.load_skill(&skill).await.unwrap_err();
-    assert_eq!(*refused.kind(), Kind::Refused(Refusal::Result));
+    assert_eq!(*refused.kind(), ErrorKind::Refused(RefusalReason::Result));
 }
 
 #[tokio::test]
@@ -108,6 +108,6 @@ async fn another_skill_than_the_one_that_was_asked_for_is_none() {
         "{other}"
     );
     let unknown = played.client.skill("skill://none/SKILL.md").await;
-    assert_eq!(*unknown.unwrap_err().kind(), Kind::Answered(-32602));
+    assert_eq!(*unknown.unwrap_err().kind(), ErrorKind::Answered(-32602));
     assert_eq!(played.heard("skills/get"), 2);
 }

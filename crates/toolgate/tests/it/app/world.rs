@@ -3,10 +3,10 @@
 use crate::official::{Side, tapped};
 use serde_json::{Value, json};
 use toolgate::{
-    Caller, Client, Cx, Prompt, Resource, Server, Stop, Structured, Template, Tool,
+    Caller, Client, Cx, HandlerExit, Prompt, Resource, ResourceTemplate, Server, Structured, Tool,
     client::{ClientBuilder, IntoServer},
     edge::stdio,
-    handlers::{Level, ask},
+    handlers::{LogLevel, ask},
 };
 
 /// All revisions.
@@ -23,7 +23,7 @@ pub(crate) const ASKING: [&str; 3] = ["2025-06-18", "2025-11-25", "2026-07-28"];
 fn tool<F, A>(name: &str, run: F) -> Tool
 where
     F: Fn(Value, Cx) -> A + Send + Sync + 'static,
-    A: Future<Output = Result<Value, Stop>> + Send + 'static,
+    A: Future<Output = Result<Value, HandlerExit>> + Send + 'static,
 {
     let schema = json!({"type": "object"});
     Tool::dynamic(name, schema, move |args: Value, cx: Cx| {
@@ -40,15 +40,15 @@ pub(crate) fn server() -> Server {
             {"a": {"type": "integer"}, "b": {"type": "integer"}}}),
         |args: Value, _: Cx| async move {
             let sum = args["a"].as_i64().unwrap() + args["b"].as_i64().unwrap();
-            Ok::<_, Stop>(Structured(json!({"sum": sum})))
+            Ok::<_, HandlerExit>(Structured(json!({"sum": sum})))
         },
     );
-    let fail = tool("fail", |_, _| async { Err(Stop::new("no luck")) });
+    let fail = tool("fail", |_, _| async { Err(HandlerExit::new("no luck")) });
     let count = tool("count", |_, cx| async move {
         for n in 1..=3 {
             cx.progress(f64::from(n), 3.0, "counting");
         }
-        cx.log(Level::Warning, "counted");
+        cx.log(LogLevel::Warning, "counted");
         Ok(json!({}))
     });
     let asks = tool("asks", |_, cx| async move {
@@ -75,7 +75,7 @@ pub(crate) fn server() -> Server {
         Ok(json!({"roots": uris}))
     });
     let note = Resource::new("note://today", "today", |_| async { Ok("Sunny.") });
-    let notes = Template::new("note://of/{day}", "of", |vars, _| async move {
+    let notes = ResourceTemplate::new("note://of/{day}", "of", |vars, _| async move {
         Ok(format!("Notes of {}.", vars.get("day")))
     });
     let greet = Prompt::new("greet", |args, _| async move {

@@ -6,8 +6,8 @@ use crate::serve::{
 };
 use serde_json::{Value, json};
 use toolgate::{
-    edge::http::{Endpoint, HttpLimits},
-    handlers::{Server, Stop, Tool},
+    edge::http::{HttpEndpoint, HttpLimits},
+    handlers::{HandlerExit, Server, Tool},
 };
 
 const CALL: [(&str, &str); 3] = [
@@ -25,7 +25,7 @@ fn body(name: &str, arguments: &Value) -> String {
 }
 
 /// Status, and code of the error if there is one.
-async fn post(endpoint: &Endpoint, headers: &[(&str, &str)], body: &str) -> (u16, Option<i64>) {
+async fn post(endpoint: &HttpEndpoint, headers: &[(&str, &str)], body: &str) -> (u16, Option<i64>) {
     let response = send(endpoint, "POST", headers, body).await;
     let status = response.status().as_u16();
     let reply: Value = serde_json::from_str(&text(response).await).unwrap_or_default();
@@ -71,9 +71,9 @@ async fn an_integer_beyond_doubles_is_no_marked_argument() {
     let schema = json!({"type": "object", "properties": {
         "n": {"type": "integer", "x-mcp-header": "N"}, "m": {"type": "integer"},
     }});
-    let tool = Tool::dynamic("echo", schema, |_, _| async { Ok::<_, Stop>("x") });
+    let tool = Tool::dynamic("echo", schema, |_, _| async { Ok::<_, HandlerExit>("x") });
     let server = Server::new("s", "1").tool(tool).build().unwrap();
-    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server, HttpLimits::default());
     for (n, expected) in [
         (9_007_199_254_740_991_i64, (200, None)),
         (9_007_199_254_740_992, (400, Some(-32602))),
@@ -86,14 +86,14 @@ async fn an_integer_beyond_doubles_is_no_marked_argument() {
     }
 }
 
-fn marked() -> Endpoint {
+fn marked() -> HttpEndpoint {
     let schema = json!({"type": "object", "properties": {
         "plain": {"type": "string", "x-mcp-header": "Plain"},
         "deep": {"type": "object", "properties": {"inner": {"type": "string", "x-mcp-header": "Inner"}}},
     }});
-    let tool = Tool::dynamic("echo", schema, |_, _| async { Ok::<_, Stop>("x") });
+    let tool = Tool::dynamic("echo", schema, |_, _| async { Ok::<_, HandlerExit>("x") });
     let server = Server::new("s", "1").tool(tool).build().unwrap();
-    Endpoint::new(server, HttpLimits::default())
+    HttpEndpoint::new(server, HttpLimits::default())
 }
 
 async fn check(headers: &[(&str, &str)], arguments: Value, good: bool) {
@@ -133,13 +133,13 @@ async fn a_marked_argument_is_compared_wherever_its_tool_comes_from() {
     let tool = |name: &str, keyword: &str| {
         let schema =
             json!({"type": "object", "properties": {"a": {"type": "string", keyword: "A"}}});
-        Tool::dynamic(name, schema, |_, _| async { Ok::<_, Stop>("x") })
+        Tool::dynamic(name, schema, |_, _| async { Ok::<_, HandlerExit>("x") })
     };
     let arguments = json!({"a": "x"});
-    let missing = |server: std::sync::Arc<toolgate::edge::Front>, name: &'static str| {
+    let missing = |server: std::sync::Arc<toolgate::edge::ProtocolServer>, name: &'static str| {
         let body = body(name, &arguments);
         async move {
-            let endpoint = Endpoint::new(server, HttpLimits::default());
+            let endpoint = HttpEndpoint::new(server, HttpLimits::default());
             let headers = [CALL[0], CALL[1], ("mcp-name", name)];
             post(&endpoint, &headers, &body).await
         }
@@ -182,9 +182,9 @@ async fn a_repeated_argument_has_good_characters() {
 async fn a_refused_header_is_on_record() {
     let seen = std::sync::Arc::new(Seen::default());
     let limits = toolgate::edge::ServerLimits::default();
-    let server = toolgate::edge::Front::new(Scripted::new(), "s", "1", limits).unwrap();
+    let server = toolgate::edge::ProtocolServer::new(Scripted::new(), "s", "1", limits).unwrap();
     let server = std::sync::Arc::new(server.with_witness(seen.clone()));
-    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server, HttpLimits::default());
     let mut headers = CALL.to_vec();
     headers.push(CALL[2]);
     let (status, _) = post(&endpoint, &headers, &body("echo", &json!({}))).await;

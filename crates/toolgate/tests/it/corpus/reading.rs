@@ -1,13 +1,13 @@
 //! What is read, and what is not taken for something else.
 
 use crate::{
-    handlers::peer::{MODERN, Peer, REVISIONS},
+    handlers::peer::{NEWEST_REVISION, Peer, REVISIONS},
     remote::peer::{all, call, legacy, modern},
 };
 use serde_json::{Value, json};
 use toolgate::{
     Outcome, Service,
-    handlers::{Cx, Server, Stop, Structured, Tool},
+    handlers::{Cx, HandlerExit, Server, Structured, Tool},
 };
 
 /// An id may be written as `1.0`: it is the integer 1, for the server and for the client, and comes back as it was.
@@ -70,7 +70,7 @@ async fn a_whole_number_with_a_point_is_whole() {
 #[tokio::test]
 async fn numbers_are_not_changed_on_their_way() {
     let echo = Tool::dynamic("echo", json!({"type": "object"}), |_, cx: Cx| async move {
-        Ok::<_, Stop>(cx.arguments().as_str().to_owned())
+        Ok::<_, HandlerExit>(cx.arguments().as_str().to_owned())
     });
     let server = Server::new("s", "1").tool(echo).build().unwrap();
     for revision in REVISIONS {
@@ -91,10 +91,10 @@ async fn numbers_are_not_changed_on_their_way() {
 #[tokio::test(start_paused = true)]
 async fn a_structured_null_is_not_absent() {
     let nothing = Tool::dynamic("n", json!({"type": "object"}), |_, _| async {
-        Ok::<_, Stop>(Structured(()))
+        Ok::<_, HandlerExit>(Structured(()))
     });
     let server = Server::new("s", "1").tool(nothing).build().unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     let result = peer.result("tools/call", json!({"name": "n"})).await;
     assert_eq!(result.get("structuredContent"), Some(&Value::Null));
 
@@ -145,12 +145,12 @@ async fn a_strange_cache_hint_does_not_lose_the_list() {
 /// Holds: BASE-15
 #[tokio::test]
 async fn a_modern_client_always_hears_how_long_a_result_is_fresh() {
-    let fixed = toolgate::handlers::Contents::text("x");
+    let fixed = toolgate::handlers::ResourceContents::text("x");
     let server = Server::new("s", "1")
         .resource(toolgate::handlers::Resource::fixed("test://a", "a", fixed))
         .build()
         .unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     for (method, params) in [
         ("server/discover", json!({})),
         ("tools/list", json!({})),
@@ -179,7 +179,7 @@ async fn a_modern_client_gets_no_request() {
     });
     let server = Server::new("s", "1").tool(asks).build().unwrap();
     let able = json!({"elicitation": {}, "sampling": {}, "roots": {}});
-    let mut peer = Peer::open(&server, MODERN, able).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, able).await;
     // `result` fails at a request from the server.
     let asked = peer.result("tools/call", json!({"name": "asks"})).await;
     assert_eq!(asked["resultType"], "input_required");
@@ -193,10 +193,10 @@ async fn a_page_has_an_id_where_the_revision_has_one() {
     let page = Tool::dynamic("page", json!({"type": "object"}), |_, cx: Cx| async move {
         let page = toolgate::handlers::ask::url("Log in.", "https://example.com/");
         cx.ask("q", page)?;
-        Ok::<_, Stop>("done")
+        Ok::<_, HandlerExit>("done")
     });
     let server = Server::new("s", "1").tool(page).build().unwrap();
-    for revision in ["2025-11-25", MODERN] {
+    for revision in ["2025-11-25", NEWEST_REVISION] {
         let able = json!({"elicitation": {"url": {}}});
         let mut peer = Peer::open(&server, revision, able).await;
         let seen = std::sync::Mutex::new(None);
@@ -210,6 +210,6 @@ async fn a_page_has_an_id_where_the_revision_has_one() {
             .as_ref()
             .and_then(Value::as_str)
             .is_some_and(|id| !id.is_empty());
-        assert_eq!(good, revision != MODERN, "{id:?}");
+        assert_eq!(good, revision != NEWEST_REVISION, "{id:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Nobody waits for somebody else's request, and nothing outlives its end.
 
 use crate::{
-    handlers::peer::{MODERN, Peer, REVISIONS},
+    handlers::peer::{NEWEST_REVISION, Peer, REVISIONS},
     remote::peer::{call, legacy, modern, soon},
     serve::{
         HANG, Scripted,
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use toolgate::{
     Caller, Outcome, Service,
     edge::{
-        http::{Endpoint, HttpLimits},
+        http::{HttpEndpoint, HttpLimits},
         stdio,
     },
 };
@@ -25,7 +25,7 @@ const FOREVER: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
-async fn open(endpoint: &Endpoint) -> String {
+async fn open(endpoint: &HttpEndpoint) -> String {
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
     let opened = send(endpoint, "POST", &[], &body.to_string()).await;
@@ -33,7 +33,7 @@ async fn open(endpoint: &Endpoint) -> String {
     id.to_owned()
 }
 
-async fn ping(endpoint: &Endpoint, session: &str) -> u16 {
+async fn ping(endpoint: &HttpEndpoint, session: &str) -> u16 {
     let with = [("mcp-session-id", session)];
     let ping = send(endpoint, "POST", &with, PING);
     let ping = tokio::time::timeout(HANG, ping).await.expect("no waiting");
@@ -79,7 +79,7 @@ async fn sessions_do_not_wait_for_each_other() {
 #[tokio::test]
 async fn sessions_end_with_their_endpoint() {
     let scripted = Scripted::new();
-    let endpoint = Endpoint::new(server(scripted.clone()), HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server(scripted.clone()), HttpLimits::default());
     let session = open(&endpoint).await;
     let with = [("mcp-session-id", session.as_str())];
     let stream = send(&endpoint, "GET", &with, "").await;
@@ -129,7 +129,7 @@ async fn a_late_answer_is_nobodys() {
 /// A line without an end is skipped while it comes, answered once, and what follows it is read.
 #[tokio::test]
 async fn a_line_without_end_is_not_kept() {
-    let mut peer = Peer::open(&server(Scripted::new()), MODERN, json!({})).await;
+    let mut peer = Peer::open(&server(Scripted::new()), NEWEST_REVISION, json!({})).await;
     let limit = toolgate::edge::ServerLimits::default().json.bytes;
     let long = "x".repeat(limit);
     for _ in 0..4 {

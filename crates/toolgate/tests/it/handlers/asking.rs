@@ -1,6 +1,6 @@
 //! One way to ask, in every revision.
 
-use super::peer::{MODERN, Peer};
+use super::peer::{NEWEST_REVISION, Peer};
 use crate::rows::web::request;
 use serde_json::{Value, json};
 use std::sync::{
@@ -8,15 +8,15 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use toolgate::{
-    Error, Kind,
+    Error, ErrorKind,
     edge::{
         self,
-        http::{Endpoint, HttpLimits},
+        http::{HttpEndpoint, HttpLimits},
     },
-    handlers::{Cx, Server, Stop, Tool, ask},
+    handlers::{Cx, HandlerExit, Server, Tool, ask},
 };
 
-fn server_of(runs: &Arc<AtomicUsize>) -> Arc<edge::Front> {
+fn server_of(runs: &Arc<AtomicUsize>) -> Arc<edge::ProtocolServer> {
     let object = || json!({"type": "object"});
     let count = runs.clone();
     let chain = Tool::dynamic("chain", object(), move |_, cx: Cx| {
@@ -33,7 +33,7 @@ fn server_of(runs: &Arc<AtomicUsize>) -> Arc<edge::Front> {
             ("said", ask::model("Say hello", 10)),
             ("roots", ask::roots()),
         ))?;
-        Ok::<_, Stop>(format!("{name} {said} {}", roots[0].uri))
+        Ok::<_, HandlerExit>(format!("{name} {said} {}", roots[0].uri))
     });
     let no = Tool::dynamic("no", object(), |_, cx: Cx| async move {
         Ok(
@@ -70,7 +70,7 @@ fn answer(method: &str, params: &Value) -> Value {
 }
 
 /// The revisions in which a user can be asked.
-const ASKING: [&str; 3] = ["2025-06-18", "2025-11-25", MODERN];
+const ASKING: [&str; 3] = ["2025-06-18", "2025-11-25", NEWEST_REVISION];
 
 /// Holds: MRTR-01, MRTR-04, ELIC-06, ELIC-13, ELIC-03
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn answers_of_earlier_rounds_are_kept() {
 /// Holds: MRTR-03
 #[tokio::test]
 async fn input_requests_have_unique_keys_and_known_methods() {
-    let mut peer = Peer::open(&server_of(&Arc::default()), MODERN, able()).await;
+    let mut peer = Peer::open(&server_of(&Arc::default()), NEWEST_REVISION, able()).await;
     let called = json!({"name": "all", "arguments": {}});
     let result = peer.result("tools/call", called).await;
     assert_eq!(result["resultType"], "input_required", "{result}");
@@ -165,7 +165,7 @@ async fn a_no_is_a_value_and_a_useless_answer_is_asked_for_again() {
 /// Holds: MRTR-14
 #[tokio::test]
 async fn answers_that_break_the_protocol_are_errors() {
-    let mut peer = Peer::open(&server_of(&Arc::default()), MODERN, able()).await;
+    let mut peer = Peer::open(&server_of(&Arc::default()), NEWEST_REVISION, able()).await;
     for (member, wrong) in [
         ("inputResponses", json!([])),
         ("inputResponses", json!("q")),
@@ -182,7 +182,7 @@ async fn answers_that_break_the_protocol_are_errors() {
 #[tokio::test]
 async fn nobody_is_asked_for_what_he_did_not_declare() {
     let server = server_of(&Arc::default());
-    let mut peer = Peer::open(&server, MODERN, json!({"sampling": {}})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({"sampling": {}})).await;
     let error = peer.error("tools/call", json!({"name": "chain"})).await;
     assert_eq!(error["code"], -32021);
     assert!(
@@ -220,7 +220,7 @@ async fn a_client_is_asked_only_in_modes_that_it_declared() {
             ask::url("Sign in.", "https://example.com/in")
         }));
     let server = server.build().unwrap();
-    for revision in ["2025-11-25", MODERN] {
+    for revision in ["2025-11-25", NEWEST_REVISION] {
         for (abilities, may, may_not, needs) in [
             (json!({}), "form", "page", "url"),
             (json!({"form": {}}), "form", "page", "url"),
@@ -231,7 +231,7 @@ async fn a_client_is_asked_only_in_modes_that_it_declared() {
             // No request of the server comes before the answer.
             let reply = peer.ask("tools/call", json!({"name": may_not})).await;
             match revision {
-                MODERN => {
+                NEWEST_REVISION => {
                     assert_eq!(reply["error"]["code"], -32021, "{abilities}: {reply}");
                     let needed = json!({"elicitation": {needs: {}}});
                     assert_eq!(reply["error"]["data"]["requiredCapabilities"], needed);
@@ -255,9 +255,9 @@ async fn a_client_is_asked_only_in_modes_that_it_declared() {
 /// Holds: BASE-39
 #[tokio::test]
 async fn a_missing_capability_is_status_400_over_http() {
-    let endpoint = Endpoint::new(server_of(&Arc::default()), HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server_of(&Arc::default()), HttpLimits::default());
     let headers = [
-        ("mcp-protocol-version", MODERN),
+        ("mcp-protocol-version", NEWEST_REVISION),
         ("mcp-method", "tools/call"),
         ("mcp-name", "chain"),
     ];
@@ -265,7 +265,7 @@ async fn a_missing_capability_is_status_400_over_http() {
         (json!({"sampling": {}}), 400),
         (json!({"elicitation": {}}), 200),
     ] {
-        let meta = json!({"io.modelcontextprotocol/protocolVersion": MODERN,
+        let meta = json!({"io.modelcontextprotocol/protocolVersion": NEWEST_REVISION,
             "io.modelcontextprotocol/clientCapabilities": declared});
         let params = json!({"name": "chain", "_meta": meta});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
@@ -290,7 +290,7 @@ async fn a_page_has_an_id_in_one_revision_only() {
         cx.ask("form", ask::text("Who?"))
     });
     let server = Server::new("s", "1").tool(page).build().unwrap();
-    for revision in ["2025-11-25", MODERN] {
+    for revision in ["2025-11-25", NEWEST_REVISION] {
         let abilities = json!({"elicitation": {"form": {}, "url": {}}});
         let mut peer = Peer::open(&server, revision, abilities).await;
         let ids = std::sync::Mutex::new(std::collections::HashSet::new());
@@ -300,7 +300,7 @@ async fn a_page_has_an_id_in_one_revision_only() {
                     if params["mode"] == "url" {
                         assert_eq!(params["url"], "https://example.com/in");
                         let id = params.get("elicitationId");
-                        assert_eq!(id.is_some(), revision != MODERN);
+                        assert_eq!(id.is_some(), revision != NEWEST_REVISION);
                         let id = id.map(|id| id.as_str().unwrap().to_owned());
                         ids.lock().unwrap().extend(id);
                     }
@@ -312,7 +312,7 @@ async fn a_page_has_an_id_in_one_revision_only() {
         let ids = ids.into_inner().unwrap().len();
         assert_eq!(
             ids,
-            if revision == MODERN { 0 } else { 3 },
+            if revision == NEWEST_REVISION { 0 } else { 3 },
             "each has its own"
         );
         // The server sends no completion notifications, so none reach another client.
@@ -339,11 +339,11 @@ async fn a_page_has_an_id_in_one_revision_only() {
 #[tokio::test]
 async fn no_error_asks_for_pages_without_their_list() {
     let opens = Tool::dynamic("opens", json!({"type": "object"}), |_, _| async {
-        let error = Error::new(Kind::Answered(-32042), "open the page first");
-        Err::<&str, _>(Stop::error(error))
+        let error = Error::new(ErrorKind::Answered(-32042), "open the page first");
+        Err::<&str, _>(HandlerExit::error(error))
     });
     let server = Server::new("s", "1").tool(opens).build().unwrap();
-    for revision in ["2025-11-25", MODERN] {
+    for revision in ["2025-11-25", NEWEST_REVISION] {
         let mut peer = Peer::open(&server, revision, able()).await;
         let error = peer.error("tools/call", json!({"name": "opens"})).await;
         assert_eq!(
@@ -369,7 +369,7 @@ async fn a_model_gets_tools_only_where_that_was_declared() {
         });
         let server = Server::new("s", "1").tool(sample).build().unwrap();
         let called = json!({"name": "sample"});
-        let mut peer = Peer::open(&server, MODERN, able()).await;
+        let mut peer = Peer::open(&server, NEWEST_REVISION, able()).await;
         let error = peer.error("tools/call", called.clone()).await;
         assert_eq!(
             error["data"]["requiredCapabilities"],
@@ -379,7 +379,7 @@ async fn a_model_gets_tools_only_where_that_was_declared() {
         let mut peer = Peer::open(&server, "2025-11-25", able()).await;
         let refused = peer.result("tools/call", called).await;
         assert_eq!(refused["isError"], true, "{with}: {refused}");
-        for revision in ["2025-11-25", MODERN] {
+        for revision in ["2025-11-25", NEWEST_REVISION] {
             let with_tools = json!({"sampling": {"tools": {}}});
             let mut peer = Peer::open(&server, revision, with_tools).await;
             let result = peer.call("sample", json!({}), answer).await;
@@ -400,7 +400,7 @@ async fn context_is_asked_for_only_where_it_can_be_included() {
         },
     );
     let server = Server::new("s", "1").tool(sample).build().unwrap();
-    for revision in ["2025-11-25", MODERN] {
+    for revision in ["2025-11-25", NEWEST_REVISION] {
         for (abilities, asked) in [
             (json!({"sampling": {}}), false),
             (json!({"sampling": {"context": {}}}), true),
@@ -420,13 +420,13 @@ async fn context_is_asked_for_only_where_it_can_be_included() {
 async fn roots_are_asked_for_only_where_they_were_declared() {
     let roots = Tool::dynamic("roots", json!({"type": "object"}), |_, cx: Cx| async move {
         let roots = cx.ask("r", ask::roots())?;
-        Ok::<_, Stop>(roots.len().to_string())
+        Ok::<_, HandlerExit>(roots.len().to_string())
     });
     let server = Server::new("s", "1").tool(roots).build().unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     let error = peer.error("tools/call", json!({"name": "roots"})).await;
     assert_eq!(error["data"]["requiredCapabilities"], json!({"roots": {}}));
-    let mut peer = Peer::open(&server, MODERN, able()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, able()).await;
     let result = peer.call("roots", json!({}), answer).await;
     assert_eq!(result["content"][0]["text"], "1");
 }
@@ -437,7 +437,7 @@ async fn roots_are_asked_for_only_where_they_were_declared() {
 #[tokio::test]
 async fn state_belongs_to_its_call() {
     let server = server_of(&Arc::default());
-    let mut peer = Peer::open(&server, MODERN, able()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, able()).await;
     let asked = peer.result("tools/call", json!({"name": "chain"})).await;
     let state = asked["requestState"].as_str().unwrap().to_owned();
     let answers = json!({"name": {"action": "accept", "content": {"value": "Ada"}}});

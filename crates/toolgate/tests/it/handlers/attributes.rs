@@ -13,12 +13,12 @@
     reason = "the methods stay as they are written, and here nothing is waited for"
 )]
 
-use super::peer::{MODERN, Peer};
+use super::peer::{NEWEST_REVISION, Peer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicI64, Ordering};
-use toolgate::{Cx, Server, Stop, Structured, prompt, tool, tools};
+use toolgate::{Cx, HandlerExit, Server, Structured, prompt, tool, tools};
 
 #[derive(Debug, JsonSchema, Serialize)]
 struct Sum {
@@ -44,7 +44,7 @@ async fn forecast(
     #[serde(default)]
     #[schemars(range(max = 14))]
     days: u8,
-) -> Result<String, Stop> {
+) -> Result<String, HandlerExit> {
     // A variable may have the name of a tool.
     let forecast = format!("{place} {unit:?} {days} for {}", cx.caller().name());
     Ok(forecast)
@@ -100,7 +100,7 @@ impl<T: Send + Sync + 'static> Counter<T> {
     }
 
     #[toolgate::tool(read_only, name = "value")]
-    fn get(&self, _cx: Cx) -> Result<String, Stop> {
+    fn get(&self, _cx: Cx) -> Result<String, HandlerExit> {
         Ok(self.add(0))
     }
 
@@ -126,7 +126,7 @@ async fn review(
     /// How strict.
     tone: Option<String>,
     cx: Cx,
-) -> Result<String, Stop> {
+) -> Result<String, HandlerExit> {
     Ok(format!("{} {text} {tone:?}", cx.caller().name()))
 }
 
@@ -145,7 +145,7 @@ async fn peer() -> Peer {
         .tools(counter)
         .prompt(review)
         .prompt(noted());
-    Peer::open(&server.build().unwrap(), MODERN, json!({})).await
+    Peer::open(&server.build().unwrap(), NEWEST_REVISION, json!({})).await
 }
 
 #[prompt]

@@ -1,10 +1,10 @@
 //! What is offered changes while the server runs.
 
-use super::peer::{MODERN, Peer, REVISIONS};
+use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use serde_json::{Value, json};
 use toolgate::{
     edge::ServerLimits,
-    handlers::{Contents, Prompt, Resource, Server, Tool},
+    handlers::{Prompt, Resource, ResourceContents, Server, Tool},
 };
 
 fn tool(name: &str) -> Tool {
@@ -12,7 +12,7 @@ fn tool(name: &str) -> Tool {
 }
 
 fn resource(uri: &str) -> Resource {
-    Resource::fixed(uri, "r", Contents::text("x"))
+    Resource::fixed(uri, "r", ResourceContents::text("x"))
 }
 
 /// Three changes at once are one notification, and the list is the new one.
@@ -20,7 +20,7 @@ fn resource(uri: &str) -> Resource {
 /// Holds: TOOL-05
 #[tokio::test]
 async fn changes_are_told_once() {
-    for revision in REVISIONS.into_iter().filter(|r| *r != MODERN) {
+    for revision in REVISIONS.into_iter().filter(|r| *r != NEWEST_REVISION) {
         let (server, registry) = Server::new("s", "1")
             .tool(tool("a"))
             .build_with_registry()
@@ -55,7 +55,7 @@ async fn a_stream_tells_what_it_was_opened_for() {
         .resource(resource("test://b"))
         .prompt(Prompt::new("p", |_, _| async { Ok("x") }));
     let (server, registry) = server.build_with_registry().unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     let filter =
         json!({"promptsListChanged": true, "resourceSubscriptions": ["test://a", "test://hidden"]});
     let id = peer

@@ -1,23 +1,26 @@
 //! Single facts of the specification that no other test is about.
 
-use super::peer::{MODERN, Peer, REVISIONS};
+use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use toolgate::{
     Definition, ItemKind, Json, edge,
-    handlers::{Contents, Cx, Level, Prompt, Resource, Server, Stop, Template, Tool, ask},
+    handlers::{
+        Cx, HandlerExit, LogLevel, Prompt, Resource, ResourceContents, ResourceTemplate, Server,
+        Tool, ask,
+    },
 };
-use toolgate_wire::json::Limits;
+use toolgate_wire::json::JsonLimits;
 
 fn tool(name: &str) -> Tool {
     Tool::dynamic(name, json!({"type": "object"}), |_, _| async { Ok("x") })
 }
 
-fn server() -> Arc<edge::Front> {
+fn server() -> Arc<edge::ProtocolServer> {
     let log = Tool::dynamic("log", json!({"type": "object"}), |_, cx: Cx| async move {
-        cx.log(Level::Info, "logged");
-        Ok::<_, Stop>("x")
+        cx.log(LogLevel::Info, "logged");
+        Ok::<_, HandlerExit>("x")
     });
     let late = Tool::dynamic("late", json!({"type": "object"}), |_, cx: Cx| async move {
         #[allow(
@@ -27,9 +30,9 @@ fn server() -> Arc<edge::Front> {
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(50)).await;
             cx.progress(2.0, None, "too late");
-            cx.log(Level::Error, "too late");
+            cx.log(LogLevel::Error, "too late");
         });
-        Ok::<_, Stop>("x")
+        Ok::<_, HandlerExit>("x")
     });
     let asks = Tool::dynamic("asks", json!({"type": "object"}), |_, cx: Cx| async move {
         cx.ask("q", ask::text("Who?"))
@@ -46,9 +49,17 @@ fn server() -> Arc<edge::Front> {
         .tool(log)
         .tool(late)
         .tool(asks)
-        .resource(Resource::fixed("test://a", "a", Contents::text("x")))
-        .resource(Resource::fixed("test://b", "b", Contents::text("x")))
-        .template(Template::new("note://{id}", "note", |_, _| async {
+        .resource(Resource::fixed(
+            "test://a",
+            "a",
+            ResourceContents::text("x"),
+        ))
+        .resource(Resource::fixed(
+            "test://b",
+            "b",
+            ResourceContents::text("x"),
+        ))
+        .template(ResourceTemplate::new("note://{id}", "note", |_, _| async {
             Ok("x")
         }))
         .prompt(Prompt::new("greet", |_, _| async { Ok("x") }))
@@ -74,8 +85,8 @@ async fn listed(peer: &mut Peer) -> (Vec<String>, Vec<Value>) {
 #[tokio::test]
 async fn a_list_is_the_same_on_every_connection() {
     let server = server();
-    let mut first = Peer::open(&server, MODERN, json!({})).await;
-    let mut second = Peer::open(&server, MODERN, json!({"sampling": {}})).await;
+    let mut first = Peer::open(&server, NEWEST_REVISION, json!({})).await;
+    let mut second = Peer::open(&server, NEWEST_REVISION, json!({"sampling": {}})).await;
     let before = listed(&mut first).await;
     assert_eq!(before.0, ["b", "a", "log", "late", "asks"]);
     assert!(before.1.iter().all(|scope| scope == "public"));
@@ -88,8 +99,13 @@ async fn a_list_is_the_same_on_every_connection() {
 #[tokio::test]
 async fn resources_are_the_same_on_every_connection() {
     let server = server();
-    let mut first = Peer::open(&server, MODERN, json!({})).await;
-    let mut second = Peer::open(&server, MODERN, json!({"sampling": {}, "roots": {}})).await;
+    let mut first = Peer::open(&server, NEWEST_REVISION, json!({})).await;
+    let mut second = Peer::open(
+        &server,
+        NEWEST_REVISION,
+        json!({"sampling": {}, "roots": {}}),
+    )
+    .await;
     let all = async |peer: &mut Peer| {
         let page = peer.result("resources/list", json!({})).await;
         let next = json!({"cursor": page["nextCursor"]});
@@ -110,7 +126,7 @@ async fn resources_are_the_same_on_every_connection() {
     assert_eq!(all(&mut second).await, before);
     // A server without resources still answers.
     let none = Server::new("s", "1").tool(tool("a")).build().unwrap();
-    let mut peer = Peer::open(&none, MODERN, json!({})).await;
+    let mut peer = Peer::open(&none, NEWEST_REVISION, json!({})).await;
     let empty = peer.result("resources/list", json!({})).await;
     assert_eq!(empty["resources"], json!([]));
 }
@@ -158,7 +174,7 @@ async fn what_asks_is_not_to_be_kept() {
     let server = Server::new("s", "1").tool(asks).prompt(prompt);
     let server = server.resource(resource.cache(60_000, true));
     let server = server.build().unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({"elicitation": {}})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({"elicitation": {}})).await;
     let uri = json!({"uri": "test://asks"});
     for (method, params) in [
         ("tools/call", json!({"name": "asks"})),
@@ -212,10 +228,10 @@ async fn names_that_differ_in_case_are_different_tools() {
 #[tokio::test]
 async fn a_message_of_the_server_is_one_line() {
     let pretty = "{\n  \"a\": \"x\\ny\",\r\n  \"b\": [\n1\n]\n}";
-    let settings = Json::read(pretty.as_bytes().to_vec(), &Limits::default()).unwrap();
+    let settings = Json::read(pretty.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
     let server = Server::new("s", "1").extension("com.example/x", settings);
     let server = server.build().unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     // A message in several lines would fail to be read.
     let found = peer.result("server/discover", json!({})).await;
     assert_eq!(
@@ -257,7 +273,7 @@ async fn a_name_changes_nothing() {
     clients.extend([json!(null), json!(7), json!({})]);
     let mut all = Vec::new();
     for client in &clients {
-        let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+        let mut peer = Peer::open(&server(), NEWEST_REVISION, json!({})).await;
         let mut replies = Vec::new();
         for (method, mut params) in [
             ("server/discover", json!({})),
@@ -281,7 +297,7 @@ async fn a_name_changes_nothing() {
 /// Holds: BASE-40, VER-04
 #[tokio::test]
 async fn every_result_names_its_server() {
-    let mut peer = Peer::open(&server(), MODERN, json!({"elicitation": {}})).await;
+    let mut peer = Peer::open(&server(), NEWEST_REVISION, json!({"elicitation": {}})).await;
     for (method, params) in [
         ("server/discover", json!({})),
         ("tools/list", json!({})),
@@ -321,7 +337,7 @@ async fn logs_are_sent_to_those_who_asked() {
         }
         params
     };
-    let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+    let mut peer = Peer::open(&server(), NEWEST_REVISION, json!({})).await;
     for (level, told) in [
         (None, false),
         (Some("warning"), false),
@@ -359,13 +375,13 @@ async fn logs_are_sent_to_those_who_asked() {
 #[tokio::test]
 async fn a_notification_over_http_is_accepted_without_a_body() {
     let service = toolgate::Http::new(server(), edge::http::HttpLimits::default());
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}});
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": NEWEST_REVISION, "io.modelcontextprotocol/clientCapabilities": {}});
     let told = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "_meta": meta}});
     let request = http::Request::post("/mcp")
         .header("host", "localhost:1234")
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", MODERN)
+        .header("mcp-protocol-version", NEWEST_REVISION)
         .header("mcp-method", "notifications/cancelled")
         .body(http_body_util::Full::from(told.to_string()))
         .unwrap();
@@ -394,13 +410,13 @@ async fn every_result_can_be_a_stream() {
         ("tools/list", 200, "text/event-stream"),
         ("tools/nothing", 404, "application/json"),
     ] {
-        let meta = json!({"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}});
+        let meta = json!({"io.modelcontextprotocol/protocolVersion": NEWEST_REVISION, "io.modelcontextprotocol/clientCapabilities": {}});
         let asked = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": meta}});
         let request = http::Request::post("/mcp")
             .header("host", "localhost:1234")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
-            .header("mcp-protocol-version", MODERN)
+            .header("mcp-protocol-version", NEWEST_REVISION)
             .header("mcp-method", method)
             .body(http_body_util::Full::from(asked.to_string()))
             .unwrap();

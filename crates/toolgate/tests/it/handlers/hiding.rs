@@ -1,11 +1,11 @@
 //! A rule of the author hides things; no other way leads to them.
 
-use super::peer::{MODERN, Peer, REVISIONS};
+use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use serde_json::json;
 use toolgate::{
-    Call, Caller, Decision, Item, Rule, Verdict,
+    Call, Caller, Item, MaybeReady, Rule, RuleDecision,
     edge::ServerLimits,
-    handlers::{Contents, Resource, Server, Template},
+    handlers::{Resource, ResourceContents, ResourceTemplate, Server},
 };
 
 /// Hides what is named so.
@@ -20,18 +20,18 @@ impl Rule for Hide {
         !item.def.name().contains("admin")
     }
 
-    fn decide<'a>(&'a self, _: &'a Call, _: &'a Item) -> Decision<'a> {
-        Decision::Now(Verdict::Allow)
+    fn decide<'a>(&'a self, _: &'a Call, _: &'a Item) -> MaybeReady<'a> {
+        MaybeReady::Now(RuleDecision::Allow)
     }
 }
 
 /// Holds: COMP-05
 #[tokio::test]
 async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
-    let admin = Template::new("t://admin/{name}", "admin", |_, _| async { Ok("hidden") });
+    let admin = ResourceTemplate::new("t://admin/{name}", "admin", |_, _| async { Ok("hidden") });
     let admin = admin.complete("name", |_, _| async { Ok(vec!["hidden".to_owned()]) });
-    let any = Template::new("t://{+any}", "any", |_, _| async { Ok("shown") });
-    let key = Resource::fixed("t://admin", "key", Contents::text("hidden"));
+    let any = ResourceTemplate::new("t://{+any}", "any", |_, _| async { Ok("shown") });
+    let key = Resource::fixed("t://admin", "key", ResourceContents::text("hidden"));
     let server = Server::new("s", "1")
         .template(admin)
         .template(any)
@@ -62,7 +62,7 @@ async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
 /// A name or URI over the limit is refused before anything is compared with it.
 #[tokio::test]
 async fn a_long_name_is_not_looked_up() {
-    let any = Template::new("t://{+any}", "any", |_, _| async { Ok("read") });
+    let any = ResourceTemplate::new("t://{+any}", "any", |_, _| async { Ok("read") });
     let limits = ServerLimits {
         name: 128,
         ..ServerLimits::default()
@@ -83,7 +83,7 @@ async fn a_long_name_is_not_looked_up() {
             ("completion/complete", completed),
         ];
         over.push(match revision {
-            MODERN => (
+            NEWEST_REVISION => (
                 "subscriptions/listen",
                 json!({"notifications": {"resourceSubscriptions": [uri(129)]}}),
             ),

@@ -1,23 +1,23 @@
 //! One server inside another, and tools that are shown otherwise than they are.
 
-use super::peer::{MODERN, Peer, REVISIONS};
+use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use serde_json::{Value, json};
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use toolgate::{
-    Caller, Decision, Item, Override, Rule, Verdict,
-    duties::Quota,
-    edge,
+    Caller, DefinitionOverride, Item, MaybeReady, Rule, RuleDecision, edge,
     handlers::{
-        Contents, Cx, Prompt, Registry, Resource, Server, Stop, TaskSupport, Template, Tool, ask,
+        Cx, HandlerExit, ItemRegistry, Prompt, Resource, ResourceContents, ResourceTemplate,
+        Server, TaskSupport, Tool, ask,
     },
+    policy::RateQuota,
 };
 
 fn tool(name: &'static str) -> Tool {
     Tool::dynamic(name, json!({"type": "object"}), move |_, _| async move {
-        Ok::<_, Stop>(name)
+        Ok::<_, HandlerExit>(name)
     })
 }
 
@@ -33,9 +33,9 @@ impl Rule for Hides {
         item.local != self.0
     }
 
-    fn decide<'a>(&'a self, _: &'a toolgate::Call, _: &'a Item) -> Decision<'a> {
+    fn decide<'a>(&'a self, _: &'a toolgate::Call, _: &'a Item) -> MaybeReady<'a> {
         self.1.fetch_add(1, Relaxed);
-        Decision::Now(Verdict::Allow)
+        MaybeReady::Now(RuleDecision::Allow)
     }
 }
 
@@ -43,10 +43,10 @@ fn clock(asked: &Arc<AtomicUsize>) -> Server {
     let alarm = Tool::dynamic("alarm", json!({"type": "object"}), |_, cx: Cx| async move {
         let at = cx.ask("at", ask::text("When?"))?;
         let sure = cx.ask("sure", ask::confirm("Sure?"))?;
-        Ok::<_, Stop>(format!("{at} {sure}"))
+        Ok::<_, HandlerExit>(format!("{at} {sure}"))
     });
-    let day = Template::new("clock://{day}", "day", |vars, _| async move {
-        Ok::<_, Stop>(format!("day {}", vars.get("day")))
+    let day = ResourceTemplate::new("clock://{day}", "day", |vars, _| async move {
+        Ok::<_, HandlerExit>(format!("day {}", vars.get("day")))
     });
     Server::new("a-clock", "1")
         .instructions("Ask for now.")
@@ -59,14 +59,18 @@ fn clock(asked: &Arc<AtomicUsize>) -> Server {
         .resource(Resource::fixed(
             "clock://face",
             "face",
-            Contents::text("12"),
+            ResourceContents::text("12"),
         ))
         .resource(Resource::fixed(
             "test://both",
             "both",
-            Contents::text("inner"),
+            ResourceContents::text("inner"),
         ))
-        .resource(Resource::fixed("ui://dial", "dial", Contents::text("<p>")))
+        .resource(Resource::fixed(
+            "ui://dial",
+            "dial",
+            ResourceContents::text("<p>"),
+        ))
         .template(day.complete(
             "day",
             |typed, _| async move { Ok(vec![format!("{typed}day")]) },
@@ -75,7 +79,7 @@ fn clock(asked: &Arc<AtomicUsize>) -> Server {
         .mount("cog", Server::new("a-cog", "1").tool(tool("turn")))
 }
 
-fn house(asked: &Arc<AtomicUsize>) -> (Arc<edge::Front>, Registry) {
+fn house(asked: &Arc<AtomicUsize>) -> (Arc<edge::ProtocolServer>, ItemRegistry) {
     Server::new("house", "1")
         .instructions("Knock first.")
         .tool(tool("knock"))
@@ -84,7 +88,7 @@ fn house(asked: &Arc<AtomicUsize>) -> (Arc<edge::Front>, Registry) {
         .resource(Resource::fixed(
             "test://both",
             "both",
-            Contents::text("outer"),
+            ResourceContents::text("outer"),
         ))
         .mount("clock", clock(asked))
         .build_with_registry()
@@ -168,7 +172,7 @@ async fn what_is_inside_is_offered_under_its_name_in_every_revision() {
 
 #[tokio::test]
 async fn questions_of_the_inner_server_come_back_to_it() {
-    for revision in ["2025-06-18", "2025-11-25", MODERN] {
+    for revision in ["2025-06-18", "2025-11-25", NEWEST_REVISION] {
         let (server, _) = house(&Arc::default());
         let mut peer = Peer::open(&server, revision, json!({"elicitation": {}})).await;
         let answer = |_: &str, params: &Value| {
@@ -183,7 +187,7 @@ async fn questions_of_the_inner_server_come_back_to_it() {
 
 #[tokio::test]
 async fn changes_of_the_inner_server_are_heard() {
-    for revision in REVISIONS.into_iter().filter(|r| *r != MODERN) {
+    for revision in REVISIONS.into_iter().filter(|r| *r != NEWEST_REVISION) {
         let (server, registry) = house(&Arc::default());
         let mut peer = Peer::open(&server, revision, json!({})).await;
         peer.result("tools/list", json!({})).await;
@@ -240,12 +244,12 @@ async fn a_tool_of_the_inner_server_can_be_a_task() {
 async fn limits_of_the_inner_server_hold() {
     let inner = Server::new("inner", "1")
         .tool(tool("t"))
-        .rate(Quota::per_minute(1));
+        .rate(RateQuota::per_minute(1));
     let server = Server::new("outer", "1")
         .mount("in", inner)
         .build()
         .unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     let first = peer.result("tools/call", json!({"name": "in_t"})).await;
     assert_eq!(first["content"][0]["text"], "t");
     let second = peer.result("tools/call", json!({"name": "in_t"})).await;
@@ -282,13 +286,13 @@ fn look() -> Tool {
         "type": "object", "required": ["path", "team"], "properties": {"path": {"type": "string"}, "team": {"type": "string"}},
     });
     Tool::dynamic("look", schema, |args, _| async move {
-        Ok::<_, Stop>(format!("{} of {}", args["path"], args["team"]))
+        Ok::<_, HandlerExit>(format!("{} of {}", args["path"], args["team"]))
     })
 }
 
 #[tokio::test]
 async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
-    let shown = Override::new()
+    let shown = DefinitionOverride::new()
         .name("find")
         .title("Find")
         .description("Finds it.")
@@ -297,7 +301,7 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
         .tool(look())
         .tool(tool("gone"))
         .overriding("look", shown)
-        .overriding("gone", Override::new().hide());
+        .overriding("gone", DefinitionOverride::new().hide());
     let server = Server::new("outer", "1")
         .mount("in", inner)
         .build()
@@ -327,7 +331,7 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
             peer.error("tools/call", json!({"name": gone})).await;
         }
     }
-    let why = |tool: &str, shown: Override| {
+    let why = |tool: &str, shown: DefinitionOverride| {
         let server = Server::new("s", "1").tool(look()).tool(self::tool("other"));
         server
             .overriding(tool, shown)
@@ -337,17 +341,21 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
             .to_string()
     };
     assert!(
-        why("lok", Override::new()).contains("the server has no such tool; it has look, other")
+        why("lok", DefinitionOverride::new())
+            .contains("the server has no such tool; it has look, other")
     );
-    assert!(why("look", Override::new().name("other")).contains("gives the name \"other\""));
-    assert!(why("look", Override::new().name("no name")).contains("a name has 1 to 128"));
     assert!(
-        why("look", Override::new().argument("tem", 1)).contains("which the tool does not accept")
+        why("look", DefinitionOverride::new().name("other")).contains("gives the name \"other\"")
+    );
+    assert!(why("look", DefinitionOverride::new().name("no name")).contains("a name has 1 to 128"));
+    assert!(
+        why("look", DefinitionOverride::new().argument("tem", 1))
+            .contains("which the tool does not accept")
     );
 }
 
 #[test]
 fn nothing_prints_what_is_set() {
-    let shown = Override::new().argument("key", "canary");
+    let shown = DefinitionOverride::new().argument("key", "canary");
     assert!(!format!("{shown:?}").contains("canary"));
 }

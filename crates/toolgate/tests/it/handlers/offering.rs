@@ -1,13 +1,16 @@
 //! Tools, resources, templates, prompts and completion.
 
-use super::peer::{MODERN, Peer, REVISIONS};
+use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{
-    Content, Error, Kind, PromptMessage, edge,
-    handlers::{Contents, Cx, Prompt, Resource, Server, Stop, Structured, Template, Tool, ask},
+    Content, Error, ErrorKind, PromptMessage, edge,
+    handlers::{
+        Cx, HandlerExit, Prompt, Resource, ResourceContents, ResourceTemplate, Server, Structured,
+        Tool, ask,
+    },
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -24,10 +27,13 @@ struct Sum {
     sum: i64,
 }
 
-fn server() -> Arc<edge::Front> {
+fn server() -> Arc<edge::ProtocolServer> {
     let add = Tool::new("add", |args: Add, cx: Cx| async move {
         cx.progress(1.0, 2.0, "half");
-        let sum = args.a.checked_add(args.b).ok_or(Stop::new("too large"))?;
+        let sum = args
+            .a
+            .checked_add(args.b)
+            .ok_or(HandlerExit::new("too large"))?;
         Ok(Structured(Sum { sum }))
     });
     let read = Tool::dynamic("read", json!({"type": "object"}), |_, _| async {
@@ -35,7 +41,7 @@ fn server() -> Arc<edge::Front> {
         Ok("never")
     });
     let all = Tool::dynamic("all", json!({"type": "object"}), |_, _| async {
-        let contents = Contents::text("x").json("test://a", Some("text/plain"));
+        let contents = ResourceContents::text("x").json("test://a", Some("text/plain"));
         Ok(vec![
             Content::text("t"),
             Content::image("AAAA", "image/png"),
@@ -54,17 +60,17 @@ fn server() -> Arc<edge::Front> {
             PromptMessage::assistant(Content::audio("AAAA", "audio/wav")),
         ])
     });
-    let note = Template::new("note://{id}", "note", |vars, _| async move {
+    let note = ResourceTemplate::new("note://{id}", "note", |vars, _| async move {
         match vars.get("id") {
-            "9" => Err(Stop::not_found("unknown note: 9")),
+            "9" => Err(HandlerExit::not_found("unknown note: 9")),
             id => Ok(format!("note {id}")),
         }
     });
-    let broken = Template::new("broken://{how}", "broken", |vars, _| async move {
+    let broken = ResourceTemplate::new("broken://{how}", "broken", |vars, _| async move {
         match vars.get("how") {
             "io" => Ok(std::fs::read_to_string("/nowhere/at/all")?),
-            "bug" => Err(Stop::error(Error::new(Kind::Bug, "a bug"))),
-            _ => Err(Stop::new("it failed")),
+            "bug" => Err(HandlerExit::error(Error::new(ErrorKind::Bug, "a bug"))),
+            _ => Err(HandlerExit::new("it failed")),
         }
     });
     Server::new("offering", "1.0.0")
@@ -86,7 +92,7 @@ fn server() -> Arc<edge::Front> {
         .resource(Resource::fixed(
             "test://bytes",
             "bytes",
-            Contents::bytes([0, 159]).mime("application/x"),
+            ResourceContents::bytes([0, 159]).mime("application/x"),
         ))
         .template(note.mime("text/plain"))
         .template(broken)
@@ -279,7 +285,7 @@ async fn a_flood_of_progress_is_limited() {
         Ok("done")
     });
     let server = Server::new("s", "1").tool(flood).build().unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     let params = json!({"name": "flood", "_meta": {"progressToken": "p"}});
     let id = peer.send("tools/call", params).await;
     let mut heard = Vec::new();
@@ -335,7 +341,11 @@ async fn resources_in_every_revision() {
         );
         for missing in ["note://9", "note://1/2", "other://x"] {
             let error = peer.error("resources/read", json!({"uri": missing})).await;
-            let code = if revision == MODERN { -32602 } else { -32002 };
+            let code = if revision == NEWEST_REVISION {
+                -32602
+            } else {
+                -32002
+            };
             assert_eq!(
                 (&error["code"], &error["data"]["uri"]),
                 (&json!(code), &json!(missing)),
@@ -359,8 +369,8 @@ async fn resources_in_every_revision() {
 #[tokio::test]
 async fn codes_of_earlier_revisions_are_not_sent_in_2026() {
     let fails = |code: i64| {
-        let error = Error::new(Kind::Answered(code), "no".to_owned());
-        async move { Err::<&str, _>(Stop::error(error)) }
+        let error = Error::new(ErrorKind::Answered(code), "no".to_owned());
+        async move { Err::<&str, _>(HandlerExit::error(error)) }
     };
     let tool = |name: &str, code: i64| {
         Tool::dynamic(name, json!({"type": "object"}), move |_, _| fails(code))
@@ -389,15 +399,19 @@ async fn codes_of_earlier_revisions_are_not_sent_in_2026() {
             -32602,
         ),
     ];
-    for revision in ["2025-06-18", MODERN] {
+    for revision in ["2025-06-18", NEWEST_REVISION] {
         let abilities = json!({"elicitation": {"url": {}}});
         let mut peer = Peer::open(&server, revision, abilities).await;
         for (method, params, old, new) in &calls {
             let error = peer.error(method, params.clone()).await;
-            let code = if revision == MODERN { new } else { old };
+            let code = if revision == NEWEST_REVISION {
+                new
+            } else {
+                old
+            };
             assert_eq!(error["code"], *code, "{revision} {params}: {error}");
         }
-        if revision == MODERN {
+        if revision == NEWEST_REVISION {
             let asked = peer.result("tools/call", json!({"name": "page"})).await;
             assert_eq!(asked["resultType"], "input_required", "{asked}");
             assert_eq!(asked["inputRequests"]["page"]["params"]["mode"], "url");
@@ -407,7 +421,7 @@ async fn codes_of_earlier_revisions_are_not_sent_in_2026() {
 
 fn hinted(result: &Value, revision: &str, ttl: Value, scope: &str) {
     match revision {
-        MODERN => assert_eq!(
+        NEWEST_REVISION => assert_eq!(
             (&result["ttlMs"], &result["cacheScope"]),
             (&ttl, &json!(scope))
         ),
@@ -471,8 +485,8 @@ async fn declares_its_capabilities_in_every_revision() {
     for revision in REVISIONS {
         for (server, offers) in [(server(), true), (bare.clone(), false)] {
             let opened = match revision {
-                MODERN => {
-                    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+                NEWEST_REVISION => {
+                    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
                     peer.result("server/discover", json!({})).await
                 }
                 old => Peer::opened(&server, old).await,
@@ -548,8 +562,8 @@ async fn a_server_says_who_it_is() {
     let server = server.build().unwrap();
     for revision in REVISIONS {
         let about = match revision {
-            MODERN => {
-                let mut peer = Peer::open(&server, MODERN, json!({})).await;
+            NEWEST_REVISION => {
+                let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
                 let mut result = peer.result("server/discover", json!({})).await;
                 result["_meta"]["io.modelcontextprotocol/serverInfo"].take()
             }
@@ -580,14 +594,14 @@ async fn a_server_says_who_it_is() {
 #[tokio::test]
 async fn only_what_is_offered_is_declared() {
     let bare = Server::new("bare", "1").build().unwrap();
-    let mut peer = Peer::open(&bare, MODERN, json!({})).await;
+    let mut peer = Peer::open(&bare, NEWEST_REVISION, json!({})).await;
     let about = peer.result("server/discover", json!({})).await;
-    assert_eq!(about["supportedVersions"], json!([MODERN]));
+    assert_eq!(about["supportedVersions"], json!([NEWEST_REVISION]));
     assert_eq!(
         about["capabilities"],
         json!({"logging": {}, "tools": {"listChanged": true}})
     );
-    let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+    let mut peer = Peer::open(&server(), NEWEST_REVISION, json!({})).await;
     let about = peer.result("server/discover", json!({})).await;
     assert_eq!(about["instructions"], "Add first.");
     for declared in ["completions", "prompts", "resources", "tools"] {

@@ -8,28 +8,29 @@ use std::{
 };
 use toolgate::edge;
 use toolgate_testkit as kit;
-pub(crate) use toolgate_testkit::{MODERN, REVISIONS};
+pub(crate) use toolgate_testkit::{NEWEST_REVISION, REVISIONS};
 
 /// The peer, and every line of the server.
-pub(crate) struct Peer(kit::Peer, Arc<Mutex<Vec<String>>>);
+pub(crate) struct Peer(kit::TestClient, Arc<Mutex<Vec<String>>>);
 
 impl Peer {
     pub(crate) async fn open(
-        server: &Arc<edge::Front>,
+        server: &Arc<edge::ProtocolServer>,
         revision: &'static str,
         abilities: Value,
     ) -> Peer {
         let mut talk = Talk::of(Side::Server);
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
         let kept = heard.clone();
-        let watch = move |side: kit::Side, line: &str| match side {
-            kit::Side::Testing => talk.heard(line),
-            kit::Side::Tested => {
+        let watch = move |side: kit::StreamSide, line: &str| match side {
+            kit::StreamSide::Testing => talk.heard(line),
+            kit::StreamSide::Tested => {
                 talk.said(line);
                 kept.lock().unwrap().push(line.to_owned());
             }
         };
-        let peer = kit::Peer::watched(server, revision, abilities, Some(Box::new(watch))).await;
+        let peer =
+            kit::TestClient::watched(server, revision, abilities, Some(Box::new(watch))).await;
         Peer(peer, heard)
     }
 
@@ -47,7 +48,10 @@ impl Peer {
     }
 
     /// What the server said when the session was opened.
-    pub(crate) async fn opened(server: &Arc<edge::Front>, revision: &'static str) -> Value {
+    pub(crate) async fn opened(
+        server: &Arc<edge::ProtocolServer>,
+        revision: &'static str,
+    ) -> Value {
         Peer::open(server, revision, json!({}))
             .await
             .0
@@ -57,15 +61,15 @@ impl Peer {
 }
 
 impl Deref for Peer {
-    type Target = kit::Peer;
+    type Target = kit::TestClient;
 
-    fn deref(&self) -> &kit::Peer {
+    fn deref(&self) -> &kit::TestClient {
         &self.0
     }
 }
 
 impl DerefMut for Peer {
-    fn deref_mut(&mut self) -> &mut kit::Peer {
+    fn deref_mut(&mut self) -> &mut kit::TestClient {
         &mut self.0
     }
 }

@@ -1,6 +1,6 @@
 //! What a server writes down.
 
-use super::peer::{MODERN, Peer};
+use super::peer::{NEWEST_REVISION, Peer};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 use toolgate::handlers::{Server, Tool};
@@ -35,7 +35,7 @@ async fn a_log_in_a_folder_has_each_call_and_no_contents() {
         .audit_in(&folder)
         .build()
         .unwrap();
-    let mut peer = Peer::open(&server, MODERN, json!({})).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     let call = json!({"name": "echo", "arguments": {"text": "very private"}});
     assert_eq!(
         peer.result("tools/call", call).await["content"][0]["text"],

@@ -1,47 +1,47 @@
 //! Requests of 2026-07-28 stand alone.
 
-use super::peer::{MODERN, Peer};
+use super::peer::{NEWEST_REVISION, Peer};
 use crate::rows::web::request;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{
     edge::{
         self,
-        http::{Endpoint, HttpLimits},
+        http::{HttpEndpoint, HttpLimits},
     },
-    handlers::{Cx, Level, Server, Stop, Tool, ask},
+    handlers::{Cx, HandlerExit, LogLevel, Server, Tool, ask},
 };
 
 /// Has a tool that asks, one that says what it heard, one that logs, one that names its caller and one that names its trace;
 /// works on one request at a time.
-fn server() -> Arc<edge::Front> {
+fn server() -> Arc<edge::ProtocolServer> {
     sealed_by([7; 32])
 }
 
 /// The same; what it seals, every process with that key opens.
-fn sealed_by(key: [u8; 32]) -> Arc<edge::Front> {
+fn sealed_by(key: [u8; 32]) -> Arc<edge::ProtocolServer> {
     let object = || json!({"type": "object"});
     let asks = Tool::dynamic("asks", object(), |_, cx: Cx| async move {
         cx.ask("q", ask::text("Who?"))
     });
     let echo = Tool::dynamic("echo", object(), |_, cx: Cx| async move {
-        Ok::<_, Stop>(cx.arguments().as_str().to_owned())
+        Ok::<_, HandlerExit>(cx.arguments().as_str().to_owned())
     });
     let limits = edge::ServerLimits {
         in_flight: 1,
         ..edge::ServerLimits::default()
     };
     let logs = Tool::dynamic("logs", object(), |_, cx: Cx| async move {
-        cx.log(Level::Error, "logged");
-        Ok::<_, Stop>("x")
+        cx.log(LogLevel::Error, "logged");
+        Ok::<_, HandlerExit>("x")
     });
     let caller = Tool::dynamic("caller", object(), |_, cx: Cx| async move {
-        Ok::<_, Stop>(cx.caller().to_string())
+        Ok::<_, HandlerExit>(cx.caller().to_string())
     });
     let trace = Tool::dynamic("trace", object(), |_, cx: Cx| async move {
         let trace = cx.trace();
         let parts = json!([trace.parent, trace.state, trace.baggage]);
-        Ok::<_, Stop>(parts.to_string())
+        Ok::<_, HandlerExit>(parts.to_string())
     });
     let server = Server::new("s", "1").tool(asks).tool(echo);
     let server = server.tool(logs).tool(caller).tool(trace);
@@ -53,7 +53,7 @@ fn sealed_by(key: [u8; 32]) -> Arc<edge::Front> {
 /// Holds: BASE-23, BASE-24
 #[tokio::test]
 async fn nothing_is_carried_over() {
-    let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+    let mut peer = Peer::open(&server(), NEWEST_REVISION, json!({})).await;
     let asks = || json!({"name": "asks"});
     for _ in 0..2 {
         peer.declare(json!({"elicitation": {}}));
@@ -70,7 +70,7 @@ async fn nothing_is_carried_over() {
     for (meta, code) in [
         (json!({}), json!(-32602)),
         (meta("2099-01-01"), json!(-32022)),
-        (meta(MODERN), Value::Null),
+        (meta(NEWEST_REVISION), Value::Null),
     ] {
         let params = json!({"_meta": meta});
         peer.say(json!({"jsonrpc": "2.0", "id": 99, "method": "tools/list", "params": params}))
@@ -98,14 +98,14 @@ async fn nothing_is_carried_over() {
 /// Holds: BASE-23
 #[tokio::test]
 async fn a_caller_is_known_by_the_request_alone() {
-    let endpoint = Endpoint::new(server(), HttpLimits::default());
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": MODERN,
+    let endpoint = HttpEndpoint::new(server(), HttpLimits::default());
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": NEWEST_REVISION,
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "one and the same", "version": "1"}});
     let params = json!({"name": "caller", "_meta": meta});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let headers = [
-        ("mcp-protocol-version", MODERN),
+        ("mcp-protocol-version", NEWEST_REVISION),
         ("mcp-method", "tools/call"),
         ("mcp-name", "caller"),
     ];
@@ -121,7 +121,7 @@ async fn a_caller_is_known_by_the_request_alone() {
 /// Holds: BASE-43
 #[tokio::test]
 async fn a_trace_in_another_format_is_left_out() {
-    let mut peer = Peer::open(&server(), MODERN, json!({})).await;
+    let mut peer = Peer::open(&server(), NEWEST_REVISION, json!({})).await;
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     for (given, seen) in [
         (
@@ -147,14 +147,14 @@ async fn a_trace_in_another_format_is_left_out() {
 async fn a_question_is_answered_on_another_connection() {
     let server = server();
     let able = json!({"elicitation": {}});
-    let mut first = Peer::open(&server, MODERN, able.clone()).await;
+    let mut first = Peer::open(&server, NEWEST_REVISION, able.clone()).await;
     let asked = first.result("tools/call", json!({"name": "asks"})).await;
     // With one request at a time, a question that waits would be in the way of these.
     for _ in 0..3 {
         first.result("tools/call", json!({"name": "asks"})).await;
     }
     drop(first);
-    let mut second = Peer::open(&server, MODERN, able).await;
+    let mut second = Peer::open(&server, NEWEST_REVISION, able).await;
     let answers = json!({"q": {"action": "accept", "content": {"value": "Ada"}}});
     let again =
         json!({"name": "asks", "requestState": asked["requestState"], "inputResponses": answers});
@@ -162,7 +162,7 @@ async fn a_question_is_answered_on_another_connection() {
     assert_eq!(done["content"][0]["text"], "Ada", "{done}");
     for (key, good) in [([7; 32], true), ([8; 32], false)] {
         let able = json!({"elicitation": {}});
-        let mut other = Peer::open(&sealed_by(key), MODERN, able).await;
+        let mut other = Peer::open(&sealed_by(key), NEWEST_REVISION, able).await;
         let done = other.ask("tools/call", again.clone()).await;
         let said = &done["result"]["content"][0]["text"];
         assert_eq!(said == "Ada", good, "{done}");
@@ -174,7 +174,7 @@ async fn a_question_is_answered_on_another_connection() {
 /// Holds: BASE-29
 #[tokio::test]
 async fn strange_values_under_reserved_keys_are_no_error() {
-    for revision in ["2025-06-18", "2025-11-25", MODERN] {
+    for revision in ["2025-06-18", "2025-11-25", NEWEST_REVISION] {
         let mut peer = Peer::open(&server(), revision, json!({})).await;
         for value in [
             json!(null),
@@ -185,7 +185,7 @@ async fn strange_values_under_reserved_keys_are_no_error() {
         ] {
             let mut meta = json!({"io.modelcontextprotocol/later": value, "dev.mcp/x": value, "mcp.dev/y": value,
                 "io.modelcontextprotocol/related-task": value, "traceparent": value, "baggage": value});
-            if revision != MODERN {
+            if revision != NEWEST_REVISION {
                 // Later revisions know these.
                 meta["io.modelcontextprotocol/logLevel"] = value.clone();
                 meta["io.modelcontextprotocol/protocolVersion"] = value.clone();

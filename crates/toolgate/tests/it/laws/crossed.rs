@@ -9,17 +9,17 @@ use tokio::{
     net::TcpListener,
 };
 use toolgate::{
-    Caller, Cx, Origin, Server, Service, Stop, Tool,
-    aggregate::{Aggregate, Member},
-    client::{HttpOptions, Remote, RemoteOptions},
+    Caller, Cx, HandlerExit, Origin, Server, Service, Tool,
+    aggregate::{Aggregate, AggregateMember},
+    client::{HttpOptions, RemoteOptions, RemoteServer},
     edge::{
-        Front, ServerLimits,
-        http::{Endpoint, HttpLimits},
+        ProtocolServer, ServerLimits,
+        http::{HttpEndpoint, HttpLimits},
         stdio,
     },
 };
-use toolgate_policy::Quota;
-use toolgate_testkit::{Peer, REVISIONS};
+use toolgate_policy::RateQuota;
+use toolgate_testkit::{REVISIONS, TestClient};
 
 const CALLERS: usize = 500;
 /// Calls of each; `TOOLGATE_LONG=1` makes it 200.
@@ -28,20 +28,20 @@ const CALLS: usize = 8;
 const AT_ONCE: usize = 4;
 
 /// Says a word again, the later words often first.
-fn echo() -> Arc<Front> {
+fn echo() -> Arc<ProtocolServer> {
     let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
     let tool = Tool::dynamic("echo", schema, |args: Value, _: Cx| async move {
         let word = args["word"].as_str().unwrap_or_default().to_owned();
         let wait = word.bytes().map(u64::from).sum::<u64>() % 7;
         tokio::time::sleep(Duration::from_millis(wait)).await;
-        Ok::<_, Stop>(word)
+        Ok::<_, HandlerExit>(word)
     });
     let limits = ServerLimits {
         in_flight: 4096,
         ..ServerLimits::default()
     };
     let server = Server::new("echo", "1").tool(tool).limits(limits);
-    let server = server.rate(Quota::per_minute(100_000_000));
+    let server = server.rate(RateQuota::per_minute(100_000_000));
     server.at_once(4096, 4096).build().unwrap()
 }
 
@@ -53,17 +53,17 @@ fn options(id: &str) -> RemoteOptions {
 }
 
 #[allow(clippy::disallowed_methods, reason = "ends with its stream")]
-async fn by_stdio() -> Arc<Remote> {
+async fn by_stdio() -> Arc<RemoteServer> {
     let (ours, theirs) = duplex(1 << 20);
     let (from, to) = split(theirs);
     tokio::spawn(stdio::serve(echo(), Caller::new("gate"), from, to));
     let (from, to) = split(ours);
-    Arc::new(Remote::open(from, to, options("pipe")).await.unwrap())
+    Arc::new(RemoteServer::open(from, to, options("pipe")).await.unwrap())
 }
 
 #[allow(clippy::disallowed_methods, reason = "ends with the runtime")]
-async fn by_http() -> Arc<Remote> {
-    let endpoint = Endpoint::new(echo(), HttpLimits::default());
+async fn by_http() -> Arc<RemoteServer> {
+    let endpoint = HttpEndpoint::new(echo(), HttpLimits::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -78,12 +78,12 @@ async fn by_http() -> Arc<Remote> {
             tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
         }
     });
-    let remote = Remote::connect(&url, options("web"), HttpOptions::default()).await;
+    let remote = RemoteServer::connect(&url, options("web"), HttpOptions::default()).await;
     Arc::new(remote.unwrap())
 }
 
-async fn gateway() -> Arc<Front> {
-    let member = |id: &str, service: Arc<dyn Service>| Member {
+async fn gateway() -> Arc<ProtocolServer> {
+    let member = |id: &str, service: Arc<dyn Service>| AggregateMember {
         id: id.into(),
         prefix: id.to_owned(),
         service,
@@ -93,13 +93,13 @@ async fn gateway() -> Arc<Front> {
         member("web", by_http().await),
     ];
     let all = Arc::new(Aggregate::new(members).unwrap());
-    Arc::new(Front::new(all, "gate", "1", ServerLimits::default()).unwrap())
+    Arc::new(ProtocolServer::new(all, "gate", "1", ServerLimits::default()).unwrap())
 }
 
 /// One caller: several calls under way at once, each with a word of its own; how many answers were its own.
-async fn caller(gateway: Arc<Front>, number: usize, calls: usize) -> usize {
+async fn caller(gateway: Arc<ProtocolServer>, number: usize, calls: usize) -> usize {
     let revision = REVISIONS[number % REVISIONS.len()];
-    let mut peer = Peer::open(&gateway, revision, json!({})).await;
+    let mut peer = TestClient::open(&gateway, revision, json!({})).await;
     let mut words = Vec::new();
     for from in (0..calls).step_by(AT_ONCE) {
         let to = calls.min(from + AT_ONCE);

@@ -17,13 +17,13 @@ use std::{
 };
 use tokio::io::{duplex, split};
 use toolgate::{
-    Ask, AskKind, BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Event, Interest,
-    Item, ItemKind, Json, Kind, List, Origin, Outcome, Output, Pipeline, Progress, Questions,
-    Service, Stale,
-    client::{Remote, RemoteOptions},
+    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition,
+    Error, ErrorKind, InputRequest, InputRequestKind, InputRequests, Item, ItemKind, Json,
+    ListRequest, Origin, Outcome, Output, Pipeline, Progress, ReporterEvent, Service,
+    client::{RemoteOptions, RemoteServer},
     edge::{self, ServerLimits, stdio},
 };
-use toolgate_policy::{AtOnce, Recorder, Standard};
+use toolgate_policy::{AuditRecorder, ConcurrencyLimit, ProgramPolicy};
 
 /// A future that is dropped when it was polled so often. It does not wait to be woken, so that it always comes to that.
 struct Polls<F>(Option<Pin<Box<F>>>, usize);
@@ -57,7 +57,7 @@ struct Slow {
     awaits: usize,
     end: End,
     running: Arc<AtomicUsize>,
-    stale: tokio::sync::watch::Sender<Stale>,
+    stale: tokio::sync::watch::Sender<ChangeCounters>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Slow {
         self.running.fetch_add(1, SeqCst);
         let _running = Running(self.running.clone());
         for n in 0..self.awaits {
-            call.reporter.tell(Event::Progress(Progress {
+            call.reporter.tell(ReporterEvent::Progress(Progress {
                 progress: n as f64,
                 total: None,
                 message: None,
@@ -90,15 +90,15 @@ impl Slow {
         }
         match self.end {
             End::Done => Ok(Outcome::Done(Output::text("done"))),
-            End::Fails => Err(Error::new(Kind::Upstream, "it failed")),
+            End::Fails => Err(Error::new(ErrorKind::Upstream, "it failed")),
             End::Asks => {
                 let form = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
-                let kind = AskKind::Elicit(Json::from_value(&form));
+                let kind = InputRequestKind::Elicit(Json::from_value(&form));
                 let key = "q".to_owned();
-                let asks = vec![Ask { key, kind }];
-                Ok(Outcome::Ask(Questions {
+                let asks = vec![InputRequest { key, kind }];
+                Ok(Outcome::Ask(InputRequests {
                     asks,
-                    ..Questions::default()
+                    ..InputRequests::default()
                 }))
             }
             End::Never => std::future::pending().await,
@@ -107,7 +107,7 @@ impl Slow {
 }
 
 impl Service for Slow {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
             tokio::task::yield_now().await;
             let def = json!({"name": "slow", "inputSchema": {"type": "object"}});
@@ -128,8 +128,8 @@ impl Service for Slow {
         Box::pin(self.used(call))
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(self.stale.subscribe())) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(self.stale.subscribe())) })
     }
 }
 
@@ -140,10 +140,10 @@ fn call(id: &str, name: &str) -> Call {
 
 /// A pipeline of all duties that lets one call run at a time and records in that folder.
 fn governed(end: Arc<dyn Service>, folder: &Path) -> Pipeline {
-    let standard = Standard {
-        recorder: Arc::new(Recorder::in_folder(folder).unwrap()),
-        at_once: AtOnce::new(1, 1),
-        ..Standard::default()
+    let standard = ProgramPolicy {
+        recorder: Arc::new(AuditRecorder::in_folder(folder).unwrap()),
+        at_once: ConcurrencyLimit::new(1, 1),
+        ..ProgramPolicy::default()
     };
     standard.over(end)
 }
@@ -184,10 +184,10 @@ async fn dropped(awaits: usize, end: End, most: usize) {
     // There is one place: this call would be refused if the place were kept, and it would be recorded after the other.
     let next = polls(pipeline.call(call("next", "slow")), 1000).await;
     if let Some(Err(error)) = &next {
-        assert!(!matches!(error.kind(), Kind::Busy(_)), "{error}");
+        assert!(!matches!(error.kind(), ErrorKind::Busy(_)), "{error}");
     }
     let after = pipeline.call(call("after", "nobody")).await;
-    assert_eq!(*after.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(*after.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(running.load(SeqCst), 0);
     let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
     recorded(&folder, "call.begin", &mut begun);
@@ -201,7 +201,7 @@ async fn dropped(awaits: usize, end: End, most: usize) {
 async fn dropped_elsewhere(most: usize, modern: bool) {
     let scripted = Scripted::new();
     let running = scripted.running.clone();
-    let raw = edge::Front::new(scripted, "s", "1", ServerLimits::default()).unwrap();
+    let raw = edge::ProtocolServer::new(scripted, "s", "1", ServerLimits::default()).unwrap();
     let (ours, theirs) = duplex(1 << 16);
     let (from, to) = split(theirs);
     #[allow(clippy::disallowed_methods, reason = "ends with its stream")]
@@ -212,10 +212,10 @@ async fn dropped_elsewhere(most: usize, modern: bool) {
     });
     options.probe = modern;
     let (from, to) = split(ours);
-    let remote = Arc::new(Remote::open(from, to, options).await.unwrap());
-    let standard = Standard {
-        at_once: AtOnce::new(1, 1),
-        ..Standard::default()
+    let remote = Arc::new(RemoteServer::open(from, to, options).await.unwrap());
+    let standard = ProgramPolicy {
+        at_once: ConcurrencyLimit::new(1, 1),
+        ..ProgramPolicy::default()
     };
     let pipeline = standard.over(remote);
     assert!(

@@ -4,28 +4,28 @@ use super::{
     planter::{HIDDEN, Planter},
     run,
 };
-use crate::handlers::peer::{MODERN, Peer, REVISIONS};
+use crate::handlers::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::io::{duplex, split};
 use toolgate::{
-    Caller, ItemKind, List, Origin, Service,
-    client::{Remote, RemoteOptions},
+    Caller, ItemKind, ListRequest, Origin, Service,
+    client::{RemoteOptions, RemoteServer},
     edge::{self, ServerLimits, stdio},
 };
-use toolgate_policy::Standard;
+use toolgate_policy::ProgramPolicy;
 use toolgate_wire::dialect;
 
-fn governed(end: Arc<dyn Service>) -> Arc<edge::Front> {
-    let pipeline = Arc::new(Standard::default().over(end));
-    let server = edge::Front::new(pipeline, "s", "1", ServerLimits::default());
+fn governed(end: Arc<dyn Service>) -> Arc<edge::ProtocolServer> {
+    let pipeline = Arc::new(ProgramPolicy::default().over(end));
+    let server = edge::ProtocolServer::new(pipeline, "s", "1", ServerLimits::default());
     Arc::new(server.unwrap())
 }
 
 /// The planter as a server elsewhere, which speaks that revision and cleans nothing.
-async fn elsewhere(planter: Arc<Planter>, revision: &str) -> Remote {
-    let raw = edge::Front::new(planter, "planter", "1", ServerLimits::default()).unwrap();
+async fn elsewhere(planter: Arc<Planter>, revision: &str) -> RemoteServer {
+    let raw = edge::ProtocolServer::new(planter, "planter", "1", ServerLimits::default()).unwrap();
     let (ours, theirs) = duplex(1 << 20);
     let (from, to) = split(theirs);
     #[allow(clippy::disallowed_methods, reason = "ends with its stream")]
@@ -38,19 +38,19 @@ async fn elsewhere(planter: Arc<Planter>, revision: &str) -> Remote {
     options.probe = spoken.stateless;
     options.revisions = vec![spoken];
     let (from, to) = split(ours);
-    Remote::open(from, to, options).await.unwrap()
+    RemoteServer::open(from, to, options).await.unwrap()
 }
 
 /// Uses all that there is, in that revision; all that was heard.
-async fn everything(server: &Arc<edge::Front>, revision: &'static str) -> Vec<Value> {
+async fn everything(server: &Arc<edge::ProtocolServer>, revision: &'static str) -> Vec<Value> {
     let able = json!({"elicitation": {}, "sampling": {}, "roots": {}});
     let mut peer = Peer::open(server, revision, able).await;
-    if revision != MODERN {
+    if revision != NEWEST_REVISION {
         let debug = json!({"level": "debug"});
         peer.result("logging/setLevel", debug).await;
     }
     // Skills are of the newest revision.
-    let has = |kind: &ItemKind| *kind != ItemKind::Skill || revision == MODERN;
+    let has = |kind: &ItemKind| *kind != ItemKind::Skill || revision == NEWEST_REVISION;
     for kind in ItemKind::ALL.into_iter().filter(has) {
         let listed = peer.result(kind.list_method(), json!({})).await;
         assert!(listed[kind.member()].is_array());
@@ -158,8 +158,8 @@ proptest! {
                 }
             }
             for kind in ItemKind::ALL {
-                let list = List::all(Caller::new("t"), kind);
-                let catalog = Standard::default().over(planter.clone()).list(list).await.unwrap();
+                let list = ListRequest::all(Caller::new("t"), kind);
+                let catalog = ProgramPolicy::default().over(planter.clone()).list(list).await.unwrap();
                 let text = &catalog.about()[0].text;
                 assert!(!text.contains(HIDDEN) && text.starts_with("instructions"));
             }
@@ -183,8 +183,8 @@ proptest! {
 fn without_duties_it_would_come() {
     run(async {
         let limits = ServerLimits::default();
-        let raw = edge::Front::new(Planter::new(0), "s", "1", limits).unwrap();
-        let heard = everything(&Arc::new(raw), MODERN).await;
+        let raw = edge::ProtocolServer::new(Planter::new(0), "s", "1", limits).unwrap();
+        let heard = everything(&Arc::new(raw), NEWEST_REVISION).await;
         let dirty = heard.iter().filter(|message| holds(message));
         assert!(dirty.count() > 20);
     });

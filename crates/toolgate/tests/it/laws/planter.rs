@@ -6,9 +6,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use toolgate::{
-    Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Definition, Error, Event, Interest,
-    Item, ItemKind, Json, Kind, List, LogMessage, Origin, Outcome, Output, Problem, Progress,
-    PromptMessage, PromptResult, Questions, ReadResult, Service, ToolResult,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Content, Definition, Error, ErrorKind,
+    InputRequest, InputRequestKind, InputRequests, Item, ItemKind, Json, ListRequest, LogMessage,
+    Origin, Outcome, Output, Progress, PromptMessage, PromptResult, ReadResult, ReporterEvent,
+    SchemaViolation, Service, ToolResult,
 };
 use toolgate_wire::method::{complete::CompleteResult, list::CacheHint, usage::Op};
 
@@ -34,7 +35,7 @@ pub(super) const HIDDEN: [char; 16] = [
 
 pub(super) struct Planter {
     next: AtomicUsize,
-    stale: tokio::sync::watch::Sender<toolgate::Stale>,
+    stale: tokio::sync::watch::Sender<toolgate::ChangeCounters>,
 }
 
 impl Planter {
@@ -153,23 +154,23 @@ impl Planter {
         };
         let ask = |kind| {
             let key = "q".to_owned();
-            let asks = vec![Ask { key, kind }];
-            Ok(Outcome::Ask(Questions {
+            let asks = vec![InputRequest { key, kind }];
+            Ok(Outcome::Ask(InputRequests {
                 asks,
-                ..Questions::default()
+                ..InputRequests::default()
             }))
         };
         match name {
             "fails" => Ok(Outcome::Done(Output::Tool(result(true)))),
             "broken" => Err(self.broken()),
             "invalid" => {
-                let problem = Problem {
+                let problem = SchemaViolation {
                     path: self.say("path"),
                     expected: self.say("expected"),
                     got: self.say("got"),
                 };
                 Err(Error::new(
-                    Kind::Invalid(vec![problem]),
+                    ErrorKind::Invalid(vec![problem]),
                     self.say("invalid"),
                 ))
             }
@@ -177,29 +178,29 @@ impl Planter {
                 let field = json!({"type": "string", "title": self.say("field"), "description": self.say("field")});
                 let schema = json!({"type": "object", "properties": {"x": field}});
                 let form = json!({"message": self.say("form"), "requestedSchema": schema});
-                ask(AskKind::Elicit(Json::from_value(&form)))
+                ask(InputRequestKind::Elicit(Json::from_value(&form)))
             }
             "samples" => {
                 let said = json!({"role": "user", "content": {"type": "text", "text": self.say("sample")}});
                 let params =
                     json!({"messages": [said], "maxTokens": 9, "systemPrompt": self.say("sample")});
-                ask(AskKind::Sample(Json::from_value(&params)))
+                ask(InputRequestKind::Sample(Json::from_value(&params)))
             }
             _ => Ok(Outcome::Done(Output::Tool(result(false)))),
         }
     }
 
     fn broken(&self) -> Error {
-        Error::new(Kind::Answered(-32099), self.say("broken"))
+        Error::new(ErrorKind::Answered(-32099), self.say("broken"))
     }
 
     fn used(&self, call: &Call) -> Result<Outcome, Error> {
-        call.reporter.tell(Event::Progress(Progress {
+        call.reporter.tell(ReporterEvent::Progress(Progress {
             progress: 1.0,
             total: None,
             message: Some(self.say("progress")),
         }));
-        call.reporter.tell(Event::Log(LogMessage {
+        call.reporter.tell(ReporterEvent::Log(LogMessage {
             level: "error".into(),
             logger: Some(self.say("logger")),
             data: Json::from_value(&self.tree("logged")),
@@ -234,7 +235,7 @@ impl Planter {
 }
 
 impl Service for Planter {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let about = Some(self.say("instructions"));
         let catalog = Catalog::of(self.items(ask.kind), Vec::new(), about);
         Box::pin(async { Ok(catalog) })
@@ -244,7 +245,7 @@ impl Service for Planter {
         Box::pin(async move { self.used(&call) })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(self.stale.subscribe())) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(self.stale.subscribe())) })
     }
 }

@@ -7,7 +7,7 @@ use super::{
     verdicts::{TOOLS, access, verdict},
 };
 use crate::{
-    handlers::peer::{MODERN, Peer},
+    handlers::peer::{NEWEST_REVISION, Peer},
     tasks::{knows, limits},
 };
 use proptest::prelude::*;
@@ -22,12 +22,12 @@ use std::{
 };
 use tokio::sync::{Notify, watch};
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json, List,
-    Origin, Outcome, Output, Service, Stale, ToolResult,
-    edge::{self, Offers, ServerLimits, TaskOffer},
-    handlers::{Server, Stop, TaskSupport, Tool},
+    BoxFuture, Call, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition, Error, Item,
+    ItemKind, Json, ListRequest, Origin, Outcome, Output, Service, ToolResult,
+    edge::{self, ServerCapabilities, ServerLimits, TaskOffer},
+    handlers::{HandlerExit, Server, TaskSupport, Tool},
 };
-use toolgate_policy::{Access, AtOnce, Caps, Standard};
+use toolgate_policy::{AccessRules, ConcurrencyLimit, ConcurrencyLimits, ProgramPolicy};
 
 const CORE: &str = "2025-11-25";
 
@@ -66,13 +66,13 @@ async fn as_task(peer: &mut Peer, revision: &str, mut params: Value) -> Value {
     }
 }
 
-fn governed(access: Access) -> Arc<edge::Front> {
+fn governed(access: AccessRules) -> Arc<edge::ProtocolServer> {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": false});
     let mut server = Server::new("s", "1").guard(access).limits(at_once());
     for name in TOOLS {
         let tool = Tool::dynamic(name, schema.clone(), move |_, _| async move {
             match name {
-                "bb" => Err(Stop::new("it failed")),
+                "bb" => Err(HandlerExit::new("it failed")),
                 _ => Ok(name),
             }
         });
@@ -88,7 +88,7 @@ proptest! {
     fn a_task_has_the_verdict_of_its_call(access in access()) {
         run(async {
             let server = governed(access);
-            for revision in [CORE, MODERN] {
+            for revision in [CORE, NEWEST_REVISION] {
                 let mut plain = Peer::open(&server, revision, json!({})).await;
                 let mut tasks = Peer::open(&server, revision, knows_only()).await;
                 for name in TOOLS.into_iter().chain(["zz"]) {
@@ -113,7 +113,7 @@ fn knows_only() -> Value {
 struct Begins(Arc<dyn Service>);
 
 impl Service for Begins {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         self.0.list(ask)
     }
 
@@ -122,31 +122,31 @@ impl Service for Begins {
         self.0.call(call)
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         self.0.changes(want)
     }
 }
 
 /// Serves it, and every call may become a task.
-fn serve(end: Arc<dyn Service>) -> Arc<edge::Front> {
-    let server = edge::Front::new(end, "s", "1", at_once()).unwrap();
-    let offers = Offers {
+fn serve(end: Arc<dyn Service>) -> Arc<edge::ProtocolServer> {
+    let server = edge::ProtocolServer::new(end, "s", "1", at_once()).unwrap();
+    let offers = ServerCapabilities {
         tasks: TaskOffer::Every,
-        ..Offers::default()
+        ..ServerCapabilities::default()
     };
     Arc::new(server.with_offers(offers))
 }
 
-fn planted(standard: bool, first: usize) -> Arc<edge::Front> {
+fn planted(standard: bool, first: usize) -> Arc<edge::ProtocolServer> {
     let end = Arc::new(Begins(Planter::new(first)));
     match standard {
-        true => serve(Arc::new(Standard::default().over(end))),
+        true => serve(Arc::new(ProgramPolicy::default().over(end))),
         false => serve(end),
     }
 }
 
 /// All that is heard of tasks: their states, their results and errors, and what a session or subscription is told.
-async fn heard_of_tasks(server: &Arc<edge::Front>, revision: &'static str) -> Vec<Value> {
+async fn heard_of_tasks(server: &Arc<edge::ProtocolServer>, revision: &'static str) -> Vec<Value> {
     let mut peer = Peer::open(server, revision, knows_only()).await;
     for name in ["done", "fails", "broken", "invalid"] {
         let mut params = json!({"name": name, "arguments": {"x": "y"}});
@@ -166,7 +166,7 @@ proptest! {
     fn nothing_hidden_comes_by_a_task(first in 0..HIDDEN.len()) {
         run(async {
             let server = planted(true, first);
-            for revision in [CORE, MODERN] {
+            for revision in [CORE, NEWEST_REVISION] {
                 let heard = heard_of_tasks(&server, revision).await;
                 let all: String = heard.iter().map(Value::to_string).collect();
                 for word in ["block", "part", "broken", "invalid", "progress", "taskId"] {
@@ -184,7 +184,7 @@ proptest! {
 #[test]
 fn without_duties_it_would_come_by_a_task() {
     run(async {
-        for revision in [CORE, MODERN] {
+        for revision in [CORE, NEWEST_REVISION] {
             let heard = heard_of_tasks(&planted(false, 0), revision).await;
             assert!(heard.iter().filter(|m| holds(m)).count() > 3, "{revision}");
         }
@@ -217,7 +217,7 @@ impl Drop for Gone<'_> {
 }
 
 impl Service for Jobs {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let origin = Origin {
             server: "jobs".into(),
             trusted: true,
@@ -245,20 +245,24 @@ impl Service for Jobs {
         })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(watch::channel(Stale::default()).1)) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async {
+            Ok(ChangeStream::new(
+                watch::channel(ChangeCounters::default()).1,
+            ))
+        })
     }
 }
 
-fn jobs(most: usize) -> (Arc<edge::Front>, Arc<Jobs>) {
+fn jobs(most: usize) -> (Arc<edge::ProtocolServer>, Arc<Jobs>) {
     let jobs = Arc::new(Jobs::default());
-    let duties = Standard {
-        at_once: AtOnce::with(Caps {
+    let duties = ProgramPolicy {
+        at_once: ConcurrencyLimit::with(ConcurrencyLimits {
             caller: most,
             wait: Duration::from_secs(600),
-            ..Caps::default()
+            ..ConcurrencyLimits::default()
         }),
-        ..Standard::default()
+        ..ProgramPolicy::default()
     };
     (serve(Arc::new(duties.over(jobs.clone()))), jobs)
 }
@@ -281,7 +285,7 @@ proptest! {
         ends in prop::collection::vec(prop::sample::select(vec![How::Done, How::Cancelled, How::Stopped]), 1..8),
     ) {
         run(async {
-            let revision = if modern { MODERN } else { CORE };
+            let revision = if modern { NEWEST_REVISION } else { CORE };
             let (server, jobs) = jobs(most);
             let mut peer = Peer::open(&server, revision, knows_only()).await;
             let mut ids = BTreeMap::new();

@@ -7,33 +7,33 @@ use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate::{
     edge,
-    handlers::{Contents, Prompt, Resource, Server, Stop, Template, Tool},
+    handlers::{HandlerExit, Prompt, Resource, ResourceContents, ResourceTemplate, Server, Tool},
 };
-use toolgate_policy::{Access, AccessRule, Pattern, Then, When};
+use toolgate_policy::{AccessRule, AccessRules, CelCondition, GlobPattern, RuleAction};
 
 pub(super) const TOOLS: [&str; 4] = ["aa", "ab", "ba", "bb"];
 const RESOURCES: [&str; 3] = ["test://aa", "test://ab", "test://b"];
 const PROMPTS: [&str; 2] = ["aa", "bb"];
 
-fn server(access: Access) -> Arc<edge::Front> {
+fn server(access: AccessRules) -> Arc<edge::ProtocolServer> {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": false});
     let mut server = Server::new("s", "1").guard(access);
     for name in TOOLS {
         let tool = Tool::dynamic(name, schema.clone(), move |_, _| async move {
             if name == "bb" {
-                return Err(Stop::new("it failed"));
+                return Err(HandlerExit::new("it failed"));
             }
             Ok(name)
         });
         server = server.tool(tool);
     }
     for uri in RESOURCES {
-        server = server.resource(Resource::fixed(uri, "r", Contents::text(uri)));
+        server = server.resource(Resource::fixed(uri, "r", ResourceContents::text(uri)));
     }
     for name in PROMPTS {
         server = server.prompt(Prompt::new(name, move |_, _| async move { Ok(name) }));
     }
-    let made = Template::new("made://{x}", "made", |vars, _| async move {
+    let made = ResourceTemplate::new("made://{x}", "made", |vars, _| async move {
         Ok(vars.get("x").to_owned())
     });
     server.template(made).build().unwrap()
@@ -69,8 +69,8 @@ fn rule() -> impl Strategy<Value = AccessRule> {
     ];
     let pattern = prop::sample::select(names.to_vec());
     let caller = prop::sample::select(vec!["*", "peer", "u"]);
-    let then = prop::sample::select(vec![Then::Allow, Then::Ask, Then::Deny]);
-    let patterns = |p: Vec<&str>| p.into_iter().map(Pattern::new).collect::<Vec<_>>();
+    let then = prop::sample::select(vec![RuleAction::Allow, RuleAction::Ask, RuleAction::Deny]);
+    let patterns = |p: Vec<&str>| p.into_iter().map(GlobPattern::new).collect::<Vec<_>>();
     let tools = prop::collection::vec(pattern.clone(), 1..3);
     let except = prop::collection::vec(pattern, 0..2);
     let callers = prop::collection::vec(caller, 0..2);
@@ -80,16 +80,17 @@ fn rule() -> impl Strategy<Value = AccessRule> {
         tools: patterns(tools),
         except: patterns(except),
         callers: patterns(callers),
-        when: when.map(|text| When::compile(text).unwrap()),
+        when: when.map(|text| CelCondition::compile(text).unwrap()),
         then,
         label: "rule".to_owned(),
     })
 }
 
-pub(super) fn access() -> impl Strategy<Value = Access> {
-    let otherwise = prop::sample::select(vec![None, Some(Then::Allow), Some(Then::Deny)]);
+pub(super) fn access() -> impl Strategy<Value = AccessRules> {
+    let otherwise =
+        prop::sample::select(vec![None, Some(RuleAction::Allow), Some(RuleAction::Deny)]);
     (prop::collection::vec(rule(), 0..4), otherwise).prop_map(|(rules, otherwise)| {
-        let access = Access::new(rules);
+        let access = AccessRules::new(rules);
         match otherwise {
             Some(then) => access.otherwise(then),
             None => access,
@@ -194,8 +195,8 @@ proptest! {
 #[test]
 fn rules_decide() {
     run(async {
-        for (then, expected) in [(Then::Allow, 4), (Then::Deny, 0)] {
-            let server = server(Access::default().otherwise(then));
+        for (then, expected) in [(RuleAction::Allow, 4), (RuleAction::Deny, 0)] {
+            let server = server(AccessRules::default().otherwise(then));
             let mut peer = Peer::open(&server, REVISIONS[0], json!({})).await;
             assert_eq!(listed(&mut peer).await["tools"].len(), expected);
         }

@@ -4,7 +4,7 @@ use super::{schema::wrong, table::REVISIONS};
 use serde_json::{Value, json};
 use toolgate_wire::{
     dialect,
-    json::{Json, Limits},
+    json::{Json, JsonLimits},
     method::{
         definition::ItemKind, initialize::Implementation, list::CacheHint, output::Output,
         usage::Op,
@@ -29,7 +29,7 @@ fn ill_typed() -> [Value; 10] {
 }
 
 fn read(value: &Value) -> Json {
-    Json::read(value.to_string().into_bytes(), &Limits::default()).unwrap()
+    Json::read(value.to_string().into_bytes(), &JsonLimits::default()).unwrap()
 }
 
 /// The definitions of one kind, each with every known member ill-typed in every way.
@@ -221,7 +221,7 @@ fn an_odd_definition_fits_the_schema_of_every_revision() {
 #[test]
 fn a_definition_in_order_keeps_its_bytes() {
     let text = r#"{"name":"a", "inputSchema":{"type":"object","properties":{"b":true}},"icons":[{"src":"https://a.example/"}],"x":1e400}"#;
-    let json = Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
+    let json = Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
     let normal = normalize::definition(ItemKind::Tool, json).unwrap();
     assert_eq!(normal.definition.json().as_str(), text);
     assert!(normal.repairs.is_empty() && normal.withheld.is_none());

@@ -4,7 +4,7 @@ pub(crate) use super::table::Side;
 use super::{schema, table};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use toolgate_wire::json::{Json, Limits};
+use toolgate_wire::json::{Json, JsonLimits};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
@@ -254,7 +254,7 @@ fn fits(revision: &str, definition: &str, value: &Value) -> Result<(), String> {
 /// Our reader takes numbers that serde_json does not.
 fn read(line: &str) -> Option<Value> {
     let read = serde_json::from_str(line).ok();
-    let ours = || Json::read(line.as_bytes().to_vec(), &Limits::default()).ok();
+    let ours = || Json::read(line.as_bytes().to_vec(), &JsonLimits::default()).ok();
     read.or_else(|| Some(ours()?.to_value()))
 }
 

@@ -14,17 +14,17 @@ use std::{
 };
 use tokio::{io::AsyncWrite, join};
 use toolgate::{
-    Abilities, AskKind, Call, Caller, Error, Event, Json, Kind, Need, Op, Outcome, Output, Report,
-    Reporter, Service, client::Remote,
+    Call, CallReporter, Caller, ClientCapabilities, Error, ErrorKind, EventSink, InputRequestKind,
+    Json, Op, Outcome, Output, ReporterEvent, RequiredCapability, Service, client::RemoteServer,
 };
 use toolgate_wire::{
-    json::Limits,
-    room::{Account, Room},
+    json::JsonLimits,
+    room::{BudgetScope, MemoryBudget},
 };
 
 /// Calls while the server answers.
 async fn answered(
-    remote: &Remote,
+    remote: &RemoteServer,
     peer: &mut Peer,
     call: Call,
     result: Value,
@@ -41,10 +41,10 @@ fn text(words: &str) -> Value {
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct Heard(Mutex<Vec<ReporterEvent>>);
 
-impl Report for Heard {
-    fn report(&self, event: Event) {
+impl EventSink for Heard {
+    fn report(&self, event: ReporterEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
@@ -81,7 +81,7 @@ async fn calls_that_wait_together_are_written_together() {
     let (reader, writer) = tokio::io::split(ours);
     let (mut peer, writes) = (Peer::over(theirs), Arc::<AtomicUsize>::default());
     let writer = Counted(writer, writes.clone());
-    let (remote, ()) = join!(Remote::open(reader, writer, options()), async {
+    let (remote, ()) = join!(RemoteServer::open(reader, writer, options()), async {
         let probe = peer.read().await;
         peer.reply(&probe, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}})).await;
     });
@@ -160,12 +160,12 @@ async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
         json!({})
     );
     let mut able = call("a", "{}");
-    able.abilities = Abilities {
+    able.abilities = ClientCapabilities {
         elicitation: true,
         elicitation_url: true,
         sampling: false,
         roots: true,
-        ..Abilities::default()
+        ..ClientCapabilities::default()
     };
     let (_, request) = answered(&remote, &mut peer, able, text("ok")).await;
     let meta = &request["params"]["_meta"];
@@ -193,7 +193,7 @@ async fn progress_reaches_the_call_it_belongs_to_and_only_while_it_runs() {
     let (remote, mut peer) = legacy(json!({})).await;
     let heard = Arc::new(Heard::default());
     let mut one = call("slow", "{}");
-    one.reporter = Reporter::new(heard.clone());
+    one.reporter = CallReporter::new(heard.clone());
     let (done, token) = join!(soon(remote.call(one)), async {
         let request = peer.read().await;
         let token = request["params"]["_meta"]["progressToken"].clone();
@@ -224,7 +224,7 @@ async fn progress_reaches_the_call_it_belongs_to_and_only_while_it_runs() {
     assert!(token.is_i64());
     assert!(peer.is_left_alone().await);
     let heard = heard.0.lock().unwrap();
-    let [Event::Progress(progress)] = heard.as_slice() else {
+    let [ReporterEvent::Progress(progress)] = heard.as_slice() else {
         panic!("{heard:?}")
     };
     assert_eq!(
@@ -245,7 +245,7 @@ async fn the_progress_tokens_of_calls_in_flight_differ() {
         let heard = [0; 3].map(|_| Arc::new(Heard::default()));
         let calls = heard.iter().map(|heard| {
             let mut call = call("slow", "{}");
-            call.reporter = Reporter::new(heard.clone());
+            call.reporter = CallReporter::new(heard.clone());
             soon(remote.call(call))
         });
         let (done, ()) = join!(join_all(calls), async {
@@ -266,7 +266,7 @@ async fn the_progress_tokens_of_calls_in_flight_differ() {
         assert!(done.iter().all(Result::is_ok), "{done:?}");
         for (n, heard) in heard.iter().enumerate() {
             let heard = heard.0.lock().unwrap();
-            let [Event::Progress(progress)] = heard.as_slice() else {
+            let [ReporterEvent::Progress(progress)] = heard.as_slice() else {
                 panic!("call {n}: {heard:?}")
             };
             assert_eq!(progress.progress, n as f64);
@@ -281,9 +281,9 @@ async fn the_older_code_for_a_missing_resource_is_understood() {
         let uri = Json::from_value(&json!({"uri": "t://gone"}));
         let read = Call::new("c1", Caller::new("test"), Op::Resource, "t://gone", uri);
         for (call, kind) in [
-            (read, Kind::NotFound),
+            (read, ErrorKind::NotFound),
             // For a tool call the code has no meaning.
-            (call("a", "{}"), Kind::Answered(-32002)),
+            (call("a", "{}"), ErrorKind::Answered(-32002)),
         ] {
             let (outcome, ()) = join!(soon(remote.call(call)), async {
                 let request = peer.read().await;
@@ -312,7 +312,7 @@ async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
     let Ok(Outcome::Ask(questions)) = asked else {
         panic!("{asked:?}")
     };
-    let AskKind::Elicit(params) = &questions.asks[0].kind else {
+    let InputRequestKind::Elicit(params) = &questions.asks[0].kind else {
         panic!("{questions:?}")
     };
     assert_eq!(
@@ -323,7 +323,7 @@ async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
         ("unit", Some("which?"))
     );
 
-    let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Limits::default()).unwrap();
+    let read = |text: &str| Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
     first.round.number = 1;
     first.round.slots = questions.slots;
     first
@@ -399,7 +399,7 @@ async fn results_that_are_none_are_errors_of_the_server() {
         let Err(error) = outcome else {
             panic!("{result}: {outcome:?}")
         };
-        assert_eq!(*error.kind(), Kind::BadAnswer);
+        assert_eq!(*error.kind(), ErrorKind::BadAnswer);
         assert!(
             error
                 .public()
@@ -512,7 +512,7 @@ async fn codes_of_the_implementation_defined_range_have_no_meaning() {
             peer.refuse(&request, code, "no such thing", data.clone())
                 .await;
         });
-        assert_eq!(*outcome.unwrap_err().kind(), Kind::Answered(code));
+        assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::Answered(code));
         assert!(peer.is_left_alone().await, "{code}: nothing is sent again");
     }
 }
@@ -523,9 +523,13 @@ async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     let (remote, mut peer) = modern(json!({})).await;
     let need = json!({"requiredCapabilities": {"sampling": {}}});
     let cases = [
-        (-32602, json!(null), Kind::Answered(-32602)),
-        (-32603, json!({}), Kind::Answered(-32603)),
-        (-32021, need, Kind::Unsupported(Need::Sampling)),
+        (-32602, json!(null), ErrorKind::Answered(-32602)),
+        (-32603, json!({}), ErrorKind::Answered(-32603)),
+        (
+            -32021,
+            need,
+            ErrorKind::Unsupported(RequiredCapability::Sampling),
+        ),
     ];
     for (code, data, kind) in cases {
         let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
@@ -605,14 +609,14 @@ async fn a_lost_server_ends_its_calls_and_says_what_is_known() {
         );
         for outcome in [one, two] {
             let error = outcome.unwrap_err();
-            assert_eq!(*error.kind(), Kind::Upstream);
+            assert_eq!(*error.kind(), ErrorKind::Upstream);
             assert_eq!(
                 error.public(),
                 "the server files stopped during the call; it is not known whether it took effect"
             );
         }
         let after = remote.call(call("a", "{}")).await.unwrap_err();
-        assert_eq!(*after.kind(), Kind::Upstream);
+        assert_eq!(*after.kind(), ErrorKind::Upstream);
         assert_eq!(
             after.public(),
             "the server files stopped before the call was sent; nothing was done"
@@ -641,7 +645,7 @@ async fn an_error_of_ours_is_none_of_the_server() {
             peer.send(&message.to_string()).await;
         });
         let error = outcome.unwrap_err();
-        let answered = matches!(error.kind(), Kind::Answered(_));
+        let answered = matches!(error.kind(), ErrorKind::Answered(_));
         assert_eq!(answered, is_answer, "{reply}: {error:?}");
         let said = error.public().starts_with("the server answered: ");
         assert_eq!(said, is_answer, "{reply}: {error}");
@@ -684,9 +688,9 @@ async fn answers_out_of_order_find_their_calls() {
 /// What there is no room for is not left to the deadline of its call, and leaves nothing behind.
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_room_ends_its_call_at_once() {
-    let room = Room::new(1 << 20);
+    let room = MemoryBudget::new(1 << 20);
     let mut options = options();
-    options.account = Account::of(&room, "files".into());
+    options.account = BudgetScope::of(&room, "files".into());
     let (remote, mut peer) = legacy_with(json!({}), options).await;
     let text = json!({"content": [{"type": "text", "text": "x".repeat(200 << 10)}]});
     // Short, and far longer once it is a tree.
@@ -697,7 +701,7 @@ async fn an_answer_without_room_ends_its_call_at_once() {
             peer.reply(&request, result).await;
         });
         let error = outcome.unwrap_err();
-        assert_eq!(error.kind(), &Kind::Busy(None));
+        assert_eq!(error.kind(), &ErrorKind::Busy(None));
         let words = "the memory budget for messages in flight is exhausted";
         assert!(error.public().contains(words), "{}", error.public());
         assert_eq!(room.used(), 0);

@@ -7,16 +7,16 @@ use std::{path::Path, sync::Arc, time::Duration};
 use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 use toolgate::{
     Caller,
-    edge::{Front, stdio},
+    edge::{ProtocolServer, stdio},
 };
-use toolgate_policy::{Deadline, PerServer, Recorder, Standard};
+use toolgate_policy::{AuditRecorder, CallTimeout, PerServer, ProgramPolicy};
 
 const LONG: Duration = Duration::from_secs(60);
 
 /// A caller of a gateway over stdio, before a server of 2025-11-25 that never answers a call.
 struct Scene {
     caller: DuplexStream,
-    front: Arc<Front>,
+    front: Arc<ProtocolServer>,
     peer: Peer,
     /// The id of the call at the server.
     request: Value,
@@ -28,13 +28,13 @@ struct Scene {
 async fn scene(time: Duration) -> Scene {
     let folder = std::env::temp_dir().join(toolgate::ids::short("toolgate-test"));
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
-    let standard = Standard {
-        recorder: Arc::new(Recorder::in_folder(&folder).unwrap()),
-        deadline: Deadline {
+    let standard = ProgramPolicy {
+        recorder: Arc::new(AuditRecorder::in_folder(&folder).unwrap()),
+        deadline: CallTimeout {
             silence: PerServer::all(time),
-            ..Deadline::default()
+            ..CallTimeout::default()
         },
-        ..Standard::default()
+        ..ProgramPolicy::default()
     };
     let front = server(Arc::new(standard.over(Arc::new(remote))));
     let (mut caller, input) = duplex(1 << 16);

@@ -3,13 +3,13 @@
 use super::peer::{Peer, legacy, modern, soon};
 use serde_json::{Value, json};
 use std::time::Duration;
-use toolgate::{Caller, Changes, Interest, Service, client::Remote};
+use toolgate::{Caller, ChangeFilter, ChangeStream, Service, client::RemoteServer};
 
-async fn hear(remote: &Remote, uris: &[&str]) -> Changes {
-    let want = Interest {
+async fn hear(remote: &RemoteServer, uris: &[&str]) -> ChangeStream {
+    let want = ChangeFilter {
         lists: Vec::new(),
         uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
-        ..Interest::lists(Caller::new("test"))
+        ..ChangeFilter::lists(Caller::new("test"))
     };
     soon(remote.changes(want)).await.unwrap()
 }
@@ -255,7 +255,7 @@ async fn acknowledge(peer: &mut Peer, id: &Value, filter: &Value) {
 }
 
 /// Waits for a change of that resource.
-async fn changed(changes: &mut Changes, uri: &str) {
+async fn changed(changes: &mut ChangeStream, uri: &str) {
     loop {
         let changed = soon(changes.next()).await.unwrap();
         if changed.updated.iter().any(|updated| **updated == *uri) {

@@ -3,11 +3,11 @@
 use super::peer::{Peer, all, call, legacy, modern, soon};
 use serde_json::{Value, json};
 use tokio::join;
-use toolgate::{Service, client::Remote};
-use toolgate_testkit::hostile::{ALL, Misdeed};
+use toolgate::{Service, client::RemoteServer};
+use toolgate_testkit::hostile::{HOSTILE_BEHAVIORS, HostileBehavior};
 
 /// The request ends, and the next one works.
-async fn survives(misdeed: Misdeed, remote: &Remote, peer: &mut Peer) {
+async fn survives(misdeed: HostileBehavior, remote: &RemoteServer, peer: &mut Peer) {
     for method in ["tools/call", "tools/list"] {
         let asked = async {
             match method {
@@ -40,7 +40,7 @@ async fn request(peer: &mut Peer, method: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_outlives_all_misdeeds_of_a_modern_server() {
-    for misdeed in ALL {
+    for misdeed in HOSTILE_BEHAVIORS {
         let (remote, mut peer) = modern(json!({"tools": {}})).await;
         survives(misdeed, &remote, &mut peer).await;
         assert!(remote.status().lost.is_none(), "after {}", misdeed.name);
@@ -49,7 +49,7 @@ async fn a_client_outlives_all_misdeeds_of_a_modern_server() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_outlives_all_misdeeds_of_a_legacy_server() {
-    for misdeed in ALL {
+    for misdeed in HOSTILE_BEHAVIORS {
         let (remote, mut peer) = legacy(json!({"tools": {}})).await;
         survives(misdeed, &remote, &mut peer).await;
         assert!(remote.status().lost.is_none(), "after {}", misdeed.name);

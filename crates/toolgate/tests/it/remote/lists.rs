@@ -4,11 +4,13 @@ use super::peer::{Peer, all, call, legacy, legacy_with, modern, options, soon, t
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{join, time::advance};
-use toolgate::{Caller, Catalog, Interest, Kind, List, Service, client::Remote};
+use toolgate::{
+    Caller, Catalog, ChangeFilter, ErrorKind, ListRequest, Service, client::RemoteServer,
+};
 
 /// Lists while the server answers with these pages.
 async fn list(
-    remote: &Remote,
+    remote: &RemoteServer,
     peer: &mut Peer,
     pages: &[Value],
 ) -> Result<Catalog, toolgate::Error> {
@@ -168,7 +170,7 @@ async fn a_bad_key_in_one_tool_leaves_out_that_one() {
         let result = json!({"content": [{"type": "text", "text": "t", "x\u{0}y": 1}]});
         peer.reply(&request, result).await;
     });
-    assert_eq!(*called.unwrap_err().kind(), Kind::BadAnswer);
+    assert_eq!(*called.unwrap_err().kind(), ErrorKind::BadAnswer);
     assert_eq!(remote.status().counters.bad_lines, 1);
 }
 
@@ -191,7 +193,7 @@ async fn while_nothing_changes_the_list_is_one_object() {
 
     advance(Duration::from_secs(61)).await;
     let mut changes = remote
-        .changes(Interest::lists(Caller::new("test")))
+        .changes(ChangeFilter::lists(Caller::new("test")))
         .await
         .unwrap();
     let other = json!({"tools": [tool("a"), {"name": "b", "inputSchema": {}}]});
@@ -215,7 +217,7 @@ async fn while_nothing_changes_the_list_is_one_object() {
 async fn a_legacy_server_that_tells_changes_is_asked_when_it_does() {
     let (remote, mut peer) = legacy(json!({"tools": {"listChanged": true}})).await;
     let mut changes = remote
-        .changes(Interest::lists(Caller::new("test")))
+        .changes(ChangeFilter::lists(Caller::new("test")))
         .await
         .unwrap();
     list(&remote, &mut peer, &[json!({"tools": [tool("a")]})])
@@ -255,7 +257,7 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
     assert_eq!(names(&kept.unwrap()), ["a"]);
     assert!(is_left_alone, "what is fresh is not asked for again");
     let mut changes = remote
-        .changes(Interest::lists(Caller::new("test")))
+        .changes(ChangeFilter::lists(Caller::new("test")))
         .await
         .unwrap();
     peer.tell("notifications/tools/list_changed", json!({}))
@@ -300,7 +302,7 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     list(&remote, &mut peer, &[page(0)]).await.unwrap();
     // Stale at once: shown, it is read again; looked up for a call, it holds a minute.
     remote
-        .list(List {
+        .list(ListRequest {
             only: Some("a".into()),
             ..all()
         })
@@ -309,7 +311,7 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     list(&remote, &mut peer, &[page(0)]).await.unwrap();
     advance(Duration::from_secs(61)).await;
     let (looked, ()) = join!(
-        remote.list(List {
+        remote.list(ListRequest {
             only: Some("a".into()),
             ..all()
         }),
@@ -399,7 +401,7 @@ async fn an_old_list_holds_while_a_new_one_cannot_be_read() {
     remote.closed().await;
     assert_eq!(
         *remote.list(all()).await.unwrap_err().kind(),
-        Kind::Upstream,
+        ErrorKind::Upstream,
         "but not when it is gone"
     );
 }

@@ -4,14 +4,16 @@ use super::peer::{Peer, call, legacy, modern, soon};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::join;
-use toolgate::{Call, Caller, Event, Report, Reporter, Service, client::Remote};
+use toolgate::{
+    Call, CallReporter, Caller, EventSink, ReporterEvent, Service, client::RemoteServer,
+};
 
 #[derive(Default)]
 struct Heard(Mutex<Vec<String>>);
 
-impl Report for Heard {
-    fn report(&self, event: Event) {
-        if let Event::Log(log) = event {
+impl EventSink for Heard {
+    fn report(&self, event: ReporterEvent) {
+        if let ReporterEvent::Log(log) = event {
             self.0.lock().unwrap().push(log.data.as_str().to_owned());
         }
     }
@@ -28,7 +30,7 @@ fn listening(caller: &str, least: Option<&'static str>) -> (Call, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
     let mut call = call("slow", "{}");
     call.caller = Caller::new(caller);
-    call.reporter = Reporter::new(heard.clone()).with_logs(least);
+    call.reporter = CallReporter::new(heard.clone()).with_logs(least);
     (call, heard)
 }
 
@@ -84,7 +86,7 @@ async fn of_two_calls_that_asked_neither_gets_them() {
 }
 
 /// Gives up a call of that caller after it left.
-async fn give_up(remote: &Remote, peer: &mut Peer, caller: &str) {
+async fn give_up(remote: &RemoteServer, peer: &mut Peer, caller: &str) {
     let (call, _) = listening(caller, Some("info"));
     tokio::select! {
         _ = remote.call(call) => panic!("it ended"),
@@ -94,7 +96,7 @@ async fn give_up(remote: &Remote, peer: &mut Peer, caller: &str) {
 }
 
 /// What a call of `caller` hears.
-async fn hears(remote: &Remote, peer: &mut Peer, caller: &str) -> usize {
+async fn hears(remote: &RemoteServer, peer: &mut Peer, caller: &str) -> usize {
     let (call, heard) = listening(caller, Some("info"));
     let (outcome, ()) = join!(soon(remote.call(call)), async {
         let request = peer.read().await;

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 use toolgate::{
-    AskKind, Call, Caller, Error, Json, Outcome, Output, Questions, Service, client::Remote,
+    Call, Caller, Error, InputRequestKind, InputRequests, Json, Outcome, Output, Service,
+    client::RemoteServer,
 };
-use toolgate_wire::json::Limits;
+use toolgate_wire::json::JsonLimits;
 
 type Running = JoinHandle<Result<Outcome, Error>>;
 
@@ -16,7 +17,7 @@ type Running = JoinHandle<Result<Outcome, Error>>;
     clippy::disallowed_methods,
     reason = "the test plays the other side meanwhile"
 )]
-fn round(remote: &Arc<Remote>, call: Call) -> Running {
+fn round(remote: &Arc<RemoteServer>, call: Call) -> Running {
     let remote = remote.clone();
     tokio::spawn(async move { remote.call(call).await })
 }
@@ -26,7 +27,7 @@ async fn outcome(running: Running) -> Result<Outcome, Error> {
 }
 
 /// The questions of a round, as an edge takes them that lets them leave.
-async fn asked(running: Running) -> Questions {
+async fn asked(running: Running) -> InputRequests {
     match outcome(running).await {
         Ok(Outcome::Ask(mut questions)) => {
             std::mem::take(&mut questions.open).leave();
@@ -43,11 +44,11 @@ fn able(name: &str) -> Call {
 }
 
 fn json_of(value: &Value) -> Json {
-    Json::read(value.to_string().into_bytes(), &Limits::default()).unwrap()
+    Json::read(value.to_string().into_bytes(), &JsonLimits::default()).unwrap()
 }
 
 /// The next round of a call, with this answer.
-fn next(mut call: Call, questions: &Questions, answer: &Value) -> Call {
+fn next(mut call: Call, questions: &InputRequests, answer: &Value) -> Call {
     call.round.number += 1;
     call.round.slots = questions.slots.clone();
     call.round.answers = vec![(questions.asks[0].key.clone(), json_of(answer))];
@@ -87,7 +88,7 @@ async fn a_question_in_mid_call_is_a_round_and_the_server_sees_one_call() {
         let sent = peer.read().await;
         elicit(&mut peer, 7, "which?").await;
         let questions = asked(running).await;
-        let AskKind::Elicit(params) = &questions.asks[0].kind else {
+        let InputRequestKind::Elicit(params) = &questions.asks[0].kind else {
             panic!("{questions:?}")
         };
         assert_eq!(params.get("message").unwrap().string().unwrap(), "which?");

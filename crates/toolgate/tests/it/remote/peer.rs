@@ -9,11 +9,11 @@ use std::{
 };
 use tokio::{io::DuplexStream, task::JoinHandle};
 use toolgate::{
-    Call, Caller, ItemKind, Json, List, Origin,
-    client::{OpenError, Remote, RemoteOptions},
+    Call, Caller, ItemKind, Json, ListRequest, Origin,
+    client::{OpenError, RemoteOptions, RemoteServer},
 };
 use toolgate_testkit::{self as kit, ScriptedServer};
-use toolgate_wire::json::Limits;
+use toolgate_wire::json::JsonLimits;
 
 /// The server of the testkit, with every line of the client checked against the official schemas.
 pub(crate) struct Peer(ScriptedServer);
@@ -25,7 +25,7 @@ pub(crate) fn options() -> RemoteOptions {
     })
 }
 
-pub(crate) type Opening = JoinHandle<Result<Remote, OpenError>>;
+pub(crate) type Opening = JoinHandle<Result<RemoteServer, OpenError>>;
 
 /// Starts to open a server.
 #[allow(
@@ -36,13 +36,13 @@ pub(crate) fn start(options: RemoteOptions) -> (Opening, Peer) {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (reader, writer) = tokio::io::split(ours);
     (
-        tokio::spawn(Remote::open(reader, writer, options)),
+        tokio::spawn(RemoteServer::open(reader, writer, options)),
         Peer::over(theirs),
     )
 }
 
 /// A modern server, open.
-pub(crate) async fn modern(capabilities: Value) -> (Remote, Peer) {
+pub(crate) async fn modern(capabilities: Value) -> (RemoteServer, Peer) {
     let (opening, mut peer) = start(options());
     let probe = peer.read().await;
     peer.reply(&probe, json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities})).await;
@@ -50,11 +50,14 @@ pub(crate) async fn modern(capabilities: Value) -> (Remote, Peer) {
 }
 
 /// A legacy server, open.
-pub(crate) async fn legacy(capabilities: Value) -> (Remote, Peer) {
+pub(crate) async fn legacy(capabilities: Value) -> (RemoteServer, Peer) {
     legacy_with(capabilities, options()).await
 }
 
-pub(crate) async fn legacy_with(capabilities: Value, options: RemoteOptions) -> (Remote, Peer) {
+pub(crate) async fn legacy_with(
+    capabilities: Value,
+    options: RemoteOptions,
+) -> (RemoteServer, Peer) {
     legacy_of("2025-11-25", capabilities, options).await
 }
 
@@ -63,7 +66,7 @@ pub(crate) async fn legacy_of(
     revision: &str,
     capabilities: Value,
     mut options: RemoteOptions,
-) -> (Remote, Peer) {
+) -> (RemoteServer, Peer) {
     options.probe = false;
     let (opening, mut peer) = start(options);
     let hello = peer.read().await;
@@ -89,12 +92,12 @@ pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(limit, work).await.expect("it ends")
 }
 
-pub(crate) fn all() -> List {
-    List::all(Caller::new("test"), ItemKind::Tool)
+pub(crate) fn all() -> ListRequest {
+    ListRequest::all(Caller::new("test"), ItemKind::Tool)
 }
 
 pub(crate) fn call(name: &str, arguments: &str) -> Call {
-    let arguments = Json::read(arguments.as_bytes().to_vec(), &Limits::default()).unwrap();
+    let arguments = Json::read(arguments.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
     Call::tool("c1", Caller::new("test"), name, arguments)
 }
 
@@ -102,9 +105,9 @@ impl Peer {
     /// A peer on a stream.
     pub(crate) fn over(stream: DuplexStream) -> Peer {
         let mut talk = Talk::of(Side::Client);
-        let watch = move |side: kit::Side, line: &str| match side {
-            kit::Side::Testing => talk.heard(line),
-            kit::Side::Tested => talk.said(line),
+        let watch = move |side: kit::StreamSide, line: &str| match side {
+            kit::StreamSide::Testing => talk.heard(line),
+            kit::StreamSide::Tested => talk.said(line),
         };
         Peer(ScriptedServer::over(stream, Some(Box::new(watch))))
     }

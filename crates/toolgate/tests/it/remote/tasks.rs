@@ -8,13 +8,13 @@ use std::{
 };
 use tokio::{join, time::Instant};
 use toolgate::{
-    Abilities, Call, Caller, Event, Json, Kind, Op, Outcome, Report, Reporter, Service,
-    client::Remote,
+    Call, CallReporter, Caller, ClientCapabilities, ErrorKind, EventSink, Json, Op, Outcome,
+    ReporterEvent, Service, client::RemoteServer,
 };
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-async fn knowing() -> (Remote, Peer) {
+async fn knowing() -> (RemoteServer, Peer) {
     modern(json!({"tools": {}, "extensions": {EXTENSION: {}}})).await
 }
 
@@ -76,9 +76,9 @@ async fn a_task_is_followed_to_its_end() {
 async fn its_questions_are_asked_once() {
     let (remote, mut peer) = knowing().await;
     let mut asking = call("slow", "{}");
-    asking.abilities = Abilities {
+    asking.abilities = ClientCapabilities {
         elicitation: true,
-        ..Abilities::default()
+        ..ClientCapabilities::default()
     };
     let ask = json!({"method": "elicitation/create", "params": {"message": "Who?",
         "requestedSchema": {"type": "object", "properties": {}}}});
@@ -145,10 +145,19 @@ async fn a_dropped_call_ends_its_task() {
 async fn what_ends_badly_is_an_error() {
     let error = json!({"error": {"code": -32000, "message": "too hot"}});
     for (end, kind) in [
-        (task("complete", "failed", error), Kind::Answered(-32000)),
-        (task("complete", "cancelled", json!({})), Kind::Cancelled),
-        (task("complete", "completed", json!({})), Kind::Upstream),
-        (task("complete", "dreaming", json!({})), Kind::Upstream),
+        (
+            task("complete", "failed", error),
+            ErrorKind::Answered(-32000),
+        ),
+        (
+            task("complete", "cancelled", json!({})),
+            ErrorKind::Cancelled,
+        ),
+        (
+            task("complete", "completed", json!({})),
+            ErrorKind::Upstream,
+        ),
+        (task("complete", "dreaming", json!({})), ErrorKind::Upstream),
     ] {
         let (remote, mut peer) = knowing().await;
         let (done, ()) = join!(soon(remote.call(call("slow", "{}"))), async {
@@ -175,7 +184,7 @@ async fn what_ends_badly_is_an_error() {
             peer.reply(&request, task("task", "working", json!({})))
                 .await;
         });
-        assert_eq!(*done.unwrap_err().kind(), Kind::BadAnswer);
+        assert_eq!(*done.unwrap_err().kind(), ErrorKind::BadAnswer);
     }
 }
 
@@ -286,9 +295,9 @@ async fn looks_that_fail_are_made_again() {
 #[tokio::test(start_paused = true)]
 async fn looks_are_not_made_again_for_ever_nor_where_the_task_is_unknown() {
     for (code, looks, kind, words) in [
-        (-32603, 8, Kind::Upstream, "8 times in a row"),
-        (-32602, 1, Kind::Answered(-32602), "a hiccup"),
-        (-32601, 1, Kind::Answered(-32601), "a hiccup"),
+        (-32603, 8, ErrorKind::Upstream, "8 times in a row"),
+        (-32602, 1, ErrorKind::Answered(-32602), "a hiccup"),
+        (-32601, 1, ErrorKind::Answered(-32601), "a hiccup"),
     ] {
         let (remote, mut peer) = knowing().await;
         let (done, ()) = join!(soon(remote.call(call("slow", "{}"))), async {
@@ -313,9 +322,9 @@ async fn looks_are_not_made_again_for_ever_nor_where_the_task_is_unknown() {
 #[derive(Default)]
 struct ProgressLog(Mutex<Vec<f64>>);
 
-impl Report for ProgressLog {
-    fn report(&self, event: Event) {
-        if let Event::Progress(progress) = event {
+impl EventSink for ProgressLog {
+    fn report(&self, event: ReporterEvent) {
+        if let ReporterEvent::Progress(progress) = event {
             self.0.lock().unwrap().push(progress.progress);
         }
     }
@@ -326,7 +335,7 @@ async fn progress_grows_with_each_poll_also_with_those_that_fail() {
     let (remote, mut peer) = knowing().await;
     let log = Arc::new(ProgressLog::default());
     let mut slow = call("slow", "{}");
-    slow.reporter = Reporter::new(log.clone());
+    slow.reporter = CallReporter::new(log.clone());
     let (done, ()) = join!(soon(remote.call(slow)), async {
         let request = hears(&mut peer, "tools/call").await;
         peer.reply(&request, task("task", "working", json!({})))

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolgate::{
-    Call, Caller, Interest, ItemKind, Json, List, Op, Pipeline, Service,
-    client::{OpenError, Remote},
+    Call, Caller, ChangeFilter, ItemKind, Json, ListRequest, Op, Pipeline, Service,
+    client::{OpenError, RemoteServer},
 };
-use toolgate_policy::{Deadline, PerServer, Standard};
+use toolgate_policy::{CallTimeout, PerServer, ProgramPolicy};
 
 /// How long anything may take here.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ async fn ignored(peer: &mut Peer, method: &str) {
 }
 
 /// Lists, and all that belongs to no call: as long as a list may take.
-async fn without_a_call(remote: &Remote, peer: &mut Peer, stateless: bool) -> usize {
+async fn without_a_call(remote: &RemoteServer, peer: &mut Peer, stateless: bool) -> usize {
     let who = || Caller::new("test");
     let lists = [
         (ItemKind::Tool, "tools/list"),
@@ -37,7 +37,7 @@ async fn without_a_call(remote: &Remote, peer: &mut Peer, stateless: bool) -> us
     ];
     let mut count = 0;
     for (kind, method) in lists {
-        let list = remote.list(List::all(who(), kind));
+        let list = remote.list(ListRequest::all(who(), kind));
         let (listed, ()) = soon(async { tokio::join!(list, ignored(peer, method)) }).await;
         assert!(listed.is_err(), "{method}");
         count += 1;
@@ -50,9 +50,9 @@ async fn without_a_call(remote: &Remote, peer: &mut Peer, stateless: bool) -> us
         let ignored_level = ignored(peer, "logging/setLevel");
         let (set, ()) = soon(async { tokio::join!(level, ignored_level) }).await;
         assert!(set.is_err());
-        let want = Interest {
+        let want = ChangeFilter {
             uris: vec!["t://a".to_owned()],
-            ..Interest::lists(who())
+            ..ChangeFilter::lists(who())
         };
         let changes = remote.changes(want);
         let ignored_want = ignored(peer, "resources/subscribe");
@@ -96,7 +96,7 @@ async fn calls(pipeline: &Pipeline, peer: &mut Peer, lists: &Value) -> usize {
         };
         let (outcome, ()) = soon(async { tokio::join!(pipeline.call(call), served) }).await;
         let error = outcome.unwrap_err();
-        assert_eq!(*error.kind(), toolgate::Kind::Late, "{method} {error}");
+        assert_eq!(*error.kind(), toolgate::ErrorKind::Late, "{method} {error}");
     }
     uses.len()
 }
@@ -127,12 +127,12 @@ async fn every_request_has_an_end_and_the_server_is_told() {
         let (remote, mut peer) = open().await;
         count += without_a_call(&remote, &mut peer, stateless).await;
         let (remote, mut peer) = open().await;
-        let standard = Standard {
-            deadline: Deadline {
+        let standard = ProgramPolicy {
+            deadline: CallTimeout {
                 silence: PerServer::all(LIMIT),
-                ..Deadline::default()
+                ..CallTimeout::default()
             },
-            ..Standard::default()
+            ..ProgramPolicy::default()
         };
         let pipeline = standard.over(Arc::new(remote));
         count += calls(&pipeline, &mut peer, &lists).await;

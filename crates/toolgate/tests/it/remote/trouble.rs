@@ -3,7 +3,7 @@
 use super::peer::{call, legacy, legacy_with, options, soon, start, welcome};
 use serde_json::json;
 use tokio::join;
-use toolgate::{Kind, Outcome, Service};
+use toolgate::{ErrorKind, Outcome, Service};
 
 #[tokio::test(start_paused = true)]
 async fn a_bad_line_is_counted_and_the_stream_goes_on() {
@@ -96,7 +96,7 @@ async fn a_reply_with_result_and_error_ends_its_call() {
         peer.send(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}, "error": {"code": 1, "message": "x"}}).to_string()).await;
     });
     let error = outcome.unwrap_err();
-    assert_eq!(*error.kind(), Kind::BadAnswer);
+    assert_eq!(*error.kind(), ErrorKind::BadAnswer);
     assert!(
         error.public().contains("malformed reply"),
         "{}",

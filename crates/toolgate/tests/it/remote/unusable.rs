@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::{join, time::Instant};
 use toolgate::{
-    Error, Kind, Outcome, Service,
-    client::{OpenError, Remote},
+    Error, ErrorKind, Outcome, Service,
+    client::{OpenError, RemoteServer},
 };
-use toolgate_wire::room::{Account, Room};
+use toolgate_wire::room::{BudgetScope, MemoryBudget};
 
 /// What is inside a result that is over a limit or not JSON, and what its error says.
 pub(crate) fn bad_results() -> Vec<(String, &'static str)> {
@@ -44,7 +44,7 @@ pub(crate) fn reply_with(id: &Value, inside: &str, id_first: bool) -> String {
 
 /// A call that is answered with a line; it must end before any time has passed.
 async fn answered_with(
-    remote: &Remote,
+    remote: &RemoteServer,
     peer: &mut Peer,
     line: impl FnOnce(&Value) -> String,
 ) -> Result<Outcome, Error> {
@@ -70,7 +70,7 @@ async fn an_answer_over_a_limit_or_that_is_not_json_ends_its_call_at_once() {
                 };
                 let line = |id: &Value| reply_with(id, &inside, id_first);
                 let error = answered_with(&remote, &mut peer, line).await.unwrap_err();
-                assert_eq!(*error.kind(), Kind::BadAnswer);
+                assert_eq!(*error.kind(), ErrorKind::BadAnswer);
                 let said = error.public();
                 assert!(said.contains(words), "{said}");
                 assert!(said.ends_with("the call may have taken effect"), "{said}");
@@ -117,7 +117,7 @@ async fn text_glued_to_a_reply_ends_its_call_and_other_text_ends_none() {
     for glue in glued {
         let line = |id: &Value| glue(reply(id).to_string());
         let error = answered_with(&remote, &mut peer, line).await.unwrap_err();
-        assert_eq!(*error.kind(), Kind::BadAnswer);
+        assert_eq!(*error.kind(), ErrorKind::BadAnswer);
         assert!(error.public().contains("cannot be read"), "{error}");
     }
     let noisy = |id: &Value| format!("Handling the call\n{{ a: 1 }}\n{}", reply(id));
@@ -150,7 +150,7 @@ async fn what_is_meant_without_doubt_is_read_as_it_is_meant() {
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#.to_owned()
         };
         let error = answered_with(&remote, &mut peer, no_id).await.unwrap_err();
-        assert_eq!(*error.kind(), Kind::Answered(-32700), "{error}");
+        assert_eq!(*error.kind(), ErrorKind::Answered(-32700), "{error}");
     }
 }
 
@@ -244,11 +244,11 @@ async fn what_is_no_handshake_is_quoted() {
 /// What a server says of itself is kept in short copies; its answer is freed, and gives back what it took of the budget.
 #[tokio::test(start_paused = true)]
 async fn nothing_long_of_a_handshake_is_kept() {
-    let room = Room::new(64 << 20);
+    let room = MemoryBudget::new(64 << 20);
     let long = "I".repeat(700 << 10);
     for probe in [true, false] {
         let mut options = options();
-        options.account = Account::of(&room, "s".into());
+        options.account = BudgetScope::of(&room, "s".into());
         options.probe = probe;
         let (opening, mut peer) = start(options);
         let request = peer.read().await;

@@ -16,9 +16,12 @@ use std::{
 };
 use toolgate::{
     BoxFuture, Service,
-    client::{HttpOptions, Remote},
+    client::{HttpOptions, RemoteServer},
 };
-use toolgate_auth::client::{Again, AuthError, AuthErrorKind, Credentials, Leaving, Refusal};
+use toolgate_auth::client::{
+    AuthError, AuthErrorKind, CredentialProvider, CredentialRequest, RejectedResponse,
+    RetryDecision,
+};
 
 /// Gives another token each time, and asks for one more try after a first refusal.
 #[derive(Clone, Default)]
@@ -31,8 +34,11 @@ struct Seen {
     fails: Mutex<bool>,
 }
 
-impl Credentials for Keys {
-    fn headers<'a>(&'a self, _: Leaving<'a>) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
+impl CredentialProvider for Keys {
+    fn headers<'a>(
+        &'a self,
+        _: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
         let n = self.0.given.fetch_add(1, SeqCst);
         let mut headers = HeaderMap::new();
         for (name, value) in [
@@ -49,9 +55,9 @@ impl Credentials for Keys {
 
     fn refused<'a>(
         &'a self,
-        request: Leaving<'a>,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Result<Again, AuthError>> {
+        request: CredentialRequest<'a>,
+        refusal: RejectedResponse<'a>,
+    ) -> BoxFuture<'a, Result<RetryDecision, AuthError>> {
         let operation = request.operation.unwrap_or("nobody");
         self.0
             .refused
@@ -64,14 +70,14 @@ impl Credentials for Keys {
                 AuthErrorKind::NeedsSignIn,
                 "somebody has to sign in",
             )),
-            0 => Ok(Again::Yes),
-            _ => Ok(Again::No),
+            0 => Ok(RetryDecision::Yes),
+            _ => Ok(RetryDecision::No),
         };
         Box::pin(std::future::ready(answer))
     }
 }
 
-async fn open(keys: &Keys) -> (Remote, Server) {
+async fn open(keys: &Keys) -> (RemoteServer, Server) {
     let http = HttpOptions::default()
         .header("x-api-key", "canary-key")
         .unwrap();

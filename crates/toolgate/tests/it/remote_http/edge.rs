@@ -21,10 +21,10 @@ use std::{
 use tokio::{net::TcpListener, task::JoinHandle};
 use toolgate::{
     Caller, Outcome, Service,
-    client::{HttpOptions, Remote},
+    client::{HttpOptions, RemoteServer},
     edge::{
         TaskLimits,
-        http::{Body, Endpoint, HttpLimits},
+        http::{Body, HttpEndpoint, HttpLimits},
     },
 };
 
@@ -47,12 +47,15 @@ async fn serve() -> Serving {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the server of the test")]
-async fn serve_this(front: Arc<toolgate::edge::Front>, scripted: Arc<Scripted>) -> Serving {
+async fn serve_this(
+    front: Arc<toolgate::edge::ProtocolServer>,
+    scripted: Arc<Scripted>,
+) -> Serving {
     let limits = HttpLimits {
         stream_after: Duration::from_millis(50),
         ..HttpLimits::default()
     };
-    let endpoint = Endpoint::new(front, limits);
+    let endpoint = HttpEndpoint::new(front, limits);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let task = tokio::spawn(async move {
@@ -77,7 +80,7 @@ async fn serve_this(front: Arc<toolgate::edge::Front>, scripted: Arc<Scripted>) 
 }
 
 /// Handles a request. What is answered is checked against the official schemas.
-async fn checked(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Checked<Body>> {
+async fn checked(endpoint: &HttpEndpoint, request: Request<Incoming>) -> Response<Checked<Body>> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let text = String::from_utf8(body.to_vec()).unwrap();
@@ -88,10 +91,10 @@ async fn checked(endpoint: &Endpoint, request: Request<Incoming>) -> Response<Ch
     Checked::new(&text, session, response)
 }
 
-async fn connect(serving: &Serving, probe: bool) -> Remote {
+async fn connect(serving: &Serving, probe: bool) -> RemoteServer {
     let mut options = options();
     options.probe = probe;
-    let opening = Remote::connect(&serving.url, options, HttpOptions::default());
+    let opening = RemoteServer::connect(&serving.url, options, HttpOptions::default());
     soon(opening).await.unwrap()
 }
 
@@ -125,7 +128,7 @@ async fn lists_calls_progress_changes_and_cancels() {
     }
 }
 
-async fn changes(serving: &Serving, remote: &Remote) {
+async fn changes(serving: &Serving, remote: &RemoteServer) {
     let mut changes = changes_of(remote).await;
     let next = changes.next();
     tokio::pin!(next);
@@ -145,7 +148,7 @@ async fn changes(serving: &Serving, remote: &Remote) {
     .await;
 }
 
-async fn cancels(serving: &Serving, remote: &Remote) {
+async fn cancels(serving: &Serving, remote: &RemoteServer) {
     let running = || serving.scripted.running.load(SeqCst);
     let until = async |wanted: usize| {
         while running() != wanted {
@@ -173,7 +176,7 @@ async fn a_task_is_followed_and_ended_over_http() {
     };
     let (front, hand) = tasks::served(quick);
     let serving = serve_this(front.clone(), Scripted::new()).await;
-    let remote = Remote::connect(&serving.url, options(), HttpOptions::default());
+    let remote = RemoteServer::connect(&serving.url, options(), HttpOptions::default());
     let remote = remote.await.unwrap();
     hand.go.notify_one();
     let done = soon(remote.call(call("job", "{}"))).await.unwrap();

@@ -6,13 +6,13 @@ use super::{
     server::{Asked, Server, legacy, modern, soon},
 };
 use serde_json::{Value, json};
-use toolgate::{Catalog, Kind, NoteAction, Service, client::Remote};
+use toolgate::{Catalog, ErrorKind, NoteAction, Service, client::RemoteServer};
 
 fn marked(name: &str, properties: Value) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})
 }
 
-async fn listed(remote: &Remote, server: &Server, tools: Value) -> Catalog {
+async fn listed(remote: &RemoteServer, server: &Server, tools: Value) -> Catalog {
     let (list, ()) = soon(async {
         tokio::join!(remote.list(all()), async {
             let asked = server.next().await;
@@ -116,7 +116,7 @@ async fn refuses_an_integer_beyond_doubles_before_anything_is_sent() {
     for n in ["9007199254740993", "-9007199254740992"] {
         let sent = call("echo", &format!(r#"{{"n":{n}}}"#));
         let error = soon(remote.call(sent)).await.err().unwrap();
-        let Kind::Invalid(problems) = error.kind() else {
+        let ErrorKind::Invalid(problems) = error.kind() else {
             panic!("{error:?}")
         };
         assert_eq!(problems[0].path, "/n");

@@ -5,7 +5,7 @@ use super::{
     server::{Asked, Server, Told, soon, start},
 };
 use serde_json::json;
-use toolgate::{Service, client::Remote};
+use toolgate::{Service, client::RemoteServer};
 
 /// Goes through the fallback, up to where the server names its endpoint.
 async fn fallen_back(status: &str) -> (Opening, Server, Told) {
@@ -20,7 +20,7 @@ async fn fallen_back(status: &str) -> (Opening, Server, Told) {
     (opening, server, get.stream().await)
 }
 
-async fn open() -> (Remote, Server, Told) {
+async fn open() -> (RemoteServer, Server, Told) {
     let (opening, server, mut told) = fallen_back("405 Method Not Allowed").await;
     told.raw("event: endpoint\ndata: /messages?session=1\n\n")
         .await;

@@ -6,8 +6,8 @@ use super::{
 };
 use serde_json::{Value, json};
 use toolgate::{
-    Kind, Service,
-    client::{HttpOptions, OpenError, Remote},
+    ErrorKind, Service,
+    client::{HttpOptions, OpenError, RemoteServer},
 };
 
 /// Holds: HTTPM-05, HTTPM-06, HTTPM-07, HTTPM-18, HTTPM-24, VER-11.
@@ -224,14 +224,19 @@ async fn a_refused_handshake_carries_the_words_of_the_server() {
 async fn what_is_no_server_is_said_so() {
     // The listener is gone, so nobody answers there.
     let url = super::server::Server::new().await.url;
-    let error = soon(Remote::connect(&url, options(), HttpOptions::default())).await;
+    let error = soon(RemoteServer::connect(
+        &url,
+        options(),
+        HttpOptions::default(),
+    ))
+    .await;
     let error = error.err().unwrap();
     assert!(
         matches!(&error, OpenError::Unreachable(words) if words.contains("refused")),
         "{error}"
     );
     let url = "ftp://a.test/";
-    let error = Remote::connect(url, options(), HttpOptions::default())
+    let error = RemoteServer::connect(url, options(), HttpOptions::default())
         .await
         .err();
     assert!(matches!(error, Some(OpenError::Unusable(_))), "{error:?}");
@@ -367,7 +372,7 @@ async fn codes_of_the_implementation_defined_range_have_no_meaning_over_http() {
             });
             assert_eq!(
                 *outcome.unwrap_err().kind(),
-                Kind::Answered(code),
+                ErrorKind::Answered(code),
                 "{status}"
             );
         }
@@ -385,7 +390,7 @@ async fn codes_of_the_implementation_defined_range_have_no_meaning_over_http() {
                 .await;
             server.next().await.answer(status, &[], "").await;
         });
-        assert_eq!(*outcome.unwrap_err().kind(), Kind::Answered(-32000));
+        assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::Answered(-32000));
     }
     assert_eq!(remote.status().lost, None);
 }

@@ -7,12 +7,12 @@ use super::{
 };
 use serde_json::json;
 use toolgate::{
-    AskKind, Call, Error, Json, Kind, Outcome, Service,
-    client::{HttpOptions, Remote, RemoteOptions},
+    Call, Error, ErrorKind, InputRequestKind, Json, Outcome, Service,
+    client::{HttpOptions, RemoteOptions, RemoteServer},
 };
-use toolgate_wire::json::Limits;
+use toolgate_wire::json::JsonLimits;
 
-async fn open(options: RemoteOptions) -> (Remote, Server) {
+async fn open(options: RemoteOptions) -> (RemoteServer, Server) {
     let (opening, server) = start_with(options, HttpOptions::default()).await;
     server.next().await.answer("404 Not Found", &[], "").await;
     server.next().await.welcome("2025-11-25", Some("s1")).await;
@@ -41,7 +41,7 @@ async fn elicit(told: &mut Told, id: u64, message: &str) {
 
 /// One round with a question on the stream of its call, which stays open.
 async fn asked(
-    remote: &Remote,
+    remote: &RemoteServer,
     server: &Server,
     call: Call,
     id: u64,
@@ -68,7 +68,7 @@ async fn each_question_reaches_the_call_on_whose_stream_it_came() {
             panic!("{outcome:?}")
         };
         std::mem::take(&mut questions.open).leave();
-        let AskKind::Elicit(params) = &questions.asks[0].kind else {
+        let InputRequestKind::Elicit(params) = &questions.asks[0].kind else {
             panic!("{questions:?}")
         };
         assert_eq!(params.get("message").unwrap().string().unwrap(), message);
@@ -78,7 +78,7 @@ async fn each_question_reaches_the_call_on_whose_stream_it_came() {
     for (id, mut call, questions, mut told) in waiting.into_iter().rev() {
         let answer = br#"{"action":"accept","content":{}}"#.to_vec();
         call.round.slots = questions.slots;
-        let answer = Json::read(answer, &Limits::default()).unwrap();
+        let answer = Json::read(answer, &JsonLimits::default()).unwrap();
         call.round.answers = vec![(questions.asks[0].key.clone(), answer)];
         let name = call.id.to_string();
         let (outcome, ()) = soon(async {
@@ -119,7 +119,7 @@ async fn one_call_over_those_that_may_wait_is_refused() {
                 }
                 Err(refused) => {
                     assert!(
-                        id == 3 && matches!(refused.kind(), Kind::Busy(_)),
+                        id == 3 && matches!(refused.kind(), ErrorKind::Busy(_)),
                         "{refused:?}"
                     );
                     assert!(refused.public().contains("too many calls"), "{refused:?}");

@@ -5,7 +5,7 @@ use super::{
     server::{Asked, Server, legacy, modern},
 };
 use serde_json::{Value, json};
-use toolgate::{Call, Caller, Error, Json, Op, Outcome, Service, client::Remote};
+use toolgate::{Call, Caller, Error, Json, Op, Outcome, Service, client::RemoteServer};
 
 fn text(outcome: Result<Outcome, Error>) -> Result<String, String> {
     match outcome.map_err(|error| error.public().to_owned())? {
@@ -21,7 +21,7 @@ fn text(outcome: Result<Outcome, Error>) -> Result<String, String> {
 
 /// Calls `echo` while the test answers.
 pub(super) async fn called<F: Future<Output = ()>>(
-    remote: &Remote,
+    remote: &RemoteServer,
     server: &Server,
     play: impl FnOnce(Asked) -> F,
 ) -> Result<String, String> {

@@ -12,8 +12,8 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 use toolgate::{
-    Caller, Changes, Event, Interest, Report, Reporter, Service,
-    client::{HttpOptions, Remote, RemoteOptions},
+    CallReporter, Caller, ChangeFilter, ChangeStream, EventSink, ReporterEvent, Service,
+    client::{HttpOptions, RemoteOptions, RemoteServer},
 };
 
 /// A bound on a hang, not a measurement.
@@ -26,33 +26,33 @@ pub(super) async fn soon<T>(work: impl Future<Output = T>) -> T {
 
 /// The events of one call.
 #[derive(Default)]
-pub(super) struct Heard(std::sync::Mutex<Vec<Event>>);
+pub(super) struct Heard(std::sync::Mutex<Vec<ReporterEvent>>);
 
 impl Heard {
-    pub(super) fn reporter() -> (Reporter, std::sync::Arc<Heard>) {
+    pub(super) fn reporter() -> (CallReporter, std::sync::Arc<Heard>) {
         let heard = std::sync::Arc::<Heard>::default();
-        (Reporter::new(heard.clone()), heard)
+        (CallReporter::new(heard.clone()), heard)
     }
 
     /// How far each progress was.
     pub(super) fn progress(&self) -> Vec<f64> {
-        let far = |event: &Event| match event {
-            Event::Progress(progress) => Some(progress.progress),
+        let far = |event: &ReporterEvent| match event {
+            ReporterEvent::Progress(progress) => Some(progress.progress),
             _ => None,
         };
         self.0.lock().unwrap().iter().filter_map(far).collect()
     }
 }
 
-impl Report for Heard {
-    fn report(&self, event: Event) {
+impl EventSink for Heard {
+    fn report(&self, event: ReporterEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
 
 /// The changes of a server.
-pub(super) async fn changes_of(remote: &Remote) -> Changes {
-    let interest = Interest::lists(Caller::new("test"));
+pub(super) async fn changes_of(remote: &RemoteServer) -> ChangeStream {
+    let interest = ChangeFilter::lists(Caller::new("test"));
     remote.changes(interest).await.unwrap()
 }
 
@@ -86,12 +86,12 @@ pub(super) async fn start() -> (Opening, Server) {
 pub(super) async fn start_with(options: RemoteOptions, http: HttpOptions) -> (Opening, Server) {
     let server = Server::new().await;
     let url = server.url.clone();
-    let opening = tokio::spawn(async move { Remote::connect(&url, options, http).await });
+    let opening = tokio::spawn(async move { RemoteServer::connect(&url, options, http).await });
     (opening, server)
 }
 
 /// A server of 2026-07-28, open.
-pub(super) async fn modern(capabilities: Value) -> (Remote, Server) {
+pub(super) async fn modern(capabilities: Value) -> (RemoteServer, Server) {
     let (opening, server) = start().await;
     let probe = server.next().await;
     assert_eq!(probe.body["method"], "server/discover");
@@ -105,7 +105,7 @@ pub(super) fn discovered(capabilities: Value) -> Value {
 }
 
 /// A server of that revision, open, with a session and without a stream of its own.
-pub(super) async fn legacy(revision: &str) -> (Remote, Server) {
+pub(super) async fn legacy(revision: &str) -> (RemoteServer, Server) {
     let (remote, server) = quiet_legacy(revision).await;
     let listen = server.next().await;
     assert_eq!(
@@ -117,7 +117,7 @@ pub(super) async fn legacy(revision: &str) -> (Remote, Server) {
 }
 
 /// The same, before its stream is asked for.
-pub(super) async fn quiet_legacy(revision: &str) -> (Remote, Server) {
+pub(super) async fn quiet_legacy(revision: &str) -> (RemoteServer, Server) {
     let (opening, server) = start().await;
     server.next().await.answer("404 Not Found", &[], "").await;
     let hello = server.next().await;

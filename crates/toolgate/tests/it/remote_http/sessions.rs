@@ -6,7 +6,7 @@ use super::{
 };
 use crate::remote::peer::{all, call};
 use serde_json::{Value, json};
-use toolgate::{Caller, Interest, Service, client::OpenError};
+use toolgate::{Caller, ChangeFilter, Service, client::OpenError};
 
 /// Plays the handshake that follows the end of a session.
 async fn handshake(server: &Server, session: &str) {
@@ -104,9 +104,9 @@ async fn a_new_session_is_asked_to_tell_what_the_old_one_told() {
         assert_eq!(asked.header("mcp-session-id"), Some(session));
         asked.result(json!({})).await;
     };
-    let want = Interest {
+    let want = ChangeFilter {
         uris: vec!["t://a".to_owned()],
-        ..Interest::lists(Caller::new("test"))
+        ..ChangeFilter::lists(Caller::new("test"))
     };
     let (changes, ()) = soon(async { tokio::join!(remote.changes(want), subscribed("s1")) }).await;
     let mut changes = changes.unwrap();

@@ -8,7 +8,7 @@ use super::{
     server::{legacy, modern, soon, start_with},
 };
 use serde_json::json;
-use toolgate::{Kind, Service, client::HttpOptions};
+use toolgate::{ErrorKind, Service, client::HttpOptions};
 
 #[tokio::test]
 async fn a_response_over_a_limit_or_that_is_not_json_ends_its_call_at_once() {
@@ -32,7 +32,7 @@ async fn a_response_over_a_limit_or_that_is_not_json_ends_its_call_at_once() {
                     }
                 });
                 let error = outcome.unwrap_err();
-                assert_eq!(*error.kind(), Kind::BadAnswer, "{error}");
+                assert_eq!(*error.kind(), ErrorKind::BadAnswer, "{error}");
                 assert!(error.public().contains(words), "{error}");
             }
         }
@@ -45,15 +45,15 @@ async fn the_response_says_which_call_an_answer_without_an_id_belongs_to() {
     for (text, kind) in [
         (
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#,
-            Kind::Answered(-32700),
+            ErrorKind::Answered(-32700),
         ),
         (
             r#"{"jsonrpc":"2.0","result":{"content":[]}}"#,
-            Kind::BadAnswer,
+            ErrorKind::BadAnswer,
         ),
         (
             r#"{"jsonrpc":"2.0","id":null,"result":{"x":NaN}}"#,
-            Kind::BadAnswer,
+            ErrorKind::BadAnswer,
         ),
     ] {
         for events in [false, true] {

@@ -15,10 +15,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 use toolgate::{
-    Call, Caller, Decision, Item, Json, Pipeline, Rule, Verdict,
+    Call, Caller, Item, Json, MaybeReady, Pipeline, Rule, RuleDecision,
     edge::{
-        Front, ServerLimits,
-        http::{Endpoint, HttpLimits},
+        ProtocolServer, ServerLimits,
+        http::{HttpEndpoint, HttpLimits},
     },
 };
 
@@ -34,17 +34,17 @@ impl Rule for Judge {
         "judge"
     }
 
-    fn decide<'a>(&'a self, call: &'a Call, _: &'a Item) -> Decision<'a> {
+    fn decide<'a>(&'a self, call: &'a Call, _: &'a Item) -> MaybeReady<'a> {
         let arguments = call.arguments().raw().as_str().to_owned();
         self.0.lock().unwrap().push(arguments);
-        Decision::Now(Verdict::Allow)
+        MaybeReady::Now(RuleDecision::Allow)
     }
 }
 
 struct Way {
     upstream: Upstream,
     judge: Judge,
-    endpoint: Endpoint,
+    endpoint: HttpEndpoint,
 }
 
 impl Way {
@@ -53,14 +53,14 @@ impl Way {
         let remote = Arc::new(upstream.open().await);
         let pipeline = Pipeline::new().resolve().guard(judge.clone()).over(remote);
         let limits = ServerLimits {
-            json: toolgate_wire::json::Limits {
+            json: toolgate_wire::json::JsonLimits {
                 bytes: limit,
                 ..Default::default()
             },
             ..ServerLimits::default()
         };
-        let front = Front::new(Arc::new(pipeline), "gate", "1", limits).unwrap();
-        let endpoint = Endpoint::new(Arc::new(front), HttpLimits::default());
+        let front = ProtocolServer::new(Arc::new(pipeline), "gate", "1", limits).unwrap();
+        let endpoint = HttpEndpoint::new(Arc::new(front), HttpLimits::default());
         Way {
             upstream,
             judge,

@@ -6,14 +6,15 @@ use crate::remote::peer::{Peer, modern, tool};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Pipeline, Service,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ListRequest, Outcome, Pipeline,
+    Service,
     edge::{
-        Front, ServerLimits,
-        http::{Endpoint, HttpLimits},
+        ProtocolServer, ServerLimits,
+        http::{HttpEndpoint, HttpLimits},
     },
 };
-use toolgate_policy::{Access, AccessRule, Pattern, Then};
-use toolgate_testkit::Dice;
+use toolgate_policy::{AccessRule, AccessRules, GlobPattern, RuleAction};
+use toolgate_testkit::SeededRng;
 
 const CALLERS: usize = 50;
 const TOOLS: usize = 200;
@@ -37,7 +38,7 @@ impl Reloaded {
 }
 
 impl Service for Reloaded {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let now = self.now();
         Box::pin(async move { now.list(ask).await })
     }
@@ -47,30 +48,30 @@ impl Service for Reloaded {
         Box::pin(async move { now.call(call).await })
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         let now = self.now();
         Box::pin(async move { now.changes(want).await })
     }
 }
 
 /// A random policy, as a table and as rules.
-fn policy(dice: &mut Dice) -> (Table, Access) {
-    let row = |dice: &mut Dice| (0..TOOLS).map(|_| dice.roll(2) == 0).collect();
+fn policy(dice: &mut SeededRng) -> (Table, AccessRules) {
+    let row = |dice: &mut SeededRng| (0..TOOLS).map(|_| dice.roll(2) == 0).collect();
     let table: Table = (0..CALLERS).map(|_| row(dice)).collect();
     let rules = table.iter().enumerate().map(|(caller, row)| {
         let hidden = row.iter().enumerate().filter(|(_, seen)| !**seen);
         AccessRule {
             tools: hidden
-                .map(|(n, _)| Pattern::new(format!("files.t{n}")))
+                .map(|(n, _)| GlobPattern::new(format!("files.t{n}")))
                 .collect(),
             except: Vec::new(),
-            callers: vec![Pattern::new(format!("c{caller}"))],
+            callers: vec![GlobPattern::new(format!("c{caller}"))],
             when: None,
-            then: Then::Deny,
+            then: RuleAction::Deny,
             label: "hidden".to_owned(),
         }
     });
-    let access = Access::new(rules.collect()).otherwise(Then::Allow);
+    let access = AccessRules::new(rules.collect()).otherwise(RuleAction::Allow);
     (table, access)
 }
 
@@ -100,7 +101,7 @@ async fn serve(mut peer: Peer) {
 }
 
 /// One request of 2026-07-28.
-async fn ask(endpoint: &Endpoint, caller: usize, method: &str, mut params: Value) -> Value {
+async fn ask(endpoint: &HttpEndpoint, caller: usize, method: &str, mut params: Value) -> Value {
     let name = params["name"].as_str().map(str::to_owned);
     params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
@@ -119,7 +120,7 @@ async fn ask(endpoint: &Endpoint, caller: usize, method: &str, mut params: Value
 #[tokio::test]
 #[allow(clippy::disallowed_methods, reason = "the server ends with the test")]
 async fn t40_no_caller_sees_what_another_may() {
-    let mut dice = Dice::new(0x9e37_79b9_7f4a_7c15);
+    let mut dice = SeededRng::new(0x9e37_79b9_7f4a_7c15);
     let (remote, peer) = modern(json!({"tools": {}})).await;
     tokio::spawn(serve(peer));
     let remote: Arc<dyn Service> = Arc::new(remote);
@@ -130,8 +131,8 @@ async fn t40_no_caller_sees_what_another_may() {
         page: 30,
         ..ServerLimits::default()
     };
-    let front = Front::new(reloaded.clone(), "gate", "1", limits).unwrap();
-    let endpoint = Endpoint::new(Arc::new(front), HttpLimits::default());
+    let front = ProtocolServer::new(reloaded.clone(), "gate", "1", limits).unwrap();
+    let endpoint = HttpEndpoint::new(Arc::new(front), HttpLimits::default());
     let (mut lookups, mut reloads, mut pages, mut calls) = (0, 0, 0, 0);
     while lookups < self::lookups() {
         let caller = dice.roll(CALLERS);

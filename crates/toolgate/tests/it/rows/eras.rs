@@ -12,18 +12,19 @@ use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, Changes, Definition, Error, Interest, Item, ItemKind, Json,
-    List, Origin, Outcome, Output, Service,
+    BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, Definition, Error, Item,
+    ItemKind, Json, ListRequest, Origin, Outcome, Output, Service,
     edge::{
-        Front, ServerLimits,
-        http::{Endpoint, HttpLimits},
+        ProtocolServer, ServerLimits,
+        http::{HttpEndpoint, HttpLimits},
         stdio,
     },
 };
 use toolgate_policy::{
-    Access, AccessRule, CallView, End, Observer, Pattern, Stage, Standard, Then,
+    AccessRule, AccessRules, CallEnd, CallObserver, CallStage, CallView, GlobPattern,
+    ProgramPolicy, RuleAction,
 };
-use toolgate_testkit::{Dice, MODERN, REVISIONS};
+use toolgate_testkit::{NEWEST_REVISION, REVISIONS, SeededRng};
 
 const CALLERS: usize = 10;
 const TOOLS: usize = 20;
@@ -49,7 +50,7 @@ impl Numbers {
 }
 
 impl Service for Numbers {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let tools = (ask.kind == ItemKind::Tool).then(|| self.0.clone());
         Box::pin(async { Ok(tools.unwrap_or_default()) })
     }
@@ -64,9 +65,9 @@ impl Service for Numbers {
         })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         let never = tokio::sync::watch::channel(Default::default()).1;
-        Box::pin(async { Ok(Changes::new(never)) })
+        Box::pin(async { Ok(ChangeStream::new(never)) })
     }
 }
 
@@ -87,16 +88,16 @@ struct Watching {
     ended: Mutex<Vec<Recorded>>,
 }
 
-impl Observer for Watching {
+impl CallObserver for Watching {
     fn began(&self, call: &CallView) {
         let mut open = self.open.lock().unwrap();
         open.insert(call.id.to_string(), call.clone());
     }
 
-    fn changed(&self, _: &str, _: &Stage) {}
+    fn changed(&self, _: &str, _: &CallStage) {}
     fn progress(&self, _: &str, _: &toolgate::Progress) {}
 
-    fn ended(&self, id: &str, end: &End) {
+    fn ended(&self, id: &str, end: &CallEnd) {
         let call = self.open.lock().unwrap().remove(id).unwrap();
         let steps = call.trail.steps().into_iter();
         let recorded = Recorded {
@@ -116,8 +117,8 @@ impl Observer for Watching {
 /// One way to a front: a revision on a transport, for one caller.
 enum Way {
     Lines(Stdio, &'static str),
-    Web(Endpoint, String, Option<String>),
-    Old(Endpoint, String, Old),
+    Web(HttpEndpoint, String, Option<String>),
+    Old(HttpEndpoint, String, Old),
 }
 
 struct Stdio {
@@ -127,7 +128,7 @@ struct Stdio {
 
 impl Stdio {
     #[allow(clippy::disallowed_methods, reason = "ends with its stream")]
-    async fn open(front: &Arc<Front>, caller: &str, revision: &str) -> Stdio {
+    async fn open(front: &Arc<ProtocolServer>, caller: &str, revision: &str) -> Stdio {
         let (near, far) = tokio::io::duplex(1 << 16);
         let (read, write) = tokio::io::split(far);
         tokio::spawn(stdio::serve(
@@ -139,7 +140,7 @@ impl Stdio {
         let (read, write) = tokio::io::split(near);
         let lines = BufReader::new(read).lines();
         let mut stdio = Stdio { write, lines };
-        if revision != MODERN {
+        if revision != NEWEST_REVISION {
             stdio.ask(&web::hello(revision)).await;
         }
         stdio
@@ -155,15 +156,15 @@ impl Stdio {
 
 fn message(revision: &str, tool: &str, arguments: &Value) -> String {
     let mut params = json!({"name": tool, "arguments": arguments});
-    if revision == MODERN {
-        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": MODERN,
+    if revision == NEWEST_REVISION {
+        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": NEWEST_REVISION,
             "io.modelcontextprotocol/clientCapabilities": {}});
     }
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string()
 }
 
 impl Way {
-    async fn all(front: &Arc<Front>, endpoint: &Endpoint, caller: &str) -> Vec<Way> {
+    async fn all(front: &Arc<ProtocolServer>, endpoint: &HttpEndpoint, caller: &str) -> Vec<Way> {
         let mut ways = Vec::new();
         for revision in REVISIONS {
             let lines = Stdio::open(front, caller, revision).await;
@@ -174,7 +175,7 @@ impl Way {
                     let old = Old::open(endpoint, caller).await;
                     ways.push(Way::Old(endpoint.clone(), caller.to_owned(), old));
                 }
-                MODERN => ways.push(web(None)),
+                NEWEST_REVISION => ways.push(web(None)),
                 _ => ways.push(web(Some(web::open(endpoint, caller, revision).await))),
             }
         }
@@ -193,11 +194,11 @@ impl Way {
             }
             Way::Web(endpoint, caller, None) => {
                 let headers = [
-                    ("mcp-protocol-version", MODERN),
+                    ("mcp-protocol-version", NEWEST_REVISION),
                     ("mcp-method", "tools/call"),
                     ("mcp-name", tool),
                 ];
-                let body = message(MODERN, tool, arguments);
+                let body = message(NEWEST_REVISION, tool, arguments);
                 web::request(endpoint, caller, "POST", &headers, &body)
                     .await
                     .json()
@@ -230,34 +231,41 @@ fn verdict(reply: &Value) -> &'static str {
 }
 
 /// A policy that is a table: for each caller and tool one word, said by rules over exact names.
-fn policy(dice: &mut Dice) -> (Vec<Vec<Then>>, Access) {
-    let table: Vec<Vec<Then>> = (0..CALLERS)
+fn policy(dice: &mut SeededRng) -> (Vec<Vec<RuleAction>>, AccessRules) {
+    let table: Vec<Vec<RuleAction>> = (0..CALLERS)
         .map(|_| {
-            let word = |_| [Then::Allow, Then::Allow, Then::Ask, Then::Deny][dice.roll(4)];
+            let word = |_| {
+                [
+                    RuleAction::Allow,
+                    RuleAction::Allow,
+                    RuleAction::Ask,
+                    RuleAction::Deny,
+                ][dice.roll(4)]
+            };
             (0..TOOLS).map(word).collect()
         })
         .collect();
     let mut rules = Vec::new();
     for (caller, words) in table.iter().enumerate() {
-        for then in [Then::Allow, Then::Ask, Then::Deny] {
+        for then in [RuleAction::Allow, RuleAction::Ask, RuleAction::Deny] {
             let named = words.iter().enumerate().filter(|(_, word)| **word == then);
-            let tools: Vec<Pattern> = named
-                .map(|(n, _)| Pattern::new(format!("s.t{n}")))
+            let tools: Vec<GlobPattern> = named
+                .map(|(n, _)| GlobPattern::new(format!("s.t{n}")))
                 .collect();
             rules.push(AccessRule {
                 tools,
                 except: Vec::new(),
-                callers: vec![Pattern::new(format!("c{caller}"))],
+                callers: vec![GlobPattern::new(format!("c{caller}"))],
                 when: None,
                 then,
                 label: format!("rule {}", rules.len()),
             });
         }
     }
-    (table, Access::new(rules))
+    (table, AccessRules::new(rules))
 }
 
-fn arguments(dice: &mut Dice) -> (Value, &'static str) {
+fn arguments(dice: &mut SeededRng) -> (Value, &'static str) {
     let x = dice.roll(2_000) as i64 - 1_000;
     match dice.roll(8) {
         0 => (json!({"x": x.to_string()}), "invalid"),
@@ -273,18 +281,18 @@ fn arguments(dice: &mut Dice) -> (Value, &'static str) {
 #[tokio::test]
 async fn t05_one_call_has_one_verdict_and_one_record_in_every_era() {
     const CASES: usize = 2_000;
-    let mut dice = Dice::new(0x9e37_79b9_7f4a_7c15);
+    let mut dice = SeededRng::new(0x9e37_79b9_7f4a_7c15);
     let (table, access) = policy(&mut dice);
     let watching = Arc::new(Watching::default());
-    let standard = Standard {
+    let standard = ProgramPolicy {
         access,
         observer: watching.clone(),
-        ..Standard::default()
+        ..ProgramPolicy::default()
     };
     let service = Arc::new(standard.over(Arc::new(Numbers::new())));
-    let front = Front::new(service, "s", "1", ServerLimits::default()).unwrap();
+    let front = ProtocolServer::new(service, "s", "1", ServerLimits::default()).unwrap();
     let front = Arc::new(front);
-    let endpoint = Endpoint::new(front.clone(), HttpLimits::default());
+    let endpoint = HttpEndpoint::new(front.clone(), HttpLimits::default());
     let mut ways = Vec::new();
     for caller in 0..CALLERS {
         ways.push(Way::all(&front, &endpoint, &format!("c{caller}")).await);
@@ -294,10 +302,10 @@ async fn t05_one_call_has_one_verdict_and_one_record_in_every_era() {
         let (caller, tool) = (dice.roll(CALLERS), dice.roll(TOOLS + 2));
         let (arguments, fits) = arguments(&mut dice);
         let expected = match table[caller].get(tool) {
-            None | Some(Then::Deny) => "unknown",
+            None | Some(RuleAction::Deny) => "unknown",
             Some(_) if fits == "invalid" => "invalid",
-            Some(Then::Ask) => "ask",
-            Some(Then::Allow) => fits,
+            Some(RuleAction::Ask) => "ask",
+            Some(RuleAction::Allow) => fits,
         };
         let name = format!("t{tool}");
         for way in &mut ways[caller] {

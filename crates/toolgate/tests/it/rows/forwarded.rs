@@ -8,11 +8,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use toolgate::{
     Pipeline, Service,
     edge::{
-        Front, ServerLimits,
-        http::{Endpoint, HttpLimits},
+        ProtocolServer, ServerLimits,
+        http::{HttpEndpoint, HttpLimits},
     },
 };
-use toolgate_testkit::Dice;
+use toolgate_testkit::SeededRng;
 
 /// Headers that a client might hope to be passed on.
 const NAMES: [&str; 44] = [
@@ -101,13 +101,13 @@ fn check(came: &Came, session: Option<&str>) {
 #[tokio::test]
 async fn t08_no_header_of_a_client_reaches_a_server() {
     const SETS: usize = 10_000;
-    let (mut dice, mut arrived, mut refused) = (Dice::new(0x2545_f491_4f6c_dd1d), 0, 0);
+    let (mut dice, mut arrived, mut refused) = (SeededRng::new(0x2545_f491_4f6c_dd1d), 0, 0);
     for old in [false, true] {
         let upstream = Upstream::start(old).await;
         let remote: Arc<dyn Service> = Arc::new(upstream.open().await);
         let service = Arc::new(Pipeline::new().resolve().over(remote));
-        let front = Front::new(service, "gate", "1", ServerLimits::default()).unwrap();
-        let endpoint = Endpoint::new(Arc::new(front), HttpLimits::default());
+        let front = ProtocolServer::new(service, "gate", "1", ServerLimits::default()).unwrap();
+        let endpoint = HttpEndpoint::new(Arc::new(front), HttpLimits::default());
         let session = open(&endpoint, "a", "2025-11-25").await;
         upstream.take();
         for round in 0..SETS / 2 {

@@ -11,28 +11,28 @@ use std::{
     time::Duration,
 };
 use toolgate::{
-    edge::http::{Endpoint, HttpLimits},
-    handlers::{Cx, Server, Stop, Tool, ask},
+    edge::http::{HttpEndpoint, HttpLimits},
+    handlers::{Cx, HandlerExit, Server, Tool, ask},
     ids,
 };
 
 const OLD: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// A route: a server of its own, which counts what runs.
-fn route(name: &str, limits: HttpLimits) -> (Endpoint, Arc<AtomicUsize>) {
+fn route(name: &str, limits: HttpLimits) -> (HttpEndpoint, Arc<AtomicUsize>) {
     let ran = Arc::new(AtomicUsize::new(0));
     let (one, two) = (ran.clone(), ran.clone());
     let object = json!({"type": "object"});
     let echo = Tool::dynamic("echo", object.clone(), move |_, _| {
         one.fetch_add(1, SeqCst);
-        async { Ok::<_, Stop>("echo") }
+        async { Ok::<_, HandlerExit>("echo") }
     });
     let asks = Tool::dynamic("asks", object, move |_, cx: Cx| {
         let two = two.clone();
         async move {
             let said = cx.ask("q", ask::text("Who?"))?;
             two.fetch_add(1, SeqCst);
-            Ok::<_, Stop>(said)
+            Ok::<_, HandlerExit>(said)
         }
     });
     // The same key on all routes: what keeps them apart is not that they cannot read each other.
@@ -40,7 +40,7 @@ fn route(name: &str, limits: HttpLimits) -> (Endpoint, Arc<AtomicUsize>) {
         .tool(echo)
         .tool(asks)
         .seal_key([7; 32]);
-    (Endpoint::new(server.build().unwrap(), limits), ran)
+    (HttpEndpoint::new(server.build().unwrap(), limits), ran)
 }
 
 /// All that a session may be used for: method and body.
@@ -71,7 +71,12 @@ fn uses() -> Vec<(&'static str, String)> {
     ]
 }
 
-async fn with(endpoint: &Endpoint, caller: &str, session: &str, used: &(&str, String)) -> Answer {
+async fn with(
+    endpoint: &HttpEndpoint,
+    caller: &str,
+    session: &str,
+    used: &(&str, String),
+) -> Answer {
     let header = [("mcp-session-id", session)];
     request(endpoint, caller, used.0, &header, &used.1).await
 }
@@ -132,7 +137,7 @@ const MODERN: [(&str, &str); 3] = [
     ("mcp-name", "asks"),
 ];
 
-async fn asks(endpoint: &Endpoint, caller: &str, state: Option<&str>) -> Value {
+async fn asks(endpoint: &HttpEndpoint, caller: &str, state: Option<&str>) -> Value {
     let mut params = json!({"name": "asks", "arguments": {}, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}});

@@ -15,8 +15,8 @@ use std::sync::{
 };
 use toolgate::{
     Caller,
-    edge::http::{Endpoint, HttpLimits},
-    handlers::{Contents, Prompt, Server, Stop, Template, Tool},
+    edge::http::{HttpEndpoint, HttpLimits},
+    handlers::{HandlerExit, Prompt, ResourceContents, ResourceTemplate, Server, Tool},
 };
 
 const VERSION: &str = "mcp-protocol-version";
@@ -26,7 +26,7 @@ const PARAM: &str = "mcp-param-where";
 const FIELDS: [&str; 4] = [VERSION, METHOD, NAME, PARAM];
 
 /// A server that counts what reaches it.
-fn counting() -> (Endpoint, Arc<AtomicUsize>) {
+fn counting() -> (HttpEndpoint, Arc<AtomicUsize>) {
     let reached = Arc::new(AtomicUsize::new(0));
     let count = || {
         let reached = reached.clone();
@@ -38,17 +38,17 @@ fn counting() -> (Endpoint, Arc<AtomicUsize>) {
     let server = Server::new("s", "1")
         .tool(Tool::dynamic("Tool-a", schema, move |_, _| {
             tool();
-            async { Ok::<_, Stop>("x") }
+            async { Ok::<_, HandlerExit>("x") }
         }))
         .prompt(Prompt::new("Tool-a", move |_, _| {
             prompt();
             async { Ok("x") }
         }))
-        .template(Template::new("t://{+any}", "any", move |_, _| {
+        .template(ResourceTemplate::new("t://{+any}", "any", move |_, _| {
             page();
-            async { Ok(Contents::text("x")) }
+            async { Ok(ResourceContents::text("x")) }
         }));
-    let endpoint = Endpoint::new(server.build().unwrap(), HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server.build().unwrap(), HttpLimits::default());
     (endpoint, reached)
 }
 
@@ -161,7 +161,7 @@ fn damaged(headers: &HeaderMap, field: &'static str, damage: &Damage) -> Option<
 }
 
 /// Status and code of the error.
-async fn post(endpoint: &Endpoint, headers: HeaderMap, body: String) -> (u16, Option<i64>) {
+async fn post(endpoint: &HttpEndpoint, headers: HeaderMap, body: String) -> (u16, Option<i64>) {
     let mut request = Request::post("/mcp")
         .header("content-type", "application/json")
         .header("accept", "application/json, text/event-stream");
@@ -249,7 +249,7 @@ async fn t07_an_old_revision_is_no_way_round() {
     println!("T07: {tried} mismatches in old revisions, all refused, 0 reached the server");
 }
 
-async fn open(endpoint: &Endpoint, revision: &str) -> String {
+async fn open(endpoint: &HttpEndpoint, revision: &str) -> String {
     let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
     let opened = crate::serve::http::send(endpoint, "POST", &[], &hello.to_string()).await;

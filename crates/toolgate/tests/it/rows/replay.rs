@@ -9,23 +9,24 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::SeqCst},
 };
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Error, Interest, List, Outcome, Service,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ListRequest, Outcome, Service,
     edge::{
-        Front, ServerLimits,
-        http::{Endpoint, HttpLimits},
+        ProtocolServer, ServerLimits,
+        http::{HttpEndpoint, HttpLimits},
     },
 };
 use toolgate_policy::{
-    Access, Arguments, AtOnce, Cleaning, Deadline, Desk, DeskLimits, Memory, OutputSchema, Persons,
-    Pins, Quota, Rate, Recorder, Route, Schemas, Size, Stop, Store, Then, Unobserved, ViaClient,
-    pipeline,
+    AccessRules, ApprovalLimits, ApprovalService, ArgumentValidation, AuditRecorder, CallCanceller,
+    CallTimeout, ClientApprovals, ConcurrencyLimit, GatewayPolicy, MemoryStateStore, NoObserver,
+    OutputValidation, Pins, QuorumRules, RateLimiter, RateQuota, RuleAction, SanitizeConfig,
+    SchemaSanitizer, SizeLimits, StateStore, pipeline,
 };
 
 /// Counts the effects.
 struct Counting(Arc<Scripted>, AtomicUsize);
 
 impl Service for Counting {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         self.0.list(ask)
     }
 
@@ -34,47 +35,50 @@ impl Service for Counting {
         self.0.call(call)
     }
 
-    fn changes(&self, want: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         self.0.changes(want)
     }
 }
 
 /// A gate that asks about every call, and takes the answer of the caller's own client.
-fn gate() -> (Endpoint, Arc<Counting>) {
-    let recorder = Arc::new(Recorder::log());
-    let store: Arc<dyn Store> = Arc::new(Memory::new());
-    let route = Route {
+fn gate() -> (HttpEndpoint, Arc<Counting>) {
+    let recorder = Arc::new(AuditRecorder::log());
+    let store: Arc<dyn StateStore> = Arc::new(MemoryStateStore::new());
+    let route = GatewayPolicy {
         pins: Pins::new(store.clone(), recorder.clone()),
-        desk: Desk::new(recorder.clone(), store.clone(), DeskLimits::default()),
-        persons: Persons::default(),
+        desk: ApprovalService::new(recorder.clone(), store.clone(), ApprovalLimits::default()),
+        persons: QuorumRules::default(),
         recorder,
-        observer: Arc::new(Unobserved),
+        observer: Arc::new(NoObserver),
         policy: "p1".into(),
         store,
         scopes: Default::default(),
-        access: Access::default().otherwise(Then::Ask),
-        rate: Rate::new(Vec::new(), Quota::per_minute(100_000)),
-        arguments: Arguments::default(),
+        access: AccessRules::default().otherwise(RuleAction::Ask),
+        rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(100_000)),
+        arguments: ArgumentValidation::default(),
         asking: Default::default(),
-        via_client: ViaClient::Always,
-        stop: Stop::default(),
-        at_once: AtOnce::new(1000, 1000),
+        via_client: ClientApprovals::Always,
+        stop: CallCanceller::default(),
+        at_once: ConcurrencyLimit::new(1000, 1000),
         circuit_breaker: Default::default(),
-        deadline: Deadline::default(),
-        output_schema: OutputSchema::default(),
-        schemas: Schemas::default(),
-        cleaning: Cleaning::default(),
-        size: Size::default(),
+        deadline: CallTimeout::default(),
+        output_schema: OutputValidation::default(),
+        schemas: SchemaSanitizer::default(),
+        cleaning: SanitizeConfig::default(),
+        size: SizeLimits::default(),
         waits: toolgate_policy::PerServer::default(),
-        contents: toolgate_policy::Contents::default(),
+        contents: toolgate_policy::AuditContents::default(),
     };
     let end = Arc::new(Counting(Scripted::new(), AtomicUsize::new(0)));
     let service = Arc::new(pipeline(&route, end.clone()));
-    let front = Front::new(service, "gate", "1", ServerLimits::default()).unwrap();
-    (Endpoint::new(Arc::new(front), HttpLimits::default()), end)
+    let front = ProtocolServer::new(service, "gate", "1", ServerLimits::default()).unwrap();
+    (
+        HttpEndpoint::new(Arc::new(front), HttpLimits::default()),
+        end,
+    )
 }
 
-async fn call(endpoint: &Endpoint, answered: Option<&Value>) -> Value {
+async fn call(endpoint: &HttpEndpoint, answered: Option<&Value>) -> Value {
     let mut params = json!({"name": "echo", "arguments": {"n": 1}, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}});

@@ -13,9 +13,9 @@ use std::{
 use tokio::{net::TcpListener, task::JoinHandle};
 use toolgate::{
     Json,
-    client::{HttpOptions, Remote},
+    client::{HttpOptions, RemoteServer},
 };
-use toolgate_wire::json::Limits;
+use toolgate_wire::json::JsonLimits;
 
 /// One request as it came.
 #[derive(Clone, Debug)]
@@ -76,10 +76,10 @@ impl Upstream {
         }
     }
 
-    pub(crate) async fn open(&self) -> Remote {
+    pub(crate) async fn open(&self) -> RemoteServer {
         let mut options = crate::remote::peer::options();
         options.probe = !self.old;
-        let opening = Remote::connect(&self.url, options, HttpOptions::default());
+        let opening = RemoteServer::connect(&self.url, options, HttpOptions::default());
         opening.await.unwrap()
     }
 
@@ -91,7 +91,7 @@ impl Upstream {
 
 /// By our own reader: others do not take every number.
 fn read(body: &str) -> Value {
-    let json = Json::read(body.as_bytes().to_vec(), &Limits::default());
+    let json = Json::read(body.as_bytes().to_vec(), &JsonLimits::default());
     json.map(|json| json.to_value()).unwrap_or_default()
 }
 

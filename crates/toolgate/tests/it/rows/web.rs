@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use toolgate::{
     Caller,
-    edge::http::{Body, Endpoint},
+    edge::http::{Body, HttpEndpoint},
 };
 
 /// What came of a request.
@@ -28,7 +28,7 @@ impl Answer {
 }
 
 pub(crate) async fn request(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     caller: &str,
     method: &str,
     headers: &[(&str, &str)],
@@ -73,7 +73,7 @@ pub(crate) fn hello(revision: &str) -> String {
 }
 
 /// Opens a session; its id.
-pub(crate) async fn open(endpoint: &Endpoint, caller: &str, revision: &str) -> String {
+pub(crate) async fn open(endpoint: &HttpEndpoint, caller: &str, revision: &str) -> String {
     let opened = request(endpoint, caller, "POST", &[], &hello(revision)).await;
     let id = &opened.headers["mcp-session-id"];
     id.to_str().unwrap().to_owned()
@@ -86,7 +86,7 @@ pub(crate) struct Old {
 }
 
 impl Old {
-    pub(crate) async fn open(endpoint: &Endpoint, caller: &str) -> Old {
+    pub(crate) async fn open(endpoint: &HttpEndpoint, caller: &str) -> Old {
         let get = Request::get("/sse").header("accept", "text/event-stream");
         let get = get.body(()).unwrap();
         let response = endpoint.sse(&Caller::new(caller), &get, "/messages");
@@ -103,7 +103,7 @@ impl Old {
         old
     }
 
-    pub(crate) async fn post(&self, endpoint: &Endpoint, caller: &str, body: &str) -> Answer {
+    pub(crate) async fn post(&self, endpoint: &HttpEndpoint, caller: &str, body: &str) -> Answer {
         post_old(endpoint, caller, &self.address, body).await
     }
 
@@ -125,7 +125,7 @@ impl Old {
 }
 
 pub(crate) async fn post_old(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     caller: &str,
     address: &str,
     body: &str,

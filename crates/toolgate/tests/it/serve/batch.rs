@@ -6,9 +6,9 @@ use super::{
     http::{endpoint, send, text},
 };
 use std::sync::atomic::Ordering;
-use toolgate::edge::http::Endpoint;
+use toolgate::edge::http::HttpEndpoint;
 
-async fn open(endpoint: &Endpoint, revision: &str) -> String {
+async fn open(endpoint: &HttpEndpoint, revision: &str) -> String {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"t","version":"1"}}}}}}"#
     );

@@ -7,8 +7,8 @@ use super::{
 use http::Response;
 use serde_json::{Value, json};
 use toolgate::{
-    edge::http::{Endpoint, HttpLimits},
-    handlers::{Cx, Level, Server, Tool, ask},
+    edge::http::{HttpEndpoint, HttpLimits},
+    handlers::{Cx, LogLevel, Server, Tool, ask},
 };
 
 fn open(revision: &str) -> String {
@@ -96,7 +96,7 @@ async fn a_question_is_no_request_on_the_stream() {
         cx.ask("q", ask::text("Who?"))
     });
     let server = Server::new("s", "1").tool(asks).build().unwrap();
-    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server, HttpLimits::default());
     let (headers, body) = modern(1, "asks", "p");
     let response = send(&endpoint, "POST", &headers, &body).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -163,7 +163,7 @@ fn listen(id: &str, filter: &Value) -> ([(&'static str, &'static str); 2], Strin
 #[tokio::test]
 async fn the_stream_of_a_subscription_that_we_end_ends_with_its_reply() {
     let server = super::server(Scripted::new());
-    let endpoint = Endpoint::new(server.clone(), HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server.clone(), HttpLimits::default());
     let (headers, body) = listen("l", &json!({"toolsListChanged": true}));
     let response = send(&endpoint, "POST", &headers, &body).await;
     server.close();
@@ -187,14 +187,14 @@ async fn the_stream_of_a_subscription_that_we_end_ends_with_its_reply() {
 async fn logs_come_on_the_stream_of_the_request_that_asked_for_them() {
     let object = json!({"type": "object"});
     let log = Tool::dynamic("log", object, |_, cx: Cx| async move {
-        cx.log(Level::Error, "logged");
+        cx.log(LogLevel::Error, "logged");
         cx.progress(1.0, None, "");
         // The others are open meanwhile.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         Ok("done")
     });
     let server = Server::new("s", "1").tool(log).build().unwrap();
-    let endpoint = Endpoint::new(server.clone(), HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server.clone(), HttpLimits::default());
     let (headers, body) = listen("l", &json!({"toolsListChanged": true}));
     let stream = send(&endpoint, "POST", &headers, &body).await;
     let call = async |id: u64, level: Option<&str>| {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use toolgate::{
-    Call, Caller, Cx, Interest, ItemKind, Json, List, Op, Service, Stop,
-    client::Remote,
+    Call, Caller, ChangeFilter, Cx, HandlerExit, ItemKind, Json, ListRequest, Op, Service,
+    client::RemoteServer,
     edge::stdio,
     handlers::{Server, Tool, ask},
 };
@@ -92,13 +92,13 @@ const OLD: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// All that a client can be asked for, by a tool each.
 fn asking() -> Server {
-    let tool = |name: &str, what: fn(&Cx) -> Result<(), Stop>| {
+    let tool = |name: &str, what: fn(&Cx) -> Result<(), HandlerExit>| {
         Tool::dynamic(
             name,
             json!({"type": "object"}),
             move |_, cx: Cx| async move {
                 what(&cx)?;
-                Ok::<_, Stop>("asked")
+                Ok::<_, HandlerExit>("asked")
             },
         )
     };
@@ -131,7 +131,7 @@ async fn a_client_is_asked_for_nothing_that_it_did_not_declare() {
     }
 }
 
-async fn open(revision: &'static str, capabilities: Value) -> (Remote, Far) {
+async fn open(revision: &'static str, capabilities: Value) -> (RemoteServer, Far) {
     let mut options = options();
     let spoken = toolgate_wire::dialect::find(revision).unwrap();
     options.revisions = vec![spoken];
@@ -151,12 +151,12 @@ async fn a_server_is_asked_for_nothing_that_it_did_not_declare() {
             .into_iter()
             .filter(|kind| *kind != ItemKind::Tool)
         {
-            let listed = soon(remote.list(List::all(who(), kind))).await;
+            let listed = soon(remote.list(ListRequest::all(who(), kind))).await;
             assert!(listed.is_ok_and(|l| l.items().is_empty()), "{kind:?}");
         }
-        let want = Interest {
+        let want = ChangeFilter {
             uris: vec!["t://a".to_owned()],
-            ..Interest::lists(who())
+            ..ChangeFilter::lists(who())
         };
         let _changes = soon(remote.changes(want)).await;
         soon(remote.set_log_level("debug")).await.unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::{sync::atomic::Ordering, time::Duration};
 use toolgate::{
     Caller,
-    edge::http::{Endpoint, HttpLimits},
+    edge::http::{HttpEndpoint, HttpLimits},
 };
 
 /// Every message in it is checked against the official schema.
@@ -17,8 +17,8 @@ pub(crate) type Body = Checked<toolgate::edge::http::Body>;
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
-pub(crate) fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
-    Endpoint::new(
+pub(crate) fn endpoint(scripted: std::sync::Arc<Scripted>) -> HttpEndpoint {
+    HttpEndpoint::new(
         server(scripted),
         HttpLimits {
             stream_after: Duration::from_millis(50),
@@ -28,7 +28,7 @@ pub(crate) fn endpoint(scripted: std::sync::Arc<Scripted>) -> Endpoint {
 }
 
 pub(crate) async fn send(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     method: &str,
     headers: &[(&str, &str)],
     body: &str,
@@ -38,7 +38,7 @@ pub(crate) async fn send(
 
 /// The same, where the response is to a request that was `asked` before.
 pub(crate) async fn exchange(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     method: &str,
     headers: &[(&str, &str)],
     body: &str,
@@ -416,7 +416,7 @@ async fn one_session_over_the_limit_ends_an_idle_one_and_never_a_busy_one() {
     };
     let scripted = Scripted::new();
     let running = scripted.running.clone();
-    let endpoint = Endpoint::new(server(scripted), limits);
+    let endpoint = HttpEndpoint::new(server(scripted), limits);
     let first = send(&endpoint, "POST", &[], OPEN).await;
     let second = send(&endpoint, "POST", &[], OPEN).await;
     assert_eq!(second.status(), 200);

@@ -15,10 +15,10 @@ mod transcripts;
 
 use std::sync::Arc;
 use toolgate::{
-    Ask, AskKind, BoxFuture, Call, Catalog, Changes, Content, Definition, Error, Event, Interest,
-    Item, ItemKind, Json, Kind, List, Origin, Outcome, Output, Progress, Questions, Service, Stale,
-    ToolResult,
-    edge::{Front, Refused, ServerLimits, Witness},
+    BoxFuture, Call, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Content, Definition,
+    Error, ErrorKind, InputRequest, InputRequestKind, InputRequests, Item, ItemKind, Json,
+    ListRequest, Origin, Outcome, Output, Progress, ReporterEvent, Service, ToolResult,
+    edge::{ProtocolServer, Rejection, RejectionLog, ServerLimits},
 };
 
 /// How long anything may take; a bound on a hang, not a measurement.
@@ -27,7 +27,7 @@ pub(crate) const HANG: std::time::Duration = std::time::Duration::from_secs(10);
 /// A service with a tool for every kind of outcome.
 pub(crate) struct Scripted {
     catalog: Catalog,
-    stale: tokio::sync::watch::Sender<Stale>,
+    stale: tokio::sync::watch::Sender<ChangeCounters>,
     /// How many calls of `forever` run right now.
     pub(crate) running: Arc<std::sync::atomic::AtomicUsize>,
 }
@@ -63,13 +63,13 @@ fn tool(definition: &serde_json::Value) -> Arc<Item> {
     Arc::new(Item::new(origin, definition))
 }
 
-pub(crate) fn server(service: Arc<dyn Service>) -> Arc<Front> {
-    Arc::new(Front::new(service, "test", "1", ServerLimits::default()).unwrap())
+pub(crate) fn server(service: Arc<dyn Service>) -> Arc<ProtocolServer> {
+    Arc::new(ProtocolServer::new(service, "test", "1", ServerLimits::default()).unwrap())
 }
 
 /// Remembers which calls the edge refused.
 #[derive(Default)]
-pub(crate) struct Seen(std::sync::Mutex<Vec<Refused>>);
+pub(crate) struct Seen(std::sync::Mutex<Vec<Rejection>>);
 
 impl Seen {
     /// Transport and tool of each.
@@ -81,8 +81,8 @@ impl Seen {
     }
 }
 
-impl Witness for Seen {
-    fn refused(&self, refused: Refused) -> BoxFuture<'_, ()> {
+impl RejectionLog for Seen {
+    fn refused(&self, refused: Rejection) -> BoxFuture<'_, ()> {
         self.0.lock().unwrap().push(refused);
         Box::pin(async {})
     }
@@ -104,7 +104,7 @@ impl Drop for Counted {
 }
 
 impl Service for Scripted {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let changes = self.stale.borrow().tools;
         let tools = (ask.kind == ItemKind::Tool).then(|| match changes {
             0 => self.catalog.clone(),
@@ -130,7 +130,7 @@ impl Service for Scripted {
                             total: Some(3.0),
                             message: Some(format!("step {n}")),
                         };
-                        call.reporter.tell(Event::Progress(progress));
+                        call.reporter.tell(ReporterEvent::Progress(progress));
                     }
                     Ok(Outcome::Done(Output::text("counted")))
                 }
@@ -142,24 +142,27 @@ impl Service for Scripted {
                     std::future::pending().await
                 }
                 "invalid" => {
-                    let problem = toolgate::Problem {
+                    let problem = toolgate::SchemaViolation {
                         path: "/a".into(),
                         expected: "an integer".into(),
                         got: "a string".into(),
                     };
                     Err(Error::new(
-                        Kind::Invalid(vec![problem]),
+                        ErrorKind::Invalid(vec![problem]),
                         "invalid arguments: /a: expected an integer, got a string",
                     ))
                 }
-                "busy" => Err(Error::new(Kind::Busy(None), "rate limit: again in 12 s")),
+                "busy" => Err(Error::new(
+                    ErrorKind::Busy(None),
+                    "rate limit: again in 12 s",
+                )),
                 _ => Err(call.unknown()),
             }
         })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
-        Box::pin(async { Ok(Changes::new(self.stale.subscribe())) })
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(self.stale.subscribe())) })
     }
 }
 
@@ -174,11 +177,11 @@ fn ask(call: &Call) -> Outcome {
         return Outcome::Done(Output::text(&format!("{} {state}", answer.as_str())));
     }
     let form = serde_json::json!({"message": "who?", "requestedSchema": {"type": "object", "properties": {}}});
-    let ask = Ask {
+    let ask = InputRequest {
         key: "q".into(),
-        kind: AskKind::Elicit(Json::from_value(&form)),
+        kind: InputRequestKind::Elicit(Json::from_value(&form)),
     };
-    let mut questions = Questions::default();
+    let mut questions = InputRequests::default();
     questions.asks.push(ask);
     questions.slots.insert("upstream".into(), "kept".into());
     Outcome::Ask(questions)

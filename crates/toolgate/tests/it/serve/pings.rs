@@ -10,14 +10,14 @@ use std::{
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines, ReadHalf, WriteHalf, split};
 use toolgate::{
     BoxFuture, Caller,
-    edge::{Front, Refused, ServerLimits, Unheard, Witness, stdio},
+    edge::{MissedPings, ProtocolServer, Rejection, RejectionLog, ServerLimits, stdio},
 };
 
 const EVERY: Duration = Duration::from_secs(60);
 
 /// Remembers which clients left pings without an answer.
 #[derive(Default)]
-struct Told(Mutex<Vec<Unheard>>);
+struct Told(Mutex<Vec<MissedPings>>);
 
 impl Told {
     fn all(&self) -> Vec<(u32, bool)> {
@@ -26,12 +26,12 @@ impl Told {
     }
 }
 
-impl Witness for Told {
-    fn refused(&self, _: Refused) -> BoxFuture<'_, ()> {
+impl RejectionLog for Told {
+    fn refused(&self, _: Rejection) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 
-    fn unheard(&self, _: &Caller, transport: &'static str, unheard: Unheard) {
+    fn unheard(&self, _: &Caller, transport: &'static str, unheard: MissedPings) {
         assert_eq!(transport, "stdio");
         self.0.lock().unwrap().push(unheard);
     }
@@ -52,7 +52,7 @@ async fn played(ping: Option<Duration>) -> Played {
         ping,
         ..ServerLimits::default()
     };
-    let front = Front::new(scripted.clone(), "s", "1", limits).unwrap();
+    let front = ProtocolServer::new(scripted.clone(), "s", "1", limits).unwrap();
     let front = Arc::new(front.with_witness(told.clone()));
     let (near, far) = tapped(&[Side::Server]);
     let (read, write) = split(far);

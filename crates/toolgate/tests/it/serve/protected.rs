@@ -17,14 +17,14 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate::{
-    Call, Cx, Decision, Http, Item, Rule, Server, Verdict,
+    Call, Cx, Http, Item, MaybeReady, Rule, RuleDecision, Server,
     auth::{
         Url,
         jose::encode,
-        resource::{Issuer, ResourceServer},
+        resource::{ResourceServer, TrustedIssuer},
     },
-    duties::{Pattern, ScopeRule, Scopes},
     edge::http::Body,
+    policy::{GlobPattern, RequiredScopes, ScopeRule},
     tool,
 };
 use toolgate_testkit::canary::spellings;
@@ -87,16 +87,16 @@ fn server(issuer: &str) -> Http {
 
 fn protected(server: Server, issuer: &str) -> Http {
     let needs = ScopeRule {
-        tools: vec![Pattern::new("*.put")],
+        tools: vec![GlobPattern::new("*.put")],
         except: Vec::new(),
         needs: vec!["write".to_owned()],
     };
     let url = Url::parse(issuer).unwrap();
     let keys = Url::parse(&format!("{issuer}/keys")).unwrap();
     let resource = ResourceServer::new(Url::parse(RESOURCE).unwrap())
-        .issuer(Issuer::new("corp", url).keys(keys))
+        .issuer(TrustedIssuer::new("corp", url).keys(keys))
         .scopes(["write".to_owned()]);
-    let server = server.scopes(Scopes::new(vec![needs]));
+    let server = server.scopes(RequiredScopes::new(vec![needs]));
     toolgate::http(server).unwrap().protected(resource)
 }
 
@@ -253,12 +253,12 @@ impl Rule for Over {
         "over"
     }
 
-    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> Decision<'a> {
+    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         if item.full_name().ends_with(".put") {
             let token = in_hand();
             assert_eq!(token, "something else", "Bearer {token}");
         }
-        Decision::Now(Verdict::Allow)
+        MaybeReady::Now(RuleDecision::Allow)
     }
 }
 

@@ -17,9 +17,9 @@ use std::{
 };
 use tokio::sync::mpsc;
 use toolgate::{
-    BoxFuture, Call, Catalog, Changes, Definition, Error, Event, Interest, Item, ItemKind, Json,
-    List, Origin, Outcome, Output, Progress, Service,
-    edge::http::{Endpoint, HttpLimits, ResumeLimits},
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Definition, Error, Item, ItemKind, Json,
+    ListRequest, Origin, Outcome, Output, Progress, ReporterEvent, Service,
+    edge::http::{HttpEndpoint, HttpLimits, ResumeLimits},
 };
 
 type Taken = Arc<Mutex<Option<mpsc::Receiver<Step>>>>;
@@ -38,7 +38,7 @@ enum Step {
 }
 
 impl Service for Stepped {
-    fn list(&self, ask: List) -> BoxFuture<'_, Result<Catalog, Error>> {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let tools = (ask.kind == ItemKind::Tool).then(|| self.catalog.clone());
         Box::pin(async { Ok(tools.unwrap_or_default()) })
     }
@@ -51,7 +51,7 @@ impl Service for Stepped {
                 match step {
                     Step::Progress(message) => {
                         progress += 1.0;
-                        call.reporter.tell(Event::Progress(Progress {
+                        call.reporter.tell(ReporterEvent::Progress(Progress {
                             progress,
                             total: None,
                             message: Some(message),
@@ -67,9 +67,9 @@ impl Service for Stepped {
         })
     }
 
-    fn changes(&self, _: Interest) -> BoxFuture<'_, Result<Changes, Error>> {
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(async {
-            Ok(Changes::new(
+            Ok(ChangeStream::new(
                 tokio::sync::watch::channel(Default::default()).1,
             ))
         })
@@ -78,7 +78,7 @@ impl Service for Stepped {
 
 /// One session with one slow call.
 struct Slow {
-    endpoint: Endpoint,
+    endpoint: HttpEndpoint,
     steps: mpsc::Sender<Step>,
     taken: Taken,
     done: Arc<AtomicUsize>,
@@ -106,7 +106,7 @@ async fn slow(limits: HttpLimits, revision: &str) -> Slow {
         stream_after: Duration::from_millis(20),
         ..limits
     };
-    let endpoint = Endpoint::new(server(Arc::new(service)), limits);
+    let endpoint = HttpEndpoint::new(server(Arc::new(service)), limits);
     let session = open(&endpoint, revision).await;
     Slow {
         endpoint,
@@ -117,7 +117,7 @@ async fn slow(limits: HttpLimits, revision: &str) -> Slow {
     }
 }
 
-async fn open(endpoint: &Endpoint, revision: &str) -> String {
+async fn open(endpoint: &HttpEndpoint, revision: &str) -> String {
     let params = serde_json::json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let body =
         serde_json::json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});

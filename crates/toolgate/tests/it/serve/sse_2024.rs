@@ -11,8 +11,8 @@ use std::{
 use toolgate::{
     Caller,
     edge::{
-        Front, ServerLimits,
-        http::{Body, Endpoint, HttpLimits},
+        ProtocolServer, ServerLimits,
+        http::{Body, HttpEndpoint, HttpLimits},
     },
 };
 
@@ -22,13 +22,13 @@ const FOREVER: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 const ECHO: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}"#;
 
-fn endpoint(scripted: Arc<Scripted>, limits: HttpLimits) -> Endpoint {
-    Endpoint::new(server(scripted), limits)
+fn endpoint(scripted: Arc<Scripted>, limits: HttpLimits) -> HttpEndpoint {
+    HttpEndpoint::new(server(scripted), limits)
 }
 
 /// A client of that transport.
 struct Old {
-    endpoint: Endpoint,
+    endpoint: HttpEndpoint,
     caller: Caller,
     stream: Body,
     address: String,
@@ -36,7 +36,7 @@ struct Old {
 }
 
 impl Old {
-    async fn open(endpoint: &Endpoint) -> Old {
+    async fn open(endpoint: &HttpEndpoint) -> Old {
         let caller = Caller::new("test");
         let response = get(endpoint, &caller);
         assert_eq!(response.status(), 200);
@@ -55,7 +55,7 @@ impl Old {
         old
     }
 
-    async fn initialized(endpoint: &Endpoint) -> Old {
+    async fn initialized(endpoint: &HttpEndpoint) -> Old {
         let mut old = Old::open(endpoint).await;
         assert_eq!(old.post(OPEN).await, 202);
         let opened = old.message().await;
@@ -89,7 +89,7 @@ impl Old {
     }
 }
 
-fn get(endpoint: &Endpoint, caller: &Caller) -> Response<Body> {
+fn get(endpoint: &HttpEndpoint, caller: &Caller) -> Response<Body> {
     let request = Request::get("/sse")
         .header("accept", "text/event-stream")
         .body(())
@@ -98,7 +98,7 @@ fn get(endpoint: &Endpoint, caller: &Caller) -> Response<Body> {
 }
 
 async fn post(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     caller: &Caller,
     address: &str,
     headers: &[(&str, &str)],
@@ -235,9 +235,10 @@ async fn what_is_no_message_is_refused_at_the_post() {
 #[tokio::test]
 async fn a_call_before_initialize_is_refused_on_record() {
     let seen = Arc::new(Seen::default());
-    let server = Front::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
+    let server =
+        ProtocolServer::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
     let server = Arc::new(server.with_witness(seen.clone()));
-    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server, HttpLimits::default());
     let mut old = Old::open(&endpoint).await;
     assert_eq!(old.post(ECHO).await, 400);
     assert_eq!(seen.calls(), ["http echo"]);
@@ -281,7 +282,7 @@ async fn what_runs_may_end_when_the_server_stops() {
     let scripted = Scripted::new();
     let running = scripted.running.clone();
     let server = server(scripted);
-    let endpoint = Endpoint::new(server.clone(), HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server.clone(), HttpLimits::default());
     let mut idle = Old::initialized(&endpoint).await;
     let mut busy = Old::initialized(&endpoint).await;
     assert_eq!(busy.post(FOREVER).await, 202);

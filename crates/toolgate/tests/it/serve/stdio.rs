@@ -6,16 +6,16 @@ use std::sync::{Arc, atomic::Ordering};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf};
 use toolgate::{
     Caller,
-    edge::{Front, ServerLimits, stdio},
+    edge::{ProtocolServer, ServerLimits, stdio},
 };
-use toolgate_wire::room::Room;
+use toolgate_wire::room::MemoryBudget;
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 pub(super) const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// A client of one served stream.
 struct Client {
-    server: Arc<Front>,
+    server: Arc<ProtocolServer>,
     scripted: Arc<Scripted>,
     seen: Arc<Seen>,
     write: tokio::io::WriteHalf<DuplexStream>,
@@ -35,7 +35,7 @@ impl Client {
             in_flight,
             ..ServerLimits::default()
         };
-        let server = Front::new(scripted.clone(), "test", "1", limits).unwrap();
+        let server = ProtocolServer::new(scripted.clone(), "test", "1", limits).unwrap();
         let server = Arc::new(server.with_witness(seen.clone()));
         let (near, far) = tokio::io::duplex(1 << 16);
         let (read, write) = tokio::io::split(far);
@@ -201,8 +201,9 @@ async fn an_idle_peer_is_left_at_once_when_the_server_stops() {
 
 #[tokio::test]
 async fn a_line_without_room_is_told_so_and_the_next_one_is_read() {
-    let server = Front::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
-    let server = Arc::new(server.with_room(Room::new(1 << 20)));
+    let server =
+        ProtocolServer::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
+    let server = Arc::new(server.with_room(MemoryBudget::new(1 << 20)));
     let (near, far) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(far);
     let serving = stdio::serve(server, Caller::new("test"), read, write);

@@ -5,19 +5,19 @@ use super::{Scripted, server};
 use crate::official::{Side, Talk};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 use toolgate::{
-    Prompt, Resource, Server, Stop, Template,
+    HandlerExit, Prompt, Resource, ResourceTemplate, Server,
     edge::{self, ServerLimits},
-    handlers::{Contents, Registry, Vars},
+    handlers::{ItemRegistry, ResourceContents, TemplateVariables},
 };
 use toolgate_testkit::{self as kit, Transcript};
 
 /// Plays a file against a server; `change` is told which resource changes.
-async fn play(name: &str, server: Arc<edge::Front>, change: impl Fn(&str)) {
+async fn play(name: &str, server: Arc<edge::ProtocolServer>, change: impl Fn(&str)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let mut talk = Talk::of(Side::Server);
-    let watch = move |side: kit::Side, line: &str| match side {
-        kit::Side::Testing => talk.heard(line),
-        kit::Side::Tested => talk.said(line),
+    let watch = move |side: kit::StreamSide, line: &str| match side {
+        kit::StreamSide::Testing => talk.heard(line),
+        kit::StreamSide::Tested => talk.said(line),
     };
     Transcript::read(folder.join(format!("{name}.txt")))
         .play_with(&server, Some(Box::new(watch)), change)
@@ -31,20 +31,20 @@ macro_rules! transcripts {
 }
 
 /// Two items on a page, and some things of every kind.
-fn shelf() -> (Arc<edge::Front>, Registry) {
+fn shelf() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
     let resource = |name: &str| {
         let uri = format!("test://{name}");
-        let text = Contents::text(format!("the text of {name}"));
+        let text = ResourceContents::text(format!("the text of {name}"));
         Resource::fixed(&uri, name, text).mime("text/plain")
     };
     let template = |uri: &str, name: &str| {
-        let read = |vars: Vars, _| async move {
+        let read = |vars: TemplateVariables, _| async move {
             match vars.get("id") {
-                "0" => Err(Stop::not_found("no such number")),
+                "0" => Err(HandlerExit::not_found("no such number")),
                 id => Ok(format!("number {id}")),
             }
         };
-        Template::new(uri, name, read)
+        ResourceTemplate::new(uri, name, read)
     };
     let complete = |typed: String, _| async move { Ok(vec![format!("{typed}1")]) };
     let prompt = |name: &str| {

@@ -1,14 +1,14 @@
 //! The extension `io.modelcontextprotocol/tasks` (2026-07-28).
 
 use super::{knows, limits, served, until};
-use crate::handlers::peer::{MODERN, Peer};
+use crate::handlers::peer::{NEWEST_REVISION, Peer};
 use serde_json::{Value, json};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 async fn open(abilities: Value) -> (Peer, std::sync::Arc<super::Hand>) {
     let (server, hand) = served(limits());
-    (Peer::open(&server, MODERN, abilities).await, hand)
+    (Peer::open(&server, NEWEST_REVISION, abilities).await, hand)
 }
 
 async fn begin(peer: &mut Peer, name: &str) -> Value {
@@ -214,11 +214,11 @@ async fn the_words_of_2025_mean_nothing() {
 #[tokio::test]
 async fn a_subscription_tells_of_tasks() {
     let (server, hand) = served(limits());
-    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     let id = begin(&mut peer, "slow").await;
     hand.runs(1).await;
     let listen = json!({"notifications": {"taskIds": [id, "nobody"]}});
-    let mut other = toolgate_testkit::Peer::open(&server, MODERN, json!({})).await;
+    let mut other = toolgate_testkit::TestClient::open(&server, NEWEST_REVISION, json!({})).await;
     assert_eq!(
         other.error("subscriptions/listen", listen.clone()).await["code"],
         -32021

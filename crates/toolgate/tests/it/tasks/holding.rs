@@ -2,23 +2,23 @@
 
 use super::{knows, limits, served, until};
 use crate::{
-    handlers::peer::{MODERN, Peer},
+    handlers::peer::{NEWEST_REVISION, Peer},
     rows::web::request,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
 use toolgate::edge::{
     TaskLimits,
-    http::{Endpoint, HttpLimits},
+    http::{HttpEndpoint, HttpLimits},
 };
 
 pub(super) async fn asked(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     caller: &str,
     method: &str,
     mut params: Value,
 ) -> Value {
-    params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": MODERN,
+    params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": NEWEST_REVISION,
         "io.modelcontextprotocol/clientCapabilities": knows()});
     let name = params
         .get("name")
@@ -26,7 +26,7 @@ pub(super) async fn asked(
         .and_then(Value::as_str)
         .unwrap_or_default();
     let headers = [
-        ("mcp-protocol-version", MODERN),
+        ("mcp-protocol-version", NEWEST_REVISION),
         ("mcp-method", method),
         ("mcp-name", name),
     ];
@@ -41,7 +41,7 @@ pub(super) async fn asked(
 #[tokio::test]
 async fn t06_a_task_is_good_for_its_caller_only() {
     let (server, hand) = served(limits());
-    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server, HttpLimits::default());
     let created = asked(&endpoint, "a", "tools/call", json!({"name": "slow"})).await;
     let id = &created["result"]["taskId"];
     hand.runs(1).await;
@@ -75,7 +75,7 @@ async fn t06_a_task_is_good_for_its_caller_only() {
 
 /// One request in a session of 2025-11-25 over HTTP.
 async fn in_session(
-    endpoint: &Endpoint,
+    endpoint: &HttpEndpoint,
     (caller, session): (&str, &str),
     method: &str,
     params: Value,
@@ -90,7 +90,7 @@ async fn in_session(
 }
 
 /// Opens such a session; its id, and what the server declares.
-async fn open_session(endpoint: &Endpoint, caller: &str) -> (String, Value) {
+async fn open_session(endpoint: &HttpEndpoint, caller: &str) -> (String, Value) {
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     let opened = request(endpoint, caller, "POST", &[], &body.to_string()).await;
@@ -105,7 +105,7 @@ async fn open_session(endpoint: &Endpoint, caller: &str) -> (String, Value) {
 #[tokio::test]
 async fn tasks_of_2025_11_25_are_bound_to_their_caller_and_not_listed_to_anonymous_ones() {
     let (server, hand) = served(limits());
-    let endpoint = Endpoint::new(server, HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server, HttpLimits::default());
     let (own, _) = open_session(&endpoint, "key:a").await;
     let call = json!({"name": "slow", "task": {"ttl": 60_000}});
     let mut ids = std::collections::BTreeSet::new();
@@ -153,7 +153,7 @@ async fn one_task_too_many_is_refused() {
 
 async fn one_over(few: TaskLimits) {
     let (server, hand) = served(few);
-    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     let mut ids = Vec::new();
     for _ in 0..2 {
         let created = peer.result("tools/call", json!({"name": "job"})).await;
@@ -183,7 +183,7 @@ async fn where_there_is_no_room_the_caller_waits() {
         ..limits()
     };
     let (server, hand) = served(none);
-    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     hand.go.notify_one();
     let done = peer.result("tools/call", json!({"name": "slow"})).await;
     assert_eq!(done["resultType"], "complete", "{done}");
@@ -199,7 +199,7 @@ async fn a_task_ends_with_its_time() {
         ..limits()
     };
     let (server, hand) = served(short);
-    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     let created = peer.result("tools/call", json!({"name": "slow"})).await;
     assert_eq!(created["ttlMs"], 200);
     let gone = async {
@@ -223,7 +223,7 @@ async fn results_give_way_where_they_are_too_long_together() {
         ..limits()
     };
     let (server, _) = served(small);
-    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     let mut ids = Vec::new();
     for _ in 0..4 {
         let created = peer.result("tools/call", json!({"name": "fails"})).await;
@@ -241,13 +241,13 @@ async fn results_give_way_where_they_are_too_long_together() {
 #[tokio::test]
 async fn the_end_of_a_stream_ends_its_tasks() {
     let (server, hand) = served(limits());
-    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     peer.result("tools/call", json!({"name": "slow"})).await;
     hand.runs(1).await;
     assert_eq!(server.tasks().len(), 1);
     drop(peer);
     hand.runs(0).await;
-    let mut peer = Peer::open(&server, MODERN, knows()).await;
+    let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     peer.result("tools/call", json!({"name": "slow"})).await;
     hand.runs(1).await;
     let call = server.tasks()[0].call.clone();
@@ -266,7 +266,7 @@ async fn who_looks_too_often_is_told_when_to_look() {
         ..limits()
     };
     let (server, hand) = served(few);
-    let endpoint = Endpoint::new(server.clone(), HttpLimits::default());
+    let endpoint = HttpEndpoint::new(server.clone(), HttpLimits::default());
     let created = asked(&endpoint, "a", "tools/call", json!({"name": "slow"})).await;
     let id = json!({"taskId": created["result"]["taskId"]});
     let mut looks = 0;

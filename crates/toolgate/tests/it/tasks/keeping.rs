@@ -9,32 +9,37 @@ use std::{
 use toolgate::{
     edge::{
         ServerLimits, TaskLimits,
-        http::{Endpoint, HttpLimits},
+        http::{HttpEndpoint, HttpLimits},
     },
-    handlers::{Server, Stop, TaskSupport, Tool},
+    handlers::{HandlerExit, Server, TaskSupport, Tool},
 };
-use toolgate_policy::{Memory, Store};
+use toolgate_policy::{MemoryStateStore, StateStore};
 
 /// A process of that name on the store, for which that other one has ended.
-fn process(store: &Arc<Memory>, name: &str, gone: &str, few: TaskLimits) -> (Endpoint, Arc<Hand>) {
+fn process(
+    store: &Arc<MemoryStateStore>,
+    name: &str,
+    gone: &str,
+    few: TaskLimits,
+) -> (HttpEndpoint, Arc<Hand>) {
     let (server, hand) = served(few);
     let server = Arc::into_inner(server).unwrap();
     let server = server.with_task_store(store.clone(), name, |process| process == gone);
     let server = Arc::new(server);
-    (Endpoint::new(server, HttpLimits::default()), hand)
+    (HttpEndpoint::new(server, HttpLimits::default()), hand)
 }
 
-async fn begin(endpoint: &Endpoint, caller: &str, tool: &str) -> Value {
+async fn begin(endpoint: &HttpEndpoint, caller: &str, tool: &str) -> Value {
     let created = asked(endpoint, caller, "tools/call", json!({"name": tool})).await;
     assert_eq!(created["result"]["resultType"], "task", "{created}");
     created["result"]["taskId"].clone()
 }
 
-async fn look(endpoint: &Endpoint, caller: &str, id: &Value) -> Value {
+async fn look(endpoint: &HttpEndpoint, caller: &str, id: &Value) -> Value {
     asked(endpoint, caller, "tasks/get", json!({"taskId": id})).await
 }
 
-async fn until_over(endpoint: &Endpoint, id: &Value) -> Value {
+async fn until_over(endpoint: &HttpEndpoint, id: &Value) -> Value {
     let looking = async {
         loop {
             let task = look(endpoint, "a", id).await["result"].take();
@@ -51,7 +56,7 @@ async fn until_over(endpoint: &Endpoint, id: &Value) -> Value {
 
 #[tokio::test]
 async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
-    let store = Arc::new(Memory::new());
+    let store = Arc::new(MemoryStateStore::new());
     let (first, hand) = process(&store, "first", "", limits());
     // One ends after it was kept; the others may end before.
     let slow = begin(&first, "a", "slow").await;
@@ -101,7 +106,7 @@ async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
 /// Where a name is given to somebody else, as that of a key that was revoked.
 #[tokio::test]
 async fn what_one_began_is_not_for_the_next_who_has_the_name() {
-    let store = Arc::new(Memory::new());
+    let store = Arc::new(MemoryStateStore::new());
     let (first, _) = process(&store, "first", "", limits());
     let task = begin(&first, "a#1", "fails").await;
     let (second, _) = process(&store, "second", "first", limits());
@@ -114,7 +119,7 @@ async fn what_one_began_is_not_for_the_next_who_has_the_name() {
 
 #[tokio::test]
 async fn what_is_kept_is_bounded_and_ends() {
-    let store = Arc::new(Memory::new());
+    let store = Arc::new(MemoryStateStore::new());
     let (first, _) = process(&store, "first", "", limits());
     let mut ids = Vec::new();
     for _ in 0..3 {
@@ -148,7 +153,7 @@ async fn what_is_kept_is_bounded_and_ends() {
 /// What its caller waits for is nobody's to come back for.
 #[tokio::test]
 async fn a_call_that_is_no_task_is_not_kept() {
-    let store = Arc::new(Memory::new());
+    let store = Arc::new(MemoryStateStore::new());
     let (first, hand) = process(&store, "first", "", TaskLimits::default());
     hand.go.notify_one();
     let done = asked(&first, "a", "tools/call", json!({"name": "slow"})).await;
@@ -166,18 +171,18 @@ async fn the_first_end_is_the_one_that_is_kept() {
     let busy = Tool::dynamic("busy", json!({"type": "object"}), move |_, _| {
         begun.lock().unwrap().send(()).unwrap();
         may_go.lock().unwrap().recv().unwrap();
-        async { Ok::<_, Stop>("done") }
+        async { Ok::<_, HandlerExit>("done") }
     });
     let server = Server::new("busy", "1").limits(ServerLimits {
         tasks: limits(),
         ..ServerLimits::default()
     });
     let server = server.tool(busy.task(TaskSupport::Required));
-    let store = Arc::new(Memory::new());
+    let store = Arc::new(MemoryStateStore::new());
     let server = server.build().unwrap();
     let server = Arc::into_inner(server).unwrap();
     let server = Arc::new(server.with_task_store(store.clone(), "first", |_| false));
-    let first = Endpoint::new(server.clone(), HttpLimits::default());
+    let first = HttpEndpoint::new(server.clone(), HttpLimits::default());
     let id = begin(&first, "a", "busy").await;
     tokio::task::spawn_blocking(move || has_begun.recv_timeout(Duration::from_secs(20)))
         .await

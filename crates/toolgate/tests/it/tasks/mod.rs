@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{Notify, watch};
 use toolgate::{
-    edge::{Front, ServerLimits, TaskLimits},
-    handlers::{Cx, Level, Server, Stop, TaskSupport, Tool, ask},
+    edge::{ProtocolServer, ServerLimits, TaskLimits},
+    handlers::{Cx, HandlerExit, LogLevel, Server, TaskSupport, Tool, ask},
 };
 
 /// What holds the slow tools until the test lets them go, and sees them end.
@@ -54,7 +54,7 @@ pub(crate) fn limits() -> TaskLimits {
     }
 }
 
-pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
+pub(crate) fn served(tasks: TaskLimits) -> (Arc<ProtocolServer>, Arc<Hand>) {
     let hand = Arc::new(Hand::default());
     let object = json!({"type": "object"});
     let waits = |name: &str, support| {
@@ -66,7 +66,7 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
                 let _running = Running(hand.clone());
                 cx.progress(1.0, None, "it runs");
                 hand.go.notified().await;
-                Ok::<_, Stop>("slow")
+                Ok::<_, HandlerExit>("slow")
             }
         });
         tool.task(support)
@@ -74,28 +74,31 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
     let asks = Tool::dynamic("asks", object.clone(), |_, cx: Cx| async move {
         let (one, two) = cx.ask_all((("one", ask::text("One?")), ("two", ask::text("Two?"))))?;
         let sure = cx.ask("sure", ask::confirm("Sure?"))?;
-        Ok::<_, Stop>(format!("{one} {two} {sure}"))
+        Ok::<_, HandlerExit>(format!("{one} {two} {sure}"))
     });
     let first = Tool::dynamic("first", object.clone(), |_, cx: Cx| async move {
         let name = cx.ask("name", ask::text("Who?"))?;
         if !cx.become_task() {
-            return Err(Stop::new("nobody looks"));
+            return Err(HandlerExit::new("nobody looks"));
         }
         std::future::pending::<()>().await;
-        Ok::<_, Stop>(name)
+        Ok::<_, HandlerExit>(name)
     });
     let fails = Tool::dynamic("fails", object.clone(), |_, _| async {
-        Err::<String, _>(Stop::new("it failed"))
+        Err::<String, _>(HandlerExit::new("it failed"))
     });
     let breaks = Tool::dynamic("breaks", object.clone(), |_, _| async {
-        Err::<String, _>(Stop::error(toolgate::Error::new(
-            toolgate::Kind::Bug,
+        Err::<String, _>(HandlerExit::error(toolgate::Error::new(
+            toolgate::ErrorKind::Bug,
             "it broke",
         )))
     });
     let answers = Tool::dynamic("answers", object.clone(), |_, _| async {
-        let kind = toolgate::Kind::Answered(-32050);
-        Err::<String, _>(Stop::error(toolgate::Error::new(kind, "no such page")))
+        let kind = toolgate::ErrorKind::Answered(-32050);
+        Err::<String, _>(HandlerExit::error(toolgate::Error::new(
+            kind,
+            "no such page",
+        )))
     });
     let late_hand = hand.clone();
     let late = Tool::dynamic("late", object.clone(), move |_, cx: Cx| {
@@ -103,7 +106,7 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
         async move {
             for (progress, message) in [(1.0, "begun"), (2.0, "half")] {
                 cx.progress(progress, None, message);
-                cx.log(Level::Error, message);
+                cx.log(LogLevel::Error, message);
                 hand.go.notified().await;
             }
             #[allow(
@@ -113,14 +116,14 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<Front>, Arc<Hand>) {
             tokio::spawn(async move {
                 hand.go.notified().await;
                 cx.progress(3.0, None, "too late");
-                cx.log(Level::Error, "too late");
+                cx.log(LogLevel::Error, "too late");
                 hand.reported_late.notify_one();
             });
-            Ok::<_, Stop>("late")
+            Ok::<_, HandlerExit>("late")
         }
     });
     let plain = Tool::dynamic("plain", object.clone(), |_, _| async {
-        Ok::<_, Stop>("plain")
+        Ok::<_, HandlerExit>("plain")
     });
     let server = Server::new("slow", "1")
         .limits(ServerLimits {

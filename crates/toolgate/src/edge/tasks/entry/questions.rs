@@ -1,21 +1,21 @@
 //! Input requests of a task.
 
-use super::{Entry, Phase};
-use crate::edge::ask::Asker;
+use super::{ServerTask, TaskPhase};
+use crate::edge::ask::InputRequester;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use toolgate_core::{BoxFuture, Error, Kind};
-use toolgate_wire::{json::Json, method::elicitation::Request};
+use toolgate_core::{BoxFuture, Error, ErrorKind};
+use toolgate_wire::{json::Json, method::elicitation::RawInputRequest};
 
 /// An input request that has no response yet.
-pub(super) struct Open {
-    pub(super) ask: Request,
+pub(super) struct OpenTaskRequest {
+    pub(super) ask: RawInputRequest,
     answer: oneshot::Sender<Json>,
     /// True while it is being sent to the client (2025-11-25).
     taken: bool,
 }
 
-impl Entry {
+impl ServerTask {
     /// Answers open input requests; unknown and answered keys are ignored.
     pub(in crate::edge::tasks) fn answer(&self, answers: impl Iterator<Item = (String, Json)>) {
         let mut found = Vec::new();
@@ -31,11 +31,11 @@ impl Entry {
     }
 
     /// Returns an open input request that is not being sent to the client.
-    pub(in crate::edge::tasks) fn take(self: &Arc<Self>) -> Option<Taken> {
+    pub(in crate::edge::tasks) fn take(self: &Arc<Self>) -> Option<SendingTaskRequest> {
         let mut state = self.state();
         let open = state.asks.iter_mut().find(|open| !open.taken)?;
         open.taken = true;
-        Some(Taken {
+        Some(SendingTaskRequest {
             task: self.clone(),
             ask: open.ask.clone(),
         })
@@ -57,8 +57,8 @@ impl Entry {
         let key = self.change(|state| {
             let key = format!("{}q{}", state.head, state.keys.len() + 1);
             state.keys.insert(key.clone());
-            state.asks.push(Open {
-                ask: Request {
+            state.asks.push(OpenTaskRequest {
+                ask: RawInputRequest {
                     key: key.clone(),
                     method: method.to_owned(),
                     params,
@@ -81,12 +81,12 @@ impl Entry {
 }
 
 /// An input request that is being sent to the client. Dropping this makes it available again.
-pub(in crate::edge::tasks) struct Taken {
-    task: Arc<Entry>,
-    pub(in crate::edge::tasks) ask: Request,
+pub(in crate::edge::tasks) struct SendingTaskRequest {
+    task: Arc<ServerTask>,
+    pub(in crate::edge::tasks) ask: RawInputRequest,
 }
 
-impl Drop for Taken {
+impl Drop for SendingTaskRequest {
     fn drop(&mut self) {
         let mut state = self.task.state();
         for open in &mut state.asks {
@@ -98,15 +98,15 @@ impl Drop for Taken {
 }
 
 /// Withdraws an input request when its waiter is dropped.
-struct Asked<'a>(&'a Entry, String);
+struct WithdrawOnDrop<'a>(&'a ServerTask, String);
 
-impl Drop for Asked<'_> {
+impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
         self.0.close(&self.1);
     }
 }
 
-impl Asker for Entry {
+impl InputRequester for ServerTask {
     fn ask<'a>(
         &'a self,
         method: &'a str,
@@ -114,10 +114,10 @@ impl Asker for Entry {
     ) -> BoxFuture<'a, Result<Json, Error>> {
         Box::pin(async move {
             let (key, answered) = self.open(method, params);
-            let _asked = Asked(self, key);
+            let _asked = WithdrawOnDrop(self, key);
             let gone = |_| {
                 Error::new(
-                    Kind::Cancelled,
+                    ErrorKind::Cancelled,
                     "the task ended before the input request was answered",
                 )
             };
@@ -129,7 +129,7 @@ impl Asker for Entry {
         let mut state = self.state();
         let leaves = self.rounds && self.is_waited_for(&mut state);
         if leaves {
-            state.phase = Phase::Answered;
+            state.phase = TaskPhase::Answered;
         }
         leaves
     }

@@ -2,10 +2,10 @@
 
 mod offer;
 
-use crate::handlers::peer::{MODERN, Peer, REVISIONS};
+use crate::handlers::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use offer::{PAGE, PROMPTS, RESOURCES, TEMPLATES, TOOLS, object, offer, resource};
 use serde_json::{Value, json};
-use toolgate::handlers::{Prompt, Registry, Tool};
+use toolgate::handlers::{ItemRegistry, Prompt, Tool};
 
 fn able() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": true}})
@@ -99,7 +99,7 @@ async fn what_is_used_in_every_revision() {
             let params = json!({"ref": of, "argument": {"name": "a", "value": "x"}});
             peer.result("completion/complete", params).await;
         }
-        if revision == MODERN {
+        if revision == NEWEST_REVISION {
             peer.result("server/discover", json!({})).await;
         } else {
             peer.result("ping", json!({})).await;
@@ -134,9 +134,9 @@ async fn what_goes_wrong_in_every_revision() {
             let params = json!({"name": tool, "arguments": {"city": 1}});
             peer.ask("tools/call", params).await;
         }
-        if revision == MODERN {
+        if revision == NEWEST_REVISION {
             let version = "io.modelcontextprotocol/protocolVersion";
-            let mut peer = Peer::open(&server, MODERN, json!({})).await;
+            let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
             let params = json!({"_meta": {version: "2099-01-01", "io.modelcontextprotocol/clientCapabilities": {}}});
             let asked =
                 json!({"jsonrpc": "2.0", "id": 900, "method": "tools/list", "params": params});
@@ -167,7 +167,7 @@ async fn questions_in_every_revision() {
     }
 }
 
-fn change(registry: &Registry, name: &str) {
+fn change(registry: &ItemRegistry, name: &str) {
     let tool = Tool::dynamic(name, object(), |_, _| async { Ok("x") });
     registry.set_tool(tool).unwrap();
     registry.updated("test://text");
@@ -204,7 +204,7 @@ async fn changes_in_every_revision() {
         let (server, registry) = offer();
         let mut peer = Peer::open(&server, revision, json!({})).await;
         let uri = json!({"uri": "test://text"});
-        if revision == MODERN {
+        if revision == NEWEST_REVISION {
             let all = json!({"toolsListChanged": true, "promptsListChanged": true,
                 "resourcesListChanged": true, "resourceSubscriptions": ["test://text"]});
             let params = json!({"notifications": all.clone()});
@@ -217,7 +217,7 @@ async fn changes_in_every_revision() {
         }
         change(&registry, "new");
         assert_eq!(told(&mut peer, 4).await, CHANGES, "{revision}");
-        if revision == MODERN {
+        if revision == NEWEST_REVISION {
             server.close();
             assert_eq!(peer.hear().await["method"], "notifications/cancelled");
             assert_eq!(peer.hear().await["result"]["resultType"], "complete");

@@ -8,8 +8,8 @@ use toolgate::{
     Content, Json, PromptMessage, ToolResult, edge,
     edge::ServerLimits,
     handlers::{
-        Contents, Cx, IntoOutput, Level, Prompt, Registry, Resource, Server, Stop, Structured,
-        Template, Tool, ask,
+        Cx, HandlerExit, IntoOutput, ItemRegistry, LogLevel, Prompt, Resource, ResourceContents,
+        ResourceTemplate, Server, Structured, Tool, ask,
     },
 };
 
@@ -32,7 +32,7 @@ pub(super) fn object() -> Value {
 
 fn tool<R: IntoOutput + Send + 'static>(
     name: &str,
-    run: impl Fn(Cx) -> Result<R, Stop> + Send + Sync + 'static,
+    run: impl Fn(Cx) -> Result<R, HandlerExit> + Send + Sync + 'static,
 ) -> Tool {
     Tool::dynamic(name, object(), move |_, cx| {
         let done = run(cx);
@@ -65,8 +65,8 @@ fn annotations() -> Value {
 }
 
 fn blocks() -> Vec<Content> {
-    let text = Contents::text("x").json("test://a", Some("text/plain"));
-    let bytes = Contents::bytes([0, 255]).json("test://b", None);
+    let text = ResourceContents::text("x").json("test://a", Some("text/plain"));
+    let bytes = ResourceContents::bytes([0, 255]).json("test://b", None);
     let meta = Json::from_value(&json!({"example.com/a": [1, null]}));
     let annotations = Json::from_value(&annotations());
     let blocks = [
@@ -99,10 +99,14 @@ fn results() -> Vec<Tool> {
             .icons(icons())
             .meta("example.com/ui", json!({"a": 1})),
         tool("empty", |_| Ok(())),
-        tool("fails", |_| Err::<(), _>(Stop::new("it failed"))),
-        tool("missing", |_| Err::<(), _>(Stop::not_found("no such row"))),
+        tool("fails", |_| Err::<(), _>(HandlerExit::new("it failed"))),
+        tool("missing", |_| {
+            Err::<(), _>(HandlerExit::not_found("no such row"))
+        }),
         tool("broken", |_| Ok("not what it promised")).output_schema(json!({"type": "object"})),
-        tool("panics", |_| -> Result<(), Stop> { panic!("on purpose") }),
+        tool("panics", |_| -> Result<(), HandlerExit> {
+            panic!("on purpose")
+        }),
         tool("meta", |_| {
             Ok(ToolResult {
                 meta: Some(Json::from_value(&json!({"example.com/a": 1}))),
@@ -112,7 +116,7 @@ fn results() -> Vec<Tool> {
         tool("noisy", |cx| {
             cx.progress(1.0, None, "one");
             cx.progress(2.0, 3.0, "");
-            for level in [Level::Debug, Level::Emergency] {
+            for level in [LogLevel::Debug, LogLevel::Emergency] {
                 cx.log(level, json!({"a": [1]}));
                 cx.log(level, "words");
             }
@@ -201,7 +205,7 @@ fn with_tools() -> Value {
 }
 
 pub(super) fn resource(uri: &str) -> Resource {
-    Resource::fixed(uri, "r", Contents::text("x"))
+    Resource::fixed(uri, "r", ResourceContents::text("x"))
         .title("R")
         .description("It is R.")
         .mime("text/plain")
@@ -218,7 +222,7 @@ fn prompts() -> [Prompt; 3] {
     });
     let typed = Prompt::typed("typed", |args: City, _| async move { Ok(args.city) });
     let coded = Prompt::new("coded", |_, _| async {
-        Err::<&str, _>(Stop::code(7, "no"))
+        Err::<&str, _>(HandlerExit::code(7, "no"))
     });
     [
         all.title("Blocks")
@@ -232,21 +236,21 @@ fn prompts() -> [Prompt; 3] {
     ]
 }
 
-pub(super) fn offer() -> (Arc<edge::Front>, Registry) {
+pub(super) fn offer() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
     let parts = Resource::new("test://parts", "parts", |_| async {
         let meta = Json::from_value(&json!({"example.com/a": 1}));
         Ok(vec![
-            Contents::text("x").meta(meta),
-            Contents::bytes([1]).uri("test://other").mime("a/b"),
+            ResourceContents::text("x").meta(meta),
+            ResourceContents::bytes([1]).uri("test://other").mime("a/b"),
         ])
     });
-    let note = Template::new("note://{a}", "note", |vars, _| async move {
+    let note = ResourceTemplate::new("note://{a}", "note", |vars, _| async move {
         match vars.get("a") {
-            "9" => Err(Stop::not_found("unknown note: 9")),
+            "9" => Err(HandlerExit::not_found("unknown note: 9")),
             a => Ok(format!("note {a}")),
         }
     });
-    let plain = |uri: &str| Template::new(uri, "plain", |_, _| async { Ok("x") });
+    let plain = |uri: &str| ResourceTemplate::new(uri, "plain", |_, _| async { Ok("x") });
     let mut server = Server::new("s", "1")
         .title("S")
         .description("It is S.")
@@ -259,7 +263,9 @@ pub(super) fn offer() -> (Arc<edge::Front>, Registry) {
             ..ServerLimits::default()
         })
         .resource(resource("test://text"))
-        .resource(Resource::fixed("test://bytes", "b", Contents::bytes([0])).cache(7, false))
+        .resource(
+            Resource::fixed("test://bytes", "b", ResourceContents::bytes([0])).cache(7, false),
+        )
         .resource(parts)
         .template(plain("draft://{a}"))
         .template(plain("old://{a}"))
