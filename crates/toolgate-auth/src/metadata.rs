@@ -14,7 +14,7 @@ pub(crate) const OIDC_METADATA_PATH: &str = "/.well-known/openid-configuration";
 pub(crate) const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 /// Returns the candidate metadata URLs of an issuer, in the order that the specification prescribes.
-pub(crate) fn places(issuer: &Url) -> Vec<Url> {
+pub(crate) fn metadata_urls(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let mut places = vec![
         format!("{OAUTH_METADATA_PATH}{path}"),
@@ -25,13 +25,13 @@ pub(crate) fn places(issuer: &Url) -> Vec<Url> {
     }
     places
         .iter()
-        .filter_map(|path| issuer.at(path).ok())
+        .filter_map(|path| issuer.with_path(path).ok())
         .collect()
 }
 
 /// Builds the `Authorization: Basic` header of a client. `None` if its value is not a valid header value.
 /// The id and the secret are form-encoded first (RFC 6749, section 2.3.1).
-pub(crate) fn basic(id: &str, secret: &Secret) -> Option<HeaderValue> {
+pub(crate) fn basic_authorization(id: &str, secret: &Secret) -> Option<HeaderValue> {
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(id), encode(secret.reveal()));
     let mut value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(pair))).ok()?;

@@ -22,7 +22,7 @@ impl Secret {
     }
 
     /// Compares a text with the secret by their SHA-256 digests, so that the duration reveals nothing of the secret.
-    pub fn is(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> bool {
         digest(&SHA256, self.0.as_bytes()).as_ref() == digest(&SHA256, text.as_bytes()).as_ref()
     }
 }
@@ -32,11 +32,11 @@ mod tests {
     use super::Secret;
 
     #[test]
-    fn a_secret_is_compared_whole() {
+    fn compares_the_whole_secret() {
         let secret = Secret::new("abc");
-        assert!(secret.is("abc"));
+        assert!(secret.matches("abc"));
         for other in ["", "ab", "abcd", "abd", "ABC"] {
-            assert!(!secret.is(other), "{other}");
+            assert!(!secret.matches(other), "{other}");
         }
     }
 }

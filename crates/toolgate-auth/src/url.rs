@@ -101,7 +101,7 @@ impl Url {
     }
 
     /// Returns the path and query, as in an HTTP request target.
-    pub fn target(&self) -> &str {
+    pub fn request_target(&self) -> &str {
         self.uri.path_and_query().map_or("/", |p| p.as_str())
     }
 
@@ -141,7 +141,7 @@ impl Url {
     ///
     /// # Errors
     /// [`InvalidUrl`]: the resulting URL is invalid.
-    pub fn at(&self, path: &str) -> Result<Url, InvalidUrl> {
+    pub fn with_path(&self, path: &str) -> Result<Url, InvalidUrl> {
         Url::parse(&format!("{}{path}", self.origin()))
     }
 
@@ -165,7 +165,7 @@ impl Url {
     ///
     /// # Errors
     /// [`InvalidUrl`]: the reference does not resolve to a valid URL.
-    pub fn follow(&self, reference: &str) -> Result<Url, InvalidUrl> {
+    pub fn resolve(&self, reference: &str) -> Result<Url, InvalidUrl> {
         let reference = reference.split('#').next().unwrap_or_default();
         let scheme = if self.is_https() { "https" } else { "http" };
         let end = reference.find(['/', '?']).unwrap_or(reference.len());
@@ -176,13 +176,13 @@ impl Url {
             return Url::parse(&format!("{scheme}:{reference}"));
         }
         if reference.starts_with('/') {
-            return self.at(reference);
+            return self.with_path(reference);
         }
         if reference.starts_with('?') {
-            return self.at(&format!("{}{reference}", self.path()));
+            return self.with_path(&format!("{}{reference}", self.path()));
         }
         let folder = self.path().rfind('/').map_or("/", |at| &self.path()[..=at]);
-        self.at(&format!("{folder}{reference}"))
+        self.with_path(&format!("{folder}{reference}"))
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_address() {
+    fn rejects_invalid_urls() {
         for wrong in [
             "",
             "a.test",
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_kept_as_it_was_written() {
+    fn preserves_the_text_of_a_url() {
         let url = Url::parse("HTTPS://A.test:443/x?y=1").unwrap();
         assert_eq!(url.as_str(), "HTTPS://A.test:443/x?y=1");
         assert!(url.is_https() && url.port() == 443 && url.path() == "/x");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_added_encoded() {
+    fn encodes_added_query_parameters() {
         let url = Url::parse("https://a.test/authorize?k=1").unwrap();
         let url = url
             .with_query([("scope", "a b&c"), ("resource", "https://b.test/")])
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_leads_somewhere() {
+    fn resolves_references() {
         let base = Url::parse("https://a.test/x/y?k=1").unwrap();
         for (reference, expected) in [
             ("/m?s=1", "https://a.test/m?s=1"),
@@ -250,11 +250,11 @@ mod tests {
             ("http://b.test/m#f", "http://b.test/m"),
         ] {
             assert_eq!(
-                base.follow(reference).unwrap().as_str(),
+                base.resolve(reference).unwrap().as_str(),
                 expected,
                 "{reference}"
             );
         }
-        assert!(base.follow("file:///etc/passwd").is_err());
+        assert!(base.resolve("file:///etc/passwd").is_err());
     }
 }

@@ -15,9 +15,9 @@ use tokio::sync::watch;
 pub enum TaskMode {
     /// Not a task: the caller waits for the result.
     #[default]
-    Waited,
+    Inline,
     /// May become a task once the call has run for some time.
-    Slow,
+    Eligible,
     /// Runs as a task from now on.
     Task,
 }
@@ -32,34 +32,34 @@ pub struct TaskControl(Option<Arc<TaskControlState>>);
 /// Shared state of a [`TaskControl`].
 #[derive(Default)]
 struct TaskControlState {
-    pace: watch::Sender<TaskMode>,
+    mode: watch::Sender<TaskMode>,
     /// Round by which the next process can resume the call.
-    again: watch::Sender<Option<Round>>,
-    is_left: AtomicBool,
+    resume_round: watch::Sender<Option<Round>>,
+    is_handed_over: AtomicBool,
 }
 
 impl TaskControl {
     /// Creates a handle, and a receiver of the task mode for the edge.
     pub fn new() -> (TaskControl, watch::Receiver<TaskMode>) {
         let said = TaskControlState::default();
-        let heard = said.pace.subscribe();
+        let heard = said.mode.subscribe();
         (TaskControl(Some(Arc::new(said))), heard)
     }
 
     /// Allows the call to become a task once it has run for some time.
-    pub fn allow(&self) {
-        self.say(TaskMode::Slow);
+    pub fn allow_task(&self) {
+        self.raise_mode(TaskMode::Eligible);
     }
 
     /// Requests that the call become a task at once. Returns false if its caller does not support tasks.
     #[must_use = "false means that the caller does not support tasks: it waits, or needs an error"]
-    pub fn start(&self) -> bool {
-        self.say(TaskMode::Task);
+    pub fn start_task(&self) -> bool {
+        self.raise_mode(TaskMode::Task);
         self.0.is_some()
     }
 
     /// Returns true if the caller supports tasks.
-    pub fn is_possible(&self) -> bool {
+    pub fn is_supported(&self) -> bool {
         self.0.is_some()
     }
 
@@ -67,39 +67,39 @@ impl TaskControl {
     pub fn is_task(&self) -> bool {
         self.0
             .as_ref()
-            .is_some_and(|said| *said.pace.borrow() == TaskMode::Task)
+            .is_some_and(|said| *said.mode.borrow() == TaskMode::Task)
     }
 
     /// Records that the server continues the call even if this process ends, and the round by which the next process
     /// finds the call there. The last round replaces earlier ones.
-    pub fn goes_on_in(&self, round: Round) {
+    pub fn set_resume_round(&self, round: Round) {
         if let Some(said) = &self.0 {
-            said.again.send_replace(Some(round));
+            said.resume_round.send_replace(Some(round));
         }
     }
 
     /// Subscribes to the round by which the call can be resumed. Returns `None` if the caller does not support tasks.
-    pub fn again(&self) -> Option<watch::Receiver<Option<Round>>> {
-        Some(self.0.as_ref()?.again.subscribe())
+    pub fn resume_round(&self) -> Option<watch::Receiver<Option<Round>>> {
+        Some(self.0.as_ref()?.resume_round.subscribe())
     }
 
     /// Marks the call as handed over to another process: dropping it here must not cancel it at the server.
-    pub fn leave(&self) {
+    pub fn hand_over(&self) {
         if let Some(said) = &self.0 {
-            said.is_left.store(true, Ordering::Release);
+            said.is_handed_over.store(true, Ordering::Release);
         }
     }
 
     /// Returns true if another process resumes the call.
-    pub fn is_left(&self) -> bool {
+    pub fn is_handed_over(&self) -> bool {
         let said = self.0.as_ref();
-        said.is_some_and(|said| said.is_left.load(Ordering::Acquire))
+        said.is_some_and(|said| said.is_handed_over.load(Ordering::Acquire))
     }
 
     /// Raises the task mode; it never decreases.
-    fn say(&self, pace: TaskMode) {
+    fn raise_mode(&self, pace: TaskMode) {
         if let Some(said) = &self.0 {
-            said.pace.send_if_modified(|now| {
+            said.mode.send_if_modified(|now| {
                 let more = pace > *now;
                 *now = pace.max(*now);
                 more
@@ -111,7 +111,7 @@ impl TaskControl {
 impl fmt::Debug for TaskControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Some(said) => write!(f, "TaskControl({:?})", *said.pace.borrow()),
+            Some(said) => write!(f, "TaskControl({:?})", *said.mode.borrow()),
             None => f.write_str("TaskControl(off)"),
         }
     }
@@ -122,15 +122,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_stays_a_task() {
+    fn the_task_mode_never_decreases() {
         let (background, heard) = TaskControl::new();
-        background.allow();
-        assert_eq!(*heard.borrow(), TaskMode::Slow);
-        assert!(!background.is_task() && background.start() && background.is_task());
-        background.allow();
+        background.allow_task();
+        assert_eq!(*heard.borrow(), TaskMode::Eligible);
+        assert!(!background.is_task() && background.start_task() && background.is_task());
+        background.allow_task();
         assert_eq!(*heard.borrow(), TaskMode::Task);
         let nobody = TaskControl::default();
-        nobody.allow();
-        assert!(!nobody.start() && !nobody.is_task());
+        nobody.allow_task();
+        assert!(!nobody.start_task() && !nobody.is_task());
     }
 }

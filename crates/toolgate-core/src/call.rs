@@ -47,31 +47,31 @@ pub struct CallParts {
     /// Operation: which kind of item is called, and how.
     pub op: Op,
     /// Name of the called item, and its arguments.
-    pub of: Invocation,
+    pub invocation: Invocation,
     /// Authenticated caller, set by the edge. Contains no token.
     pub caller: Caller,
     /// Round of a repeated call: its number, answers and slots; empty in the first round.
     pub round: Round,
     /// Capabilities that the client declared for this request.
-    pub abilities: ClientCapabilities,
+    pub capabilities: ClientCapabilities,
     /// Idle timeout of the caller: the longest time without an answer or progress, if the caller sets one. The hard
     /// limit of the gateway still applies.
-    pub patience: Option<Duration>,
+    pub idle_timeout: Option<Duration>,
     /// Reporter of progress and log messages, the only way to reach the caller before the outcome.
     pub reporter: CallReporter,
     /// Task control of the call; disabled if the caller does not support tasks.
-    pub background: TaskControl,
+    pub task_control: TaskControl,
     /// Time that the call has already run, if another process started it. The server finds the call by the state in its
     /// round; it must never be started again.
-    pub under_way: Option<Duration>,
+    pub resumed_after: Option<Duration>,
     /// Trace context of the caller: forwarded, and never used for decisions.
     pub trace: TraceContext,
     /// Request information from the edge, for the audit log and the console. Never used for decisions.
-    pub seen: Arc<RequestInfo>,
+    pub request_info: Arc<RequestInfo>,
     /// Decision log of the call.
-    pub trail: DecisionLog,
+    pub decision_log: DecisionLog,
     /// Memory permits of the call's messages, held until the response has been sent.
-    pub held: HeldPermits,
+    pub held_permits: HeldPermits,
     pub(crate) item: Option<Arc<Item>>,
 }
 
@@ -103,27 +103,27 @@ impl CallArguments {
         &self.0.0
     }
 
-    /// Returns the parsed tree, built once. Numbers that fit no machine type are rounded; see [`CallArguments::lossy`].
+    /// Returns the parsed tree, built once. Numbers that fit no machine type are rounded; see [`CallArguments::is_lossy`].
     pub fn value(&self) -> &Value {
-        &self.tree().0
+        &self.parsed().0
     }
 
     /// Returns true if the tree cannot represent some number exactly.
-    pub fn lossy(&self) -> bool {
-        match self.short() {
-            Some(_) => self.raw().lossy(),
-            None => self.tree().1,
+    pub fn is_lossy(&self) -> bool {
+        match self.unparsed_view() {
+            Some(_) => self.raw().is_lossy(),
+            None => self.parsed().1,
         }
     }
 
     /// Borrowed view of the raw arguments if they are at most 4 KiB and not yet parsed.
-    pub fn short(&self) -> Option<JsonView<'_>> {
+    pub fn unparsed_view(&self) -> Option<JsonView<'_>> {
         let (raw, tree) = &*self.0;
         (tree.get().is_none() && raw.as_str().len() <= MAX_UNPARSED_ARGUMENT_BYTES)
             .then(|| raw.view())
     }
 
-    fn tree(&self) -> &(Value, bool) {
+    fn parsed(&self) -> &(Value, bool) {
         self.0.1.get_or_init(|| self.0.0.to_value_and_loss())
     }
 }
@@ -139,7 +139,7 @@ impl fmt::Debug for CallArguments {
 pub struct Caller {
     name: Arc<str>,
     principal: Option<Arc<Principal>>,
-    holder: Option<u64>,
+    generation: Option<u64>,
     session: Option<u64>,
 }
 
@@ -159,7 +159,7 @@ impl Caller {
         Caller {
             name: name.into(),
             principal: None,
-            holder: None,
+            generation: None,
             session: None,
         }
     }
@@ -189,27 +189,29 @@ impl Caller {
     /// Returns the same caller with a key generation, which distinguishes successive owners of one caller name. A call
     /// that one owner started is not accessible to the next owner.
     #[must_use]
-    pub fn held_by(self, holder: u64) -> Caller {
+    pub fn with_generation(self, holder: u64) -> Caller {
         Caller {
-            holder: Some(holder),
+            generation: Some(holder),
             ..self
         }
     }
 
     /// Key generation: distinguishes successive owners of one caller name. `None` if unknown.
-    pub fn holder(&self) -> Option<u64> {
-        self.holder
+    pub fn generation(&self) -> Option<u64> {
+        self.generation
     }
 
     /// Returns true if both denote the same principal: equal names, and no differing generations.
-    pub fn is_still(&self, other: &Caller) -> bool {
-        let apart = self.holder.is_some() && other.holder.is_some() && self.holder != other.holder;
+    pub fn same_principal(&self, other: &Caller) -> bool {
+        let apart = self.generation.is_some()
+            && other.generation.is_some()
+            && self.generation != other.generation;
         self == other && !apart
     }
 
     /// Returns the same caller with the principal that an authorization server attests.
     #[must_use]
-    pub fn with(self, principal: Principal) -> Caller {
+    pub fn with_principal(self, principal: Principal) -> Caller {
         Caller {
             principal: Some(Arc::new(principal)),
             ..self
@@ -217,7 +219,7 @@ impl Caller {
     }
 
     /// Returns the name without copying the text.
-    pub fn shared(&self) -> Arc<str> {
+    pub fn shared_name(&self) -> Arc<str> {
         self.name.clone()
     }
 
@@ -354,11 +356,11 @@ impl Call {
         name: impl Into<String>,
         arguments: Json,
     ) -> Call {
-        Call::on(DecisionLog::default(), id, caller, op, name, arguments)
+        Call::with_decision_log(DecisionLog::default(), id, caller, op, name, arguments)
     }
 
     /// Creates a call in its first round whose decision log the edge shares.
-    pub fn on(
+    pub fn with_decision_log(
         trail: DecisionLog,
         id: impl Into<Arc<str>>,
         caller: Caller,
@@ -369,21 +371,21 @@ impl Call {
         Call(Box::new(CallParts {
             id: id.into(),
             op,
-            of: Invocation {
+            invocation: Invocation {
                 name: name.into(),
                 arguments: CallArguments::new(arguments),
             },
             caller,
             round: Round::default(),
-            abilities: ClientCapabilities::default(),
-            patience: None,
+            capabilities: ClientCapabilities::default(),
+            idle_timeout: None,
             reporter: CallReporter::default(),
-            background: TaskControl::default(),
-            under_way: None,
+            task_control: TaskControl::default(),
+            resumed_after: None,
             trace: TraceContext::default(),
-            seen: EMPTY_REQUEST_INFO.clone(),
-            trail,
-            held: HeldPermits::default(),
+            request_info: EMPTY_REQUEST_INFO.clone(),
+            decision_log: trail,
+            held_permits: HeldPermits::default(),
             item: None,
         }))
     }
@@ -405,16 +407,16 @@ impl Call {
 
     /// Returns the name of the called item.
     pub fn name(&self) -> &str {
-        &self.of.name
+        &self.invocation.name
     }
 
     /// Returns the arguments.
     pub fn arguments(&self) -> &CallArguments {
-        &self.of.arguments
+        &self.invocation.arguments
     }
 
     /// Error for a call that another process started, if its state is lost.
-    pub fn lost(&self) -> Error {
+    pub fn lost_call_error(&self) -> Error {
         let text = format!(
             "{} was called by a process that has ended, and its result is lost; it is not known \
              whether the call took effect",
@@ -424,10 +426,10 @@ impl Call {
     }
 
     /// Error for a call of an item that does not exist or that the caller may not see.
-    pub fn unknown(&self) -> Error {
+    pub fn unknown_item_error(&self) -> Error {
         let what = match self.op {
-            Op::Resource => ItemKind::Resource.word(),
-            op => op.kinds().first().map_or("item", |kind| kind.word()),
+            Op::Resource => ItemKind::Resource.as_str(),
+            op => op.kinds().first().map_or("item", |kind| kind.as_str()),
         };
         Error::new(
             ErrorKind::NotFound,
@@ -436,10 +438,10 @@ impl Call {
     }
 
     /// Error for a call of a withheld item, if the caller may know that the item exists.
-    pub fn withheld(&self, item: &Item) -> Error {
+    pub fn withheld_item_error(&self, item: &Item) -> Error {
         let why = item.withheld_for_callers().unwrap_or_default();
         let note = ItemNote::new(NoteAction::Withheld, why);
-        let (kind, name) = (item.kind().word(), self.name());
+        let (kind, name) = (item.kind().as_str(), self.name());
         let text = format!("the {kind} {name} is withheld: {}", note.reason);
         Error::new(ErrorKind::Refused(RefusalReason::Withheld), text)
     }
@@ -454,11 +456,11 @@ pub struct ListRequest {
     pub kind: ItemKind,
     /// Name of the only item that matters, or a URI that a template has to match. A layer may then skip all other
     /// items.
-    pub only: Option<Arc<str>>,
+    pub only_name: Option<Arc<str>>,
     /// Decision log that records why the only item is hidden: for the audit log, never for the caller.
-    pub trail: DecisionLog,
+    pub decision_log: DecisionLog,
     /// Limit on waiting for servers that are still starting.
-    pub wait: StartWait,
+    pub start_wait: StartWait,
 }
 
 /// Limit on waiting for servers that are still starting.
@@ -479,17 +481,17 @@ impl ListRequest {
         ListRequest {
             caller,
             kind,
-            only: None,
-            trail: DecisionLog::default(),
-            wait: StartWait::List,
+            only_name: None,
+            decision_log: DecisionLog::default(),
+            start_wait: StartWait::List,
         }
     }
 
     /// Creates a request for the item of that name, for a caller that is about to use it.
     pub fn one(caller: Caller, kind: ItemKind, name: impl Into<Arc<str>>) -> ListRequest {
         ListRequest {
-            only: Some(name.into()),
-            wait: StartWait::Call,
+            only_name: Some(name.into()),
+            start_wait: StartWait::Call,
             ..ListRequest::all(caller, kind)
         }
     }
@@ -511,7 +513,7 @@ pub struct ChangeFilter {
 
 impl ChangeFilter {
     /// Creates a filter for changes of all lists, and of no resource.
-    pub fn lists(caller: Caller) -> ChangeFilter {
+    pub fn all_lists(caller: Caller) -> ChangeFilter {
         ChangeFilter {
             caller,
             lists: vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt],

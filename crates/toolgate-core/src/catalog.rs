@@ -44,7 +44,7 @@ pub struct OriginalDefinition {
     /// Original definition, unchanged.
     pub def: Definition,
     /// Fixed arguments, an object: added to every call. Callers neither see nor send them.
-    pub fixed: Option<Json>,
+    pub fixed_arguments: Option<Json>,
 }
 
 /// Values cached in an item, one per type.
@@ -57,32 +57,32 @@ pub struct Item {
     /// Definition under the name that callers use.
     pub def: Definition,
     /// Name without the server's prefix, as the operator reads and writes it.
-    pub local: String,
+    pub local_name: String,
     /// Original definition at its server, if the item is overridden.
-    pub own: Option<Arc<OriginalDefinition>>,
+    pub original: Option<Arc<OriginalDefinition>>,
     /// Reason why the item is withheld from callers and visible to the operator only; `None` for an available item.
     pub withheld: Option<String>,
     /// Pin of the original definition; `None` if nothing compared it with its pin.
     pub pin: Option<Arc<DefinitionPin>>,
     /// Notes on repaired or unchecked parts of the definition.
     pub notes: Vec<ItemNote>,
-    memo: Mutex<ItemCache>,
-    full: OnceLock<Arc<str>>,
+    cache: Mutex<ItemCache>,
+    cached_full_name: OnceLock<Arc<str>>,
 }
 
 impl Item {
     /// Creates an item under the server's own name.
     pub fn new(origin: Origin, def: Definition) -> Item {
         Item {
-            local: def.name().to_owned(),
+            local_name: def.name().to_owned(),
             origin,
             def,
-            own: None,
+            original: None,
             withheld: None,
             pin: None,
             notes: Vec::new(),
-            memo: Mutex::default(),
-            full: OnceLock::new(),
+            cache: Mutex::default(),
+            cached_full_name: OnceLock::new(),
         }
     }
 
@@ -91,18 +91,18 @@ impl Item {
         Item {
             origin: self.origin.clone(),
             def,
-            local: self.local.clone(),
-            own: self.own.clone(),
+            local_name: self.local_name.clone(),
+            original: self.original.clone(),
             withheld: self.withheld.clone(),
             pin: self.pin.clone(),
             notes: self.notes.clone(),
-            memo: Mutex::default(),
-            full: OnceLock::new(),
+            cache: Mutex::default(),
+            cached_full_name: OnceLock::new(),
         }
     }
 
     /// Returns the same item with the pin of its original definition.
-    pub fn pinned(&self, pin: Arc<DefinitionPin>) -> Item {
+    pub fn with_pin(&self, pin: Arc<DefinitionPin>) -> Item {
         Item {
             pin: Some(pin),
             ..self.with_def(self.def.clone())
@@ -125,10 +125,10 @@ impl Item {
     /// # let json = Json::from_value(&serde_json::json!({"name": "t", "inputSchema": {"type": "object"}}));
     /// # let origin = Origin { server: "s".into(), trusted: false };
     /// # let item = Item::new(origin, Definition::tool(json).unwrap());
-    /// let item = item.noted(NoteAction::PartlyChecked, "the keyword \"pattern\" at /name is skipped");
+    /// let item = item.with_note(NoteAction::PartlyChecked, "the keyword \"pattern\" at /name is skipped");
     /// assert_eq!(item.all_notes().count(), 1);
     /// ```
-    pub fn noted(&self, action: NoteAction, reason: &str) -> Item {
+    pub fn with_note(&self, action: NoteAction, reason: &str) -> Item {
         let mut item = self.with_def(self.def.clone());
         let note = ItemNote::new(action, reason);
         if item.notes.len() < MAX_NOTES_PER_ITEM && !item.notes.contains(&note) {
@@ -144,7 +144,13 @@ impl Item {
         let notes = withheld.into_iter().chain(self.notes.iter().cloned());
         notes.map(|note| {
             let (server, kind) = (self.origin.server.clone(), self.kind());
-            DefinitionNote::new(server, kind, self.given(), note.action, &note.reason)
+            DefinitionNote::new(
+                server,
+                kind,
+                self.upstream_name(),
+                note.action,
+                &note.reason,
+            )
         })
     }
 
@@ -164,41 +170,51 @@ impl Item {
     /// Full name in config, console, audit log and on the command line: `server.tool`, `server.resource:URI` or
     /// `server.prompt:NAME`.
     pub fn full_name(&self) -> String {
-        [&*self.origin.server, ".", self.prefix(), &self.local].concat()
+        [
+            &*self.origin.server,
+            ".",
+            self.kind_prefix(),
+            &self.local_name,
+        ]
+        .concat()
     }
 
     /// Full name, built once and shared.
     pub fn shared_name(&self) -> Arc<str> {
-        self.full.get_or_init(|| self.full_name().into()).clone()
+        self.cached_full_name
+            .get_or_init(|| self.full_name().into())
+            .clone()
     }
 
     /// Full name without the server; unique within the server.
-    pub fn own_name(&self) -> String {
-        [self.prefix(), &self.local].concat()
+    pub fn local_key(&self) -> String {
+        [self.kind_prefix(), &self.local_name].concat()
     }
 
     /// Name at its server, by which the item is pinned and called.
-    pub fn given(&self) -> &str {
-        self.own.as_ref().map_or(&self.local, |own| own.def.name())
+    pub fn upstream_name(&self) -> &str {
+        self.original
+            .as_ref()
+            .map_or(&self.local_name, |own| own.def.name())
     }
 
-    /// [`Item::own_name`] with the name that the server uses.
-    pub fn given_name(&self) -> String {
-        [self.prefix(), self.given()].concat()
+    /// [`Item::local_key`] with the name that the server uses.
+    pub fn upstream_key(&self) -> String {
+        [self.kind_prefix(), self.upstream_name()].concat()
     }
 
     /// Input schema of the original definition, which the server accepts.
-    pub fn taken(&self) -> Json {
-        let def = self.own.as_ref().map_or(&self.def, |own| &own.def);
+    pub fn upstream_input_schema(&self) -> Json {
+        let def = self.original.as_ref().map_or(&self.def, |own| &own.def);
         def.input_schema()
     }
 
     /// Fixed arguments that are added to every call.
-    pub fn fixed(&self) -> Option<&Json> {
-        self.own.as_ref()?.fixed.as_ref()
+    pub fn fixed_arguments(&self) -> Option<&Json> {
+        self.original.as_ref()?.fixed_arguments.as_ref()
     }
 
-    fn prefix(&self) -> &'static str {
+    fn kind_prefix(&self) -> &'static str {
         match self.kind() {
             ItemKind::Tool => "",
             ItemKind::Resource | ItemKind::Template => Item::RESOURCE_PREFIX,
@@ -216,10 +232,10 @@ impl Item {
 
     /// Returns true if a URI other than the item's own belongs to it: it matches the template, or names a file of the
     /// skill.
-    pub fn has(&self, uri: &str) -> bool {
+    pub fn matches_uri(&self, uri: &str) -> bool {
         match self.kind() {
-            ItemKind::Template => uri_template::fits(self.def.name(), uri),
-            ItemKind::Skill => self.manifest().is_some_and(|files| files.has(uri)),
+            ItemKind::Template => uri_template::matches_template(self.def.name(), uri),
+            ItemKind::Skill => self.manifest().is_some_and(|files| files.contains(uri)),
             ItemKind::Tool | ItemKind::Resource | ItemKind::Prompt => false,
         }
     }
@@ -228,7 +244,7 @@ impl Item {
     pub fn manifest(&self) -> Option<Arc<SkillManifest>> {
         match self.kind() {
             ItemKind::Skill => self
-                .memo(|item| SkillManifest::of(&item.def).map(Arc::new))
+                .cached(|item| SkillManifest::of(&item.def).map(Arc::new))
                 .as_ref()
                 .clone(),
             _ => None,
@@ -236,31 +252,31 @@ impl Item {
     }
 
     /// Tool annotations, or the most cautious defaults if the server is not trusted.
-    pub fn hints(&self) -> ToolAnnotations {
+    pub fn annotations(&self) -> ToolAnnotations {
         if self.origin.trusted {
-            self.def.hints()
+            self.def.annotations()
         } else {
             ToolAnnotations::default()
         }
     }
 
     /// Returns a value derived from the item, computed once per type and cached as long as the item.
-    pub fn memo<T: Any + Send + Sync>(&self, make: impl FnOnce(&Item) -> T) -> Arc<T> {
+    pub fn cached<T: Any + Send + Sync>(&self, make: impl FnOnce(&Item) -> T) -> Arc<T> {
         let own = TypeId::of::<T>();
-        let kept = self.kept().iter().find(|(of, _)| *of == own).cloned();
+        let kept = self.lock_cache().iter().find(|(of, _)| *of == own).cloned();
         if let Some(Ok(kept)) = kept.map(|(_, kept)| kept.downcast()) {
             return kept;
         }
         let made = Arc::new(make(self));
-        let mut kept = self.kept();
+        let mut kept = self.lock_cache();
         // Two threads may have computed the value at once: the last one stays.
         kept.retain(|(of, _)| *of != own);
         kept.push((own, made.clone()));
         made
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, ItemCache> {
-        self.memo.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_cache(&self) -> std::sync::MutexGuard<'_, ItemCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -288,21 +304,21 @@ struct CatalogSnapshot {
     items: Vec<Arc<Item>>,
     /// Position of each item by name; every call uses it.
     index: AHashMap<String, usize>,
-    missing: Vec<String>,
-    about: Vec<ServerInstructions>,
+    missing_servers: Vec<String>,
+    server_instructions: Vec<ServerInstructions>,
     /// Notes on dropped definitions and on the list itself.
     notes: Vec<DefinitionNote>,
-    hint: CacheHint,
+    cache_hint: CacheHint,
 }
 
 impl Catalog {
     /// Creates a catalog. Of items with the same name the first one stays.
     pub fn new(items: Vec<Arc<Item>>) -> Catalog {
-        Catalog::of(items, Vec::new(), None)
+        Catalog::with_missing_servers(items, Vec::new(), None)
     }
 
     /// Creates a catalog with the names of unavailable servers, so that their missing items do not look removed.
-    pub fn of(
+    pub fn with_missing_servers(
         items: Vec<Arc<Item>>,
         missing: Vec<String>,
         instructions: Option<String>,
@@ -311,17 +327,17 @@ impl Catalog {
         let about = text
             .map(|text| ServerInstructions { server: None, text })
             .collect();
-        Catalog::made(items, missing, about)
+        Catalog::build(items, missing, about)
     }
 
-    fn made(
+    fn build(
         items: Vec<Arc<Item>>,
         missing: Vec<String>,
         about: Vec<ServerInstructions>,
     ) -> Catalog {
         let mut inner = CatalogSnapshot {
-            missing,
-            about,
+            missing_servers: missing,
+            server_instructions: about,
             ..CatalogSnapshot::default()
         };
         for item in items {
@@ -345,18 +361,18 @@ impl Catalog {
         if let Some(at) = self.0.index.get(name) {
             return self.0.items.get(*at);
         }
-        self.0.items.iter().find(|item| item.has(name))
+        self.0.items.iter().find(|item| item.matches_uri(name))
     }
 
     /// Returns the item of that name, else all templates that the URI matches and all skills with that file. A server
     /// may interpret the URI as any of them.
-    pub(crate) fn fitting<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<Item>> {
+    pub(crate) fn matching<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<Item>> {
         let exact = self.0.index.get(name).and_then(|at| self.0.items.get(*at));
         let others = match exact {
             Some(_) => &[],
             None => self.items(),
         };
-        let fits = move |item: &&Arc<Item>| item.has(name);
+        let fits = move |item: &&Arc<Item>| item.matches_uri(name);
         exact.into_iter().chain(others.iter().filter(fits))
     }
 
@@ -372,44 +388,52 @@ impl Catalog {
     }
 
     /// Cache hint: how long the list may be cached, and for whom.
-    pub fn hint(&self) -> CacheHint {
-        self.0.hint
+    pub fn cache_hint(&self) -> CacheHint {
+        self.0.cache_hint
     }
 
     /// Servers that were unavailable when the catalog was built.
-    pub fn missing(&self) -> &[String] {
-        &self.0.missing
+    pub fn missing_servers(&self) -> &[String] {
+        &self.0.missing_servers
     }
 
     /// Instructions of the servers.
-    pub fn about(&self) -> &[ServerInstructions] {
-        &self.0.about
+    pub fn server_instructions(&self) -> &[ServerInstructions] {
+        &self.0.server_instructions
     }
 
     /// Instructions of all servers as one text; a server's part begins with its name if there are several servers.
     pub fn instructions(&self) -> Option<String> {
-        let words = self.0.about.iter().map(ServerInstructions::to_string);
+        let words = self
+            .0
+            .server_instructions
+            .iter()
+            .map(ServerInstructions::to_string);
         let words: Vec<String> = words.collect();
         (!words.is_empty()).then(|| words.join("\n\n"))
     }
 
     /// Returns the same catalog with other items.
     pub fn with_items(&self, items: Vec<Arc<Item>>) -> Catalog {
-        let made = Catalog::made(items, self.0.missing.clone(), self.0.about.clone());
-        made.changed(|inner| {
+        let made = Catalog::build(
+            items,
+            self.0.missing_servers.clone(),
+            self.0.server_instructions.clone(),
+        );
+        made.modify(|inner| {
             inner.notes.clone_from(&self.0.notes);
-            inner.hint = self.0.hint;
+            inner.cache_hint = self.0.cache_hint;
         })
     }
 
     /// Returns the same catalog with other instructions.
-    pub fn with_about(self, about: Vec<ServerInstructions>) -> Catalog {
-        self.changed(|inner| inner.about = about)
+    pub fn with_server_instructions(self, about: Vec<ServerInstructions>) -> Catalog {
+        self.modify(|inner| inner.server_instructions = about)
     }
 
     /// Returns the same catalog with another cache hint.
-    pub fn with_hint(self, hint: CacheHint) -> Catalog {
-        self.changed(|inner| inner.hint = hint)
+    pub fn with_cache_hint(self, hint: CacheHint) -> Catalog {
+        self.modify(|inner| inner.cache_hint = hint)
     }
 
     /// Returns the same catalog with these notes, limited to the first [`MAX_NOTES_PER_LIST`] of each server.
@@ -420,11 +444,11 @@ impl Catalog {
             *count += 1;
             *count <= MAX_NOTES_PER_LIST
         });
-        self.changed(|inner| inner.notes = notes)
+        self.modify(|inner| inner.notes = notes)
     }
 
     /// Applies a change to the catalog, copying its content if it is shared.
-    fn changed(mut self, change: impl FnOnce(&mut CatalogSnapshot)) -> Catalog {
+    fn modify(mut self, change: impl FnOnce(&mut CatalogSnapshot)) -> Catalog {
         match Arc::get_mut(&mut self.0) {
             Some(inner) => change(inner),
             None => {
@@ -437,7 +461,7 @@ impl Catalog {
     }
 
     /// Returns true if both are the same snapshot, so that a value derived from one is valid for the other.
-    pub fn same(&self, other: &Catalog) -> bool {
+    pub fn is_same_snapshot(&self, other: &Catalog) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }

@@ -24,7 +24,7 @@ impl ChangeCounters {
     const MAX_UPDATED_RESOURCES: usize = 4096;
 
     /// Counts a change of a list.
-    pub fn list(&mut self, kind: ItemKind) {
+    pub fn count_list_change(&mut self, kind: ItemKind) {
         match kind {
             ItemKind::Tool => self.tools += 1,
             ItemKind::Resource | ItemKind::Template | ItemKind::Skill => self.resources += 1,
@@ -33,7 +33,7 @@ impl ChangeCounters {
     }
 
     /// Counts an update of a resource.
-    pub fn update(&mut self, uri: &str) {
+    pub fn count_update(&mut self, uri: &str) {
         if self.updated.len() >= ChangeCounters::MAX_UPDATED_RESOURCES
             && !self.updated.contains_key(uri)
         {
@@ -47,7 +47,7 @@ impl ChangeCounters {
     }
 
     /// Returns the differences from an earlier state.
-    fn since(&self, before: &ChangeCounters) -> ChangeSet {
+    fn changes_since(&self, before: &ChangeCounters) -> ChangeSet {
         let lists = [
             (ItemKind::Tool, self.tools != before.tools),
             (ItemKind::Resource, self.resources != before.resources),
@@ -80,17 +80,17 @@ pub struct ChangeSet {
 pub struct ChangeStream {
     sources: Vec<ChangeSource>,
     /// Filter of the stream; `None` reports all changes.
-    only: Option<ChangeFilter>,
-    _held: Vec<Box<dyn Any + Send + Sync>>,
+    filter: Option<ChangeFilter>,
+    _kept_alive: Vec<Box<dyn Any + Send + Sync>>,
 }
 
 /// One sender of changes, with its own filter and the state that was reported last.
 struct ChangeSource {
-    from: watch::Receiver<ChangeCounters>,
-    seen: ChangeCounters,
-    only: Option<ChangeFilter>,
+    receiver: watch::Receiver<ChangeCounters>,
+    reported: ChangeCounters,
+    filter: Option<ChangeFilter>,
     /// URIs that callers see, by the URIs of the sender.
-    names: BTreeMap<Arc<str>, Arc<str>>,
+    renamed_uris: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl ChangeStream {
@@ -98,80 +98,83 @@ impl ChangeStream {
     pub fn new(mut from: watch::Receiver<ChangeCounters>) -> ChangeStream {
         let seen = from.borrow_and_update().clone();
         let source = ChangeSource {
-            from,
-            seen,
-            only: None,
-            names: BTreeMap::new(),
+            receiver: from,
+            reported: seen,
+            filter: None,
+            renamed_uris: BTreeMap::new(),
         };
         ChangeStream {
             sources: vec![source],
-            only: None,
-            _held: Vec::new(),
+            filter: None,
+            _kept_alive: Vec::new(),
         }
     }
 
     /// Keeps a value alive until the stream is dropped, for example a subscription.
-    pub fn holding(mut self, held: impl Any + Send + Sync) -> ChangeStream {
-        self._held.push(Box::new(held));
+    pub fn keep_alive(mut self, held: impl Any + Send + Sync) -> ChangeStream {
+        self._kept_alive.push(Box::new(held));
         self
     }
 
     /// Restricts the stream to these lists and resources. Repeated filters intersect.
-    pub fn only(mut self, want: &ChangeFilter) -> ChangeStream {
-        self.only = Some(both(self.only.as_ref(), want));
+    pub fn filtered(mut self, want: &ChangeFilter) -> ChangeStream {
+        self.filter = Some(intersection(self.filter.as_ref(), want));
         self
     }
 
     /// Merges two streams; each one's filter continues to apply to its own changes.
-    pub fn and(self, other: ChangeStream) -> ChangeStream {
-        let (mut one, other) = (self.settled(), other.settled());
+    pub fn merged_with(self, other: ChangeStream) -> ChangeStream {
+        let (mut one, other) = (
+            self.with_filter_in_sources(),
+            other.with_filter_in_sources(),
+        );
         one.sources.extend(other.sources);
-        one._held.extend(other._held);
+        one._kept_alive.extend(other._kept_alive);
         one
     }
 
     /// Renames the URIs of resources in the stream.
-    pub fn renamed(self, names: &BTreeMap<Arc<str>, Arc<str>>) -> ChangeStream {
-        let mut changes = self.settled();
+    pub fn with_renamed_uris(self, names: &BTreeMap<Arc<str>, Arc<str>>) -> ChangeStream {
+        let mut changes = self.with_filter_in_sources();
         for source in &mut changes.sources {
-            for uri in source.only.iter_mut().flat_map(|only| &mut only.uris) {
+            for uri in source.filter.iter_mut().flat_map(|only| &mut only.uris) {
                 if let Some(name) = names.get(uri.as_str()) {
                     *uri = name.to_string();
                 }
             }
-            let before = std::mem::take(&mut source.names);
+            let before = std::mem::take(&mut source.renamed_uris);
             let other = |name: &Arc<str>| names.get(name).unwrap_or(name).clone();
-            source.names = names.clone();
+            source.renamed_uris = names.clone();
             source
-                .names
+                .renamed_uris
                 .extend(before.iter().map(|(own, name)| (own.clone(), other(name))));
         }
         changes
     }
 
     /// Moves the filter of the stream into each of its sources.
-    fn settled(mut self) -> ChangeStream {
-        if let Some(only) = self.only.take() {
+    fn with_filter_in_sources(mut self) -> ChangeStream {
+        if let Some(only) = self.filter.take() {
             for source in &mut self.sources {
-                source.only = Some(both(source.only.as_ref(), &only));
+                source.filter = Some(intersection(source.filter.as_ref(), &only));
             }
         }
         self
     }
 
     /// Returns the filter of the stream; `None` if it reports all changes.
-    pub fn told(&self) -> Option<&ChangeFilter> {
-        self.only.as_ref()
+    pub fn filter(&self) -> Option<&ChangeFilter> {
+        self.filter.as_ref()
     }
 
     /// Waits for the next changes. Returns `None` when all senders are gone.
     pub async fn next(&mut self) -> Option<ChangeSet> {
         loop {
-            let source = self.changed().await?;
-            let all = source.only.is_none();
-            let mut changed = source.take();
-            if let Some(only) = &self.only {
-                changed.narrow(only);
+            let source = self.next_changed_source().await?;
+            let all = source.filter.is_none();
+            let mut changed = source.take_changes();
+            if let Some(only) = &self.filter {
+                changed.retain_matching(only);
             } else if all {
                 return Some(changed);
             }
@@ -182,13 +185,13 @@ impl ChangeStream {
     }
 
     /// Waits until a source changes and returns it. Sources without a sender are removed.
-    async fn changed(&mut self) -> Option<&mut ChangeSource> {
+    async fn next_changed_source(&mut self) -> Option<&mut ChangeSource> {
         loop {
             if self.sources.is_empty() {
                 return None;
             }
             let waiting = self.sources.iter_mut();
-            let waiting = waiting.map(|source| Box::pin(source.from.changed()));
+            let waiting = waiting.map(|source| Box::pin(source.receiver.changed()));
             let (changed, at, rest) = select_all(waiting).await;
             drop(rest);
             if changed.is_ok() {
@@ -201,24 +204,24 @@ impl ChangeStream {
 
 impl ChangeSource {
     /// Returns the changes since the last call.
-    fn take(&mut self) -> ChangeSet {
-        let now = self.from.borrow_and_update().clone();
-        let mut changed = now.since(&self.seen);
-        self.seen = now;
+    fn take_changes(&mut self) -> ChangeSet {
+        let now = self.receiver.borrow_and_update().clone();
+        let mut changed = now.changes_since(&self.reported);
+        self.reported = now;
         for uri in &mut changed.updated {
-            if let Some(name) = self.names.get(uri) {
+            if let Some(name) = self.renamed_uris.get(uri) {
                 *uri = name.clone();
             }
         }
-        if let Some(only) = &self.only {
-            changed.narrow(only);
+        if let Some(only) = &self.filter {
+            changed.retain_matching(only);
         }
         changed
     }
 }
 
 /// Returns the intersection of two filters.
-fn both(before: Option<&ChangeFilter>, want: &ChangeFilter) -> ChangeFilter {
+fn intersection(before: Option<&ChangeFilter>, want: &ChangeFilter) -> ChangeFilter {
     let mut want = want.clone();
     if let Some(before) = before {
         want.lists.retain(|kind| before.lists.contains(kind));
@@ -229,7 +232,7 @@ fn both(before: Option<&ChangeFilter>, want: &ChangeFilter) -> ChangeFilter {
 
 impl ChangeSet {
     /// Removes all changes that the filter excludes. Templates and skills change together with resources.
-    fn narrow(&mut self, want: &ChangeFilter) {
+    fn retain_matching(&mut self, want: &ChangeFilter) {
         let wanted = |kind: &ItemKind| {
             let with = [ItemKind::Template, ItemKind::Skill];
             want.lists.contains(kind)
@@ -249,7 +252,7 @@ impl fmt::Debug for ChangeStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChangeStream")
             .field("sources", &self.sources.len())
-            .field("only", &self.only)
+            .field("only", &self.filter)
             .finish()
     }
 }

@@ -10,9 +10,9 @@ use toolgate_wire::method::list::CacheHint;
 
 /// A complete catalog, and the filtered catalog of one visibility pattern.
 struct FilteredCatalog {
-    whole: Catalog,
-    sees: Vec<bool>,
-    seen: Catalog,
+    complete: Catalog,
+    visible: Vec<bool>,
+    filtered: Catalog,
 }
 
 /// Cache of the most recent filtered catalogs of one gate. Visibility itself is evaluated for every list.
@@ -23,26 +23,28 @@ impl VisibilityCache {
     /// Maximum number of entries; a further one evicts the oldest.
     const MAX_ENTRIES: usize = 16;
 
-    /// Returns the catalog of the items that `sees` marks as visible, in the order of the list.
-    pub(crate) fn cut(&self, whole: &Catalog, sees: Vec<bool>, public: bool) -> Catalog {
+    /// Returns the catalog of the items that `visible` marks as visible, in the order of the list.
+    pub(crate) fn filtered(&self, whole: &Catalog, sees: Vec<bool>, public: bool) -> Catalog {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |cut: &&FilteredCatalog| {
-            cut.whole.same(whole) && cut.sees == sees && cut.seen.hint().public == public
+            cut.complete.is_same_snapshot(whole)
+                && cut.visible == sees
+                && cut.filtered.cache_hint().public == public
         };
         if let Some(cut) = kept.iter().find(same) {
-            return cut.seen.clone();
+            return cut.filtered.clone();
         }
         let items = whole.items().iter().zip(&sees).filter(|(_, sees)| **sees);
         let seen = whole.with_items(items.map(|(item, _)| item.clone()).collect());
-        let seen = seen.with_hint(CacheHint {
+        let seen = seen.with_cache_hint(CacheHint {
             public,
-            ..whole.hint()
+            ..whole.cache_hint()
         });
         kept.truncate(VisibilityCache::MAX_ENTRIES - 1);
         kept.push_front(FilteredCatalog {
-            whole: whole.clone(),
-            sees,
-            seen: seen.clone(),
+            complete: whole.clone(),
+            visible: sees,
+            filtered: seen.clone(),
         });
         seen
     }
@@ -53,24 +55,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_cut_of_the_same_list_is_the_same() {
+    fn equal_visibility_of_a_list_yields_the_same_snapshot() {
         let (cuts, whole) = (VisibilityCache::default(), Catalog::default());
-        let first = cuts.cut(&whole, vec![true, false], false);
-        assert!(first.same(&cuts.cut(&whole, vec![true, false], false)));
-        assert!(!first.same(&cuts.cut(&whole, vec![false, true], false)));
-        assert!(!first.same(&cuts.cut(&whole, vec![true, false], true)));
+        let first = cuts.filtered(&whole, vec![true, false], false);
+        assert!(first.is_same_snapshot(&cuts.filtered(&whole, vec![true, false], false)));
+        assert!(!first.is_same_snapshot(&cuts.filtered(&whole, vec![false, true], false)));
+        assert!(!first.is_same_snapshot(&cuts.filtered(&whole, vec![true, false], true)));
         let other = Catalog::new(Vec::new());
-        assert!(!first.same(&cuts.cut(&other, vec![true, false], false)));
+        assert!(!first.is_same_snapshot(&cuts.filtered(&other, vec![true, false], false)));
     }
 
     #[test]
-    fn the_oldest_goes() {
+    fn evicts_the_oldest_entry() {
         let (cuts, whole) = (VisibilityCache::default(), Catalog::default());
-        let cut = |n: usize| cuts.cut(&whole, vec![true; n], false);
+        let cut = |n: usize| cuts.filtered(&whole, vec![true; n], false);
         let first = cut(0);
         (1..VisibilityCache::MAX_ENTRIES).for_each(|n| drop(cut(n)));
-        assert!(first.same(&cut(0)));
+        assert!(first.is_same_snapshot(&cut(0)));
         cut(VisibilityCache::MAX_ENTRIES);
-        assert!(!first.same(&cut(0)), "one over");
+        assert!(!first.is_same_snapshot(&cut(0)), "one over");
     }
 }

@@ -10,19 +10,19 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Error of a call or a list.
 pub struct Error {
     kind: ErrorKind,
-    public: Cow<'static, str>,
+    public_message: Cow<'static, str>,
     source: Option<BoxError>,
     detail: Option<OperatorDetail>,
-    starting: Vec<Arc<str>>,
+    starting_servers: Vec<Arc<str>>,
 }
 
 /// Error kind, by which code decides how to react.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorKind {
     /// The upstream server or a handler returned a JSON-RPC error; its code.
-    Answered(i64),
+    JsonRpc(i64),
     /// The upstream server's response exceeds a limit or cannot be parsed.
-    BadAnswer,
+    BadResponse,
     /// A bug in this program, or a panic in a handler.
     Bug,
     /// Too many concurrent calls or requests; the time to retry after, if known.
@@ -30,17 +30,17 @@ pub enum ErrorKind {
     /// The caller disconnected, or the call was cancelled.
     Cancelled,
     /// The arguments do not match the input schema.
-    Invalid(Vec<SchemaViolation>),
+    InvalidArguments(Vec<SchemaViolation>),
     /// The call timed out.
-    Late,
+    TimedOut,
     /// The item does not exist, or this caller may not see it; the error does not say which.
     NotFound,
     /// The call was refused.
     Refused(RefusalReason),
     /// The scopes of the caller's token are insufficient; the scopes that the call needs.
-    Scope(Vec<String>),
+    InsufficientScope(Vec<String>),
     /// The client lacks a capability that the call needs.
-    Unsupported(RequiredCapability),
+    MissingCapability(RequiredCapability),
     /// The upstream server failed.
     Upstream,
 }
@@ -63,13 +63,13 @@ pub enum RefusalReason {
     /// A rule of the operator denies the call.
     Rule,
     /// An approver denied the call, with a reason that the model may read.
-    Person,
+    Approver,
     /// The approval request expired.
     Expired,
     /// An audit record could not be written, so nothing may happen.
-    Record,
+    AuditUnavailable,
     /// A sanitizer blocked the result.
-    Result,
+    BlockedResult,
     /// The item is withheld from all callers, and this caller may know that.
     Withheld,
 }
@@ -99,7 +99,7 @@ pub struct SchemaViolation {
     /// Expected value, as a phrase.
     pub expected: String,
     /// Kind and size of the received value; never a secret.
-    pub got: String,
+    pub received: String,
 }
 
 impl SchemaViolation {
@@ -108,7 +108,7 @@ impl SchemaViolation {
         let mut o = ObjectWriter::new();
         o.str("path", &self.path);
         o.str("expected", &self.expected);
-        o.str("got", &self.got);
+        o.str("got", &self.received);
         o.finish()
     }
 }
@@ -118,15 +118,15 @@ impl Error {
     pub fn new(kind: ErrorKind, public: impl Into<Cow<'static, str>>) -> Error {
         Error {
             kind,
-            public: public.into(),
+            public_message: public.into(),
             source: None,
             detail: None,
-            starting: Vec::new(),
+            starting_servers: Vec::new(),
         }
     }
 
     /// Returns the same error with its cause, for the log only.
-    pub fn because(mut self, source: impl Into<BoxError>) -> Error {
+    pub fn with_source(mut self, source: impl Into<BoxError>) -> Error {
         self.source = Some(source.into());
         self
     }
@@ -155,14 +155,14 @@ impl Error {
     }
 
     /// Returns the same error, caused by these servers that are still starting, by configured id.
-    pub fn while_starting(mut self, servers: impl IntoIterator<Item = Arc<str>>) -> Error {
-        self.starting.extend(servers);
+    pub fn caused_by_starting(mut self, servers: impl IntoIterator<Item = Arc<str>>) -> Error {
+        self.starting_servers.extend(servers);
         self
     }
 
     /// Servers that are still starting, if they are the cause.
-    pub fn starting(&self) -> &[Arc<str>] {
-        &self.starting
+    pub fn starting_servers(&self) -> &[Arc<str>] {
+        &self.starting_servers
     }
 
     /// Kind of the error, for code.
@@ -171,19 +171,19 @@ impl Error {
     }
 
     /// Public message, for people and models.
-    pub fn public(&self) -> &str {
-        &self.public
+    pub fn public_message(&self) -> &str {
+        &self.public_message
     }
 
     /// Replaces the public message.
-    pub fn set_public(&mut self, text: String) {
-        self.public = Cow::Owned(text);
+    pub fn set_public_message(&mut self, text: String) {
+        self.public_message = Cow::Owned(text);
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.public)
+        f.write_str(&self.public_message)
     }
 }
 
@@ -191,7 +191,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Error")
             .field("kind", &self.kind)
-            .field("public", &self.public)
+            .field("public", &self.public_message)
             .finish_non_exhaustive()
     }
 }

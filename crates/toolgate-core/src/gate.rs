@@ -17,15 +17,15 @@ pub enum RuleDecision {
     /// Requires approval by a person, for this reason.
     Ask(String),
     /// Denies the call with this error.
-    Refuse(Error),
+    Deny(Error),
 }
 
 /// A decision that is ready, or a future of one. Rules never wait for a person.
 pub enum MaybeReady<'a> {
     /// The decision is ready.
-    Now(RuleDecision),
+    Ready(RuleDecision),
     /// The decision has to be awaited.
-    Later(BoxFuture<'a, RuleDecision>),
+    Pending(BoxFuture<'a, RuleDecision>),
 }
 
 /// Rule that decides before a call. One layer evaluates all rules, for lists and calls alike.
@@ -34,28 +34,28 @@ pub trait Rule: Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// Returns true if the caller may know of the item. To this caller a hidden item does not exist.
-    fn sees(&self, _caller: &Caller, _item: &Item) -> bool {
+    fn is_visible(&self, _caller: &Caller, _item: &Item) -> bool {
         true
     }
 
     /// Returns true if the rule may hide items from one caller that another caller sees. Lists are then cacheable for
     /// one caller only, whatever the server's cache hint says.
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         true
     }
 
     /// Reason why the item is hidden: for the audit log, never for the caller.
-    fn why_hidden(&self, _caller: &Caller, _item: &Item) -> String {
+    fn hidden_reason(&self, _caller: &Caller, _item: &Item) -> String {
         String::new()
     }
 
     /// Reason why the resource at a URI is hidden although the template that matches it is visible: for the audit log.
-    fn hides_at(&self, _caller: &Caller, _template: &Item, _uri: &str) -> Option<String> {
+    fn hidden_uri_reason(&self, _caller: &Caller, _template: &Item, _uri: &str) -> Option<String> {
         None
     }
 
     /// Returns true if a caller that may read the resource at a URI may also subscribe to it.
-    fn hears(&self, _item: &Item, _uri: &str) -> bool {
+    fn allows_subscription(&self, _item: &Item, _uri: &str) -> bool {
         true
     }
 
@@ -74,24 +74,24 @@ impl Rule for Arc<dyn Rule> {
         self.as_ref().name()
     }
 
-    fn sees(&self, caller: &Caller, item: &Item) -> bool {
-        self.as_ref().sees(caller, item)
+    fn is_visible(&self, caller: &Caller, item: &Item) -> bool {
+        self.as_ref().is_visible(caller, item)
     }
 
-    fn hides_some(&self) -> bool {
-        self.as_ref().hides_some()
+    fn may_hide_items(&self) -> bool {
+        self.as_ref().may_hide_items()
     }
 
-    fn why_hidden(&self, caller: &Caller, item: &Item) -> String {
-        self.as_ref().why_hidden(caller, item)
+    fn hidden_reason(&self, caller: &Caller, item: &Item) -> String {
+        self.as_ref().hidden_reason(caller, item)
     }
 
-    fn hides_at(&self, caller: &Caller, template: &Item, uri: &str) -> Option<String> {
-        self.as_ref().hides_at(caller, template, uri)
+    fn hidden_uri_reason(&self, caller: &Caller, template: &Item, uri: &str) -> Option<String> {
+        self.as_ref().hidden_uri_reason(caller, template, uri)
     }
 
-    fn hears(&self, item: &Item, uri: &str) -> bool {
-        self.as_ref().hears(item, uri)
+    fn allows_subscription(&self, item: &Item, uri: &str) -> bool {
+        self.as_ref().allows_subscription(item, uri)
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
@@ -106,7 +106,7 @@ impl Rule for Arc<dyn Rule> {
 /// Approval step for calls that rules leave to a person. It never waits itself: only edges wait.
 pub trait ApprovalStep: Send + Sync + 'static {
     /// Requests one approval for all reasons, or redeems one that was given.
-    fn confirm<'a>(
+    fn request_approval<'a>(
         &'a self,
         call: &'a Call,
         item: &'a Arc<Item>,
@@ -123,54 +123,61 @@ pub trait ApprovalStep: Send + Sync + 'static {
 #[derive(Debug)]
 pub enum ApprovalOutcome {
     /// The call is approved, now or earlier, with state for the next round.
-    Yes {
+    Approved {
         /// State for the slot `confirm`.
         slot: Option<String>,
     },
     /// The approver changed the arguments; all rules evaluate them again.
-    Edited {
+    ApprovedWithEdits {
         /// State for the slot `confirm`.
         slot: Option<String>,
         /// Arguments that the approver wrote.
         arguments: Json,
     },
     /// Input requests to an approver have to be answered first.
-    Ask(InputRequests),
+    InputRequired(InputRequests),
 }
 
-/// Name of the slot that [`ApprovalOutcome::Yes`] fills.
+/// Name of the slot that [`ApprovalOutcome::Approved`] fills.
 const CONFIRM_SLOT: &str = "confirm";
 
 pub(crate) struct RuleLayer {
     pub(crate) rules: Vec<Box<dyn Rule>>,
-    pub(crate) confirm: Option<Box<dyn ApprovalStep>>,
-    pub(crate) cuts: VisibilityCache,
+    pub(crate) approval_step: Option<Box<dyn ApprovalStep>>,
+    pub(crate) visibility_cache: VisibilityCache,
 }
 
 impl RuleLayer {
-    pub(crate) fn sees(&self, caller: &Caller, item: &Item) -> bool {
-        item.withheld.is_none() && self.rules.iter().all(|rule| rule.sees(caller, item))
+    pub(crate) fn is_visible(&self, caller: &Caller, item: &Item) -> bool {
+        item.withheld.is_none() && self.rules.iter().all(|rule| rule.is_visible(caller, item))
     }
 
     /// Returns the rule that hides the item, and its reason.
-    pub(crate) fn hides(&self, caller: &Caller, item: &Item) -> Option<(&'static str, String)> {
+    pub(crate) fn hiding_rule(
+        &self,
+        caller: &Caller,
+        item: &Item,
+    ) -> Option<(&'static str, String)> {
         if let Some(why) = &item.withheld {
             return Some((self.name(), why.clone()));
         }
-        let rule = self.rules.iter().find(|rule| !rule.sees(caller, item))?;
-        Some((rule.name(), rule.why_hidden(caller, item)))
+        let rule = self
+            .rules
+            .iter()
+            .find(|rule| !rule.is_visible(caller, item))?;
+        Some((rule.name(), rule.hidden_reason(caller, item)))
     }
 
     /// Returns true if all rules let the caller know of the item, even if the item is withheld.
-    fn knows(&self, caller: &Caller, item: &Item, uri: &str) -> bool {
-        let sees = self.rules.iter().all(|rule| rule.sees(caller, item));
-        sees && self.hides_at(caller, item, uri).is_none()
+    fn may_know(&self, caller: &Caller, item: &Item, uri: &str) -> bool {
+        let sees = self.rules.iter().all(|rule| rule.is_visible(caller, item));
+        sees && self.hiding_rule_at(caller, item, uri).is_none()
     }
 
     /// Returns a catalog of the one item, or an empty one if it is hidden; the decision log records why. If a matching
     /// template is hidden, a visible one may still match. A withheld item that no rule hides is returned with its
     /// reason.
-    async fn one(
+    async fn list_one(
         &self,
         next: &Next<'_>,
         ask: &ListRequest,
@@ -178,19 +185,19 @@ impl RuleLayer {
         name: &str,
     ) -> Result<Catalog, Error> {
         let mut hidden = Vec::new();
-        for kind in above(ask.kind) {
-            let listed = self.hidden_listing(next, ask, (&catalog, *kind), name);
+        for kind in more_specific_kinds(ask.kind) {
+            let listed = self.servers_with_hidden_item(next, ask, (&catalog, *kind), name);
             hidden.extend(listed.await?);
         }
         let mut hiding: Vec<&str> = hidden.iter().map(|server| server.as_ref()).collect();
         let mut withheld = None;
-        for item in catalog.fitting(name) {
-            let at = || self.hides_at(&ask.caller, item, name);
-            if let Some((by, why)) = self.hides(&ask.caller, item).or_else(at) {
-                ask.trail.add(by, "hide", why);
+        for item in catalog.matching(name) {
+            let at = || self.hiding_rule_at(&ask.caller, item, name);
+            if let Some((by, why)) = self.hiding_rule(&ask.caller, item).or_else(at) {
+                ask.decision_log.add(by, "hide", why);
                 hiding.push(&item.origin.server);
                 let told = item.withheld_for_callers().is_some();
-                let known = told && self.knows(&ask.caller, item, name);
+                let known = told && self.may_know(&ask.caller, item, name);
                 withheld = withheld.or(known.then_some(item));
             }
         }
@@ -199,7 +206,7 @@ impl RuleLayer {
         }
         // A server that hides one of the matching items may interpret the URI as the hidden one, so all of its items
         // are excluded.
-        let mut fitting = catalog.fitting(name);
+        let mut fitting = catalog.matching(name);
         let other = fitting.find(|item| !hiding.contains(&item.origin.server.as_ref()));
         // The caller may learn why the item is not offered, unless a rule hides something at this URI.
         let other = other.or(withheld.filter(|_| hidden.is_empty()));
@@ -208,26 +215,26 @@ impl RuleLayer {
 
     /// Returns the servers that list a hidden item of a more specific kind at a URI that `below` matches. A read
     /// through the less specific item would reach the hidden one: a resource below a template, a skill below both.
-    async fn hidden_listing(
+    async fn servers_with_hidden_item(
         &self,
         next: &Next<'_>,
         ask: &ListRequest,
         (below, kind): (&Catalog, ItemKind),
         uri: &str,
     ) -> Result<Vec<Arc<str>>, Error> {
-        if below.fitting(uri).next().is_none() {
+        if below.matching(uri).next().is_none() {
             return Ok(Vec::new());
         }
         let listed = ListRequest::one(ask.caller.clone(), kind, uri);
-        let listed = next.fork().list(listed).await?;
+        let listed = next.fork_for_lookup().list(listed).await?;
         let hidden = listed
-            .fitting(uri)
-            .filter(|item| item.kind() == kind && !self.sees(&ask.caller, item));
+            .matching(uri)
+            .filter(|item| item.kind() == kind && !self.is_visible(&ask.caller, item));
         Ok(hidden.map(|item| item.origin.server.clone()).collect())
     }
 
     /// Marks the resources that are files of hidden skills as hidden.
-    async fn without_skills(
+    async fn hide_skill_files(
         &self,
         next: &Next<'_>,
         caller: &Caller,
@@ -235,20 +242,23 @@ impl RuleLayer {
         sees: &mut [bool],
     ) -> Result<(), Error> {
         let skills = ListRequest::all(caller.clone(), ItemKind::Skill);
-        let skills = next.fork().list(skills).await?;
-        let hidden = skills.items().iter().filter(|s| !self.sees(caller, s));
+        let skills = next.fork_for_lookup().list(skills).await?;
+        let hidden = skills
+            .items()
+            .iter()
+            .filter(|s| !self.is_visible(caller, s));
         for skill in hidden {
             for (resource, sees) in resources.items().iter().zip(sees.iter_mut()) {
                 let uri = resource.def.name();
                 let own = resource.origin.server == skill.origin.server;
-                *sees &= !(own && (skill.has(uri) || skill.def.name() == uri));
+                *sees &= !(own && (skill.matches_uri(uri) || skill.def.name() == uri));
             }
         }
         Ok(())
     }
 
     /// Returns the rule that hides the resource at this URI of a template or skill, and its reason.
-    pub(crate) fn hides_at(
+    pub(crate) fn hiding_rule_at(
         &self,
         caller: &Caller,
         item: &Item,
@@ -259,16 +269,18 @@ impl RuleLayer {
             return None;
         }
         let mut rules = self.rules.iter();
-        rules.find_map(|rule| Some((rule.name(), rule.hides_at(caller, item, uri)?)))
+        rules.find_map(|rule| Some((rule.name(), rule.hidden_uri_reason(caller, item, uri)?)))
     }
 
     /// Returns true if every rule lets a caller that sees the item subscribe to it under that URI.
-    fn hears(&self, item: &Item, uri: &str) -> bool {
-        self.rules.iter().all(|rule| rule.hears(item, uri))
+    fn allows_subscription(&self, item: &Item, uri: &str) -> bool {
+        self.rules
+            .iter()
+            .all(|rule| rule.allows_subscription(item, uri))
     }
 
     /// Returns the item at a URI, as this caller sees it.
-    async fn find(
+    async fn find_resource(
         &self,
         next: &Next<'_>,
         caller: &Caller,
@@ -276,8 +288,8 @@ impl RuleLayer {
     ) -> Result<Option<Arc<Item>>, Error> {
         for kind in Op::Resource.kinds() {
             let ask = ListRequest::one(caller.clone(), *kind, uri);
-            let catalog = next.fork().list(ask.clone()).await?;
-            let seen = self.one(next, &ask, catalog, uri).await?;
+            let catalog = next.fork_for_lookup().list(ask.clone()).await?;
+            let seen = self.list_one(next, &ask, catalog, uri).await?;
             if let Some(item) = seen.find(uri).filter(|item| item.withheld.is_none()) {
                 return Ok(Some(item.clone()));
             }
@@ -287,21 +299,22 @@ impl RuleLayer {
 
     /// Evaluates the rules in order: stops at the first refusal, and collects the reasons of all rules that require
     /// approval.
-    async fn judge(&self, call: &Call, item: &Item) -> Result<Vec<String>, Error> {
+    async fn evaluate_rules(&self, call: &Call, item: &Item) -> Result<Vec<String>, Error> {
         let mut reasons = Vec::new();
         for rule in &self.rules {
             let verdict = match rule.decide(call, item) {
-                MaybeReady::Now(verdict) => verdict,
-                MaybeReady::Later(verdict) => verdict.await,
+                MaybeReady::Ready(verdict) => verdict,
+                MaybeReady::Pending(verdict) => verdict.await,
             };
             match verdict {
                 RuleDecision::Allow => {}
                 RuleDecision::Ask(reason) => {
-                    call.trail.add(rule.name(), "ask", reason.as_str());
+                    call.decision_log.add(rule.name(), "ask", reason.as_str());
                     reasons.push(reason);
                 }
-                RuleDecision::Refuse(error) => {
-                    call.trail.add(rule.name(), "refuse", error.public());
+                RuleDecision::Deny(error) => {
+                    call.decision_log
+                        .add(rule.name(), "refuse", error.public_message());
                     return Err(error);
                 }
             }
@@ -309,11 +322,15 @@ impl RuleLayer {
         Ok(reasons)
     }
 
-    async fn settle(&self, call: &Call, item: &Arc<Item>) -> Result<ApprovalOutcome, Error> {
-        let reasons = self.judge(call, item).await?;
-        match &self.confirm {
-            _ if reasons.is_empty() => Ok(ApprovalOutcome::Yes { slot: None }),
-            Some(confirm) => confirm.confirm(call, item, reasons).await,
+    async fn evaluate_and_approve(
+        &self,
+        call: &Call,
+        item: &Arc<Item>,
+    ) -> Result<ApprovalOutcome, Error> {
+        let reasons = self.evaluate_rules(call, item).await?;
+        match &self.approval_step {
+            _ if reasons.is_empty() => Ok(ApprovalOutcome::Approved { slot: None }),
+            Some(confirm) => confirm.request_approval(call, item, reasons).await,
             None => Err(Error::new(
                 ErrorKind::Refused(RefusalReason::Rule),
                 "refused: this call requires approval by a person, and approvals are not available here",
@@ -325,13 +342,18 @@ impl RuleLayer {
 impl RuleLayer {
     /// Evaluates the rules for arguments that an approver wrote. The approver is the person to ask, so approval is not
     /// requested again.
-    async fn rejudge(&self, call: &mut Call, item: &Item, arguments: Json) -> Result<(), Error> {
-        call.of.arguments = CallArguments::new(arguments);
-        let judged = self.judge(call, item).await;
+    async fn evaluate_edited(
+        &self,
+        call: &mut Call,
+        item: &Item,
+        arguments: Json,
+    ) -> Result<(), Error> {
+        call.invocation.arguments = CallArguments::new(arguments);
+        let judged = self.evaluate_rules(call, item).await;
         judged.map(drop).map_err(|error| {
             let text = format!(
                 "an approver changed the arguments of this call, and the changed call failed: {}",
-                error.public()
+                error.public_message()
             );
             Error::new(error.kind().clone(), text)
         })
@@ -339,7 +361,7 @@ impl RuleLayer {
 }
 
 /// Returns the more specific kinds that take precedence over this kind and hide it if they are hidden.
-fn above(kind: ItemKind) -> &'static [ItemKind] {
+fn more_specific_kinds(kind: ItemKind) -> &'static [ItemKind] {
     match kind {
         ItemKind::Template => &[ItemKind::Skill, ItemKind::Resource],
         ItemKind::Resource => &[ItemKind::Skill],
@@ -348,21 +370,24 @@ fn above(kind: ItemKind) -> &'static [ItemKind] {
 }
 
 /// Verifies, just before the call is sent, that the item is still the one that was approved.
-async fn same(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
+async fn verify_unchanged(next: &Next<'_>, call: &Call, item: &Item) -> Result<(), Error> {
     let ask = ListRequest::one(call.caller.clone(), item.kind(), call.name());
-    let catalog = next.fork().list(ask).await?;
-    let mut now = catalog.fitting(call.name());
+    let catalog = next.fork_for_lookup().list(ask).await?;
+    let mut now = catalog.matching(call.name());
     let is = |now: &Arc<Item>| now.origin == item.origin && now.def.json() == item.def.json();
     if now.any(|now| is(now) && now.withheld.is_none()) {
         return Ok(());
     }
-    call.trail.add(
+    call.decision_log.add(
         "confirm",
         "refuse",
         "the definition changed after the approval",
     );
     let text = "refused: the definition changed after a person approved the call; call it again";
-    Err(Error::new(ErrorKind::Refused(RefusalReason::Person), text))
+    Err(Error::new(
+        ErrorKind::Refused(RefusalReason::Approver),
+        text,
+    ))
 }
 
 impl Layer for RuleLayer {
@@ -376,30 +401,30 @@ impl Layer for RuleLayer {
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<Catalog, Error>> {
         Box::pin(async move {
-            let (caller, only) = (ask.caller.clone(), ask.only.clone());
+            let (caller, only) = (ask.caller.clone(), ask.only_name.clone());
             if let Some(name) = &only {
-                return match next.fork().list(ask.clone()).await {
-                    Ok(catalog) => self.one(&next, &ask, catalog, name).await,
-                    Err(error) if !error.starting().is_empty() => {
-                        self.while_starting(&ask, name, error)
+                return match next.fork_for_lookup().list(ask.clone()).await {
+                    Ok(catalog) => self.list_one(&next, &ask, catalog, name).await,
+                    Err(error) if !error.starting_servers().is_empty() => {
+                        self.starting_error(&ask, name, error)
                     }
                     Err(error) => Err(error),
                 };
             }
             let kind = ask.kind;
-            let catalog = next.fork().list(ask).await?;
-            let some = self.rules.iter().any(|rule| rule.hides_some());
+            let catalog = next.fork_for_lookup().list(ask).await?;
+            let some = self.rules.iter().any(|rule| rule.may_hide_items());
             let items = catalog.items().iter();
-            let mut sees: Vec<bool> = items.map(|i| self.sees(&caller, i)).collect();
+            let mut sees: Vec<bool> = items.map(|i| self.is_visible(&caller, i)).collect();
             if kind == ItemKind::Resource && !catalog.items().is_empty() {
-                self.without_skills(&next, &caller, &catalog, &mut sees)
+                self.hide_skill_files(&next, &caller, &catalog, &mut sees)
                     .await?;
             }
-            let public = catalog.hint().public && !some;
-            if public == catalog.hint().public && sees.iter().all(|sees| *sees) {
+            let public = catalog.cache_hint().public && !some;
+            if public == catalog.cache_hint().public && sees.iter().all(|sees| *sees) {
                 return Ok(catalog);
             }
-            Ok(self.cuts.cut(&catalog, sees, public))
+            Ok(self.visibility_cache.filtered(&catalog, sees, public))
         })
     }
 
@@ -412,42 +437,44 @@ impl Layer for RuleLayer {
         Box::pin(async move {
             let mut seen = Vec::new();
             for uri in std::mem::take(&mut want.uris) {
-                let item = self.find(&next, &want.caller, &uri).await?;
-                if let Some(item) = item.filter(|item| self.hears(item, &uri)) {
+                let item = self.find_resource(&next, &want.caller, &uri).await?;
+                if let Some(item) = item.filter(|item| self.allows_subscription(item, &uri)) {
                     want.owners.insert(uri.clone(), item.origin.server.clone());
                     seen.push(uri);
                 }
             }
             want.uris = seen;
             // Subscribers may share one upstream source, so the caller's filter is applied here.
-            Ok(next.changes(want.clone()).await?.only(&want))
+            Ok(next.changes(want.clone()).await?.filtered(&want))
         })
     }
 
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let Some(item) = call.item().cloned() else {
-                return Err(call.unknown());
+                return Err(call.unknown_item_error());
             };
             let mut edited = false;
-            let slot = match self.settle(&call, &item).await? {
-                ApprovalOutcome::Ask(questions) => return Ok(Outcome::Ask(questions)),
-                ApprovalOutcome::Yes { slot } => slot,
-                ApprovalOutcome::Edited { slot, arguments } => {
-                    Box::pin(self.rejudge(&mut call, &item, arguments)).await?;
+            let slot = match self.evaluate_and_approve(&call, &item).await? {
+                ApprovalOutcome::InputRequired(questions) => {
+                    return Ok(Outcome::InputRequired(questions));
+                }
+                ApprovalOutcome::Approved { slot } => slot,
+                ApprovalOutcome::ApprovedWithEdits { slot, arguments } => {
+                    Box::pin(self.evaluate_edited(&mut call, &item, arguments)).await?;
                     edited = true;
                     slot
                 }
             };
             if let Some(slot) = &slot {
-                Box::pin(same(&next, &call, &item)).await?;
+                Box::pin(verify_unchanged(&next, &call, &item)).await?;
                 // A task that continues this call later runs under the same approval.
                 call.round
                     .slots
                     .insert(CONFIRM_SLOT.to_owned(), slot.clone());
             }
             let mut outcome = next.call(call).await?;
-            if let (Outcome::Ask(questions), Some(slot)) = (&mut outcome, slot) {
+            if let (Outcome::InputRequired(questions), Some(slot)) = (&mut outcome, slot) {
                 questions.slots.insert(CONFIRM_SLOT.to_owned(), slot);
             }
             if let (Outcome::Done(Output::Tool(result)), true) = (&mut outcome, edited) {

@@ -13,7 +13,7 @@ pub struct HeldPermits(Arc<Mutex<Vec<Arc<MemoryPermit>>>>);
 impl HeldPermits {
     /// Holds the memory permit of this JSON text, if it has one.
     pub fn hold(&self, json: &Json) {
-        if let Some(claim) = json.claim() {
+        if let Some(claim) = json.permit() {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             held.push(claim);
         }

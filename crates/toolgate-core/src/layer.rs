@@ -13,7 +13,7 @@ pub trait Layer: Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// Names of the layer's policies from the caller to the service, if it combines several.
-    fn duties(&self) -> Vec<&'static str> {
+    fn policy_names(&self) -> Vec<&'static str> {
         vec![self.name()]
     }
 
@@ -43,67 +43,70 @@ pub trait Layer: Send + Sync + 'static {
 
 /// Remaining layers and the service. Not `Clone`: a layer forwards at most once.
 pub struct Next<'a> {
-    rest: &'a [Arc<dyn Layer>],
-    end: &'a dyn Service,
+    layers: &'a [Arc<dyn Layer>],
+    service: &'a dyn Service,
 }
 
 impl<'a> Next<'a> {
     pub(crate) fn new(rest: &'a [Arc<dyn Layer>], end: &'a dyn Service) -> Next<'a> {
-        Next { rest, end }
+        Next {
+            layers: rest,
+            service: end,
+        }
     }
 
     /// Lists items through the remaining layers without using up the one permitted forward.
-    pub fn look(&self, ask: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
-        self.fork().list(ask)
+    pub fn lookup(&self, ask: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
+        self.fork_for_lookup().list(ask)
     }
 
     /// Forwards a list to the next layer.
     pub fn list(self, ask: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
-        match self.rest.split_first() {
+        match self.layers.split_first() {
             Some((layer, rest)) => layer.list(
                 ask,
                 Next {
-                    rest,
-                    end: self.end,
+                    layers: rest,
+                    service: self.service,
                 },
             ),
-            None => self.end.list(ask),
+            None => self.service.list(ask),
         }
     }
 
     /// Forwards a call to the next layer.
     pub fn call(self, call: Call) -> BoxFuture<'a, Result<Outcome, Error>> {
-        match self.rest.split_first() {
+        match self.layers.split_first() {
             Some((layer, rest)) => layer.call(
                 call,
                 Next {
-                    rest,
-                    end: self.end,
+                    layers: rest,
+                    service: self.service,
                 },
             ),
-            None => self.end.call(call),
+            None => self.service.call(call),
         }
     }
 
     /// Forwards a subscription to the next layer.
     pub fn changes(self, want: ChangeFilter) -> BoxFuture<'a, Result<ChangeStream, Error>> {
-        match self.rest.split_first() {
+        match self.layers.split_first() {
             Some((layer, rest)) => layer.changes(
                 want,
                 Next {
-                    rest,
-                    end: self.end,
+                    layers: rest,
+                    service: self.service,
                 },
             ),
-            None => self.end.changes(want),
+            None => self.service.changes(want),
         }
     }
 
     /// Returns a second handle to the remaining layers, for a lookup before the call.
-    pub(crate) fn fork(&self) -> Next<'a> {
+    pub(crate) fn fork_for_lookup(&self) -> Next<'a> {
         Next {
-            rest: self.rest,
-            end: self.end,
+            layers: self.layers,
+            service: self.service,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! one.
 //!
 //! The core has a single call model, that of the stateless revision: a call carries everything it needs. Input required
-//! from a person is a result, [`Outcome::Ask`]; the caller then repeats the call with the answers. JSON-RPC ids,
+//! from a person is a result, [`Outcome::InputRequired`]; the caller then repeats the call with the answers. JSON-RPC ids,
 //! headers, page cursors, protocol revisions and tokens are handled at the edges and do not appear here.
 
 mod background;
@@ -72,5 +72,5 @@ pub use toolgate_wire::{
     },
 };
 pub use trail::{CancelReason, DecisionLog, DecisionStep};
-pub use visible::{unsteered, visible, visible_line};
+pub use visible::{escape_bidi, visible, visible_line};
 pub use way::{DryRun, PredictedOutcome};

@@ -1,7 +1,7 @@
 //! Notes on definitions that the gateway changed, does not check, withholds or drops, with the reasons.
 //!
 //! A note is for the operator. `toolgate tools`, `toolgate status`, `toolgate check --servers`, the console, standard
-//! error and the audit log show it. A layer that marks an item calls [`Item::noted`](crate::Item::noted).
+//! error and the audit log show it. A layer that marks an item calls [`Item::with_note`](crate::Item::with_note).
 
 use std::{fmt, sync::Arc};
 use toolgate_wire::method::definition::ItemKind;
@@ -88,7 +88,7 @@ impl fmt::Display for DefinitionNote {
     /// Writes the note without the server: `tool a: dropped: why`, or `tool list: failed: why`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, name) = (
-            self.kind.word(),
+            self.kind.as_str(),
             if self.name.is_empty() {
                 "list"
             } else {

@@ -32,9 +32,9 @@ pub struct DefinitionPin {
     /// Comparison with the accepted definition.
     pub state: PinState,
     /// Reason why the item is hidden from callers; `None` if it is visible.
-    pub hidden: Option<Arc<str>>,
+    pub hidden_reason: Option<Arc<str>>,
     /// Findings for a person to review, for example names that resemble other names.
-    pub flags: Vec<String>,
+    pub review_flags: Vec<String>,
 }
 
 impl DefinitionPin {
@@ -43,8 +43,8 @@ impl DefinitionPin {
         DefinitionPin {
             digest: "".into(),
             state: PinState::Accepted,
-            hidden: None,
-            flags: Vec::new(),
+            hidden_reason: None,
+            review_flags: Vec::new(),
         }
     }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub struct Pipeline {
     layers: Vec<Arc<dyn Layer>>,
     /// The layers with rules, from the caller to the service.
-    pub(crate) gates: Vec<Arc<RuleLayer>>,
-    end: Arc<dyn Service>,
+    pub(crate) rule_layers: Vec<Arc<RuleLayer>>,
+    service: Arc<dyn Service>,
 }
 
 /// Builder of a pipeline, before the item of a call is resolved.
@@ -22,13 +22,13 @@ pub struct UnresolvedPipeline {
 
 /// Builder of a pipeline, after the item of a call is resolved.
 ///
-/// [`ResolvedPipeline::guard`] and [`ResolvedPipeline::clean`] exist only here, so rules and sanitizers always see the item.
+/// [`ResolvedPipeline::rule`] and [`ResolvedPipeline::sanitizer`] exist only here, so rules and sanitizers always see the item.
 pub struct ResolvedPipeline {
     layers: Vec<Arc<dyn Layer>>,
-    gates: Vec<Arc<RuleLayer>>,
+    rule_layers: Vec<Arc<RuleLayer>>,
     rules: Vec<Box<dyn Rule>>,
     /// Adjacent sanitizers, from the caller to the service.
-    scrubs: Vec<Arc<dyn Sanitizer>>,
+    sanitizers: Vec<Arc<dyn Sanitizer>>,
 }
 
 impl Pipeline {
@@ -39,21 +39,21 @@ impl Pipeline {
     }
 
     /// Names of the policies, from the caller to the service.
-    pub fn duties(&self) -> Vec<&'static str> {
+    pub fn policy_names(&self) -> Vec<&'static str> {
         self.layers
             .iter()
-            .flat_map(|layer| layer.duties())
+            .flat_map(|layer| layer.policy_names())
             .collect()
     }
 
     fn next(&self) -> Next<'_> {
-        Next::new(&self.layers, self.end.as_ref())
+        Next::new(&self.layers, self.service.as_ref())
     }
 }
 
 impl UnresolvedPipeline {
     /// Adds a layer around all that follow.
-    pub fn wrap(mut self, layer: impl Layer) -> UnresolvedPipeline {
+    pub fn layer(mut self, layer: impl Layer) -> UnresolvedPipeline {
         self.layers.push(Arc::new(layer));
         self
     }
@@ -63,72 +63,72 @@ impl UnresolvedPipeline {
         self.layers.push(Arc::new(ResolveLayer));
         ResolvedPipeline {
             layers: self.layers,
-            gates: Vec::new(),
+            rule_layers: Vec::new(),
             rules: Vec::new(),
-            scrubs: Vec::new(),
+            sanitizers: Vec::new(),
         }
     }
 }
 
 impl ResolvedPipeline {
     /// Adds a rule. Adjacent rules are evaluated together by one layer.
-    pub fn guard(mut self, rule: impl Rule) -> ResolvedPipeline {
-        self.close_scrubs();
+    pub fn rule(mut self, rule: impl Rule) -> ResolvedPipeline {
+        self.flush_sanitizers();
         self.rules.push(Box::new(rule));
         self
     }
 
     /// Adds an approval step for the adjacent rules above.
-    pub fn confirm(mut self, confirm: impl ApprovalStep) -> ResolvedPipeline {
-        self.close(Some(Box::new(confirm)));
+    pub fn approval(mut self, confirm: impl ApprovalStep) -> ResolvedPipeline {
+        self.flush_pending(Some(Box::new(confirm)));
         self
     }
 
     /// Adds a layer around all that follow.
-    pub fn wrap(mut self, layer: impl Layer) -> ResolvedPipeline {
-        self.close(None);
+    pub fn layer(mut self, layer: impl Layer) -> ResolvedPipeline {
+        self.flush_pending(None);
         self.layers.push(Arc::new(layer));
         self
     }
 
     /// Adds a sanitizer. The last one added sees content first. Adjacent sanitizers share one layer.
-    pub fn clean(mut self, scrub: impl Sanitizer) -> ResolvedPipeline {
-        self.close_rules(None);
-        self.scrubs.push(Arc::new(scrub));
+    pub fn sanitizer(mut self, scrub: impl Sanitizer) -> ResolvedPipeline {
+        self.flush_rules(None);
+        self.sanitizers.push(Arc::new(scrub));
         self
     }
 
     /// Completes the pipeline with a service.
-    pub fn over(mut self, end: Arc<dyn Service>) -> Pipeline {
-        self.close(None);
+    pub fn service(mut self, end: Arc<dyn Service>) -> Pipeline {
+        self.flush_pending(None);
         Pipeline {
             layers: self.layers,
-            gates: self.gates,
-            end,
+            rule_layers: self.rule_layers,
+            service: end,
         }
     }
 
-    fn close(&mut self, confirm: Option<Box<dyn ApprovalStep>>) {
-        self.close_scrubs();
-        self.close_rules(confirm);
+    fn flush_pending(&mut self, confirm: Option<Box<dyn ApprovalStep>>) {
+        self.flush_sanitizers();
+        self.flush_rules(confirm);
     }
 
-    fn close_scrubs(&mut self) {
-        if !self.scrubs.is_empty() {
-            let cleaner = SanitizerLayer::new(std::mem::take(&mut self.scrubs));
+    fn flush_sanitizers(&mut self) {
+        if !self.sanitizers.is_empty() {
+            let cleaner = SanitizerLayer::new(std::mem::take(&mut self.sanitizers));
             self.layers.push(Arc::new(cleaner));
         }
     }
 
-    fn close_rules(&mut self, confirm: Option<Box<dyn ApprovalStep>>) {
+    fn flush_rules(&mut self, confirm: Option<Box<dyn ApprovalStep>>) {
         if !self.rules.is_empty() || confirm.is_some() {
             let rules = std::mem::take(&mut self.rules);
             let gate = Arc::new(RuleLayer {
                 rules,
-                confirm,
-                cuts: VisibilityCache::default(),
+                approval_step: confirm,
+                visibility_cache: VisibilityCache::default(),
             });
-            self.gates.push(gate.clone());
+            self.rule_layers.push(gate.clone());
             self.layers.push(gate);
         }
     }
@@ -158,14 +158,21 @@ impl Layer for ResolveLayer {
 
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let found = find(&next, &call.caller, call.op, call.name(), &call.trail).await?;
+            let found = resolve_item(
+                &next,
+                &call.caller,
+                call.op,
+                call.name(),
+                &call.decision_log,
+            )
+            .await?;
             let Some(item) = found else {
-                return Err(call.unknown());
+                return Err(call.unknown_item_error());
             };
             if item.withheld.is_some() {
-                return Err(call.withheld(&item));
+                return Err(call.withheld_item_error(&item));
             }
-            call.trail.found(item.clone());
+            call.decision_log.set_item(item.clone());
             call.item = Some(item);
             next.call(call).await
         })
@@ -174,7 +181,7 @@ impl Layer for ResolveLayer {
 
 /// Returns the item of that name, as the remaining layers show it to this caller. A withheld item also excludes the
 /// other matching items of its server; it is returned if no other item matches.
-async fn find(
+async fn resolve_item(
     next: &Next<'_>,
     caller: &Caller,
     op: Op,
@@ -186,14 +193,14 @@ async fn find(
     let only: Arc<str> = name.into();
     for kind in op.kinds() {
         let ask = ListRequest {
-            trail: trail.clone(),
+            decision_log: trail.clone(),
             ..ListRequest::one(caller.clone(), *kind, only.clone())
         };
-        let catalog = next.fork().list(ask).await?;
+        let catalog = next.fork_for_lookup().list(ask).await?;
         // A linked resource or template may stand in either list; a skill stands in the list of skills only.
         let skills = *kind == ItemKind::Skill;
         let is = |item: &&Arc<Item>| (item.kind() == ItemKind::Skill) == skills;
-        let fitting = || catalog.fitting(name).filter(is);
+        let fitting = || catalog.matching(name).filter(is);
         let mut known = fitting().filter(|i| i.withheld_for_callers().is_some());
         reason = reason.or_else(|| known.next().cloned());
         let withheld = fitting().filter(|i| i.withheld.is_some());

@@ -27,7 +27,7 @@ impl Principal {
     }
 
     /// Returns true if the token has this scope.
-    pub fn has(&self, scope: &str) -> bool {
+    pub fn has_scope(&self, scope: &str) -> bool {
         self.scopes.iter().any(|has| has == scope)
     }
 }

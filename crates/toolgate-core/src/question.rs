@@ -12,11 +12,11 @@ use toolgate_wire::json::{Json, ObjectWriter};
 #[derive(Clone, Debug, Default)]
 pub struct InputRequests {
     /// Requests, each with its own key.
-    pub asks: Vec<InputRequest>,
+    pub requests: Vec<InputRequest>,
     /// State that the layers need in the next round. The edge stores it, or seals it before it leaves the process.
     pub slots: RoundSlots,
     /// Cleanup of a call that stays open at a server until the answers arrive.
-    pub open: PendingInputGuard,
+    pub guard: PendingInputGuard,
 }
 
 /// Guard of state that stays open until input requests are answered. Dropping the last clone runs the cleanup, so a
@@ -29,35 +29,35 @@ struct CleanupOnDrop(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl PendingInputGuard {
     /// Creates a guard that runs `end` when its last clone is dropped.
-    pub fn until(end: impl FnOnce() + Send + 'static) -> PendingInputGuard {
+    pub fn with_cleanup(end: impl FnOnce() + Send + 'static) -> PendingInputGuard {
         PendingInputGuard(vec![Arc::new(CleanupOnDrop(Mutex::new(Some(Box::new(
             end,
         )))))])
     }
 
     /// Adds the guards of another round.
-    pub fn join(&mut self, other: PendingInputGuard) {
+    pub fn merge(&mut self, other: PendingInputGuard) {
         self.0.extend(other.0);
     }
 
     /// Defuses the guard: the requests were sent, the answers arrive in a call of their own, and the state stays open
     /// until then.
-    pub fn leave(self) {
+    pub fn defuse(self) {
         for end in self.0 {
-            end.take();
+            end.take_cleanup();
         }
     }
 }
 
 impl CleanupOnDrop {
-    fn take(&self) -> Option<Box<dyn FnOnce() + Send>> {
+    fn take_cleanup(&self) -> Option<Box<dyn FnOnce() + Send>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Drop for CleanupOnDrop {
     fn drop(&mut self) {
-        if let Some(end) = self.take() {
+        if let Some(end) = self.take_cleanup() {
             end();
         }
     }
@@ -101,7 +101,7 @@ pub struct SignInPage {
     /// Message for the user.
     pub message: String,
     /// Notification of the completed sign-in, for a client that reports that it opened the page and now waits.
-    pub opened: Option<Arc<dyn DecisionWaiter>>,
+    pub completion: Option<Arc<dyn DecisionWaiter>>,
 }
 
 impl SignInPage {
@@ -137,7 +137,7 @@ pub struct ApprovalRequest {
     /// True if the caller's own client may present the request to its user.
     pub via_client: bool,
     /// Notification of the decision.
-    pub waiting: Arc<dyn DecisionWaiter>,
+    pub waiter: Arc<dyn DecisionWaiter>,
 }
 
 impl fmt::Debug for ApprovalRequest {
@@ -154,8 +154,8 @@ impl fmt::Debug for ApprovalRequest {
 /// Notification of a decision that a call waits for, on any channel.
 pub trait DecisionWaiter: Send + Sync + 'static {
     /// Completes when the request is decided or expires; the caller then repeats the call.
-    fn decided(&self) -> BoxFuture<'static, ()>;
+    fn wait_for_decision(&self) -> BoxFuture<'static, ()>;
 
     /// Marks the caller as waiting until the returned value is dropped. Dropping it does not invalidate the approval.
-    fn attend(&self) -> Box<dyn Send + Sync>;
+    fn mark_waiting(&self) -> Box<dyn Send + Sync>;
 }

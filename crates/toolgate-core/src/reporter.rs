@@ -32,59 +32,59 @@ pub trait EventSink: Send + Sync + 'static {
 /// Channel for events to the caller before the outcome. Without a listener it does nothing.
 #[derive(Clone, Default)]
 pub struct CallReporter {
-    to: Option<Arc<dyn EventSink>>,
+    sink: Option<Arc<dyn EventSink>>,
     /// True if a listener reads the content of events.
-    read: bool,
-    logs: Option<&'static str>,
+    reads_content: bool,
+    min_log_level: Option<&'static str>,
 }
 
 impl CallReporter {
     /// Creates a reporter that sends all events to `to`.
     pub fn new(to: Arc<dyn EventSink>) -> CallReporter {
         CallReporter {
-            to: Some(to),
-            read: true,
-            logs: None,
+            sink: Some(to),
+            reads_content: true,
+            min_log_level: None,
         }
     }
 
     /// Returns the same reporter for log messages of at least this severity. Upstream servers are asked for log
     /// messages only if a caller requested them.
-    pub fn with_logs(mut self, least: Option<&'static str>) -> CallReporter {
-        self.logs = least;
+    pub fn with_min_log_level(mut self, least: Option<&'static str>) -> CallReporter {
+        self.min_log_level = least;
         self
     }
 
     /// Returns a reporter that sends all events to `to` instead, for a layer that observes events without reading their
     /// content. The requested log level and the content flag stay the same.
-    pub fn through(&self, to: Arc<dyn EventSink>) -> CallReporter {
+    pub fn with_sink(&self, to: Arc<dyn EventSink>) -> CallReporter {
         CallReporter {
-            to: Some(to),
+            sink: Some(to),
             ..*self
         }
     }
 
     /// Sends an event.
-    pub fn tell(&self, event: ReporterEvent) {
-        if let Some(to) = &self.to {
+    pub fn send(&self, event: ReporterEvent) {
+        if let Some(to) = &self.sink {
             to.report(event);
         }
     }
 
     /// Returns true if there is a listener. Without one, creating an event is wasted work.
-    pub fn listens(&self) -> bool {
-        self.to.is_some()
+    pub fn has_listener(&self) -> bool {
+        self.sink.is_some()
     }
 
     /// Returns true if a listener reads the content of events. A layer that only counts events listens without reading,
     /// and unread content needs no sanitizing.
-    pub fn is_read(&self) -> bool {
-        self.read
+    pub fn reads_content(&self) -> bool {
+        self.reads_content
     }
 
     /// Lowest severity of requested log messages; `None` if none are requested.
-    pub fn logs(&self) -> Option<&'static str> {
-        self.logs
+    pub fn min_log_level(&self) -> Option<&'static str> {
+        self.min_log_level
     }
 }
 
@@ -93,7 +93,11 @@ impl fmt::Debug for CallReporter {
         write!(
             f,
             "CallReporter({})",
-            if self.listens() { "listening" } else { "off" }
+            if self.has_listener() {
+                "listening"
+            } else {
+                "off"
+            }
         )
     }
 }

@@ -13,7 +13,7 @@ use toolgate_wire::method::output::Output;
 #[derive(Debug)]
 pub enum UntrustedContent<'a> {
     /// Instructions of a server.
-    About(&'a mut String),
+    Instructions(&'a mut String),
     /// Error of the upstream server.
     Error(&'a mut Error),
     /// Progress or log message.
@@ -23,7 +23,7 @@ pub enum UntrustedContent<'a> {
     /// Result of a call.
     Output(&'a mut Output),
     /// Input requests.
-    Questions(&'a mut InputRequests),
+    InputRequests(&'a mut InputRequests),
 }
 
 /// Sanitizer: changes or blocks untrusted content from a server.
@@ -36,7 +36,7 @@ pub trait Sanitizer: Send + Sync + 'static {
     /// # Errors
     /// Returns an error if the value must not reach the caller: a call fails with it, and an item is withheld with it.
     /// The operator sees the withheld item as the sanitizer left it.
-    fn scrub(
+    fn sanitize(
         &self,
         from: Option<&Origin>,
         item: Option<&Arc<Item>>,
@@ -46,15 +46,15 @@ pub trait Sanitizer: Send + Sync + 'static {
     /// Sanitizes content that belongs to a call. Override it to record changes in the decision log.
     ///
     /// # Errors
-    /// As [`Sanitizer::scrub`].
-    fn scrub_for(
+    /// As [`Sanitizer::sanitize`].
+    fn sanitize_for_call(
         &self,
         _asked: &SanitizeContext,
         from: Option<&Origin>,
         item: Option<&Arc<Item>>,
         value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        self.scrub(from, item, value)
+        self.sanitize(from, item, value)
     }
 }
 
@@ -62,17 +62,17 @@ pub trait Sanitizer: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct SanitizeContext {
     /// Id of the call.
-    pub id: Arc<str>,
+    pub call_id: Arc<str>,
     /// Decision log that records changes.
-    pub trail: DecisionLog,
+    pub decision_log: DecisionLog,
 }
 
 /// Layer of adjacent sanitizers.
 pub(crate) struct SanitizerLayer {
     /// Sanitizers in the order in which they see content.
-    scrubs: Arc<[Arc<dyn Sanitizer>]>,
+    sanitizers: Arc<[Arc<dyn Sanitizer>]>,
     /// Last list of each kind and its sanitized form: a list is sanitized once, not once a call.
-    last: [Mutex<Option<(Catalog, Catalog)>>; ItemKind::ALL.len()],
+    last_lists: [Mutex<Option<(Catalog, Catalog)>>; ItemKind::ALL.len()],
 }
 
 impl SanitizerLayer {
@@ -80,62 +80,69 @@ impl SanitizerLayer {
     pub(crate) fn new(mut scrubs: Vec<Arc<dyn Sanitizer>>) -> SanitizerLayer {
         scrubs.reverse();
         SanitizerLayer {
-            scrubs: scrubs.into(),
-            last: Default::default(),
+            sanitizers: scrubs.into(),
+            last_lists: Default::default(),
         }
     }
 
-    fn clean_list(&self, kind: ItemKind, dirty: Catalog) -> Catalog {
-        let last = &self.last[kind as usize];
+    fn sanitize_list(&self, kind: ItemKind, dirty: Catalog) -> Catalog {
+        let last = &self.last_lists[kind as usize];
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, clean)) = last.as_ref().filter(|(seen, _)| seen.same(&dirty)) {
+        if let Some((_, clean)) = last
+            .as_ref()
+            .filter(|(seen, _)| seen.is_same_snapshot(&dirty))
+        {
             return clean.clone();
         }
-        let scrubs = self.scrubs.iter();
-        let clean = scrubs.fold(dirty.clone(), |list, scrub| clean_items(scrub, &list));
+        let scrubs = self.sanitizers.iter();
+        let clean = scrubs.fold(dirty.clone(), |list, scrub| sanitize_items(scrub, &list));
         *last = Some((dirty, clean.clone()));
         clean
     }
 
-    fn clean_outcome(
+    fn sanitize_outcome(
         &self,
         asked: &SanitizeContext,
         item: Option<&Arc<Item>>,
         outcome: &mut Result<Outcome, Error>,
     ) {
         let origin = item.map(|i| &i.origin);
-        for scrub in self.scrubs.iter() {
+        for scrub in self.sanitizers.iter() {
             let returned = match outcome {
-                Ok(Outcome::Ask(questions)) => UntrustedContent::Questions(questions),
+                Ok(Outcome::InputRequired(questions)) => UntrustedContent::InputRequests(questions),
                 Ok(Outcome::Done(output)) => UntrustedContent::Output(output),
                 Err(error) => UntrustedContent::Error(error),
             };
-            if let Err(error) = scrub.scrub_for(asked, origin, item, returned) {
+            if let Err(error) = scrub.sanitize_for_call(asked, origin, item, returned) {
                 *outcome = Err(error);
             }
         }
     }
 }
 
-fn clean_items(scrub: &Arc<dyn Sanitizer>, dirty: &Catalog) -> Catalog {
+fn sanitize_items(scrub: &Arc<dyn Sanitizer>, dirty: &Catalog) -> Catalog {
     let clean = dirty.items().iter().map(|item| {
         let mut cleaned = item.clone();
-        match scrub.scrub(
+        match scrub.sanitize(
             Some(&item.origin),
             Some(item),
             UntrustedContent::Item(&mut cleaned),
         ) {
             Ok(()) => cleaned,
             // The operator sees the item as the sanitizer left it.
-            Err(error) => Arc::new(cleaned.withhold(error.public().to_owned())),
+            Err(error) => Arc::new(cleaned.withhold(error.public_message().to_owned())),
         }
     });
     let clean = dirty.with_items(clean.collect());
-    let about = dirty.about().iter().cloned().filter_map(|mut about| {
-        let text = UntrustedContent::About(&mut about.text);
-        scrub.scrub(None, None, text).ok().map(|()| about)
-    });
-    clean.with_about(about.collect())
+    let about = dirty
+        .server_instructions()
+        .iter()
+        .cloned()
+        .filter_map(|mut about| {
+            let text = UntrustedContent::Instructions(&mut about.text);
+            scrub.sanitize(None, None, text).ok().map(|()| about)
+        });
+    clean.with_server_instructions(about.collect())
 }
 
 impl Layer for SanitizerLayer {
@@ -143,8 +150,12 @@ impl Layer for SanitizerLayer {
         "clean"
     }
 
-    fn duties(&self) -> Vec<&'static str> {
-        self.scrubs.iter().rev().map(|scrub| scrub.name()).collect()
+    fn policy_names(&self) -> Vec<&'static str> {
+        self.sanitizers
+            .iter()
+            .rev()
+            .map(|scrub| scrub.name())
+            .collect()
     }
 
     fn list<'a>(
@@ -155,12 +166,12 @@ impl Layer for SanitizerLayer {
         let kind = ask.kind;
         Box::pin(async move {
             let mut error = match next.list(ask).await {
-                Ok(dirty) => return Ok(self.clean_list(kind, dirty)),
+                Ok(dirty) => return Ok(self.sanitize_list(kind, dirty)),
                 Err(error) => error,
             };
-            for scrub in self.scrubs.iter() {
+            for scrub in self.sanitizers.iter() {
                 let failed = UntrustedContent::Error(&mut error);
-                if let Err(other) = scrub.scrub(None, None, failed) {
+                if let Err(other) = scrub.sanitize(None, None, failed) {
                     error = other;
                 }
             }
@@ -172,42 +183,42 @@ impl Layer for SanitizerLayer {
         Box::pin(async move {
             let item = call.item().cloned();
             let asked = SanitizeContext {
-                id: call.id.clone(),
-                trail: call.trail.clone(),
+                call_id: call.id.clone(),
+                decision_log: call.decision_log.clone(),
             };
-            if call.reporter.is_read() {
+            if call.reporter.reads_content() {
                 let report = SanitizingSink {
-                    scrubs: self.scrubs.clone(),
-                    asked: asked.clone(),
+                    sanitizers: self.sanitizers.clone(),
+                    context: asked.clone(),
                     item: item.clone(),
-                    to: call.reporter.clone(),
+                    sink: call.reporter.clone(),
                 };
-                call.reporter = call.reporter.through(Arc::new(report));
+                call.reporter = call.reporter.with_sink(Arc::new(report));
             }
             let mut outcome = next.call(call).await;
-            self.clean_outcome(&asked, item.as_ref(), &mut outcome);
+            self.sanitize_outcome(&asked, item.as_ref(), &mut outcome);
             outcome
         })
     }
 }
 
 struct SanitizingSink {
-    scrubs: Arc<[Arc<dyn Sanitizer>]>,
-    asked: SanitizeContext,
+    sanitizers: Arc<[Arc<dyn Sanitizer>]>,
+    context: SanitizeContext,
     item: Option<Arc<Item>>,
-    to: CallReporter,
+    sink: CallReporter,
 }
 
 impl EventSink for SanitizingSink {
     fn report(&self, mut event: ReporterEvent) {
         let origin = self.item.as_ref().map(|i| &i.origin);
-        let mut scrubs = self.scrubs.iter();
+        let mut scrubs = self.sanitizers.iter();
         let cleaned = scrubs.try_for_each(|scrub| {
             let value = UntrustedContent::Event(&mut event);
-            scrub.scrub_for(&self.asked, origin, self.item.as_ref(), value)
+            scrub.sanitize_for_call(&self.context, origin, self.item.as_ref(), value)
         });
         if cleaned.is_ok() {
-            self.to.tell(event);
+            self.sink.send(event);
         }
     }
 }

@@ -23,7 +23,7 @@ pub trait Service: Send + Sync + 'static {
 #[derive(Debug)]
 pub enum Outcome {
     /// Input is required; the caller repeats the call with the answers.
-    Ask(InputRequests),
+    InputRequired(InputRequests),
     /// Result of the call. Errors of the tool itself are results too.
     Done(Output),
 }

@@ -10,11 +10,11 @@ use std::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionStep {
     /// Name of the policy that decided.
-    pub by: &'static str,
+    pub policy: &'static str,
     /// Decision: `allow`, `ask`, `refuse`, `approved` and others.
-    pub verdict: &'static str,
+    pub decision: &'static str,
     /// Matching rule, or the reason.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Reason why the caller no longer waits for a call.
@@ -24,24 +24,24 @@ pub enum CancelReason {
     /// The caller cancelled it, with an optional reason, which is untrusted text.
     Caller(Option<Arc<str>>),
     /// Its connection or session ended.
-    Link,
+    Disconnected,
     /// It timed out.
-    Late,
+    TimedOut,
     /// An operator cancelled it.
     Operator,
     /// The program is shutting down.
-    Stop,
+    Shutdown,
 }
 
 impl CancelReason {
     /// Name of the reason in the audit log.
-    pub fn by(&self) -> &'static str {
+    pub fn audit_name(&self) -> &'static str {
         match self {
             CancelReason::Caller(_) => "caller",
-            CancelReason::Link => "link",
-            CancelReason::Late => "deadline",
+            CancelReason::Disconnected => "link",
+            CancelReason::TimedOut => "deadline",
             CancelReason::Operator => "operator",
-            CancelReason::Stop => "stop",
+            CancelReason::Shutdown => "stop",
         }
     }
 
@@ -54,13 +54,13 @@ impl CancelReason {
     }
 
     /// Reason for the server that executes the call. Contains no text of the caller.
-    pub fn words(&self) -> &'static str {
+    pub fn message(&self) -> &'static str {
         match self {
             CancelReason::Caller(_) => "the caller cancelled it",
-            CancelReason::Link => "the caller disconnected",
-            CancelReason::Late => "the call timed out",
+            CancelReason::Disconnected => "the caller disconnected",
+            CancelReason::TimedOut => "the call timed out",
             CancelReason::Operator => "an operator cancelled it",
-            CancelReason::Stop => "the client is shutting down",
+            CancelReason::Shutdown => "the client is shutting down",
         }
     }
 }
@@ -74,22 +74,22 @@ struct DecisionLogState {
     steps: Vec<DecisionStep>,
     counts: BTreeMap<String, u64>,
     item: Option<Arc<Item>>,
-    given_up: Option<CancelReason>,
+    cancel_reason: Option<CancelReason>,
 }
 
 impl DecisionLog {
     /// Adds a decision.
     pub fn add(&self, by: &'static str, verdict: &'static str, why: impl Into<String>) {
-        self.taken().steps.push(DecisionStep {
-            by,
-            verdict,
-            why: why.into(),
+        self.lock().steps.push(DecisionStep {
+            policy: by,
+            decision: verdict,
+            reason: why.into(),
         });
     }
 
     /// Counts a frequent event, for example a redaction by the name of its rule.
     pub fn count(&self, what: &str, times: u64) {
-        let mut taken = self.taken();
+        let mut taken = self.lock();
         match taken.counts.get_mut(what) {
             Some(count) => *count += times,
             None => _ = taken.counts.insert(what.to_owned(), times),
@@ -98,49 +98,49 @@ impl DecisionLog {
 
     /// Returns the counters, by name.
     pub fn counts(&self) -> BTreeMap<String, u64> {
-        self.taken().counts.clone()
+        self.lock().counts.clone()
     }
 
     /// Records why the caller no longer waits. Call it before dropping the call's future: resources that close then see
     /// the reason.
-    pub fn give_up(&self, why: CancelReason) {
-        self.taken().given_up = Some(why);
+    pub fn set_cancel_reason(&self, why: CancelReason) {
+        self.lock().cancel_reason = Some(why);
     }
 
     /// Returns why the caller no longer waits, if it was recorded.
-    pub fn given_up(&self) -> Option<CancelReason> {
-        self.taken().given_up.clone()
+    pub fn cancel_reason(&self) -> Option<CancelReason> {
+        self.lock().cancel_reason.clone()
     }
 
     /// Clears the log for a new round, which is decided again. The cancel reason stays.
     pub fn clear(&self) {
-        let mut taken = self.taken();
+        let mut taken = self.lock();
         taken.steps.clear();
         taken.counts.clear();
         taken.item = None;
     }
 
     /// Records the resolved item.
-    pub fn found(&self, item: Arc<Item>) {
-        self.taken().item = Some(item);
+    pub fn set_item(&self, item: Arc<Item>) {
+        self.lock().item = Some(item);
     }
 
     /// Returns the item of that name, once the pipeline has resolved it.
     pub fn item(&self) -> Option<Arc<Item>> {
-        self.taken().item.clone()
+        self.lock().item.clone()
     }
 
     /// Returns all decisions so far.
     pub fn steps(&self) -> Vec<DecisionStep> {
-        self.taken().steps.clone()
+        self.lock().steps.clone()
     }
 
     /// Returns true if a decision so far satisfies the predicate.
-    pub fn any(&self, is: impl FnMut(&DecisionStep) -> bool) -> bool {
-        self.taken().steps.iter().any(is)
+    pub fn any_step(&self, is: impl FnMut(&DecisionStep) -> bool) -> bool {
+        self.lock().steps.iter().any(is)
     }
 
-    fn taken(&self) -> std::sync::MutexGuard<'_, DecisionLogState> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, DecisionLogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c == '\n' || !hides(c) {
+        if c == '\n' || !is_invisible(c) {
             out.push(c);
             continue;
         }
-        spell(c, &mut out);
+        write_escape(c, &mut out);
     }
     out
 }
@@ -23,34 +23,34 @@ pub fn visible_line(text: &str) -> String {
 
 /// Escapes only characters that end a line, control a terminal or change the text direction (bidi), for logs that keep
 /// all others unchanged. JSON remains the same JSON.
-pub fn unsteered(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
+pub fn escape_bidi(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_steering) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match steers(c) {
+        match is_steering(c) {
             false => out.push(c),
-            true => spell(c, &mut out),
+            true => write_escape(c, &mut out),
         }
     }
     Cow::Owned(out)
 }
 
 /// Returns true for control characters that JSON does not escape, line ends, bidi controls and tag characters.
-fn steers(c: char) -> bool {
+fn is_steering(c: char) -> bool {
     matches!(u32::from(c), 0x7F..=0x9F | 0xAD | 0x61C | 0x200B | 0x200E | 0x200F | 0x2028..=0x202E
         | 0x2060..=0x206F | 0xFEFF | 0xFFF9..=0xFFFB | 0xE0000..=0xE007F)
 }
 
-fn spell(c: char, out: &mut String) {
+fn write_escape(c: char, out: &mut String) {
     for unit in c.encode_utf16(&mut [0; 2]) {
         out.push_str(&format!("\\u{unit:04x}"));
     }
 }
 
 /// Returns true for control, format and private-use characters, fillers, unusual spaces and noncharacters.
-fn hides(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     let other_control = c.is_control() || u32::from(c) & 0xFFFE == 0xFFFE;
     other_control
         || (c != ' ' && c.is_whitespace())
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_hides() {
+    fn escapes_every_invisible_character() {
         assert_eq!(
             visible("a\u{1b}[2J\u{202e}b\u{200b}\u{e0041}\u{a0}\té\n"),
             "a\\u001b[2J\\u202eb\\u200b\\udb40\\udc41\\u00a0\\u0009é\n"
@@ -74,21 +74,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_stays() {
+    fn leaves_visible_text_unchanged() {
         for text in ["plain", "naïve", "日本語", "שלום", "👍", "a b\nc"] {
             assert_eq!(visible(text), text);
         }
     }
 
     #[test]
-    fn one_line_stays_one() {
+    fn escaped_text_is_one_line() {
         assert_eq!(visible_line("a\nb\rc"), "a\\u000ab\\u000dc");
         assert_eq!(
-            unsteered("a\u{9b}b\u{2028}c\u{202e}d\u{e0041}"),
+            escape_bidi("a\u{9b}b\u{2028}c\u{202e}d\u{e0041}"),
             "a\\u009bb\\u2028c\\u202ed\\udb40\\udc41"
         );
         let kept = "👩\u{200d}💻 ❤\u{fe0f} می\u{200c}خواهم";
-        assert!(matches!(unsteered(kept), Cow::Borrowed(_)));
+        assert!(matches!(escape_bidi(kept), Cow::Borrowed(_)));
     }
 
     #[test]

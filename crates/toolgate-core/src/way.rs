@@ -9,9 +9,9 @@ pub struct DryRun {
     /// Evaluated steps, in pipeline order.
     pub steps: Vec<DecisionStep>,
     /// Predicted outcome.
-    pub end: PredictedOutcome,
+    pub outcome: PredictedOutcome,
     /// Step that determines the outcome; of several rules that require approval, the first.
-    pub decided: Option<DecisionStep>,
+    pub deciding_step: Option<DecisionStep>,
 }
 
 /// Predicted outcome of a call.
@@ -22,7 +22,7 @@ pub enum PredictedOutcome {
     /// The call requires approval.
     Ask,
     /// The call is denied.
-    Refuse,
+    Deny,
     /// The item is hidden: the caller gets the error for an unknown item.
     Hide,
 }
@@ -33,7 +33,7 @@ impl PredictedOutcome {
         match self {
             PredictedOutcome::Allow => "allow",
             PredictedOutcome::Ask => "ask",
-            PredictedOutcome::Refuse => "deny",
+            PredictedOutcome::Deny => "deny",
             PredictedOutcome::Hide => "hide",
         }
     }
@@ -45,20 +45,20 @@ impl Pipeline {
     pub async fn explain(&self, call: &Call, item: &Arc<Item>) -> DryRun {
         let mut way = DryRun::new();
         if let Some(why) = &item.withheld {
-            return way.hides("resolve", why, format!("withheld: {why}"));
+            return way.into_hidden("resolve", why, format!("withheld: {why}"));
         }
         // A list passes the innermost layer first.
-        for gate in self.gates.iter().rev() {
-            if let Some((by, why)) = gate.hides_from(call, item) {
+        for gate in self.rule_layers.iter().rev() {
+            if let Some((by, why)) = gate.hiding_rule_of(call, item) {
                 let text = format!("{} does not see it: {why}", call.caller);
-                return way.hides(by, &why, text);
+                return way.into_hidden(by, &why, text);
             }
         }
         let found = format!("{} for {}", item.full_name(), call.caller);
-        way.step("resolve", "found", found);
-        for gate in &self.gates {
-            gate.explain(call, item, &mut way).await;
-            if way.end >= PredictedOutcome::Refuse {
+        way.add_step("resolve", "found", found);
+        for gate in &self.rule_layers {
+            gate.dry_run(call, item, &mut way).await;
+            if way.outcome >= PredictedOutcome::Deny {
                 break;
             }
         }
@@ -67,7 +67,7 @@ impl Pipeline {
 
     /// Names of the rules, in the order of evaluation.
     pub fn rules(&self) -> Vec<&'static str> {
-        let rules = self.gates.iter().flat_map(|gate| &gate.rules);
+        let rules = self.rule_layers.iter().flat_map(|gate| &gate.rules);
         rules.map(|rule| rule.name()).collect()
     }
 }
@@ -76,82 +76,86 @@ impl DryRun {
     fn new() -> DryRun {
         DryRun {
             steps: Vec::new(),
-            end: PredictedOutcome::Allow,
-            decided: None,
+            outcome: PredictedOutcome::Allow,
+            deciding_step: None,
         }
     }
 
-    fn step(&mut self, by: &'static str, verdict: &'static str, why: impl Into<String>) {
+    fn add_step(&mut self, by: &'static str, verdict: &'static str, why: impl Into<String>) {
         let why = why.into();
-        self.steps.push(DecisionStep { by, verdict, why });
+        self.steps.push(DecisionStep {
+            policy: by,
+            decision: verdict,
+            reason: why,
+        });
     }
 
-    fn hides(mut self, by: &'static str, why: &str, text: String) -> DryRun {
-        self.step("resolve", "hide", text);
-        self.end = PredictedOutcome::Hide;
-        self.decided = Some(DecisionStep {
-            by,
-            verdict: "hide",
-            why: why.to_owned(),
+    fn into_hidden(mut self, by: &'static str, why: &str, text: String) -> DryRun {
+        self.add_step("resolve", "hide", text);
+        self.outcome = PredictedOutcome::Hide;
+        self.deciding_step = Some(DecisionStep {
+            policy: by,
+            decision: "hide",
+            reason: why.to_owned(),
         });
         self
     }
 
     /// Evaluates a rule and adds its decision, with the entries that it added to the decision log.
-    async fn hear(&mut self, rule: &dyn Rule, call: &Call, item: &Item) {
-        call.trail.clear();
+    async fn evaluate(&mut self, rule: &dyn Rule, call: &Call, item: &Item) {
+        call.decision_log.clear();
         let verdict = match rule.explain(call, item) {
-            MaybeReady::Now(verdict) => verdict,
-            MaybeReady::Later(verdict) => verdict.await,
+            MaybeReady::Ready(verdict) => verdict,
+            MaybeReady::Pending(verdict) => verdict.await,
         };
-        let steps = call.trail.steps();
-        call.trail.clear();
+        let steps = call.decision_log.steps();
+        call.decision_log.clear();
         let (by, silent) = (rule.name(), steps.is_empty());
-        let allows = |step: &&DecisionStep| step.verdict == "allow" && !step.why.is_empty();
-        if self.decided.is_none() {
-            self.decided = steps.iter().find(allows).cloned();
+        let allows = |step: &&DecisionStep| step.decision == "allow" && !step.reason.is_empty();
+        if self.deciding_step.is_none() {
+            self.deciding_step = steps.iter().find(allows).cloned();
         }
         self.steps.extend(steps);
         let (end, verdict, why) = match verdict {
-            RuleDecision::Allow if silent => return self.step(by, "allow", ""),
+            RuleDecision::Allow if silent => return self.add_step(by, "allow", ""),
             RuleDecision::Allow => return,
             RuleDecision::Ask(why) => (PredictedOutcome::Ask, "ask", why),
-            RuleDecision::Refuse(error) => (
-                PredictedOutcome::Refuse,
+            RuleDecision::Deny(error) => (
+                PredictedOutcome::Deny,
                 "refuse",
-                error.public().to_owned(),
+                error.public_message().to_owned(),
             ),
         };
-        self.step(by, verdict, why);
-        if end > self.end {
-            self.end = end;
-            self.decided = self.steps.last().cloned();
+        self.add_step(by, verdict, why);
+        if end > self.outcome {
+            self.outcome = end;
+            self.deciding_step = self.steps.last().cloned();
         }
     }
 }
 
 impl RuleLayer {
     /// Returns the rule that hides the called item from the caller, and its reason.
-    fn hides_from(&self, call: &Call, item: &Item) -> Option<(&'static str, String)> {
-        let hides = self.hides(&call.caller, item);
-        hides.or_else(|| self.hides_at(&call.caller, item, call.name()))
+    fn hiding_rule_of(&self, call: &Call, item: &Item) -> Option<(&'static str, String)> {
+        let hides = self.hiding_rule(&call.caller, item);
+        hides.or_else(|| self.hiding_rule_at(&call.caller, item, call.name()))
     }
 
-    async fn explain(&self, call: &Call, item: &Arc<Item>, way: &mut DryRun) {
+    async fn dry_run(&self, call: &Call, item: &Arc<Item>, way: &mut DryRun) {
         for rule in &self.rules {
-            way.hear(rule.as_ref(), call, item).await;
-            if way.end >= PredictedOutcome::Refuse {
+            way.evaluate(rule.as_ref(), call, item).await;
+            if way.outcome >= PredictedOutcome::Deny {
                 return;
             }
         }
-        match (&self.confirm, way.end) {
+        match (&self.approval_step, way.outcome) {
             (Some(_), PredictedOutcome::Allow) => {
-                way.step("confirm", "allow", "no approval is required")
+                way.add_step("confirm", "allow", "no approval is required")
             }
-            (Some(confirm), _) => way.step("confirm", "ask", confirm.explain(call, item)),
+            (Some(confirm), _) => way.add_step("confirm", "ask", confirm.explain(call, item)),
             (None, PredictedOutcome::Ask) => {
-                way.step("confirm", "refuse", "approvals are not available here");
-                way.end = PredictedOutcome::Refuse;
+                way.add_step("confirm", "refuse", "approvals are not available here");
+                way.outcome = PredictedOutcome::Deny;
             }
             (None, _) => {}
         }

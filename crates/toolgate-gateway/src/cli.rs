@@ -375,7 +375,7 @@ pub(crate) enum ExportFormat {
 
 /// Parses the command line of this process. Wrong usage exits with code 2, `--help` and `--version` with 0.
 pub(crate) fn parse() -> Cli {
-    Cli::of(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    Cli::from_args(std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
 impl Cli {
@@ -383,7 +383,7 @@ impl Cli {
     ///
     /// # Errors
     /// The usage is wrong, or it asks for help or the version.
-    fn of<T: Into<OsString> + Clone>(
+    fn from_args<T: Into<OsString> + Clone>(
         words: impl IntoIterator<Item = T>,
     ) -> Result<Cli, clap::Error> {
         let cli = Cli::try_parse_from(words)?;

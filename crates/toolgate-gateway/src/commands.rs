@@ -19,7 +19,7 @@ mod tasks;
 use crate::{
     cli::{Cli, CliCommand, ListenOptions},
     config::{Config, ConfigError},
-    console::revoke_all,
+    console::revoke_all_sessions,
     control::{ControlResponse, GatewaySockets},
     demo,
     serve::{self, GatewayTransport, StartOptions},
@@ -39,12 +39,12 @@ pub(crate) enum CommandError {
     /// Wrong usage or invalid config: exit code 2.
     Usage(String),
     /// The command failed: exit code 1.
-    Work(String),
+    Failure(String),
 }
 
 impl From<String> for CommandError {
     fn from(text: String) -> CommandError {
-        CommandError::Work(text)
+        CommandError::Failure(text)
     }
 }
 
@@ -55,18 +55,18 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     match dispatch(cli) {
         Ok(code) => code,
         Err(CommandError::Usage(text)) => {
-            eprintln!("toolgate: {}", told(&text));
+            eprintln!("toolgate: {}", escape_for_stderr(&text));
             ExitCode::from(2)
         }
-        Err(CommandError::Work(text)) => {
-            eprintln!("toolgate: {}", told(&text));
+        Err(CommandError::Failure(text)) => {
+            eprintln!("toolgate: {}", escape_for_stderr(&text));
             ExitCode::FAILURE
         }
     }
 }
 
 /// Escapes a message that may contain untrusted text for stderr. Indented continuation lines cannot pass for our own.
-fn told(text: &str) -> String {
+fn escape_for_stderr(text: &str) -> String {
     visible(text).replace('\n', "\n  ")
 }
 
@@ -91,7 +91,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             )
         }
         Some(CliCommand::Run(run)) => {
-            let config = Config::single(run.command.clone()).map_err(usage)?;
+            let config = Config::for_command(run.command.clone()).map_err(usage)?;
             start(
                 config,
                 &run.options,
@@ -114,7 +114,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Pins(command)) => pins::run(&data()?, command),
         Some(CliCommand::Tasks(command)) => tasks::run(&data()?, command),
         Some(CliCommand::Login(wanted)) => login::run(&place, wanted),
-        Some(CliCommand::Logout(wanted)) => logins::forget(&place, wanted),
+        Some(CliCommand::Logout(wanted)) => logins::sign_out(&place, wanted),
         Some(CliCommand::Logins { json }) => logins::list(&place, *json),
         Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&data()?),
         Some(CliCommand::Console { name, .. }) => console(&GatewaySockets::find(&data()?)?, name),
@@ -123,7 +123,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Freeze(freeze)) => decide::freeze(&data()?, freeze),
         Some(CliCommand::Thaw(thaw)) => decide::thaw(&data()?, thaw),
         Some(CliCommand::Deny { id, message }) => decide::deny(&data()?, id, message),
-        Some(CliCommand::Stop { id }) => one(&data()?, "stop", &json!({"id": id})),
+        Some(CliCommand::Stop { id }) => send_by_id(&data()?, "stop", &json!({"id": id})),
         Some(CliCommand::Explain(wanted)) => explain::run(&place, wanted),
         Some(CliCommand::Call { tool, arguments }) => {
             call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))
@@ -147,7 +147,7 @@ fn start(
     if let Some(listen) = options.listen {
         config.listen = listen;
         // The listen address of the command line may also be one of the servers.
-        config.leave_out_own_entries().map_err(usage)?;
+        config.remove_own_entries().map_err(usage)?;
     }
     if !options.stdio {
         config.check_listen().map_err(usage)?;
@@ -167,7 +167,7 @@ fn start(
         words.push("--".to_owned());
         words.extend(command.iter().cloned());
     }
-    let data = place::whole(data.or(config.data.as_deref()))?;
+    let data = place::absolute_or_default(data.or(config.data.as_deref()))?;
     let reach = if options.stdio {
         GatewayTransport::Stdio
     } else {
@@ -175,9 +175,9 @@ fn start(
     };
     serve::run(StartOptions {
         config,
-        listen: said,
+        config_listen: said,
         data,
-        reach,
+        transport: reach,
         stdio: words,
     })?;
     Ok(ExitCode::SUCCESS)
@@ -201,17 +201,17 @@ fn demo_server() -> Result<ExitCode> {
 }
 
 /// Sends an action on one id to the gateway that knows it.
-fn one(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
-    GatewaySockets::find(data)?.ask_any(action, with)?;
+fn send_by_id(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
+    GatewaySockets::find(data)?.request_any(action, with)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
     let with = json!({"tool": tool, "text": arguments});
     let gateways = GatewaySockets::find(data)?;
-    let result = gateways.ask_any("call", &with);
+    let result = gateways.request_any("call", &with);
     if result.is_err() {
-        missing::tell(&missing::statuses(&gateways), |id| {
+        missing::print_unavailable(&missing::statuses(&gateways), |id| {
             let rest = tool.strip_prefix(id);
             rest.is_some_and(|rest| rest.starts_with(['.', '_']))
         });
@@ -230,7 +230,7 @@ fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
 }
 
 fn console(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
-    let link = gateways.ask_any("console", &json!({"as": name}))?;
+    let link = gateways.request_any("console", &json!({"as": name}))?;
     print(&format!("{}\n", link["link"].as_str().unwrap_or_default()))
 }
 
@@ -238,17 +238,17 @@ fn console(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
 fn revoke_console(data: &Path) -> Result<ExitCode> {
     let Ok(gateways) = GatewaySockets::find(data) else {
         let state = here::state(data)?;
-        let revoked = explain::runtime()?.block_on(revoke_all(&state));
-        return print(&revoked_text(revoked.map_err(CommandError::Work)? as u64));
+        let revoked = explain::runtime()?.block_on(revoke_all_sessions(&state));
+        return print(&revoked_text(revoked.map_err(CommandError::Failure)? as u64));
     };
     let mut revoked = 0;
-    for answer in gateways.ask_all("console/revoke", &json!({}))? {
+    for answer in gateways.request_all("console/revoke", &json!({}))? {
         match answer {
             ControlResponse::Ok(answer) => {
                 revoked += answer["revoked"].as_u64().unwrap_or_default()
             }
             ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
-                return Err(CommandError::Work(why));
+                return Err(CommandError::Failure(why));
             }
         }
     }
@@ -260,13 +260,13 @@ fn revoked_text(sessions: u64) -> String {
 }
 
 /// Joins the lists of all gateways.
-fn all(gateways: &GatewaySockets, action: &str) -> Result<Vec<Value>> {
-    let answers = gateways.ask_all(action, &json!({}))?;
+fn collect_lists(gateways: &GatewaySockets, action: &str) -> Result<Vec<Value>> {
+    let answers = gateways.request_all(action, &json!({}))?;
     let lists = answers.into_iter().map(|answer| match answer {
         ControlResponse::Ok(Value::Array(list)) => Ok(list),
         ControlResponse::Ok(_) => Ok(Vec::new()),
         ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
-            Err(CommandError::Work(why))
+            Err(CommandError::Failure(why))
         }
     });
     Ok(lists.collect::<Result<Vec<_>>>()?.concat())
@@ -274,7 +274,7 @@ fn all(gateways: &GatewaySockets, action: &str) -> Result<Vec<Value>> {
 
 fn calls(gateways: &GatewaySockets) -> Result<ExitCode> {
     let mut text = String::new();
-    for call in all(gateways, "calls")? {
+    for call in collect_lists(gateways, "calls")? {
         let word = |key: &str| visible_line(call[key].as_str().unwrap_or_default());
         let state = match call["outcome"].as_str() {
             Some(outcome) => visible_line(outcome),
@@ -293,7 +293,7 @@ fn calls(gateways: &GatewaySockets) -> Result<ExitCode> {
 }
 
 fn inbox(gateways: &GatewaySockets) -> Result<ExitCode> {
-    let pending = decide::distinct(all(gateways, "inbox")?, "id");
+    let pending = decide::deduplicate(collect_lists(gateways, "inbox")?, "id");
     if pending.is_empty() {
         eprintln!("no calls are waiting for approval");
     }
@@ -326,7 +326,7 @@ fn print(text: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::Work(
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::Failure(
             format!("cannot write to stdout: {error}"),
         )),
         Err(_) => std::process::exit(0),

@@ -6,7 +6,7 @@ mod tokens;
 
 pub(crate) use attempts::{RejectionEffect, RejectionLimiter};
 pub(crate) use bearers::{CallerTokens, TokenOwner};
-pub(crate) use tokens::{TokenVerifier, limits};
+pub(crate) use tokens::{TokenVerifier, issuer_limits};
 
 use http::{HeaderMap, Method, StatusCode};
 use ring::digest;
@@ -33,65 +33,65 @@ pub(crate) struct Authenticator {
     /// Verifier of access tokens from authorization servers.
     pub(crate) resource: Option<Arc<ResourceServer>>,
     /// True if anonymous access is denied.
-    pub(crate) closed: bool,
+    pub(crate) requires_credentials: bool,
     /// Rejected credentials per client address and minute that are audited one by one. Further ones get status 429.
-    pub(crate) failures: u32,
+    pub(crate) max_rejections: u32,
     /// Store of callers' tokens for token exchange, and its maximum number of callers. `None` if no server exchanges
     /// tokens.
-    pub(crate) bearers: Option<(Arc<CallerTokens>, usize)>,
+    pub(crate) caller_tokens: Option<(Arc<CallerTokens>, usize)>,
 }
 
 /// An authenticated caller.
 pub(crate) struct AuthenticatedCaller {
     pub(crate) caller: Caller,
     /// Resolves when the caller's key is revoked: everything that it began is cut off.
-    pub(crate) withdrawn: Option<BoxFuture<'static, ()>>,
+    pub(crate) revoked: Option<BoxFuture<'static, ()>>,
     /// Resolves when the key or token ends: notification streams are closed.
-    pub(crate) over: Option<BoxFuture<'static, ()>>,
+    pub(crate) expired: Option<BoxFuture<'static, ()>>,
 }
 
 /// Rejection of a request's credentials.
 pub(crate) struct AuthRejection {
-    pub(crate) how: AuthRejectionClass,
+    pub(crate) class: AuthRejectionClass,
     /// Reason for the audit log.
-    pub(crate) why: String,
+    pub(crate) reason: String,
     /// Message for the client.
-    pub(crate) told: &'static str,
+    pub(crate) message: &'static str,
     /// Rejection of the resource server, with its OAuth challenge. `None` if no issuer is configured.
-    pub(crate) refused: Option<Box<TokenRejection>>,
+    pub(crate) oauth_rejection: Option<Box<TokenRejection>>,
 }
 
 /// Class of an authentication rejection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum AuthRejectionClass {
     /// No credentials that could be valid.
-    Silent,
+    Missing,
     /// Invalid credentials.
-    Wrong,
+    Invalid,
     /// Malformed credentials.
     Malformed,
     /// Credentials that were not checked this time (status 429).
-    Unasked,
+    RateLimited,
 }
 
 impl AuthenticatedCaller {
-    fn as_one(name: &str) -> AuthenticatedCaller {
+    fn named(name: &str) -> AuthenticatedCaller {
         AuthenticatedCaller {
             caller: Caller::new(name),
-            withdrawn: None,
-            over: None,
+            revoked: None,
+            expired: None,
         }
     }
 
-    fn by_token(
+    fn from_token(
         admitted: VerifiedToken,
         resource: &Arc<ResourceServer>,
         token: &str,
     ) -> AuthenticatedCaller {
         AuthenticatedCaller {
             caller: admitted.caller,
-            withdrawn: None,
-            over: protected::over(resource, token, admitted.until),
+            revoked: None,
+            expired: protected::token_end(resource, token, admitted.expires_at),
         }
     }
 }
@@ -105,41 +105,55 @@ impl Authenticator {
     ///
     /// # Errors
     /// The credentials are missing, malformed or invalid.
-    pub(crate) async fn enter(
+    pub(crate) async fn authenticate(
         &self,
         (method, path): (&Method, &str),
         headers: &HeaderMap,
         keys: &Arc<ApiKeys>,
         over: bool,
     ) -> Result<AuthenticatedCaller, AuthRejection> {
-        let shown = RequestCredentials::of(headers);
+        let shown = RequestCredentials::from_headers(headers);
         if let RequestCredentials::Token(scheme, shown) = shown {
-            let ours = self.token.as_ref().is_some_and(|token| token.is(shown));
+            let ours = self
+                .token
+                .as_ref()
+                .is_some_and(|token| token.matches(shown));
             // Our own token and keys are never sent to an issuer, whatever their scheme.
             return match scheme {
-                TokenScheme::Bearer if ours => Ok(AuthenticatedCaller::as_one(over_http(true))),
-                TokenScheme::Bearer if shown.starts_with(KEY_PREFIX) => self.by_key(shown, keys),
+                TokenScheme::Bearer if ours => {
+                    Ok(AuthenticatedCaller::named(http_caller_name(true)))
+                }
+                TokenScheme::Bearer if shown.starts_with(KEY_PREFIX) => {
+                    self.verify_key(shown, keys)
+                }
                 TokenScheme::Dpop if ours || shown.starts_with(KEY_PREFIX) => {
                     let why = "a key was sent with DPoP".to_owned();
-                    Err(self.wrong(why, "keys are sent as Authorization: Bearer KEY"))
+                    Err(self.invalid_credentials(why, "keys are sent as Authorization: Bearer KEY"))
                 }
-                _ => self.by_token((method, path), headers, shown, over).await,
+                _ => {
+                    self.verify_token((method, path), headers, shown, over)
+                        .await
+                }
             };
         }
         match shown {
-            RequestCredentials::Malformed(why) => Err(self.malformed(why)),
-            RequestCredentials::Nothing if !self.closed && self.resource.is_none() => {
-                Ok(AuthenticatedCaller::as_one(over_http(false)))
+            RequestCredentials::Malformed(why) => Err(self.malformed_credentials(why)),
+            RequestCredentials::Missing
+                if !self.requires_credentials && self.resource.is_none() =>
+            {
+                Ok(AuthenticatedCaller::named(http_caller_name(false)))
             }
-            RequestCredentials::Nothing => Err(self.silent("no credentials were sent")),
+            RequestCredentials::Missing => {
+                Err(self.missing_credentials("no credentials were sent"))
+            }
             _ => Err(AuthRejection {
-                told: self.other_scheme(),
-                ..self.silent("the credentials are not one bearer token")
+                message: self.scheme_message(),
+                ..self.missing_credentials("the credentials are not one bearer token")
             }),
         }
     }
 
-    async fn by_token(
+    async fn verify_token(
         &self,
         (method, path): (&Method, &str),
         headers: &HeaderMap,
@@ -147,7 +161,7 @@ impl Authenticator {
         over: bool,
     ) -> Result<AuthenticatedCaller, AuthRejection> {
         let Some(resource) = &self.resource else {
-            return Err(self.wrong(
+            return Err(self.invalid_credentials(
                 "the bearer token is wrong".to_owned(),
                 match self.token {
                     Some(_) => {
@@ -159,32 +173,34 @@ impl Authenticator {
                 },
             ));
         };
-        let beside = beside(resource.resource(), path);
+        let beside = sibling_url(resource.resource(), path);
         let address = beside.as_ref().unwrap_or(resource.resource());
-        let admitted = resource.admit_at(address, method, headers, !over).await;
-        let admitted = admitted.map_err(AuthRejection::of)?;
-        if let Some((bearers, most)) = &self.bearers {
-            bearers.hold(&admitted.caller, shown, admitted.until, *most);
+        let admitted = resource
+            .authenticate_at(address, method, headers, !over)
+            .await;
+        let admitted = admitted.map_err(AuthRejection::from_oauth)?;
+        if let Some((bearers, most)) = &self.caller_tokens {
+            bearers.store(&admitted.caller, shown, admitted.expires_at, *most);
         }
-        Ok(AuthenticatedCaller::by_token(admitted, resource, shown))
+        Ok(AuthenticatedCaller::from_token(admitted, resource, shown))
     }
 
-    fn by_key(
+    fn verify_key(
         &self,
         shown: &str,
         keys: &Arc<ApiKeys>,
     ) -> Result<AuthenticatedCaller, AuthRejection> {
-        match keys.open(shown) {
+        match keys.verify(shown) {
             Ok(pass) => Ok(AuthenticatedCaller {
                 caller: pass.caller(),
-                withdrawn: Some(Box::pin(keys.clone().withdrawn(pass.clone()))),
-                over: Some(Box::pin(keys.clone().ended(pass))),
+                revoked: Some(Box::pin(keys.clone().revoked(pass.clone()))),
+                expired: Some(Box::pin(keys.clone().invalidated(pass))),
             }),
-            Err(ApiKeyRejection::Unknown) => Err(self.wrong(
+            Err(ApiKeyRejection::Unknown) => Err(self.invalid_credentials(
                 "there is no such key".to_owned(),
                 "this key is unknown, or was rotated long ago; ask the operator for a key from `toolgate keys create NAME`",
             )),
-            Err(ApiKeyRejection::Over(name, over)) => Err(self.wrong(
+            Err(ApiKeyRejection::Ended(name, over)) => Err(self.invalid_credentials(
                 format!("the key {name} is {}", over.as_str()),
                 match over {
                     KeyEndReason::Replaced => "this key was rotated; ask the operator for the new one",
@@ -195,18 +211,18 @@ impl Authenticator {
     }
 
     /// Returns the rejection of invalid credentials.
-    pub(crate) fn wrong(&self, why: String, told: &'static str) -> AuthRejection {
-        let refused = self.refused(|resource| resource.refuses(told));
+    pub(crate) fn invalid_credentials(&self, why: String, told: &'static str) -> AuthRejection {
+        let refused = self.oauth_rejection(|resource| resource.reject_credentials(told));
         AuthRejection {
-            how: AuthRejectionClass::Wrong,
-            why,
-            told,
-            refused,
+            class: AuthRejectionClass::Invalid,
+            reason: why,
+            message: told,
+            oauth_rejection: refused,
         }
     }
 
     /// Builds the rejection of the resource server, if an issuer is configured.
-    fn refused(
+    fn oauth_rejection(
         &self,
         of: impl FnOnce(&ResourceServer) -> TokenRejection,
     ) -> Option<Box<TokenRejection>> {
@@ -214,18 +230,18 @@ impl Authenticator {
         Some(Box::new(of(resource)))
     }
 
-    fn silent(&self, why: &str) -> AuthRejection {
+    fn missing_credentials(&self, why: &str) -> AuthRejection {
         AuthRejection {
-            how: AuthRejectionClass::Silent,
-            why: why.to_owned(),
-            told: "credentials required: send Authorization: Bearer KEY with a key that the operator created with `toolgate keys create NAME`",
-            refused: self.refused(|resource| resource.asks_for()),
+            class: AuthRejectionClass::Missing,
+            reason: why.to_owned(),
+            message: "credentials required: send Authorization: Bearer KEY with a key that the operator created with `toolgate keys create NAME`",
+            oauth_rejection: self.oauth_rejection(|resource| resource.reject_missing()),
         }
     }
 
     /// Returns the message for credentials of another authentication scheme.
-    fn other_scheme(&self) -> &'static str {
-        match self.closed || self.resource.is_some() {
+    fn scheme_message(&self) -> &'static str {
+        match self.requires_credentials || self.resource.is_some() {
             true => {
                 "unsupported scheme in the Authorization header; send Authorization: Bearer KEY with a key that the operator created with `toolgate keys create NAME`"
             }
@@ -235,52 +251,52 @@ impl Authenticator {
         }
     }
 
-    fn malformed(&self, why: &'static str) -> AuthRejection {
+    fn malformed_credentials(&self, why: &'static str) -> AuthRejection {
         AuthRejection {
-            how: AuthRejectionClass::Malformed,
-            why: why.to_owned(),
-            told: "malformed Authorization header; send it once, as Bearer and one key",
-            refused: self.refused(|resource| resource.cannot_read(why)),
+            class: AuthRejectionClass::Malformed,
+            reason: why.to_owned(),
+            message: "malformed Authorization header; send it once, as Bearer and one key",
+            oauth_rejection: self.oauth_rejection(|resource| resource.reject_malformed(why)),
         }
     }
 }
 
 /// Returns the URL of another path next to the resource, which a DPoP proof has to name. `None` for the resource
 /// itself.
-fn beside(resource: &Url, path: &str) -> Option<Url> {
+fn sibling_url(resource: &Url, path: &str) -> Option<Url> {
     let (folder, own) = resource.path().rsplit_once('/')?;
     let path = path.trim_start_matches('/');
     match path == own || path == MCP_SEGMENT {
         true => None,
-        false => resource.at(&format!("{folder}/{path}")).ok(),
+        false => resource.with_path(&format!("{folder}/{path}")).ok(),
     }
 }
 
 impl AuthRejection {
-    fn of(refused: TokenRejection) -> AuthRejection {
+    fn from_oauth(refused: TokenRejection) -> AuthRejection {
         let how = match refused.status() {
-            StatusCode::TOO_MANY_REQUESTS => AuthRejectionClass::Unasked,
-            _ if refused.tried() => AuthRejectionClass::Wrong,
-            _ => AuthRejectionClass::Silent,
+            StatusCode::TOO_MANY_REQUESTS => AuthRejectionClass::RateLimited,
+            _ if refused.had_invalid_token() => AuthRejectionClass::Invalid,
+            _ => AuthRejectionClass::Missing,
         };
         AuthRejection {
-            how,
-            why: refused.why().to_owned(),
-            told: refused.told(),
-            refused: Some(Box::new(refused)),
+            class: how,
+            reason: refused.reason().to_owned(),
+            message: refused.message(),
+            oauth_rejection: Some(Box::new(refused)),
         }
     }
 
     /// Returns the status and the `WWW-Authenticate` challenge where no issuer is configured.
     pub(crate) fn challenge(&self) -> (StatusCode, &'static str) {
-        match self.how {
+        match self.class {
             AuthRejectionClass::Malformed => {
                 (StatusCode::BAD_REQUEST, "Bearer error=\"invalid_request\"")
             }
-            AuthRejectionClass::Wrong => {
+            AuthRejectionClass::Invalid => {
                 (StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\"")
             }
-            AuthRejectionClass::Silent | AuthRejectionClass::Unasked => {
+            AuthRejectionClass::Missing | AuthRejectionClass::RateLimited => {
                 (StatusCode::UNAUTHORIZED, "Bearer")
             }
         }
@@ -288,7 +304,7 @@ impl AuthRejection {
 }
 
 /// Returns the name of an HTTP caller that has neither a key nor an issuer's token.
-pub(crate) fn over_http(token: bool) -> &'static str {
+pub(crate) fn http_caller_name(token: bool) -> &'static str {
     match token {
         true => "token@http",
         false => Caller::ANONYMOUS_HTTP,
@@ -296,7 +312,7 @@ pub(crate) fn over_http(token: bool) -> &'static str {
 }
 
 /// Compares two secrets by their SHA-256 digests, so that the time does not reveal where they differ.
-pub(crate) fn same(given: &str, wanted: &str) -> bool {
+pub(crate) fn equal_secrets(given: &str, wanted: &str) -> bool {
     let digest = |text: &str| digest::digest(&digest::SHA256, text.as_bytes());
     digest(given).as_ref() == digest(wanted).as_ref()
 }

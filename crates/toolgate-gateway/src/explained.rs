@@ -2,7 +2,7 @@
 
 use crate::{
     config::{Config, IssuerSettings},
-    door::over_http,
+    door::http_caller_name,
     stack,
 };
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ impl ExplainRequest {
     ///
     /// # Errors
     /// The arguments are not a JSON object.
-    pub(crate) fn read(
+    pub(crate) fn parse(
         name: &str,
         caller: Caller,
         text: Option<&str>,
@@ -48,8 +48,8 @@ impl ExplainRequest {
     }
 
     /// Builds the call of a resolved item.
-    pub(crate) fn call(self, found: &ResolvedItem) -> Call {
-        let at = found.at.clone();
+    pub(crate) fn into_call(self, found: &ResolvedItem) -> Call {
+        let at = found.target.clone();
         let arguments = match found.op {
             Op::Resource => Json::from_value(&json!({ "uri": at })),
             _ => self.arguments,
@@ -64,38 +64,42 @@ pub(crate) struct ResolvedItem {
     pub(crate) item: Arc<Item>,
     pub(crate) op: Op,
     /// Name that clients use, or the URI.
-    at: String,
+    target: String,
 }
 
 /// Resolves a full name or a client's name to an item, whether or not a caller may see it.
 ///
 /// A file of a skill resolves to the skill, even if it is listed as a resource too. Reads do the same.
-pub(crate) fn find(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<ResolvedItem> {
-    let (item, op) = named(catalogs, name)?;
+pub(crate) fn resolve_name(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<ResolvedItem> {
+    let (item, op) = find_item(catalogs, name)?;
     let uri = name.split_once(Item::RESOURCE_PREFIX).map(|(_, uri)| uri);
-    let uri = uri.filter(|uri| op == Op::Resource && item.has(uri));
+    let uri = uri.filter(|uri| op == Op::Resource && item.matches_uri(uri));
     let at = uri.unwrap_or(item.def.name()).to_owned();
     let skills = catalogs.iter().filter(|(kind, _)| *kind == ItemKind::Skill);
     let mut skills = skills.flat_map(|(_, skills)| skills.items());
-    let skill = skills.find(|skill| op == Op::Resource && skill.has(&at));
+    let skill = skills.find(|skill| op == Op::Resource && skill.matches_uri(&at));
     let item = skill.cloned().unwrap_or(item);
-    Some(ResolvedItem { item, op, at })
+    Some(ResolvedItem {
+        item,
+        op,
+        target: at,
+    })
 }
 
 /// Finds the item of that name.
-fn named(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)> {
+fn find_item(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)> {
     catalogs.iter().find_map(|(kind, catalog)| {
         let is = |item: &&Arc<Item>| {
-            item.full_name() == name || item.def.name() == name || is_at(item, name)
+            item.full_name() == name || item.def.name() == name || matches_template(item, name)
         };
         Some((catalog.items().iter().find(is)?.clone(), op(*kind)))
     })
 }
 
 /// Returns whether a name is that of a resource that the item's template matches.
-fn is_at(item: &Item, name: &str) -> bool {
+fn matches_template(item: &Item, name: &str) -> bool {
     let uri = name.strip_prefix(&format!("{}.{}", item.origin.server, Item::RESOURCE_PREFIX));
-    uri.is_some_and(|uri| item.has(uri))
+    uri.is_some_and(|uri| item.matches_uri(uri))
 }
 
 fn op(kind: ItemKind) -> Op {
@@ -110,22 +114,27 @@ fn op(kind: ItemKind) -> Op {
 ///
 /// An anonymous caller is rejected where credentials are required. Only the token of an issuer's caller says which
 /// scopes it has.
-pub(crate) fn door(way: &mut DryRun, config: &Config, call: &Call, item: &Item) -> Vec<String> {
-    let nobody = config.is_closed() && call.caller.name() == over_http(false);
+pub(crate) fn add_authentication(
+    way: &mut DryRun,
+    config: &Config,
+    call: &Call,
+    item: &Item,
+) -> Vec<String> {
+    let nobody = config.requires_authentication() && call.caller.name() == http_caller_name(false);
     if nobody {
-        way.end = PredictedOutcome::Refuse;
+        way.outcome = PredictedOutcome::Deny;
         let needs = match config.auth.issuers.is_empty() {
             true => Vec::new(),
-            false => stack::scopes(config).needs(item, Some(call.name())),
+            false => stack::required_scopes(config).required(item, Some(call.name())),
         };
         let mut why = "anonymous access is denied; a key or a token is required".to_owned();
         if !needs.is_empty() {
             why.push_str(&format!("; a token needs the scopes {}", needs.join(" ")));
         }
         let told = DecisionStep {
-            by: "door",
-            verdict: "refuse",
-            why,
+            policy: "door",
+            decision: "refuse",
+            reason: why,
         };
         way.steps.insert(0, told);
         return Vec::new();
@@ -134,10 +143,10 @@ pub(crate) fn door(way: &mut DryRun, config: &Config, call: &Call, item: &Item) 
         let name = call.caller.name().strip_prefix(issuer.id.as_str());
         name.is_some_and(|rest| rest.starts_with(':'))
     };
-    if way.end == PredictedOutcome::Hide || !config.auth.issuers.iter().any(of) {
+    if way.outcome == PredictedOutcome::Hide || !config.auth.issuers.iter().any(of) {
         return Vec::new();
     }
-    let needs = stack::scopes(config).needs(item, Some(call.name()));
+    let needs = stack::required_scopes(config).required(item, Some(call.name()));
     let why = match needs.is_empty() {
         true => "its token needs no scope for this".to_owned(),
         false => format!(
@@ -145,28 +154,29 @@ pub(crate) fn door(way: &mut DryRun, config: &Config, call: &Call, item: &Item) 
             needs.join(" ")
         ),
     };
-    let after = way.steps.iter().position(|step| step.by == "resolve");
+    let after = way.steps.iter().position(|step| step.policy == "resolve");
     let told = DecisionStep {
-        by: "scopes",
-        verdict: "told",
-        why,
+        policy: "scopes",
+        decision: "told",
+        reason: why,
     };
     way.steps.insert(after.map_or(0, |at| at + 1), told);
-    match way.end {
+    match way.outcome {
         PredictedOutcome::Allow | PredictedOutcome::Ask => needs,
-        PredictedOutcome::Refuse | PredictedOutcome::Hide => Vec::new(),
+        PredictedOutcome::Deny | PredictedOutcome::Hide => Vec::new(),
     }
 }
 
 /// Renders a dry run and its required scopes as JSON for the control socket.
-pub(crate) fn told(way: &DryRun, needs: &[String]) -> Value {
+pub(crate) fn to_json(way: &DryRun, needs: &[String]) -> Value {
     let steps = way.steps.iter();
-    let steps = steps.map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why}));
-    json!({"steps": steps.collect::<Value>(), "verdict": way.end.as_str(), "scopes": needs})
+    let steps =
+        steps.map(|step| json!({"by": step.policy, "verdict": step.decision, "why": step.reason}));
+    json!({"steps": steps.collect::<Value>(), "verdict": way.outcome.as_str(), "scopes": needs})
 }
 
 /// Renders a dry run for the terminal, one line per step. The last line names the source of the definitions (`from`).
-pub(crate) fn text(way: &Value, from: &str) -> String {
+pub(crate) fn render(way: &Value, from: &str) -> String {
     let mut text = String::new();
     for step in way["steps"].as_array().into_iter().flatten() {
         let word = |key: &str| visible_line(step[key].as_str().unwrap_or_default());
@@ -188,7 +198,7 @@ pub(crate) fn text(way: &Value, from: &str) -> String {
 
 /// Returns the most similar name for a "did you mean" hint, if it is similar enough. If the name has the right server
 /// ID, only the names of that server are compared.
-pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
+pub(crate) fn nearest_name(name: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
     let server = name.split_inclusive('.').next().unwrap_or_default();
     let (of, others): (Vec<String>, Vec<String>) = names
         .into_iter()

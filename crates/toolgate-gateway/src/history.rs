@@ -33,7 +33,7 @@ pub(crate) struct HistoryFilter<'a> {
 ///
 /// # Errors
 /// The audit log cannot be read.
-pub(crate) async fn judge(
+pub(crate) async fn evaluate_history(
     dir: &Path,
     wanted: &HistoryFilter<'_>,
     by: &OfflineView,
@@ -57,7 +57,7 @@ pub(crate) async fn judge(
             if !is_caller || !seen.insert((line.chain.clone(), call.id.clone())) {
                 continue;
             }
-            let judged = replay::judge(&call, by).await;
+            let judged = replay::evaluate_call(&call, by).await;
             if wanted.tool.is_none_or(|tool| judged.tool == tool) {
                 tally.add(&call, judged);
             }

@@ -17,17 +17,17 @@ use tokio::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListenLimits {
     /// Maximum number of concurrent connections.
-    pub(crate) connections: usize,
+    pub(crate) max_connections: usize,
     /// Maximum number of concurrent connections of one client address.
-    pub(crate) per_address: usize,
+    pub(crate) max_per_address: usize,
     /// Maximum size of a request's head, in bytes.
-    pub(crate) head: usize,
+    pub(crate) max_head_bytes: usize,
     /// Maximum number of headers in a request.
-    pub(crate) headers_count: usize,
+    pub(crate) max_headers: usize,
     /// Timeout for receiving the head of a request.
-    pub(crate) headers: Duration,
+    pub(crate) header_timeout: Duration,
     /// Drain timeout of running requests at shutdown.
-    pub(crate) drain: Duration,
+    pub(crate) drain_timeout: Duration,
 }
 
 /// Serves until `stop` resolves, then waits for running requests within the drain timeout.
@@ -37,7 +37,7 @@ pub(crate) async fn serve(
     limits: ListenLimits,
     stop: impl Future<Output = ()>,
 ) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Arc::new(Semaphore::new(limits.max_connections));
     let (stopping, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
     let addresses = ConnectionCounts::default();
@@ -55,7 +55,7 @@ pub(crate) async fn serve(
         match accepted {
             Ok((stream, from)) => {
                 // The address has too many connections: close this one without a response.
-                let Some(own) = addresses.take(from.ip(), limits.per_address) else {
+                let Some(own) = addresses.count(from.ip(), limits.max_per_address) else {
                     continue;
                 };
                 let (routes, stopped) = (routes.clone(), stopped.clone());
@@ -71,7 +71,7 @@ pub(crate) async fn serve(
     }
     drop(listener);
     let _ = stopping.send(true);
-    let _ = tokio::time::timeout(limits.drain, async {
+    let _ = tokio::time::timeout(limits.drain_timeout, async {
         while connections.join_next().await.is_some() {}
     })
     .await;
@@ -90,9 +90,9 @@ async fn connection(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.headers)
-        .max_buf_size(limits.head)
-        .max_headers(limits.headers_count)
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(limits.max_head_bytes)
+        .max_headers(limits.max_headers)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {

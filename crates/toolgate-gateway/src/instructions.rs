@@ -9,7 +9,7 @@ use toolgate::{
     Caller, Catalog, ItemKind, ListRequest, Rule, ServerInstructions, Service,
     edge::InstructionsProvider,
 };
-use toolgate_policy::{AccessRules, pins::hidden};
+use toolgate_policy::{AccessRules, pins::hidden_reason};
 
 /// Instructions of the servers with an item visible to the caller. Contacts no server, so initialization never waits.
 pub(crate) struct VisibleInstructions {
@@ -17,7 +17,7 @@ pub(crate) struct VisibleInstructions {
     pub(crate) known: Arc<dyn Service>,
     pub(crate) access: AccessRules,
     /// Maximum size of the text in bytes.
-    pub(crate) most: usize,
+    pub(crate) max_bytes: usize,
 }
 
 impl VisibleInstructions {
@@ -29,10 +29,11 @@ impl VisibleInstructions {
         known.filter_map(Result::ok).collect()
     }
 
-    fn seen(&self, caller: &Caller, catalogs: &[Catalog]) -> HashSet<Arc<str>> {
+    fn visible_servers(&self, caller: &Caller, catalogs: &[Catalog]) -> HashSet<Arc<str>> {
         let items = catalogs.iter().flat_map(|catalog| catalog.items());
-        let seen = items
-            .filter(|i| i.withheld.is_none() && hidden(i).is_none() && self.access.sees(caller, i));
+        let seen = items.filter(|i| {
+            i.withheld.is_none() && hidden_reason(i).is_none() && self.access.is_visible(caller, i)
+        });
         seen.map(|item| item.origin.server.clone()).collect()
     }
 }
@@ -40,24 +41,27 @@ impl VisibleInstructions {
 impl InstructionsProvider for VisibleInstructions {
     fn instructions(&self, caller: &Caller) -> Option<String> {
         let catalogs = self.catalogs(caller);
-        let seen = self.seen(caller, &catalogs);
+        let seen = self.visible_servers(caller, &catalogs);
         let of_seen = |about: &&ServerInstructions| match &about.server {
             Some(server) => seen.contains(server),
             None => !seen.is_empty(),
         };
-        let all = catalogs.iter().flat_map(|catalog| catalog.about());
+        let all = catalogs
+            .iter()
+            .flat_map(|catalog| catalog.server_instructions());
         // Each list of a server carries the same text.
         let words: BTreeSet<String> = all
             .filter(of_seen)
             .map(ServerInstructions::to_string)
             .collect();
         let words: Vec<String> = words.into_iter().collect();
-        (!words.is_empty() && self.most > 0).then(|| cut(words.join("\n\n"), self.most))
+        (!words.is_empty() && self.max_bytes > 0)
+            .then(|| truncate_text(words.join("\n\n"), self.max_bytes))
     }
 }
 
 /// Truncates a text to a number of bytes and marks the cut.
-fn cut(mut text: String, most: usize) -> String {
+fn truncate_text(mut text: String, most: usize) -> String {
     if text.len() > most {
         let end = (0..=most).rev().find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));

@@ -36,9 +36,9 @@ impl PersistentTasks {
         let dir = data.join("tasks");
         let limits = StateLimits {
             // Three rows for each task, and as many again for tasks that another process left behind.
-            rows: limits.tasks.saturating_mul(6),
+            max_rows: limits.tasks.saturating_mul(6),
             // A result is stored as a JSON string, in which a quote takes two bytes. A sealed byte takes two as well.
-            row_bytes: limits
+            max_row_bytes: limits
                 .task_bytes
                 .saturating_mul(2)
                 .saturating_add(TASK_OVERHEAD_BYTES),
@@ -46,8 +46,8 @@ impl PersistentTasks {
         };
         let store = DurableState::open(&dir, limits);
         let store = store.map_err(|e| format!("cannot open the task store: {}", e.detail()))?;
-        let process = toolgate::ids::secret();
-        let lock = lock(&dir, &process);
+        let process = toolgate::ids::secret_id();
+        let lock = lock_file(&dir, &process);
         let lock = lock.map_err(|e| format!("cannot lock {}: {e}", dir.display()))?;
         Ok(PersistentTasks {
             store: Arc::new(store),
@@ -58,13 +58,13 @@ impl PersistentTasks {
     }
 
     /// Returns whether a process has ended. If its lock cannot be checked, it counts as alive.
-    pub(crate) fn is_gone(&self, process: &str) -> bool {
+    pub(crate) fn has_ended(&self, process: &str) -> bool {
         let named = process.bytes().all(|b| b.is_ascii_alphanumeric());
-        named && process != self.process && is_free(&place(&self.dir, process))
+        named && process != self.process && remove_if_free(&lock_path(&self.dir, process))
     }
 
     /// Waits until all queued writes are on disk.
-    pub(crate) async fn settle(&self) {
+    pub(crate) async fn flush(&self) {
         // Writes are executed in order, so this one is the last. Failures were reported where they occurred.
         let last = self.store.write("tasks", "", None, WritePrecondition::Any);
         let _ = last.await;
@@ -73,22 +73,22 @@ impl PersistentTasks {
 
 impl Drop for PersistentTasks {
     fn drop(&mut self) {
-        let _ = fs::remove_file(place(&self.dir, &self.process));
+        let _ = fs::remove_file(lock_path(&self.dir, &self.process));
     }
 }
 
-fn place(dir: &Path, process: &str) -> PathBuf {
+fn lock_path(dir: &Path, process: &str) -> PathBuf {
     dir.join(format!("{process}.lock"))
 }
 
 /// Creates and locks the lock file of a process, and removes abandoned ones. The file gets its final name after it is
 /// locked, so no other process takes it for abandoned.
-fn lock(dir: &Path, process: &str) -> io::Result<File> {
+fn lock_file(dir: &Path, process: &str) -> io::Result<File> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         let of_process = path.file_name() != Some("state.lock".as_ref());
         if of_process && path.extension().is_some_and(|e| e == "lock") {
-            is_free(&path);
+            remove_if_free(&path);
         }
     }
     let new = dir.join(format!("{process}.new"));
@@ -98,12 +98,12 @@ fn lock(dir: &Path, process: &str) -> io::Result<File> {
         .mode(0o600)
         .open(&new)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    fs::rename(&new, place(dir, process))?;
+    fs::rename(&new, lock_path(dir, process))?;
     Ok(file)
 }
 
 /// Returns whether no process holds the lock, and removes the file in that case.
-fn is_free(path: &Path) -> bool {
+fn remove_if_free(path: &Path) -> bool {
     let free = match File::open(path) {
         Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok(),
         Err(error) => return error.kind() == io::ErrorKind::NotFound,
@@ -119,19 +119,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_lives_is_known() {
+    fn detects_whether_a_process_has_ended() {
         let data = std::env::temp_dir().join(format!("toolgate-kept-{}", std::process::id()));
         let limits = GatewayLimits::default();
         let one = PersistentTasks::open(&data, &limits).unwrap();
         let two = PersistentTasks::open(&data, &limits).unwrap();
-        assert!(!one.is_gone(&one.process) && !one.is_gone(&two.process));
-        assert!(!two.is_gone("../../etc/passwd"));
+        assert!(!one.has_ended(&one.process) && !one.has_ended(&two.process));
+        assert!(!two.has_ended("../../etc/passwd"));
         let process = two.process.clone();
         drop(two);
-        assert!(one.is_gone(&process), "it ended");
+        assert!(one.has_ended(&process), "it ended");
         // The state after SIGKILL: the file exists, and no process holds its lock.
-        fs::write(place(&data.join("tasks"), "killed"), "").unwrap();
-        assert!(one.is_gone("killed") && one.is_gone("killed"));
+        fs::write(lock_path(&data.join("tasks"), "killed"), "").unwrap();
+        assert!(one.has_ended("killed") && one.has_ended("killed"));
         fs::remove_dir_all(data).unwrap();
     }
 }

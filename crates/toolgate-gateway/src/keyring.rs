@@ -33,7 +33,7 @@ const MAX_TOOL_ERROR_BYTES: u64 = 512;
 ///
 /// # Errors
 /// The secret cannot be read within that time. The message never contains it.
-pub(crate) async fn read(
+pub(crate) async fn read_secret(
     given: &ConfigValue,
     guardian: &Guardian,
     within: Duration,
@@ -42,17 +42,17 @@ pub(crate) async fn read(
         return given.read();
     };
     let wrong = |why: String| format!("{name:?} in the keyring: {why}");
-    match timeout(within, ask(name, guardian)).await {
+    match timeout(within, run_tool(name, guardian)).await {
         Ok(found) => found.map_err(wrong),
         Err(_) => Err(wrong(format!(
             "{} did not respond within {within:?}; is the keyring locked?",
-            command(name)[0]
+            tool_command(name)[0]
         ))),
     }
 }
 
 /// Returns the command line of the tool.
-fn command(name: &str) -> Vec<String> {
+fn tool_command(name: &str) -> Vec<String> {
     let words: &[&str] = match cfg!(target_os = "macos") {
         true => &[
             "security",
@@ -78,8 +78,8 @@ fn command(name: &str) -> Vec<String> {
         .collect()
 }
 
-async fn ask(name: &str, guardian: &Guardian) -> Result<Secret, String> {
-    let command = command(name);
+async fn run_tool(name: &str, guardian: &Guardian) -> Result<Secret, String> {
+    let command = tool_command(name);
     let allow: Vec<&str> = DEFAULT_ALLOWLIST
         .iter()
         .copied()
@@ -100,8 +100,8 @@ async fn ask(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     drop(child.stdin.take());
     let (out, said) = (child.stdout.take(), child.stderr.take());
     let (value, said) = tokio::join!(
-        bytes(out, MAX_SECRET_FILE_BYTES as u64 + 1),
-        bytes(said, MAX_TOOL_ERROR_BYTES)
+        read_limited(out, MAX_SECRET_FILE_BYTES as u64 + 1),
+        read_limited(said, MAX_TOOL_ERROR_BYTES)
     );
     let exit = child.exited().await;
     let text = String::from_utf8(value).map_err(|_| "it is not UTF-8 text".to_owned())?;
@@ -111,25 +111,31 @@ async fn ask(name: &str, guardian: &Guardian) -> Result<Secret, String> {
             Err(format!("it is longer than {MAX_SECRET_FILE_BYTES} bytes"))
         }
         ChildExit::Code(0) if !text.is_empty() => Ok(Secret::new(text)),
-        _ => Err(not_there(&command[0], &String::from_utf8_lossy(&said))),
+        _ => Err(failure_message(
+            &command[0],
+            &String::from_utf8_lossy(&said),
+        )),
     }
 }
 
 /// Returns the first line of the tool's error output, or a message that the entry does not exist.
-fn not_there(tool: &str, said: &str) -> String {
+fn failure_message(tool: &str, said: &str) -> String {
     match said
         .lines()
         .next()
         .map(str::trim)
         .filter(|line| !line.is_empty())
     {
-        Some(line) => format!("{tool} reports: {}", SecretRedactor::without(line)),
+        Some(line) => format!(
+            "{tool} reports: {}",
+            SecretRedactor::redact_for_display(line)
+        ),
         None => format!("there is no such entry for {KEYRING_SERVICE}"),
     }
 }
 
 /// Reads at most that many bytes, and discards the rest so that the tool can exit.
-async fn bytes(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
+async fn read_limited(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
         // A broken pipe counts as the end of the output. The exit status decides.

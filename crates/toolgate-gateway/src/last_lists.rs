@@ -46,9 +46,13 @@ impl PinnedLists {
 impl LastLists for PinnedLists {
     fn read(&self, spec: &ServerSpec, kind: ItemKind) -> Option<Catalog> {
         let pins = self.pins_of(spec);
-        let kept: Vec<StoredPin> = pins.kept().into_iter().filter(|one| one.ours).collect();
-        let row = self.store.row(LISTS_TABLE, &key(spec, kind));
-        let row = row.and_then(|row| StoredListRow::read(&row.value));
+        let kept: Vec<StoredPin> = pins
+            .stored()
+            .into_iter()
+            .filter(|one| one.same_identity)
+            .collect();
+        let row = self.store.row(LISTS_TABLE, &row_key(spec, kind));
+        let row = row.and_then(|row| StoredListRow::parse(&row.value));
         if kept.is_empty() && row.is_none() {
             return None;
         }
@@ -58,8 +62,8 @@ impl LastLists for PinnedLists {
         };
         // Use the latest definition, accepted or not: it is the one that the server would list now.
         let item = |one: &StoredPin| {
-            let counts = one.other.as_ref().or(one.accepted.as_ref())?;
-            stored::item(kind, counts, origin.clone())
+            let counts = one.pending.as_ref().or(one.accepted.as_ref())?;
+            stored::parse_item(kind, counts, origin.clone())
         };
         let of_kind = kept.iter().filter(|one| one.kind == kind);
         let (items, has_instructions): (Vec<_>, bool) = match &row {
@@ -89,7 +93,7 @@ impl LastLists for PinnedLists {
             return None;
         }
         let text = has_instructions
-            .then(|| pins.kept_instructions(&spec.id))
+            .then(|| pins.stored_instructions(&spec.id))
             .flatten();
         // A definition that is too long to be stored must not look removed.
         let missing = items.iter().filter(|item| item.is_none());
@@ -97,7 +101,7 @@ impl LastLists for PinnedLists {
             .map(|_| "a definition that is not stored".to_owned())
             .take(1);
         let missing = missing.collect();
-        Some(Catalog::of(
+        Some(Catalog::with_missing_servers(
             items.into_iter().flatten().collect(),
             missing,
             text,
@@ -111,14 +115,14 @@ impl LastLists for PinnedLists {
         listed: &'a Catalog,
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let key = key(spec, kind);
+            let key = row_key(spec, kind);
             let row = StoredListRow {
                 names: listed
                     .items()
                     .iter()
-                    .map(|item| item.given_name())
+                    .map(|item| item.upstream_key())
                     .collect(),
-                has_instructions: !listed.about().is_empty(),
+                has_instructions: !listed.server_instructions().is_empty(),
             };
             let bytes: usize = row.names.iter().map(|name| name.len() + 3).sum();
             let row = (bytes <= MAX_ROW_BYTES).then(|| row.to_value());
@@ -139,7 +143,7 @@ impl StoredListRow {
         json!({"names": self.names, "instructions": self.has_instructions})
     }
 
-    fn read(value: &Value) -> Option<StoredListRow> {
+    fn parse(value: &Value) -> Option<StoredListRow> {
         let names = value.get("names")?.as_array()?.iter();
         let names = names.map(|name| Some(name.as_str()?.to_owned()));
         Some(StoredListRow {
@@ -150,10 +154,10 @@ impl StoredListRow {
 }
 
 /// Returns the key of a row: the configured server ID, the identity of the server, and the item kind.
-fn key(spec: &ServerSpec, kind: ItemKind) -> String {
+fn row_key(spec: &ServerSpec, kind: ItemKind) -> String {
     let is = crate::pins::identity(spec.address.as_ref(), &spec.command);
     let prefix = toolgate_policy::pins::key_prefix(&spec.id, &is);
-    format!("{prefix}{}", kind.word())
+    format!("{prefix}{}", kind.as_str())
 }
 
 #[cfg(test)]
@@ -172,7 +176,7 @@ mod tests {
             let def = Definition::read(ItemKind::Tool, json).unwrap();
             Arc::new(Item::new(origin.clone(), def))
         };
-        Catalog::of(tools.iter().map(tool).collect(), Vec::new(), None)
+        Catalog::with_missing_servers(tools.iter().map(tool).collect(), Vec::new(), None)
     }
 
     /// A gateway that is killed between the two must not answer with an empty list at its next start.

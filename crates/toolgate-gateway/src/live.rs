@@ -13,7 +13,7 @@ use toolgate::{
 
 /// Service that delegates to the active [`ConfigSnapshot`].
 pub(crate) struct ActiveSnapshot {
-    plan: watch::Sender<Arc<ConfigSnapshot>>,
+    snapshot: watch::Sender<Arc<ConfigSnapshot>>,
     stale: watch::Sender<ChangeCounters>,
 }
 
@@ -33,29 +33,29 @@ impl ActiveSnapshot {
     /// Creates the service with its first snapshot.
     pub(crate) fn new(plan: ConfigSnapshot) -> ActiveSnapshot {
         ActiveSnapshot {
-            plan: watch::Sender::new(Arc::new(plan)),
+            snapshot: watch::Sender::new(Arc::new(plan)),
             stale: watch::Sender::default(),
         }
     }
 
     /// Returns the active snapshot. Its servers run for as long as it is held.
-    pub(crate) fn plan(&self) -> Arc<ConfigSnapshot> {
-        self.plan.borrow().clone()
+    pub(crate) fn snapshot(&self) -> Arc<ConfigSnapshot> {
+        self.snapshot.borrow().clone()
     }
 
     /// Activates a snapshot. Subscribers are notified that all lists are stale.
-    pub(crate) fn swap(&self, plan: ConfigSnapshot) {
-        let _before = self.plan.send_replace(Arc::new(plan));
+    pub(crate) fn activate(&self, plan: ConfigSnapshot) {
+        let _before = self.snapshot.send_replace(Arc::new(plan));
     }
 
     /// Forwards list changes from the servers, across reloads, without end.
-    pub(crate) async fn feed(&self) {
-        let mut plans = self.plan.subscribe();
-        let mut heard = plans.borrow_and_update().heard();
+    pub(crate) async fn forward_changes(&self) {
+        let mut plans = self.snapshot.subscribe();
+        let mut heard = plans.borrow_and_update().take_changes();
         loop {
             loop {
                 tokio::select! {
-                    changed = next(&mut heard) => self.tell(&changed),
+                    changed = next_change(&mut heard) => self.mark_stale(&changed),
                     swapped = plans.changed() => match swapped {
                         Ok(()) => break,
                         Err(_) => return,
@@ -65,24 +65,27 @@ impl ActiveSnapshot {
             // Drain the changes from before the swap. The new snapshot has subscribed before the swap, so none is
             // lost.
             let last = heard.as_mut().and_then(|heard| heard.next().now_or_never());
-            self.tell(&last.flatten().unwrap_or_default());
-            heard = plans.borrow_and_update().heard();
-            self.tell(&ChangeSet {
+            self.mark_stale(&last.flatten().unwrap_or_default());
+            heard = plans.borrow_and_update().take_changes();
+            self.mark_stale(&ChangeSet {
                 lists: vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt],
                 updated: Vec::new(),
             });
         }
     }
 
-    fn tell(&self, changed: &ChangeSet) {
+    fn mark_stale(&self, changed: &ChangeSet) {
         self.stale.send_modify(|stale| {
-            changed.lists.iter().for_each(|kind| stale.list(*kind));
+            changed
+                .lists
+                .iter()
+                .for_each(|kind| stale.count_list_change(*kind));
         });
     }
 }
 
 /// Waits for the next change; never resolves once the stream has ended.
-async fn next(heard: &mut Option<ChangeStream>) -> ChangeSet {
+async fn next_change(heard: &mut Option<ChangeStream>) -> ChangeSet {
     if let Some(changes) = heard {
         if let Some(changed) = changes.next().await {
             return changed;
@@ -103,9 +106,9 @@ impl SubscriptionTask {
         let hear = async move {
             loop {
                 let swapped = tokio::select! {
-                    changed = next(&mut heard) => {
+                    changed = next_change(&mut heard) => {
                         let uris = changed.updated;
-                        stale.send_modify(|stale| uris.iter().for_each(|uri| stale.update(uri)));
+                        stale.send_modify(|stale| uris.iter().for_each(|uri| stale.count_update(uri)));
                         continue;
                     }
                     swapped = plans.changed() => swapped,
@@ -119,10 +122,14 @@ impl SubscriptionTask {
                 let new = service.changes(want.clone()).await.ok();
                 let told = new
                     .as_ref()
-                    .map(|new| new.told().unwrap_or(&want).uris.clone());
+                    .map(|new| new.filter().unwrap_or(&want).uris.clone());
                 heard = new;
                 // These resources may have changed in between.
-                stale.send_modify(|stale| told.iter().flatten().for_each(|uri| stale.update(uri)));
+                stale.send_modify(|stale| {
+                    told.iter()
+                        .flatten()
+                        .for_each(|uri| stale.count_update(uri))
+                });
             }
         };
         #[allow(
@@ -135,26 +142,26 @@ impl SubscriptionTask {
 
 impl Service for ActiveSnapshot {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
-        let plan = self.plan();
+        let plan = self.snapshot();
         Box::pin(async move { plan.service.list(ask).await })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        let plan = self.plan();
+        let plan = self.snapshot();
         Box::pin(async move { plan.service.call(call).await })
     }
 
     fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
         Box::pin(async move {
             // Subscribe before the service is asked, so that no change is lost.
-            let (lists, mut plans) = (self.stale.subscribe(), self.plan.subscribe());
+            let (lists, mut plans) = (self.stale.subscribe(), self.snapshot.subscribe());
             let lists = ChangeStream::new(lists);
             if want.uris.is_empty() {
-                return Ok(lists.only(&want));
+                return Ok(lists.filtered(&want));
             }
             let service = plans.borrow_and_update().service.clone();
             let heard = service.changes(want.clone()).await?;
-            let told = heard.told().unwrap_or(&want).clone();
+            let told = heard.filter().unwrap_or(&want).clone();
             let stale = watch::Sender::new(ChangeCounters::default());
             let single = ChangeStream::new(stale.subscribe());
             let want = ChangeFilter {
@@ -162,13 +169,13 @@ impl Service for ActiveSnapshot {
                 ..want
             };
             let ear = SubscriptionTask::start(plans, want, Some(heard), stale);
-            Ok(lists.and(single).only(&told).holding(ear))
+            Ok(lists.merged_with(single).filtered(&told).keep_alive(ear))
         })
     }
 }
 
 impl InstructionsProvider for ActiveSnapshot {
     fn instructions(&self, caller: &Caller) -> Option<String> {
-        self.plan().instructions.instructions(caller)
+        self.snapshot().instructions.instructions(caller)
     }
 }

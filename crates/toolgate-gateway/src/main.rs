@@ -52,6 +52,6 @@ fn main() -> ExitCode {
         return code;
     }
     // A panic message could contain calls, secrets or results, so it is withheld.
-    toolgate_policy::withhold_panic_words();
+    toolgate_policy::withhold_panic_messages();
     commands::run(cli::parse())
 }

@@ -33,31 +33,35 @@ const ISSUER_ANSWER_BYTES: u64 = 32 * MIB;
 /// One component of the memory bound.
 pub(crate) struct MemoryComponent {
     /// User of the memory.
-    pub(crate) what: &'static str,
+    pub(crate) component: &'static str,
     /// Formula by which it follows from the limits.
-    pub(crate) from: &'static str,
+    pub(crate) formula: &'static str,
     /// Memory in bytes.
     pub(crate) bytes: u64,
 }
 
 /// Returns the components of the memory bound.
-pub(crate) fn parts(config: &Config) -> Vec<MemoryComponent> {
+pub(crate) fn components(config: &Config) -> Vec<MemoryComponent> {
     let limits = &config.limits;
     let servers = config.servers.len();
     let exchanges = config.servers.iter().filter(|server| {
         let address = server.address.as_ref();
-        address.is_some_and(|address| address.a_connection_each())
+        address.is_some_and(|address| address.has_caller_connections())
     });
     let exchanges = exchanges.count();
     let issuers = config.auth.issuers.len() as u64;
-    let part = |what, from, bytes| MemoryComponent { what, from, bytes };
+    let part = |what, from, bytes| MemoryComponent {
+        component: what,
+        formula: from,
+        bytes,
+    };
     vec![
         part("the program", "fixed", PROGRAM_BYTES),
         part("long messages", "memory_bytes", limits.memory_bytes),
         part(
             "connections",
             "connections x (2 header_bytes + 32 KiB)",
-            times(
+            multiply(
                 limits.connections,
                 2 * limits.header_bytes as u64 + IDLE_TASK_BYTES,
             ),
@@ -65,17 +69,17 @@ pub(crate) fn parts(config: &Config) -> Vec<MemoryComponent> {
         part(
             "calls that run",
             "calls x 64 KiB",
-            times(limits.calls, CALL_LAYER_BYTES + 2 * MAX_UNCOUNTED_BYTES),
+            multiply(limits.calls, CALL_LAYER_BYTES + 2 * MAX_UNCOUNTED_BYTES),
         ),
         part(
             "calls that wait",
             "waiting x 48 KiB",
-            times(limits.waiting, CALL_LAYER_BYTES + MAX_UNCOUNTED_BYTES),
+            multiply(limits.waiting, CALL_LAYER_BYTES + MAX_UNCOUNTED_BYTES),
         ),
         part(
             "streams and sessions",
             "(listen_streams + sessions) x 48 KiB",
-            times(
+            multiply(
                 limits.listen_streams.saturating_add(limits.sessions),
                 IDLE_TASK_BYTES + MAX_UNCOUNTED_BYTES,
             ),
@@ -85,21 +89,25 @@ pub(crate) fn parts(config: &Config) -> Vec<MemoryComponent> {
             "resume_bytes",
             limits.resume_bytes as u64,
         ),
-        part("servers", "servers x 8 MiB", times(servers, SERVER_BYTES)),
+        part(
+            "servers",
+            "servers x 8 MiB",
+            multiply(servers, SERVER_BYTES),
+        ),
         part(
             "connections of callers to servers",
             "servers with a connection per caller x callers_per_server x 128 KiB",
-            times(
+            multiply(
                 exchanges,
-                times(limits.callers_per_server, CALLER_CONNECTION_BYTES),
+                multiply(limits.callers_per_server, CALLER_CONNECTION_BYTES),
             ),
         ),
         part(
             "resource links",
             "link_callers x links_per_caller x 160 bytes",
-            times(
+            multiply(
                 limits.link_callers,
-                times(limits.links_per_caller, RESOURCE_LINK_BYTES),
+                multiply(limits.links_per_caller, RESOURCE_LINK_BYTES),
             ),
         ),
         part(
@@ -115,55 +123,56 @@ pub(crate) fn parts(config: &Config) -> Vec<MemoryComponent> {
         part(
             "DPoP proofs",
             "with an issuer: proofs x 144 bytes",
-            times(limits.proofs, DPOP_PROOF_BYTES).saturating_mul(issuers.min(1)),
+            multiply(limits.proofs, DPOP_PROOF_BYTES).saturating_mul(issuers.min(1)),
         ),
         part(
             "cached answers of issuers",
             "issuers x (32 MiB + (4 + introspections) x issuer_bytes)",
             issuers.saturating_mul(
-                ISSUER_ANSWER_BYTES + times(4 + limits.introspections, limits.issuer_bytes as u64),
+                ISSUER_ANSWER_BYTES
+                    + multiply(4 + limits.introspections, limits.issuer_bytes as u64),
             ),
         ),
         part("the console", "fixed", CALL_FEED_BYTES),
     ]
 }
 
-fn times(count: usize, bytes: u64) -> u64 {
+fn multiply(count: usize, bytes: u64) -> u64 {
     (count as u64).saturating_mul(bytes)
 }
 
 /// Returns the memory bound in bytes.
-pub(crate) fn most(config: &Config) -> u64 {
+pub(crate) fn bound_bytes(config: &Config) -> u64 {
     let add = |sum: u64, part: &MemoryComponent| sum.saturating_add(part.bytes);
-    parts(config).iter().fold(0, add)
+    components(config).iter().fold(0, add)
 }
 
 /// Formats the memory bound in one line.
-pub(crate) fn line(config: &Config) -> String {
+pub(crate) fn summary(config: &Config) -> String {
     format!(
         "at most {} by its limits; toolgate check --explain-memory shows the sum",
-        size(most(config))
+        format_bytes(bound_bytes(config))
     )
 }
 
 /// Formats each component of the memory bound, the largest first, and the sum.
-pub(crate) fn explained(config: &Config) -> String {
-    let mut parts = parts(config);
+pub(crate) fn breakdown(config: &Config) -> String {
+    let mut parts = components(config);
     parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
     let line = |part: &MemoryComponent| {
         format!(
             "{:>10}  {:<26} {}\n",
-            size(part.bytes),
-            part.what,
-            part.from
+            format_bytes(part.bytes),
+            part.component,
+            part.formula
         )
     };
     let lines: String = parts.iter().map(line).collect();
-    format!("{lines}{:>10}  in all\n", size(most(config)))
+    format!("{lines}{:>10}  in all\n", format_bytes(bound_bytes(config)))
 }
 
 /// Formats a number of bytes, rounded up: `12.0 MiB`, `3.5 GiB`.
-fn size(bytes: u64) -> String {
+fn format_bytes(bytes: u64) -> String {
     let (unit, name) = if bytes < 1024 * MIB {
         (MIB, "MiB")
     } else {
@@ -184,9 +193,9 @@ mod tests {
         let of = |change: &dyn Fn(&mut GatewayLimits)| {
             let mut config = config.clone();
             change(&mut config.limits);
-            most(&config)
+            bound_bytes(&config)
         };
-        let before = most(&config);
+        let before = bound_bytes(&config);
         assert_eq!(of(&|limits| limits.memory_bytes += 1) - before, 1);
         assert_eq!(of(&|limits| limits.waiting += 1) - before, 48 * KIB);
         assert_eq!(of(&|limits| limits.calls += 1) - before, 64 * KIB);
@@ -197,17 +206,17 @@ mod tests {
         // Limits of messages in the shared budget do not raise the bound.
         assert_eq!(of(&|limits| limits.body_bytes += 1), before);
         assert_eq!(of(&|limits| limits.call_seconds += 1), before);
-        assert!(before < 1024 * MIB, "{}", size(before));
-        assert!(explained(&config).contains("in all"));
-        assert_eq!(size(1), "0.1 MiB");
-        assert_eq!(size(3 << 29), "1.5 GiB");
+        assert!(before < 1024 * MIB, "{}", format_bytes(before));
+        assert!(breakdown(&config).contains("in all"));
+        assert_eq!(format_bytes(1), "0.1 MiB");
+        assert_eq!(format_bytes(3 << 29), "1.5 GiB");
     }
 
     #[test]
-    fn the_formula_stands_in_the_docs() {
+    fn the_docs_contain_the_formula() {
         let docs = include_str!("../../../docs/limits.md");
-        for part in parts(&Config::demo().unwrap()) {
-            let row = format!("| {} | {} |", part.what, part.from);
+        for part in components(&Config::demo().unwrap()) {
+            let row = format!("| {} | {} |", part.component, part.formula);
             assert!(docs.contains(&row), "docs/limits.md lacks: {row}");
         }
     }

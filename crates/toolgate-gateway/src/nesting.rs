@@ -16,9 +16,12 @@ const MAX_NESTED_GATEWAYS: usize = 4;
 const DIGEST_HEX_DIGITS: usize = 16;
 
 /// Returns the environment variable for the servers of a gateway.
-pub(crate) fn for_servers(source: &ConfigSource) -> (String, String) {
+pub(crate) fn server_variable(source: &ConfigSource) -> (String, String) {
     let above = std::env::var(PARENTS_VARIABLE).unwrap_or_default();
-    (PARENTS_VARIABLE.to_owned(), joined(&above, &name(source)))
+    (
+        PARENTS_VARIABLE.to_owned(),
+        append_digest(&above, &config_digest(source)),
+    )
 }
 
 /// Rejects a gateway that is nested in itself or too deeply.
@@ -32,7 +35,7 @@ pub(crate) fn check(source: &ConfigSource) -> Result<(), String> {
 fn check_behind(above: &str, source: &ConfigSource) -> Result<(), String> {
     let above: Vec<&str> = above.split(':').filter(|one| !one.is_empty()).collect();
     if let ConfigSource::File(file) = source
-        && above.contains(&name(source).as_str())
+        && above.contains(&config_digest(source).as_str())
     {
         return Err(format!(
             "this gateway was started by a gateway with the same config, {}, and would start itself endlessly; remove the server that leads back to toolgate from that config",
@@ -48,7 +51,7 @@ fn check_behind(above: &str, source: &ConfigSource) -> Result<(), String> {
     Ok(())
 }
 
-fn joined(above: &str, own: &str) -> String {
+fn append_digest(above: &str, own: &str) -> String {
     match above {
         "" => own.to_owned(),
         above => format!("{above}:{own}"),
@@ -56,7 +59,7 @@ fn joined(above: &str, own: &str) -> String {
 }
 
 /// Returns a short digest of the config's path, so that servers do not learn the path.
-fn name(source: &ConfigSource) -> String {
+fn config_digest(source: &ConfigSource) -> String {
     let ConfigSource::File(file) = source else {
         return "-".to_owned();
     };
@@ -85,20 +88,20 @@ mod tests {
             ConfigSource::File("/a.toml".into()),
             ConfigSource::File("/b.toml".into()),
         );
-        let behind_a = joined("", &name(&a));
+        let behind_a = append_digest("", &config_digest(&a));
         assert!(check_behind("", &a).is_ok());
         assert!(check_behind(&behind_a, &b).is_ok());
         let error = check_behind(&behind_a, &a).unwrap_err();
         assert!(error.contains("/a.toml"), "{error}");
-        assert!(check_behind(&joined(&behind_a, &name(&b)), &a).is_err());
-        let single = name(&ConfigSource::CommandLine);
+        assert!(check_behind(&append_digest(&behind_a, &config_digest(&b)), &a).is_err());
+        let single = config_digest(&ConfigSource::CommandLine);
         let mut above = String::new();
         for _ in 0..MAX_NESTED_GATEWAYS {
             assert!(
                 check_behind(&above, &ConfigSource::CommandLine).is_ok(),
                 "{above}"
             );
-            above = joined(&above, &single);
+            above = append_digest(&above, &single);
         }
         assert!(check_behind(&above, &ConfigSource::CommandLine).is_err());
     }

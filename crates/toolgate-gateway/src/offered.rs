@@ -16,20 +16,20 @@ pub(crate) const ITEM_LISTS: [(&str, &[ItemKind]); 3] = [
 ];
 
 /// Renders one item for the console and the terminal.
-pub(crate) fn item(item: &Item, access: &AccessRules, caller: &Caller) -> Value {
-    let (then, rule) = access.verdict(caller, item);
-    let hints = item.def.hints();
+pub(crate) fn item_json(item: &Item, access: &AccessRules, caller: &Caller) -> Value {
+    let (then, rule) = access.action_for_item(caller, item);
+    let hints = item.def.annotations();
     // The client's name derives from the name on the server. A sanitizer may have removed characters from that one.
     let named = |name: &str| match item.withheld.is_some() && name == item.def.name() {
-        true => item.own_name(),
+        true => item.local_key(),
         false => name.to_owned(),
     };
     json!({
-        "kind": item.kind().word(), "server": item.origin.server, "name": item.own_name(), "wire": named(item.def.name()),
-        "title": named(&item.def.title()), "description": item.def.description(), "verdict": then_word(then), "rule": rule,
+        "kind": item.kind().as_str(), "server": item.origin.server, "name": item.local_key(), "wire": named(item.def.name()),
+        "title": named(&item.def.title()), "description": item.def.description(), "verdict": action_name(then), "rule": rule,
         "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": withheld(item), "pin": toolgate_policy::pins::state(item),
         "notes": notes(item),
-        "flags": item.pin.as_ref().map(|pin| pin.flags.clone()).unwrap_or_default(),
+        "flags": item.pin.as_ref().map(|pin| pin.review_flags.clone()).unwrap_or_default(),
         "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),
         "input_schema": schema(item), "output_schema": item.def.output_schema().map(|s| s.to_value()),
     })
@@ -39,7 +39,7 @@ pub(crate) fn item(item: &Item, access: &AccessRules, caller: &Caller) -> Value 
 fn notes(item: &Item) -> Value {
     let note = |note: &ItemNote| json!({"action": note.action.as_str(), "reason": note.reason});
     // Cached for each item, because it writes the definition in all protocol revisions.
-    let left_out = item.memo(|item| {
+    let left_out = item.cached(|item| {
         let why = |dialect: &&Dialect| {
             let why = dialect.definition(&item.def).err()?;
             let reason = format!("withheld from clients of {}: {why}", dialect.revision);
@@ -55,7 +55,7 @@ fn notes(item: &Item) -> Value {
 fn withheld(item: &Item) -> Option<&str> {
     item.withheld
         .as_deref()
-        .or(toolgate_policy::pins::hidden(item))
+        .or(toolgate_policy::pins::hidden_reason(item))
 }
 
 /// Returns the input schema of an item: for a prompt its arguments, for a resource its URI.
@@ -91,7 +91,7 @@ pub(crate) fn hints_json(hints: ToolAnnotations) -> Value {
     })
 }
 
-fn then_word(then: RuleAction) -> &'static str {
+fn action_name(then: RuleAction) -> &'static str {
     match then {
         RuleAction::Allow => "allow",
         RuleAction::Ask => "ask",

@@ -10,31 +10,31 @@ use toolgate::visible_line;
 use toolgate_policy::{AuditRecorder, PinEvent, Pins, StateStore};
 
 /// Creates the pins of the data directory. Their events go to stderr and to the console.
-pub(crate) fn shared(
+pub(crate) fn create_pins(
     store: Arc<dyn StateStore>,
     recorder: Arc<AuditRecorder>,
     board: Arc<CallFeed>,
 ) -> Pins {
-    Pins::new(store, recorder).told(move |event| tell(&board, &event))
+    Pins::new(store, recorder).on_event(move |event| report(&board, &event))
 }
 
 /// Applies the settings of a config to the pins.
-pub(crate) fn settings(config: &Config, pins: Pins) -> Pins {
+pub(crate) fn with_settings(config: &Config, pins: Pins) -> Pins {
     let defaults = config.pins;
-    let first = per_server(config, defaults.first, |server| {
-        server.pins_first.unwrap_or(defaults.first)
+    let first = per_server(config, defaults.on_new, |server| {
+        server.pins_first.unwrap_or(defaults.on_new)
     });
-    let change = per_server(config, defaults.change, |server| {
-        server.pins_change.unwrap_or(defaults.change)
+    let change = per_server(config, defaults.on_change, |server| {
+        server.pins_change.unwrap_or(defaults.on_change)
     });
     let identities = config
         .servers
         .iter()
         .map(|s| (s.id.clone(), identity(s.address.as_ref(), &s.command)));
-    pins.first(first)
-        .change(change)
-        .look_alikes(defaults.look_alikes)
-        .most(config.limits.pins_per_server)
+    pins.on_new(first)
+        .on_change(change)
+        .on_confusable(defaults.confusable_names)
+        .max_per_server(config.limits.pins_per_server)
         .identities(identities)
 }
 
@@ -46,9 +46,9 @@ pub(crate) fn identity(address: Option<&RemoteAddress>, command: &[String]) -> S
     }
 }
 
-fn tell(board: &CallFeed, event: &PinEvent) {
+fn report(board: &CallFeed, event: &PinEvent) {
     eprintln!("toolgate: {}", visible_line(&event.to_string()));
     let told =
         serde_json::json!({"name": event.name, "kind": event.kind, "text": event.to_string()});
-    board.tell("pin", &told);
+    board.send("pin", &told);
 }

@@ -3,7 +3,7 @@
 use crate::{
     board::CallFeed,
     config::{Config, TokenSource},
-    door::{Authenticator, CallerTokens, TokenVerifier, over_http},
+    door::{Authenticator, CallerTokens, TokenVerifier, http_caller_name},
     instructions::VisibleInstructions,
     search::ToolSearch,
     servers::{ServerLease, ServerSupervisor},
@@ -29,8 +29,8 @@ use toolgate_wire::room::MemoryBudget;
 /// Backends that the policies of all snapshots share: audit log, call feed, approvals, store and pins.
 pub(crate) struct PolicyBackends {
     pub(crate) recorder: Arc<AuditRecorder>,
-    pub(crate) board: Arc<CallFeed>,
-    pub(crate) desk: Arc<ApprovalService>,
+    pub(crate) feed: Arc<CallFeed>,
+    pub(crate) approvals: Arc<ApprovalService>,
     pub(crate) store: Arc<dyn StateStore>,
     /// Pinned definitions, without the settings of a config.
     pub(crate) pins: Pins,
@@ -38,20 +38,20 @@ pub(crate) struct PolicyBackends {
 
 /// State that outlives every config: the backends of the policies, and the running servers.
 pub(crate) struct GatewayResources {
-    pub(crate) kept: PolicyBackends,
+    pub(crate) backends: PolicyBackends,
     pub(crate) supervisor: Arc<ServerSupervisor>,
     /// Memory budget of all messages in flight.
-    pub(crate) room: Arc<MemoryBudget>,
+    pub(crate) budget: Arc<MemoryBudget>,
     /// Address of the listener, if there is one.
     pub(crate) address: Option<SocketAddr>,
     /// Directory of the stored credentials for servers.
-    pub(crate) grants: PathBuf,
+    pub(crate) credentials_dir: PathBuf,
     /// Instructions for signing in to a server.
-    pub(crate) how: SignInInstructions,
+    pub(crate) instructions: SignInInstructions,
     /// Sign-in links for the users behind callers.
-    pub(crate) links: Arc<SignInLinks>,
+    pub(crate) sign_in_links: Arc<SignInLinks>,
     /// Tokens of callers, for servers that exchange them.
-    pub(crate) bearers: Arc<CallerTokens>,
+    pub(crate) caller_tokens: Arc<CallerTokens>,
 }
 
 /// Snapshot of one config. A call keeps the snapshot with which it began. A server that no snapshot uses any more
@@ -59,24 +59,24 @@ pub(crate) struct GatewayResources {
 pub(crate) struct ConfigSnapshot {
     pub(crate) config: Config,
     /// The policies and their settings.
-    pub(crate) route: GatewayPolicy,
+    pub(crate) policies: GatewayPolicy,
     /// Aggregate of the servers, without the policies.
     pub(crate) servers: Arc<Aggregate>,
     /// The aggregate with pinning: items are pinned as soon as they are listed.
-    pub(crate) pinning: Arc<dyn Service>,
+    pub(crate) pinning_servers: Arc<dyn Service>,
     /// All known items, sanitized but not hidden, so that the operator sees why an item is withheld.
-    pub(crate) tools: Arc<dyn Service>,
+    pub(crate) known_items: Arc<dyn Service>,
     /// The servers behind the policies: the service for callers.
     pub(crate) service: Arc<dyn Service>,
-    pub(crate) door: Arc<Authenticator>,
-    tokens: TokenVerifier,
+    pub(crate) authenticator: Arc<Authenticator>,
+    token_verifier: TokenVerifier,
     /// Sign-in pages for the users behind callers, if they are reachable.
-    pub(crate) pages: Option<SignInPages>,
+    pub(crate) sign_in_pages: Option<SignInPages>,
     /// Issuers at which those users can prove their identity.
-    pub(crate) users: IdentityIssuers,
+    pub(crate) identity_issuers: IdentityIssuers,
     pub(crate) instructions: VisibleInstructions,
     leases: Vec<Arc<ServerLease>>,
-    heard: Mutex<Option<ChangeStream>>,
+    changes: Mutex<Option<ChangeStream>>,
 }
 
 impl GatewayResources {
@@ -85,38 +85,38 @@ impl GatewayResources {
     ///
     /// # Errors
     /// The config is invalid; the message says why. Nothing has changed in that case.
-    pub(crate) async fn plan(
+    pub(crate) async fn build_snapshot(
         &self,
         config: Config,
         before: Option<&ConfigSnapshot>,
     ) -> Result<ConfigSnapshot, String> {
         let token = match &config.token {
-            Some(source) => Some(self.secret(&config, source).await?),
+            Some(source) => Some(self.read_secret(&config, source).await?),
             None => None,
         };
-        let tokens = before.map(|before| (&before.config, &before.tokens));
-        let tokens = TokenVerifier::of(&config, self, tokens).await?;
+        let tokens = before.map(|before| (&before.config, &before.token_verifier));
+        let tokens = TokenVerifier::build(&config, self, tokens).await?;
         let door = Arc::new(Authenticator {
-            resource: tokens.server.clone(),
-            guard: self.guard(&config),
-            closed: config.is_closed(),
-            failures: config.limits.auth_failures,
-            bearers: config
-                .exchanges()
-                .then(|| (self.bearers.clone(), config.limits.callers_per_server)),
+            resource: tokens.resource_server.clone(),
+            guard: self.host_guard(&config),
+            requires_credentials: config.requires_authentication(),
+            max_rejections: config.limits.auth_failures,
+            caller_tokens: config
+                .uses_token_exchange()
+                .then(|| (self.caller_tokens.clone(), config.limits.callers_per_server)),
             token,
         });
-        let users = IdentityIssuers::of(&config, self).await?;
-        let pages = self.pages(&config, &users);
-        let leases = self.supervisor.lease(stack::specs(
+        let users = IdentityIssuers::build(&config, self).await?;
+        let pages = self.sign_in_pages(&config, &users);
+        let leases = self.supervisor.lease(stack::server_specs(
             &config,
-            &self.room,
-            &self.grants,
-            (&self.how, pages.as_ref()),
+            &self.budget,
+            &self.credentials_dir,
+            (&self.instructions, pages.as_ref()),
         ));
         let servers = stack::aggregate(&config, &leases)?;
         let servers = Arc::new(match before {
-            Some(before) => servers.after(&before.servers),
+            Some(before) => servers.inherit_lists(&before.servers),
             None => servers,
         });
         for (server, lease) in config.servers.iter().zip(&leases) {
@@ -126,34 +126,38 @@ impl GatewayResources {
                 }
             }
         }
-        let route = stack::route(&config, &self.kept, before.map(|before| &before.route));
+        let route = stack::gateway_policy(
+            &config,
+            &self.backends,
+            before.map(|before| &before.policies),
+        );
         let known: Arc<dyn Service> = Arc::new(stack::KnownItems(servers.clone()));
-        let tools: Arc<dyn Service> = Arc::new(policy::inspect(&route, known));
-        let pinning: Arc<dyn Service> = Arc::new(policy::keeping(&route, servers.clone()));
+        let tools: Arc<dyn Service> = Arc::new(policy::inspection_pipeline(&route, known));
+        let pinning: Arc<dyn Service> = Arc::new(policy::pinning_pipeline(&route, servers.clone()));
         // This waits for the subscription only, not for a server.
-        let heard = pinning.changes(ChangeFilter::lists(Caller::new("toolgate")));
-        let service: Arc<dyn Service> = Arc::new(policy::pipeline(&route, servers.clone()));
+        let heard = pinning.changes(ChangeFilter::all_lists(Caller::new("toolgate")));
+        let service: Arc<dyn Service> = Arc::new(policy::gateway_pipeline(&route, servers.clone()));
         let service = match &config.search {
             Some(settings) => Arc::new(ToolSearch::new(settings, &route, service)),
             None => service,
         };
         Ok(ConfigSnapshot {
-            heard: Mutex::new(heard.await.ok()),
+            changes: Mutex::new(heard.await.ok()),
             service,
             instructions: VisibleInstructions {
                 known: tools.clone(),
                 access: route.access.clone(),
-                most: config.limits.instructions_bytes,
+                max_bytes: config.limits.instructions_bytes,
             },
             config,
-            route,
+            policies: route,
             servers,
-            pinning,
-            tools,
-            door,
-            tokens,
-            pages,
-            users,
+            pinning_servers: pinning,
+            known_items: tools,
+            authenticator: door,
+            token_verifier: tokens,
+            sign_in_pages: pages,
+            identity_issuers: users,
             leases,
         })
     }
@@ -162,25 +166,27 @@ impl GatewayResources {
     ///
     /// # Errors
     /// The secret cannot be read; the message says why.
-    pub(crate) async fn secret(
+    pub(crate) async fn read_secret(
         &self,
         config: &Config,
         source: &TokenSource,
     ) -> Result<Secret, String> {
         let within = Duration::from_secs(config.limits.start_seconds);
-        let read = self.supervisor.read(&source.given, within).await;
-        source.checked(read).map_err(|error| error.to_string())
+        let read = self.supervisor.read_secret(&source.value, within).await;
+        source.check_value(read).map_err(|error| error.to_string())
     }
 
     /// Returns the sign-in pages with the base URL that browsers use.
     ///
     /// This is the public URL of the resource. Without one, it is the listener, if only this machine can reach that.
-    fn pages(&self, config: &Config, users: &IdentityIssuers) -> Option<SignInPages> {
+    fn sign_in_pages(&self, config: &Config, users: &IdentityIssuers) -> Option<SignInPages> {
         let address = self.address?;
         let base = match &config.auth.resource {
             Some(resource) => {
                 let (folder, _) = resource.path().rsplit_once('/')?;
-                let base = resource.at(&format!("{folder}{SIGN_IN_PATH}")).ok()?;
+                let base = resource
+                    .with_path(&format!("{folder}{SIGN_IN_PATH}"))
+                    .ok()?;
                 base.as_str().to_owned()
             }
             None if address.ip().is_loopback() && config.allowed_hosts.is_empty() => {
@@ -188,10 +194,14 @@ impl GatewayResources {
             }
             None => return None,
         };
-        Some(SignInPages::new(base, self.links.clone(), users.issuers()))
+        Some(SignInPages::new(
+            base,
+            self.sign_in_links.clone(),
+            users.issuers(),
+        ))
     }
 
-    fn guard(&self, config: &Config) -> HostGuard {
+    fn host_guard(&self, config: &Config) -> HostGuard {
         let Some(address) = self.address else {
             return HostGuard::loopback(config.listen.port());
         };
@@ -209,32 +219,32 @@ impl ConfigSnapshot {
     }
 
     /// Takes the stream of changes since the snapshot was made; `None` after the first call.
-    pub(crate) fn heard(&self) -> Option<ChangeStream> {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn take_changes(&self) -> Option<ChangeStream> {
+        let mut heard = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         heard.take()
     }
 
     /// Returns the digest of the config, which identifies the policy in audit records.
-    pub(crate) fn hash(&self) -> &str {
-        &self.route.policy
+    pub(crate) fn config_hash(&self) -> &str {
+        &self.policies.policy_id
     }
 
     /// Returns the default caller of a transport, as rules and audit records name it.
-    pub(crate) fn caller(&self, http: bool) -> Caller {
-        Caller::new(match (http, &self.door.token) {
+    pub(crate) fn default_caller(&self, http: bool) -> Caller {
+        Caller::new(match (http, &self.authenticator.token) {
             (false, _) => "local@stdio",
-            (true, token) => over_http(token.is_some()),
+            (true, token) => http_caller_name(token.is_some()),
         })
     }
 }
 
 /// Returns the URL of the console.
-pub(crate) fn console_address(address: SocketAddr) -> String {
-    format!("http://{}/", reachable(address))
+pub(crate) fn console_url(address: SocketAddr) -> String {
+    format!("http://{}/", connectable(address))
 }
 
 /// Returns an address to which a program on this machine can connect.
-pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+pub(crate) fn connectable(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
         SocketAddr::V6(a) if a.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, a.port()).into(),

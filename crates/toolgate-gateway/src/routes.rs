@@ -30,14 +30,14 @@ use toolgate_policy::keys::ApiKeys;
 /// All HTTP routes. None of them starts a process.
 pub(crate) struct HttpRoutes {
     /// Active snapshot, which has the authenticator.
-    pub(crate) live: Arc<ActiveSnapshot>,
+    pub(crate) active: Arc<ActiveSnapshot>,
     pub(crate) endpoint: HttpEndpoint,
     pub(crate) console: WebConsole,
     /// Sign-in pages for the users behind callers.
-    pub(crate) own: UserSignInRoutes,
-    pub(crate) witness: Arc<EdgeAudit>,
+    pub(crate) user_sign_in: UserSignInRoutes,
+    pub(crate) edge_audit: Arc<EdgeAudit>,
     pub(crate) keys: Arc<ApiKeys>,
-    pub(crate) attempts: RejectionLimiter,
+    pub(crate) rejections: RejectionLimiter,
 }
 
 /// Path of the Streamable HTTP endpoint.
@@ -66,17 +66,17 @@ impl HttpRoutes {
     /// Answers a request from that client address.
     pub(crate) async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
         // Do not hold the whole snapshot: a request may be a stream that lives for long.
-        let door = self.live.plan().door.clone();
+        let door = self.active.snapshot().authenticator.clone();
         let ours = !matches!(request.uri().path(), MCP_PATH | SSE_PATH | MESSAGES_PATH)
             && !door
                 .resource
                 .as_ref()
-                .is_some_and(|r| r.is_metadata(request.uri().path()));
+                .is_some_and(|r| r.is_metadata_path(request.uri().path()));
         let mut response = match door.guard.check(&request) {
-            Ok(()) => self.shared(&door, from, request).await,
+            Ok(()) => self.answer_with_cors(&door, from, request).await,
             Err(denied) => {
-                self.refused(&request, denied.reason()).await;
-                text(StatusCode::FORBIDDEN, denied.reason())
+                self.audit_rejection(&request, denied.reason()).await;
+                text_response(StatusCode::FORBIDDEN, denied.reason())
             }
         };
         response.headers_mut().insert(
@@ -91,14 +91,18 @@ impl HttpRoutes {
 
     /// Answers a request, with CORS headers for pages of other origins. These may use the endpoint and its metadata,
     /// never the console.
-    async fn shared(
+    async fn answer_with_cors(
         &self,
         door: &Authenticator,
         from: IpAddr,
         request: Request<Incoming>,
     ) -> Response<Body> {
-        let page = door.guard.page(&request);
-        let public = |path| door.resource.as_ref().is_some_and(|r| r.is_metadata(path));
+        let page = door.guard.allowed_origin(&request);
+        let public = |path| {
+            door.resource
+                .as_ref()
+                .is_some_and(|r| r.is_metadata_path(path))
+        };
         let page = page.filter(|_| match request.uri().path() {
             MCP_PATH | SSE_PATH | MESSAGES_PATH => true,
             path => public(path),
@@ -110,7 +114,7 @@ impl HttpRoutes {
             Some(response) => response,
             None => self.route(door, from, request).await,
         };
-        page.share(&mut response);
+        page.add_headers(&mut response);
         response
     }
 
@@ -121,60 +125,67 @@ impl HttpRoutes {
         request: Request<Incoming>,
     ) -> Response<Body> {
         match (request.method(), request.uri().path()) {
-            (_, MCP_PATH | SSE_PATH | MESSAGES_PATH) => self.mcp(door, from, request).await,
-            (method, path) if door.resource.as_ref().is_some_and(|r| r.is_metadata(path)) => {
+            (_, MCP_PATH | SSE_PATH | MESSAGES_PATH) => {
+                self.authenticate_mcp(door, from, request).await
+            }
+            (method, path)
+                if door
+                    .resource
+                    .as_ref()
+                    .is_some_and(|r| r.is_metadata_path(path)) =>
+            {
                 match &door.resource {
-                    Some(resource) => protected::metadata(resource, method),
-                    None => text(StatusCode::NOT_FOUND, "not found"),
+                    Some(resource) => protected::metadata_response(resource, method),
+                    None => text_response(StatusCode::NOT_FOUND, "not found"),
                 }
             }
             (&Method::GET, "/") => self.console.page("index.html"),
             (_, path) if path.starts_with(SIGN_IN_PATH) => self.sign_in(door, from, request).await,
             (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
-            _ => text(
+            _ => text_response(
                 StatusCode::NOT_FOUND,
                 "not found; the MCP endpoint is /mcp, the console is /",
             ),
         }
     }
 
-    async fn mcp(
+    async fn authenticate_mcp(
         &self,
         door: &Authenticator,
         from: IpAddr,
         request: Request<Incoming>,
     ) -> Response<Body> {
-        let over = self.attempts.is_over(from, door.failures);
+        let over = self.rejections.is_limited(from, door.max_rejections);
         let at = (request.method(), request.uri().path());
-        let entered = door.enter(at, request.headers(), &self.keys, over);
+        let entered = door.authenticate(at, request.headers(), &self.keys, over);
         let AuthenticatedCaller {
             caller,
-            withdrawn,
-            over,
+            revoked: withdrawn,
+            expired: over,
         } = match entered.await {
             Ok(entered) => entered,
-            Err(out) => return self.stays_out(door, from, &request, out).await,
+            Err(out) => return self.reject(door, from, &request, out).await,
         };
         let response = match withdrawn {
-            None => self.served(door, caller, request).await,
+            None => self.serve_mcp(door, caller, request).await,
             Some(withdrawn) => {
                 // Revoking a key ends everything that it began: a stream, and a call that has no stream yet.
                 let withdrawn = withdrawn.shared();
                 let response = tokio::select! {
-                    response = self.served(door, caller, request) => response,
-                    () = withdrawn.clone() => return refusal(&door.wrong(KEY_REVOKED_MESSAGE.to_owned(), KEY_REVOKED_MESSAGE)),
+                    response = self.serve_mcp(door, caller, request) => response,
+                    () = withdrawn.clone() => return rejection_response(&door.invalid_credentials(KEY_REVOKED_MESSAGE.to_owned(), KEY_REVOKED_MESSAGE)),
                 };
-                response.map(|body| body.ending(withdrawn.boxed()))
+                response.map(|body| body.end_when(withdrawn.boxed()))
             }
         };
         // Expiry ends notification streams; a call in flight completes.
         match over {
-            Some(over) => response.map(|body| body.expiring(over)),
+            Some(over) => response.map(|body| body.expire_when(over)),
             None => response,
         }
     }
 
-    async fn served(
+    async fn serve_mcp(
         &self,
         door: &Authenticator,
         caller: Caller,
@@ -186,37 +197,37 @@ impl HttpRoutes {
             _ => self.endpoint.handle(caller, request).await,
         };
         match &door.resource {
-            Some(resource) => protected::told(resource, response),
+            Some(resource) => protected::with_metadata_challenge(resource, response),
             None => response,
         }
     }
 
-    async fn stays_out(
+    async fn reject(
         &self,
         door: &Authenticator,
         from: IpAddr,
         request: &Request<Incoming>,
         out: AuthRejection,
     ) -> Response<Body> {
-        match out.how {
-            AuthRejectionClass::Silent => {
-                self.refused(request, &out.why).await;
-                return refusal(&out);
+        match out.class {
+            AuthRejectionClass::Missing => {
+                self.audit_rejection(request, &out.reason).await;
+                return rejection_response(&out);
             }
             // The address has too many rejections already, and that was audited.
-            AuthRejectionClass::Unasked => return refusal(&out),
-            AuthRejectionClass::Wrong | AuthRejectionClass::Malformed => {}
+            AuthRejectionClass::RateLimited => return rejection_response(&out),
+            AuthRejectionClass::Invalid | AuthRejectionClass::Malformed => {}
         }
-        let attempt = self.attempts.take(from, door.failures);
+        let attempt = self.rejections.count_rejection(from, door.max_rejections);
         match attempt {
-            RejectionEffect::Counted => self.refused(request, &out.why).await,
-            RejectionEffect::First => self.refused(request, RATE_LIMITED_REASON).await,
-            RejectionEffect::Over => {}
+            RejectionEffect::WithinLimit => self.audit_rejection(request, &out.reason).await,
+            RejectionEffect::FirstAbove => self.audit_rejection(request, RATE_LIMITED_REASON).await,
+            RejectionEffect::Above => {}
         }
-        if attempt == RejectionEffect::Counted {
-            return refusal(&out);
+        if attempt == RejectionEffect::WithinLimit {
+            return rejection_response(&out);
         }
-        let mut response = text(
+        let mut response = text_response(
             StatusCode::TOO_MANY_REQUESTS,
             "too many invalid credentials from this address; correct them, and try again in a minute",
         );
@@ -225,15 +236,15 @@ impl HttpRoutes {
         response
     }
 
-    async fn refused(&self, request: &Request<Incoming>, reason: &str) {
+    async fn audit_rejection(&self, request: &Request<Incoming>, reason: &str) {
         // Page loads and probes are not audited. Only a POST to the endpoint may have been a call, and a POST that
         // begins a sign-in carries credentials as well.
         let path = request.uri().path();
         let aims = matches!(path, MCP_PATH | MESSAGES_PATH) || path.starts_with(SIGN_IN_PATH);
         if aims && request.method() == Method::POST {
             let (caller, reason) = (Caller::new("unknown@http"), reason.to_owned());
-            self.witness
-                .refused(Rejection {
+            self.edge_audit
+                .rejected(Rejection {
                     caller,
                     transport: "http",
                     method: None,
@@ -246,12 +257,12 @@ impl HttpRoutes {
 }
 
 /// Builds the response to rejected credentials, with a challenge that names the expected ones.
-fn refusal(out: &AuthRejection) -> Response<Body> {
-    if let Some(refused) = &out.refused {
-        return protected::unauthorized(refused);
+fn rejection_response(out: &AuthRejection) -> Response<Body> {
+    if let Some(refused) = &out.oauth_rejection {
+        return protected::unauthorized_response(refused);
     }
     let (status, challenge) = out.challenge();
-    let mut response = text(status, out.told);
+    let mut response = text_response(status, out.message);
     let headers = response.headers_mut();
     headers.insert(
         header::WWW_AUTHENTICATE,
@@ -261,7 +272,7 @@ fn refusal(out: &AuthRejection) -> Response<Body> {
 }
 
 /// Builds a response of one line of plain text.
-pub(crate) fn text(status: StatusCode, text: &str) -> Response<Body> {
+pub(crate) fn text_response(status: StatusCode, text: &str) -> Response<Body> {
     let mut response = Response::new(Body::full(format!("{text}\n")));
     *response.status_mut() = status;
     response.headers_mut().insert(

@@ -20,19 +20,19 @@ const SEAL_KEY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// A key cannot be created or stored; the message says why.
-pub(crate) async fn of_now(store: &dyn StateStore) -> Result<Vec<[u8; 32]>, String> {
-    of(store, store.clock().now()).await
+pub(crate) async fn current_keys(store: &dyn StateStore) -> Result<Vec<[u8; 32]>, String> {
+    keys_at(store, store.clock().now()).await
 }
 
-async fn of(store: &dyn StateStore, now: SystemTime) -> Result<Vec<[u8; 32]>, String> {
+async fn keys_at(store: &dyn StateStore, now: SystemTime) -> Result<Vec<[u8; 32]>, String> {
     let period = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()) / SEAL_PERIOD_SECONDS;
-    let newest = name(period);
+    let newest = row_key(period);
     if !store
         .entries(SEAL_KEYS_TABLE)
         .iter()
         .any(|row| row.key == newest)
     {
-        let key = json!({ "key": fresh()? });
+        let key = json!({ "key": new_key()? });
         // Another process may have created the key first; then that one counts.
         let made = store.write(
             SEAL_KEYS_TABLE,
@@ -40,11 +40,11 @@ async fn of(store: &dyn StateStore, now: SystemTime) -> Result<Vec<[u8; 32]>, St
             Some(key),
             WritePrecondition::Absent,
         );
-        made.await.map_err(|e| e.public().to_owned())?;
+        made.await.map_err(|e| e.public_message().to_owned())?;
     }
     let mut rows = store.entries(SEAL_KEYS_TABLE);
     rows.sort_by(|a, b| b.key.cmp(&a.key));
-    let oldest = name(period.saturating_sub(1));
+    let oldest = row_key(period.saturating_sub(1));
     for over in rows.extract_if(.., |row| row.key < oldest) {
         // A key that cannot be removed now is removed later. It unseals nothing meanwhile.
         let _ = store
@@ -53,15 +53,15 @@ async fn of(store: &dyn StateStore, now: SystemTime) -> Result<Vec<[u8; 32]>, St
     }
     // A clock that was set back leaves keys of the future. They unseal, and do not seal.
     rows.sort_by_key(|row| row.key > newest);
-    let keys: Option<Vec<[u8; 32]>> = rows.iter().map(read).collect();
+    let keys: Option<Vec<[u8; 32]>> = rows.iter().map(parse_key).collect();
     keys.ok_or_else(|| "a seal key in the state is invalid; remove its line".to_owned())
 }
 
 /// Updates the seal keys of a server when a new period begins, or when another process created a key.
-pub(crate) async fn renew(store: Arc<dyn StateStore>, front: Arc<ProtocolServer>) {
+pub(crate) async fn refresh_keys(store: Arc<dyn StateStore>, front: Arc<ProtocolServer>) {
     loop {
         tokio::time::sleep(SEAL_KEY_CHECK_INTERVAL).await;
-        match of_now(store.as_ref()).await {
+        match current_keys(store.as_ref()).await {
             Ok(keys) => drop(front.set_seal_keys(&keys)),
             Err(why) => eprintln!(
                 "toolgate: cannot update the seal keys, the current ones stay in use: {why}"
@@ -71,18 +71,18 @@ pub(crate) async fn renew(store: Arc<dyn StateStore>, front: Arc<ProtocolServer>
 }
 
 /// Returns the row key of a period. Row keys sort by age.
-fn name(period: u64) -> String {
+fn row_key(period: u64) -> String {
     format!("k-{period:010}")
 }
 
-fn fresh() -> Result<String, String> {
+fn new_key() -> Result<String, String> {
     let mut key = [0; 32];
     let filled = SystemRandom::new().fill(&mut key);
     filled.map_err(|_| "the system provides no random bytes".to_owned())?;
     Ok(key.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-fn read(row: &StateRow) -> Option<[u8; 32]> {
+fn parse_key(row: &StateRow) -> Option<[u8; 32]> {
     let text = row.value.get("key")?.as_str()?;
     let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
@@ -99,13 +99,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_new_one_each_day_and_the_last_one_still_opens() {
+    async fn rotates_daily_and_still_unseals_with_the_previous_key() {
         let store = MemoryStateStore::new();
-        let first = of(&store, day(100)).await.unwrap();
-        assert_eq!(of(&store, day(100)).await.unwrap(), first, "kept");
-        let second = of(&store, day(101)).await.unwrap();
+        let first = keys_at(&store, day(100)).await.unwrap();
+        assert_eq!(keys_at(&store, day(100)).await.unwrap(), first, "kept");
+        let second = keys_at(&store, day(101)).await.unwrap();
         assert_eq!((second.len(), second[1]), (2, first[0]));
-        let third = of(&store, day(102)).await.unwrap();
+        let third = keys_at(&store, day(102)).await.unwrap();
         assert_eq!((third.len(), third[1]), (2, second[0]));
         assert_eq!(
             store.entries(SEAL_KEYS_TABLE).len(),
@@ -117,19 +117,19 @@ mod tests {
     #[tokio::test]
     async fn a_clock_that_is_set_back_seals_with_the_key_of_its_day() {
         let store = MemoryStateStore::new();
-        let later = of(&store, day(101)).await.unwrap();
-        let keys = of(&store, day(100)).await.unwrap();
+        let later = keys_at(&store, day(101)).await.unwrap();
+        let keys = keys_at(&store, day(100)).await.unwrap();
         assert_eq!((keys.len(), keys[1]), (2, later[0]));
     }
 
     #[tokio::test]
-    async fn what_is_no_key_is_refused() {
+    async fn rejects_an_invalid_key() {
         let store = MemoryStateStore::new();
         let bad = Some(json!({"key": "00"}));
         store
-            .write(SEAL_KEYS_TABLE, &name(100), bad, WritePrecondition::Any)
+            .write(SEAL_KEYS_TABLE, &row_key(100), bad, WritePrecondition::Any)
             .await
             .unwrap();
-        assert!(of(&store, day(100)).await.is_err());
+        assert!(keys_at(&store, day(100)).await.is_err());
     }
 }

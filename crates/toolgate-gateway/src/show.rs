@@ -19,25 +19,25 @@ const SECRET_NAME_PARTS: [&str; 9] = [
 ];
 
 /// Pretty-prints JSON without masking.
-pub(crate) fn exact(json: &Json) -> String {
+pub(crate) fn pretty(json: &Json) -> String {
     let mut show = PrettyPrinter {
         out: String::new(),
         mask: false,
         masked: 0,
-        most: usize::MAX,
+        max_bytes: usize::MAX,
     };
     show.value(json, 0);
     show.out
 }
 
-/// Pretty-prints JSON with the values of secret-looking members masked, and returns their number. Text over `most`
+/// Pretty-prints JSON with the values of secret-looking members masked, and returns their number. Text over `max_bytes`
 /// bytes is cut, with a note.
-pub(crate) fn masked(json: &Json, most: usize) -> (String, usize) {
+pub(crate) fn pretty_masked(json: &Json, most: usize) -> (String, usize) {
     let mut show = PrettyPrinter {
         out: String::new(),
         mask: true,
         masked: 0,
-        most,
+        max_bytes: most,
     };
     show.value(json, 0);
     if show.is_full() {
@@ -54,12 +54,12 @@ struct PrettyPrinter {
     out: String,
     mask: bool,
     masked: usize,
-    most: usize,
+    max_bytes: usize,
 }
 
 impl PrettyPrinter {
     fn is_full(&self) -> bool {
-        self.out.len() > self.most
+        self.out.len() > self.max_bytes
     }
 
     /// Writes a value. The depth limit of the parser bounds the recursion.
@@ -122,17 +122,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stay_and_secrets_go() {
+    fn keeps_numbers_exact_and_masks_secrets() {
         let text = r#"{"n":9007199254740993,"deep":[{"API-Key":"x","path":"p"}],"e":{}}"#;
         let json = Json::read(text.as_bytes().to_vec(), &Default::default()).unwrap();
-        let (shown, count) = masked(&json, 1000);
+        let (shown, count) = pretty_masked(&json, 1000);
         assert_eq!(count, 1);
         assert_eq!(
             shown,
             "{\n  \"n\": 9007199254740993,\n  \"deep\": [\n    {\n      \"API-Key\": \"•••\",\n      \"path\": \"p\"\n    }\n  ],\n  \"e\": {}\n}"
         );
-        assert!(exact(&json).contains("\"x\""));
-        let (cut, _) = masked(&json, 10);
+        assert!(pretty(&json).contains("\"x\""));
+        let (cut, _) = pretty_masked(&json, 10);
         assert!(
             cut.starts_with("{\n  \"n\": ") && cut.contains("cut here"),
             "{cut}"

@@ -40,14 +40,14 @@ const MAX_LIST_READ_TIME: Duration = Duration::from_secs(10);
 
 /// Builds the specification of each server for the supervisor, with its memory budget and the directory of
 /// credentials.
-pub(crate) fn specs(
+pub(crate) fn server_specs(
     config: &Config,
     room: &Arc<MemoryBudget>,
     grants: &Path,
     (how, pages): (&SignInInstructions, Option<&SignInPages>),
 ) -> Vec<ServerSpec> {
     let limits = &config.limits;
-    let asking = asking(config);
+    let asking = input_request_policy(config);
     config
         .servers
         .iter()
@@ -56,35 +56,35 @@ pub(crate) fn specs(
             pass_env: server.env_pass.clone(),
             cwd: server.cwd.clone(),
             address: server.address.clone(),
-            grants: server.address.is_some().then(|| grants.to_owned()),
-            how: how.clone(),
-            pages: pages.filter(|_| a_grant_each(server)).cloned(),
+            credentials_dir: server.address.is_some().then(|| grants.to_owned()),
+            sign_in_instructions: how.clone(),
+            sign_in_pages: pages.filter(|_| needs_sign_in_pages(server)).cloned(),
             trusted: server.trust_annotations,
             revision: server.revision,
-            start: seconds(start_seconds(server, limits)),
+            start_timeout: seconds(start_seconds(server, limits)),
             // Waiting for the start never takes longer than the timeout of a call.
-            call_wait: seconds(
+            call_start_wait: seconds(
                 start_seconds(server, limits)
                     .min(server.call_seconds.unwrap_or(limits.call_seconds)),
             ),
-            list_wait: seconds(limits.list_wait_seconds),
-            line: limits.line_bytes,
-            json: json_limits(limits, limits.line_bytes),
-            account: BudgetScope::of(room, format!("server {}", server.id).into()),
+            list_start_wait: seconds(limits.list_wait_seconds),
+            max_line_bytes: limits.line_bytes,
+            json_limits: json_limits(limits, limits.line_bytes),
+            budget: BudgetScope::of(room, format!("server {}", server.id).into()),
             parked: (
                 limits.parked_calls,
                 limits.parked_calls_per_caller,
                 seconds(limits.question_seconds),
             ),
-            ping: Some(seconds(limits.ping_seconds)).filter(|every| !every.is_zero()),
-            instructions: limits.instructions_bytes,
-            tools: limits.tools_per_server,
-            list_bytes: limits.list_bytes,
-            keep: seconds(limits.list_seconds),
-            callers: limits.callers_per_server,
-            abilities: ClientCapabilities {
-                extensions: Some(apps()),
-                ..asking.offered(&server.id, &ClientCapabilities::ALL)
+            ping_interval: Some(seconds(limits.ping_seconds)).filter(|every| !every.is_zero()),
+            max_instruction_bytes: limits.instructions_bytes,
+            max_tools: limits.tools_per_server,
+            max_list_bytes: limits.list_bytes,
+            list_ttl: seconds(limits.list_seconds),
+            max_callers: limits.callers_per_server,
+            capabilities: ClientCapabilities {
+                extensions: Some(client_extensions()),
+                ..asking.offered_capabilities(&server.id, &ClientCapabilities::ALL)
             },
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })
@@ -93,9 +93,9 @@ pub(crate) fn specs(
 
 /// Returns the environment of a server, with the variable for nested gateways.
 fn environment(server: &ServerSettings, source: &ConfigSource) -> Vec<(String, ConfigValue)> {
-    let (name, value) = crate::nesting::for_servers(source);
+    let (name, value) = crate::nesting::server_variable(source);
     let set = server.env.iter().cloned();
-    set.chain([(name, ConfigValue::Clear(value))]).collect()
+    set.chain([(name, ConfigValue::Plaintext(value))]).collect()
 }
 
 /// Returns the longest time in which a server may start and list its items.
@@ -112,14 +112,14 @@ fn start_seconds(server: &ServerSettings, limits: &GatewayLimits) -> u64 {
 }
 
 /// Returns the client extensions that servers see. UI resources of tools reach callers unchanged.
-fn apps() -> Json {
+fn client_extensions() -> Json {
     Json::from_value(
         &serde_json::json!({MCP_APPS_EXTENSION: {"mimeTypes": ["text/html;profile=mcp-app"]}}),
     )
 }
 
 /// Returns the server extensions that callers see.
-pub(crate) fn extensions() -> Json {
+pub(crate) fn server_extensions() -> Json {
     Json::from_value(&serde_json::json!({MCP_APPS_EXTENSION: {}}))
 }
 
@@ -129,17 +129,17 @@ pub(crate) fn extensions() -> Json {
 /// A prefix is not valid in a name, or an environment variable is not set.
 pub(crate) fn aggregate(config: &Config, leases: &[Arc<ServerLease>]) -> Result<Aggregate, String> {
     let services = leases.iter().map(|lease| lease.clone() as Arc<dyn Service>);
-    joined(config, services.collect())
+    aggregate_services(config, services.collect())
 }
 
 /// Returns whether each caller signs in to the server. Other servers need no sign-in pages.
-fn a_grant_each(server: &ServerSettings) -> bool {
+fn needs_sign_in_pages(server: &ServerSettings) -> bool {
     let address = server.address.as_ref();
-    address.is_some_and(|address| address.a_grant_each())
+    address.is_some_and(|address| address.has_caller_credentials())
 }
 
 /// Aggregates other services, one for each server.
-pub(crate) fn joined(
+pub(crate) fn aggregate_services(
     config: &Config,
     services: Vec<Arc<dyn Service>>,
 ) -> Result<Aggregate, String> {
@@ -160,12 +160,12 @@ pub(crate) fn joined(
     let joined = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
     // Each server has its own timeouts; these are a backstop.
     let joined = joined
-        .wait(seconds(config.limits.list_wait_seconds) + MAX_LIST_READ_TIME)
-        .call_wait(longest_start(config));
+        .list_timeout(seconds(config.limits.list_wait_seconds) + MAX_LIST_READ_TIME)
+        .call_timeout(longest_start(config));
     let overrides = config.overrides().map_err(|bad| bad.to_string())?;
     let each = config.servers.iter().zip(overrides);
     let joined = each.fold(joined, |joined, (server, overrides)| {
-        joined.overriding(&server.id, overrides)
+        joined.override_tools(&server.id, overrides)
     });
     Ok(joined.links(links).names(config.tool_names))
 }
@@ -175,7 +175,7 @@ pub(crate) struct KnownItems(pub(crate) Arc<Aggregate>);
 
 impl Service for KnownItems {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(async move { Ok(self.0.known(ask.kind)) })
+        Box::pin(async move { Ok(self.0.cached(ask.kind)) })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
@@ -188,7 +188,7 @@ impl Service for KnownItems {
 }
 
 /// Builds the policies of a config over the shared backends. Counters of the previous policies carry over.
-pub(crate) fn route(
+pub(crate) fn gateway_policy(
     config: &Config,
     kept: &PolicyBackends,
     before: Option<&GatewayPolicy>,
@@ -197,81 +197,84 @@ pub(crate) fn route(
     let silence = per_server(config, seconds(limits.call_seconds), |server| {
         seconds(server.call_seconds.unwrap_or(limits.call_seconds))
     });
-    let rate = rate(config, before);
-    let mut asking = asking(config);
+    let rate = rate_limiter(config, before);
+    let mut asking = input_request_policy(config);
     asking.rate = rate.clone();
     GatewayPolicy {
         recorder: kept.recorder.clone(),
-        stop: kept.board.stop.clone(),
-        observer: kept.board.clone(),
-        desk: kept.desk.clone(),
+        canceller: kept.feed.canceller.clone(),
+        observer: kept.feed.clone(),
+        approvals: kept.approvals.clone(),
         store: kept.store.clone(),
-        policy: config.hash.as_deref().unwrap_or("built-in").into(),
-        pins: crate::pins::settings(config, kept.pins.clone()),
-        scopes: scopes(config),
-        access: access(config),
-        at_once: match before {
-            Some(before) => before.at_once.reloaded(caps(config)),
-            None => ConcurrencyLimit::with(caps(config)),
+        policy_id: config.hash.as_deref().unwrap_or("built-in").into(),
+        pins: crate::pins::with_settings(config, kept.pins.clone()),
+        scopes: required_scopes(config),
+        access: access_policy(config),
+        concurrency: match before {
+            Some(before) => before.concurrency.with_limits(concurrency_limits(config)),
+            None => ConcurrencyLimit::with_queue(concurrency_limits(config)),
         },
-        asking,
+        input_requests: asking,
         rate,
         arguments: ArgumentValidation {
-            unknown: per_server(config, false, |s| {
+            allow_unknown: per_server(config, false, |s| {
                 s.unknown_arguments == UnknownArguments::Allow
             }),
-            uris: per_server(config, UriSpelling::Canonical, |s| s.uris),
+            uri_spelling: per_server(config, UriSpelling::Canonical, |s| s.uri_spelling),
             required_defaults: per_server(config, RequiredDefaults::Optional, |s| {
                 s.required_defaults
             }),
         },
         via_client: ClientApprovals::default(),
-        persons: persons(config),
+        quorum: quorum_rules(config),
         circuit_breaker: circuit_breaker(config, before),
         deadline: CallTimeout {
-            silence,
-            tools: config.servers.iter().flat_map(tool_limits).collect(),
-            hard: seconds(limits.call_max_seconds),
+            idle: silence,
+            tool_idle: config.servers.iter().flat_map(tool_timeouts).collect(),
+            max: seconds(limits.call_max_seconds),
             ..CallTimeout::default()
         },
         output_schema: OutputValidation {
-            broken: per_server(config, OnInvalidOutput::Block, broken),
+            on_invalid: per_server(config, OnInvalidOutput::Block, on_invalid_output),
         },
-        schemas: schemas(config),
-        cleaning: cleaning(config),
-        size: size(config),
-        waits: per_server(config, config.audit.recorded.mode, |server| {
-            server.recorded.mode.unwrap_or(config.audit.recorded.mode)
+        schemas: schema_sanitizer(config),
+        sanitizers: sanitize_config(config),
+        size: size_limits(config),
+        audit_durability: per_server(config, config.audit.content.durability, |server| {
+            server
+                .audit_content
+                .durability
+                .unwrap_or(config.audit.content.durability)
         }),
-        contents: contents(config),
+        audit_contents: audit_contents(config),
     }
 }
 
 /// Builds the pipeline that only checks definitions, for a list of withheld items with reasons.
-pub(crate) fn checked(config: &Config, servers: Arc<dyn Service>) -> Pipeline {
-    let size = size(config);
+pub(crate) fn definition_pipeline(config: &Config, servers: Arc<dyn Service>) -> Pipeline {
+    let size = size_limits(config);
     Pipeline::new()
         .resolve()
-        .clean(schemas(config))
-        .clean(size.cut())
-        .clean(policy::TextSanitizer)
-        .clean(size)
-        .clean(policy::SkillIntegrity)
-        .over(servers)
+        .sanitizer(schema_sanitizer(config))
+        .sanitizer(size.truncation())
+        .sanitizer(policy::TextSanitizer)
+        .sanitizer(size)
+        .sanitizer(policy::SkillIntegrity)
+        .service(servers)
 }
 
-fn schemas(config: &Config) -> SchemaSanitizer {
+fn schema_sanitizer(config: &Config) -> SchemaSanitizer {
     let limits = &config.limits;
     SchemaSanitizer(SchemaBounds {
         bytes: limits.definition_bytes,
         depth: limits.schema_depth,
-        parts: limits.subschemas,
+        subschemas: limits.subschemas,
         patterns: limits.patterns,
         time: Duration::from_millis(limits.schema_milliseconds),
     })
 }
 
-fn size(config: &Config) -> SizeLimits {
+fn size_limits(config: &Config) -> SizeLimits {
     let limits = &config.limits;
     SizeLimits {
         result: limits.result_bytes,
@@ -282,59 +285,63 @@ fn size(config: &Config) -> SizeLimits {
 }
 
 /// Returns the scopes that tokens need.
-pub(crate) fn scopes(config: &Config) -> RequiredScopes {
+pub(crate) fn required_scopes(config: &Config) -> RequiredScopes {
     let patterns =
         |globs: &[NameGlob]| globs.iter().map(|g| GlobPattern::new(g.as_str())).collect();
     let rules = config.auth.scopes.iter().map(|scope| ScopeRule {
         tools: patterns(&scope.tools),
         except: patterns(&scope.except),
-        needs: scope.needs.clone(),
+        scopes: scope.scopes.clone(),
     });
     RequiredScopes::new(rules.collect()).implying(config.auth.implies.clone())
 }
 
 /// Returns the contents of calls that are audited.
-fn contents(config: &Config) -> AuditContents {
-    let held = &config.audit.recorded;
+fn audit_contents(config: &Config) -> AuditContents {
+    let held = &config.audit.content;
     AuditContents {
         arguments: per_server(config, held.arguments, |s| {
-            s.recorded.arguments.unwrap_or(held.arguments)
+            s.audit_content.arguments.unwrap_or(held.arguments)
         }),
         results: per_server(config, held.results, |s| {
-            s.recorded.results.unwrap_or(held.results)
+            s.audit_content.results.unwrap_or(held.results)
         }),
-        bytes: held.bytes,
-        reads: access(config).argument_reads(),
+        max_bytes: held.max_content_bytes,
+        argument_reads: access_policy(config).argument_reads(),
     }
 }
 
 /// Returns the settings of the sanitizers.
-fn cleaning(config: &Config) -> SanitizeConfig {
+fn sanitize_config(config: &Config) -> SanitizeConfig {
     let mut cleaning = SanitizeConfig::default();
-    cleaning.secrets.found = per_server(config, OnSecret::Redact, |s| s.cleaning.secrets);
-    cleaning.leaks.found = per_server(config, OnOutboundSecret::Ask, |s| s.cleaning.leaks);
+    cleaning.secrets.on_secret = per_server(config, OnSecret::Redact, |s| s.sanitizer.secrets);
+    cleaning.outbound_secrets.found = per_server(config, OnOutboundSecret::Ask, |s| {
+        s.sanitizer.outbound_secrets
+    });
     cleaning.placeholders.found =
-        per_server(config, OnPlaceholder::Ask, |s| s.cleaning.placeholders);
-    cleaning.media.check = per_server(config, true, |s| s.cleaning.media);
-    cleaning.media.bytes = config.limits.media_bytes;
-    cleaning.links.check = per_server(config, true, |s| s.cleaning.links);
-    let only = |s: &ServerSettings| Some((s.id.clone(), s.cleaning.schemes.clone()?));
-    cleaning.links.only = config.servers.iter().filter_map(only).collect();
-    cleaning.errors.text = per_server(config, ErrorTextMode::Words, |s| s.cleaning.error_text);
-    cleaning.foreign.mark = per_server(config, false, |s| s.cleaning.mark_foreign);
+        per_server(config, OnPlaceholder::Ask, |s| s.sanitizer.placeholders);
+    cleaning.media.check = per_server(config, true, |s| s.sanitizer.media);
+    cleaning.media.max_base64_bytes = config.limits.media_bytes;
+    cleaning.links.check = per_server(config, true, |s| s.sanitizer.links);
+    let only = |s: &ServerSettings| Some((s.id.clone(), s.sanitizer.schemes.clone()?));
+    cleaning.links.allowed_schemes = config.servers.iter().filter_map(only).collect();
+    cleaning.errors.text = per_server(config, ErrorTextMode::Message, |s| s.sanitizer.error_text);
+    cleaning.untrusted_marker.mark = per_server(config, false, |s| s.sanitizer.mark_untrusted);
     cleaning
 }
 
 /// Returns the policy for requests that servers make during a call.
-fn asking(config: &Config) -> InputRequestPolicy {
+fn input_request_policy(config: &Config) -> InputRequestPolicy {
     let mut asking = InputRequestPolicy::default();
-    asking.forms = per_server(config, ElicitationPolicy::Check, |s| s.asking.forms);
-    asking.pages = per_server(config, true, |s| s.asking.pages);
-    asking.sampling = per_server(config, SamplingPolicy::Off, |s| s.asking.sampling);
-    asking.tokens = per_server(config, 0, |s| s.asking.sampling_tokens);
-    asking.roots = per_server(config, true, |s| s.asking.roots);
-    asking.loopback = false;
-    asking.named = true;
+    asking.elicitation_forms = per_server(config, ElicitationPolicy::Check, |s| {
+        s.input_requests.elicitation_forms
+    });
+    asking.elicitation_urls = per_server(config, true, |s| s.input_requests.elicitation_urls);
+    asking.sampling = per_server(config, SamplingPolicy::Off, |s| s.input_requests.sampling);
+    asking.max_tokens = per_server(config, 0, |s| s.input_requests.sampling_tokens);
+    asking.roots = per_server(config, true, |s| s.input_requests.roots);
+    asking.allow_loopback_urls = false;
+    asking.show_server = true;
     asking
 }
 
@@ -351,8 +358,8 @@ pub(crate) fn per_server<T: Copy>(
         })
 }
 
-fn broken(server: &ServerSettings) -> OnInvalidOutput {
-    match server.output {
+fn on_invalid_output(server: &ServerSettings) -> OnInvalidOutput {
+    match server.output_check {
         OutputCheck::Block => OnInvalidOutput::Block,
         OutputCheck::Warn => OnInvalidOutput::Warn,
         OutputCheck::Off => OnInvalidOutput::Pass,
@@ -360,7 +367,7 @@ fn broken(server: &ServerSettings) -> OnInvalidOutput {
 }
 
 /// Returns the access rules.
-pub(crate) fn access(config: &Config) -> AccessRules {
+pub(crate) fn access_policy(config: &Config) -> AccessRules {
     AccessRules::new(access_rules(config))
 }
 
@@ -370,8 +377,8 @@ pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
         tools: patterns(&rule.tools),
         callers: patterns(&rule.callers),
         except: patterns(&rule.except),
-        when: rule.when.clone(),
-        then: match rule.then {
+        when: rule.condition.clone(),
+        action: match rule.action {
             Verdict::Allow => RuleAction::Allow,
             Verdict::Ask => RuleAction::Ask,
             Verdict::Deny => RuleAction::Deny,
@@ -382,25 +389,25 @@ pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
 }
 
 /// Returns the concurrency limits: running and queued calls.
-fn caps(config: &Config) -> ConcurrencyLimits {
+fn concurrency_limits(config: &Config) -> ConcurrencyLimits {
     let limits = &config.limits;
     ConcurrencyLimits {
-        caller: limits.calls_per_caller,
-        tool: limits.calls_per_tool,
-        server: per_server(config, limits.calls_per_server, |server| {
-            server.calls.unwrap_or(limits.calls_per_server)
+        per_caller: limits.calls_per_caller,
+        per_tool: limits.calls_per_tool,
+        per_server: per_server(config, limits.calls_per_server, |server| {
+            server.max_calls.unwrap_or(limits.calls_per_server)
         }),
-        all: limits.calls,
-        waiting_per_caller: limits.waiting_per_caller,
-        waiting: limits.waiting,
-        wait: seconds(limits.waiting_seconds),
+        total: limits.calls,
+        max_queued_per_caller: limits.waiting_per_caller,
+        max_queued: limits.waiting,
+        queue_timeout: seconds(limits.waiting_seconds),
     }
 }
 
 /// Returns the timeouts of single tools, by full name.
-fn tool_limits(server: &ServerSettings) -> impl Iterator<Item = (String, Duration)> {
-    server.tools.iter().filter_map(|tool| {
-        let name = format!("{}.{}", server.id, tool.shown());
+fn tool_timeouts(server: &ServerSettings) -> impl Iterator<Item = (String, Duration)> {
+    server.tool_overrides.iter().filter_map(|tool| {
+        let name = format!("{}.{}", server.id, tool.rule_name());
         Some((name, seconds(tool.call_seconds?)))
     })
 }
@@ -411,12 +418,12 @@ fn circuit_breaker(config: &Config, before: Option<&GatewayPolicy>) -> CircuitBr
     let before = before.map_or_else(CircuitBreaker::default, |route| {
         route.circuit_breaker.clone()
     });
-    before.reloaded(limits.breaker_failures, seconds(limits.breaker_seconds))
+    before.with_settings(limits.breaker_failures, seconds(limits.breaker_seconds))
 }
 
 /// Returns the rate limiter. The token buckets of the previous one carry over.
-fn rate(config: &Config, before: Option<&GatewayPolicy>) -> policy::RateLimiter {
-    let (rules, all) = (rates(config), quota(&config.limits.rate));
+fn rate_limiter(config: &Config, before: Option<&GatewayPolicy>) -> policy::RateLimiter {
+    let (rules, all) = (rate_rules(config), quota(&config.limits.rate));
     let rate = match before {
         Some(before) => before.rate.reloaded(rules, all),
         None => policy::RateLimiter::new(rules, all),
@@ -425,7 +432,7 @@ fn rate(config: &Config, before: Option<&GatewayPolicy>) -> policy::RateLimiter 
     rate.per_server(config.servers.iter().filter_map(own))
 }
 
-fn rates(config: &Config) -> Vec<RateRule> {
+fn rate_rules(config: &Config) -> Vec<RateRule> {
     let rate = |rule: &ConfigRule| {
         Some(RateRule {
             tools: patterns(&rule.tools),
@@ -437,13 +444,13 @@ fn rates(config: &Config) -> Vec<RateRule> {
     config.rules.iter().filter_map(rate).collect()
 }
 
-fn persons(config: &Config) -> QuorumRules {
+fn quorum_rules(config: &Config) -> QuorumRules {
     let persons = |rule: &ConfigRule| {
         Some(QuorumRule {
             tools: patterns(&rule.tools),
             callers: patterns(&rule.callers),
             except: patterns(&rule.except),
-            approvals: rule.approvals?,
+            required_approvers: rule.approvals?,
         })
     };
     QuorumRules::new(config.rules.iter().filter_map(persons).collect())
@@ -459,20 +466,20 @@ fn patterns(globs: &[NameGlob]) -> Vec<GlobPattern> {
 fn quota(rate: &RateSetting) -> RateQuota {
     RateQuota {
         count: rate.count,
-        per: rate.per,
+        per: rate.period,
     }
 }
 
 /// Returns the limits of pending and remembered approvals.
-pub(crate) fn desk_limits(config: &Config) -> ApprovalLimits {
+pub(crate) fn approval_limits(config: &Config) -> ApprovalLimits {
     let limits = &config.limits;
     ApprovalLimits {
-        life: seconds(limits.approval_seconds),
-        per_caller: limits.approvals_per_caller,
-        open: limits.approvals,
-        grants: limits.grants,
-        grant_life: seconds(limits.grant_seconds),
-        grant_longest: seconds(limits.grant_max_seconds),
+        approval_lifetime: seconds(limits.approval_seconds),
+        max_pending_per_caller: limits.approvals_per_caller,
+        max_pending: limits.approvals,
+        max_grants: limits.grants,
+        default_grant_lifetime: seconds(limits.grant_seconds),
+        max_grant_lifetime: seconds(limits.grant_max_seconds),
     }
 }
 
@@ -483,24 +490,24 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
     ServerLimits {
         json,
         // Requests of one peer: the running and the queued ones.
-        in_flight: limits.calls_per_caller + limits.waiting_per_caller,
-        name: limits.name_bytes,
-        page: limits.page_items,
-        seal_life: seconds(limits.seal_seconds),
-        question: seconds(limits.question_seconds),
-        ping: Some(seconds(limits.client_ping_seconds)).filter(|every| !every.is_zero()),
-        rounds: limits.rounds,
+        max_in_flight: limits.calls_per_caller + limits.waiting_per_caller,
+        max_name_bytes: limits.name_bytes,
+        page_items: limits.page_items,
+        seal_lifetime: seconds(limits.seal_seconds),
+        input_timeout: seconds(limits.question_seconds),
+        ping_interval: Some(seconds(limits.client_ping_seconds)).filter(|every| !every.is_zero()),
+        max_rounds: limits.rounds,
         queue: QueueLimits {
             messages: limits.stream_messages,
             bytes: limits.stream_bytes,
         },
-        uris: limits.stream_resources,
+        max_subscriptions: limits.stream_resources,
         tasks: TaskLimits {
             per_caller: limits.tasks_per_caller,
-            all: limits.tasks,
-            bytes: limits.task_bytes,
-            life: seconds(limits.task_seconds),
-            looks: limits.task_looks,
+            total: limits.tasks,
+            max_result_bytes: limits.task_bytes,
+            lifetime: seconds(limits.task_seconds),
+            polls_per_minute: limits.task_looks,
             ..TaskLimits::default()
         },
     }
@@ -510,20 +517,20 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
 pub(crate) fn http_limits(config: &Config) -> HttpLimits {
     let limits = &config.limits;
     HttpLimits {
-        body: seconds(limits.body_seconds),
-        body_idle: seconds(limits.body_idle_seconds),
-        header: limits.mcp_header_bytes,
-        sessions: limits.sessions,
-        session_idle: seconds(limits.session_idle_seconds),
-        session_age: seconds(limits.session_max_seconds),
-        listen_streams: limits.listen_streams,
-        listen_streams_per_caller: limits.listen_streams_per_caller,
+        body_timeout: seconds(limits.body_seconds),
+        body_idle_timeout: seconds(limits.body_idle_seconds),
+        max_header_bytes: limits.mcp_header_bytes,
+        max_sessions: limits.sessions,
+        session_idle_timeout: seconds(limits.session_idle_seconds),
+        max_session_age: seconds(limits.session_max_seconds),
+        max_listen_streams: limits.listen_streams,
+        max_listen_streams_per_caller: limits.listen_streams_per_caller,
         resume: ResumeLimits {
-            keep: seconds(limits.resume_seconds),
+            keep_for: seconds(limits.resume_seconds),
             session_bytes: limits.resume_bytes_per_session,
-            bytes: limits.resume_bytes,
+            total_bytes: limits.resume_bytes,
         },
-        stream_lasts: Some(seconds(limits.stream_seconds)).filter(|lasts| !lasts.is_zero()),
+        reconnect_after: Some(seconds(limits.stream_seconds)).filter(|lasts| !lasts.is_zero()),
         ..HttpLimits::default()
     }
 }

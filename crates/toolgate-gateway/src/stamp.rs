@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Formats milliseconds since the Unix epoch as `2027-01-31 18:00 UTC`.
-pub(crate) fn stamp(millis: &Value) -> String {
+pub(crate) fn format_timestamp(millis: &Value) -> String {
     let minutes = millis.as_u64().unwrap_or(0) / 60_000;
     let (mut day, minutes) = (minutes / 1440, minutes % 1440);
     let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
@@ -39,7 +39,7 @@ mod tests {
             (1_801_418_400, "2027-01-31 18:00 UTC"),
             (1_830_297_599, "2027-12-31 23:59 UTC"),
         ] {
-            assert_eq!(stamp(&json!(seconds * 1000)), text);
+            assert_eq!(format_timestamp(&json!(seconds * 1000)), text);
         }
     }
 }

@@ -11,17 +11,17 @@ pub(crate) struct StartupBanner<'a> {
     pub(crate) memory: &'a str,
     pub(crate) program: &'a Path,
     /// Arguments with which a host would start the gateway.
-    pub(crate) stdio: &'a [String],
+    pub(crate) stdio_arguments: &'a [String],
     /// Example tool call, with its arguments.
     pub(crate) example: Option<(&'a str, &'a str)>,
-    pub(crate) token: bool,
+    pub(crate) needs_token: bool,
     /// Additional note.
     pub(crate) note: Option<String>,
 }
 
 impl StartupBanner<'_> {
     /// Renders the banner for stderr.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let mut out = String::new();
         let mut line = |name: &str, value: &dyn std::fmt::Display| {
             let _ = writeln!(out, "{name:<15}{value}");
@@ -40,7 +40,7 @@ impl StartupBanner<'_> {
                 out,
                 "\nPaste into a host; its pending approvals appear in this console:\n{}\n\
                  Or let the host start its own gateway over stdio; its pending approvals appear in `toolgate inbox`:\n{}\n",
-                url_snippet(endpoint, self.token),
+                url_snippet(endpoint, self.needs_token),
                 self.stdio_snippet(),
             );
         }
@@ -51,28 +51,28 @@ impl StartupBanner<'_> {
             let _ = write!(
                 out,
                 "\nTry it from another terminal:\n  {} call {tool} '{arguments}'{}\n",
-                shell(&self.program.display().to_string()),
-                flags(self.stdio, &["--data"])
+                shell_quote(&self.program.display().to_string()),
+                option_words(self.stdio_arguments, &["--data"])
             );
         }
         out
     }
 
     fn stdio_snippet(&self) -> String {
-        let entry = serde_json::json!({"toolgate": {"command": self.program, "args": self.stdio}});
+        let entry = serde_json::json!({"toolgate": {"command": self.program, "args": self.stdio_arguments}});
         format!("  {}", serde_json::json!({"mcpServers": entry}))
     }
 }
 
 /// Returns those of the options that are in the arguments, with their values, quoted for a shell. Words behind `--`
 /// belong to a server's command.
-pub(crate) fn flags(words: &[String], names: &[&str]) -> String {
+pub(crate) fn option_words(words: &[String], names: &[&str]) -> String {
     let own = words.iter().position(|word| word == "--");
     let own = words.get(..own.unwrap_or(words.len())).unwrap_or_default();
     let flag = |name: &&str| {
         let at = own.iter().position(|word| word == *name)?;
         let value = own.get(at + 1)?;
-        Some(format!(" {name} {}", shell(value)))
+        Some(format!(" {name} {}", shell_quote(value)))
     };
     names.iter().filter_map(flag).collect()
 }
@@ -91,7 +91,7 @@ fn url_snippet(endpoint: &str, token: bool) -> String {
 }
 
 /// Quotes a word for a shell, if necessary.
-pub(crate) fn shell(word: &str) -> String {
+pub(crate) fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_names_everything_and_the_snippets_are_json() {
+    fn the_banner_is_complete_and_its_snippets_are_json() {
         let stdio = ["--stdio", "--data", "/tmp/a b"].map(str::to_owned);
         let ready = StartupBanner {
             endpoint: Some("http://127.0.0.1:8665/mcp"),
@@ -113,12 +113,12 @@ mod tests {
             data: Path::new("/tmp/a b"),
             memory: "at most 1.0 GiB",
             program: Path::new("/opt/toolgate"),
-            stdio: &stdio,
+            stdio_arguments: &stdio,
             example: Some(("demo.add", "{\"a\": 1, \"b\": 2}")),
-            token: false,
+            needs_token: false,
             note: None,
         };
-        let text = ready.text();
+        let text = ready.render();
         assert!(text.starts_with("MCP endpoint   http://127.0.0.1:8665/mcp\nconsole        http://127.0.0.1:8665/#token=x\n"));
         assert!(
             text.contains("/opt/toolgate call demo.add '{\"a\": 1, \"b\": 2}' --data '/tmp/a b'"),

@@ -3,7 +3,7 @@
 use crate::{
     board::CallFeed,
     config::Config,
-    explained::{self, ExplainRequest, nearest},
+    explained::{self, ExplainRequest, nearest_name},
     plan::PolicyBackends,
     stack,
 };
@@ -25,7 +25,7 @@ use toolgate_policy::{
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum DefinitionChoice {
     /// The latest definition, which the server would list now.
-    Last,
+    Latest,
     /// The accepted definition, which past calls used.
     Accepted,
 }
@@ -34,13 +34,13 @@ pub(crate) enum DefinitionChoice {
 pub(crate) struct OfflineView {
     config: Config,
     /// The policies, over servers that cannot be called.
-    route: GatewayPolicy,
+    policies: GatewayPolicy,
     servers: Arc<dyn Service>,
     rules: Vec<AccessRule>,
     /// Items of the servers by kind, sanitized and not hidden.
     catalogs: Vec<(ItemKind, Catalog)>,
-    shelves: Vec<Arc<OfflineServer>>,
-    desk: Arc<ApprovalService>,
+    offline_servers: Vec<Arc<OfflineServer>>,
+    approvals: Arc<ApprovalService>,
 }
 
 impl OfflineView {
@@ -53,44 +53,44 @@ impl OfflineView {
         data: &Path,
         which: DefinitionChoice,
     ) -> Result<OfflineView, String> {
-        let store = store(&data.join("state"))?;
+        let store = open_store(&data.join("state"))?;
         policy::SecretRedactor::install(&config.secret_rules.files);
         let recorder = Arc::new(AuditRecorder::log());
         // The current freezes did not apply to past calls.
         let now: Arc<dyn StateStore> = match which {
-            DefinitionChoice::Last => store.clone(),
+            DefinitionChoice::Latest => store.clone(),
             DefinitionChoice::Accepted => Arc::new(MemoryStateStore::new()),
         };
         let kept = PolicyBackends {
-            board: Arc::new(CallFeed::new()),
-            desk: ApprovalService::new(recorder.clone(), now, stack::desk_limits(&config)),
+            feed: Arc::new(CallFeed::new()),
+            approvals: ApprovalService::new(recorder.clone(), now, stack::approval_limits(&config)),
             pins: Pins::new(store.clone(), recorder.clone()),
             recorder,
             store,
         };
-        let mut route = stack::route(&config, &kept, None);
-        route.rate = route.rate.uncounted();
-        let shelves: Vec<Arc<OfflineServer>> = shelves(&config, &route.pins, which);
+        let mut route = stack::gateway_policy(&config, &kept, None);
+        route.rate = route.rate.without_levels();
+        let shelves: Vec<Arc<OfflineServer>> = offline_servers(&config, &route.pins, which);
         let services = shelves
             .iter()
             .map(|shelf| shelf.clone() as Arc<dyn Service>);
-        let servers = stack::joined(&config, services.collect())?;
+        let servers = stack::aggregate_services(&config, services.collect())?;
         let servers: Arc<dyn Service> = Arc::new(servers);
-        let shown = policy::inspect(&route, servers.clone());
+        let shown = policy::inspection_pipeline(&route, servers.clone());
         let mut catalogs = Vec::new();
         for kind in ItemKind::ALL {
             let listed = shown
                 .list(ListRequest::all(Caller::new("operator"), kind))
                 .await;
-            catalogs.push((kind, listed.map_err(|e| e.public().to_owned())?));
+            catalogs.push((kind, listed.map_err(|e| e.public_message().to_owned())?));
         }
         Ok(OfflineView {
             rules: stack::access_rules(&config),
-            route,
+            policies: route,
             servers,
             catalogs,
-            shelves,
-            desk: kept.desk,
+            offline_servers: shelves,
+            approvals: kept.approvals,
             config,
         })
     }
@@ -100,39 +100,39 @@ impl OfflineView {
     /// # Errors
     /// The item is unknown; the message says why.
     pub(crate) async fn explain(&self, asked: ExplainRequest) -> Result<Value, String> {
-        let Some(found) = explained::find(&self.catalogs, &asked.name) else {
-            return Err(self.unknown(&asked.name));
+        let Some(found) = explained::resolve_name(&self.catalogs, &asked.name) else {
+            return Err(self.unknown_reason(&asked.name));
         };
-        let call = asked.call(&found);
+        let call = asked.into_call(&found);
         let item = found.item;
-        let pipeline = policy::pipeline(&self.route, self.servers.clone());
+        let pipeline = policy::gateway_pipeline(&self.policies, self.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
-        let needs = explained::door(&mut way, &self.config, &call, &item);
-        let shelf = self.shelf(&item.origin.server);
-        let at = shelf.and_then(|shelf| shelf.at(&item));
+        let needs = explained::add_authentication(&mut way, &self.config, &call, &item);
+        let shelf = self.server(&item.origin.server);
+        let at = shelf.and_then(|shelf| shelf.stored_at(&item));
         let why = match at {
             Some(at) => format!(
                 "its definition is the one that was stored {}; the server was not asked",
-                ago(at)
+                format_age(at)
             ),
             None => "its definition is a stored one; the server was not asked".to_owned(),
         };
         let told = DecisionStep {
-            by: "stored",
-            verdict: "told",
-            why,
+            policy: "stored",
+            decision: "told",
+            reason: why,
         };
         way.steps.insert(0, told);
-        Ok(explained::told(&way, &needs))
+        Ok(explained::to_json(&way, &needs))
     }
 
     /// Dry-runs a call of an item at a point in time.
-    pub(crate) async fn way_at(&self, call: &Call, item: &Arc<Item>, at: SystemTime) -> DryRun {
+    pub(crate) async fn dry_run_at(&self, call: &Call, item: &Arc<Item>, at: SystemTime) -> DryRun {
         let route = GatewayPolicy {
-            access: self.route.access.clone().at(at),
-            ..self.route.clone()
+            access: self.policies.access.clone().at(at),
+            ..self.policies.clone()
         };
-        let pipeline = policy::pipeline(&route, self.servers.clone());
+        let pipeline = policy::gateway_pipeline(&route, self.servers.clone());
         pipeline.explain(call, item).await
     }
 
@@ -142,13 +142,13 @@ impl OfflineView {
     }
 
     /// Returns the action for secrets in the arguments for a server.
-    pub(crate) fn on_leak(&self, server: &str) -> OnOutboundSecret {
-        self.route.cleaning.leaks.found.of(server)
+    pub(crate) fn outbound_secret_action(&self, server: &str) -> OnOutboundSecret {
+        self.policies.sanitizers.outbound_secrets.found.of(server)
     }
 
     /// Returns whether the config has a server of that ID.
-    pub(crate) fn has(&self, server: &str) -> bool {
-        self.shelf(server).is_some()
+    pub(crate) fn has_server(&self, server: &str) -> bool {
+        self.server(server).is_some()
     }
 
     /// Returns the items of the servers by kind, sanitized and not hidden.
@@ -158,9 +158,9 @@ impl OfflineView {
 
     /// Returns the full names of a server's stored items under its current command or address; `None` if there are
     /// none.
-    pub(crate) fn names(&self, server: &str) -> Option<Vec<String>> {
-        let shelf = self.shelf(server)?;
-        let long = shelf.long.iter().map(|(_, name)| name.clone());
+    pub(crate) fn stored_names(&self, server: &str) -> Option<Vec<String>> {
+        let shelf = self.server(server)?;
+        let long = shelf.too_long.iter().map(|(_, name)| name.clone());
         let names = shelf.items.iter().map(|one| one.item.full_name());
         let names: Vec<String> = names.chain(long).collect();
         (!names.is_empty()).then_some(names)
@@ -168,33 +168,36 @@ impl OfflineView {
 
     /// Returns the remembered approvals that are still valid.
     pub(crate) fn valid_grants(&self) -> Vec<GrantView> {
-        let now = self.desk.now();
-        let all = self.desk.grants().into_iter();
-        all.filter(|grant| grant.over(now).is_none()).collect()
+        let now = self.approvals.now();
+        let all = self.approvals.grants().into_iter();
+        all.filter(|grant| grant.end_reason(now).is_none())
+            .collect()
     }
 
-    fn shelf(&self, server: &str) -> Option<&Arc<OfflineServer>> {
-        self.shelves.iter().find(|shelf| *shelf.server == *server)
+    fn server(&self, server: &str) -> Option<&Arc<OfflineServer>> {
+        self.offline_servers
+            .iter()
+            .find(|shelf| *shelf.server == *server)
     }
 
     /// Returns the reason for which a name is unknown.
-    fn unknown(&self, name: &str) -> String {
+    fn unknown_reason(&self, name: &str) -> String {
         let server = name.split('.').next().unwrap_or_default();
-        let Some(shelf) = self.shelf(server) else {
+        let Some(shelf) = self.server(server) else {
             return format!("{name:?} cannot be explained: the config has no server {server:?}");
         };
-        if shelf.long.iter().any(|(_, long)| long == name) {
+        if shelf.too_long.iter().any(|(_, long)| long == name) {
             return format!(
                 "{name:?} cannot be explained: its definition is too long to be stored"
             );
         }
-        if shelf.other {
+        if shelf.is_foreign {
             return format!(
                 "{name:?} cannot be explained: the stored definitions of {server} belong to another command or address; start a gateway with this config once"
             );
         }
         let all = self.catalogs.iter().flat_map(|(_, list)| list.items());
-        let near = nearest(name, all.map(|item| item.full_name()));
+        let near = nearest_name(name, all.map(|item| item.full_name()));
         let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
         format!(
             "{name:?} cannot be explained: no gateway has seen it, so its definition is not known{hint}"
@@ -207,46 +210,52 @@ struct OfflineServer {
     server: Arc<str>,
     items: Vec<OfflineItem>,
     /// Names of definitions that are too long to be stored.
-    long: Vec<(ItemKind, String)>,
+    too_long: Vec<(ItemKind, String)>,
     /// True if everything stored belongs to another command or address.
-    other: bool,
+    is_foreign: bool,
 }
 
 struct OfflineItem {
     item: Arc<Item>,
     /// Time of storage, in milliseconds since the Unix epoch.
-    at: u64,
+    stored_at: u64,
 }
 
 impl OfflineServer {
-    fn at(&self, item: &Item) -> Option<u64> {
-        let is =
-            |one: &&OfflineItem| one.item.kind() == item.kind() && one.item.local == item.given();
-        self.items.iter().find(is).map(|one| one.at)
+    fn stored_at(&self, item: &Item) -> Option<u64> {
+        let is = |one: &&OfflineItem| {
+            one.item.kind() == item.kind() && one.item.local_name == item.upstream_name()
+        };
+        self.items.iter().find(is).map(|one| one.stored_at)
     }
 }
 
-fn shelves(config: &Config, pins: &Pins, which: DefinitionChoice) -> Vec<Arc<OfflineServer>> {
-    let kept = pins.kept();
+fn offline_servers(
+    config: &Config,
+    pins: &Pins,
+    which: DefinitionChoice,
+) -> Vec<Arc<OfflineServer>> {
+    let kept = pins.stored();
     let servers = config.servers.iter();
     let shelf = |server: &crate::config::ServerSettings| {
         let of = || kept.iter().filter(|one| *one.server == *server.id);
-        let ours = of().any(|one| one.ours);
+        let ours = of().any(|one| one.same_identity);
         let mut shelf = OfflineServer {
             server: server.id.as_str().into(),
             items: Vec::new(),
-            long: Vec::new(),
-            other: !ours && of().next().is_some(),
+            too_long: Vec::new(),
+            is_foreign: !ours && of().next().is_some(),
         };
         // Pins of another command or address say nothing about the current server. Past calls used some
         // definition, so these pins count for them.
-        let counts = |one: &&KeptPin| one.ours || (!ours && which == DefinitionChoice::Accepted);
+        let counts =
+            |one: &&KeptPin| one.same_identity || (!ours && which == DefinitionChoice::Accepted);
         for one in of().filter(counts) {
             let origin = Origin {
                 server: shelf.server.clone(),
                 trusted: server.trust_annotations,
             };
-            shelf.place(one, origin, which);
+            shelf.add_pin(one, origin, which);
         }
         Arc::new(shelf)
     };
@@ -254,26 +263,26 @@ fn shelves(config: &Config, pins: &Pins, which: DefinitionChoice) -> Vec<Arc<Off
 }
 
 impl OfflineServer {
-    fn place(&mut self, one: &KeptPin, origin: Origin, which: DefinitionChoice) {
+    fn add_pin(&mut self, one: &KeptPin, origin: Origin, which: DefinitionChoice) {
         let counts: Option<&PinnedText> = match which {
-            DefinitionChoice::Last => one.other.as_ref().or(one.accepted.as_ref()),
-            DefinitionChoice::Accepted => one.accepted.as_ref().or(one.other.as_ref()),
+            DefinitionChoice::Latest => one.pending.as_ref().or(one.accepted.as_ref()),
+            DefinitionChoice::Accepted => one.accepted.as_ref().or(one.pending.as_ref()),
         };
         let Some(counts) = counts else {
             return;
         };
-        match item(one.kind, counts, origin) {
+        match parse_item(one.kind, counts, origin) {
             Some(item) => self.items.push(OfflineItem {
                 item,
-                at: counts.at,
+                stored_at: counts.stored_at,
             }),
-            None => self.long.push((one.kind, one.name.clone())),
+            None => self.too_long.push((one.kind, one.name.clone())),
         }
     }
 }
 
 /// Parses a stored definition as an item; `None` if it is too long to be stored.
-pub(crate) fn item(kind: ItemKind, stored: &PinnedText, origin: Origin) -> Option<Arc<Item>> {
+pub(crate) fn parse_item(kind: ItemKind, stored: &PinnedText, origin: Origin) -> Option<Arc<Item>> {
     let text = stored.text.clone()?;
     let json = Json::read(text.into_bytes(), &Default::default()).ok()?;
     let def = Definition::read(kind, json).ok()?;
@@ -289,7 +298,7 @@ impl Service for OfflineServer {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(async move { Err(call.unknown()) })
+        Box::pin(async move { Err(call.unknown_item_error()) })
     }
 
     fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
@@ -298,7 +307,7 @@ impl Service for OfflineServer {
 }
 
 /// Opens the tables of a directory; empty ones if there are none.
-fn store(dir: &Path) -> Result<Arc<dyn StateStore>, String> {
+fn open_store(dir: &Path) -> Result<Arc<dyn StateStore>, String> {
     if !dir.join("state.jsonl").exists() {
         return Ok(Arc::new(MemoryStateStore::new()));
     }
@@ -331,7 +340,7 @@ impl StateStore for ReadOnlyStore {
         _: WritePrecondition,
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
         let error = Error::new(
-            ErrorKind::Refused(RefusalReason::Record),
+            ErrorKind::Refused(RefusalReason::AuditUnavailable),
             "nothing is written here",
         );
         Box::pin(async { Err(error) })
@@ -347,7 +356,7 @@ impl StateStore for ReadOnlyStore {
 }
 
 /// Formats the age of a moment, which is given in milliseconds since the Unix epoch.
-pub(crate) fn ago(at: u64) -> String {
+pub(crate) fn format_age(at: u64) -> String {
     let now = crate::board::millis(SystemTime::now());
     let seconds = now.saturating_sub(at) / 1000;
     match seconds {

@@ -2,7 +2,7 @@
 
 use crate::{
     config::{ConfigRule, NameGlob},
-    explained::nearest,
+    explained::nearest_name,
 };
 use std::collections::BTreeMap;
 use toolgate::Item;
@@ -14,13 +14,13 @@ pub(crate) struct OfferedNames {
     /// Full names by server ID. An absent server is unknown.
     pub(crate) by_server: BTreeMap<String, Vec<String>>,
     /// True if the servers were just asked; otherwise the names come from the state of a gateway.
-    pub(crate) asked: bool,
+    pub(crate) just_asked: bool,
 }
 
 impl OfferedNames {
     /// Names the source of the names, as the end of a sentence.
-    pub(crate) fn of(&self, server: &str) -> String {
-        match self.asked {
+    pub(crate) fn source(&self, server: &str) -> String {
+        match self.just_asked {
             true => format!("{server} offers"),
             false => format!("a gateway has listed for {server}"),
         }
@@ -28,19 +28,19 @@ impl OfferedNames {
 
     /// Returns whether a glob certainly matches nothing. It must name a known server, and it must not match URIs,
     /// because a resource can be readable without being listed.
-    fn misses(&self, glob: &NameGlob) -> bool {
+    fn matches_nothing(&self, glob: &NameGlob) -> bool {
         let names = glob.server().and_then(|id| self.by_server.get(id));
         let pattern = GlobPattern::new(glob.as_str());
         let fits = |names: &Vec<String>| names.iter().any(|name| pattern.matches(name));
         !may_fit_uri(glob) && names.is_some_and(|names| !fits(names))
     }
 
-    fn told(&self, glob: &NameGlob) -> String {
+    fn unmatched_note(&self, glob: &NameGlob) -> String {
         let server = glob.server().unwrap_or_default();
         let names = self.by_server.get(server).into_iter().flatten();
-        let near = nearest(&glob.as_str().replace(['*', '?'], ""), names.cloned());
+        let near = nearest_name(&glob.as_str().replace(['*', '?'], ""), names.cloned());
         let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
-        let of = self.of(server);
+        let of = self.source(server);
         format!("{:?} matches nothing that {of}{hint}", glob.as_str())
     }
 }
@@ -60,16 +60,16 @@ fn may_fit_uri(glob: &NameGlob) -> bool {
 pub(crate) fn notes(rules: &[ConfigRule], offered: &OfferedNames) -> Vec<String> {
     let numbered = rules.iter().enumerate();
     numbered
-        .flat_map(|(n, rule)| of_rule(n, rule, offered))
+        .flat_map(|(n, rule)| rule_notes(n, rule, offered))
         .collect()
 }
 
-fn of_rule(n: usize, rule: &ConfigRule, offered: &OfferedNames) -> Vec<String> {
+fn rule_notes(n: usize, rule: &ConfigRule, offered: &OfferedNames) -> Vec<String> {
     let place = format!("rule {} (line {})", n + 1, rule.line);
     let missing = |globs: &[NameGlob]| {
-        let missing = globs.iter().filter(|glob| offered.misses(glob));
+        let missing = globs.iter().filter(|glob| offered.matches_nothing(glob));
         missing
-            .map(|glob| offered.told(glob))
+            .map(|glob| offered.unmatched_note(glob))
             .collect::<Vec<String>>()
     };
     let (tools, except) = (missing(&rule.tools), missing(&rule.except));
@@ -83,7 +83,7 @@ fn of_rule(n: usize, rule: &ConfigRule, offered: &OfferedNames) -> Vec<String> {
 }
 
 /// Returns the servers that rules name or may match, and that are not known.
-pub(crate) fn unknown<'r>(
+pub(crate) fn unknown_servers<'r>(
     rules: &'r [ConfigRule],
     servers: impl Iterator<Item = &'r str>,
     offered: &OfferedNames,

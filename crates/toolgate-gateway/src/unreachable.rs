@@ -21,11 +21,11 @@ pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
         }
         let mut others = rules.iter().enumerate();
         let stricter = others.find(|(m, other)| {
-            let first = other.then > rule.then || (other.then == rule.then && *m < n);
+            let first = other.action > rule.action || (other.action == rule.action && *m < n);
             *m != n && first && covers(other, rule)
         });
         if let Some((m, other)) = stricter {
-            let why = if other.then == rule.then {
+            let why = if other.action == rule.action {
                 "says the same"
             } else {
                 "is stricter"
@@ -41,7 +41,7 @@ pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
 
 /// Returns whether one rule matches wherever another does.
 fn covers(one: &ConfigRule, other: &ConfigRule) -> bool {
-    one.when.is_none()
+    one.condition.is_none()
         && one.approvals == other.approvals
         && (one.callers.is_empty()
             || (!other.callers.is_empty() && all_covered(&other.callers, &one.callers)))
@@ -52,12 +52,12 @@ fn covers(one: &ConfigRule, other: &ConfigRule) -> bool {
 fn all_covered(these: &[NameGlob], by: &[NameGlob]) -> bool {
     these
         .iter()
-        .all(|this| by.iter().any(|glob| wider(glob, this)))
+        .all(|this| by.iter().any(|glob| covers_glob(glob, this)))
 }
 
 /// Returns whether one glob matches everything that another matches. A `?` of the wider one could stand for the `*`
 /// of the other, which is longer. So a glob with `?` covers only an equal glob.
-fn wider(one: &NameGlob, other: &NameGlob) -> bool {
+fn covers_glob(one: &NameGlob, other: &NameGlob) -> bool {
     let plain = !one.as_str().contains('?');
     one == other || (plain && GlobPattern::new(one.as_str()).matches(other.as_str()))
 }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_under_a_stricter_one_is_told() {
+    fn reports_a_rule_below_a_stricter_one() {
         let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
         let deny = "tools = [\"s.*\"]\nthen = \"deny\"";
         let told =
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_may_decide_is_not() {
+    fn does_not_report_a_rule_that_may_decide() {
         let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
         for other in [
             "tools = [\"t.*\"]\nthen = \"deny\"",

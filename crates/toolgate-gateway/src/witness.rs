@@ -9,7 +9,7 @@ use toolgate::{
     edge::{MissedPings, Rejection, RejectionLog},
 };
 use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal};
-use toolgate_policy::for_record;
+use toolgate_policy::sanitize_entry;
 
 /// Rejections within [`FLOOD_WINDOW`] that are audited one by one.
 const MAX_AUDITED_REJECTIONS: u32 = 100;
@@ -31,7 +31,7 @@ struct RejectionWindow {
 
 impl RejectionWindow {
     /// Returns the number of rejections skipped before this one; `None` if this one is skipped too.
-    fn take(&mut self, now: Instant) -> Option<u64> {
+    fn count_rejection(&mut self, now: Instant) -> Option<u64> {
         if now.duration_since(self.since) > FLOOD_WINDOW {
             (self.since, self.count) = (now, 0);
         }
@@ -59,38 +59,47 @@ impl EdgeAudit {
 }
 
 impl RejectionLog for EdgeAudit {
-    fn refused(&self, refused: Rejection) -> BoxFuture<'_, ()> {
+    fn rejected(&self, refused: Rejection) -> BoxFuture<'_, ()> {
         let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = flood.take(Instant::now());
+        let taken = flood.count_rejection(Instant::now());
         drop(flood);
         Box::pin(async move {
             let Some(skipped) = taken else { return };
             if skipped > 0 {
                 let entry = AuditEntry::new(AuditEvent::OVERLOAD).with("by", "edge");
-                let _ = self.journal.note(entry.with("skipped", skipped));
+                let _ = self.journal.enqueue(entry.with("skipped", skipped));
             }
             // The request is rejected whether or not the record can be written. An unhealthy journal is reported
             // elsewhere.
-            let _ = self.journal.append(for_record(entry(refused))).await;
+            let _ = self
+                .journal
+                .append(sanitize_entry(rejection_record(refused)))
+                .await;
         })
     }
 
-    fn unheard(&self, caller: &Caller, transport: &'static str, unheard: MissedPings) {
+    fn missed_pings(&self, caller: &Caller, transport: &'static str, unheard: MissedPings) {
         // An unhealthy journal is reported elsewhere.
-        let _ = self.journal.note(gone(caller, transport, unheard));
+        let _ = self
+            .journal
+            .enqueue(client_gone_record(caller, transport, unheard));
     }
 }
 
 /// Builds the audit record of a client that stopped answering pings, with what ends for it.
-fn gone(caller: &Caller, transport: &'static str, unheard: MissedPings) -> AuditEntry {
+fn client_gone_record(
+    caller: &Caller,
+    transport: &'static str,
+    unheard: MissedPings,
+) -> AuditEntry {
     AuditEntry::new("client.unheard")
         .with("caller", caller.name())
         .with("transport", transport)
-        .with("pings", unheard.missed)
-        .with("ended", unheard.ends)
+        .with("pings", unheard.consecutive)
+        .with("ended", unheard.disconnects)
 }
 
-fn entry(refused: Rejection) -> AuditEntry {
+fn rejection_record(refused: Rejection) -> AuditEntry {
     AuditEntry::new(AuditEvent::DENY)
         .with("caller", refused.caller.name())
         .with("transport", refused.transport)
@@ -107,17 +116,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_counted_and_told_afterwards() {
+    fn counts_a_flood_and_reports_it_afterwards() {
         let start = Instant::now();
         let mut flood = RejectionWindow {
             since: start,
             count: 0,
             skipped: 0,
         };
-        assert!((0..MAX_AUDITED_REJECTIONS).all(|_| flood.take(start) == Some(0)));
-        assert!((0..7).all(|_| flood.take(start).is_none()));
+        assert!((0..MAX_AUDITED_REJECTIONS).all(|_| flood.count_rejection(start) == Some(0)));
+        assert!((0..7).all(|_| flood.count_rejection(start).is_none()));
         let later = start + FLOOD_WINDOW + Duration::from_secs(1);
-        assert_eq!(flood.take(later), Some(7));
-        assert_eq!(flood.take(later), Some(0));
+        assert_eq!(flood.count_rejection(later), Some(7));
+        assert_eq!(flood.count_rejection(later), Some(0));
     }
 }

@@ -13,16 +13,16 @@ use crate::link::{ChildProgress, GuardianLink};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShutdownSteps {
     /// Time from closing its standard input to SIGTERM. Default: 2 s.
-    pub stdin: Duration,
+    pub stdin_grace: Duration,
     /// Time from SIGTERM to SIGKILL. Default: 2 s.
-    pub term: Duration,
+    pub term_grace: Duration,
 }
 
 impl Default for ShutdownSteps {
     fn default() -> Self {
         Self {
-            stdin: Duration::from_secs(2),
-            term: Duration::from_secs(2),
+            stdin_grace: Duration::from_secs(2),
+            term_grace: Duration::from_secs(2),
         }
     }
 }
@@ -50,7 +50,7 @@ pub struct ChildProcess {
     pub stdout: Option<pipe::Receiver>,
     /// Pipe from the standard error of the child. Read it to its end, or the child blocks when the pipe is full.
     pub stderr: Option<pipe::Receiver>,
-    tie: ChildGuard,
+    guard: ChildGuard,
 }
 
 impl ChildProcess {
@@ -64,35 +64,35 @@ impl ChildProcess {
             stdin: Some(stdin),
             stdout: Some(stdout),
             stderr: Some(stderr),
-            tie,
+            guard: tie,
         }
     }
 
     /// Returns the process id of the child, which is also its process group id.
     pub fn pid(&self) -> i32 {
-        self.tie.pid
+        self.guard.pid
     }
 
     /// Sets the timeouts of the shutdown steps. Default: [`ShutdownSteps::default`].
     pub fn set_steps(&mut self, steps: ShutdownSteps) {
-        self.tie.steps = steps;
+        self.guard.steps = steps;
     }
 
     /// Resolves when the child itself has exited, for whatever reason; at once if it already has. The future is
     /// independent of this value and may move to another task.
     pub fn exited(&self) -> impl Future<Output = ChildExit> + Send + 'static {
-        let progress = self.tie.progress.clone();
-        async move { until(progress, |progress| progress.exit).await }
+        let progress = self.guard.progress.clone();
+        async move { wait_for_progress(progress, |progress| progress.exit).await }
     }
 
     /// Ends the process group of the child and its descendants in steps, and resolves when none is left.
     ///
-    /// Closes `stdin` if it was not taken; a caller that took it drops it first. A child that exits at the end of its
-    /// input gets no signal. The whole group gets SIGTERM after [`ShutdownSteps::stdin`], and SIGKILL after
-    /// [`ShutdownSteps::term`]. If the future is dropped, the shutdown continues.
+    /// Closes `stdin_grace` if it was not taken; a caller that took it drops it first. A child that exits at the end of its
+    /// input gets no signal. The whole group gets SIGTERM after [`ShutdownSteps::stdin_grace`], and SIGKILL after
+    /// [`ShutdownSteps::term_grace`]. If the future is dropped, the shutdown continues.
     pub async fn end(&mut self) -> ChildExit {
-        self.tie.end(self.stdin.take());
-        until(self.tie.progress.clone(), |progress| {
+        self.guard.end(self.stdin.take());
+        wait_for_progress(self.guard.progress.clone(), |progress| {
             progress.exit.filter(|_| progress.ended)
         })
         .await
@@ -100,7 +100,7 @@ impl ChildProcess {
 }
 
 /// Waits for a progress report. The exit is unknown if no more reports come.
-async fn until(
+async fn wait_for_progress(
     mut progress: watch::Receiver<ChildProgress>,
     answer: impl Fn(&ChildProgress) -> Option<ChildExit>,
 ) -> ChildExit {
@@ -120,13 +120,13 @@ pub(crate) struct ChildGuard {
     pub(crate) pid: i32,
     pub(crate) steps: ShutdownSteps,
     pub(crate) progress: watch::Receiver<ChildProgress>,
-    pub(crate) asked: bool,
+    pub(crate) end_requested: bool,
 }
 
 impl ChildGuard {
     fn end(&mut self, stdin: Option<pipe::Sender>) {
-        if !self.asked && !self.progress.borrow().ended {
-            self.asked = true;
+        if !self.end_requested && !self.progress.borrow().ended {
+            self.end_requested = true;
             self.link.end(self.id, self.steps, stdin);
         }
     }
@@ -134,7 +134,7 @@ impl ChildGuard {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        self.tie.end(self.stdin.take());
+        self.guard.end(self.stdin.take());
     }
 }
 

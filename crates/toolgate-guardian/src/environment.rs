@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn only_allowed_names_come_from_our_own() {
+    fn inherits_only_allowed_variables() {
         let ours = |name: &str| (name != "TZ").then(|| OsString::from("x"));
         assert_eq!(compose(ours, &["PATH", "TZ"], &[]), [pair("PATH", "x")]);
         assert_eq!(compose(ours, &[], &[]), []);
     }
 
     #[test]
-    fn dangerous_names_come_from_the_operator_only() {
+    fn never_inherits_dangerous_variables() {
         let ours = |_: &str| Some(OsString::from("evil"));
         for name in [
             "LD_PRELOAD",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extra_entry_wins_and_nothing_is_there_twice() {
+    fn extra_variables_override_without_duplicates() {
         let ours = |_: &str| Some(OsString::from("ours"));
         let extra = [("PATH".to_owned(), "theirs".to_owned())];
         assert_eq!(

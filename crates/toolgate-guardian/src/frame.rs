@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_within_a_message_is_an_end() {
+    fn an_end_within_a_message_is_a_normal_end() {
         let (a, b) = UnixStream::pair().unwrap();
         (&a).write_all(&[0, 0, 0, 9, b'"']).unwrap();
         drop(a);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_with_something_unread_is_an_end() {
+    fn an_end_with_unread_data_is_a_normal_end() {
         let (a, b) = UnixStream::pair().unwrap();
         (&b).write_all(b"unread").unwrap();
         drop(a);

@@ -34,7 +34,7 @@ pub struct SpawnCommand {
 /// if a [`ChildProcess`] still exists, and exits. It does the same when this process dies.
 #[derive(Debug, Clone)]
 pub struct Guardian {
-    held: Arc<GuardianProcess>,
+    process: Arc<GuardianProcess>,
 }
 
 #[derive(Debug)]
@@ -82,12 +82,12 @@ impl Guardian {
         thread::Builder::new()
             .name("guardian".into())
             .spawn(listen)?;
-        Ok(Self { held })
+        Ok(Self { process: held })
     }
 
     /// Returns the process id of the guardian.
     pub fn pid(&self) -> u32 {
-        self.held.pid
+        self.process.pid
     }
 
     /// Starts a child process. Needs a tokio runtime with I/O.
@@ -99,7 +99,7 @@ impl Guardian {
     /// [`Error::Refused`] if the program or its settings are invalid, [`Error::Died`] if the guardian is gone.
     pub async fn spawn(&self, spawn: SpawnCommand) -> Result<ChildProcess, Error> {
         let name = spawn.program.clone();
-        let link = Arc::clone(&self.held.link);
+        let link = Arc::clone(&self.process.link);
         let command = WireCommand {
             program: spawn.program,
             args: spawn.args,
@@ -134,7 +134,7 @@ impl Guardian {
     /// After the last handle was dropped, this means that every child has ended. Otherwise the guardian was killed:
     /// this process then sent SIGKILL to the children, and nothing can be started any more.
     pub fn died(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut died = self.held.link.died();
+        let mut died = self.process.link.died();
         async move {
             // An error means that the link is gone, and so is the guardian.
             let _ = died.wait_for(|died| *died).await;

@@ -99,7 +99,7 @@ impl GuardianLink {
         if let Some(known) = self.children().get_mut(&id) {
             known.stdin = stdin;
         }
-        let steps = WireSteps::new(steps.stdin, steps.term);
+        let steps = WireSteps::new(steps.stdin_grace, steps.term_grace);
         if let Ok(bytes) = frame::encode(&GuardianRequest::End { id, steps }) {
             let _ = self.send(&bytes);
         }
@@ -122,13 +122,13 @@ impl GuardianLink {
     /// Receives events until the guardian is gone.
     pub(crate) fn listen(self: &Arc<Self>) {
         while let Ok(Some((event, fds))) = frame::receive(&self.socket) {
-            self.take(event, fds);
+            self.handle_event(event, fds);
         }
         let _ = self.socket.shutdown(Shutdown::Both);
-        self.lost();
+        self.handle_guardian_death();
     }
 
-    fn take(self: &Arc<Self>, event: GuardianEvent, fds: Vec<OwnedFd>) {
+    fn handle_event(self: &Arc<Self>, event: GuardianEvent, fds: Vec<OwnedFd>) {
         match event {
             GuardianEvent::Ready { .. } => {}
             GuardianEvent::Spawned { id, pid } => self.spawned(id, pid, fds),
@@ -184,7 +184,7 @@ impl GuardianLink {
             pid,
             steps: ShutdownSteps::default(),
             progress,
-            asked: false,
+            end_requested: false,
         };
         if let Some(waiting) = waiting {
             let _ = waiting.send(Ok((tie, fds)));
@@ -199,7 +199,7 @@ impl GuardianLink {
 
     /// Handles the death of the guardian. Kills the process groups of all children at once, because nothing reports
     /// their exits any more.
-    fn lost(&self) {
+    fn handle_guardian_death(&self) {
         self.died.send_replace(true);
         for known in std::mem::take(&mut *self.children()).into_values() {
             if let Some(pid) = known.pid.and_then(Pid::from_raw) {

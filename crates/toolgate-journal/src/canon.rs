@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_texts() {
+    fn serializes_canonically() {
         check(
             json!({"b": 1, "a": [true, false, -3], "": {}}),
             r#"{"":{},"a":[true,false,-3],"b":1}"#,

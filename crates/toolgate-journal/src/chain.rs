@@ -1,6 +1,6 @@
 //! Directory of a chain and its lock: one process writes one chain.
 
-use crate::disk::{SegmentDisk, private};
+use crate::disk::{SegmentDisk, open_private};
 use crate::error::Error;
 use crate::key::random_hex;
 use crate::record::utc_us;
@@ -26,7 +26,7 @@ pub(crate) struct LockedChain {
 
 impl LockedChain {
     /// Locks an existing chain; `None` if another process has it.
-    pub(crate) fn take(dir: &Path, id: &str) -> Result<Option<Self>, Error> {
+    pub(crate) fn lock_existing(dir: &Path, id: &str) -> Result<Option<Self>, Error> {
         let home = dir.join(id);
         let lock = lock(&home.join(LOCK)).map_err(|e| Error::open("lock", &home, e))?;
         Ok(lock.map(|lock| Self {
@@ -37,12 +37,12 @@ impl LockedChain {
     }
 
     /// Creates a new chain.
-    pub(crate) fn begin(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
+    pub(crate) fn create(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
         loop {
             let id = new_id().map_err(|e| Error::open("create a chain in", dir, e))?;
             make_dir(&dir.join(&id), disk)?;
             // Another process that looked for a free chain may have locked it first.
-            if let Some(chain) = Self::take(dir, &id)? {
+            if let Some(chain) = Self::lock_existing(dir, &id)? {
                 return Ok(chain);
             }
         }
@@ -55,14 +55,14 @@ impl LockedChain {
     }
 
     /// Returns the path of a segment.
-    pub(crate) fn segment(&self, seg: u64) -> PathBuf {
+    pub(crate) fn segment_path(&self, seg: u64) -> PathBuf {
         self.dir.join(segment_name(seg))
     }
 }
 
 /// Records that a sync failed. This may fail too, since the disk is in trouble.
 pub(crate) fn mark_failed(dir: &Path, reason: &str) {
-    if let Ok(mut file) = private(&dir.join(FAILED), true) {
+    if let Ok(mut file) = open_private(&dir.join(FAILED), true) {
         let _ = writeln!(file, "{reason}");
         let _ = file.sync_all();
     }
@@ -75,7 +75,7 @@ pub(crate) fn awaits_closing(dir: &Path) -> bool {
 
 /// Records that another chain has closed the calls. If this fails, they are closed once more.
 pub(crate) fn mark_closed(dir: &Path) {
-    if let Ok(file) = private(&dir.join(CLOSED), true) {
+    if let Ok(file) = open_private(&dir.join(CLOSED), true) {
         let _ = file.sync_all();
     }
 }
@@ -140,8 +140,8 @@ pub(crate) fn is_id(name: &str) -> bool {
 }
 
 fn lock(path: &Path) -> io::Result<Option<File>> {
-    let file = match private(path, true) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => private(path, false)?,
+    let file = match open_private(path, true) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => open_private(path, false)?,
         other => other?,
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {

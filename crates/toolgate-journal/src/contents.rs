@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 pub(crate) struct SegmentContents {
     pub(crate) bytes: u64,
     /// Sequence number of the first record, or of the next one if the segment is empty.
-    pub(crate) first: u64,
+    pub(crate) first_seq: u64,
     /// Start time of the segment in microseconds since the Unix epoch.
-    pub(crate) since: u64,
+    pub(crate) started_us: u64,
     digest: digest::Context,
 }
 
@@ -21,8 +21,8 @@ impl SegmentContents {
     pub(crate) fn new(first: u64, since: u64) -> Self {
         Self {
             bytes: 0,
-            first,
-            since,
+            first_seq: first,
+            started_us: since,
             digest: digest::Context::new(&digest::SHA256),
         }
     }
@@ -31,8 +31,8 @@ impl SegmentContents {
     pub(crate) fn resumed(bytes: u64, first: u64, since: u64, digest: digest::Context) -> Self {
         Self {
             bytes,
-            first,
-            since,
+            first_seq: first,
+            started_us: since,
             digest,
         }
     }
@@ -60,13 +60,13 @@ pub(crate) struct OpenCalls(BTreeMap<String, u64>);
 
 impl OpenCalls {
     /// Creates the set from the calls that were open when the chain was taken over. The first records close them.
-    pub(crate) fn of(calls: impl Iterator<Item = (String, u64)>) -> Self {
+    pub(crate) fn from_calls(calls: impl Iterator<Item = (String, u64)>) -> Self {
         // Stored as in records, with quotes.
         Self(calls.map(|(call, seg)| (quoted(&call), seg)).collect())
     }
 
     /// Updates the open calls by a record in a segment.
-    pub(crate) fn follow(&mut self, record: &ValidatedEntry, seg: u64) {
+    pub(crate) fn update(&mut self, record: &ValidatedEntry, seg: u64) {
         let Some((_, call)) = record.fields.iter().find(|(name, _)| name == "call") else {
             return;
         };

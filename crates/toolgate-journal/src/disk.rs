@@ -49,7 +49,7 @@ pub trait OpenSegment: Send {
     ///
     /// # Errors
     /// The error of the system.
-    fn state(&self) -> io::Result<Option<FileState>> {
+    fn file_state(&self) -> io::Result<Option<FileState>> {
         Ok(None)
     }
 
@@ -108,7 +108,7 @@ impl OpenSegment for File {
         self.sync_data()
     }
 
-    fn state(&self) -> io::Result<Option<FileState>> {
+    fn file_state(&self) -> io::Result<Option<FileState>> {
         let meta = self.metadata()?;
         if !meta.is_file() {
             return Ok(None);
@@ -136,11 +136,11 @@ impl OpenSegment for File {
 }
 
 /// Opens a file for appending with mode 0600, and never through a symbolic link.
-pub(crate) fn private(path: &Path, new: bool) -> io::Result<File> {
+pub(crate) fn open_private(path: &Path, new: bool) -> io::Result<File> {
     owned(path, new, false)
 }
 
-/// Opens a file like [`private`]; with `read`, the open file can also be read.
+/// Opens a file like [`open_private`]; with `read`, the open file can also be read.
 fn owned(path: &Path, new: bool, read: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options

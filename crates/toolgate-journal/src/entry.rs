@@ -131,7 +131,7 @@ pub(crate) struct ValidatedEntry {
 
 impl ValidatedEntry {
     /// Validates an entry of a caller.
-    pub(crate) fn check(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
+    pub(crate) fn validate(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
         if entry.event.is_own() || !entry.event.is_well_formed() {
             return Err(Error::entry(format!(
                 "the event `{}` is reserved or malformed; use up to 64 lower-case letters, digits, dots and underscores",
@@ -141,11 +141,11 @@ impl ValidatedEntry {
         if entry.event.is_about_a_call() {
             check_call(&entry)?;
         }
-        Self::build(entry, limit)
+        Self::serialize(entry, limit)
     }
 
     /// Serializes an entry. Also used for the journal's own entries.
-    pub(crate) fn build(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
+    pub(crate) fn serialize(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
         let mut fields = Vec::with_capacity(entry.fields.len());
         for (name, value) in &entry.fields {
             if RESERVED_FIELDS.contains(&name.as_str()) {
@@ -219,12 +219,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn bulky_fields_become_their_length() {
+    fn replaces_bulky_fields_by_their_length() {
         let entry = AuditEntry::new(AuditEvent::DENY)
             .with("args", "x".repeat(5000))
             .with("res", "y".repeat(100))
             .with("note", "z".repeat(500));
-        let ready = ValidatedEntry::check(entry, 2048).unwrap();
+        let ready = ValidatedEntry::validate(entry, 2048).unwrap();
         assert_eq!(
             ready.fields[0],
             ("args".to_owned(), "\"[omitted: 5002 bytes]\"".to_owned())
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn no_length_fails_a_call() {
+    fn shortens_every_oversized_call() {
         let long = AuditEntry::new(AuditEvent::CALL_BEGIN)
             .with("call", "c1")
             .with("other", "x".repeat(9000));
@@ -243,7 +243,7 @@ mod tests {
             many = many.with(format!("f{at}"), at);
         }
         for entry in [long, many] {
-            let ready = ValidatedEntry::check(entry, 4096).unwrap();
+            let ready = ValidatedEntry::validate(entry, 4096).unwrap();
             assert!(ready.size() <= 4096);
             assert!(
                 ready
@@ -254,10 +254,10 @@ mod tests {
     }
 
     #[test]
-    fn refuses_names_of_the_journal() {
+    fn rejects_reserved_names() {
         for name in RESERVED_FIELDS {
             assert!(
-                ValidatedEntry::check(AuditEntry::new(AuditEvent::DENY).with(name, 1), 4096)
+                ValidatedEntry::validate(AuditEntry::new(AuditEvent::DENY).with(name, 1), 4096)
                     .is_err(),
                 "{name}"
             );
@@ -272,21 +272,21 @@ mod tests {
             "a b",
         ] {
             assert!(
-                ValidatedEntry::check(AuditEntry::new(event), 4096).is_err(),
+                ValidatedEntry::validate(AuditEntry::new(event), 4096).is_err(),
                 "{event}"
             );
         }
     }
 
     #[test]
-    fn calls_have_an_id() {
-        assert!(ValidatedEntry::check(AuditEntry::new(AuditEvent::CALL_END), 4096).is_err());
+    fn rejects_calls_without_an_id() {
+        assert!(ValidatedEntry::validate(AuditEntry::new(AuditEvent::CALL_END), 4096).is_err());
         assert!(
-            ValidatedEntry::check(AuditEntry::new(AuditEvent::CALL_END).with("call", 7), 4096)
+            ValidatedEntry::validate(AuditEntry::new(AuditEvent::CALL_END).with("call", 7), 4096)
                 .is_err()
         );
         assert!(
-            ValidatedEntry::check(
+            ValidatedEntry::validate(
                 AuditEntry::new(AuditEvent::CALL_END).with("call", json!("c")),
                 4096
             )

@@ -5,7 +5,7 @@
 //! repair writes them back to the path and continues the chain, so no acknowledged record is lost.
 
 use crate::chain::{self, LockedChain};
-use crate::disk::{OpenSegment, private};
+use crate::disk::{OpenSegment, open_private};
 use crate::error::Error;
 use crate::notice;
 use crate::repair::FailureCause;
@@ -18,14 +18,14 @@ use std::path::Path;
 
 impl JournalWriter {
     /// Fails if the path of the segment no longer leads to the open file.
-    pub(crate) fn check_in_place(&mut self) -> Result<(), Error> {
-        let path = self.chain.segment(self.tip.seg);
-        let Some(why) = displaced(self.segment.as_ref(), &path, self.file.bytes) else {
+    pub(crate) fn check_displaced(&mut self) -> Result<(), Error> {
+        let path = self.chain.segment_path(self.tip.seg);
+        let Some(why) = displacement(self.segment.as_ref(), &path, self.contents.bytes) else {
             return Ok(());
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let error = self.fail(&io::Error::other(format!("the segment {name} {why}")));
-        self.trouble = Some(FailureCause::Displaced);
+        self.failure = Some(FailureCause::Displaced);
         Err(error)
     }
 
@@ -36,7 +36,7 @@ impl JournalWriter {
         }
         let disk = self.options.disk.clone();
         chain::make_dir(&self.chain.dir, disk.as_ref())?;
-        if let Some(chain) = LockedChain::take(&self.options.dir, &self.chain.id)? {
+        if let Some(chain) = LockedChain::lock_existing(&self.options.dir, &self.chain.id)? {
             self.chain = chain;
         }
         Ok(())
@@ -44,9 +44,9 @@ impl JournalWriter {
 
     /// Writes the records of the open file back to the path of the segment, and leaves a notice.
     pub(crate) fn restore_segment(&mut self, reason: &str) -> io::Result<()> {
-        let path = self.chain.segment(self.tip.seg);
+        let path = self.chain.segment_path(self.tip.seg);
         let at_path = fs::symlink_metadata(&path).ok();
-        let open = self.segment.state()?;
+        let open = self.segment.file_state()?;
         let same = at_path
             .as_ref()
             .zip(open)
@@ -54,25 +54,25 @@ impl JournalWriter {
         let mut said = reason.to_owned();
         if !same {
             if at_path.is_some() {
-                set_aside(&path)?;
+                preserve_replaced(&path)?;
             }
             self.write_back(&path)?;
             said.push_str("; its records were written back from the open file");
         }
-        notice::put(&self.options.dir, &notice::displaced(&self.chain.id), &said)
+        notice::write_notice(&self.options.dir, &notice::displaced(&self.chain.id), &said)
     }
 
     fn write_back(&self, path: &Path) -> io::Result<()> {
         let beside = path.with_extension("restored");
         let _ = fs::remove_file(&beside);
         let mut copy = SegmentCopy {
-            file: private(&beside, true)?,
-            left: self.file.bytes,
+            file: open_private(&beside, true)?,
+            left: self.contents.bytes,
             digest: digest::Context::new(&digest::SHA256),
         };
         let copied = self.segment.copy_to(&mut copy).and_then(|()| {
             let digest = crate::record::hex(copy.digest.clone().finish().as_ref());
-            if digest != self.file.sha256() {
+            if digest != self.contents.sha256() {
                 return Err(io::Error::other("the open file was changed as well"));
             }
             copy.file.sync_all()
@@ -107,8 +107,8 @@ impl Write for SegmentCopy {
 
 /// Returns why the path does not lead to the open file of a size; `None` if it does. Additional hard links are
 /// permitted, since some backups create them.
-fn displaced(segment: &dyn OpenSegment, path: &Path, bytes: u64) -> Option<String> {
-    let open = match segment.state() {
+fn displacement(segment: &dyn OpenSegment, path: &Path, bytes: u64) -> Option<String> {
+    let open = match segment.file_state() {
         Ok(open) => open?,
         Err(e) => return Some(format!("cannot be examined: {e}")),
     };
@@ -128,7 +128,7 @@ fn displaced(segment: &dyn OpenSegment, path: &Path, bytes: u64) -> Option<Strin
 }
 
 /// Renames the file at the path of the segment, so that it is preserved.
-fn set_aside(path: &Path) -> io::Result<()> {
+fn preserve_replaced(path: &Path) -> io::Result<()> {
     for attempt in 0..1000 {
         let aside = path.with_extension(format!("replaced-{attempt}"));
         if fs::symlink_metadata(&aside).is_err() {

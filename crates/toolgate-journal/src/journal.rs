@@ -94,45 +94,45 @@ impl AuditJournal {
     pub fn open(options: JournalOptions) -> Result<Self, Error> {
         let (disk, dir) = (options.disk.clone(), options.dir.clone());
         chain::make_dir(&options.dir, disk.as_ref())?;
-        let key = MacKey::of(&options.dir, disk.as_ref())?;
-        let signer = CheckpointSigner::of(&options.dir, disk.as_ref())?;
+        let key = MacKey::read_or_create(&options.dir, disk.as_ref())?;
+        let signer = CheckpointSigner::read_or_create(&options.dir, disk.as_ref())?;
         let JournalStart {
             chain,
             mut takeover,
             damage,
-        } = find(&options, &signer.public)?;
-        let exchanged = exchanged(&takeover, &key.digest);
-        let left = AbandonedChain::behind(&options.dir, &signer.public)?;
+        } = find_chain(&options, &signer.public)?;
+        let exchanged = is_mac_key_exchanged(&takeover, &key.digest);
+        let left = AbandonedChain::find_abandoned(&options.dir, &signer.public)?;
         takeover
-            .first
-            .extend(left.iter().flat_map(AbandonedChain::ends));
-        let place = options.checkpoints.as_deref();
+            .first_entries
+            .extend(left.iter().flat_map(AbandonedChain::closed_calls));
+        let place = options.checkpoint_mirror.as_deref();
         let place = place.map(|place| CheckpointMirror::open(place, &chain.id, disk.as_ref()));
         let shared = Arc::new(JournalShared::default());
-        let (record_limit, queue_bytes) = (limit(&options), options.queue_bytes);
-        let (queue, home) = (options.queue.max(1), chain.dir.clone());
+        let (record_limit, queue_bytes) = (limit(&options), options.max_queue_bytes);
+        let (queue, home) = (options.max_queue_entries.max(1), chain.dir.clone());
         let public_key: Arc<str> = signer.public.as_str().into();
         let mut writer = JournalWriter {
             tip: takeover.tip,
             segment: takeover.segment,
-            file: takeover.file,
-            open: takeover.open,
-            marks: CheckpointSchedule::new(signer, place.transpose()?),
+            contents: takeover.contents,
+            open_calls: takeover.open_calls,
+            checkpoints: CheckpointSchedule::new(signer, place.transpose()?),
             shared: shared.clone(),
             chain,
             options,
             mac_key: key.digest.clone(),
-            trouble: None,
-            owed: Vec::new(),
-            left: None,
+            failure: None,
+            unwritten_ends: Vec::new(),
+            abandoned: None,
         };
         if takeover.sealed {
             writer.begin_segment()?;
         }
         let chain_id = writer.chain.id.clone();
-        begin(&mut writer, takeover.first)?;
-        tell(&writer.options.dir, &chain_id, &damage, exchanged)?;
-        left.iter().for_each(AbandonedChain::is_closed);
+        write_start(&mut writer, takeover.first_entries)?;
+        write_notices(&writer.options.dir, &chain_id, &damage, exchanged)?;
+        left.iter().for_each(AbandonedChain::mark_closed);
         drop(left);
         writer.retire()?;
         writer.publish();
@@ -178,16 +178,16 @@ impl AuditJournal {
     ///
     /// # Errors
     /// As [`append`](Self::append), except for failures after queueing.
-    pub fn note(&self, entry: AuditEntry) -> Result<(), Error> {
+    pub fn enqueue(&self, entry: AuditEntry) -> Result<(), Error> {
         self.send(entry, None, false)
     }
 
-    /// Queues an entry like [`note`](Self::note), followed at once by a signed checkpoint.
+    /// Queues an entry like [`enqueue`](Self::enqueue), followed at once by a signed checkpoint.
     /// Use it for an entry that may be the last for a while.
     ///
     /// # Errors
-    /// As [`note`](Self::note).
-    pub fn note_signed(&self, entry: AuditEntry) -> Result<(), Error> {
+    /// As [`enqueue`](Self::enqueue).
+    pub fn enqueue_signed(&self, entry: AuditEntry) -> Result<(), Error> {
         self.send(entry, None, true)
     }
 
@@ -195,17 +195,17 @@ impl AuditJournal {
     ///
     /// Equal bytes have equal digests in all chains of the directory. Without `mac.key`, short contents cannot be
     /// guessed from their digest.
-    pub fn mac(&self, bytes: &[u8]) -> String {
-        self.mac_of(|put| put(bytes))
+    pub fn keyed_digest(&self, bytes: &[u8]) -> String {
+        self.keyed_digest_of_parts(|put| put(bytes))
     }
 
     /// Returns the keyed digest of all pieces that `give` passes on, which avoids concatenating them.
-    pub fn mac_of(&self, give: impl FnOnce(&mut dyn FnMut(&[u8]))) -> String {
+    pub fn keyed_digest_of_parts(&self, give: impl FnOnce(&mut dyn FnMut(&[u8]))) -> String {
         self.key.mac(give)
     }
 
     /// Returns the id of the chain at the start. After a failed sync, receipts name another chain.
-    pub fn chain(&self) -> &str {
+    pub fn initial_chain(&self) -> &str {
         &self.chain
     }
 
@@ -215,8 +215,8 @@ impl AuditJournal {
     }
 
     /// Returns why the checkpoint mirror lacks the newest checkpoint; `None` if it has it or no mirror is configured.
-    pub fn place_trouble(&self) -> Option<String> {
-        let place = self.shared.place.lock();
+    pub fn mirror_error(&self) -> Option<String> {
+        let place = self.shared.mirror_error.lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -269,27 +269,28 @@ impl AuditJournal {
         if let Some(reason) = self.shared.failed() {
             return Err(Error::Failed(reason));
         }
-        let record = ValidatedEntry::check(entry, self.record_limit)?;
+        let record = ValidatedEntry::validate(entry, self.record_limit)?;
         let size = record.size();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
         let sender = queue.as_ref().ok_or(Error::Closed)?;
-        let sent =
-            if self.shared.waiting.fetch_add(size, Ordering::Relaxed) + size > self.queue_bytes {
-                Err(Error::Overloaded)
-            } else {
-                sender
-                    .try_send(QueuedEntry {
-                        record,
-                        waiter,
-                        sign,
-                    })
-                    .map_err(|e| match e {
-                        TrySendError::Full(_) => Error::Overloaded,
-                        TrySendError::Disconnected(_) => Error::Failed("the writer stopped".into()),
-                    })
-            };
+        let sent = if self.shared.queued_bytes.fetch_add(size, Ordering::Relaxed) + size
+            > self.queue_bytes
+        {
+            Err(Error::Overloaded)
+        } else {
+            sender
+                .try_send(QueuedEntry {
+                    record,
+                    waiter,
+                    sign,
+                })
+                .map_err(|e| match e {
+                    TrySendError::Full(_) => Error::Overloaded,
+                    TrySendError::Disconnected(_) => Error::Failed("the writer stopped".into()),
+                })
+        };
         sent.inspect_err(|_| {
-            self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
+            self.shared.queued_bytes.fetch_sub(size, Ordering::Relaxed);
         })
     }
 }
@@ -301,15 +302,15 @@ impl Drop for AuditJournal {
 }
 
 /// Finds the newest free chain that can be continued, or starts a new one.
-fn find(options: &JournalOptions, key: &str) -> Result<JournalStart, Error> {
+fn find_chain(options: &JournalOptions, key: &str) -> Result<JournalStart, Error> {
     let (dir, disk) = (&options.dir, options.disk.as_ref());
     let ids = chain::ids(dir).map_err(|e| Error::open("list", dir, e))?;
-    let mut damage = removed(options, &ids, key);
+    let mut damage = removed_chains(options, &ids, key);
     for id in ids.iter().rev() {
-        let Some(chain) = LockedChain::take(dir, id)? else {
+        let Some(chain) = LockedChain::lock_existing(dir, id)? else {
             continue;
         };
-        match recover::take_over(&chain, disk, key, options.checkpoints.as_deref())? {
+        match recover::take_over(&chain, disk, key, options.checkpoint_mirror.as_deref())? {
             TakeoverAttempt::Ready(takeover) if damage.is_empty() => {
                 return Ok(JournalStart {
                     chain,
@@ -324,15 +325,15 @@ fn find(options: &JournalOptions, key: &str) -> Result<JournalStart, Error> {
             TakeoverAttempt::Damaged(one) => damage.push(one),
         }
     }
-    let chain = LockedChain::begin(dir, disk)?;
+    let chain = LockedChain::create(dir, disk)?;
     let takeover = ChainTakeover {
         tip: ChainTip::new(&chain.id, 1, None),
         segment: recover::open_first(&chain, disk)?,
-        file: SegmentContents::new(1, utc_us()),
-        open: OpenCalls::default(),
+        contents: SegmentContents::new(1, utc_us()),
+        open_calls: OpenCalls::default(),
         sealed: false,
-        torn: 0,
-        first: vec![genesis(damage.first())],
+        torn_bytes: 0,
+        first_entries: vec![genesis(damage.first())],
         mac_key: None,
     };
     Ok(JournalStart {
@@ -350,19 +351,19 @@ fn genesis(damage: Option<&ChainDamage>) -> AuditEntry {
             .with("after", damage.chain.as_str())
             .with("after_seq", damage.records)
             .with("after_head", damage.head.as_str())
-            .with("cause", damage.why.as_str()),
+            .with("cause", damage.reason.as_str()),
         None => genesis,
     }
 }
 
 /// Returns the chains that are gone although the checkpoint mirror has signed checkpoints of them, newest first.
-fn removed(options: &JournalOptions, ids: &[String], key: &str) -> Vec<ChainDamage> {
-    let Some(mirror) = &options.checkpoints else {
+fn removed_chains(options: &JournalOptions, ids: &[String], key: &str) -> Vec<ChainDamage> {
+    let Some(mirror) = &options.checkpoint_mirror else {
         return Vec::new();
     };
     // An unreadable mirror is reported when it is opened for writing.
     let lines = place::lines_of_others(mirror, ids).unwrap_or_default();
-    let marks = verify::last_marks(&lines, key);
+    let marks = verify::last_checkpoints(&lines, key);
     let gone = marks
         .into_iter()
         .rev()
@@ -371,24 +372,34 @@ fn removed(options: &JournalOptions, ids: &[String], key: &str) -> Vec<ChainDama
         chain,
         records,
         head,
-        why: format!("the chain was removed; the checkpoint mirror covers {records} records of it"),
+        reason: format!(
+            "the chain was removed; the checkpoint mirror covers {records} records of it"
+        ),
     })
     .collect()
 }
 
 /// Returns whether `mac.key` differs from the key that the chain stated last.
-fn exchanged(takeover: &ChainTakeover, digest: &str) -> bool {
+fn is_mac_key_exchanged(takeover: &ChainTakeover, digest: &str) -> bool {
     let stated = takeover.mac_key.as_deref();
     stated.is_some_and(|stated| !digest.starts_with(stated))
 }
 
 /// Writes a notice for each finding, once the records that state it are on disk.
-fn tell(dir: &Path, chain: &str, damage: &[ChainDamage], exchanged: bool) -> Result<(), Error> {
+fn write_notices(
+    dir: &Path,
+    chain: &str,
+    damage: &[ChainDamage],
+    exchanged: bool,
+) -> Result<(), Error> {
     let put = |about: &str, why: &str| {
-        notice::put(dir, about, why).map_err(|e| Error::open("write a notice in", dir, e))
+        notice::write_notice(dir, about, why).map_err(|e| Error::open("write a notice in", dir, e))
     };
     for one in damage {
-        put(&one.chain, &format!("{}; chain {chain} continues", one.why))?;
+        put(
+            &one.chain,
+            &format!("{}; chain {chain} continues", one.reason),
+        )?;
     }
     if exchanged {
         let why = "it is not the key of the earlier records: from now on, equal contents get different digests";
@@ -398,8 +409,8 @@ fn tell(dir: &Path, chain: &str, damage: &[ChainDamage], exchanged: bool) -> Res
 }
 
 /// Writes the first records of a start and a checkpoint over them.
-fn begin(writer: &mut JournalWriter, mut first: Vec<AuditEntry>) -> Result<(), Error> {
-    if writer.tip.seq == 0
+fn write_start(writer: &mut JournalWriter, mut first: Vec<AuditEntry>) -> Result<(), Error> {
+    if writer.tip.last_seq == 0
         && first
             .first()
             .is_none_or(|entry| entry.event != AuditEvent::GENESIS)
@@ -410,20 +421,22 @@ fn begin(writer: &mut JournalWriter, mut first: Vec<AuditEntry>) -> Result<(), E
     for mut entry in first {
         if matches!(entry.event, AuditEvent::GENESIS | AuditEvent::RECOVERED) {
             entry = introduce(entry, &writer.options, &writer.mac_key);
-            entry = entry.with("checkpoint_key", writer.marks.signer.public.as_str());
+            entry = entry.with("checkpoint_key", writer.checkpoints.signer.public.as_str());
         }
-        records.push(ValidatedEntry::build(entry, limit(&writer.options))?);
+        records.push(ValidatedEntry::serialize(entry, limit(&writer.options))?);
     }
     // If many records follow, the introduction is signed first: it states how many records may be unsigned.
     let alone = usize::from(records.len() > MAX_UNSIGNED_START);
     let (introduction, rest) = records.split_at(alone);
     if alone > 0 {
-        writer.marks.wanted = true;
+        writer.checkpoints.forced = true;
         writer.write(introduction.iter())?;
     }
-    let mut chunks = rest.chunks(writer.options.batch.max(1)).peekable();
+    let mut chunks = rest
+        .chunks(writer.options.max_batch_records.max(1))
+        .peekable();
     while let Some(chunk) = chunks.next() {
-        writer.marks.wanted = chunks.peek().is_none();
+        writer.checkpoints.forced = chunks.peek().is_none();
         writer.write(chunk.iter())?;
     }
     Ok(())
@@ -435,7 +448,7 @@ pub(crate) fn introduce(
     options: &JournalOptions,
     mac_key: &str,
 ) -> AuditEntry {
-    let mut fields = options.about.clone();
+    let mut fields = options.extra_fields.clone();
     fields.append(&mut entry.fields);
     entry.fields = fields;
     let key_id = mac_key.get(..KEY_ID_DIGITS).unwrap_or(mac_key);
@@ -447,5 +460,5 @@ pub(crate) fn introduce(
 }
 
 fn limit(options: &JournalOptions) -> usize {
-    options.record_limit.clamp(1024, MAX_RECORD_BYTES)
+    options.max_record_bytes.clamp(1024, MAX_RECORD_BYTES)
 }

@@ -1,6 +1,6 @@
 //! Keys of an audit log directory, each in its own file: 64 hexadecimal digits, mode 0600.
 
-use crate::disk::{SegmentDisk, private};
+use crate::disk::{SegmentDisk, open_private};
 use crate::error::Error;
 use crate::record::hex;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -22,7 +22,7 @@ pub(crate) struct MacKey {
 
 impl MacKey {
     /// Reads the key of a directory, generating it on first use.
-    pub(crate) fn of(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
+    pub(crate) fn read_or_create(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
         let secret = secret(dir, NAME, disk)?;
         Ok(Self {
             digest: digest_of(&secret),
@@ -70,7 +70,7 @@ pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
 fn make(dir: &Path, path: &Path, disk: &dyn SegmentDisk) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = dir.join(format!("{name}.{}", random_hex::<8>()?));
-    let mut file = private(&beside, true)?;
+    let mut file = open_private(&beside, true)?;
     file.write_all(random_hex::<32>()?.as_bytes())?;
     file.sync_all()?;
     let linked = fs::hard_link(&beside, path);

@@ -23,18 +23,18 @@ impl AbandonedChain {
             chain,
             records: report.records,
             head: report.head.unwrap_or_default(),
-            open: report.open,
+            open: report.open_calls,
         }
     }
 
     /// Returns the abandoned chains of a directory that no process uses and whose open calls no other chain has closed.
-    pub(crate) fn behind(dir: &Path, key: &str) -> Result<Vec<Self>, Error> {
+    pub(crate) fn find_abandoned(dir: &Path, key: &str) -> Result<Vec<Self>, Error> {
         let mut all = Vec::new();
         for id in chain::ids(dir).map_err(|e| Error::open("list", dir, e))? {
             if !chain::awaits_closing(&dir.join(&id)) {
                 continue;
             }
-            if let Some(chain) = LockedChain::take(dir, &id)?
+            if let Some(chain) = LockedChain::lock_existing(dir, &id)?
                 && chain::awaits_closing(&chain.dir)
             {
                 all.push(Self::read(chain, key));
@@ -52,21 +52,21 @@ impl AbandonedChain {
     }
 
     /// Returns a `call.begin` for each open call, so that it can end in the chain that follows.
-    pub(crate) fn begins(&self) -> impl Iterator<Item = AuditEntry> {
+    pub(crate) fn reopened_calls(&self) -> impl Iterator<Item = AuditEntry> {
         self.open
             .iter()
             .map(|call| self.about(AuditEvent::CALL_BEGIN, call))
     }
 
     /// Returns a `call.unknown` for each open call; the process that ran it is gone.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = AuditEntry> {
+    pub(crate) fn closed_calls(&self) -> impl Iterator<Item = AuditEntry> {
         self.open
             .iter()
             .map(|call| self.about(AuditEvent::CALL_UNKNOWN, call))
     }
 
     /// Records that all open calls are durable in another chain.
-    pub(crate) fn is_closed(&self) {
+    pub(crate) fn mark_closed(&self) {
         chain::mark_closed(&self.chain.dir);
     }
 

@@ -9,8 +9,8 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = std::env::temp_dir().join(format!("toolgate-journal-doc-{}", std::process::id()));
 //! let journal = AuditJournal::open(JournalOptions::new(&dir))?;
-//! let args = journal.mac(b"{\"path\":\"/etc/hosts\"}");
-//! journal.note(AuditEntry::new(AuditEvent::DENY).with("name", "files.read").with("args_mac", args))?;
+//! let args = journal.keyed_digest(b"{\"path\":\"/etc/hosts\"}");
+//! journal.enqueue(AuditEntry::new(AuditEvent::DENY).with("name", "files.read").with("args_mac", args))?;
 //! journal.close();
 //! assert!(verify::verify(&dir)?.is_intact());
 //! # std::fs::remove_dir_all(&dir)?;
@@ -39,7 +39,7 @@
 //! # Record
 //!
 //! A record is one JSON object in the canonical form of RFC 8785, followed by a newline. Numbers are integers within
-//! 2^53; there are no fractions and no `null`. The size limit is [`JournalOptions::record_limit`].
+//! 2^53; there are no fractions and no `null`. The size limit is [`JournalOptions::max_record_bytes`].
 //! Values that do not fit, the fields `args`, `res` and `text` first, are replaced by `"[omitted: N bytes]"`.
 //!
 //! | field | value |
@@ -79,7 +79,7 @@
 //! - `segment.retired`, with `segment`, `first`, `count`, `bytes`, `sha256`, `last` (sequence number of its seal) and
 //!   `seal` (hash of its seal) of a segment that is deleted once this record is on disk.
 //!
-//! Checkpoints are also appended to [`JournalOptions::checkpoints`] as identical lines.
+//! Checkpoints are also appended to [`JournalOptions::checkpoint_mirror`] as identical lines.
 //!
 //! # Guarantees
 //!

@@ -1,6 +1,6 @@
 //! Notices about damage to the audit log, stored beside the chains until an operator acknowledges them.
 
-use crate::disk::private;
+use crate::disk::open_private;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ pub(crate) const MAC_KEY: &str = "mac.key";
 #[non_exhaustive]
 pub struct DamageNotice {
     /// Subject: id of the damaged chain, `CHAIN.segment` for a displaced segment, or `mac.key`.
-    pub about: String,
+    pub subject: String,
     /// Description of the damage and the chain that continues.
-    pub why: String,
+    pub description: String,
 }
 
 /// Returns the subject of a notice about a displaced segment whose chain continues.
@@ -34,14 +34,14 @@ pub(crate) struct ChainDamage {
     pub(crate) records: u64,
     /// Hash of that record.
     pub(crate) head: String,
-    pub(crate) why: String,
+    pub(crate) reason: String,
 }
 
 /// Writes a notice. The chain that follows states the same, signed.
-pub(crate) fn put(dir: &Path, about: &str, why: &str) -> io::Result<()> {
+pub(crate) fn write_notice(dir: &Path, about: &str, why: &str) -> io::Result<()> {
     let path = file(dir, about, OPEN_SUFFIX);
-    let mut file = match private(&path, true) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => private(&path, false)?,
+    let mut file = match open_private(&path, true) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => open_private(&path, false)?,
         other => other?,
     };
     writeln!(file, "{why}")?;
@@ -67,12 +67,12 @@ pub fn notices(dir: &Path) -> io::Result<Vec<DamageNotice>> {
             let text = fs::read_to_string(&path)?;
             let why: Vec<&str> = text.lines().collect();
             all.push(DamageNotice {
-                about: about.to_owned(),
-                why: why.join("; "),
+                subject: about.to_owned(),
+                description: why.join("; "),
             });
         }
     }
-    all.sort_by(|a, b| a.about.cmp(&b.about));
+    all.sort_by(|a, b| a.subject.cmp(&b.subject));
     Ok(all)
 }
 
@@ -82,8 +82,8 @@ pub fn notices(dir: &Path) -> io::Result<Vec<DamageNotice>> {
 /// The notice cannot be renamed.
 pub fn acknowledge(dir: &Path, notice: &DamageNotice) -> io::Result<()> {
     fs::rename(
-        file(dir, &notice.about, OPEN_SUFFIX),
-        file(dir, &notice.about, ACKNOWLEDGED_SUFFIX),
+        file(dir, &notice.subject, OPEN_SUFFIX),
+        file(dir, &notice.subject, ACKNOWLEDGED_SUFFIX),
     )
 }
 

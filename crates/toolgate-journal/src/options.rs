@@ -23,17 +23,17 @@ pub struct JournalOptions {
     /// Digest of the current configuration, for the same records.
     pub config_hash: String,
     /// Additional fields of the `genesis` and `recovered` records (host, digest of the binary).
-    pub about: Map<String, Value>,
+    pub extra_fields: Map<String, Value>,
     /// Maximum number of queued entries; one more is [`Error::Overloaded`](crate::Error::Overloaded). Default: 8192.
-    pub queue: usize,
+    pub max_queue_entries: usize,
     /// Maximum size of queued entries in bytes; more is `Overloaded` too. Default: 64 MiB.
-    pub queue_bytes: usize,
+    pub max_queue_bytes: usize,
     /// Maximum number of records that share one sync. Default: 256.
-    pub batch: usize,
+    pub max_batch_records: usize,
     /// Maximum time to gather a batch while more entries arrive. An idle queue causes no wait. Default: 2 ms.
-    pub wait: Duration,
+    pub max_batch_wait: Duration,
     /// Maximum size of a record in bytes, clamped to 1 KiB ..= [`MAX_RECORD_BYTES`]. Default: 64 KiB.
-    pub record_limit: usize,
+    pub max_record_bytes: usize,
     /// Size in bytes at which a segment is sealed, clamped to 4 KiB ..= 1 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
     /// Age at which a segment is sealed, with the next record. Default: 24 hours.
@@ -41,17 +41,17 @@ pub struct JournalOptions {
     /// Maximum number of records between two signed checkpoints. Default: 1,000.
     pub checkpoint_records: u64,
     /// Maximum time until a signed checkpoint covers a written record. Default: 5 seconds.
-    pub checkpoint_every: Duration,
+    pub checkpoint_interval: Duration,
     /// Checkpoint mirror: a file, or a directory with a file per chain. Default: none.
-    pub checkpoints: Option<PathBuf>,
+    pub checkpoint_mirror: Option<PathBuf>,
     /// Maximum age of sealed segments; older ones are retired at a start and at each rotation. `None` keeps all.
-    pub keep_age: Option<Duration>,
+    pub retain_age: Option<Duration>,
     /// Maximum size of the chain in bytes; the oldest sealed segments above it are retired. `None` keeps all.
-    pub keep_bytes: Option<u64>,
+    pub retain_bytes: Option<u64>,
     /// Suspends retention, like a file `hold` in the directory.
-    pub hold: bool,
+    pub suspend_retention: bool,
     /// Interval of repair attempts after a failure. Default: 1 second.
-    pub retry: Duration,
+    pub repair_interval: Duration,
     /// Disk that holds the segments; tests use one that fails.
     pub disk: Arc<dyn SegmentDisk>,
 }
@@ -64,21 +64,21 @@ impl JournalOptions {
             dir: dir.into(),
             product: concat!("toolgate-journal ", env!("CARGO_PKG_VERSION")).to_owned(),
             config_hash: String::new(),
-            about: Map::new(),
-            queue: 8192,
-            queue_bytes: 64 * 1024 * 1024,
-            batch: 256,
-            wait: Duration::from_millis(2),
-            record_limit: 64 * 1024,
+            extra_fields: Map::new(),
+            max_queue_entries: 8192,
+            max_queue_bytes: 64 * 1024 * 1024,
+            max_batch_records: 256,
+            max_batch_wait: Duration::from_millis(2),
+            max_record_bytes: 64 * 1024,
             segment_bytes: 64 * 1024 * 1024,
             segment_age: Duration::from_secs(24 * 60 * 60),
             checkpoint_records: 1000,
-            checkpoint_every: Duration::from_secs(5),
-            checkpoints: None,
-            keep_age: None,
-            keep_bytes: None,
-            hold: false,
-            retry: Duration::from_secs(1),
+            checkpoint_interval: Duration::from_secs(5),
+            checkpoint_mirror: None,
+            retain_age: None,
+            retain_bytes: None,
+            suspend_retention: false,
+            repair_interval: Duration::from_secs(1),
             disk: Arc::new(FileDisk),
         }
     }

@@ -1,7 +1,7 @@
 //! Checkpoint mirror, which may be on another disk or be read by another party.
 
 use crate::chain;
-use crate::disk::{SegmentDisk, private};
+use crate::disk::{SegmentDisk, open_private};
 use crate::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -25,8 +25,8 @@ impl CheckpointMirror {
         let parent = parent.unwrap_or(Path::new("."));
         chain::make_dir(parent, disk)?;
         let mut new = false;
-        let file = match private(&path, true) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => private(&path, false),
+        let file = match open_private(&path, true) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => open_private(&path, false),
             other => {
                 new = true;
                 other
@@ -43,7 +43,7 @@ impl CheckpointMirror {
     /// Appends a line and syncs it. Uses a single write, so that lines of concurrent processes do not mix.
     pub(crate) fn append(&mut self, line: &str) -> io::Result<()> {
         let mut text = String::new();
-        if !ends_a_line(&self.path)? {
+        if !ends_with_newline(&self.path)? {
             text.push('\n');
         }
         text.push_str(line);
@@ -96,7 +96,7 @@ pub(crate) fn lines_of_others(place: &Path, ids: &[String]) -> io::Result<Vec<Ve
 }
 
 /// Returns whether a file ends with a complete line. A crash may leave a partial one.
-fn ends_a_line(path: &Path) -> io::Result<bool> {
+fn ends_with_newline(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     if fs::metadata(path)?.len() == 0 {
         return Ok(true);

@@ -2,7 +2,7 @@
 
 mod files;
 
-pub use files::{SegmentFile, files};
+pub use files::{SegmentFile, segment_files};
 
 use crate::chain;
 use serde_json::{Map, Value};
@@ -70,14 +70,17 @@ pub fn tail(dir: &Path, count: usize) -> io::Result<Vec<SegmentLine>> {
 pub struct AuditFollower {
     dir: PathBuf,
     /// Per chain, the segment and the offset after the last complete line that was read.
-    places: BTreeMap<String, (u64, u64)>,
+    positions: BTreeMap<String, (u64, u64)>,
 }
 
 impl AuditFollower {
     /// Starts at the first record of every chain, for a full search.
     pub fn from_start(dir: &Path) -> Self {
         let (dir, places) = (dir.to_owned(), BTreeMap::new());
-        Self { dir, places }
+        Self {
+            dir,
+            positions: places,
+        }
     }
 
     /// Starts at the current end of every chain.
@@ -104,7 +107,7 @@ impl AuditFollower {
             lines,
             Self {
                 dir: dir.to_owned(),
-                places,
+                positions: places,
             },
         ))
     }
@@ -117,9 +120,9 @@ impl AuditFollower {
         let mut lines = Vec::new();
         for id in chain::ids(&self.dir)? {
             let start = || (first_segment(&self.dir, &id), 0);
-            let place = self.places.get(&id).copied().unwrap_or_else(start);
+            let place = self.positions.get(&id).copied().unwrap_or_else(start);
             let (place, added) = read_on(&self.dir, &id, place)?;
-            self.places.insert(id, place);
+            self.positions.insert(id, place);
             lines.extend(added);
         }
         let count = lines.len();

@@ -21,9 +21,9 @@ pub(crate) struct ChainTip {
     pub(crate) chain: Arc<str>,
     pub(crate) seg: u64,
     /// Sequence number of the last record; 0 before the first.
-    pub(crate) seq: u64,
+    pub(crate) last_seq: u64,
     /// Hash of the last record.
-    pub(crate) prev: String,
+    pub(crate) last_hash: String,
     boot: String,
 }
 
@@ -34,27 +34,27 @@ impl ChainTip {
         Self {
             chain: chain.into(),
             seg,
-            seq,
-            prev,
+            last_seq: seq,
+            last_hash: prev,
             boot: boot_id(),
         }
     }
 
     /// Appends the next record, one of the journal's own, and a newline to `out`.
     pub(crate) fn push_own(&mut self, entry: AuditEntry, out: &mut String) -> Result<(), Error> {
-        self.push(&ValidatedEntry::build(entry, MAX_RECORD_BYTES)?, out);
+        self.push(&ValidatedEntry::serialize(entry, MAX_RECORD_BYTES)?, out);
         Ok(())
     }
 
     /// Appends the next record and a newline to `out`.
     pub(crate) fn push(&mut self, entry: &ValidatedEntry, out: &mut String) {
-        self.seq += 1;
+        self.last_seq += 1;
         let (mut body, at) = self.body(entry);
         let hash = hash(&body);
         body.insert_str(at, &format!("\"h\":\"{hash}\","));
         out.push_str(&body);
         out.push('\n');
-        self.prev = hash;
+        self.last_hash = hash;
     }
 
     /// Returns the record without `h`, and the offset at which `h` belongs. The key `mono` always follows it.
@@ -94,9 +94,9 @@ impl ChainTip {
             ("chain", quoted(&self.chain)),
             ("ev", quoted(entry.event.as_str())),
             ("mono", mono_us().to_string()),
-            ("prev", quoted(&self.prev)),
+            ("prev", quoted(&self.last_hash)),
             ("seg", self.seg.to_string()),
-            ("seq", self.seq.to_string()),
+            ("seq", self.last_seq.to_string()),
             ("ts", utc_us().to_string()),
             ("v", "1".to_owned()),
         ]

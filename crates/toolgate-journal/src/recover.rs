@@ -2,7 +2,7 @@
 
 use crate::chain::LockedChain;
 use crate::contents::{OpenCalls, SegmentContents};
-use crate::disk::{OpenSegment, SegmentDisk, private};
+use crate::disk::{OpenSegment, SegmentDisk, open_private};
 use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
 use crate::notice::ChainDamage;
@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 pub(crate) struct ChainTakeover {
     pub(crate) tip: ChainTip,
     pub(crate) segment: Box<dyn OpenSegment>,
-    pub(crate) file: SegmentContents,
-    pub(crate) open: OpenCalls,
+    pub(crate) contents: SegmentContents,
+    pub(crate) open_calls: OpenCalls,
     /// True if the last record is a seal without a successor segment.
     pub(crate) sealed: bool,
     /// Size in bytes of the torn write that was set aside.
-    pub(crate) torn: u64,
-    pub(crate) first: Vec<AuditEntry>,
+    pub(crate) torn_bytes: u64,
+    pub(crate) first_entries: Vec<AuditEntry>,
     /// Digest of `mac.key` that the chain stated last, or its first digits.
     pub(crate) mac_key: Option<String>,
 }
@@ -54,25 +54,28 @@ pub(crate) fn take_over(
         None => Vec::new(),
     };
     let ChainFindings { report, part } = verify::resume(&chain.dir, key, &kept);
-    let torn = match &report.bad {
+    let torn = match &report.first_fault {
         None => 0,
-        Some(bad) => match bad.what {
+        Some(bad) => match bad.fault {
             RecordFault::Torn { bytes } => bytes,
             _ => return Ok(TakeoverAttempt::Damaged(damage(chain, &report, bad))),
         },
     };
     let segment = open_last(chain, disk, &report, torn)?;
     let last = report.head.clone().map(|head| (report.records, head));
-    let calls = report.open.iter().map(|open| (open.call.clone(), open.seg));
+    let calls = report
+        .open_calls
+        .iter()
+        .map(|open| (open.call.clone(), open.seg));
     let since = if part.since > 0 { part.since } else { utc_us() };
     Ok(TakeoverAttempt::Ready(Box::new(ChainTakeover {
         tip: ChainTip::new(&chain.id, report.end.0.max(1), last),
         segment,
-        file: SegmentContents::resumed(report.end.1, part.first, since, part.digest),
-        open: OpenCalls::of(calls),
+        contents: SegmentContents::resumed(report.end.1, part.first, since, part.digest),
+        open_calls: OpenCalls::from_calls(calls),
         sealed: part.sealed,
-        torn,
-        first: first_entries(&report, torn),
+        torn_bytes: torn,
+        first_entries: first_entries(&report, torn),
         mac_key: report.terms.and_then(|terms| terms.mac_key),
     })))
 }
@@ -82,7 +85,7 @@ fn damage(chain: &LockedChain, report: &ChainReport, bad: &FaultPosition) -> Cha
         chain: chain.id.clone(),
         records: report.records,
         head: report.head.clone().unwrap_or_default(),
-        why: format!("record {}: {}", bad.seq, bad.what),
+        reason: format!("record {}: {}", bad.seq, bad.fault),
     }
 }
 
@@ -91,7 +94,7 @@ pub(crate) fn open_first(
     chain: &LockedChain,
     disk: &dyn SegmentDisk,
 ) -> Result<Box<dyn OpenSegment>, Error> {
-    let path = chain.segment(1);
+    let path = chain.segment_path(1);
     let segment = disk
         .create(&path)
         .map_err(|e| Error::open("create the segment", &path, e))?;
@@ -110,9 +113,9 @@ fn open_last(
     if seg == 0 {
         return open_first(chain, disk);
     }
-    let path = chain.segment(seg);
+    let path = chain.segment_path(seg);
     if torn > 0 {
-        set_aside(&path, length)
+        preserve_torn(&path, length)
             .and_then(|()| disk.sync_dir(&chain.dir))
             .map_err(|e| Error::open("set aside the torn write at the end of", &path, e))?;
     }
@@ -127,7 +130,7 @@ fn first_entries(found: &ChainReport, torn: u64) -> Vec<AuditEntry> {
         entries.push(
             AuditEntry::new(AuditEvent::RECOVERED)
                 .with("bytes", torn)
-                .with("calls", found.open.len()),
+                .with("calls", found.open_calls.len()),
         );
     }
     let unknown = |call: &verify::OpenCall| {
@@ -135,12 +138,12 @@ fn first_entries(found: &ChainReport, torn: u64) -> Vec<AuditEntry> {
             .with("call", call.call.as_str())
             .with("begin", call.seq)
     };
-    entries.extend(found.open.iter().map(unknown));
+    entries.extend(found.open_calls.iter().map(unknown));
     entries
 }
 
 /// Copies everything after `length` to a file beside the segment.
-fn set_aside(segment: &Path, length: u64) -> io::Result<()> {
+fn preserve_torn(segment: &Path, length: u64) -> io::Result<()> {
     let mut from = File::open(segment)?;
     from.seek(SeekFrom::Start(length))?;
     let (name, mut to) = new_beside(segment, length)?;
@@ -153,7 +156,7 @@ fn set_aside(segment: &Path, length: u64) -> io::Result<()> {
 fn new_beside(segment: &Path, length: u64) -> io::Result<(PathBuf, File)> {
     for attempt in 0..1000 {
         let name: PathBuf = segment.with_extension(format!("torn-{length}-{attempt}"));
-        match private(&name, true) {
+        match open_private(&name, true) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             other => return other.map(|file| (name, file)),
         }

@@ -26,30 +26,35 @@ struct RetirableSegment {
 impl JournalWriter {
     /// Retires segments that exceed the age or size limit: first a durable record, then the deletion.
     pub(crate) fn retire(&mut self) -> Result<(), Error> {
-        let keep_all = self.options.keep_age.is_none() && self.options.keep_bytes.is_none();
-        if keep_all || self.options.hold || self.options.dir.join(HOLD).exists() {
+        let keep_all = self.options.retain_age.is_none() && self.options.retain_bytes.is_none();
+        if keep_all || self.options.suspend_retention || self.options.dir.join(HOLD).exists() {
             return Ok(());
         }
         // An unreadable directory is left for the verifier to report.
-        let Ok(old) = self.old() else { return Ok(()) };
+        let Ok(old) = self.retirable_segments() else {
+            return Ok(());
+        };
         let all: u64 = old.iter().map(|old| old.bytes).sum();
-        let mut rest = all + self.file.bytes;
+        let mut rest = all + self.contents.bytes;
         let (mut gone, mut text) = (Vec::new(), String::new());
         for old in old {
-            let Some(seal) = seal(&old.path) else { break };
-            if !self.is_over(&seal, rest) {
+            let Some(seal) = read_seal(&old.path) else {
+                break;
+            };
+            if !self.exceeds_retention(&seal, rest) {
                 break;
             }
             self.begin_text(&mut text)?;
-            self.tip.push_own(tombstone(&old, &seal), &mut text)?;
-            self.marks.unsigned += 1;
+            self.tip
+                .push_own(retirement_entry(&old, &seal), &mut text)?;
+            self.checkpoints.unsigned += 1;
             rest -= old.bytes;
             gone.push(old.path);
         }
         if gone.is_empty() {
             return Ok(());
         }
-        self.put(&text)?;
+        self.append_text(&text)?;
         // A file that could not be deleted is harmless and is retried at the next rotation.
         gone.iter().for_each(|path| drop(fs::remove_file(path)));
         let _ = self.options.disk.sync_dir(&self.chain.dir);
@@ -57,8 +62,8 @@ impl JournalWriter {
     }
 
     /// Returns the segments that may be retired, oldest first: sealed, and before the first with an open call.
-    fn old(&self) -> io::Result<Vec<RetirableSegment>> {
-        let end = self.open.oldest_segment().unwrap_or(self.tip.seg);
+    fn retirable_segments(&self) -> io::Result<Vec<RetirableSegment>> {
+        let end = self.open_calls.oldest_segment().unwrap_or(self.tip.seg);
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.chain.dir)? {
             let entry = entry?;
@@ -77,16 +82,16 @@ impl JournalWriter {
         Ok(all)
     }
 
-    fn is_over(&self, seal: &Map<String, Value>, rest: u64) -> bool {
+    fn exceeds_retention(&self, seal: &Map<String, Value>, rest: u64) -> bool {
         let sealed = seal.get("ts").and_then(Value::as_u64);
         let age = utc_us().saturating_sub(sealed.unwrap_or(u64::MAX));
         let old = |keep: std::time::Duration| u128::from(age) > keep.as_micros();
-        self.options.keep_age.is_some_and(old)
-            || self.options.keep_bytes.is_some_and(|keep| rest > keep)
+        self.options.retain_age.is_some_and(old)
+            || self.options.retain_bytes.is_some_and(|keep| rest > keep)
     }
 }
 
-fn tombstone(old: &RetirableSegment, seal: &Map<String, Value>) -> AuditEntry {
+fn retirement_entry(old: &RetirableSegment, seal: &Map<String, Value>) -> AuditEntry {
     let value = |name| seal.get(name).cloned().unwrap_or_default();
     AuditEntry::new(AuditEvent::SEGMENT_RETIRED)
         .with("bytes", old.bytes)
@@ -99,7 +104,7 @@ fn tombstone(old: &RetirableSegment, seal: &Map<String, Value>) -> AuditEntry {
 }
 
 /// Returns the last record of a file if it is a complete seal.
-fn seal(file: &Path) -> Option<Map<String, Value>> {
+fn read_seal(file: &Path) -> Option<Map<String, Value>> {
     let mut input = File::open(file).ok()?;
     let length = input.metadata().ok()?.len();
     let start = length.saturating_sub(MAX_SEAL_BYTES);

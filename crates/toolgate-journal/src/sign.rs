@@ -25,7 +25,7 @@ pub(crate) struct CheckpointSigner {
 
 impl CheckpointSigner {
     /// Reads the key of a directory, generating it on first use.
-    pub(crate) fn of(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
+    pub(crate) fn read_or_create(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
         let seed = key::secret(dir, NAME, disk)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| {
             let cause = io::Error::other("it is not an Ed25519 key; restore it");
@@ -38,7 +38,7 @@ impl CheckpointSigner {
     /// Returns the signed checkpoint over all records so far.
     pub(crate) fn checkpoint(&self, tip: &ChainTip) -> AuditEntry {
         let at = utc_us();
-        let (chain, last, head) = (&tip.chain, tip.seq, &tip.prev);
+        let (chain, last, head) = (&tip.chain, tip.last_seq, &tip.last_hash);
         let text = format!("{DOMAIN}\n{chain}\n{last}\n{head}\n{last}\n{at}\n");
         AuditEntry::new(AuditEvent::CHECKPOINT)
             .with("at", at)
@@ -63,12 +63,12 @@ impl fmt::Debug for CheckpointSigner {
 /// The directory or the key cannot be read or created.
 pub fn public_key(dir: &Path, disk: &dyn SegmentDisk) -> Result<String, Error> {
     crate::chain::make_dir(dir, disk)?;
-    CheckpointSigner::of(dir, disk).map(|signer| signer.public)
+    CheckpointSigner::read_or_create(dir, disk).map(|signer| signer.public)
 }
 
 /// Returns the public key of the existing key; `None` if there is none.
-pub(crate) fn existing(dir: &Path) -> Option<String> {
+pub(crate) fn existing_public_key(dir: &Path) -> Option<String> {
     fs::symlink_metadata(dir.join(NAME)).ok()?;
-    let signer = CheckpointSigner::of(dir, &crate::disk::FileDisk).ok()?;
+    let signer = CheckpointSigner::read_or_create(dir, &crate::disk::FileDisk).ok()?;
     Some(signer.public)
 }

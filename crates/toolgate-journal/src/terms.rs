@@ -9,16 +9,16 @@ const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// Adds the bounds of the unsigned end, the digest of `mac.key` and the path of the checkpoint mirror.
 pub(crate) fn with_terms(entry: AuditEntry, options: &JournalOptions, mac_key: &str) -> AuditEntry {
-    let micros = options.checkpoint_every.as_micros();
+    let micros = options.checkpoint_interval.as_micros();
     let seconds = u64::try_from(micros.div_ceil(1_000_000)).unwrap_or(MAX_NUMBER);
-    let batch = u64::try_from(options.batch.max(1)).unwrap_or(MAX_NUMBER);
+    let batch = u64::try_from(options.max_batch_records.max(1)).unwrap_or(MAX_NUMBER);
     let records = options.checkpoint_records.max(1);
     let entry = entry
         .with("batch_records", batch.min(MAX_NUMBER))
         .with("checkpoint_records", records.min(MAX_NUMBER))
         .with("checkpoint_seconds", seconds.min(MAX_NUMBER))
         .with("mac_key", mac_key);
-    match &options.checkpoints {
+    match &options.checkpoint_mirror {
         Some(mirror) => entry.with("checkpoint_mirror", &*absolute(mirror).to_string_lossy()),
         None => entry,
     }

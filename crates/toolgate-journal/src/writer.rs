@@ -36,9 +36,9 @@ pub(crate) struct JournalShared {
     /// Reason for which nothing can be recorded; set before any waiter gets it.
     failed: RwLock<Option<Arc<str>>>,
     /// Size of the queued entries in bytes.
-    pub(crate) waiting: AtomicUsize,
+    pub(crate) queued_bytes: AtomicUsize,
     /// Reason for which the checkpoint mirror lacks the newest checkpoint.
-    pub(crate) place: Mutex<Option<String>>,
+    pub(crate) mirror_error: Mutex<Option<String>>,
 }
 
 impl JournalShared {
@@ -57,20 +57,20 @@ pub(crate) struct JournalWriter {
     pub(crate) tip: ChainTip,
     pub(crate) segment: Box<dyn OpenSegment>,
     /// Contents of the current segment.
-    pub(crate) file: SegmentContents,
-    pub(crate) open: OpenCalls,
-    pub(crate) marks: CheckpointSchedule,
+    pub(crate) contents: SegmentContents,
+    pub(crate) open_calls: OpenCalls,
+    pub(crate) checkpoints: CheckpointSchedule,
     pub(crate) shared: Arc<JournalShared>,
     pub(crate) chain: LockedChain,
     pub(crate) options: JournalOptions,
     /// Digest of the key of the keyed digests.
     pub(crate) mac_key: String,
     /// Cause of the current failure.
-    pub(crate) trouble: Option<FailureCause>,
+    pub(crate) failure: Option<FailureCause>,
     /// Call ends that could not be written.
-    pub(crate) owed: Vec<ValidatedEntry>,
+    pub(crate) unwritten_ends: Vec<ValidatedEntry>,
     /// Abandoned chain, until another one follows it.
-    pub(crate) left: Option<AbandonedChain>,
+    pub(crate) abandoned: Option<AbandonedChain>,
 }
 
 impl JournalWriter {
@@ -83,18 +83,18 @@ impl JournalWriter {
                     let batch = self.gather(first, inbox);
                     self.commit(batch);
                 }
-                Err(RecvTimeoutError::Timeout) if self.trouble.is_some() => self.repair(),
-                Err(RecvTimeoutError::Timeout) => self.mark(),
-                Err(RecvTimeoutError::Disconnected) => return self.mark(),
+                Err(RecvTimeoutError::Timeout) if self.failure.is_some() => self.repair(),
+                Err(RecvTimeoutError::Timeout) => self.write_checkpoint(),
+                Err(RecvTimeoutError::Disconnected) => return self.write_checkpoint(),
             }
         }
     }
 
     /// Waits for an entry until the next checkpoint or repair attempt is due.
     fn next(&self, inbox: &Receiver<QueuedEntry>) -> Result<QueuedEntry, RecvTimeoutError> {
-        let due = match self.trouble {
-            Some(_) => Some(self.options.retry),
-            None => self.marks.due_in(&self.options),
+        let due = match self.failure {
+            Some(_) => Some(self.options.repair_interval),
+            None => self.checkpoints.due_in(&self.options),
         };
         match due {
             Some(time) => inbox.recv_timeout(time),
@@ -103,9 +103,9 @@ impl JournalWriter {
     }
 
     /// Writes a checkpoint over all unsigned records.
-    fn mark(&mut self) {
-        if self.marks.unsigned > 0 {
-            self.marks.wanted = true;
+    fn write_checkpoint(&mut self) {
+        if self.checkpoints.unsigned > 0 {
+            self.checkpoints.forced = true;
             // The next caller gets the error of a failure.
             let _ = self.write(std::iter::empty());
             self.publish();
@@ -114,11 +114,11 @@ impl JournalWriter {
 
     /// Gathers the queued entries. Waits only while more entries arrive, so that a lone caller is never delayed.
     fn gather(&self, first: QueuedEntry, inbox: &Receiver<QueuedEntry>) -> Vec<QueuedEntry> {
-        let until = Instant::now() + self.options.wait;
+        let until = Instant::now() + self.options.max_batch_wait;
         let mut bytes = first.record.size();
         let mut batch = vec![first];
         let mut yielded = false;
-        while batch.len() < self.options.batch.max(1) && bytes < MAX_WRITE_BYTES {
+        while batch.len() < self.options.max_batch_records.max(1) && bytes < MAX_WRITE_BYTES {
             match inbox.try_recv() {
                 Ok(message) => {
                     bytes += message.record.size();
@@ -138,8 +138,8 @@ impl JournalWriter {
     /// Makes a batch durable and answers its waiters.
     fn commit(&mut self, batch: Vec<QueuedEntry>) {
         let size: usize = batch.iter().map(|message| message.record.size()).sum();
-        self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
-        self.marks.wanted |= batch.iter().any(|message| message.sign);
+        self.shared.queued_bytes.fetch_sub(size, Ordering::Relaxed);
+        self.checkpoints.forced |= batch.iter().any(|message| message.sign);
         let result = self.write(batch.iter().map(|message| &message.record));
         let first = result.as_ref().map_or(0, |first| *first);
         let chain = self.tip.chain.clone();
@@ -152,7 +152,7 @@ impl JournalWriter {
                 }));
             }
             if result.is_err() {
-                self.owe(message.record);
+                self.store_call_end(message.record);
             }
         }
         // No caller waits for the checkpoint mirror.
@@ -165,7 +165,7 @@ impl JournalWriter {
         &mut self,
         records: impl Iterator<Item = &'a ValidatedEntry>,
     ) -> Result<u64, Error> {
-        if self.trouble.is_some() {
+        if self.failure.is_some() {
             let reason = self.shared.failed().unwrap_or_default();
             return Err(Error::Failed(reason));
         }
@@ -175,42 +175,42 @@ impl JournalWriter {
         }
         let mut text = String::new();
         self.begin_text(&mut text)?;
-        let first = self.tip.seq + 1;
+        let first = self.tip.last_seq + 1;
         for record in records {
             self.tip.push(record, &mut text);
-            self.open.follow(record, self.tip.seg);
-            self.marks.unsigned += 1;
+            self.open_calls.update(record, self.tip.seg);
+            self.checkpoints.unsigned += 1;
         }
-        if self.marks.is_due(&self.options) {
+        if self.checkpoints.is_due(&self.options) {
             self.push_checkpoint(&mut text)?;
         }
-        self.put(&text).map(|()| first)
+        self.append_text(&text).map(|()| first)
     }
 
     /// Writes and syncs text at the end of the chain.
-    pub(crate) fn put(&mut self, text: &str) -> Result<(), Error> {
+    pub(crate) fn append_text(&mut self, text: &str) -> Result<(), Error> {
         let written = write_all(self.segment.as_mut(), text.as_bytes());
         written.map_err(|cause| self.fail(&cause))?;
         self.sync()?;
-        self.file.add(text);
+        self.contents.add(text);
         Ok(())
     }
 
     /// Starts a new segment with a checkpoint that signs the previous seal.
     pub(crate) fn begin_text(&mut self, text: &mut String) -> Result<(), Error> {
-        if self.file.is_empty() && text.is_empty() && self.tip.seg > 1 {
-            let checkpoint = self.marks.signer.checkpoint(&self.tip);
+        if self.contents.is_empty() && text.is_empty() && self.tip.seg > 1 {
+            let checkpoint = self.checkpoints.signer.checkpoint(&self.tip);
             let terms = with_terms(checkpoint, &self.options, &self.mac_key);
             self.put_checkpoint(terms, text)?;
             // Retention may remove the records before it, so its terms are signed as soon as possible.
-            self.marks.wanted = true;
+            self.checkpoints.forced = true;
         }
         Ok(())
     }
 
     fn push_checkpoint(&mut self, text: &mut String) -> Result<(), Error> {
-        self.check_in_place()?;
-        let checkpoint = self.marks.signer.checkpoint(&self.tip);
+        self.check_displaced()?;
+        let checkpoint = self.checkpoints.signer.checkpoint(&self.tip);
         self.put_checkpoint(checkpoint, text)
     }
 
@@ -218,18 +218,18 @@ impl JournalWriter {
         let (start, at) = (text.len(), Instant::now());
         self.tip.push_own(checkpoint, text)?;
         let line = text.get(start..).unwrap_or_default();
-        self.marks.signed(line, at);
+        self.checkpoints.record_checkpoint(line, at);
         Ok(())
     }
 
     /// Appends the newest checkpoint to the mirror.
     pub(crate) fn publish(&mut self) {
-        let failed = self.trouble.is_some();
-        let told = self.marks.publish(failed);
+        let failed = self.failure.is_some();
+        let told = self.checkpoints.publish(failed);
         if let Some(told) = told {
             *self
                 .shared
-                .place
+                .mirror_error
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner) = told.err().map(|e| e.to_string());
         }
@@ -239,7 +239,7 @@ impl JournalWriter {
         self.segment.sync().map_err(|cause| {
             chain::mark_failed(&self.chain.dir, &cause.to_string());
             let error = self.fail(&cause);
-            self.trouble = Some(FailureCause::Final);
+            self.failure = Some(FailureCause::FileUnusable);
             error
         })
     }
@@ -247,7 +247,7 @@ impl JournalWriter {
     /// Records a failure, so that everything is rejected until a repair.
     pub(crate) fn fail(&mut self, cause: &io::Error) -> Error {
         let reason: Arc<str> = cause.to_string().into();
-        self.trouble = Some(FailureCause::of(cause));
+        self.failure = Some(FailureCause::of(cause));
         self.shared.set_failed(Some(reason.clone()));
         Error::Failed(reason)
     }

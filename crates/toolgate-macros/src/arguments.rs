@@ -23,7 +23,7 @@ struct ArgumentField {
 
 impl FunctionArguments {
     /// Moves the attributes from the parameters, where the compiler rejects them, to the fields.
-    pub(crate) fn take(signature: &mut Signature) -> Result<FunctionArguments> {
+    pub(crate) fn extract(signature: &mut Signature) -> Result<FunctionArguments> {
         plain(signature)?;
         let mut arguments = FunctionArguments {
             fields: Vec::new(),
@@ -100,7 +100,7 @@ impl FunctionArguments {
     }
 
     /// Generates the parameters of the function call, from `__arguments` and `__context`.
-    pub(crate) fn passed(&self) -> TokenStream {
+    pub(crate) fn call_arguments(&self) -> TokenStream {
         let one = |place: &Option<usize>| match place {
             None => quote!(__context),
             Some(at) => {
@@ -116,16 +116,16 @@ impl FunctionArguments {
 /// Returns whether a function returns a `Result`, as far as its signature shows.
 pub(crate) fn may_fail(signature: &Signature) -> bool {
     match &signature.output {
-        ReturnType::Type(_, ty) => last_word(ty).is_some_and(|word| word == "Result"),
+        ReturnType::Type(_, ty) => last_segment(ty).is_some_and(|word| word == "Result"),
         ReturnType::Default => false,
     }
 }
 
-fn last_word(ty: &Type) -> Option<&Ident> {
+fn last_segment(ty: &Type) -> Option<&Ident> {
     match ty {
         Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
-        Type::Group(group) => last_word(&group.elem),
-        Type::Paren(paren) => last_word(&paren.elem),
+        Type::Group(group) => last_segment(&group.elem),
+        Type::Paren(paren) => last_segment(&paren.elem),
         _ => None,
     }
 }
@@ -180,7 +180,7 @@ fn name(pattern: &Pat) -> Result<Ident> {
 
 fn is_context(ty: &Type) -> Result<bool> {
     match ty {
-        Type::Reference(reference) if last_word(&reference.elem).is_some_and(|w| w == "Cx") => {
+        Type::Reference(reference) if last_segment(&reference.elem).is_some_and(|w| w == "Cx") => {
             let text = "take the context by value, as `Cx`; it is cheap to clone";
             Err(Error::new_spanned(ty, text))
         }
@@ -193,6 +193,6 @@ fn is_context(ty: &Type) -> Result<bool> {
             let text = "a tool or prompt cannot be generic: its arguments are described before it is called";
             Err(Error::new_spanned(ty, text))
         }
-        ty => Ok(last_word(ty).is_some_and(|word| word == "Cx")),
+        ty => Ok(last_segment(ty).is_some_and(|word| word == "Cx")),
     }
 }

@@ -27,15 +27,15 @@ impl DefinitionKind {
 
 /// Expands `#[tool]` on a function.
 pub(crate) fn tool(options: &AttributeOptions, function: ItemFn) -> Result<TokenStream> {
-    made(options, function, DefinitionKind::Tool)
+    expand(options, function, DefinitionKind::Tool)
 }
 
 /// Expands `#[prompt]` on a function.
 pub(crate) fn prompt(options: &AttributeOptions, function: ItemFn) -> Result<TokenStream> {
-    made(options, function, DefinitionKind::Prompt)
+    expand(options, function, DefinitionKind::Prompt)
 }
 
-fn made(
+fn expand(
     options: &AttributeOptions,
     mut function: ItemFn,
     kind: DefinitionKind,
@@ -44,14 +44,14 @@ fn made(
         let text = "a method is a tool only in an `impl` block with `#[tools]`";
         return Err(Error::new_spanned(receiver, text));
     }
-    let arguments = FunctionArguments::take(&mut function.sig)?;
+    let arguments = FunctionArguments::extract(&mut function.sig)?;
     let (told, others) = std::mem::take(&mut function.attrs)
         .into_iter()
         .partition::<Vec<_>, _>(|attribute| attribute.path().is_ident("doc"));
-    let cfgs = conditions(&others);
+    let cfgs = cfg_attributes(&others);
     let name = function.sig.ident.clone();
     let visibility = function.vis.clone();
-    let making = making(options, &function, &arguments, &told, kind);
+    let making = constructor(options, &function, &arguments, &told, kind);
     function.sig.ident = format_ident!("call", span = name.span());
     // A parameter may have the same name as a function, but not as a unit struct; hence an enum.
     let behind = format!("The function of the {} `{name}`.", kind.word());
@@ -83,27 +83,27 @@ fn made(
 }
 
 /// Returns the `cfg` attributes, which the generated items share.
-pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<&Attribute> {
+pub(crate) fn cfg_attributes(attributes: &[Attribute]) -> Vec<&Attribute> {
     let is = |a: &&Attribute| a.path().is_ident("cfg");
     attributes.iter().filter(is).collect()
 }
 
 /// Generates the function that builds the definition and has the name of the annotated function.
-fn making(
+fn constructor(
     options: &AttributeOptions,
     function: &ItemFn,
     arguments: &FunctionArguments,
     told: &[Attribute],
     kind: DefinitionKind,
 ) -> TokenStream {
-    let (private, name, visibility) = (options.private(), &function.sig.ident, &function.vis);
+    let (private, name, visibility) = (options.private_path(), &function.sig.ident, &function.vis);
     let target = TargetFunction {
         options,
         signature: &function.sig,
         arguments,
         docs: docs::text(told),
     };
-    let passed = arguments.passed();
+    let passed = arguments.call_arguments();
     let call = quote!(#name::call(#passed));
     let (ty, made) = match kind {
         DefinitionKind::Tool => (quote!(Tool), target.tool(&call, &TokenStream::new())),
@@ -135,10 +135,10 @@ impl TargetFunction<'_> {
 
     /// Generates an expression of type `Tool`. `before` runs in the closure, ahead of the future.
     pub(crate) fn tool(&self, call: &TokenStream, before: &TokenStream) -> TokenStream {
-        let (private, name) = (self.options.private(), self.name());
+        let (private, name) = (self.options.private_path(), self.name());
         let definition = self.arguments.definition(&private, &name);
         let mut result = self.result(call);
-        if !self.options.tells_output() {
+        if !self.options.declares_output() {
             result = quote!(#private::WithoutOutputSchema(#result));
         }
         let chain = self.options.chain(self.docs.as_deref());
@@ -156,7 +156,7 @@ impl TargetFunction<'_> {
     }
 
     fn prompt(&self, call: &TokenStream) -> TokenStream {
-        let (private, name) = (self.options.private(), self.name());
+        let (private, name) = (self.options.private_path(), self.name());
         let definition = self.arguments.definition(&private, &name);
         let (result, order) = (self.result(call), self.arguments.names());
         let chain = self.options.chain(self.docs.as_deref());

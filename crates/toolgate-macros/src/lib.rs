@@ -40,7 +40,7 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = AttributeOptions::of(options.into(), options::TOOL);
-    code(options.and_then(|options| free::tool(&options, syn::parse(item)?)))
+    into_tokens(options.and_then(|options| free::tool(&options, syn::parse(item)?)))
 }
 
 /// Makes a set of tools of a type: the methods with `#[tool]`.
@@ -50,7 +50,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = AttributeOptions::of(options.into(), options::TOOLS);
-    code(options.and_then(|options| set::tools(&options, syn::parse(item)?)))
+    into_tokens(options.and_then(|options| set::tools(&options, syn::parse(item)?)))
 }
 
 /// Makes a prompt of a function: its parameters are the arguments, its doc comment is the description.
@@ -62,10 +62,10 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = AttributeOptions::of(options.into(), options::PROMPT);
-    code(options.and_then(|options| free::prompt(&options, syn::parse(item)?)))
+    into_tokens(options.and_then(|options| free::prompt(&options, syn::parse(item)?)))
 }
 
 /// Returns the generated code, or a compile error at its source location.
-fn code(made: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+fn into_tokens(made: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
     made.unwrap_or_else(syn::Error::into_compile_error).into()
 }

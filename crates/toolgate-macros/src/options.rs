@@ -74,7 +74,7 @@ impl AttributeOptions {
     }
 
     /// Returns the path of the items that the generated code refers to.
-    pub(crate) fn private(&self) -> TokenStream {
+    pub(crate) fn private_path(&self) -> TokenStream {
         match &self.krate {
             Some(path) => quote!(#path::__private),
             None => quote!(::toolgate::__private),
@@ -82,7 +82,7 @@ impl AttributeOptions {
     }
 
     /// Returns whether the tool declares an output schema.
-    pub(crate) fn tells_output(&self) -> bool {
+    pub(crate) fn declares_output(&self) -> bool {
         self.output.as_ref().is_none_or(LitBool::value)
     }
 
@@ -111,7 +111,7 @@ impl AttributeOptions {
             chain.extend(quote!(.open_world(#reaches)));
         }
         if let Some(support) = &self.task {
-            let private = self.private();
+            let private = self.private_path();
             let word = match support.value().as_str() {
                 "required" => quote!(Required),
                 _ => quote!(Optional),

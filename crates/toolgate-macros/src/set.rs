@@ -3,7 +3,7 @@
 use crate::{
     arguments::FunctionArguments,
     docs,
-    free::{TargetFunction, conditions},
+    free::{TargetFunction, cfg_attributes},
     options::{self, AttributeOptions},
 };
 use proc_macro2::TokenStream;
@@ -28,9 +28,9 @@ pub(crate) fn tools(options: &AttributeOptions, mut block: ItemImpl) -> Result<T
         let text = "no method in this block has `#[tool]`, so there are no tools";
         return Err(Error::new_spanned(&block.self_ty, text));
     }
-    let private = options.private();
+    let private = options.private_path();
     let (generics, _, clause) = block.generics.split_for_impl();
-    let (conditions, ty) = (conditions(&block.attrs), &block.self_ty);
+    let (conditions, ty) = (cfg_attributes(&block.attrs), &block.self_ty);
     Ok(quote! {
         #block
 
@@ -66,8 +66,8 @@ fn push(
     if options.krate.is_none() {
         options.krate.clone_from(&block.krate);
     }
-    let arguments = FunctionArguments::take(&mut method.sig)?;
-    let (name, passed) = (&method.sig.ident, arguments.passed());
+    let arguments = FunctionArguments::extract(&mut method.sig)?;
+    let (name, passed) = (&method.sig.ident, arguments.call_arguments());
     let target = TargetFunction {
         options: &options,
         signature: &method.sig,
@@ -81,6 +81,6 @@ fn push(
     } else {
         target.tool(&quote!(Self::#name(#passed)), &TokenStream::new())
     };
-    let conditions = conditions(&method.attrs);
+    let conditions = cfg_attributes(&method.attrs);
     Ok(quote!(#(#conditions)* __tools.push(#tool);))
 }

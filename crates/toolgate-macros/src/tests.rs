@@ -43,7 +43,7 @@ fn option(options: &str, place: &str, sentence: &str) {
 }
 
 #[test]
-fn functions() {
+fn rejects_unsupported_signatures() {
     tool("async fn f<T>(a: T) {}", "T", "cannot be generic");
     tool("async fn f<'a>(a: &'a str) {}", "'a", "cannot be generic");
     tool(
@@ -62,7 +62,7 @@ fn functions() {
 }
 
 #[test]
-fn parameters() {
+fn rejects_unsupported_parameters() {
     tool(
         "fn f((a, b): (u8, u8)) {}",
         "(a, b)",
@@ -80,7 +80,7 @@ fn parameters() {
 }
 
 #[test]
-fn words_in_brackets() {
+fn rejects_invalid_options() {
     option(
         "readonly",
         "readonly",
@@ -102,7 +102,7 @@ fn words_in_brackets() {
 }
 
 #[test]
-fn blocks() {
+fn rejects_invalid_blocks() {
     tools(
         "impl A { fn f(&self) {} }",
         "A",

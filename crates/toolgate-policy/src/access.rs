@@ -37,24 +37,26 @@ pub struct AccessRule {
     /// rejects calls.
     pub when: Option<CelCondition>,
     /// Action if the rule matches.
-    pub then: RuleAction,
+    pub action: RuleAction,
     /// Name in audit records, for example `rule 2 (toolgate.toml:14)`.
     pub label: String,
 }
 
 impl AccessRule {
     /// Reports whether the condition needs a call: it reads arguments or the clock.
-    fn is_late(&self) -> bool {
+    fn needs_call(&self) -> bool {
         let late = |when: &CelCondition| when.reads_args() || when.reads_time();
         self.when.as_ref().is_some_and(late)
     }
 
-    fn speaks_of(&self, caller: &Caller, names: &ItemNames) -> bool {
+    fn matches(&self, caller: &Caller, names: &ItemNames) -> bool {
         // The cheaper check comes first.
         (self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name())))
-            && match self.then {
-                RuleAction::Allow => names.fit(&self.tools, &self.except),
-                RuleAction::Ask | RuleAction::Deny => names.hold(&self.tools, &self.except),
+            && match self.action {
+                RuleAction::Allow => names.allowed_by(&self.tools, &self.except),
+                RuleAction::Ask | RuleAction::Deny => {
+                    names.restricted_by(&self.tools, &self.except)
+                }
             }
     }
 }
@@ -66,7 +68,7 @@ impl AccessRule {
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
     rules: Arc<[AccessRule]>,
-    otherwise: Option<RuleAction>,
+    default_action: Option<RuleAction>,
     at: Option<SystemTime>,
 }
 
@@ -75,14 +77,14 @@ impl AccessRules {
     pub fn new(rules: Vec<AccessRule>) -> AccessRules {
         AccessRules {
             rules: rules.into(),
-            otherwise: None,
+            default_action: None,
             at: None,
         }
     }
 
     /// Sets the action for calls that no rule matches.
-    pub fn otherwise(mut self, then: RuleAction) -> AccessRules {
-        self.otherwise = Some(then);
+    pub fn default_action(mut self, then: RuleAction) -> AccessRules {
+        self.default_action = Some(then);
         self
     }
 
@@ -110,35 +112,40 @@ impl AccessRules {
     /// Returns the action for an item and a caller, and the rule or default that decides it.
     ///
     /// Rules that read arguments or the clock do not count, as there is no call yet.
-    pub fn verdict(&self, caller: &Caller, item: &Item) -> (RuleAction, String) {
-        let heard = self.hear(caller, item, None, None);
-        (heard.then, heard.why)
+    pub fn action_for_item(&self, caller: &Caller, item: &Item) -> (RuleAction, String) {
+        let heard = self.evaluate(caller, item, None, None);
+        (heard.action, heard.why)
     }
 
     /// Returns the action for a resource URI of a template. Rules that match either the URI or the template count.
-    pub fn verdict_at(&self, caller: &Caller, template: &Item, uri: &str) -> (RuleAction, String) {
-        let heard = self.hear(caller, template, Some(uri), None);
-        (heard.then, heard.why)
+    pub fn action_for_uri(
+        &self,
+        caller: &Caller,
+        template: &Item,
+        uri: &str,
+    ) -> (RuleAction, String) {
+        let heard = self.evaluate(caller, template, Some(uri), None);
+        (heard.action, heard.why)
     }
 
     /// Returns the action for a call, and the rule or default that decides it.
-    pub fn judged(&self, call: &Call, item: &Item) -> (RuleAction, String) {
-        let heard = self.hear_call(call, item);
-        (heard.then, heard.why)
+    pub fn action_for_call(&self, call: &Call, item: &Item) -> (RuleAction, String) {
+        let heard = self.evaluate_call(call, item);
+        (heard.action, heard.why)
     }
 
     /// Evaluates all rules for a call, for the audit record.
-    fn hear_call(&self, call: &Call, item: &Item) -> RuleEvaluation {
-        self.hear(&call.caller, item, Some(call.name()), Some(call))
+    fn evaluate_call(&self, call: &Call, item: &Item) -> RuleEvaluation {
+        self.evaluate(&call.caller, item, Some(call.name()), Some(call))
     }
 
     /// Returns the reason if every call of the item would be denied, so that it is hidden.
-    fn hides(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<String> {
-        if !self.hides_some() {
+    fn hidden_reason(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<String> {
+        if !self.may_hide_items() {
             return None;
         }
-        let heard = self.hear(caller, item, uri, None);
-        (heard.then == RuleAction::Deny && !heard.open).then_some(heard.why)
+        let heard = self.evaluate(caller, item, uri, None);
+        (heard.action == RuleAction::Deny && !heard.may_be_milder).then_some(heard.why)
     }
 }
 
@@ -147,40 +154,43 @@ impl Rule for AccessRules {
         "access"
     }
 
-    fn sees(&self, caller: &Caller, item: &Item) -> bool {
-        self.hides(caller, item, None).is_none()
+    fn is_visible(&self, caller: &Caller, item: &Item) -> bool {
+        self.hidden_reason(caller, item, None).is_none()
     }
 
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         let denies = |then| then == RuleAction::Deny;
-        let hides = |rule: &AccessRule| denies(rule.then) && !rule.is_late();
-        self.rules.iter().any(hides) || self.otherwise.is_some_and(denies)
+        let hides = |rule: &AccessRule| denies(rule.action) && !rule.needs_call();
+        self.rules.iter().any(hides) || self.default_action.is_some_and(denies)
     }
 
-    fn why_hidden(&self, caller: &Caller, item: &Item) -> String {
-        self.verdict(caller, item).1
+    fn hidden_reason(&self, caller: &Caller, item: &Item) -> String {
+        self.action_for_item(caller, item).1
     }
 
-    fn hides_at(&self, caller: &Caller, template: &Item, uri: &str) -> Option<String> {
-        self.hides(caller, template, Some(uri))
+    fn hidden_uri_reason(&self, caller: &Caller, template: &Item, uri: &str) -> Option<String> {
+        self.hidden_reason(caller, template, Some(uri))
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         let RuleEvaluation {
-            then, why, others, ..
-        } = self.hear_call(call, item);
+            action: then,
+            why,
+            other_rules: others,
+            ..
+        } = self.evaluate_call(call, item);
         for (verdict, why) in others {
-            call.trail.add("access", verdict, why);
+            call.decision_log.add("access", verdict, why);
         }
-        MaybeReady::Now(match then {
+        MaybeReady::Ready(match then {
             RuleAction::Allow => {
-                call.trail.add("access", "allow", why);
+                call.decision_log.add("access", "allow", why);
                 RuleDecision::Allow
             }
             // A completion runs on every keystroke, too often for an approval.
             RuleAction::Ask if matches!(call.op, Op::Complete(_)) => RuleDecision::Allow,
             RuleAction::Ask => RuleDecision::Ask(why),
-            RuleAction::Deny => RuleDecision::Refuse(Error::new(
+            RuleAction::Deny => RuleDecision::Deny(Error::new(
                 ErrorKind::Refused(RefusalReason::Rule),
                 format!("refused: {why}"),
             )),

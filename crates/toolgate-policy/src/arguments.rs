@@ -8,7 +8,7 @@ mod uri;
 use crate::{
     PerServer,
     schema::{self, CheckResult, CompiledSchema, RequiredDefaults, SchemaBounds, SchemaProblems},
-    text::clean,
+    text::sanitize_text,
 };
 use fixed::FixedArguments;
 use serde_json::{Map, Value};
@@ -24,9 +24,9 @@ pub use uri::UriSpelling;
 #[derive(Clone, Debug)]
 pub struct ArgumentValidation {
     /// Permission for arguments that a schema does not name, by server.
-    pub unknown: PerServer<bool>,
+    pub allow_unknown: PerServer<bool>,
     /// Allowed spellings of resource URIs, by server.
-    pub uris: PerServer<UriSpelling>,
+    pub uri_spelling: PerServer<UriSpelling>,
     /// Permission to leave out required arguments with a default, by server. The sent arguments do not change.
     pub required_defaults: PerServer<RequiredDefaults>,
 }
@@ -36,8 +36,8 @@ impl Default for ArgumentValidation {
     /// arguments with a default may be left out.
     fn default() -> ArgumentValidation {
         ArgumentValidation {
-            unknown: PerServer::all(false),
-            uris: PerServer::default(),
+            allow_unknown: PerServer::all(false),
+            uri_spelling: PerServer::default(),
             required_defaults: PerServer::default(),
         }
     }
@@ -48,7 +48,7 @@ pub(crate) struct CompiledInputSchema(pub(crate) Arc<CompiledSchema>);
 
 impl CompiledInputSchema {
     pub(crate) fn of(item: &Item, bounds: &SchemaBounds) -> CompiledInputSchema {
-        CompiledInputSchema(schema::compiled(&item.taken(), bounds))
+        CompiledInputSchema(schema::compiled(&item.upstream_input_schema(), bounds))
     }
 }
 
@@ -57,17 +57,17 @@ impl ArgumentValidation {
     ///
     /// # Errors
     /// The reason why they are invalid.
-    pub fn fit(&self, item: &Item, arguments: &Json) -> Result<(), Error> {
+    pub fn validate(&self, item: &Item, arguments: &Json) -> Result<(), Error> {
         let (caller, name) = (Caller::new("operator"), item.def.name());
         let call = Call::tool("edit", caller, name, arguments.clone());
         match self.check(&call, item)? {
-            CheckResult::Now(found) => fine(name, found),
-            CheckResult::Soon(_) => Ok(()),
+            CheckResult::Ready(found) => into_result(name, found),
+            CheckResult::Pending(_) => Ok(()),
         }
     }
 
     fn check(&self, call: &Call, item: &Item) -> Result<CheckResult, Error> {
-        Ok(CheckResult::Now(match call.op {
+        Ok(CheckResult::Ready(match call.op {
             Op::Tool => return self.of_tool(call, item),
             Op::Prompt => prompt::problems(&item.def, call.arguments().raw()),
             Op::Resource => self.of_uri(item, call.name()),
@@ -77,71 +77,77 @@ impl ArgumentValidation {
             {
                 joined(
                     self.of_uri(item, call.name()),
-                    prompt::completed(&item.def, call.arguments().raw()),
+                    prompt::completion_problems(&item.def, call.arguments().raw()),
                 )
             }
-            Op::Complete(_) => prompt::completed(&item.def, call.arguments().raw()),
+            Op::Complete(_) => prompt::completion_problems(&item.def, call.arguments().raw()),
         }))
     }
 
     fn of_uri(&self, item: &Item, uri: &str) -> Vec<SchemaViolation> {
-        uri::problems(uri, self.uris.of(&item.origin.server))
+        uri::problems(uri, self.uri_spelling.of(&item.origin.server))
     }
 
     fn of_tool(&self, call: &Call, item: &Item) -> Result<CheckResult, Error> {
-        let input = item.memo(|item| CompiledInputSchema::of(item, &SchemaBounds::default()));
+        let input = item.cached(|item| CompiledInputSchema::of(item, &SchemaBounds::default()));
         let schema =
             input.0.as_ref().as_ref().map_err(|why| {
                 refused(format!("the inputSchema of the tool cannot be used: {why}"))
             })?;
-        if call.arguments().lossy() {
-            return Ok(CheckResult::Now(vec![SchemaViolation {
+        if call.arguments().is_lossy() {
+            return Ok(CheckResult::Ready(vec![SchemaViolation {
                 path: String::new(),
                 expected: "numbers that fit 64 bits exactly".to_owned(),
-                got: "a number that would be rounded; send it as a string if the tool takes one"
-                    .to_owned(),
+                received:
+                    "a number that would be rounded; send it as a string if the tool takes one"
+                        .to_owned(),
             }]));
         }
-        let refuses = !self.unknown.of(&item.origin.server);
+        let refuses = !self.allow_unknown.of(&item.origin.server);
         let defaults = self.required_defaults.of(&item.origin.server);
-        if let (None, Some(short)) = (item.fixed(), call.arguments().short())
-            && !(refuses && schema.closed && has_strangers(&schema.tree, &short))
+        if let (None, Some(short)) = (item.fixed_arguments(), call.arguments().unparsed_view())
+            && !(refuses && schema.closed && has_undeclared(&schema.tree, &short))
             && schema::fits_short(&input.0, &short)
         {
-            return Ok(CheckResult::Now(Vec::new()));
+            return Ok(CheckResult::Ready(Vec::new()));
         }
         let value = call.arguments().value();
-        let Some(fixed) = item.fixed() else {
+        let Some(fixed) = item.fixed_arguments() else {
             let strangers = match refuses && schema.closed {
-                true => strangers(&schema.tree, value),
+                true => undeclared_members(&schema.tree, value),
                 false => Vec::new(),
             };
-            return Ok(with_strangers(
+            return Ok(with_undeclared(
                 schema::check(&input.0, value, defaults),
                 strangers,
             ));
         };
         let fixed = FixedArguments::new(fixed, &schema.tree);
-        let mut strangers = fixed.sent(value);
+        let mut strangers = fixed.sent_by_caller(value);
         if refuses {
-            strangers.extend(unknown(&fixed.seen, &fixed.without(value)));
+            strangers.extend(undeclared_in_closed(
+                &fixed.visible_schema,
+                &fixed.without(value),
+            ));
         }
         let whole = Value::Object(fixed.with(value));
         let found = match schema::check(&input.0, &whole, defaults) {
-            CheckResult::Now(found) => CheckResult::Now(fixed.unsaid(found)),
-            CheckResult::Soon(found) => {
-                CheckResult::Soon(Box::pin(async move { Ok(fixed.unsaid(found.await?)) }))
+            CheckResult::Ready(found) => CheckResult::Ready(fixed.without_values(found)),
+            CheckResult::Pending(found) => {
+                CheckResult::Pending(Box::pin(
+                    async move { Ok(fixed.without_values(found.await?)) },
+                ))
             }
         };
-        Ok(with_strangers(found, strangers))
+        Ok(with_undeclared(found, strangers))
     }
 }
 
-fn with_strangers(found: CheckResult, strangers: Vec<SchemaViolation>) -> CheckResult {
+fn with_undeclared(found: CheckResult, strangers: Vec<SchemaViolation>) -> CheckResult {
     match found {
-        CheckResult::Now(found) => CheckResult::Now(joined(found, strangers)),
-        CheckResult::Soon(found) => {
-            CheckResult::Soon(Box::pin(async { Ok(joined(found.await?, strangers)) }))
+        CheckResult::Ready(found) => CheckResult::Ready(joined(found, strangers)),
+        CheckResult::Pending(found) => {
+            CheckResult::Pending(Box::pin(async { Ok(joined(found.await?, strangers)) }))
         }
     }
 }
@@ -159,19 +165,22 @@ fn refused(why: String) -> Error {
     )
 }
 
-fn fine(of: &str, found: Vec<SchemaViolation>) -> Result<(), Error> {
+fn into_result(of: &str, found: Vec<SchemaViolation>) -> Result<(), Error> {
     if found.is_empty() {
         return Ok(());
     }
     let explained = SchemaProblems { problems: found };
     let text = format!("invalid arguments for {of}: {}", explained.sentence());
-    Err(Error::new(ErrorKind::Invalid(explained.problems), text))
+    Err(Error::new(
+        ErrorKind::InvalidArguments(explained.problems),
+        text,
+    ))
 }
 
 fn verdict(of: &str, found: Vec<SchemaViolation>) -> RuleDecision {
-    match fine(of, found) {
+    match into_result(of, found) {
         Ok(()) => RuleDecision::Allow,
-        Err(error) => RuleDecision::Refuse(error),
+        Err(error) => RuleDecision::Deny(error),
     }
 }
 
@@ -180,11 +189,11 @@ impl Rule for ArgumentValidation {
         "arguments"
     }
 
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         false
     }
 
-    fn hears(&self, item: &Item, uri: &str) -> bool {
+    fn allows_subscription(&self, item: &Item, uri: &str) -> bool {
         self.of_uri(item, uri).is_empty()
     }
 
@@ -194,12 +203,12 @@ impl Rule for ArgumentValidation {
             _ => item.def.name(),
         };
         match self.check(call, item) {
-            Err(error) => MaybeReady::Now(RuleDecision::Refuse(error)),
-            Ok(CheckResult::Now(found)) => MaybeReady::Now(verdict(of, found)),
-            Ok(CheckResult::Soon(found)) => MaybeReady::Later(Box::pin(async move {
+            Err(error) => MaybeReady::Ready(RuleDecision::Deny(error)),
+            Ok(CheckResult::Ready(found)) => MaybeReady::Ready(verdict(of, found)),
+            Ok(CheckResult::Pending(found)) => MaybeReady::Pending(Box::pin(async move {
                 match found.await {
                     Ok(found) => verdict(of, found),
-                    Err(why) => RuleDecision::Refuse(refused(format!(
+                    Err(why) => RuleDecision::Deny(refused(format!(
                         "the arguments are too complex to validate: {why}"
                     ))),
                 }
@@ -238,15 +247,15 @@ pub fn is_closed(schema: &Value) -> bool {
 ///
 /// An unexpected member is a channel to leak secrets. `{"type": "object"}` alone accepts all members, as the MCP
 /// specification says.
-fn unknown(schema: &Value, arguments: &Value) -> Vec<SchemaViolation> {
+fn undeclared_in_closed(schema: &Value, arguments: &Value) -> Vec<SchemaViolation> {
     match is_closed(schema) {
-        true => strangers(schema, arguments),
+        true => undeclared_members(schema, arguments),
         false => Vec::new(),
     }
 }
 
 /// Returns members that `properties` does not name.
-fn strangers(schema: &Value, arguments: &Value) -> Vec<SchemaViolation> {
+fn undeclared_members(schema: &Value, arguments: &Value) -> Vec<SchemaViolation> {
     let Some(known) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
     };
@@ -254,12 +263,12 @@ fn strangers(schema: &Value, arguments: &Value) -> Vec<SchemaViolation> {
     let unknown = arguments.filter(|(name, _)| !known.contains_key(*name));
     unknown
         .take(schema::MAX_SCHEMA_PROBLEMS)
-        .map(|(name, value)| strange(known, name, value))
+        .map(|(name, value)| undeclared_problem(known, name, value))
         .collect()
 }
 
 /// Reports whether raw arguments have members that `properties` does not name.
-fn has_strangers(schema: &Value, arguments: &JsonView<'_>) -> bool {
+fn has_undeclared(schema: &Value, arguments: &JsonView<'_>) -> bool {
     let known = schema.get("properties").and_then(Value::as_object);
     known.is_some_and(|known| {
         let mut names = arguments.members();
@@ -267,11 +276,11 @@ fn has_strangers(schema: &Value, arguments: &JsonView<'_>) -> bool {
     })
 }
 
-fn strange(known: &Map<String, Value>, name: &str, value: &Value) -> SchemaViolation {
-    let text = |text: String| schema::short(&clean(&text));
+fn undeclared_problem(known: &Map<String, Value>, name: &str, value: &Value) -> SchemaViolation {
+    let text = |text: String| schema::truncate(&sanitize_text(&text));
     SchemaViolation {
-        path: text(schema::step("", name)),
-        expected: text(schema::stranger("argument", name, Some(known))),
-        got: schema::kind(value, true),
+        path: text(schema::pointer_step("", name)),
+        expected: text(schema::unknown_member("argument", name, Some(known))),
+        received: schema::describe_value(value, true),
     }
 }

@@ -32,7 +32,7 @@ type ServerCircuits = AHashMap<Arc<str>, CircuitState>;
 
 /// State of a server with failures. A server without an entry has none.
 struct CircuitState {
-    in_a_row: u32,
+    consecutive_failures: u32,
     /// End of the pause, while the circuit is open.
     open_until: Option<Instant>,
     /// True while the trial call after the pause is running.
@@ -51,7 +51,7 @@ impl Default for CircuitBreaker {
 
 impl CircuitBreaker {
     /// Returns a breaker with other settings over the same circuits.
-    pub fn reloaded(&self, failures: u32, pause: Duration) -> CircuitBreaker {
+    pub fn with_settings(&self, failures: u32, pause: Duration) -> CircuitBreaker {
         CircuitBreaker {
             failures,
             pause,
@@ -98,12 +98,12 @@ impl CircuitBreaker {
     fn failed(&self, server: &Arc<str>, now: Instant) {
         let mut circuits = self.circuits();
         let circuit = circuits.entry(server.clone()).or_insert(CircuitState {
-            in_a_row: 0,
+            consecutive_failures: 0,
             open_until: None,
             trial: false,
         });
-        circuit.in_a_row = circuit.in_a_row.saturating_add(1);
-        if self.failures > 0 && circuit.in_a_row >= self.failures {
+        circuit.consecutive_failures = circuit.consecutive_failures.saturating_add(1);
+        if self.failures > 0 && circuit.consecutive_failures >= self.failures {
             circuit.open_until = now.checked_add(self.pause);
         }
     }
@@ -129,10 +129,10 @@ impl CircuitState {
             return Ok(());
         }
         let (count, again) = (
-            self.in_a_row,
+            self.consecutive_failures,
             match left.is_zero() {
                 true => "once the trial call has ended".to_owned(),
-                false => format!("in {}", words::span(left)),
+                false => format!("in {}", words::duration(left)),
             },
         );
         let text = format!(
@@ -170,7 +170,7 @@ impl CallGuard<'_> {
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         // The deadline layer is outside: it drops the call after logging the reason.
-        if !self.reported && self.decision_log.given_up() == Some(CancelReason::Late) {
+        if !self.reported && self.decision_log.cancel_reason() == Some(CancelReason::TimedOut) {
             self.breaker.failed(&self.server, Instant::now());
         }
         if self.trial
@@ -190,14 +190,14 @@ impl Rule for CircuitBreaker {
         "circuit breaker"
     }
 
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         false
     }
 
     fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> MaybeReady<'a> {
-        MaybeReady::Now(match self.check(&item.origin.server, Instant::now()) {
+        MaybeReady::Ready(match self.check(&item.origin.server, Instant::now()) {
             Ok(()) => RuleDecision::Allow,
-            Err(error) => RuleDecision::Refuse(error),
+            Err(error) => RuleDecision::Deny(error),
         })
     }
 }
@@ -212,7 +212,7 @@ impl Layer for CircuitBreaker {
             let Some(server) = call.item().map(|item| item.origin.server.clone()) else {
                 return next.call(call).await;
             };
-            let guard = self.enter(&server, call.trail.clone(), Instant::now())?;
+            let guard = self.enter(&server, call.decision_log.clone(), Instant::now())?;
             let ended = next.call(call).await;
             guard.report(&ended, Instant::now());
             ended
@@ -228,7 +228,7 @@ mod tests {
     const TEST_PAUSE: Duration = Duration::from_secs(30);
 
     fn breaker() -> CircuitBreaker {
-        CircuitBreaker::default().reloaded(2, TEST_PAUSE)
+        CircuitBreaker::default().with_settings(2, TEST_PAUSE)
     }
 
     fn failed() -> Result<Outcome, Error> {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn answered() -> Result<Outcome, Error> {
-        Err(Error::new(ErrorKind::Answered(-32603), "no such row"))
+        Err(Error::new(ErrorKind::JsonRpc(-32603), "no such row"))
     }
 
     fn run(breaker: &CircuitBreaker, ended: Result<Outcome, Error>, now: Instant) -> bool {
@@ -254,7 +254,7 @@ mod tests {
         assert!(run(&breaker, failed(), now) && run(&breaker, failed(), now));
         let refused = breaker.check("s", now).unwrap_err();
         assert_eq!(
-            refused.public(),
+            refused.public_message(),
             "calls to the server s are paused, because the last 2 failed; try again in 30 s"
         );
         assert!(breaker.check("other", now).is_ok());
@@ -305,14 +305,14 @@ mod tests {
             assert!(run(&breaker, failed(), now) && run(&breaker, answered(), now));
         }
         let not_sent =
-            || Err(Error::new(ErrorKind::Upstream, "it is not running").because(NotSent));
+            || Err(Error::new(ErrorKind::Upstream, "it is not running").with_source(NotSent));
         assert!((0..5).all(|_| run(&breaker, not_sent(), now)));
         assert!(breaker.check("s", now).is_ok());
     }
 
     #[test]
     fn never_opens_without_a_number_of_failures() {
-        let (breaker, now) = (breaker().reloaded(0, TEST_PAUSE), Instant::now());
+        let (breaker, now) = (breaker().with_settings(0, TEST_PAUSE), Instant::now());
         assert!((0..20).all(|_| run(&breaker, failed(), now)));
         assert!(breaker.check("s", now).is_ok());
     }

@@ -5,14 +5,14 @@ use crate::{
     UntrustedMarker,
 };
 
-/// Settings of the sanitizers and of the checks of outbound arguments. All are on by default except `foreign`.
+/// Settings of the sanitizers and of the checks of outbound arguments. All are on by default except `untrusted_marker`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SanitizeConfig {
     /// Handling of secrets in server content.
     pub secrets: SecretRedactor,
     /// Handling of calls with secrets in their arguments.
-    pub leaks: OutboundSecrets,
+    pub outbound_secrets: OutboundSecrets,
     /// Handling of calls with placeholders of this program in their arguments.
     pub placeholders: Placeholders,
     /// Verification of images and audio against their declared types.
@@ -22,5 +22,5 @@ pub struct SanitizeConfig {
     /// Error text of servers as passed to callers.
     pub errors: ErrorSanitizer,
     /// Marking of server results as untrusted. Default: none.
-    pub foreign: UntrustedMarker,
+    pub untrusted_marker: UntrustedMarker,
 }

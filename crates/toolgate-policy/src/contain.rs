@@ -2,8 +2,8 @@
 
 mod words;
 
-pub(crate) use words::withheld;
-pub use words::withhold_panic_words;
+pub(crate) use words::with_panics_withheld;
+pub use words::withhold_panic_messages;
 
 use futures_util::FutureExt;
 use std::{
@@ -23,7 +23,7 @@ use toolgate_core::{
 pub struct CatchPanic;
 
 /// The future is dropped after a panic, so no code can observe its partial state.
-async fn contained<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+async fn catch_panic<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let bug = |_| {
         Err(Error::new(
             ErrorKind::Bug,
@@ -32,7 +32,7 @@ async fn contained<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T,
     };
     let quiet = async {
         let mut work = pin!(work);
-        poll_fn(|cx| withheld(|| work.as_mut().poll(cx))).await
+        poll_fn(|cx| with_panics_withheld(|| work.as_mut().poll(cx))).await
     };
     AssertUnwindSafe(quiet)
         .catch_unwind()
@@ -50,11 +50,11 @@ impl Layer for CatchPanic {
         ask: ListRequest,
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<Catalog, Error>> {
-        Box::pin(contained(async move { next.list(ask).await }))
+        Box::pin(catch_panic(async move { next.list(ask).await }))
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
-        Box::pin(contained(async move { next.call(call).await }))
+        Box::pin(catch_panic(async move { next.call(call).await }))
     }
 
     fn changes<'a>(
@@ -62,6 +62,6 @@ impl Layer for CatchPanic {
         want: ChangeFilter,
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
-        Box::pin(contained(async move { next.changes(want).await }))
+        Box::pin(catch_panic(async move { next.changes(want).await }))
     }
 }

@@ -39,9 +39,9 @@ pub struct AuditContents {
     /// Form of results, by server.
     pub results: PerServer<AuditContentForm>,
     /// Maximum length of `args` and `res`, in bytes; longer text is omitted. Default: 16 KiB.
-    pub bytes: usize,
+    pub max_bytes: usize,
     /// Arguments that rules read, for [`AuditContentForm::RuleInputs`].
-    pub reads: ArgumentReads,
+    pub argument_reads: ArgumentReads,
 }
 
 impl Default for AuditContents {
@@ -50,8 +50,8 @@ impl Default for AuditContents {
         AuditContents {
             arguments: PerServer::default(),
             results: PerServer::default(),
-            bytes: 16 * 1024,
-            reads: ArgumentReads::default(),
+            max_bytes: 16 * 1024,
+            argument_reads: ArgumentReads::default(),
         }
     }
 }
@@ -72,22 +72,22 @@ impl AuditContents {
             None => entry,
         };
         let held = item.filter(|_| recorder.journal().is_some());
-        match held.and_then(|item| self.held_arguments(item, json)) {
+        match held.and_then(|item| self.recorded_arguments(item, json)) {
             Some(text) => entry.with("args", text),
             None => entry,
         }
     }
 
-    fn held_arguments(&self, item: &Item, json: &Json) -> Option<String> {
+    fn recorded_arguments(&self, item: &Item, json: &Json) -> Option<String> {
         let names = match self.arguments.of(&item.origin.server) {
             AuditContentForm::Digest => return None,
             AuditContentForm::Redacted => ArgumentNames::All,
-            AuditContentForm::RuleInputs => self.reads.of(item),
+            AuditContentForm::RuleInputs => self.argument_reads.of(item),
         };
         if names.is_empty() {
             return None;
         }
-        self.redacted(&only(json, &names), &MarkedArguments::of(item))
+        self.redacted(&only_named(json, &names), &MarkedArguments::of(item))
     }
 
     /// Adds a result to an audit record, as the caller receives it.
@@ -102,7 +102,7 @@ impl AuditContents {
             return entry.with("res_len", output.size());
         };
         let mut length = 0;
-        let mac = journal.mac_of(|put| {
+        let mac = journal.keyed_digest_of_parts(|put| {
             output::pieces(output, &mut |piece| {
                 length += piece.len();
                 put(piece.as_bytes());
@@ -114,7 +114,7 @@ impl AuditContents {
         {
             return entry;
         }
-        let held = match length > self.bytes {
+        let held = match length > self.max_bytes {
             true => Some(omitted(length)),
             false => output::json(output)
                 .and_then(|json| self.redacted(&json, &MarkedArguments::default())),
@@ -127,7 +127,7 @@ impl AuditContents {
 
     /// Returns the text with secrets redacted; `None` if the schema does not identify them.
     fn redacted(&self, json: &Json, hidden: &MarkedArguments) -> Option<String> {
-        let long = |json: &Json| json.as_str().len() > self.bytes;
+        let long = |json: &Json| json.as_str().len() > self.max_bytes;
         if long(json) {
             return Some(omitted(json.as_str().len()));
         }
@@ -140,7 +140,7 @@ impl AuditContents {
 }
 
 /// Returns the arguments, with the values of unnamed ones replaced.
-fn only(json: &Json, names: &ArgumentNames) -> Json {
+fn only_named(json: &Json, names: &ArgumentNames) -> Json {
     if *names == ArgumentNames::All || json.kind() != JsonKind::Object {
         return json.clone();
     }

@@ -21,23 +21,23 @@ use toolgate_core::{
 #[derive(Clone, Debug)]
 pub struct CallTimeout {
     /// Idle timeout: maximum time without progress. Default: 60 s.
-    pub silence: PerServer<Duration>,
+    pub idle: PerServer<Duration>,
     /// Idle timeout of single tools, by their full names such as `files.search`.
-    pub tools: HashMap<String, Duration>,
+    pub tool_idle: HashMap<String, Duration>,
     /// Hard cap, regardless of progress. Default: 15 minutes.
-    pub hard: Duration,
+    pub max: Duration,
     /// Number of open input requests of running calls. While it is above zero, no timeout runs.
-    pub paused: Option<watch::Receiver<usize>>,
+    pub open_input_requests: Option<watch::Receiver<usize>>,
 }
 
 impl Default for CallTimeout {
     /// Returns an idle timeout of 60 s and a hard cap of 15 minutes.
     fn default() -> CallTimeout {
         CallTimeout {
-            silence: PerServer::all(Duration::from_secs(60)),
-            tools: HashMap::new(),
-            hard: Duration::from_secs(15 * 60),
-            paused: None,
+            idle: PerServer::all(Duration::from_secs(60)),
+            tool_idle: HashMap::new(),
+            max: Duration::from_secs(15 * 60),
+            open_input_requests: None,
         }
     }
 }
@@ -55,18 +55,18 @@ impl ProgressClock {
 }
 
 impl ProgressClock {
-    fn now(&self) {
+    fn reset(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
 
 /// Reports whether an input request is open.
-fn thinks(paused: &Option<watch::Receiver<usize>>) -> bool {
+fn has_open_input(paused: &Option<watch::Receiver<usize>>) -> bool {
     paused.as_ref().is_some_and(|paused| *paused.borrow() > 0)
 }
 
 /// Waits until no input request is open, and returns the time it took.
-async fn thinking(paused: &mut Option<watch::Receiver<usize>>) -> Duration {
+async fn wait_for_input(paused: &mut Option<watch::Receiver<usize>>) -> Duration {
     let Some(paused) = paused else {
         return Duration::ZERO;
     };
@@ -77,7 +77,7 @@ async fn thinking(paused: &mut Option<watch::Receiver<usize>>) -> Duration {
 }
 
 /// Waits until an input request opens.
-async fn asked(paused: &mut Option<watch::Receiver<usize>>) {
+async fn wait_for_request(paused: &mut Option<watch::Receiver<usize>>) {
     let asked = match paused {
         Some(paused) => paused.wait_for(|open| *open > 0).await.is_ok(),
         None => false,
@@ -90,59 +90,63 @@ async fn asked(paused: &mut Option<watch::Receiver<usize>>) {
 impl EventSink for ProgressClock {
     fn report(&self, event: ReporterEvent) {
         if matches!(event, ReporterEvent::Progress(_)) {
-            self.now();
+            self.reset();
         }
-        self.to.tell(event);
+        self.to.send(event);
     }
 }
 
 impl CallTimeout {
     /// Returns the idle timeout of a call of this item.
-    fn silence_of(&self, item: Option<&Item>) -> Duration {
+    fn idle_of(&self, item: Option<&Item>) -> Duration {
         let Some(item) = item else {
-            return self.silence.of("");
+            return self.idle.of("");
         };
-        let own = match self.tools.is_empty() {
+        let own = match self.tool_idle.is_empty() {
             true => None,
-            false => self.tools.get(&*item.shared_name()),
+            false => self.tool_idle.get(&*item.shared_name()),
         };
         own.copied()
-            .unwrap_or_else(|| self.silence.of(&item.origin.server))
+            .unwrap_or_else(|| self.idle.of(&item.origin.server))
     }
 
-    fn late(&self, silence: Duration, end: Instant) -> Error {
+    fn timeout_error(&self, silence: Duration, end: Instant) -> Error {
         let text = if Instant::now() >= end {
             format!(
                 "timed out after {}, the maximum duration of a call",
-                words::span(self.hard)
+                words::duration(self.max)
             )
         } else {
             format!(
                 "timed out after {} without a response or progress",
-                words::span(silence)
+                words::duration(silence)
             )
         };
-        Error::new(ErrorKind::Late, text)
+        Error::new(ErrorKind::TimedOut, text)
     }
 
-    async fn limited<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
-        let silence = self.silence_of(call.item().map(|item| &**item));
-        let silence = call.patience.unwrap_or(silence).min(self.hard);
-        let (background, trail) = (call.background.clone(), call.trail.clone());
+    async fn run_with_timeout<'a>(
+        &'a self,
+        mut call: Call,
+        next: Next<'a>,
+    ) -> Result<Outcome, Error> {
+        let silence = self.idle_of(call.item().map(|item| &**item));
+        let silence = call.idle_timeout.unwrap_or(silence).min(self.max);
+        let (background, trail) = (call.task_control.clone(), call.decision_log.clone());
         let start = Instant::now();
-        let before = call.under_way.unwrap_or_default();
-        let mut end = start + self.hard.saturating_sub(before);
-        let mut paused = self.paused.clone();
+        let before = call.resumed_after.unwrap_or_default();
+        let mut end = start + self.max.saturating_sub(before);
+        let mut paused = self.open_input_requests.clone();
         let beat = Arc::new(ProgressClock {
             last: Mutex::new(start),
             to: call.reporter.clone(),
         });
-        call.reporter = call.reporter.through(beat.clone());
+        call.reporter = call.reporter.with_sink(beat.clone());
         let mut work = next.call(call);
         let due = |end: Instant| {
             // A task has no waiting caller, so only the hard cap applies.
             let silent = if background.is_task() {
-                self.hard
+                self.max
             } else {
                 silence
             };
@@ -153,20 +157,20 @@ impl CallTimeout {
                 biased;
                 outcome = &mut work => return outcome,
                 () = sleep_until(due(end)) => {}
-                () = asked(&mut paused) => {}
+                () = wait_for_request(&mut paused) => {}
             }
-            if thinks(&paused) {
+            if has_open_input(&paused) {
                 end += tokio::select! {
                     biased;
                     outcome = &mut work => return outcome,
-                    thought = thinking(&mut paused) => thought,
+                    thought = wait_for_input(&mut paused) => thought,
                 };
-                beat.now();
+                beat.reset();
             }
             if due(end) <= Instant::now() {
-                trail.give_up(CancelReason::Late);
+                trail.set_cancel_reason(CancelReason::TimedOut);
                 // Returning drops `work`, which cancels the call in all layers below.
-                return Err(self.late(silence, end));
+                return Err(self.timeout_error(silence, end));
             }
         }
     }
@@ -178,6 +182,6 @@ impl Layer for CallTimeout {
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
-        Box::pin(self.limited(call, next))
+        Box::pin(self.run_with_timeout(call, next))
     }
 }

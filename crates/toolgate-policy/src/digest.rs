@@ -15,11 +15,11 @@ impl DefinitionDigest {
 
 /// Returns the digest of the item's definition, computed once per item.
 pub(crate) fn definition(item: &Item) -> Arc<DefinitionDigest> {
-    item.memo(|item| DefinitionDigest(of(item.def.json())))
+    item.cached(|item| DefinitionDigest(of_json(item.def.json())))
 }
 
 /// Returns the SHA-256 of canonical JSON (sorted keys, number tokens unchanged), hexadecimal.
-pub(crate) fn of(json: &Json) -> String {
+pub(crate) fn of_json(json: &Json) -> String {
     of_text(&json.canonical())
 }
 

@@ -40,9 +40,12 @@ pub(crate) trait StringEditor {
 /// # Errors
 /// The content must not be passed on: an edit made keys collide, or changed a significant part of a definition or
 /// request.
-pub(crate) fn edit(value: UntrustedContent<'_>, duty: &mut dyn StringEditor) -> Result<(), Error> {
+pub(crate) fn edit_strings(
+    value: UntrustedContent<'_>,
+    duty: &mut dyn StringEditor,
+) -> Result<(), Error> {
     match value {
-        UntrustedContent::About(text) => string(text, duty),
+        UntrustedContent::Instructions(text) => string(text, duty),
         UntrustedContent::Error(error) => return_error(error, duty),
         UntrustedContent::Event(ReporterEvent::Progress(progress)) => {
             progress.message.iter_mut().for_each(|m| string(m, duty))
@@ -54,7 +57,7 @@ pub(crate) fn edit(value: UntrustedContent<'_>, duty: &mut dyn StringEditor) -> 
         }
         UntrustedContent::Item(item) => return definition(item, duty),
         UntrustedContent::Output(result) => return output(result, duty),
-        UntrustedContent::Questions(asked) => return questions(asked, duty),
+        UntrustedContent::InputRequests(asked) => return questions(asked, duty),
     }
     Ok(())
 }
@@ -66,19 +69,26 @@ fn string(text: &mut String, duty: &mut dyn StringEditor) {
 }
 
 fn return_error(error: &mut Error, duty: &mut dyn StringEditor) {
-    if let ErrorKind::Invalid(problems) = error.kind() {
+    if let ErrorKind::InvalidArguments(problems) = error.kind() {
         let mut problems: Vec<SchemaViolation> = problems.clone();
         for problem in &mut problems {
-            for text in [&mut problem.path, &mut problem.expected, &mut problem.got] {
+            for text in [
+                &mut problem.path,
+                &mut problem.expected,
+                &mut problem.received,
+            ] {
                 string(text, duty);
             }
         }
-        if ErrorKind::Invalid(problems.clone()) != *error.kind() {
-            *error = Error::new(ErrorKind::Invalid(problems), error.public().to_owned());
+        if ErrorKind::InvalidArguments(problems.clone()) != *error.kind() {
+            *error = Error::new(
+                ErrorKind::InvalidArguments(problems),
+                error.public_message().to_owned(),
+            );
         }
     }
-    if let Some(new) = duty.text(error.public()) {
-        error.set_public(new);
+    if let Some(new) = duty.text(error.public_message()) {
+        error.set_public_message(new);
     }
 }
 
@@ -104,7 +114,10 @@ fn json(
             "the tool ran, but its result was held back: it has keys that differ only in {}",
             duty.flaw()
         );
-        return Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text));
+        return Err(Error::new(
+            ErrorKind::Refused(RefusalReason::BlockedResult),
+            text,
+        ));
     }
     *value = new;
     Ok(true)
@@ -154,7 +167,7 @@ fn block(block: &mut Content, duty: &mut dyn StringEditor) -> Result<(), Error> 
 }
 
 fn questions(questions: &mut InputRequests, duty: &mut dyn StringEditor) -> Result<(), Error> {
-    for ask in &mut questions.asks {
+    for ask in &mut questions.requests {
         match &mut ask.kind {
             InputRequestKind::Elicit(params) | InputRequestKind::Sample(params) => {
                 json(params, ContentLocation::Other, duty)?;
@@ -181,7 +194,7 @@ fn questions(questions: &mut InputRequests, duty: &mut dyn StringEditor) -> Resu
 /// withheld definition is edited too, because the operator sees it.
 fn definition(item: &mut Arc<Item>, duty: &mut dyn StringEditor) -> Result<(), Error> {
     // A tool may be listed under a name derived from its own, in which the flaw is no longer visible.
-    let local = duty.text(&item.local);
+    let local = duty.text(&item.local_name);
     let edited = duty.json(ContentLocation::Definition, item.def.json());
     if local.is_none() && edited.is_none() {
         return Ok(());
@@ -191,64 +204,67 @@ fn definition(item: &mut Arc<Item>, duty: &mut dyn StringEditor) -> Result<(), E
         _ if keys => "a key",
         Err(_) => "a type",
         Ok(def) if local.is_some() || def.name() != item.def.name() => "the name",
-        Ok(def) if decides(&item.def, &def) => "a pattern or a fixed value",
+        Ok(def) if differ_beyond_prose(&item.def, &def) => "a pattern or a fixed value",
         Ok(def) => {
             *item = Arc::new(item.with_def(def));
             return Ok(());
         }
     };
-    *item = Arc::new(shown(item, clean, local));
+    *item = Arc::new(withheld_view(item, clean, local));
     let text = format!("{flawed} in its definition has {}", duty.flaw());
     Err(Error::new(ErrorKind::Upstream, text))
 }
 
 /// Returns a withheld definition as the operator sees it. It keeps the name that distinguishes it in the list.
-fn shown(item: &Item, clean: Json, local: Option<String>) -> Item {
+fn withheld_view(item: &Item, clean: Json, local: Option<String>) -> Item {
     let (kind, name) = (item.kind(), Json::from_value(&item.def.name().into()));
     let bare = || {
         let mut o = ObjectWriter::new();
-        o.raw(kind.key(), &name);
-        if kind.key() != "name" {
+        o.raw(kind.key_member(), &name);
+        if kind.key_member() != "name" {
             o.raw("name", &name);
         }
         o.object("inputSchema", |_| {});
         o.finish()
     };
     let read = |json: Json| Definition::read(kind, json).ok();
-    let def = read(clean.with(kind.key(), &name)).or_else(|| read(bare()));
+    let def = read(clean.with(kind.key_member(), &name)).or_else(|| read(bare()));
     let mut shown = item.with_def(def.unwrap_or_else(|| item.def.clone()));
     if let Some(local) = local {
-        shown.local = local;
+        shown.local_name = local;
     }
     shown
 }
 
 /// Reports whether two definitions of one shape differ in more than prose.
-fn decides(dirty: &Definition, clean: &Definition) -> bool {
+fn differ_beyond_prose(dirty: &Definition, clean: &Definition) -> bool {
     let (mut dirty_tree, mut clean_tree) = (dirty.json().to_value(), clean.json().to_value());
     for tree in [&mut dirty_tree, &mut clean_tree].map(Value::as_object_mut) {
         let Some(members) = tree else { continue };
         // Only people and models read these. A resource is identified by its URI.
         for prose in ["_meta", "mimeType", "name"] {
-            if prose != dirty.kind().key() {
+            if prose != dirty.kind().key_member() {
                 members.remove(prose);
             }
         }
     }
-    decides_otherwise(&dirty_tree, &clean_tree)
+    trees_differ_beyond_prose(&dirty_tree, &clean_tree)
 }
 
 /// Reports whether two trees of one shape differ outside of titles, descriptions and examples.
-fn decides_otherwise(dirty: &Value, clean: &Value) -> bool {
+fn trees_differ_beyond_prose(dirty: &Value, clean: &Value) -> bool {
     match (dirty, clean) {
         (Value::Object(a), Value::Object(b)) => a.iter().zip(b).any(|((key, a), (_, b))| {
             let prose = matches!(
                 key.as_str(),
                 "title" | "description" | "$comment" | "default" | "example" | "examples"
             );
-            (!prose || a.is_object()) && decides_otherwise(a, b)
+            (!prose || a.is_object()) && trees_differ_beyond_prose(a, b)
         }),
-        (Value::Array(a), Value::Array(b)) => a.iter().zip(b).any(|(a, b)| decides_otherwise(a, b)),
+        (Value::Array(a), Value::Array(b)) => a
+            .iter()
+            .zip(b)
+            .any(|(a, b)| trees_differ_beyond_prose(a, b)),
         (a, b) => a != b,
     }
 }

@@ -1,8 +1,8 @@
 //! Audit records for the end of every call, including rejected, late and canceled ones.
 
 use crate::{
-    AuditContents, AuditRecorder, CallEnd, CallObserver, CallView, clean, intent, record, secrets,
-    text,
+    AuditContents, AuditRecorder, CallEnd, CallObserver, CallView, intent, record, sanitize_text,
+    secrets, text,
 };
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
@@ -34,39 +34,39 @@ impl AuditEnd {
     }
 
     /// Sets the hash of the policy in force for `deny` records. For other calls, `AuditBegin` records it.
-    pub fn under(mut self, policy: Arc<str>) -> AuditEnd {
+    pub fn with_policy(mut self, policy: Arc<str>) -> AuditEnd {
         self.policy = Some(policy);
         self
     }
 
     /// Sets how arguments and results are recorded. Default: digests.
-    pub fn holding(mut self, contents: AuditContents) -> AuditEnd {
+    pub fn with_contents(mut self, contents: AuditContents) -> AuditEnd {
         self.contents = contents;
         self
     }
 
-    async fn traced<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
-        call.trail.clear();
-        let watched = self.observer.watches();
+    async fn run_audited<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
+        call.decision_log.clear();
+        let watched = self.observer.is_active();
         if watched {
-            self.observer.began(&CallView::of(&call));
+            self.observer.on_begin(&CallView::of(&call));
         }
-        let heard = self.recorder.listens();
+        let heard = self.recorder.is_consumed();
         let mut open = OpenAuditCall {
             to: self,
-            about: heard.then(|| record::about(Happened::CALL_END, &call)),
+            about: heard.then(|| record::call_entry(Happened::CALL_END, &call)),
             arguments: call.arguments().raw().clone(),
             id: call.id.clone(),
-            trail: call.trail.clone(),
+            trail: call.decision_log.clone(),
             start: Instant::now(),
             closed: false,
         };
         if watched {
             let to = call.reporter.clone();
             let (id, observer) = (call.id.clone(), self.observer.clone());
-            let logs = to.logs();
-            call.reporter =
-                CallReporter::new(Arc::new(ObservedReporter { id, observer, to })).with_logs(logs);
+            let logs = to.min_log_level();
+            call.reporter = CallReporter::new(Arc::new(ObservedReporter { id, observer, to }))
+                .with_min_log_level(logs);
         }
         let outcome = next.call(call).await;
         open.close(outcome).await
@@ -79,7 +79,7 @@ impl Layer for AuditEnd {
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
-        Box::pin(self.traced(call, next))
+        Box::pin(self.run_audited(call, next))
     }
 }
 
@@ -97,17 +97,17 @@ struct OpenAuditCall<'a> {
 
 impl OpenAuditCall<'_> {
     async fn close(&mut self, outcome: Result<Outcome, Error>) -> Result<Outcome, Error> {
-        let begun = self.trail.any(intent::begins);
+        let begun = self.trail.any_step(intent::is_begin);
         let end = self.end(&outcome, begun);
         self.closed = true;
-        let written = if end.out == "waiting" {
+        let written = if end.outcome == "waiting" {
             None
         } else {
             let record = self.record(&end, begun, Some(&outcome));
             // Queued synchronously: from here on, dropping the call loses nothing.
-            record.map(|record| self.to.recorder.append_surely(record))
+            record.map(|record| self.to.recorder.append_or_buffer(record))
         };
-        self.to.observer.ended(&self.id, &end);
+        self.to.observer.on_end(&self.id, &end);
         match written {
             Some(written) => written?.await.and(outcome),
             None => outcome,
@@ -125,27 +125,30 @@ impl OpenAuditCall<'_> {
                     "ok"
                 }
             }
-            Ok(Outcome::Ask(questions)) => {
-                approvals.extend(questions.asks.iter().filter_map(|ask| match &ask.kind {
+            Ok(Outcome::InputRequired(questions)) => {
+                approvals.extend(questions.requests.iter().filter_map(|ask| match &ask.kind {
                     InputRequestKind::Approve(approval) => Some(approval.id.clone()),
                     _ => None,
                 }));
                 if begun { "input_required" } else { "waiting" }
             }
-            Err(error) => word(error.kind(), begun),
+            Err(error) => outcome_name(error.kind(), begun),
         };
         let public = outcome
             .as_ref()
             .err()
-            .map(|error| error.public().to_owned());
+            .map(|error| error.public_message().to_owned());
         let detail = outcome.as_ref().err().and_then(Error::detail).cloned();
         CallEnd {
-            out,
-            code: outcome.as_ref().err().map(|error| code(error.kind())),
+            outcome: out,
+            code: outcome
+                .as_ref()
+                .err()
+                .map(|error| error_class(error.kind())),
             public,
             detail,
             approvals,
-            took: self.start.elapsed(),
+            duration: self.start.elapsed(),
             size,
         }
     }
@@ -171,37 +174,37 @@ impl OpenAuditCall<'_> {
             record.event = Happened::DENY;
             record = record
                 .with("dec", "deny")
-                .with("trail", intent::trail(steps));
+                .with("trail", intent::decision_log(steps));
             if let Some(policy) = &self.to.policy {
                 record = record.with("policy_hash", policy.as_ref());
             }
-            record = self.asked_for(record, item.as_deref());
+            record = self.add_request(record, item.as_deref());
         }
         if let (true, Some(item)) = (begun, item.as_deref()) {
-            record = record::named(record, item);
+            record = record::with_item_name(record, item);
         }
-        let after = intent::after(steps);
+        let after = intent::steps_after_begin(steps);
         if begun && !after.is_empty() {
-            record = record.with("trail", intent::trail(after));
+            record = record.with("trail", intent::decision_log(after));
         }
-        record = record.with("out", end.out).with("dur_us", micros(end));
-        if end.out.starts_with("cancelled") {
-            record = given_up(record, &self.trail);
+        record = record.with("out", end.outcome).with("dur_us", micros(end));
+        if end.outcome.starts_with("cancelled") {
+            record = add_cancellation(record, &self.trail);
         }
         Some(match outcome {
             Some(Ok(Outcome::Done(output))) => {
                 let (recorder, contents) = (&self.to.recorder, &self.to.contents);
                 contents.result(recorder, record, item.as_deref(), output)
             }
-            Some(Err(error)) => record.with("code", code(error.kind())),
+            Some(Err(error)) => record.with("code", error_class(error.kind())),
             _ => record,
         })
     }
 
     /// Adds the item and arguments of a rejected call. Other calls have them in `call.begin`.
-    fn asked_for(&self, mut record: Record, item: Option<&Item>) -> Record {
+    fn add_request(&self, mut record: Record, item: Option<&Item>) -> Record {
         if let Some(item) = item {
-            record = record::of_item(record, item);
+            record = record::with_item(record, item);
         }
         let (recorder, contents) = (&self.to.recorder, &self.to.contents);
         contents.arguments(recorder, record, item, &self.arguments)
@@ -214,53 +217,53 @@ impl Drop for OpenAuditCall<'_> {
         if self.closed {
             return;
         }
-        let begun = self.trail.any(intent::begins);
+        let begun = self.trail.any_step(intent::is_begin);
         let out = if begun {
             "cancelled_unknown"
         } else {
             "cancelled"
         };
         let end = CallEnd {
-            out,
+            outcome: out,
             code: None,
             public: None,
             detail: None,
             approvals: Vec::new(),
-            took: self.start.elapsed(),
+            duration: self.start.elapsed(),
             size: 0,
         };
         if let Some(record) = self.record(&end, begun, None) {
             self.to.recorder.note(record);
         }
-        self.to.observer.ended(&self.id, &end);
+        self.to.observer.on_end(&self.id, &end);
     }
 }
 
 /// Adds the canceling party and the caller's reason, with secrets redacted as elsewhere in audit records.
-fn given_up(record: Record, trail: &DecisionLog) -> Record {
-    let Some(why) = trail.given_up() else {
+fn add_cancellation(record: Record, trail: &DecisionLog) -> Record {
+    let Some(why) = trail.cancel_reason() else {
         return record;
     };
-    let record = record.with("cancel", why.by());
+    let record = record.with("cancel", why.audit_name());
     match why.reason() {
-        Some(reason) => record.with("cancel_reason", clean(reason).into_owned()),
+        Some(reason) => record.with("cancel_reason", sanitize_text(reason).into_owned()),
         None => record,
     }
 }
 
 /// Returns the outcome of an error in audit records.
-fn word(kind: &ErrorKind, begun: bool) -> &'static str {
+fn outcome_name(kind: &ErrorKind, begun: bool) -> &'static str {
     match kind {
-        ErrorKind::Late => "timeout",
+        ErrorKind::TimedOut => "timeout",
         ErrorKind::Cancelled if begun => "cancelled_unknown",
         ErrorKind::Cancelled => "cancelled",
-        ErrorKind::Answered(_) => "rpc_error",
-        ErrorKind::BadAnswer => "bad_answer",
+        ErrorKind::JsonRpc(_) => "rpc_error",
+        ErrorKind::BadResponse => "bad_answer",
         ErrorKind::Upstream => "upstream_lost",
         ErrorKind::Bug => "bug",
         ErrorKind::NotFound
-        | ErrorKind::Invalid(_)
-        | ErrorKind::Unsupported(_)
+        | ErrorKind::InvalidArguments(_)
+        | ErrorKind::MissingCapability(_)
         | ErrorKind::Busy(_)
             if begun =>
         {
@@ -271,31 +274,31 @@ fn word(kind: &ErrorKind, begun: bool) -> &'static str {
 }
 
 /// Returns the class of an error in audit records.
-fn code(kind: &ErrorKind) -> &'static str {
+fn error_class(kind: &ErrorKind) -> &'static str {
     use toolgate_core::RefusalReason;
     match kind {
-        ErrorKind::BadAnswer => "bad_answer",
+        ErrorKind::BadResponse => "bad_answer",
         ErrorKind::Bug => "bug",
         ErrorKind::Busy(_) => "busy",
         ErrorKind::Cancelled => "cancelled",
-        ErrorKind::Invalid(_) => "invalid",
-        ErrorKind::Late => "late",
+        ErrorKind::InvalidArguments(_) => "invalid",
+        ErrorKind::TimedOut => "late",
         ErrorKind::NotFound => "not_found",
         ErrorKind::Refused(RefusalReason::Rule) => "refused_rule",
-        ErrorKind::Refused(RefusalReason::Person) => "refused_person",
+        ErrorKind::Refused(RefusalReason::Approver) => "refused_person",
         ErrorKind::Refused(RefusalReason::Expired) => "refused_expired",
-        ErrorKind::Refused(RefusalReason::Record) => "refused_record",
-        ErrorKind::Refused(RefusalReason::Result) => "refused_result",
+        ErrorKind::Refused(RefusalReason::AuditUnavailable) => "refused_record",
+        ErrorKind::Refused(RefusalReason::BlockedResult) => "refused_result",
         ErrorKind::Refused(RefusalReason::Withheld) => "refused_withheld",
-        ErrorKind::Scope(_) => "scope",
-        ErrorKind::Unsupported(_) => "unsupported",
-        ErrorKind::Answered(_) => "answered",
+        ErrorKind::InsufficientScope(_) => "scope",
+        ErrorKind::MissingCapability(_) => "unsupported",
+        ErrorKind::JsonRpc(_) => "answered",
         ErrorKind::Upstream => "upstream",
     }
 }
 
 fn micros(end: &CallEnd) -> u64 {
-    u64::try_from(end.took.as_micros())
+    u64::try_from(end.duration.as_micros())
         .unwrap_or(u64::MAX)
         .min(1 << 52)
 }
@@ -310,8 +313,8 @@ struct ObservedReporter {
 impl EventSink for ObservedReporter {
     fn report(&self, event: ReporterEvent) {
         if let ReporterEvent::Progress(progress) = &event {
-            self.observer.progress(&self.id, progress);
+            self.observer.on_progress(&self.id, progress);
         }
-        self.to.tell(event);
+        self.to.send(event);
     }
 }

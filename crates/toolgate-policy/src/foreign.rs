@@ -24,7 +24,7 @@ impl Sanitizer for UntrustedMarker {
     }
 
     /// Does nothing: only results are marked, and results belong to a call.
-    fn scrub(
+    fn sanitize(
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
@@ -33,7 +33,7 @@ impl Sanitizer for UntrustedMarker {
         Ok(())
     }
 
-    fn scrub_for(
+    fn sanitize_for_call(
         &self,
         asked: &SanitizeContext,
         from: Option<&Origin>,
@@ -46,14 +46,14 @@ impl Sanitizer for UntrustedMarker {
         // A skill file must match its digest, so it stays unchanged. A reader who verifies the digest knows its server.
         let skill = item.is_some_and(|item| item.kind() == ItemKind::Skill);
         if !skill && self.mark.of(&from.server) {
-            mark(output, &from.server, &asked.id);
+            mark(output, &from.server, &asked.call_id);
         }
         Ok(())
     }
 }
 
 fn mark(output: &mut Output, server: &str, id: &str) {
-    let marked = |text: &str| placeholder::foreign(server, id, text);
+    let marked = |text: &str| placeholder::untrusted(server, id, text);
     match output {
         Output::Tool(result) => {
             // Otherwise it would be added as text later, without a marker.
@@ -105,8 +105,8 @@ mod tests {
             mark: PerServer::default().with("web", true),
         };
         let asked = SanitizeContext {
-            id: "c-1".into(),
-            trail: DecisionLog::default(),
+            call_id: "c-1".into(),
+            decision_log: DecisionLog::default(),
         };
         let from = Origin {
             server: server.into(),
@@ -114,7 +114,7 @@ mod tests {
         };
         let returned = UntrustedContent::Output(&mut output);
         foreign
-            .scrub_for(&asked, Some(&from), None, returned)
+            .sanitize_for_call(&asked, Some(&from), None, returned)
             .unwrap();
         let blocks = output.into_tool().unwrap().content.into_iter();
         blocks

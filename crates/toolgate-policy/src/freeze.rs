@@ -40,7 +40,7 @@ impl FreezeScope {
         }
     }
 
-    fn holds(&self, caller: &Caller, server: &str) -> bool {
+    fn covers(&self, caller: &Caller, server: &str) -> bool {
         match self {
             FreezeScope::All => true,
             FreezeScope::Caller(name) => name == caller.name(),
@@ -63,18 +63,21 @@ impl fmt::Display for FreezeScope {
 #[derive(Clone, Debug)]
 pub struct FreezeView {
     /// Scope of the freeze.
-    pub what: FreezeScope,
+    pub scope: FreezeScope,
     /// Reason, shown to callers.
     pub reason: Option<String>,
     /// Name of the person who froze it, for display.
     pub by: String,
     /// Start of the freeze.
-    pub since: SystemTime,
+    pub frozen_at: SystemTime,
 }
 
 impl FreezeView {
     fn json(&self) -> Value {
-        let since = self.since.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = self
+            .frozen_at
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         json!({"reason": self.reason, "by": self.by, "since": since.as_millis() as u64})
     }
 
@@ -84,15 +87,15 @@ impl FreezeView {
         let since = value.get("since").and_then(Value::as_u64).unwrap_or(0);
         let since = UNIX_EPOCH.checked_add(Duration::from_millis(since));
         FreezeView {
-            what: FreezeScope::read(key).unwrap_or(FreezeScope::All),
+            scope: FreezeScope::read(key).unwrap_or(FreezeScope::All),
             reason: text("reason"),
             by: text("by").unwrap_or_default(),
-            since: since.unwrap_or(UNIX_EPOCH),
+            frozen_at: since.unwrap_or(UNIX_EPOCH),
         }
     }
 
     fn sentence(&self) -> String {
-        let what = match &self.what {
+        let what = match &self.scope {
             FreezeScope::All => "the operator froze everything".to_owned(),
             FreezeScope::Caller(_) => "the operator froze this caller".to_owned(),
             FreezeScope::Server(id) => format!("the operator froze the server {id}"),
@@ -143,11 +146,11 @@ impl FreezeRegistry {
     }
 
     /// Returns the reason, as a sentence, why calls of this caller to this server are frozen.
-    pub fn speaks(&self, caller: &Caller, server: &str) -> Option<String> {
+    pub fn frozen_reason(&self, caller: &Caller, server: &str) -> Option<String> {
         let list = self.list();
-        let view = list.iter().find(|f| f.what.holds(caller, server));
+        let view = list.iter().find(|f| f.scope.covers(caller, server));
         let frozen = view.map(FreezeView::sentence);
-        frozen.or_else(|| self.keys.gone(caller))
+        frozen.or_else(|| self.keys.rejection_reason(caller))
     }
 
     /// Freezes a scope: stops its running calls and rejects new ones. Freezing it again replaces the reason.
@@ -160,16 +163,16 @@ impl FreezeRegistry {
         reason: Option<String>,
         who: Approver,
     ) -> Result<(), Error> {
-        let reason = reason.map(|r| crate::text::clean(r.trim()).into_owned());
+        let reason = reason.map(|r| crate::text::sanitize_text(r.trim()).into_owned());
         let view = FreezeView {
             reason: reason
                 .map(|r| r.chars().take(1000).collect::<String>())
                 .filter(|r| !r.is_empty()),
             by: who.to_string(),
-            since: self.store.clock().now(),
-            what,
+            frozen_at: self.store.clock().now(),
+            scope: what,
         };
-        let key = view.what.to_string();
+        let key = view.scope.to_string();
         // The freeze takes effect before it is audited.
         let written = self.store.write(
             FREEZES_TABLE,
@@ -178,7 +181,7 @@ impl FreezeRegistry {
             WritePrecondition::Any,
         );
         written.await?;
-        let record = self.record("frozen", &view.what, &who);
+        let record = self.record("frozen", &view.scope, &who);
         let record = record.with("reason", view.reason.unwrap_or_default());
         self.recorder.append(record)?.await
     }
@@ -188,14 +191,14 @@ impl FreezeRegistry {
     /// # Errors
     /// The thaw could not be stored or recorded. The scope stays frozen then.
     pub async fn thaw(&self, what: FreezeScope, who: Approver) -> Result<bool, Error> {
-        if !self.list().iter().any(|view| view.what == what) {
+        if !self.list().iter().any(|view| view.scope == what) {
             return Ok(false);
         }
         self.recorder
             .append(self.record("thawed", &what, &who))?
             .await?;
         for row in self.store.entries(FREEZES_TABLE) {
-            if FreezeView::read(&row.key, &row.value).what == what {
+            if FreezeView::read(&row.key, &row.value).scope == what {
                 self.store
                     .write(FREEZES_TABLE, &row.key, None, WritePrecondition::Any)
                     .await?;
@@ -208,7 +211,7 @@ impl FreezeRegistry {
         let record = AuditEntry::new(AuditEvent::FREEZE)
             .with("state", state)
             .with("what", what.to_string())
-            .with("by", who.by.as_str());
+            .with("by", who.channel.as_str());
         match &who.name {
             Some(name) => record.with("who", &**name),
             None => record,
@@ -216,10 +219,10 @@ impl FreezeRegistry {
     }
 
     /// Completes with the reason once a freeze covers this caller or server.
-    async fn frozen(&self, caller: &Caller, server: &str) -> String {
+    async fn wait_until_frozen(&self, caller: &Caller, server: &str) -> String {
         let mut changed = self.store.changed();
         loop {
-            if let Some(why) = self.speaks(caller, server) {
+            if let Some(why) = self.frozen_reason(caller, server) {
                 return why;
             }
             if changed.changed().await.is_err() {
@@ -244,15 +247,15 @@ impl Rule for FreezeLayer {
     }
 
     // Frozen tools stay listed, so that callers get the reason instead of an unknown tool.
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         false
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
-        let frozen = self.0.speaks(&call.caller, &item.origin.server);
-        MaybeReady::Now(frozen.map_or(RuleDecision::Allow, |why| {
-            RuleDecision::Refuse(refused(&why))
-        }))
+        let frozen = self.0.frozen_reason(&call.caller, &item.origin.server);
+        MaybeReady::Ready(
+            frozen.map_or(RuleDecision::Allow, |why| RuleDecision::Deny(refused(&why))),
+        )
     }
 }
 
@@ -264,16 +267,16 @@ impl Layer for FreezeLayer {
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let Some(item) = call.item().cloned() else {
-                return Err(call.unknown());
+                return Err(call.unknown_item_error());
             };
             let (caller, server) = (call.caller.clone(), item.origin.server.clone());
-            if let Some(why) = self.0.speaks(&caller, &server) {
-                call.trail.add("freeze", "refuse", why.clone());
+            if let Some(why) = self.0.frozen_reason(&caller, &server) {
+                call.decision_log.add("freeze", "refuse", why.clone());
                 return Err(refused(&why));
             }
             tokio::select! {
                 outcome = next.call(call) => outcome,
-                why = self.0.frozen(&caller, &server) => {
+                why = self.0.wait_until_frozen(&caller, &server) => {
                     let text = format!("stopped: {why}");
                     Err(Error::new(ErrorKind::Cancelled, text))
                 }

@@ -29,9 +29,9 @@ pub enum AuditDurability {
 
 impl AuditDurability {
     /// Reports whether the call is sent only after `call.begin` is on disk.
-    fn before(self, item: &Item) -> bool {
+    fn waits_before_send(self, item: &Item) -> bool {
         match self {
-            AuditDurability::Auto => !item.hints().read_only,
+            AuditDurability::Auto => !item.annotations().read_only,
             AuditDurability::Strict => true,
             AuditDurability::End => false,
         }
@@ -65,29 +65,29 @@ impl AuditBegin {
     }
 
     /// Sets how arguments are recorded. Default: digests.
-    pub fn holding(mut self, contents: AuditContents) -> AuditBegin {
+    pub fn with_contents(mut self, contents: AuditContents) -> AuditBegin {
         self.contents = contents;
         self
     }
 
     /// Sets the durability by server. Default: [`AuditDurability::Auto`].
-    pub fn waiting(mut self, waits: PerServer<AuditDurability>) -> AuditBegin {
+    pub fn with_durability(mut self, waits: PerServer<AuditDurability>) -> AuditBegin {
         self.waits = waits;
         self
     }
 
     fn record(&self, call: &Call, item: &Item) -> AuditEntry {
-        let steps = call.trail.steps();
-        let record = record::of_item(record::about(AuditEvent::CALL_BEGIN, call), item)
+        let steps = call.decision_log.steps();
+        let record = record::with_item(record::call_entry(AuditEvent::CALL_BEGIN, call), item)
             .with("tool_hash", digest::definition(item).as_str())
             .with("dec", "allow")
             .with("policy_hash", self.policy.as_ref())
-            .with("trail", trail(&steps));
+            .with("trail", decision_log(&steps));
         let arguments = call.arguments().raw();
         let record = self
             .contents
             .arguments(&self.recorder, record, Some(item), arguments);
-        match approval(&steps) {
+        match approval_id(&steps) {
             Some(id) => record.with("approval", id),
             None => record,
         }
@@ -102,25 +102,25 @@ impl Layer for AuditBegin {
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let Some(item) = call.item().cloned() else {
-                return Err(call.unknown());
+                return Err(call.unknown_item_error());
             };
             // Queued before the step is logged, so that an end record is written exactly for calls with a begin record.
-            let written = match self.recorder.listens() {
+            let written = match self.recorder.is_consumed() {
                 true => Some(self.recorder.append(self.record(&call, &item))?),
                 false => None,
             };
-            call.trail.add(LAYER_NAME, BEGIN_STEP, "");
+            call.decision_log.add(LAYER_NAME, BEGIN_STEP, "");
             let written = match written {
-                Some(written) if self.waits.of(&item.origin.server).before(&item) => {
+                Some(written) if self.waits.of(&item.origin.server).waits_before_send(&item) => {
                     written.await?;
                     None
                 }
                 written => written,
             };
-            self.observer.changed(&call.id, &CallStage::Running(item));
+            self.observer.on_stage(&call.id, &CallStage::Running(item));
             let running = next.call(call);
             match written {
-                Some(written) => with(written, running).await,
+                Some(written) => run_while_writing(written, running).await,
                 None => running.await,
             }
         })
@@ -128,7 +128,7 @@ impl Layer for AuditBegin {
 }
 
 /// Runs the call while its begin record is written. If the write fails, the call is dropped.
-async fn with(
+async fn run_while_writing(
     written: RecordWritten,
     running: BoxFuture<'_, Result<Outcome, Error>>,
 ) -> Result<Outcome, Error> {
@@ -142,29 +142,29 @@ async fn with(
 }
 
 /// Reports whether the step marks that `call.begin` was queued.
-pub(crate) fn begins(step: &DecisionStep) -> bool {
-    step.by == LAYER_NAME && step.verdict == BEGIN_STEP
+pub(crate) fn is_begin(step: &DecisionStep) -> bool {
+    step.policy == LAYER_NAME && step.decision == BEGIN_STEP
 }
 
 /// Returns the steps after `call.begin`.
-pub(crate) fn after(steps: &[DecisionStep]) -> &[DecisionStep] {
-    let at = steps.iter().position(begins);
+pub(crate) fn steps_after_begin(steps: &[DecisionStep]) -> &[DecisionStep] {
+    let at = steps.iter().position(is_begin);
     at.map_or(&[], |at| &steps[at + 1..])
 }
 
 /// Returns the decision log as it appears in audit records.
-pub(crate) fn trail(steps: &[DecisionStep]) -> Value {
-    let steps = steps.iter().filter(|step| step.by != LAYER_NAME);
+pub(crate) fn decision_log(steps: &[DecisionStep]) -> Value {
+    let steps = steps.iter().filter(|step| step.policy != LAYER_NAME);
     steps
-        .map(|step| json!({"by": step.by, "verdict": step.verdict, "why": step.why}))
+        .map(|step| json!({"by": step.policy, "verdict": step.decision, "why": step.reason}))
         .collect()
 }
 
 /// Returns the id of the approval or grant: `confirm` writes it first in its step.
-fn approval(steps: &[DecisionStep]) -> Option<String> {
+fn approval_id(steps: &[DecisionStep]) -> Option<String> {
     let given = |step: &&DecisionStep| {
-        step.by == "confirm" && matches!(step.verdict, "approved" | "granted")
+        step.policy == "confirm" && matches!(step.decision, "approved" | "granted")
     };
     let step = steps.iter().rev().find(given)?;
-    step.why.split(' ').next().map(str::to_owned)
+    step.reason.split(' ').next().map(str::to_owned)
 }

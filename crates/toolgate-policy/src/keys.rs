@@ -32,7 +32,7 @@ const MAX_KEY_LIFETIME: Duration = Duration::from_secs(36_525 * 24 * 3600);
 /// It has no `Debug`, `Display` or `Serialize`, so that no log can contain it, and it is never stored.
 pub struct NewApiKey {
     text: String,
-    old: Option<SystemTime>,
+    old_valid_until: Option<SystemTime>,
 }
 
 impl NewApiKey {
@@ -42,17 +42,20 @@ impl NewApiKey {
     }
 
     /// Returns the time until which the replaced key stays valid.
-    pub fn old(&self) -> Option<SystemTime> {
-        self.old
+    pub fn old_valid_until(&self) -> Option<SystemTime> {
+        self.old_valid_until
     }
 
     /// Generates a key of 256 random bits.
-    fn make(old: Option<SystemTime>) -> Result<NewApiKey, ApiKeyError> {
+    fn generate(old: Option<SystemTime>) -> Result<NewApiKey, ApiKeyError> {
         let mut bytes = [0; 32];
         let filled = SystemRandom::new().fill(&mut bytes);
         filled.map_err(|_| ApiKeyError::NoRandom)?;
         let text = format!("{KEY_PREFIX}{}", hex(&bytes));
-        Ok(NewApiKey { text, old })
+        Ok(NewApiKey {
+            text,
+            old_valid_until: old,
+        })
     }
 }
 
@@ -62,23 +65,23 @@ pub struct ApiKeyView {
     /// Name of the key, chosen by the operator.
     pub name: String,
     /// Creation time.
-    pub created: SystemTime,
+    pub created_at: SystemTime,
     /// Expiry.
-    pub expires: Option<SystemTime>,
+    pub expires_at: Option<SystemTime>,
     /// Time of the revocation.
-    pub revoked: Option<SystemTime>,
+    pub revoked_at: Option<SystemTime>,
     /// Name of the person who created it, for display.
-    pub by: String,
+    pub created_by: String,
     /// Time of the last use, as far as it is stored, to within a minute.
-    pub used: Option<SystemTime>,
+    pub last_used: Option<SystemTime>,
     /// Time until which the replaced key stays valid.
-    pub old: Option<SystemTime>,
+    pub old_valid_until: Option<SystemTime>,
 }
 
 impl ApiKeyView {
     /// Returns the reason why the key is no longer valid.
-    pub fn over(&self, now: SystemTime) -> Option<KeyEndReason> {
-        match (self.revoked, self.expires) {
+    pub fn end_reason(&self, now: SystemTime) -> Option<KeyEndReason> {
+        match (self.revoked_at, self.expires_at) {
             (Some(_), _) => Some(KeyEndReason::Revoked),
             (None, Some(end)) if end <= now => Some(KeyEndReason::Expired),
             _ => None,
@@ -113,13 +116,13 @@ impl KeyEndReason {
 pub struct VerifiedApiKey {
     name: String,
     digest: ApiKeyDigest,
-    holder: u64,
+    generation: u64,
 }
 
 impl VerifiedApiKey {
     /// Returns the caller that the key identifies: `key:NAME`.
     pub fn caller(&self) -> Caller {
-        caller(&self.name).held_by(self.holder)
+        caller(&self.name).with_generation(self.generation)
     }
 }
 
@@ -129,54 +132,54 @@ pub enum ApiKeyRejection {
     /// No key has this digest.
     Unknown,
     /// The key of this name is no longer valid.
-    Over(String, KeyEndReason),
+    Ended(String, KeyEndReason),
 }
 
 /// Error of creating, rotating, extending or revoking a key.
 #[derive(Debug)]
 pub enum ApiKeyError {
     /// The name is invalid.
-    Name,
+    InvalidName,
     /// A valid key of this name exists.
-    Taken,
+    NameInUse,
     /// No valid key has this name.
     Unknown,
     /// The key was changed concurrently.
-    Changed,
+    ChangedConcurrently,
     /// The key of this name expired at this time.
     Expired(String, SystemTime),
     /// The key of this name already expires later: at this time, or never.
-    Later(String, Option<SystemTime>),
+    ExpiresLater(String, Option<SystemTime>),
     /// The expiry is in the past.
-    Past,
+    ExpiryInPast,
     /// The expiry is more than 100 years ahead.
-    Far,
+    ExpiryTooFar,
     /// The maximum number of keys exists.
-    Full(usize),
+    LimitReached(usize),
     /// The system's random number generator failed.
     NoRandom,
     /// The change could not be stored or recorded.
-    Unkept(Error),
+    NotStored(Error),
 }
 
 impl fmt::Display for ApiKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ApiKeyError::Name => f.write_str(
+            ApiKeyError::InvalidName => f.write_str(
                 "the name of a key must have 1 to 64 letters, digits, '.', '_', '-' and '@'; choose another name",
             ),
-            ApiKeyError::Taken => f.write_str(
+            ApiKeyError::NameInUse => f.write_str(
                 "a key of that name exists; replace it with `toolgate keys rotate`, revoke it first, or choose another name",
             ),
             ApiKeyError::Unknown => f.write_str("there is no valid key of that name; see `toolgate keys list`"),
-            ApiKeyError::Changed => f.write_str("the key was changed at the same time; see `toolgate keys list`"),
+            ApiKeyError::ChangedConcurrently => f.write_str("the key was changed at the same time; see `toolgate keys list`"),
             ApiKeyError::Expired(name, _) => write!(f, "key:{name} has expired; create a new one with `toolgate keys create {name}`, which deletes the approvals and credentials of the old one"),
-            ApiKeyError::Later(name, _) => write!(f, "key:{name} already expires later; for an earlier expiry replace it with `toolgate keys rotate {name} --expires TIME`"),
-            ApiKeyError::Far => f.write_str("the key would expire more than 100 years from now; give an earlier time"),
-            ApiKeyError::Past => f.write_str("the key would have expired already; give a later time"),
-            ApiKeyError::Full(most) => write!(f, "there are {most} keys, the maximum; revoke unused ones, or raise caller_keys in [limits]"),
+            ApiKeyError::ExpiresLater(name, _) => write!(f, "key:{name} already expires later; for an earlier expiry replace it with `toolgate keys rotate {name} --expires TIME`"),
+            ApiKeyError::ExpiryTooFar => f.write_str("the key would expire more than 100 years from now; give an earlier time"),
+            ApiKeyError::ExpiryInPast => f.write_str("the key would have expired already; give a later time"),
+            ApiKeyError::LimitReached(most) => write!(f, "there are {most} keys, the maximum; revoke unused ones, or raise caller_keys in [limits]"),
             ApiKeyError::NoRandom => f.write_str("the system gives no random bytes"),
-            ApiKeyError::Unkept(error) => f.write_str(error.public()),
+            ApiKeyError::NotStored(error) => f.write_str(error.public_message()),
         }
     }
 }
@@ -185,7 +188,7 @@ impl std::error::Error for ApiKeyError {}
 
 impl From<Error> for ApiKeyError {
     fn from(error: Error) -> ApiKeyError {
-        ApiKeyError::Unkept(error)
+        ApiKeyError::NotStored(error)
     }
 }
 
@@ -207,7 +210,7 @@ fn digest(key: &str) -> ApiKeyDigest {
 }
 
 /// Compares two digests in constant time.
-fn same(one: &ApiKeyDigest, other: &ApiKeyDigest) -> bool {
+fn equal_in_constant_time(one: &ApiKeyDigest, other: &ApiKeyDigest) -> bool {
     let differing = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
     std::hint::black_box(differing) == 0
 }
@@ -222,16 +225,16 @@ fn unhex(text: &str) -> Option<ApiKeyDigest> {
     bytes?.try_into().ok().filter(|_| text.len() == 64)
 }
 
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-@".contains(&b);
     (1..=64).contains(&name.len()) && name.bytes().all(plain)
 }
 
-fn millis(at: SystemTime) -> u64 {
+fn to_unix_millis(at: SystemTime) -> u64 {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn at(millis: u64) -> Option<SystemTime> {
+fn from_unix_millis(millis: u64) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }

@@ -1,6 +1,6 @@
 //! The policy of Toolgate: layers, rules, sanitizers and approvals, and the pipeline that orders them.
 //!
-//! Start at [`pipeline`]: its table is the policy. Each file holds one layer, rule, scrub or confirm of
+//! Start at [`gateway_pipeline`]: its table is the policy. Each file holds one layer, rule, sanitizer or approval step of
 //! [`toolgate_core`]. They know nothing of each other, except what the decision log
 //! ([`Call::trail`](toolgate_core::Call)) says.
 
@@ -48,7 +48,7 @@ mod words;
 
 pub use access::{AccessRule, AccessRules, ArgumentReads, RuleAction};
 pub use arguments::{ArgumentValidation, UriSpelling, is_closed};
-pub use asking::{ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_answer};
+pub use asking::{ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_response};
 pub use at_once::{ConcurrencyLimit, ConcurrencyLimits};
 pub use circuit_breaker::CircuitBreaker;
 pub use cleaning::SanitizeConfig;
@@ -57,7 +57,7 @@ pub use confirm::{
     ApprovalService, ApprovalStatus, ApprovalTerms, ApprovalView, Approver, ClientApprovals,
     GrantTerms, GrantView, InProcessConfirm, QuorumRule, QuorumRules,
 };
-pub use contain::{CatchPanic, withhold_panic_words};
+pub use contain::{CatchPanic, withhold_panic_messages};
 pub use contents::{AuditContentForm, AuditContents};
 pub use deadline::CallTimeout;
 pub use entry::AuditEnd;
@@ -77,20 +77,23 @@ pub use pins::{
 };
 pub use placeholders::{OnPlaceholder, Placeholders};
 pub use rate::{RateLimiter, RateQuota, RateRule};
-pub use record::{AuditRecorder, for_record};
+pub use record::{AuditRecorder, sanitize_entry};
 pub use schema::{
-    RequiredDefaults, SchemaBounds, SchemaSanitizer, check_schemas, fits, judge, unchecked_keywords,
+    RequiredDefaults, SchemaBounds, SchemaSanitizer, check_schemas, fits_schema,
+    unchecked_keywords, validate_value,
 };
 pub use scopes::{RequiredScopes, ScopeRule};
 pub use secrets::{
     OnOutboundSecret, OnSecret, OutboundSecrets, SecretRedactor, SecretRules, SecretRulesError,
 };
 pub use size::{SizeLimits, TextTruncation};
-pub use skills::{SkillIntegrity, is_stated};
-pub use standard::{GatewayPolicy, ProgramPolicy, inspect, keeping, pipeline};
+pub use skills::{SkillIntegrity, check_skill_file};
+pub use standard::{
+    GatewayPolicy, ProgramPolicy, gateway_pipeline, inspection_pipeline, pinning_pipeline,
+};
 pub use stop::CallCanceller;
 pub use store::{
     MemoryStateStore, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
 };
-pub use text::{TextSanitizer, clean};
+pub use text::{TextSanitizer, sanitize_text};
 pub use when::{ArgumentNames, CelCondition, CelLimits, ConditionFacts};

@@ -20,14 +20,14 @@ pub struct LinkSanitizer {
     pub check: PerServer<bool>,
     /// Allowlist of link schemes in lower case, by configured server id. Without one, a server may use all schemes
     /// except the dangerous ones.
-    pub only: HashMap<String, Vec<String>>,
+    pub allowed_schemes: HashMap<String, Vec<String>>,
 }
 
 impl Default for LinkSanitizer {
     fn default() -> LinkSanitizer {
         LinkSanitizer {
             check: PerServer::all(true),
-            only: HashMap::new(),
+            allowed_schemes: HashMap::new(),
         }
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn scheme(link: &str) -> Option<String> {
 }
 
 /// Returns the scheme of a URI that must not be forwarded.
-fn dangerous(uri: &str, used: UriUse) -> Option<String> {
+fn dangerous_scheme(uri: &str, used: UriUse) -> Option<String> {
     let scheme = scheme(uri)?;
     let script = SCRIPTS.contains(&scheme.as_str());
     let opened = || {
@@ -95,7 +95,7 @@ fn has_payload(uri: &str) -> bool {
 }
 
 /// Returns whether the source of an icon is allowed.
-fn icon(link: &str) -> bool {
+fn is_allowed_icon(link: &str) -> bool {
     match scheme(link).as_deref() {
         Some("https" | "http") => true,
         Some("data") => {
@@ -111,7 +111,7 @@ impl Sanitizer for LinkSanitizer {
         "links"
     }
 
-    fn scrub(
+    fn sanitize(
         &self,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
@@ -120,7 +120,7 @@ impl Sanitizer for LinkSanitizer {
         self.work(from, value).map(|_| ())
     }
 
-    fn scrub_for(
+    fn sanitize_for_call(
         &self,
         asked: &SanitizeContext,
         from: Option<&Origin>,
@@ -129,7 +129,9 @@ impl Sanitizer for LinkSanitizer {
     ) -> Result<(), Error> {
         let taken = self.work(from, value)?;
         if !taken.is_empty() {
-            asked.trail.add("links", "withhold", taken.join(", "));
+            asked
+                .decision_log
+                .add("links", "withhold", taken.join(", "));
         }
         Ok(())
     }
@@ -148,10 +150,10 @@ impl LinkSanitizer {
             return Ok(Vec::new());
         }
         let mut taken: Vec<String> = Vec::new();
-        let only = from.and_then(|from| self.only.get(&*from.server));
+        let only = from.and_then(|from| self.allowed_schemes.get(&*from.server));
         let bad = |uri: &str, used: UriUse| match only {
-            None => dangerous(uri, used),
-            Some(only) => outside(uri, only),
+            None => dangerous_scheme(uri, used),
+            Some(only) => disallowed_scheme(uri, only),
         };
         match value {
             UntrustedContent::Item(item) => definition(item, &bad)?,
@@ -169,10 +171,10 @@ impl LinkSanitizer {
             }
             // URLs of URL-mode elicitation are checked by the input request policy.
             UntrustedContent::Output(Output::Complete(_))
-            | UntrustedContent::About(_)
+            | UntrustedContent::Instructions(_)
             | UntrustedContent::Error(_)
             | UntrustedContent::Event(_)
-            | UntrustedContent::Questions(_) => {}
+            | UntrustedContent::InputRequests(_) => {}
         }
         taken.truncate(MAX_LINK_REASONS);
         Ok(taken)
@@ -180,7 +182,7 @@ impl LinkSanitizer {
 }
 
 /// Returns the scheme of a link that is not in the allowlist.
-fn outside(link: &str, only: &[String]) -> Option<String> {
+fn disallowed_scheme(link: &str, only: &[String]) -> Option<String> {
     let scheme = scheme(link).unwrap_or_default();
     (!only.contains(&scheme)).then_some(scheme)
 }
@@ -198,7 +200,7 @@ fn block(block: &mut Content, bad: UriCheck<'_>) -> Option<String> {
         _ => return None,
     };
     if let Some(scheme) = uri.and_then(|uri| bad(&uri.string()?, used)) {
-        let scheme = words::shown(&scheme);
+        let scheme = words::printable(&scheme);
         let why = format!("a link of the scheme {scheme}:");
         *block = Content::text(&placeholder::withheld(&why));
         return Some(scheme);
@@ -213,7 +215,7 @@ fn block(block: &mut Content, bad: UriCheck<'_>) -> Option<String> {
 fn definition(item: &mut Arc<Item>, bad: UriCheck<'_>) -> Result<(), Error> {
     let linked = !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt);
     if let Some(scheme) = bad(item.def.name(), UriUse::Name).filter(|_| linked) {
-        let text = format!("its URI has the scheme {}:", words::shown(&scheme));
+        let text = format!("its URI has the scheme {}:", words::printable(&scheme));
         return Err(Error::new(ErrorKind::Upstream, text));
     }
     let Some(clean) = without_bad_icons(item.def.json()) else {
@@ -230,7 +232,7 @@ fn without_bad_icons(json: &Json) -> Option<Json> {
     let icons = json.get("icons")?;
     let good = |one: &Json| {
         let src = one.get("src").and_then(|src| src.string());
-        src.is_some_and(|src| icon(&src))
+        src.is_some_and(|src| is_allowed_icon(&src))
     };
     if icons.items().all(|one| good(&one)) && icons.kind() == toolgate_wire::json::JsonKind::Array {
         return None;
@@ -273,13 +275,21 @@ mod tests {
             ("chrome://tabs/1", false, false),
             ("blob://store/1", false, false),
         ] {
-            assert_eq!(dangerous(uri, UriUse::Link).is_some(), link, "{uri:?}");
-            assert_eq!(dangerous(uri, UriUse::Name).is_some(), name, "{uri:?}");
+            assert_eq!(
+                dangerous_scheme(uri, UriUse::Link).is_some(),
+                link,
+                "{uri:?}"
+            );
+            assert_eq!(
+                dangerous_scheme(uri, UriUse::Name).is_some(),
+                name,
+                "{uri:?}"
+            );
         }
     }
 
     #[test]
-    fn only_the_schemes_of_a_list() {
+    fn allows_only_listed_schemes() {
         let only = ["https".to_owned(), "github".to_owned()];
         for (link, bad) in [
             ("https://example.com/", false),
@@ -291,12 +301,12 @@ mod tests {
             ("note", true),
             ("", true),
         ] {
-            assert_eq!(outside(link, &only).is_some(), bad, "{link:?}");
+            assert_eq!(disallowed_scheme(link, &only).is_some(), bad, "{link:?}");
         }
     }
 
     #[test]
-    fn icons_by_their_addresses() {
+    fn checks_icon_sources() {
         for (link, good) in [
             ("https://example.com/a.png", true),
             ("data:image/png;base64,AAAA", true),
@@ -319,14 +329,14 @@ mod tests {
     }
 
     #[test]
-    fn a_dangerous_link_becomes_a_text() {
+    fn replaces_a_dangerous_link_by_text() {
         for json in [
             json!({"type": "resource_link", "uri": "javascript:alert(1)", "name": "x"}),
             json!({"type": "resource_link", "uri": "data:text/html,x", "name": "x"}),
             json!({"type": "resource", "resource": {"uri": "javascript:alert(1)", "text": "x"}}),
         ] {
             let mut link = Content::read(Json::from_value(&json)).unwrap();
-            assert!(block(&mut link, &dangerous).is_some());
+            assert!(block(&mut link, &dangerous_scheme).is_some());
             assert!(link.kind == ContentKind::Text && link.json.as_str().contains("withheld"));
         }
     }
@@ -339,7 +349,7 @@ mod tests {
             json!({"type": "resource_link", "uri": "resource://example", "name": "x"}),
         ] {
             let mut link = Content::read(Json::from_value(&json)).unwrap();
-            assert_eq!(block(&mut link, &dangerous), None);
+            assert_eq!(block(&mut link, &dangerous_scheme), None);
             assert_eq!(link.json.to_value(), json);
         }
     }

@@ -26,22 +26,22 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> ItemNames {
     let full = item.full_name();
     let (of, at) = match item.kind() {
         ItemKind::Tool | ItemKind::Prompt => (None, None),
-        ItemKind::Resource => (None, Some(item.local.as_str())),
+        ItemKind::Resource => (None, Some(item.local_name.as_str())),
         ItemKind::Template => match uri.filter(|uri| *uri != item.def.name()) {
             Some(uri) => (Some(&full), Some(uri)),
             None => (None, None),
         },
-        ItemKind::Skill => (Some(&full), Some(uri.unwrap_or(&item.local))),
+        ItemKind::Skill => (Some(&full), Some(uri.unwrap_or(&item.local_name))),
     };
     let of = of.cloned();
     let cut = of.is_some() && uri.is_some_and(|uri| uri != item.def.name());
     let mut own = match at {
-        Some(uri) => vec![name(uri), name(&plain(uri))],
+        Some(uri) => vec![name(uri), name(&normalize_uri(uri))],
         None => vec![full],
     };
     own.dedup();
     // A template is listed under its own text, which has other spellings just as a URI has.
-    let listed = (item.kind() == ItemKind::Template).then_some(item.local.as_str());
+    let listed = (item.kind() == ItemKind::Template).then_some(item.local_name.as_str());
     ItemNames {
         of,
         own,
@@ -68,7 +68,7 @@ fn other_spellings(uri: &str, cut: bool) -> Vec<Vec<String>> {
 impl ItemNames {
     /// Returns whether an allow rule matches: some name matches one of these patterns, and no spelling of the URI
     /// matches one of those. Only the unchanged and the normalized spelling can be allowed.
-    pub(crate) fn fit(&self, these: &[GlobPattern], those: &[GlobPattern]) -> bool {
+    pub(crate) fn allowed_by(&self, these: &[GlobPattern], those: &[GlobPattern]) -> bool {
         let mut names = self.of.iter().chain(&self.own);
         names.any(|name| any(these, name)) && !self.all().any(|name| any(those, name))
     }
@@ -76,7 +76,7 @@ impl ItemNames {
     /// Returns whether a restrictive rule matches: some spelling matches one of these patterns and none of those. An
     /// exception for one spelling of a URI does not except another. A template is excepted only if a pattern is its
     /// own name, not because the end of its text matches.
-    pub(crate) fn hold(&self, these: &[GlobPattern], those: &[GlobPattern]) -> bool {
+    pub(crate) fn restricted_by(&self, these: &[GlobPattern], those: &[GlobPattern]) -> bool {
         let of = |globs| self.of.as_ref().is_some_and(|name| any(globs, name));
         let named = |name: &String| those.iter().any(|glob| glob.as_str() == name);
         let (all, none) = (of(these), self.of.as_ref().is_some_and(named));
@@ -127,9 +127,9 @@ fn any(globs: &[GlobPattern], name: &str) -> bool {
 ///
 /// These are the normalized URI, the results of URL parsers, and each without query, fragment and empty segments at
 /// the end.
-pub(crate) fn spellings(uri: &str) -> Vec<String> {
+pub(crate) fn uri_spellings(uri: &str) -> Vec<String> {
     let mut all = other_spellings(uri, true).concat();
-    all.push(plain(uri));
+    all.push(normalize_uri(uri));
     all.sort_unstable();
     all.dedup();
     all
@@ -137,7 +137,7 @@ pub(crate) fn spellings(uri: &str) -> Vec<String> {
 
 fn shortened(uri: &str) -> String {
     let uri = uri.split(['?', '#']).next().unwrap_or_default();
-    let mut uri = plain(uri);
+    let mut uri = normalize_uri(uri);
     while uri.ends_with('/') || uri.ends_with("/.") {
         uri.truncate(uri.rfind('/').unwrap_or_default());
     }
@@ -146,7 +146,7 @@ fn shortened(uri: &str) -> String {
 
 /// Normalizes a URI: scheme and host in lower case, no escapes, no empty or `.` segments, and no `localhost` for
 /// `file`.
-pub(crate) fn plain(uri: &str) -> String {
+pub(crate) fn normalize_uri(uri: &str) -> String {
     let uri = unescaped(uri);
     let Some((scheme, rest)) = uri.split_once(':') else {
         return uri;
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_resource_has_one_plain_uri() {
+    fn normalizes_equivalent_uris_to_one() {
         for same in [
             "file:///secret/a",
             "FILE:///secret/a",
@@ -216,7 +216,7 @@ mod tests {
             "file://LocalHost/secret/a",
             "file:///secret%2fa",
         ] {
-            assert_eq!(plain(same), "file:///secret/a", "{same}");
+            assert_eq!(normalize_uri(same), "file:///secret/a", "{same}");
         }
         for (uri, as_is) in [
             ("HTTPS://Host/A?q=%41", "https://host/A?q=A"),
@@ -229,14 +229,14 @@ mod tests {
             ("file:///%73ecret/a?%ff", "file:///secret/a?%ff"),
             ("a:%%341", "a:A"),
         ] {
-            assert_eq!(plain(uri), as_is);
+            assert_eq!(normalize_uri(uri), as_is);
         }
     }
 
     /// A million nested escapes: with one pass for each level, this would not terminate in time.
     #[test]
-    fn the_work_grows_with_the_uri_and_not_faster() {
+    fn normalizes_in_linear_time() {
         let uri = format!("file:///%{}41", "25".repeat(1_000_000));
-        assert_eq!(plain(&uri), "file:///A");
+        assert_eq!(normalize_uri(&uri), "file:///A");
     }
 }

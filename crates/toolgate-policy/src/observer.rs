@@ -9,22 +9,22 @@ use toolgate_core::{
 ///
 /// The data it receives is for the operator: nothing is redacted yet.
 pub trait CallObserver: Send + Sync + 'static {
-    /// Returns whether anyone observes. If not, [`CallObserver::began`] and [`CallObserver::progress`] are not called.
-    fn watches(&self) -> bool {
+    /// Returns whether anyone observes. If not, [`CallObserver::on_begin`] and [`CallObserver::on_progress`] are not called.
+    fn is_active(&self) -> bool {
         true
     }
 
     /// Called when a call arrives.
-    fn began(&self, call: &CallView);
+    fn on_begin(&self, call: &CallView);
 
     /// Called when a call reaches another stage.
-    fn changed(&self, id: &str, stage: &CallStage);
+    fn on_stage(&self, id: &str, stage: &CallStage);
 
     /// Called for each progress notification of a call.
-    fn progress(&self, id: &str, progress: &Progress);
+    fn on_progress(&self, id: &str, progress: &Progress);
 
     /// Called when a call ends: once for each call that began, also if its caller disconnected.
-    fn ended(&self, id: &str, end: &CallEnd);
+    fn on_end(&self, id: &str, end: &CallEnd);
 }
 
 /// A call as it arrived.
@@ -41,7 +41,7 @@ pub struct CallView {
     /// The exact arguments.
     pub arguments: Json,
     /// Information about the request from the edge.
-    pub seen: Arc<RequestInfo>,
+    pub request: Arc<RequestInfo>,
     /// Number of earlier rounds of this call.
     pub round: u32,
     /// The decision log of the call, filled while it is processed.
@@ -56,9 +56,9 @@ impl CallView {
             op: call.op,
             name: call.name().to_owned(),
             arguments: call.arguments().raw().clone(),
-            seen: call.seen.clone(),
+            request: call.request_info.clone(),
             round: call.round.number,
-            trail: call.trail.clone(),
+            trail: call.decision_log.clone(),
         }
     }
 }
@@ -74,7 +74,7 @@ pub enum CallStage {
 #[derive(Clone, Debug)]
 pub struct CallEnd {
     /// The outcome as in the audit log: `ok`, `tool_error`, `refused`, `timeout`, `waiting` and others.
-    pub out: &'static str,
+    pub outcome: &'static str,
     /// The error class as in the audit log (`code`), if it failed: `invalid`, `refused_person`, `busy` and others.
     pub code: Option<&'static str>,
     /// The error message for the caller, if it failed.
@@ -84,7 +84,7 @@ pub struct CallEnd {
     /// The ids of pending approvals; after them, the same call starts another round.
     pub approvals: Vec<Arc<str>>,
     /// The duration of the round.
-    pub took: Duration,
+    pub duration: Duration,
     /// The size of the result in bytes.
     pub size: usize,
 }
@@ -93,12 +93,12 @@ pub struct CallEnd {
 pub struct NoObserver;
 
 impl CallObserver for NoObserver {
-    fn watches(&self) -> bool {
+    fn is_active(&self) -> bool {
         false
     }
 
-    fn began(&self, _: &CallView) {}
-    fn changed(&self, _: &str, _: &CallStage) {}
-    fn progress(&self, _: &str, _: &Progress) {}
-    fn ended(&self, _: &str, _: &CallEnd) {}
+    fn on_begin(&self, _: &CallView) {}
+    fn on_stage(&self, _: &str, _: &CallStage) {}
+    fn on_progress(&self, _: &str, _: &Progress) {}
+    fn on_end(&self, _: &str, _: &CallEnd) {}
 }

@@ -26,7 +26,7 @@ pub enum OnInvalidOutput {
 #[derive(Clone, Debug, Default)]
 pub struct OutputValidation {
     /// The policy for invalid results, by server.
-    pub broken: PerServer<OnInvalidOutput>,
+    pub on_invalid: PerServer<OnInvalidOutput>,
 }
 
 /// The compiled `outputSchema` of an item, if it has one.
@@ -40,22 +40,23 @@ impl DeclaredOutputSchema {
 }
 
 /// Returns the compiled schema of an item from its memo.
-fn promised(item: &Item) -> Arc<DeclaredOutputSchema> {
-    item.memo(|item| DeclaredOutputSchema::of(item, &SchemaBounds::default()))
+fn declared_schema(item: &Item) -> Arc<DeclaredOutputSchema> {
+    item.cached(|item| DeclaredOutputSchema::of(item, &SchemaBounds::default()))
 }
 
 impl OutputValidation {
     /// Returns whether results of the item are validated: it has an `outputSchema`, and the policy is not
     /// [`OnInvalidOutput::Pass`].
-    fn looks_at(&self, item: &Item) -> bool {
-        self.broken.of(&item.origin.server) != OnInvalidOutput::Pass && promised(item).0.is_some()
+    fn validates(&self, item: &Item) -> bool {
+        self.on_invalid.of(&item.origin.server) != OnInvalidOutput::Pass
+            && declared_schema(item).0.is_some()
     }
 
     async fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
         let Some(output) = output.tool().filter(|output| !output.is_error) else {
             return Ok(());
         };
-        let promised = promised(item);
+        let promised = declared_schema(item);
         let Some(compiled) = &promised.0 else {
             return Ok(());
         };
@@ -65,8 +66,8 @@ impl OutputValidation {
         };
         let found =
             match schema::check(compiled, &structured.to_value(), RequiredDefaults::Required) {
-                CheckResult::Now(found) => found,
-                CheckResult::Soon(found) => found.await?,
+                CheckResult::Ready(found) => found,
+                CheckResult::Pending(found) => found.await?,
             };
         if found.is_empty() {
             return Ok(());
@@ -87,11 +88,11 @@ impl Layer for OutputValidation {
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
-        let Some(item) = call.item().filter(|item| self.looks_at(item)).cloned() else {
+        let Some(item) = call.item().filter(|item| self.validates(item)).cloned() else {
             return next.call(call);
         };
         Box::pin(async move {
-            let trail = call.trail.clone();
+            let trail = call.decision_log.clone();
             let outcome = next.call(call).await?;
             let Outcome::Done(output) = &outcome else {
                 return Ok(outcome);
@@ -99,7 +100,7 @@ impl Layer for OutputValidation {
             let Err(why) = self.judge(&item, output).await else {
                 return Ok(outcome);
             };
-            if self.broken.of(&item.origin.server) == OnInvalidOutput::Warn {
+            if self.on_invalid.of(&item.origin.server) == OnInvalidOutput::Warn {
                 trail.add("output", "warn", why);
                 return Ok(outcome);
             }
@@ -108,7 +109,10 @@ impl Layer for OutputValidation {
                 "the tool ran, but its result was held back: it violates the outputSchema of {}: {why}",
                 item.full_name()
             );
-            Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text))
+            Err(Error::new(
+                ErrorKind::Refused(RefusalReason::BlockedResult),
+                text,
+            ))
         })
     }
 }

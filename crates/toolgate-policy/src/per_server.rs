@@ -6,7 +6,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub struct PerServer<T> {
     default: T,
-    own: HashMap<String, T>,
+    overrides: HashMap<String, T>,
 }
 
 impl<T: Copy> PerServer<T> {
@@ -14,18 +14,18 @@ impl<T: Copy> PerServer<T> {
     pub fn all(default: T) -> PerServer<T> {
         PerServer {
             default,
-            own: HashMap::new(),
+            overrides: HashMap::new(),
         }
     }
 
     /// Overrides the value for the server with this configured id.
     pub fn with(mut self, server: impl Into<String>, value: T) -> PerServer<T> {
-        self.own.insert(server.into(), value);
+        self.overrides.insert(server.into(), value);
         self
     }
 
     /// Returns the value for a server.
     pub fn of(&self, server: &str) -> T {
-        self.own.get(server).copied().unwrap_or(self.default)
+        self.overrides.get(server).copied().unwrap_or(self.default)
     }
 }

@@ -35,12 +35,12 @@ impl Rule for Placeholders {
         "placeholders"
     }
 
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         false
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
-        MaybeReady::Now(self.judge(call, item))
+        MaybeReady::Ready(self.judge(call, item))
     }
 }
 
@@ -59,7 +59,7 @@ impl Placeholders {
         match action {
             // A completion comes with each key; nobody could be asked that often.
             OnPlaceholder::Ask if !matches!(call.op, Op::Complete(_)) => RuleDecision::Ask(reason),
-            _ => RuleDecision::Refuse(Error::new(
+            _ => RuleDecision::Deny(Error::new(
                 Failure::Refused(RefusalReason::Rule),
                 format!(
                     "refused: {reason}; change only what has no placeholder in it, or ask the operator (setting `placeholders`)"

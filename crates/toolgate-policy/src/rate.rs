@@ -39,16 +39,16 @@ impl RateQuota {
     }
 
     /// Returns the refill rate, in tokens per second.
-    fn speed(&self) -> f64 {
+    fn tokens_per_second(&self) -> f64 {
         self.count() / self.per.as_secs_f64().max(0.001)
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         match self.per.as_secs() {
             1 => format!("{} per second", self.count.max(1)),
             60 => format!("{} per minute", self.count.max(1)),
             3600 => format!("{} per hour", self.count.max(1)),
-            _ => format!("{} in {}", self.count.max(1), words::span(self.per)),
+            _ => format!("{} in {}", self.count.max(1), words::duration(self.per)),
         }
     }
 }
@@ -74,9 +74,9 @@ pub struct RateLimiter {
     /// Quotas by server id, for all callers of the server together.
     servers: Arc<HashMap<String, RateQuota>>,
     table: Arc<Mutex<BucketTable>>,
-    most: usize,
+    max_buckets: usize,
     /// True if the bucket levels are known.
-    counted: bool,
+    levels_known: bool,
 }
 
 /// Limit subject, tool, and whether it is a later round of a call.
@@ -93,7 +93,8 @@ struct TokenBucket {
 
 impl TokenBucket {
     fn refill(&mut self, now: Instant) {
-        let gained = now.saturating_duration_since(self.at).as_secs_f64() * self.quota.speed();
+        let gained =
+            now.saturating_duration_since(self.at).as_secs_f64() * self.quota.tokens_per_second();
         self.tokens = (self.tokens + gained).min(self.quota.count());
         self.at = now;
     }
@@ -106,12 +107,13 @@ impl TokenBucket {
             return Ok(());
         }
         Err(Duration::from_secs_f64(
-            (1.0 - self.tokens) / self.quota.speed(),
+            (1.0 - self.tokens) / self.quota.tokens_per_second(),
         ))
     }
 
-    fn idle(&self, now: Instant) -> bool {
-        let gained = now.saturating_duration_since(self.at).as_secs_f64() * self.quota.speed();
+    fn is_full(&self, now: Instant) -> bool {
+        let gained =
+            now.saturating_duration_since(self.at).as_secs_f64() * self.quota.tokens_per_second();
         self.tokens + gained >= self.quota.count()
     }
 }
@@ -129,8 +131,8 @@ impl RateLimiter {
             default,
             servers: Arc::default(),
             table: Arc::default(),
-            most: RateLimiter::MAX_BUCKETS,
-            counted: true,
+            max_buckets: RateLimiter::MAX_BUCKETS,
+            levels_known: true,
         }
     }
 
@@ -141,8 +143,8 @@ impl RateLimiter {
             default,
             servers: Arc::default(),
             table: self.table.clone(),
-            most: self.most,
-            counted: true,
+            max_buckets: self.max_buckets,
+            levels_known: true,
         }
     }
 
@@ -157,7 +159,7 @@ impl RateLimiter {
 
     fn quota(&self, caller: &Caller, names: &ItemNames) -> RateQuota {
         let speaks = |rule: &&RateRule| {
-            names.fit(&rule.tools, &rule.except)
+            names.allowed_by(&rule.tools, &rule.except)
                 && (rule.callers.is_empty()
                     || rule.callers.iter().any(|p| p.matches(caller.name())))
         };
@@ -175,26 +177,26 @@ impl RateLimiter {
     }
 
     /// Returns a limiter without bucket levels, for processes that have the settings but not the buckets.
-    pub fn uncounted(mut self) -> RateLimiter {
-        self.counted = false;
+    pub fn without_levels(mut self) -> RateLimiter {
+        self.levels_known = false;
         self
     }
 
     /// Returns the quota of this call and the tokens left, without taking one; also those of its server if it has a
     /// quota.
-    fn told(&self, call: &Call, item: &Item) -> Vec<String> {
+    fn describe(&self, call: &Call, item: &Item) -> Vec<String> {
         let quota = self.quota_of(call, item);
         let tool = item.shared_name();
         let left = |key: &BucketKey, quota: RateQuota| {
-            if !self.counted {
-                return format!("{}; the number left is unknown", quota.words());
+            if !self.levels_known {
+                return format!("{}; the number left is unknown", quota.describe());
             }
             let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
             let tokens = table.get(key).map_or(quota.count(), |bucket| {
                 let since = Instant::now().saturating_duration_since(bucket.at);
-                (bucket.tokens + since.as_secs_f64() * quota.speed()).min(quota.count())
+                (bucket.tokens + since.as_secs_f64() * quota.tokens_per_second()).min(quota.count())
             });
-            format!("{}; {} left now", quota.words(), tokens.max(0.0).floor())
+            format!("{}; {} left now", quota.describe(), tokens.max(0.0).floor())
         };
         let mut told = vec![left(&(call.caller.limit_subject(), tool, false), quota)];
         let server: &str = &item.origin.server;
@@ -275,24 +277,24 @@ impl RateLimiter {
                     quota: own,
                 };
                 let taken = bucket.take(now);
-                self.make_room(table, now)?;
+                self.evict_full_buckets(table, now)?;
                 table.insert(key.clone(), bucket);
                 taken
             }
         };
         taken.map_err(|wait| {
-            let (quota, wait_words) = (quota.words(), words::span(wait));
+            let (quota, wait_words) = (quota.describe(), words::duration(wait));
             let text = format!("rate limit of {of}: {quota}; retry in {wait_words}");
             Error::new(ErrorKind::Busy(Some(wait)), text)
         })
     }
 
     /// Makes room for one more bucket: full buckets carry no state and are evicted.
-    fn make_room(&self, table: &mut BucketTable, now: Instant) -> Result<(), Error> {
-        if table.len() >= self.most {
-            table.retain(|_, bucket| !bucket.idle(now));
+    fn evict_full_buckets(&self, table: &mut BucketTable, now: Instant) -> Result<(), Error> {
+        if table.len() >= self.max_buckets {
+            table.retain(|_, bucket| !bucket.is_full(now));
         }
-        if table.len() >= self.most {
+        if table.len() >= self.max_buckets {
             let text = "too many callers at once; try again later";
             return Err(Error::new(ErrorKind::Busy(None), text));
         }
@@ -305,12 +307,12 @@ impl Rule for RateLimiter {
         "rate"
     }
 
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         false
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
-        MaybeReady::Now(
+        MaybeReady::Ready(
             match self.take(
                 call,
                 &item.origin.server,
@@ -319,17 +321,17 @@ impl Rule for RateLimiter {
                 Instant::now(),
             ) {
                 Ok(()) => RuleDecision::Allow,
-                Err(error) => RuleDecision::Refuse(error),
+                Err(error) => RuleDecision::Deny(error),
             },
         )
     }
 
     /// Reports the quota and the tokens left, without taking a token.
     fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
-        for told in self.told(call, item) {
-            call.trail.add("rate", "told", told);
+        for told in self.describe(call, item) {
+            call.decision_log.add("rate", "told", told);
         }
-        MaybeReady::Now(RuleDecision::Allow)
+        MaybeReady::Ready(RuleDecision::Allow)
     }
 }
 
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn later_rounds_have_their_own_room() {
+    fn later_rounds_have_their_own_quota() {
         let rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(1));
         let now = Instant::now();
         let take = |round| {
@@ -369,7 +371,7 @@ mod tests {
         assert!(take("a", "s").is_ok() && take("b", "s").is_ok() && take("b", "s").is_ok());
         let refused = take("a", "s").unwrap_err();
         assert_eq!(
-            refused.public(),
+            refused.public_message(),
             "rate limit of the server s, for all callers: 3 per minute; retry in 20 s"
         );
         assert!(take("a", "other").is_ok(), "each server by itself");
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_speaks_counts() {
+    fn applies_the_first_matching_rule() {
         let rule = |tools: &str, callers: &[&str], count| RateRule {
             tools: vec![GlobPattern::new(tools)],
             callers: callers.iter().map(|c| GlobPattern::new(*c)).collect(),
@@ -400,9 +402,9 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_forgets_the_idle_and_refuses_the_rest() {
+    fn a_full_table_evicts_full_buckets_and_rejects_new_callers() {
         let mut rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(60));
-        rate.most = 2;
+        rate.max_buckets = 2;
         let now = Instant::now();
         let take = |caller, now| {
             rate.take(&call(caller, 0), "s", "s.t".into(), rate.default, now)

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolgate_core::{
-    BoxFuture, Call, Error, ErrorKind, InputRequestKind, Item, RefusalReason, unsteered,
+    BoxFuture, Call, Error, ErrorKind, InputRequestKind, Item, RefusalReason, escape_bidi,
 };
 use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, Error as Failed};
 
@@ -25,7 +25,7 @@ pub(crate) type RecordWritten = BoxFuture<'static, Result<(), Error>>;
 /// entries that are dropped because too many wait.
 pub struct AuditRecorder {
     sink: AuditSink,
-    late: Mutex<BufferedRecords>,
+    buffered: Mutex<BufferedRecords>,
 }
 
 enum AuditSink {
@@ -51,7 +51,7 @@ impl AuditRecorder {
     pub fn new(journal: Arc<AuditJournal>) -> AuditRecorder {
         AuditRecorder {
             sink: AuditSink::Journal(journal),
-            late: Mutex::default(),
+            buffered: Mutex::default(),
         }
     }
 
@@ -60,7 +60,7 @@ impl AuditRecorder {
     pub fn log() -> AuditRecorder {
         AuditRecorder {
             sink: AuditSink::Log,
-            late: Mutex::default(),
+            buffered: Mutex::default(),
         }
     }
 
@@ -83,7 +83,7 @@ impl AuditRecorder {
     }
 
     /// Returns whether records are consumed. If not, none need to be built.
-    pub(crate) fn listens(&self) -> bool {
+    pub(crate) fn is_consumed(&self) -> bool {
         match &self.sink {
             AuditSink::Journal(_) => true,
             AuditSink::Log => tracing::event_enabled!(
@@ -96,7 +96,7 @@ impl AuditRecorder {
 
     /// Returns a keyed digest that identifies contents later; `None` without a journal, which holds the key.
     pub(crate) fn mac(&self, bytes: &[u8]) -> Option<String> {
-        self.journal().map(|journal| journal.mac(bytes))
+        self.journal().map(|journal| journal.keyed_digest(bytes))
     }
 
     /// Queues an entry. The returned future resolves when it is on disk; dropping the future does not drop the entry.
@@ -104,16 +104,16 @@ impl AuditRecorder {
     /// # Errors
     /// Nothing was queued: the queue is full, or the journal failed.
     pub(crate) fn append(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
-        let entry = for_record(entry);
+        let entry = sanitize_entry(entry);
         let AuditSink::Journal(journal) = &self.sink else {
             log(&entry);
             return Ok(Box::pin(async { Ok(()) }));
         };
-        self.flush(journal).map_err(unrecorded)?;
+        self.flush(journal).map_err(audit_error)?;
         let mut written: RecordWritten = Box::pin(
             journal
                 .append(entry)
-                .map(|answer| answer.map(|_| ()).map_err(unrecorded)),
+                .map(|answer| answer.map(|_| ()).map_err(audit_error)),
         );
         match written.as_mut().now_or_never() {
             Some(Err(error)) => Err(error),
@@ -123,26 +123,32 @@ impl AuditRecorder {
     }
 
     /// Like [`AuditRecorder::append`], but buffers the entry if it cannot be queued now.
-    pub(crate) fn append_surely(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
-        self.append(entry.clone()).inspect_err(|_| self.keep(entry))
+    pub(crate) fn append_or_buffer(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
+        self.append(entry.clone())
+            .inspect_err(|_| self.buffer(entry))
     }
 
     /// Queues an entry without waiting; buffers it if the queue is full.
     pub(crate) fn note(&self, entry: AuditEntry) {
-        let entry = for_record(entry);
+        let entry = sanitize_entry(entry);
         let AuditSink::Journal(journal) = &self.sink else {
             return log(&entry);
         };
         let noted = self
             .flush(journal)
-            .and_then(|()| journal.note(entry.clone()));
+            .and_then(|()| journal.enqueue(entry.clone()));
         if matches!(noted, Err(Failed::Overloaded)) {
-            self.keep(entry);
+            self.buffer(entry);
         }
     }
 
     /// Records an input request that a server sends outside of any call, and whether it was allowed.
-    pub fn question(&self, server: &str, what: &InputRequestKind, refused: Option<&Error>) {
+    pub fn note_input_request(
+        &self,
+        server: &str,
+        what: &InputRequestKind,
+        refused: Option<&Error>,
+    ) {
         let what = match what {
             InputRequestKind::Approve(_) => "approval",
             InputRequestKind::Elicit(_) => "elicitation",
@@ -154,13 +160,15 @@ impl AuditRecorder {
             .with("srv", server)
             .with("what", what);
         self.note(match refused {
-            Some(error) => entry.with("dec", "deny").with("why", error.public()),
+            Some(error) => entry
+                .with("dec", "deny")
+                .with("why", error.public_message()),
             None => entry.with("dec", "allow"),
         });
     }
 
-    fn keep(&self, entry: AuditEntry) {
-        let mut late = self.late();
+    fn buffer(&self, entry: AuditEntry) {
+        let mut late = self.buffered();
         if entry.event == AuditEvent::DENY {
             late.refusals += 1;
         } else if late.entries.len() < AuditRecorder::MAX_BUFFERED_RECORDS {
@@ -172,14 +180,14 @@ impl AuditRecorder {
 
     /// Queues the buffered entries, in order.
     fn flush(&self, journal: &AuditJournal) -> Result<(), Failed> {
-        let mut late = self.late();
+        let mut late = self.buffered();
         while let Some(entry) = late.entries.front() {
-            journal.note(entry.clone())?;
+            journal.enqueue(entry.clone())?;
             late.entries.pop_front();
         }
         if late.refusals > 0 || late.dropped > 0 {
             let entry = AuditEntry::new(AuditEvent::OVERLOAD).with("refused", late.refusals);
-            journal.note(match late.dropped {
+            journal.enqueue(match late.dropped {
                 0 => entry,
                 dropped => entry.with("dropped", dropped),
             })?;
@@ -188,15 +196,15 @@ impl AuditRecorder {
         Ok(())
     }
 
-    fn late(&self) -> MutexGuard<'_, BufferedRecords> {
-        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    fn buffered(&self) -> MutexGuard<'_, BufferedRecords> {
+        self.buffered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for AuditRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.sink {
-            AuditSink::Journal(journal) => write!(f, "AuditRecorder({})", journal.chain()),
+            AuditSink::Journal(journal) => write!(f, "AuditRecorder({})", journal.initial_chain()),
             AuditSink::Log => f.write_str("AuditRecorder(log)"),
         }
     }
@@ -206,23 +214,23 @@ impl fmt::Debug for AuditRecorder {
 ///
 /// In names, reasons and client data, secrets are redacted and characters that would affect a terminal are escaped. A
 /// [`AuditRecorder`] does this itself.
-pub fn for_record(mut entry: AuditEntry) -> AuditEntry {
-    entry.fields.values_mut().for_each(clean);
+pub fn sanitize_entry(mut entry: AuditEntry) -> AuditEntry {
+    entry.fields.values_mut().for_each(sanitize_value);
     entry
 }
 
-fn clean(value: &mut Value) {
+fn sanitize_value(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(new) = SecretRedactor::without(text) {
+            if let Cow::Owned(new) = SecretRedactor::redact_for_display(text) {
                 *text = new;
             }
-            if let Cow::Owned(new) = unsteered(text) {
+            if let Cow::Owned(new) = escape_bidi(text) {
                 *text = new;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(clean),
-        Value::Object(members) => members.values_mut().for_each(clean),
+        Value::Array(items) => items.iter_mut().for_each(sanitize_value),
+        Value::Object(members) => members.values_mut().for_each(sanitize_value),
         _ => {}
     }
 }
@@ -249,7 +257,7 @@ fn log(entry: &AuditEntry) {
 }
 
 /// Returns the error for the caller if a record cannot be written.
-fn unrecorded(error: Failed) -> Error {
+fn audit_error(error: Failed) -> Error {
     let text = match error {
         Failed::Overloaded => {
             "refused: the audit log is overloaded, so no call can run now; try again later"
@@ -258,22 +266,22 @@ fn unrecorded(error: Failed) -> Error {
             "refused: the audit log cannot be written, so no call can run; the operator must repair it"
         }
     };
-    Error::new(ErrorKind::Refused(RefusalReason::Record), text).because(error)
+    Error::new(ErrorKind::Refused(RefusalReason::AuditUnavailable), text).with_source(error)
 }
 
 /// Returns an entry with the caller, the operation and the source of a call; without contents.
-pub(crate) fn about(event: toolgate_journal::AuditEvent, call: &Call) -> AuditEntry {
+pub(crate) fn call_entry(event: toolgate_journal::AuditEvent, call: &Call) -> AuditEntry {
     let entry = AuditEntry::new(event)
         .with("call", id(&call.id))
         .with("caller", call.caller.name())
         .with("name", call.name())
         .with("method", call.op.method())
-        .with("era", &*call.seen.revision)
-        .with("transport", call.seen.transport)
+        .with("era", &*call.request_info.revision)
+        .with("transport", call.request_info.transport)
         .with("round", call.round.number);
     let said = [
-        ("client", call.seen.client.as_deref()),
-        ("rid", call.seen.request.as_deref()),
+        ("client", call.request_info.client.as_deref()),
+        ("rid", call.request_info.request.as_deref()),
     ];
     said.into_iter()
         .fold(entry, |entry, (name, said)| match said {
@@ -283,20 +291,20 @@ pub(crate) fn about(event: toolgate_journal::AuditEvent, call: &Call) -> AuditEn
 }
 
 /// Adds the server and the full name of the item, as rules see it.
-pub(crate) fn named(entry: AuditEntry, item: &Item) -> AuditEntry {
+pub(crate) fn with_item_name(entry: AuditEntry, item: &Item) -> AuditEntry {
     entry
         .with("srv", item.origin.server.as_ref())
         .with("tool", item.full_name())
 }
 
 /// Adds the full name of the item, its name at the server if that differs, and the names of fixed arguments.
-pub(crate) fn of_item(entry: AuditEntry, item: &Item) -> AuditEntry {
-    let entry = named(entry, item);
-    let entry = match item.given() == item.local {
+pub(crate) fn with_item(entry: AuditEntry, item: &Item) -> AuditEntry {
+    let entry = with_item_name(entry, item);
+    let entry = match item.upstream_name() == item.local_name {
         true => entry,
-        false => entry.with("own", item.given_name()),
+        false => entry.with("own", item.upstream_key()),
     };
-    match item.fixed() {
+    match item.fixed_arguments() {
         None => entry,
         Some(fixed) => {
             let names: Vec<Value> = fixed.members().map(|(name, _)| name.into()).collect();
@@ -323,7 +331,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("toolgate-recorder-{}", std::process::id()));
         let recorder = AuditRecorder::in_folder(&folder).unwrap();
         let elicit = || AuditEntry::new(AuditEvent::ELICIT).with("srv", "s");
-        (0..AuditRecorder::MAX_BUFFERED_RECORDS + 3).for_each(|_| recorder.keep(elicit()));
+        (0..AuditRecorder::MAX_BUFFERED_RECORDS + 3).for_each(|_| recorder.buffer(elicit()));
         let journal = recorder.journal().unwrap();
         let end = Instant::now() + Duration::from_secs(20);
         while recorder.flush(journal).is_err() {

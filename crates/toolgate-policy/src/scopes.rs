@@ -15,7 +15,7 @@ pub struct ScopeRule {
     /// Exceptions from `tools`.
     pub except: Vec<GlobPattern>,
     /// The required scopes; the token needs all of them.
-    pub needs: Vec<String>,
+    pub scopes: Vec<String>,
 }
 
 /// Layer that enforces the scopes of the caller's token.
@@ -48,36 +48,36 @@ impl RequiredScopes {
 
     /// Returns all scopes that any rule requires, sorted.
     pub fn all(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.rules.iter().flat_map(|r| r.needs.clone()).collect();
+        let mut all: Vec<String> = self.rules.iter().flat_map(|r| r.scopes.clone()).collect();
         all.sort();
         all.dedup();
         all
     }
 
     /// Returns the scopes required to use an item, sorted.
-    pub fn needs(&self, item: &Item, uri: Option<&str>) -> Vec<String> {
+    pub fn required(&self, item: &Item, uri: Option<&str>) -> Vec<String> {
         if self.rules.is_empty() {
             return Vec::new();
         }
         let names = names::of(item, uri);
-        let speaks = |rule: &&ScopeRule| names.hold(&rule.tools, &rule.except);
+        let speaks = |rule: &&ScopeRule| names.restricted_by(&rule.tools, &rule.except);
         let rules = self.rules.iter().filter(speaks);
-        let mut needs: Vec<String> = rules.flat_map(|rule| rule.needs.clone()).collect();
+        let mut needs: Vec<String> = rules.flat_map(|rule| rule.scopes.clone()).collect();
         needs.sort();
         needs.dedup();
         needs
     }
 
     /// Returns all scopes required for an item if the caller's token lacks one of them, else `None`.
-    pub fn lacking(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<Vec<String>> {
+    pub fn missing(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<Vec<String>> {
         let principal = caller.principal()?;
-        let needs = self.needs(item, uri);
-        let has = |need: &String| self.holds(&principal.scopes, need);
+        let needs = self.required(item, uri);
+        let has = |need: &String| self.has_scope(&principal.scopes, need);
         (!needs.iter().all(has)).then_some(needs)
     }
 
     /// Returns whether one of the scopes is the required one or implies it.
-    fn holds(&self, scopes: &[String], need: &str) -> bool {
+    fn has_scope(&self, scopes: &[String], need: &str) -> bool {
         let mut seen: Vec<&str> = Vec::new();
         let mut open: Vec<&str> = scopes.iter().map(String::as_str).collect();
         while let Some(scope) = open.pop() {
@@ -106,21 +106,21 @@ impl Layer for RequiredScopes {
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<Catalog, Error>> {
         // A lookup of one item for a call stays: the call then fails with the required scopes.
-        if ask.only.is_some() || ask.caller.principal().is_none() || self.rules.is_empty() {
+        if ask.only_name.is_some() || ask.caller.principal().is_none() || self.rules.is_empty() {
             return next.list(ask);
         }
         let caller = ask.caller.clone();
         Box::pin(async move {
             let catalog = next.list(ask).await?;
             let items = catalog.items().iter();
-            let may = |item: &&Arc<Item>| self.lacking(&caller, item, None).is_none();
+            let may = |item: &&Arc<Item>| self.missing(&caller, item, None).is_none();
             let items: Vec<_> = items.filter(may).cloned().collect();
             // Another token may see more or less, so a shared cache must not store the list.
             let hint = CacheHint {
                 public: false,
-                ..catalog.hint()
+                ..catalog.cache_hint()
             };
-            Ok(catalog.with_items(items).with_hint(hint))
+            Ok(catalog.with_items(items).with_cache_hint(hint))
         })
     }
 
@@ -137,38 +137,42 @@ impl Layer for RequiredScopes {
             let mut may = Vec::new();
             for uri in std::mem::take(&mut want.uris) {
                 // If the lookup fails, it is unknown who may read the resource.
-                let Ok(item) = found(&next, &want.caller, &uri).await else {
+                let Ok(item) = find_resource(&next, &want.caller, &uri).await else {
                     continue;
                 };
-                let lacks = |item: Arc<Item>| self.lacking(&want.caller, &item, Some(&uri));
+                let lacks = |item: Arc<Item>| self.missing(&want.caller, &item, Some(&uri));
                 if item.and_then(lacks).is_none() {
                     may.push(uri);
                 }
             }
             want.uris = may;
             // Below this layer all subscribers may share one source.
-            Ok(next.changes(want.clone()).await?.only(&want))
+            Ok(next.changes(want.clone()).await?.filtered(&want))
         })
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         let lacking = call
             .item()
-            .and_then(|item| self.lacking(&call.caller, item, Some(call.name())));
+            .and_then(|item| self.missing(&call.caller, item, Some(call.name())));
         let Some(needs) = lacking else {
             return next.call(call);
         };
         let text = format!("refused: the token needs the scopes {}", needs.join(" "));
-        call.trail.add("scopes", "refuse", text.clone());
-        Box::pin(async move { Err(Error::new(ErrorKind::Scope(needs), text)) })
+        call.decision_log.add("scopes", "refuse", text.clone());
+        Box::pin(async move { Err(Error::new(ErrorKind::InsufficientScope(needs), text)) })
     }
 }
 
 /// Looks up the item for a resource URI.
-async fn found(next: &Next<'_>, caller: &Caller, uri: &str) -> Result<Option<Arc<Item>>, Error> {
+async fn find_resource(
+    next: &Next<'_>,
+    caller: &Caller,
+    uri: &str,
+) -> Result<Option<Arc<Item>>, Error> {
     for kind in Op::Resource.kinds() {
         let catalog = next
-            .look(ListRequest::one(caller.clone(), *kind, uri))
+            .lookup(ListRequest::one(caller.clone(), *kind, uri))
             .await?;
         if let Some(item) = catalog.find(uri).filter(|item| item.withheld.is_none()) {
             return Ok(Some(item.clone()));
@@ -196,7 +200,7 @@ mod tests {
         let rule = |tools: &str, except: &[&str], needs: &[&str]| ScopeRule {
             tools: vec![GlobPattern::new(tools)],
             except: except.iter().map(|e| GlobPattern::new(*e)).collect(),
-            needs: needs.iter().map(|&n| n.to_owned()).collect(),
+            scopes: needs.iter().map(|&n| n.to_owned()).collect(),
         };
         let implied = BTreeMap::from([
             ("admin".to_owned(), vec!["write".to_owned()]),
@@ -216,12 +220,12 @@ mod tests {
     fn lacking(scopes: &RequiredScopes, has: &[&str], tool: &str) -> Option<Vec<String>> {
         let mut principal = Principal::new("https://login.example.com", "ann");
         principal.scopes = has.iter().map(|&s| s.to_owned()).collect();
-        let caller = Caller::new("corp:ann").with(principal);
-        scopes.lacking(&caller, &super::tests::tool(tool), None)
+        let caller = Caller::new("corp:ann").with_principal(principal);
+        scopes.missing(&caller, &super::tests::tool(tool), None)
     }
 
     #[test]
-    fn all_that_is_needed_is_said_at_once() {
+    fn reports_all_required_scopes_at_once() {
         let scopes = scopes();
         assert_eq!(scopes.all(), ["read", "write"]);
         let both = Some(vec!["read".to_owned(), "write".to_owned()]);
@@ -241,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn who_shows_no_such_token_is_not_bound() {
+    fn callers_without_a_token_are_not_restricted() {
         let item = tool("put");
         let caller = Caller::new("key:ci");
-        assert_eq!(scopes().lacking(&caller, &item, None), None);
+        assert_eq!(scopes().missing(&caller, &item, None), None);
         assert_eq!(RequiredScopes::default().all(), Vec::<String>::new());
     }
 }

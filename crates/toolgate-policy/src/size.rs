@@ -23,7 +23,7 @@ pub struct SizeLimits {
     /// Maximum size of the data of a log message; larger messages are dropped. Default: 64 KiB.
     pub log: usize,
     /// Maximum size of all input requests of one round. Default: 64 KiB.
-    pub questions: usize,
+    pub input_requests: usize,
 }
 
 impl SizeLimits {
@@ -42,7 +42,7 @@ impl Default for SizeLimits {
             description: 8 * KIB,
             text: 8 * KIB,
             log: 64 * KIB,
-            questions: 64 * KIB,
+            input_requests: 64 * KIB,
         }
     }
 }
@@ -52,7 +52,7 @@ impl Sanitizer for SizeLimits {
         "size"
     }
 
-    fn scrub(
+    fn sanitize(
         &self,
         _: Option<&Origin>,
         item: Option<&Arc<Item>>,
@@ -63,12 +63,12 @@ impl Sanitizer for SizeLimits {
                 limit(log.data.as_str().len(), self.log, "a log message")
             }
             // [`TextTruncation`] truncates these texts.
-            UntrustedContent::About(_)
+            UntrustedContent::Instructions(_)
             | UntrustedContent::Error(_)
             | UntrustedContent::Event(ReporterEvent::Progress(_)) => Ok(()),
             UntrustedContent::Item(item) => self.definition(item),
             UntrustedContent::Output(output) => self.output(item, output),
-            UntrustedContent::Questions(questions) => self.questions(questions),
+            UntrustedContent::InputRequests(questions) => self.check_input_requests(questions),
         }
     }
 }
@@ -82,7 +82,7 @@ pub struct TextTruncation {
 }
 
 impl TextTruncation {
-    fn cut(&self, text: &mut String) {
+    fn truncate(&self, text: &mut String) {
         if text.len() > self.text {
             let end = (0..=self.text)
                 .rev()
@@ -99,31 +99,34 @@ impl Sanitizer for TextTruncation {
         "cut"
     }
 
-    fn scrub(
+    fn sanitize(
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
         value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         match value {
-            UntrustedContent::About(text) => self.cut(text),
+            UntrustedContent::Instructions(text) => self.truncate(text),
             UntrustedContent::Error(error) => {
-                let mut text = error.public().to_owned();
-                self.cut(&mut text);
-                if text != error.public() {
-                    error.set_public(text);
+                let mut text = error.public_message().to_owned();
+                self.truncate(&mut text);
+                if text != error.public_message() {
+                    error.set_public_message(text);
                 }
             }
             UntrustedContent::Event(ReporterEvent::Progress(progress)) => {
-                progress.message.iter_mut().for_each(|text| self.cut(text));
+                progress
+                    .message
+                    .iter_mut()
+                    .for_each(|text| self.truncate(text));
             }
             UntrustedContent::Event(ReporterEvent::Log(log)) => {
-                self.cut(&mut log.level);
-                log.logger.iter_mut().for_each(|text| self.cut(text));
+                self.truncate(&mut log.level);
+                log.logger.iter_mut().for_each(|text| self.truncate(text));
             }
             UntrustedContent::Item(_)
             | UntrustedContent::Output(_)
-            | UntrustedContent::Questions(_) => {}
+            | UntrustedContent::InputRequests(_) => {}
         }
         Ok(())
     }
@@ -131,7 +134,7 @@ impl Sanitizer for TextTruncation {
 
 impl SizeLimits {
     /// Returns the sanitizer that truncates texts to these limits.
-    pub fn cut(&self) -> TextTruncation {
+    pub fn truncation(&self) -> TextTruncation {
         TextTruncation { text: self.text }
     }
 
@@ -157,7 +160,10 @@ impl SizeLimits {
             let text = format!(
                 "the tool ran, but its result was held back: {what}; ask {source} for less"
             );
-            Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text))
+            Err(Error::new(
+                ErrorKind::Refused(RefusalReason::BlockedResult),
+                text,
+            ))
         };
         if output.blocks() > self.blocks {
             return held(format!(
@@ -176,9 +182,9 @@ impl SizeLimits {
         }
     }
 
-    fn questions(&self, questions: &InputRequests) -> Result<(), Error> {
+    fn check_input_requests(&self, questions: &InputRequests) -> Result<(), Error> {
         let size = |json: &Json| json.as_str().len();
-        let all = questions.asks.iter().map(|ask| {
+        let all = questions.requests.iter().map(|ask| {
             ask.key.len()
                 + match &ask.kind {
                     InputRequestKind::Elicit(params) | InputRequestKind::Sample(params) => {
@@ -190,7 +196,7 @@ impl SizeLimits {
         });
         limit(
             all.sum(),
-            self.questions,
+            self.input_requests,
             "the input requests of the server",
         )
     }
@@ -221,15 +227,15 @@ mod tests {
         description: 10,
         text: 10,
         log: 10,
-        questions: 10,
+        input_requests: 10,
     };
 
     fn scrub(value: UntrustedContent<'_>) -> Result<(), Error> {
-        SMALL.scrub(None, None, value)
+        SMALL.sanitize(None, None, value)
     }
 
     fn cut(value: UntrustedContent<'_>) {
-        SMALL.cut().scrub(None, None, value).unwrap();
+        SMALL.truncation().sanitize(None, None, value).unwrap();
     }
 
     fn string(length: usize) -> Json {
@@ -237,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_at_a_character() {
+    fn truncates_long_texts_at_a_character() {
         for (text, expected) in [
             ("0123456789", "0123456789"),
             ("0123456789a", "0123456789…"),
             ("012345678äb", "012345678…"),
         ] {
             let mut about = text.to_owned();
-            cut(UntrustedContent::About(&mut about));
+            cut(UntrustedContent::Instructions(&mut about));
             let mut error = Error::new(ErrorKind::Upstream, text.to_owned());
             cut(UntrustedContent::Error(&mut error));
             let mut event = ReporterEvent::Progress(Progress {
@@ -258,7 +264,7 @@ mod tests {
             };
             let message = progress.message.unwrap();
             assert_eq!(
-                (about.as_str(), error.public(), message.as_str()),
+                (about.as_str(), error.public_message(), message.as_str()),
                 (expected, expected, expected)
             );
         }
@@ -277,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn large_questions_are_refused() {
+    fn rejects_large_input_requests() {
         for (length, fits) in [(9, true), (10, false)] {
             for kind in [
                 InputRequestKind::Elicit(string(length)),
@@ -288,11 +294,11 @@ mod tests {
                     kind,
                 }];
                 let mut questions = InputRequests {
-                    asks,
+                    requests: asks,
                     ..InputRequests::default()
                 };
                 assert_eq!(
-                    scrub(UntrustedContent::Questions(&mut questions)).is_ok(),
+                    scrub(UntrustedContent::InputRequests(&mut questions)).is_ok(),
                     fits
                 );
             }

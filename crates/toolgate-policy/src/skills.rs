@@ -10,7 +10,7 @@ use toolgate_core::{
 };
 use toolgate_wire::{
     json::StringAt,
-    method::skills::{head, same},
+    method::skills::{equal_values, read_frontmatter},
 };
 
 /// Checks the files of skills against the digest, the size and the frontmatter in their entry, and withholds skills
@@ -26,7 +26,7 @@ impl Sanitizer for SkillIntegrity {
         "skills"
     }
 
-    fn scrub(
+    fn sanitize(
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
@@ -43,7 +43,7 @@ impl Sanitizer for SkillIntegrity {
             return bad("its entry has no digests of its files, so changes cannot be detected");
         }
         let mut dirty = |at: StringAt<'_>| {
-            let clean = text::clean(at.text);
+            let clean = text::sanitize_text(at.text);
             (clean != at.text).then(|| clean.into_owned())
         };
         match item.def.json().map_strings(&mut dirty) {
@@ -64,17 +64,20 @@ impl Layer for SkillIntegrity {
             return next.call(call);
         };
         Box::pin(async move {
-            let (uri, trail) = (call.name().to_owned(), call.trail.clone());
+            let (uri, trail) = (call.name().to_owned(), call.decision_log.clone());
             let outcome = next.call(call).await?;
             let Outcome::Done(Output::Resource(read)) = &outcome else {
                 return Ok(outcome);
             };
-            let Err(why) = is_stated(&item, &uri, read) else {
+            let Err(why) = check_skill_file(&item, &uri, read) else {
                 return Ok(outcome);
             };
             trail.add("skills", "refuse", why);
             let text = format!("the file of the skill was held back: {why}");
-            Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text))
+            Err(Error::new(
+                ErrorKind::Refused(RefusalReason::BlockedResult),
+                text,
+            ))
         })
     }
 }
@@ -83,7 +86,7 @@ impl Layer for SkillIntegrity {
 ///
 /// # Errors
 /// Returns the reason if it does not.
-pub fn is_stated(item: &Item, uri: &str, read: &ReadResult) -> Result<(), &'static str> {
+pub fn check_skill_file(item: &Item, uri: &str, read: &ReadResult) -> Result<(), &'static str> {
     let files = item.manifest();
     let stated = files.as_ref().and_then(|files| files.file(uri));
     let stated = stated.ok_or("the entry of the skill does not list it")?;
@@ -106,10 +109,10 @@ pub fn is_stated(item: &Item, uri: &str, read: &ReadResult) -> Result<(), &'stat
     }
     if uri == item.def.name() {
         let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8 text")?;
-        let own = head(text)?;
+        let own = read_frontmatter(text)?;
         let entry = item.def.json().get("frontmatter");
         let entry = entry.map(|entry| entry.to_value()).unwrap_or_default();
-        if !same(&own, &entry) {
+        if !equal_values(&own, &entry) {
             return Err("its frontmatter is not the one in the entry of the skill");
         }
     }
@@ -120,7 +123,7 @@ fn bytes(part: &Json) -> Option<Vec<u8>> {
     if let Some(text) = part.get("text") {
         return Some(text.string()?.into_bytes());
     }
-    base64::whole(&part.get("blob")?.string()?)
+    base64::decode_all(&part.get("blob")?.string()?)
 }
 
 #[cfg(test)]
@@ -158,7 +161,7 @@ mod tests {
     fn accepts_only_files_that_match_the_entry() {
         let head = json!({"name": "pdf", "description": "Reads forms"});
         let good = item(head.clone(), stated(TEXT));
-        let of = |part| is_stated(&good, URI, &read(part));
+        let of = |part| check_skill_file(&good, URI, &read(part));
         assert_eq!(of(json!({"uri": URI, "text": TEXT})), Ok(()));
         let blob = base64_of(TEXT.as_bytes());
         assert_eq!(of(json!({"uri": URI, "blob": blob})), Ok(()));
@@ -179,10 +182,10 @@ mod tests {
             contents: vec![Json::from_value(&json!({"uri": URI, "text": TEXT})); 2],
             ..ReadResult::default()
         };
-        assert!(is_stated(&good, URI, &two).is_err());
-        assert!(is_stated(&good, "skill://pdf/b", &two).is_err());
+        assert!(check_skill_file(&good, URI, &two).is_err());
+        assert!(check_skill_file(&good, "skill://pdf/b", &two).is_err());
         let liar = json!({"name": "pdf", "description": "Reads forms", "allowed-tools": "Bash"});
-        let liar = is_stated(
+        let liar = check_skill_file(
             &item(liar, stated(TEXT)),
             URI,
             &read(json!({"uri": URI, "text": TEXT})),
@@ -194,7 +197,7 @@ mod tests {
     fn withholds_skills_without_digests_or_with_hidden_text() {
         let scrubbed = |mut item: Arc<Item>| {
             let value = UntrustedContent::Item(&mut item);
-            Sanitizer::scrub(&SkillIntegrity, None, None, value).is_ok()
+            Sanitizer::sanitize(&SkillIntegrity, None, None, value).is_ok()
         };
         let head = json!({"name": "pdf", "description": "Reads forms"});
         assert!(scrubbed(item(head.clone(), stated(TEXT))));

@@ -20,13 +20,13 @@ pub struct GatewayPolicy {
     /// The observer of calls.
     pub observer: Arc<dyn CallObserver>,
     /// The service for pending approvals.
-    pub desk: Arc<ApprovalService>,
+    pub approvals: Arc<ApprovalService>,
     /// The store of grants and pins.
     pub store: Arc<dyn StateStore>,
     /// Lets the operator stop running calls.
-    pub stop: CallCanceller,
+    pub canceller: CallCanceller,
     /// Identifier of the active policy, for example a digest of the config.
-    pub policy: Arc<str>,
+    pub policy_id: Arc<str>,
     /// Pins of definitions.
     pub pins: Pins,
     /// Access rules.
@@ -34,17 +34,17 @@ pub struct GatewayPolicy {
     /// Scopes that tokens need.
     pub scopes: RequiredScopes,
     /// Limits on concurrent calls.
-    pub at_once: ConcurrencyLimit,
+    pub concurrency: ConcurrencyLimit,
     /// Rate limits.
     pub rate: RateLimiter,
     /// Validation of arguments.
     pub arguments: ArgumentValidation,
     /// Policy for input requests of servers during a call.
-    pub asking: InputRequestPolicy,
+    pub input_requests: InputRequestPolicy,
     /// Permission to ask the caller's own client for approval.
     pub via_client: ClientApprovals,
     /// Number of approvers that a call needs.
-    pub persons: QuorumRules,
+    pub quorum: QuorumRules,
     /// Circuit breaker of each server.
     pub circuit_breaker: CircuitBreaker,
     /// Timeouts of calls.
@@ -54,100 +54,105 @@ pub struct GatewayPolicy {
     /// Checks of tool schemas.
     pub schemas: SchemaSanitizer,
     /// Settings of the sanitizers, and rules for outbound arguments.
-    pub cleaning: SanitizeConfig,
+    pub sanitizers: SanitizeConfig,
     /// Size limits.
     pub size: SizeLimits,
     /// The point at which calls wait for the audit log: before they leave, or before their result does.
-    pub waits: PerServer<AuditDurability>,
+    pub audit_durability: PerServer<AuditDurability>,
     /// Contents of arguments and results in the audit log.
-    pub contents: AuditContents,
+    pub audit_contents: AuditContents,
 }
 
 /// Builds the pipeline in order, from the caller to the service.
-pub fn pipeline(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
+pub fn gateway_pipeline(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
     let GatewayPolicy {
         recorder,
         observer,
-        policy,
+        policy_id: policy,
         ..
     } = route;
     let confirm = || {
-        ApprovalConfirm::new(route.desk.clone(), policy.clone(), route.via_client)
-            .by_persons(route.persons.clone())
+        ApprovalConfirm::new(route.approvals.clone(), policy.clone(), route.via_client)
+            .with_quorum(route.quorum.clone())
     };
     Pipeline::new()
         // Every call is recorded, also if it is rejected, timed out or abandoned.
-        .wrap(
+        .layer(
             AuditEnd::new(recorder.clone(), observer.clone())
-                .under(policy.clone())
-                .holding(route.contents.clone()),
+                .with_policy(policy.clone())
+                .with_contents(route.audit_contents.clone()),
         )
         // The operator may stop a call; the stop is recorded as well.
-        .wrap(route.stop.clone())
+        .layer(route.canceller.clone())
         // A panic becomes an error of one call.
-        .wrap(CatchPanic)
+        .layer(CatchPanic)
         // Bounds the running and waiting calls together.
-        .wrap(route.at_once.in_hand())
+        .layer(route.concurrency.admission())
         // From here on, the item that the call names is known.
         .resolve()
         // Hides and rejects items for which the caller's token lacks a scope.
-        .wrap(route.scopes.clone())
+        .layer(route.scopes.clone())
         // Queues calls fairly; rules see them after the wait.
-        .wrap(route.at_once.clone())
+        .layer(route.concurrency.clone())
         // Rejects calls of frozen items.
-        .guard(FreezeLayer(route.desk.freezes().clone()))
+        .rule(FreezeLayer(route.approvals.freezes().clone()))
         // A server that keeps failing gets no calls for a while, and nobody is asked to approve them.
-        .guard(route.circuit_breaker.clone())
+        .rule(route.circuit_breaker.clone())
         // A changed definition is hidden until someone accepts it.
-        .guard(PinRule)
+        .rule(PinRule)
         // May hide, deny or require approval.
-        .guard(route.access.clone())
-        .guard(route.rate.clone())
+        .rule(route.access.clone())
+        .rule(route.rate.clone())
         // Validates the arguments before anyone is asked.
-        .guard(route.arguments.clone())
+        .rule(route.arguments.clone())
         // Secrets in outbound arguments.
-        .guard(route.cleaning.leaks.clone())
+        .rule(route.sanitizers.outbound_secrets.clone())
         // Redaction marks that would overwrite the original text.
-        .guard(route.cleaning.placeholders.clone())
+        .rule(route.sanitizers.placeholders.clone())
         // Combines all required approvals into one; does not wait itself.
-        .confirm(confirm())
+        .approval(confirm())
         // A call that was frozen while its approval was pending does not leave; a running one is stopped.
-        .wrap(FreezeLayer(route.desk.freezes().clone()))
+        .layer(FreezeLayer(route.approvals.freezes().clone()))
         // Input requests of the server: sanitized and checked before anyone is asked.
-        .wrap(route.asking.clone().by_person(Arc::new(confirm())))
+        .layer(
+            route
+                .input_requests
+                .clone()
+                .with_approval(Arc::new(confirm())),
+        )
         // Writes `call.begin`, with rule and approval: durable before the call leaves, or before the result if it
         // only reads.
-        .wrap(
+        .layer(
             AuditBegin::new(recorder.clone(), observer.clone(), policy.clone())
-                .waiting(route.waits.clone())
-                .holding(route.contents.clone()),
+                .with_durability(route.audit_durability.clone())
+                .with_contents(route.audit_contents.clone()),
         )
-        .wrap(route.deadline.clone())
-        .wrap(route.output_schema.clone())
+        .layer(route.deadline.clone())
+        .layer(route.output_schema.clone())
         // Files of skills must match their entries.
-        .wrap(SkillIntegrity)
+        .layer(SkillIntegrity)
         // A tool with schemas that cannot be checked is withheld.
-        .clean(route.schemas)
+        .sanitizer(route.schemas)
         // Marks untrusted content and rewrites errors for callers.
-        .clean(route.cleaning.foreign.clone())
-        .clean(route.cleaning.errors.clone())
+        .sanitizer(route.sanitizers.untrusted_marker.clone())
+        .sanitizer(route.sanitizers.errors.clone())
         // Truncates long texts after the redaction: half a secret would not be detected.
-        .clean(route.size.cut())
+        .sanitizer(route.size.truncation())
         // Media that do not match their type, and links that run something.
-        .clean(route.cleaning.media.clone())
-        .clean(route.cleaning.links.clone())
+        .sanitizer(route.sanitizers.media.clone())
+        .sanitizer(route.sanitizers.links.clone())
         // Secrets, once no invisible characters separate their letters.
-        .clean(route.cleaning.secrets.clone())
+        .sanitizer(route.sanitizers.secrets.clone())
         // Control and invisible characters.
-        .clean(TextSanitizer)
-        .clean(route.size)
+        .sanitizer(TextSanitizer)
+        .sanitizer(route.size)
         // A skill without digests is withheld.
-        .clean(SkillIntegrity)
+        .sanitizer(SkillIntegrity)
         // First to see content from servers: definitions are pinned before they are sanitized.
-        .wrap(PinObserver::new(route.pins.clone(), true))
+        .layer(PinObserver::new(route.pins.clone(), true))
         // Counts failures of the server, including late responses.
-        .wrap(route.circuit_breaker.clone())
-        .over(end)
+        .layer(route.circuit_breaker.clone())
+        .service(end)
 }
 
 /// Configuration of the pipeline of a program without an operator: a server or a client. All defaults are safe.
@@ -158,7 +163,7 @@ pub struct ProgramPolicy {
     /// The observer of calls. Default: none.
     pub observer: Arc<dyn CallObserver>,
     /// Limits on running and waiting calls. Default: those of [`ConcurrencyLimits`].
-    pub at_once: ConcurrencyLimit,
+    pub concurrency: ConcurrencyLimit,
     /// Scopes that tokens need, by full names as in the audit log. Default: none.
     pub scopes: RequiredScopes,
     /// Access rules. Default: every caller may use every item.
@@ -174,10 +179,10 @@ pub struct ProgramPolicy {
     pub arguments: ArgumentValidation,
     /// Policy for input requests during a call, which in a client come from the server. Default: no form may ask for
     /// a secret.
-    pub asking: InputRequestPolicy,
+    pub input_requests: InputRequestPolicy,
     /// True if someone in this process approves calls for which rules require it; otherwise these are rejected.
     /// Default: `false`.
-    pub ask: bool,
+    pub in_process_approval: bool,
     /// Timeouts of calls.
     pub deadline: CallTimeout,
     /// Policy for results that violate their output schema.
@@ -185,14 +190,14 @@ pub struct ProgramPolicy {
     /// Checks of tool schemas.
     pub schemas: SchemaSanitizer,
     /// Settings of the sanitizers, and rules for outbound arguments.
-    pub cleaning: SanitizeConfig,
+    pub sanitizers: SanitizeConfig,
     /// Size limits.
     pub size: SizeLimits,
     /// The point at which calls wait for the audit log: before they leave, or before their result does.
     /// Default: depends on the tool, see [`AuditDurability::Auto`].
-    pub waits: PerServer<AuditDurability>,
+    pub audit_durability: PerServer<AuditDurability>,
     /// Contents of arguments and results in the audit log. Default: digests.
-    pub contents: AuditContents,
+    pub audit_contents: AuditContents,
 }
 
 impl Default for ProgramPolicy {
@@ -200,104 +205,110 @@ impl Default for ProgramPolicy {
         ProgramPolicy {
             recorder: Arc::new(AuditRecorder::log()),
             observer: Arc::new(NoObserver),
-            at_once: ConcurrencyLimit::with(ConcurrencyLimits::default()),
+            concurrency: ConcurrencyLimit::with_queue(ConcurrencyLimits::default()),
             scopes: RequiredScopes::default(),
-            access: AccessRules::default().otherwise(RuleAction::Allow),
+            access: AccessRules::default().default_action(RuleAction::Allow),
             pins: None,
             rules: Vec::new(),
             rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(6000)),
             arguments: ArgumentValidation::default(),
-            asking: InputRequestPolicy::default(),
-            ask: false,
+            input_requests: InputRequestPolicy::default(),
+            in_process_approval: false,
             deadline: CallTimeout::default(),
             output_schema: OutputValidation::default(),
             schemas: SchemaSanitizer::default(),
-            cleaning: SanitizeConfig::default(),
+            sanitizers: SanitizeConfig::default(),
             size: SizeLimits::default(),
-            waits: PerServer::default(),
-            contents: AuditContents::default(),
+            audit_durability: PerServer::default(),
+            audit_contents: AuditContents::default(),
         }
     }
 }
 
 impl ProgramPolicy {
-    /// Builds the pipeline in order, from the caller to the service. [`pipeline`] explains each part.
+    /// Builds the pipeline in order, from the caller to the service. [`gateway_pipeline`] explains each part.
     pub fn over(&self, end: Arc<dyn Service>) -> Pipeline {
         let (recorder, observer) = (&self.recorder, &self.observer);
         let mut resolved = Pipeline::new()
-            .wrap(AuditEnd::new(recorder.clone(), observer.clone()).holding(self.contents.clone()))
-            .wrap(CatchPanic)
-            .wrap(self.at_once.in_hand())
+            .layer(
+                AuditEnd::new(recorder.clone(), observer.clone())
+                    .with_contents(self.audit_contents.clone()),
+            )
+            .layer(CatchPanic)
+            .layer(self.concurrency.admission())
             .resolve()
-            .wrap(self.scopes.clone())
-            .wrap(self.at_once.clone());
+            .layer(self.scopes.clone())
+            .layer(self.concurrency.clone());
         if self.pins.is_some() {
-            resolved = resolved.guard(PinRule);
+            resolved = resolved.rule(PinRule);
         }
-        resolved = resolved.guard(self.access.clone());
+        resolved = resolved.rule(self.access.clone());
         for rule in &self.rules {
-            resolved = resolved.guard(rule.clone());
+            resolved = resolved.rule(rule.clone());
         }
         resolved = resolved
-            .guard(self.rate.clone())
-            .guard(self.arguments.clone())
-            .guard(self.cleaning.leaks.clone())
-            .guard(self.cleaning.placeholders.clone());
-        if self.ask {
-            resolved = resolved.confirm(InProcessConfirm);
+            .rule(self.rate.clone())
+            .rule(self.arguments.clone())
+            .rule(self.sanitizers.outbound_secrets.clone())
+            .rule(self.sanitizers.placeholders.clone());
+        if self.in_process_approval {
+            resolved = resolved.approval(InProcessConfirm);
         }
-        let asking = match self.ask {
-            true => self.asking.clone().by_person(Arc::new(InProcessConfirm)),
-            false => self.asking.clone(),
+        let asking = match self.in_process_approval {
+            true => self
+                .input_requests
+                .clone()
+                .with_approval(Arc::new(InProcessConfirm)),
+            false => self.input_requests.clone(),
         };
         resolved = resolved
-            .wrap(asking)
-            .wrap(
+            .layer(asking)
+            .layer(
                 AuditBegin::new(recorder.clone(), observer.clone(), "program".into())
-                    .waiting(self.waits.clone())
-                    .holding(self.contents.clone()),
+                    .with_durability(self.audit_durability.clone())
+                    .with_contents(self.audit_contents.clone()),
             )
-            .wrap(self.deadline.clone())
-            .wrap(self.output_schema.clone())
-            .wrap(SkillIntegrity)
-            .clean(self.schemas)
-            .clean(self.cleaning.foreign.clone())
-            .clean(self.cleaning.errors.clone())
-            .clean(self.size.cut())
-            .clean(self.cleaning.media.clone())
-            .clean(self.cleaning.links.clone())
-            .clean(self.cleaning.secrets.clone())
-            .clean(TextSanitizer)
-            .clean(self.size)
-            .clean(SkillIntegrity);
+            .layer(self.deadline.clone())
+            .layer(self.output_schema.clone())
+            .layer(SkillIntegrity)
+            .sanitizer(self.schemas)
+            .sanitizer(self.sanitizers.untrusted_marker.clone())
+            .sanitizer(self.sanitizers.errors.clone())
+            .sanitizer(self.size.truncation())
+            .sanitizer(self.sanitizers.media.clone())
+            .sanitizer(self.sanitizers.links.clone())
+            .sanitizer(self.sanitizers.secrets.clone())
+            .sanitizer(TextSanitizer)
+            .sanitizer(self.size)
+            .sanitizer(SkillIntegrity);
         if let Some(pins) = &self.pins {
-            resolved = resolved.wrap(PinObserver::new(pins.clone(), true));
+            resolved = resolved.layer(PinObserver::new(pins.clone(), true));
         }
-        resolved.over(end)
+        resolved.service(end)
     }
 }
 
 /// Builds a pipeline that only lists and sanitizes: for the operator's view, which shows withheld and hidden tools
 /// with the reason. It stores no pins: unseen definitions appear as new.
-pub fn inspect(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
+pub fn inspection_pipeline(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
-        .wrap(CatchPanic)
+        .layer(CatchPanic)
         .resolve()
-        .clean(route.schemas)
-        .clean(route.size.cut())
-        .clean(route.cleaning.links.clone())
-        .clean(route.cleaning.secrets.clone())
-        .clean(TextSanitizer)
-        .clean(route.size)
-        .clean(SkillIntegrity)
-        .wrap(PinObserver::new(route.pins.clone(), false))
-        .over(end)
+        .sanitizer(route.schemas)
+        .sanitizer(route.size.truncation())
+        .sanitizer(route.sanitizers.links.clone())
+        .sanitizer(route.sanitizers.secrets.clone())
+        .sanitizer(TextSanitizer)
+        .sanitizer(route.size)
+        .sanitizer(SkillIntegrity)
+        .layer(PinObserver::new(route.pins.clone(), false))
+        .service(end)
 }
 
 /// Builds a pipeline that pins definitions as soon as they are listed: for listings before the first call.
-pub fn keeping(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
+pub fn pinning_pipeline(route: &GatewayPolicy, end: Arc<dyn Service>) -> Pipeline {
     Pipeline::new()
         .resolve()
-        .wrap(PinObserver::new(route.pins.clone(), true))
-        .over(end)
+        .layer(PinObserver::new(route.pins.clone(), true))
+        .service(end)
 }

@@ -16,7 +16,7 @@ type RunningRounds = HashMap<Arc<str>, Vec<Arc<Notify>>>;
 
 impl CallCanceller {
     /// Cancels all running rounds of a call. Returns `false` if there are none.
-    pub fn stop(&self, id: &str) -> bool {
+    pub fn cancel(&self, id: &str) -> bool {
         let running = self.running();
         let rounds = running.get(id);
         rounds
@@ -27,7 +27,7 @@ impl CallCanceller {
     }
 
     /// Returns whether a round of a call is running.
-    pub fn runs(&self, id: &str) -> bool {
+    pub fn is_running(&self, id: &str) -> bool {
         self.running().contains_key(id)
     }
 
@@ -64,11 +64,11 @@ impl Layer for CallCanceller {
                 .or_default()
                 .push(stop.clone());
             let _listed = RunningRound(self, call.id.clone(), stop.clone());
-            let trail = call.trail.clone();
+            let trail = call.decision_log.clone();
             // The reason is logged in the same poll that drops the call, before anything else happens.
             let stopped = async {
                 stop.notified().await;
-                trail.give_up(CancelReason::Operator);
+                trail.set_cancel_reason(CancelReason::Operator);
             };
             tokio::select! {
                 outcome = next.call(call) => outcome,

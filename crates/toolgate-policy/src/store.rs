@@ -71,8 +71,8 @@ impl StateStore for DurableState {
             written.await.map_err(|cause| {
                 let text = format!("refused, because the change cannot be stored: {cause}");
                 let detail = OperatorDetail::new(cause.detail());
-                Error::new(ErrorKind::Refused(RefusalReason::Record), text)
-                    .because(cause)
+                Error::new(ErrorKind::Refused(RefusalReason::AuditUnavailable), text)
+                    .with_source(cause)
                     .with_detail(detail)
             })
         })
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn both_stores_decide_alike() {
+    async fn both_stores_handle_conflicts_alike() {
         once(&MemoryStateStore::new()).await;
         let dir = std::env::temp_dir().join(format!("toolgate-store-{}", std::process::id()));
         once(&DurableState::open(&dir, Default::default()).unwrap()).await;

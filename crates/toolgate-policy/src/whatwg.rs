@@ -4,7 +4,7 @@
 //! backslash as a slash, maps full-width letters of a host, and drops default ports. A rule that only compares texts
 //! would miss all of these. Source: <https://url.spec.whatwg.org/#url-parsing>.
 
-use crate::names::plain;
+use crate::names::normalize_uri;
 use url::Url;
 
 /// Returns the readings of a URI by servers that parse it, each as a list of spellings. The readings are the
@@ -12,7 +12,7 @@ use url::Url;
 /// each are: unchanged, without escapes, and with the host in Unicode. Empty if the text is not a URL.
 pub(crate) fn readings(uri: &str) -> Vec<Vec<String>> {
     // Some servers decode escapes before they parse.
-    let urls = [uri, &plain(uri)].map(parse);
+    let urls = [uri, &normalize_uri(uri)].map(parse);
     let mut all: Vec<Vec<String>> = Vec::new();
     for url in urls.iter().flatten() {
         for url in [Some(url), without_decoration(url).as_ref()]
@@ -50,7 +50,7 @@ fn texts(url: &Url) -> Vec<String> {
         .into_iter()
         .flatten()
     {
-        let plain = plain(&form);
+        let plain = normalize_uri(&form);
         for text in [form, plain] {
             if !texts.contains(&text) {
                 texts.push(text);
@@ -100,7 +100,7 @@ pub(crate) enum UriForm {
 ///
 /// These are escapes, the case of scheme and host, a default port, the slash of an empty path, the ASCII form of a
 /// host, and `file:/a` for `file:///a`.
-pub(crate) fn form(uri: &str) -> UriForm {
+pub(crate) fn classify_uri(uri: &str) -> UriForm {
     let Some(url) = parse(uri) else {
         // The URL Standard defines the structure of these schemes only. Others, such as `urn:`, have rules of their
         // own.
@@ -113,8 +113,9 @@ pub(crate) fn form(uri: &str) -> UriForm {
         };
     };
     let same = match url.is_special() {
-        true => canonical(uri, &url).is_some_and(|text| plain(&text) == plain(url.as_str())),
-        false => plain(uri) == plain(url.as_str()),
+        true => canonical(uri, &url)
+            .is_some_and(|text| normalize_uri(&text) == normalize_uri(url.as_str())),
+        false => normalize_uri(uri) == normalize_uri(url.as_str()),
     };
     match same {
         true => UriForm::Canonical,
@@ -198,7 +199,7 @@ mod tests {
             "memo://<odd>/a|b",
             "ui://app/a..b/...",
         ] {
-            assert_eq!(form(uri), UriForm::Canonical, "{uri}");
+            assert_eq!(classify_uri(uri), UriForm::Canonical, "{uri}");
         }
     }
 
@@ -221,14 +222,18 @@ mod tests {
             ("https://example.com/a/../b", "https://example.com/b"),
             ("demo://x/a/../b", "demo://x/b"),
         ] {
-            assert_eq!(form(uri), UriForm::Rewritten(read.to_owned()), "{uri}");
+            assert_eq!(
+                classify_uri(uri),
+                UriForm::Rewritten(read.to_owned()),
+                "{uri}"
+            );
         }
         for uri in [
             "https://exa<mple.com/",
             "http://[fe80::1%25eth0]/",
             "file://a b/x",
         ] {
-            assert_eq!(form(uri), UriForm::Unparsable, "{uri}");
+            assert_eq!(classify_uri(uri), UriForm::Unparsable, "{uri}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Formats a duration: `12 s`, `15 min`, `2 h`. Seconds are rounded up, so that no client retries too early.
-pub(crate) fn span(time: Duration) -> String {
+pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -33,7 +33,7 @@ fn tenths(bytes: usize, unit: usize, name: &str) -> String {
 }
 
 /// Makes an untrusted word safe for a message: at most 60 characters, all printable ASCII.
-pub(crate) fn shown(word: &str) -> String {
+pub(crate) fn printable(word: &str) -> String {
     let plain = |c: char| if c.is_ascii_graphic() { c } else { '?' };
     word.chars().take(60).map(plain).collect()
 }
@@ -44,11 +44,11 @@ mod tests {
 
     #[test]
     fn spans() {
-        assert_eq!(span(Duration::from_millis(11_001)), "12 s");
-        assert_eq!(span(Duration::from_secs(60)), "60 s");
-        assert_eq!(span(Duration::from_secs(600)), "10 min");
-        assert_eq!(span(Duration::from_secs(601)), "601 s");
-        assert_eq!(span(Duration::from_secs(7200)), "2 h");
+        assert_eq!(duration(Duration::from_millis(11_001)), "12 s");
+        assert_eq!(duration(Duration::from_secs(60)), "60 s");
+        assert_eq!(duration(Duration::from_secs(600)), "10 min");
+        assert_eq!(duration(Duration::from_secs(601)), "601 s");
+        assert_eq!(duration(Duration::from_secs(7200)), "2 h");
     }
 
     #[test]

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_spelling_is_found_wherever_it_stands() {
+    fn finds_each_spelling_at_every_position() {
         let secrets = [
             "canary-one-3Ks9Mn4Bv7Qw1Ez6",
             "canary-two-8Jd5Ua2Xi7Oc4Ry9",

@@ -7,9 +7,9 @@
 ///
 /// let (mut one, mut other) = (SeededRng::new(7), SeededRng::new(7));
 /// for _ in 0..100 {
-///     let rolled = one.roll(6);
+///     let rolled = one.below(6);
 ///     assert!(rolled < 6);
-///     assert_eq!(rolled, other.roll(6));
+///     assert_eq!(rolled, other.below(6));
 /// }
 /// ```
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl SeededRng {
     /// # Panics
     ///
     /// Panics if `sides` is 0.
-    pub fn roll(&mut self, sides: usize) -> usize {
+    pub fn below(&mut self, sides: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)

@@ -26,7 +26,7 @@ impl HostileBehavior {
 /// All misbehaviors. The last message of each is a valid or invalid response to the request, so that the client need
 /// not wait for its timeout.
 pub const HOSTILE_BEHAVIORS: [HostileBehavior; 16] = [
-    misdeed("garbage on the stream", |r| {
+    behavior("garbage on the stream", |r| {
         vec![
             "Listening on port 80".into(),
             "{".into(),
@@ -34,59 +34,59 @@ pub const HOSTILE_BEHAVIORS: [HostileBehavior; 16] = [
             good(r),
         ]
     }),
-    misdeed("a line of a mebibyte", |r| {
+    behavior("a line of a mebibyte", |r| {
         vec![format!("\"{}\"", "x".repeat(1 << 20)), good(r)]
     }),
-    misdeed("deep nesting", |r| {
+    behavior("deep nesting", |r| {
         vec![
             format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)),
             good(r),
         ]
     }),
-    misdeed("two replies", |r| vec![good(r), good(r)]),
-    misdeed("replies to nothing", |r| {
+    behavior("two replies", |r| vec![good(r), good(r)]),
+    behavior("replies to nothing", |r| {
         vec![
             good(&json!({"id": 987_654})),
             good(&json!({"id": "no"})),
             good(r),
         ]
     }),
-    misdeed("a reply with result and error", |r| {
+    behavior("a reply with result and error", |r| {
         vec![reply(
             r,
             json!({"result": {}, "error": {"code": 1, "message": "x"}}),
         )]
     }),
-    misdeed("a reply with neither", |r| {
+    behavior("a reply with neither", |r| {
         vec![reply(r, json!({})), error(r)]
     }),
-    misdeed("an error without a code", |r| {
+    behavior("an error without a code", |r| {
         vec![reply(r, json!({"error": {"message": "x"}}))]
     }),
-    misdeed("a result that is not an object", |r| {
+    behavior("a result that is not an object", |r| {
         vec![reply(r, json!({"result": 7}))]
     }),
-    misdeed("an unknown kind of result", |r| {
+    behavior("an unknown kind of result", |r| {
         vec![reply(r, json!({"result": {"resultType": "surprise"}}))]
     }),
-    misdeed("content of wrong types", |r| {
+    behavior("content of wrong types", |r| {
         vec![reply(
             r,
             json!({"result": {"resultType": "complete", "content": {"type": 1}, "tools": 3}}),
         )]
     }),
-    misdeed("an input request that the client did not declare", |r| {
+    behavior("an input request that the client did not declare", |r| {
         let ask = json!({"k": {"method": "sampling/createMessage", "params": {}}});
         vec![reply(
             r,
             json!({"result": {"resultType": "input_required", "inputRequests": ask}}),
         )]
     }),
-    misdeed("a request from the server", |r| {
+    behavior("a request from the server", |r| {
         let own = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
         vec![own.to_string(), good(r)]
     }),
-    misdeed("a flood of progress", |r| {
+    behavior("a flood of progress", |r| {
         let told = |n: u32| {
             let params = json!({"progressToken": r["id"], "progress": n});
             json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
@@ -94,14 +94,14 @@ pub const HOSTILE_BEHAVIORS: [HostileBehavior; 16] = [
         };
         (0..10_000).map(told).chain([good(r)]).collect()
     }),
-    misdeed("the same key twice", |r| {
+    behavior("the same key twice", |r| {
         let id = &r["id"];
         vec![
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"id\":{id},\"result\":{{}}}}"),
             error(r),
         ]
     }),
-    misdeed("texts with invisible characters", |r| {
+    behavior("texts with invisible characters", |r| {
         vec![reply(
             r,
             json!({"error": {"code": 1, "message": "a\u{202e}b\u{200b}\u{e0041}\u{1b}[31m"}}),
@@ -109,7 +109,7 @@ pub const HOSTILE_BEHAVIORS: [HostileBehavior; 16] = [
     }),
 ];
 
-const fn misdeed(name: &'static str, lines: fn(&Value) -> Vec<String>) -> HostileBehavior {
+const fn behavior(name: &'static str, lines: fn(&Value) -> Vec<String>) -> HostileBehavior {
     HostileBehavior { name, lines }
 }
 

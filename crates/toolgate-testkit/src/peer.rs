@@ -12,7 +12,7 @@ use toolgate::{Caller, edge};
 pub struct TestClient {
     wire: LineStream,
     revision: &'static str,
-    abilities: Value,
+    capabilities: Value,
     opened: Value,
     next: u64,
 }
@@ -44,70 +44,71 @@ impl TestClient {
         let mut peer = TestClient {
             wire: LineStream::new(ours, watch),
             revision,
-            abilities,
+            capabilities: abilities,
             opened: Value::Null,
             next: 0,
         };
         if revision != NEWEST_REVISION {
-            peer.shake_hands().await;
+            peer.initialize().await;
         }
         peer
     }
 
-    async fn shake_hands(&mut self) {
-        let params = json!({"protocolVersion": self.revision, "capabilities": self.abilities,
+    async fn initialize(&mut self) {
+        let params = json!({"protocolVersion": self.revision, "capabilities": self.capabilities,
             "clientInfo": {"name": "testkit", "version": "1"}});
-        let opened = self.ask("initialize", params).await;
+        let opened = self.request("initialize", params).await;
         let agreed = &opened["result"]["protocolVersion"];
         assert_eq!(agreed, self.revision, "{opened}");
         self.opened = opened["result"].clone();
-        self.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        self.send_message(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
     }
 
     /// Returns the server's `initialize` result; `null` if the revision has no handshake.
-    pub fn opened(&self) -> &Value {
+    pub fn initialize_result(&self) -> &Value {
         &self.opened
     }
 
     /// Declares other client capabilities with the requests that follow (2026-07-28).
     pub fn declare(&mut self, abilities: Value) {
-        self.abilities = abilities;
+        self.capabilities = abilities;
     }
 
     /// Sends a message unchanged.
-    pub async fn say(&mut self, message: Value) {
+    pub async fn send_message(&mut self, message: Value) {
         self.wire.send(&message.to_string()).await;
     }
 
     /// Sends text unchanged, even if invalid, without a line ending.
-    pub async fn raw(&mut self, text: &str) {
+    pub async fn send_raw(&mut self, text: &str) {
         self.wire.raw(text).await;
     }
 
     /// Receives the next message of the server.
-    pub async fn hear(&mut self) -> Value {
+    pub async fn receive(&mut self) -> Value {
         self.wire.message().await
     }
 
     /// Sends a request with the `_meta` members that the revision requires. Returns its id.
-    pub async fn send(&mut self, method: &str, mut params: Value) -> u64 {
+    pub async fn send_request(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         let id = self.next;
         if self.revision == NEWEST_REVISION {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(NEWEST_REVISION);
-            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.abilities.clone();
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                self.capabilities.clone();
         }
-        self.say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+        self.send_message(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
         id
     }
 
     /// Sends a request and waits for its response. Only notifications may come before it.
-    pub async fn ask(&mut self, method: &str, params: Value) -> Value {
-        let id = self.send(method, params).await;
+    pub async fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send_request(method, params).await;
         loop {
-            let message = self.hear().await;
+            let message = self.receive().await;
             if message["id"] == id {
                 return message;
             }
@@ -117,14 +118,14 @@ impl TestClient {
 
     /// Sends a request and returns its result; an error fails the test.
     pub async fn result(&mut self, method: &str, params: Value) -> Value {
-        let mut reply = self.ask(method, params).await;
+        let mut reply = self.request(method, params).await;
         assert!(reply.get("error").is_none(), "{method}: {reply}");
         reply["result"].take()
     }
 
     /// Sends a request and returns its error; a result fails the test.
     pub async fn error(&mut self, method: &str, params: Value) -> Value {
-        let mut reply = self.ask(method, params).await;
+        let mut reply = self.request(method, params).await;
         assert!(reply.get("result").is_none(), "{method}: {reply}");
         reply["error"].take()
     }
@@ -140,7 +141,7 @@ impl TestClient {
         let base = json!({"name": name, "arguments": arguments});
         let mut params = base.clone();
         loop {
-            let id = self.send("tools/call", params).await;
+            let id = self.send_request("tools/call", params).await;
             let result = self.answered(id, &answer).await;
             if result["resultType"] != "input_required" {
                 return result;
@@ -158,7 +159,7 @@ impl TestClient {
     /// Returns the result of a request, and answers requests that the server sends meanwhile.
     async fn answered(&mut self, id: u64, answer: impl Fn(&str, &Value) -> Value) -> Value {
         loop {
-            let mut message = self.hear().await;
+            let mut message = self.receive().await;
             match message["method"].as_str() {
                 None if message["id"] == id => {
                     assert!(message.get("error").is_none(), "{message}");
@@ -167,7 +168,7 @@ impl TestClient {
                 Some(method) if message.get("id").is_some() => {
                     let result = answer(method, &message["params"]);
                     let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-                    self.say(reply).await;
+                    self.send_message(reply).await;
                 }
                 _ => {}
             }

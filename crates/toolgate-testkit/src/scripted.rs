@@ -35,7 +35,7 @@ impl ScriptedServer {
     }
 
     /// Receives the next line of the client; `None` if it closed the stream.
-    pub async fn line(&mut self) -> Option<String> {
+    pub async fn read_line(&mut self) -> Option<String> {
         self.0.next().await
     }
 
@@ -52,7 +52,7 @@ impl ScriptedServer {
     }
 
     /// Returns whether the client sends nothing for this long.
-    pub async fn is_left_alone(&mut self, time: Duration) -> bool {
+    pub async fn receives_nothing(&mut self, time: Duration) -> bool {
         self.0.is_silent(time).await
     }
 
@@ -62,7 +62,7 @@ impl ScriptedServer {
     }
 
     /// Sends a notification.
-    pub async fn tell(&mut self, method: &str, params: Value) {
+    pub async fn notify(&mut self, method: &str, params: Value) {
         let told = json!({"jsonrpc": "2.0", "method": method, "params": params});
         self.send(&told.to_string()).await;
     }
@@ -74,7 +74,7 @@ impl ScriptedServer {
     }
 
     /// Sends an error in response to a request.
-    pub async fn refuse(&mut self, to: &Value, code: i64, message: &str, data: Value) {
+    pub async fn reply_error(&mut self, to: &Value, code: i64, message: &str, data: Value) {
         let error = json!({"code": code, "message": message, "data": data});
         let reply = json!({"jsonrpc": "2.0", "id": to["id"], "error": error});
         self.send(&reply.to_string()).await;

@@ -41,7 +41,7 @@ impl Transcript {
         let (near, far) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(far);
         let serving = edge::stdio::serve(server.clone(), Caller::new("test"), read, write);
-        let (served, got) = tokio::join!(serving, self.said(LineStream::new(near, watch), act));
+        let (served, got) = tokio::join!(serving, self.actual(LineStream::new(near, watch), act));
         served.expect("the stream ends well");
         if std::env::var_os("UPDATE").is_some() {
             fs::write(&self.path, &got).expect("the transcript can be written");
@@ -50,7 +50,7 @@ impl Transcript {
     }
 
     /// Plays the file and returns it with the actual responses.
-    async fn said(&self, mut wire: LineStream, act: impl Fn(&str)) -> String {
+    async fn actual(&self, mut wire: LineStream, act: impl Fn(&str)) -> String {
         let mut got = String::new();
         for line in self.text.lines() {
             if let Some(sent) = line.strip_prefix("> ") {

@@ -33,7 +33,7 @@ impl LineStream {
         }
     }
 
-    fn tell(&mut self, side: StreamSide, line: &str) {
+    fn observe(&mut self, side: StreamSide, line: &str) {
         if let Some(watch) = &mut self.watch {
             watch(side, line);
         }
@@ -41,7 +41,7 @@ impl LineStream {
 
     /// Sends a line unchanged.
     pub(crate) async fn send(&mut self, line: &str) {
-        self.tell(StreamSide::Testing, line);
+        self.observe(StreamSide::Testing, line);
         let sent = self.to.write_all(format!("{line}\n").as_bytes()).await;
         sent.expect("the other side reads");
     }
@@ -63,7 +63,7 @@ impl LineStream {
             return None;
         }
         let line = line.trim_end_matches('\n').to_owned();
-        self.tell(StreamSide::Tested, &line);
+        self.observe(StreamSide::Tested, &line);
         Some(line)
     }
 

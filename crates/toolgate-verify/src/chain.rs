@@ -33,7 +33,7 @@ const TOO_LONG: &str =
     "more records than the chain allows have no signed checkpoint: checkpoints were removed";
 
 enum SegmentEnd {
-    Fine,
+    Complete,
     Torn,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn read(home: &Path, against: &VerifyOptions, heads: &ChainHeads) -> 
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned(),
-            first: 1,
+            first_record: 1,
             ..ChainResult::default()
         },
         prev: "0".repeat(64),
@@ -68,19 +68,19 @@ pub(crate) fn read(home: &Path, against: &VerifyOptions, heads: &ChainHeads) -> 
         let excused = against.live || (state.chain.records > 0 && home.join("failed").exists());
         let line = place.1;
         place.1 = 0;
-        outcome = state.at_the_end().map(|()| SegmentEnd::Fine);
+        outcome = state.at_the_end().map(|()| SegmentEnd::Complete);
         if outcome.is_ok() && torn && !excused {
             place.1 = line;
             outcome =
                 Err("a write was cut short by a crash; the next start sets it aside".to_owned());
         }
     }
-    state.chain.open = state.open.len();
+    state.chain.open_calls = state.open.len();
     state.chain.unsigned = state.end.records;
     state.chain.stated = state.end.stated.clone();
     state.chain.unbounded = state.end.is_unbounded();
     state.chain.covered = !heads.is_empty();
-    state.chain.bad = outcome.err().map(|why| BadPosition {
+    state.chain.first_bad = outcome.err().map(|why| BadPosition {
         file: place.0,
         line: place.1,
         why,
@@ -90,7 +90,7 @@ pub(crate) fn read(home: &Path, against: &VerifyOptions, heads: &ChainHeads) -> 
 
 impl ChainVerifier<'_> {
     fn segments(&mut self, home: &Path, place: &mut (PathBuf, u64)) -> Result<SegmentEnd, String> {
-        let files = segment::all(home).map_err(|e| e.to_string())?;
+        let files = segment::segment_files(home).map_err(|e| e.to_string())?;
         let count = files.len();
         for (index, (number, path)) in files.into_iter().enumerate() {
             *place = (path.clone(), 0);
@@ -110,7 +110,7 @@ impl ChainVerifier<'_> {
                 return Ok(SegmentEnd::Torn);
             }
         }
-        Ok(SegmentEnd::Fine)
+        Ok(SegmentEnd::Complete)
     }
 
     fn begin_late(&mut self, path: &Path, number: u64) -> Result<(), String> {
@@ -123,7 +123,7 @@ impl ChainVerifier<'_> {
         });
         let (last, seal) = found.ok_or("a segment is missing before this one")?;
         self.chain.records = last;
-        self.chain.first = last + 1;
+        self.chain.first_record = last + 1;
         self.prev.clone_from(&seal);
         self.before = Some((number - 1, last, seal, false));
         Ok(())
@@ -150,7 +150,7 @@ impl ChainVerifier<'_> {
             self.bytes += line.len() as u64;
             lines.at += line.len() as u64;
         }
-        Ok(SegmentEnd::Fine)
+        Ok(SegmentEnd::Complete)
     }
 
     fn record(&mut self, text: &[u8]) -> Result<(), String> {
@@ -183,7 +183,7 @@ impl ChainVerifier<'_> {
                         .to_owned(),
                 );
             }
-            Some(_) => self.chain.kept = seq,
+            Some(_) => self.chain.mirrored = seq,
             None => {}
         }
         self.chain.records = seq;
@@ -212,7 +212,7 @@ impl ChainVerifier<'_> {
     }
 
     fn checkpoint(&mut self, record: &RecordValue) -> Result<(), String> {
-        let mark = kept::mark(record, &self.against.keys)?;
+        let mark = kept::verify_checkpoint(record, &self.against.keys)?;
         if mark.last != self.chain.records || mark.head != self.prev {
             return Err("the checkpoint belongs to another position".to_owned());
         }
@@ -262,7 +262,7 @@ impl ChainVerifier<'_> {
                 "a checkpoint in a mirror covers {covered} records: the end was cut off"
             ));
         }
-        let none = self.chain.checkpoints == 0 && self.chain.first == 1 && records > 1;
+        let none = self.chain.checkpoints == 0 && self.chain.first_record == 1 && records > 1;
         if !self.against.keys.is_empty() && (none || self.end.is_too_long()) {
             return Err(TOO_LONG.to_owned());
         }

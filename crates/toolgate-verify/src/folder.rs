@@ -58,7 +58,7 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
 
 /// Returns the mirror that the first record of a chain names.
 fn named(home: &Path) -> Option<PathBuf> {
-    let (_, first) = segment::all(home).ok()?.into_iter().next()?;
+    let (_, first) = segment::segment_files(home).ok()?.into_iter().next()?;
     let line = segment::SegmentLines::open(&first).ok()?.next().ok()??;
     StatedTerms::of(&json::read(line.strip_suffix(b"\n")?)?).mirror
 }

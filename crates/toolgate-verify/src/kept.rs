@@ -15,7 +15,10 @@ pub(crate) struct VerifiedHead {
 }
 
 /// Verifies a checkpoint; without keys, any key is accepted.
-pub(crate) fn mark(record: &RecordValue, keys: &[String]) -> Result<VerifiedHead, &'static str> {
+pub(crate) fn verify_checkpoint(
+    record: &RecordValue,
+    keys: &[String],
+) -> Result<VerifiedHead, &'static str> {
     read(record, keys).unwrap_or(Err("the checkpoint lacks a field"))
 }
 
@@ -79,7 +82,7 @@ impl MirrorHeads {
         // A line that is not a record was left by a crash.
         let bytes = fs::read(path)?;
         for record in bytes.split(|b| *b == b'\n').filter_map(json::read) {
-            match (mark(&record, keys), record.str("chain")) {
+            match (verify_checkpoint(&record, keys), record.str("chain")) {
                 (Ok(mark), Some(chain)) => {
                     let heads = self.chains.entry(chain.to_owned()).or_default();
                     heads.insert(mark.last, mark.head);

@@ -27,23 +27,23 @@ pub struct ChainResult {
     /// Sequence number of the last good record.
     pub records: u64,
     /// Sequence number of the first existing record.
-    pub first: u64,
+    pub first_record: u64,
     /// Sequence number of the last record that a checkpoint covers.
     pub signed: u64,
     /// Sequence number of the last record that a checkpoint of a mirror covers.
-    pub kept: u64,
+    pub mirrored: u64,
     /// Public keys of the checkpoints.
     pub keys: BTreeSet<String>,
     /// Number of calls without an outcome.
-    pub open: usize,
+    pub open_calls: usize,
     /// Number of checkpoints.
     pub checkpoints: u64,
     /// Number of records after the last checkpoint.
     pub unsigned: u64,
     /// First damaged position.
-    pub bad: Option<BadPosition>,
+    pub first_bad: Option<BadPosition>,
     /// Missing evidence that could reveal damage.
-    pub doubts: Vec<String>,
+    pub missing_evidence: Vec<String>,
     stated: StatedTerms,
     /// True if no signed record states how many records may follow the last checkpoint.
     unbounded: bool,
@@ -58,7 +58,7 @@ pub struct LogResult {
     /// Results of the chains.
     pub chains: Vec<ChainResult>,
     /// Number of complete lines of the mirrors that are not signed by the key.
-    pub foreign: u64,
+    pub foreign_lines: u64,
     /// True if no chain states the existing `mac.key`.
     pub mac_key_exchanged: bool,
     /// Mirrors that were compared.
@@ -69,11 +69,13 @@ pub struct LogResult {
 
 impl LogResult {
     /// Returns the exit code: 0 intact, 1 broken, 3 cannot tell.
-    pub fn code(&self) -> u8 {
-        let bad = self.chains.iter().any(|chain| chain.bad.is_some());
-        if bad || self.foreign > 0 || self.mac_key_exchanged {
+    pub fn exit_code(&self) -> u8 {
+        let bad = self.chains.iter().any(|chain| chain.first_bad.is_some());
+        if bad || self.foreign_lines > 0 || self.mac_key_exchanged {
             1
-        } else if self.chains.is_empty() || self.chains.iter().any(|c| !c.doubts.is_empty()) {
+        } else if self.chains.is_empty()
+            || self.chains.iter().any(|c| !c.missing_evidence.is_empty())
+        {
             3
         } else {
             0
@@ -100,7 +102,7 @@ pub struct VerifyOptions {
     pub keys: Vec<String>,
     /// Checkpoint mirrors, files or directories of files. Default: `checkpoints` beside the directory and those that
     /// the chains name.
-    pub places: Vec<PathBuf>,
+    pub mirrors: Vec<PathBuf>,
     /// True if a process is writing the log now, so that the last line of a chain may be incomplete.
     pub live: bool,
 }
@@ -114,11 +116,15 @@ pub fn verify(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
     if against.keys.is_empty() {
         against.keys.extend(folder::public_key(dir));
     }
-    let given = !against.places.is_empty();
+    let given = !against.mirrors.is_empty();
     if given {
-        against.places = against.places.iter().map(|p| folder::resolved(p)).collect();
+        against.mirrors = against
+            .mirrors
+            .iter()
+            .map(|p| folder::resolved(p))
+            .collect();
     } else {
-        against.places = folder::mirrors(dir, &homes(dir, &[])?);
+        against.mirrors = folder::mirrors(dir, &chain_directories(dir, &[])?);
     }
     loop {
         let found = compare(dir, &against)?;
@@ -128,7 +134,7 @@ pub fn verify(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
             .iter()
             .filter_map(|chain| chain.stated.mirror.as_ref())
         {
-            more |= !given && folder::add(&mut against.places, mirror);
+            more |= !given && folder::add(&mut against.mirrors, mirror);
         }
         if !more {
             return Ok(found);
@@ -137,17 +143,17 @@ pub fn verify(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
 }
 
 fn compare(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
-    let mut kept = MirrorHeads::read(&against.places, &against.keys)?;
+    let mut kept = MirrorHeads::read(&against.mirrors, &against.keys)?;
     let mut found = LogResult {
-        mirrors: against.places.clone(),
+        mirrors: against.mirrors.clone(),
         keys: against.keys.clone(),
         ..LogResult::default()
     };
-    for home in homes(dir, &against.places)? {
+    for home in chain_directories(dir, &against.mirrors)? {
         let marks = kept.of(&home.file_name().unwrap_or_default().to_string_lossy());
         let mut chain = chain::read(&home, against, &marks);
-        if chain.bad.is_none() {
-            chain.doubts = doubts(&chain, against);
+        if chain.first_bad.is_none() {
+            chain.missing_evidence = doubts(&chain, against);
         }
         found.chains.push(chain);
     }
@@ -163,7 +169,7 @@ fn compare(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
     found
         .chains
         .extend(kept.rest().map(|(name, last)| ChainResult {
-            bad: Some(BadPosition {
+            first_bad: Some(BadPosition {
                 file: dir.join(&name),
                 line: 0,
                 why: format!(
@@ -173,12 +179,12 @@ fn compare(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
             name,
             ..ChainResult::default()
         }));
-    found.foreign = kept.foreign;
+    found.foreign_lines = kept.foreign;
     Ok(found)
 }
 
 /// Returns the directories of the chains.
-fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+fn chain_directories(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut homes = BTreeSet::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -204,7 +210,7 @@ fn doubts(chain: &ChainResult, against: &VerifyOptions) -> Vec<String> {
     }
     let expected = match &chain.stated.mirror {
         Some(_) => true,
-        None => !chain.stated.is_new() && !against.places.is_empty(),
+        None => !chain.stated.is_new() && !against.mirrors.is_empty(),
     };
     // The mirror is read before the chains, so it lacks the first checkpoint of a chain that starts in between.
     let begins = against.live && chain.checkpoints <= 1;

@@ -35,7 +35,7 @@ fn arguments() -> Option<(PathBuf, VerifyOptions)> {
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("--key") => against.keys.push(words.next()?.into_string().ok()?),
-            Some("--checkpoints") => against.places.push(words.next()?.into()),
+            Some("--checkpoints") => against.mirrors.push(words.next()?.into()),
             Some("--live") => against.live = true,
             Some(option) if option.starts_with('-') => return None,
             _ if dir.is_none() => dir = Some(PathBuf::from(word)),
@@ -48,11 +48,17 @@ fn arguments() -> Option<(PathBuf, VerifyOptions)> {
 fn report(found: &LogResult) -> ExitCode {
     for chain in &found.chains {
         let (name, records) = (&chain.name, chain.records);
-        match &chain.bad {
-            None if chain.doubts.is_empty() => {
-                println!("{name}: intact, records {} to {records}", chain.first);
+        match &chain.first_bad {
+            None if chain.missing_evidence.is_empty() => {
+                println!(
+                    "{name}: intact, records {} to {records}",
+                    chain.first_record
+                );
             }
-            None => println!("{name}: CANNOT TELL, records {} to {records}", chain.first),
+            None => println!(
+                "{name}: CANNOT TELL, records {} to {records}",
+                chain.first_record
+            ),
             Some(bad) => println!(
                 "{name}: BAD at {} line {}: {}; records up to {records} are good",
                 bad.file.display(),
@@ -62,24 +68,27 @@ fn report(found: &LogResult) -> ExitCode {
         }
         println!(
             "  signed up to {}, {} records after the last checkpoint, mirrored up to {}, {} calls without an outcome",
-            chain.signed, chain.unsigned, chain.kept, chain.open
+            chain.signed, chain.unsigned, chain.mirrored, chain.open_calls
         );
-        chain.doubts.iter().for_each(|doubt| println!("  {doubt}"));
+        chain
+            .missing_evidence
+            .iter()
+            .for_each(|doubt| println!("  {doubt}"));
         for key in chain.keys.iter().filter(|_| found.keys.is_empty()) {
             println!("  signed by {key}, which was not verified");
         }
     }
-    if found.foreign > 0 {
+    if found.foreign_lines > 0 {
         println!(
             "{} lines of the mirror are not signed by the key",
-            found.foreign
+            found.foreign_lines
         );
     }
     if found.mac_key_exchanged {
         println!("mac.key is not the key that the records name: it was replaced");
     }
     let signed: Vec<String> = found.chains.iter().map(|c| c.signed.to_string()).collect();
-    match found.code() {
+    match found.exit_code() {
         0 => println!(
             "intact: signed up to record {}; later records can be changed or cut off without detection",
             signed.join(", ")
@@ -88,5 +97,5 @@ fn report(found: &LogResult) -> ExitCode {
         _ if found.chains.is_empty() => println!("CANNOT TELL: there are no chains to verify"),
         _ => println!("CANNOT TELL"),
     }
-    ExitCode::from(found.code())
+    ExitCode::from(found.exit_code())
 }

@@ -36,7 +36,7 @@ impl SegmentLines {
 }
 
 /// Returns the segment files of a chain by number.
-pub(crate) fn all(home: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+pub(crate) fn segment_files(home: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(home)? {
         let path = entry?.path();

@@ -38,8 +38,8 @@ fn log(name: &str, calls: usize, keep: Option<u64>) -> Log {
     let mut options = JournalOptions::new(dir.join("audit"));
     options.segment_bytes = 4096;
     options.checkpoint_records = 5;
-    options.keep_bytes = keep;
-    options.checkpoints = Some(dir.join("kept"));
+    options.retain_bytes = keep;
+    options.checkpoint_mirror = Some(dir.join("kept"));
     let journal = AuditJournal::open(options).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -53,7 +53,7 @@ fn log(name: &str, calls: usize, keep: Option<u64>) -> Log {
             runtime.block_on(journal.append(entry)).unwrap();
         }
     }
-    let chain = dir.join("audit").join(journal.chain());
+    let chain = dir.join("audit").join(journal.initial_chain());
     journal.close();
     let key = public_key(&dir.join("audit"), &FileDisk).unwrap();
     Log { dir, chain, key }
@@ -77,17 +77,17 @@ impl Log {
         };
         let mut check = AuditCheck::new(self.dir.join("audit"));
         check.keys = vec![self.key.clone()];
-        check.places = places.clone();
+        check.mirrors = places.clone();
         let keys = vec![self.key.clone()];
         let against = VerifyOptions {
             keys,
-            places,
+            mirrors: places,
             live: false,
         };
         let found = verify(&self.dir.join("audit"), &against).unwrap();
-        let (code, ours, foreign) = (found.code(), found.chains, found.foreign);
+        let (code, ours, foreign) = (found.exit_code(), found.chains, found.foreign_lines);
         let theirs = check.run().unwrap();
-        assert_eq!(theirs.foreign, foreign, "{about}");
+        assert_eq!(theirs.foreign_lines, foreign, "{about}");
         let verdict = match theirs.verdict() {
             AuditVerdict::Intact => 0,
             AuditVerdict::Broken => 1,
@@ -95,8 +95,11 @@ impl Log {
         };
         assert_eq!(verdict, code, "{about}: {theirs}");
         assert_eq!(theirs.chains.len(), ours.len(), "{about}");
-        let mine = ours.iter().find_map(|chain| chain.bad.clone());
-        let bad = theirs.chains.iter().find_map(|chain| chain.bad.clone());
+        let mine = ours.iter().find_map(|chain| chain.first_bad.clone());
+        let bad = theirs
+            .chains
+            .iter()
+            .find_map(|chain| chain.first_fault.clone());
         let place = |file: &Path, line| (file.to_owned(), line);
         let (a, b) = (
             mine.as_ref().map(|bad| place(&bad.file, bad.line)),
@@ -298,7 +301,7 @@ fn a_log_of_an_earlier_version_is_intact_as_far_as_it_is_signed_and_else_cannot_
         let lines = fs::read_to_string(log.files().remove(0)).unwrap();
         let last = lines.lines().last().unwrap();
         let signed = last.contains("\"ev\":\"checkpoint\"");
-        assert_eq!(found.code(), code, "{found:?}");
+        assert_eq!(found.exit_code(), code, "{found:?}");
         assert_eq!(signed, code == 0, "{last}");
     }
 }

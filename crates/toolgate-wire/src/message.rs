@@ -31,7 +31,7 @@ impl Id {
 
     /// Creates an id for a request that this program sends.
     pub fn number(n: u64) -> Id {
-        Id(Json::own(n.to_string()))
+        Id(Json::from_trusted_text(n.to_string()))
     }
 
     /// Returns the id as JSON text.
@@ -80,13 +80,13 @@ impl RpcError {
     }
 
     /// Returns the same error with data.
-    pub fn with(mut self, data: Json) -> RpcError {
+    pub fn with_data(mut self, data: Json) -> RpcError {
         self.data = Some(data);
         self
     }
 
     /// Returns the same error, marked as relayed from an upstream server.
-    pub fn relayed(mut self) -> RpcError {
+    pub fn into_relayed(mut self) -> RpcError {
         self.relayed = true;
         self
     }
@@ -229,7 +229,7 @@ impl JsonRpcMessage {
                 wrong("a reply has either \"result\" or \"error\", not both")
             }
             (None, None, None) => wrong("\"method\" is missing"),
-            (Some(method), None, None) => parts.ask(method, id),
+            (Some(method), None, None) => parts.into_request(method, id),
             (None, Some(result), None) => match id {
                 Some(id) => Ok(JsonRpcMessage::Reply {
                     id: Some(id),
@@ -256,7 +256,7 @@ pub const MAX_BATCH_MESSAGES: usize = 64;
 /// # Errors
 /// Returns [`MalformedMessage`] if the value is not an array, is empty, or has more than [`MAX_BATCH_MESSAGES`] members. A member fails
 /// like [`JsonRpcMessage::read`], and if it is `initialize`, which a batch must not contain.
-pub fn batch(
+pub fn read_batch(
     json: &Json,
 ) -> Result<Vec<Result<JsonRpcMessage, MalformedMessage>>, MalformedMessage> {
     let wrong = |reason| {
@@ -272,12 +272,15 @@ pub fn batch(
     }
     match json.items().take(MAX_BATCH_MESSAGES + 1).count() {
         0 => wrong("a batch has at least one message"),
-        1..=MAX_BATCH_MESSAGES => Ok(json.items().map(|element| member(&element)).collect()),
+        1..=MAX_BATCH_MESSAGES => Ok(json
+            .items()
+            .map(|element| read_batch_member(&element))
+            .collect()),
         _ => wrong("a batch has 64 messages at most"),
     }
 }
 
-fn member(json: &Json) -> Result<JsonRpcMessage, MalformedMessage> {
+fn read_batch_member(json: &Json) -> Result<JsonRpcMessage, MalformedMessage> {
     if json.kind() != JsonKind::Object {
         return Err(MalformedMessage {
             id: None,
@@ -347,7 +350,11 @@ impl EnvelopeParts {
         self
     }
 
-    fn ask(&self, method: &Json, id: Option<Id>) -> Result<JsonRpcMessage, MalformedMessage> {
+    fn into_request(
+        &self,
+        method: &Json,
+        id: Option<Id>,
+    ) -> Result<JsonRpcMessage, MalformedMessage> {
         let Some(method) = method.string() else {
             return Err(MalformedMessage {
                 id,
@@ -376,7 +383,7 @@ impl EnvelopeParts {
 
 /// Writes a request as one line without a line feed.
 pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
-    envelope(size(params), |o| {
+    envelope(json_bytes(params), |o| {
         o.raw("id", id.json());
         o.str("method", method);
         if let Some(params) = params {
@@ -387,7 +394,7 @@ pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
 
 /// Writes a notification as one line without a line feed.
 pub fn notification(method: &str, params: Option<&Json>) -> String {
-    envelope(size(params), |o| {
+    envelope(json_bytes(params), |o| {
         o.str("method", method);
         if let Some(params) = params {
             o.raw("params", params);
@@ -398,7 +405,7 @@ pub fn notification(method: &str, params: Option<&Json>) -> String {
 /// Writes a reply as one line without a line feed. Without a readable id the reply has none, as in the schemas since
 /// 2025-11-25.
 pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
-    envelope(size(answer.as_ref().ok()), |o| {
+    envelope(json_bytes(answer.as_ref().ok()), |o| {
         if let Some(id) = id {
             o.raw("id", id.json());
         }
@@ -418,14 +425,14 @@ pub fn reply_with(id: &Id, room: usize, fill: impl FnOnce(&mut ObjectWriter)) ->
     })
 }
 
-fn size(part: Option<&Json>) -> usize {
+fn json_bytes(part: Option<&Json>) -> usize {
     part.map_or(0, |part| part.as_str().len())
 }
 
 /// Writes the envelope. `inside` is the approximate size of what `fill` writes, in bytes.
 fn envelope(inside: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
-    let mut o = ObjectWriter::of(inside + 128);
-    o.fixed(r#""jsonrpc":"2.0""#);
+    let mut o = ObjectWriter::with_capacity(inside + 128);
+    o.constant_member(r#""jsonrpc":"2.0""#);
     fill(&mut o);
     one_line(o.text())
 }
@@ -523,7 +530,9 @@ mod tests {
     #[test]
     fn a_batch_is_read_member_by_member() {
         let batch = |text: &str| {
-            super::batch(&Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap())
+            super::read_batch(
+                &Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap(),
+            )
         };
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
         let open = r#"{"jsonrpc":"2.0","id":2,"method":"initialize"}"#;

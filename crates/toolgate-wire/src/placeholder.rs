@@ -56,7 +56,7 @@ pub fn invalid_content(kind: &str, why: &str) -> String {
 }
 
 /// A text of a server between two lines that say so; `id` is that of the call.
-pub fn foreign(server: &str, id: &str, text: &str) -> String {
+pub fn untrusted(server: &str, id: &str, text: &str) -> String {
     format!("{UNTRUSTED}{server}, not of the user: {id}]\n{text}\n{UNTRUSTED_END}{id}]")
 }
 
@@ -110,8 +110,8 @@ mod tests {
             unsupported_content("resource_link"),
             link("n", "a:b"),
             invalid_content("image", "it has no data"),
-            foreign("web", "c-1", "x"),
-            foreign("web", "c-1", "x")
+            untrusted("web", "c-1", "x"),
+            untrusted("web", "c-1", "x")
                 .lines()
                 .last()
                 .unwrap_or_default()

@@ -21,13 +21,13 @@ pub const BYTES_PER_OBJECT: u64 = 640;
 /// Memory budget in bytes. No single scope may use more than half of it.
 pub struct MemoryBudget {
     limit: u64,
-    taken: Mutex<BudgetUsage>,
+    usage: Mutex<BudgetUsage>,
 }
 
 #[derive(Default)]
 struct BudgetUsage {
-    all: u64,
-    by: HashMap<Arc<str>, u64>,
+    total: u64,
+    by_scope: HashMap<Arc<str>, u64>,
 }
 
 impl MemoryBudget {
@@ -35,60 +35,60 @@ impl MemoryBudget {
     pub fn new(limit: u64) -> Arc<MemoryBudget> {
         Arc::new(MemoryBudget {
             limit,
-            taken: Mutex::default(),
+            usage: Mutex::default(),
         })
     }
 
     /// Memory in use, in bytes.
     pub fn used(&self) -> u64 {
-        self.taken().all
+        self.lock().total
     }
 
     fn add(&self, who: &Arc<str>, bytes: u64, anyway: bool) -> Result<(), BudgetExceeded> {
-        let mut taken = self.taken();
+        let mut taken = self.lock();
         let own = taken
-            .by
+            .by_scope
             .get(who)
             .copied()
             .unwrap_or(0)
             .saturating_add(bytes);
-        let all = taken.all.saturating_add(bytes);
+        let all = taken.total.saturating_add(bytes);
         if !anyway && own > self.limit / 2 {
-            return Err(BudgetExceeded { own: true });
+            return Err(BudgetExceeded { by_scope: true });
         }
         if !anyway && all > self.limit {
-            return Err(BudgetExceeded { own: false });
+            return Err(BudgetExceeded { by_scope: false });
         }
-        taken.all = all;
-        taken.by.insert(who.clone(), own);
+        taken.total = all;
+        taken.by_scope.insert(who.clone(), own);
         Ok(())
     }
 
     fn sub(&self, who: &Arc<str>, bytes: u64) {
-        let mut taken = self.taken();
-        taken.all = taken.all.saturating_sub(bytes);
-        if let Some(own) = taken.by.get_mut(who) {
+        let mut taken = self.lock();
+        taken.total = taken.total.saturating_sub(bytes);
+        if let Some(own) = taken.by_scope.get_mut(who) {
             *own = own.saturating_sub(bytes);
             if *own == 0 {
-                taken.by.remove(who);
+                taken.by_scope.remove(who);
             }
         }
     }
 
-    fn taken(&self) -> MutexGuard<'_, BudgetUsage> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BudgetUsage> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Error of an exhausted memory budget. The message may be sent again once other calls have ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BudgetExceeded {
-    own: bool,
+    by_scope: bool,
 }
 
 impl fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.own {
+        f.write_str(match self.by_scope {
             true => {
                 "too many bytes are in flight for one caller or server; try again when a call has ended"
             }
@@ -110,10 +110,10 @@ impl BudgetScope {
     }
 
     /// Creates an empty permit.
-    pub fn claim(&self) -> MemoryPermit {
+    pub fn permit(&self) -> MemoryPermit {
         MemoryPermit {
-            account: self.clone(),
-            taken: 0,
+            scope: self.clone(),
+            bytes: 0,
         }
     }
 }
@@ -140,8 +140,8 @@ impl fmt::Debug for BudgetScope {
 /// Memory permit of one message. Dropping it releases the memory.
 #[derive(Debug, Default)]
 pub struct MemoryPermit {
-    account: BudgetScope,
-    taken: u64,
+    scope: BudgetScope,
+    bytes: u64,
 }
 
 impl MemoryPermit {
@@ -149,17 +149,17 @@ impl MemoryPermit {
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
-    pub fn message(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
-        self.cover(bytes.saturating_mul(COPIES_PER_MESSAGE))
+    pub fn cover_message(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
+        self.cover_if_large(bytes.saturating_mul(COPIES_PER_MESSAGE))
     }
 
     /// Grows the permit to cover `bytes` bytes, if they exceed [`MAX_UNCOUNTED_BYTES`].
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
-    pub fn cover(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
+    pub fn cover_if_large(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
         match bytes > MAX_UNCOUNTED_BYTES {
-            true => self.count(bytes),
+            true => self.cover_any_size(bytes),
             false => Ok(()),
         }
     }
@@ -168,38 +168,38 @@ impl MemoryPermit {
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
-    pub fn count(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
+    pub fn cover_any_size(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
         self.grow(bytes, false)
     }
 
     /// Grows the permit to cover `bytes` bytes, even beyond the budget: for values derived from a message that is
     /// covered.
-    pub fn count_anyway(&mut self, bytes: u64) {
+    pub fn cover_over_budget(&mut self, bytes: u64) {
         let _ = self.grow(bytes, true);
     }
 
     fn grow(&mut self, bytes: u64, anyway: bool) -> Result<(), BudgetExceeded> {
-        let Some((room, who)) = &self.account.0 else {
+        let Some((room, who)) = &self.scope.0 else {
             return Ok(());
         };
-        if bytes <= self.taken {
+        if bytes <= self.bytes {
             return Ok(());
         }
-        room.add(who, bytes - self.taken, anyway)?;
-        self.taken = bytes;
+        room.add(who, bytes - self.bytes, anyway)?;
+        self.bytes = bytes;
         Ok(())
     }
 
     /// Returns true if the permit covers nothing.
     pub fn is_empty(&self) -> bool {
-        self.taken == 0
+        self.bytes == 0
     }
 }
 
 impl Drop for MemoryPermit {
     fn drop(&mut self) {
-        if let Some((room, who)) = self.account.0.as_ref().filter(|_| self.taken > 0) {
-            room.sub(who, self.taken);
+        if let Some((room, who)) = self.scope.0.as_ref().filter(|_| self.bytes > 0) {
+            room.sub(who, self.bytes);
         }
     }
 }
@@ -211,51 +211,57 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn one_holder_has_half_and_all_have_all_of_it() {
+    fn limits_one_scope_to_half_of_the_budget() {
         let room = MemoryBudget::new(8 * MIB);
-        let of = |who: &str| BudgetScope::of(&room, who.into()).claim();
+        let of = |who: &str| BudgetScope::of(&room, who.into()).permit();
         let (mut a, mut b, mut c) = (of("a"), of("b"), of("c"));
-        assert_eq!(a.message(MIB), Ok(()));
-        assert_eq!(of("a").message(5 << 10), Err(BudgetExceeded { own: true }));
-        assert_eq!(b.cover(3 * MIB), Ok(()));
+        assert_eq!(a.cover_message(MIB), Ok(()));
         assert_eq!(
-            c.cover(MIB + 1),
-            Err(BudgetExceeded { own: false }),
+            of("a").cover_message(5 << 10),
+            Err(BudgetExceeded { by_scope: true })
+        );
+        assert_eq!(b.cover_if_large(3 * MIB), Ok(()));
+        assert_eq!(
+            c.cover_if_large(MIB + 1),
+            Err(BudgetExceeded { by_scope: false }),
             "one over"
         );
-        assert_eq!(c.cover(MIB), Ok(()));
+        assert_eq!(c.cover_if_large(MIB), Ok(()));
         assert_eq!(room.used(), 8 * MIB);
         drop(a);
         assert_eq!(room.used(), 4 * MIB);
-        assert_eq!(c.cover(4 * MIB), Ok(()));
-        assert_eq!(c.cover(MIB), Ok(()), "it covers that already");
+        assert_eq!(c.cover_if_large(4 * MIB), Ok(()));
+        assert_eq!(c.cover_if_large(MIB), Ok(()), "it covers that already");
         drop((b, c));
         assert_eq!(room.used(), 0);
-        assert!(room.taken().by.is_empty(), "nobody is remembered");
+        assert!(room.lock().by_scope.is_empty(), "nobody is remembered");
     }
 
     #[test]
-    fn what_is_small_is_not_counted_and_what_grows_is() {
+    fn counts_only_large_messages() {
         let room = MemoryBudget::new(MIB);
-        let mut claim = BudgetScope::of(&room, "a".into()).claim();
+        let mut claim = BudgetScope::of(&room, "a".into()).permit();
         claim
-            .message(MAX_UNCOUNTED_BYTES / COPIES_PER_MESSAGE)
+            .cover_message(MAX_UNCOUNTED_BYTES / COPIES_PER_MESSAGE)
             .unwrap();
         assert_eq!((room.used(), claim.is_empty()), (0, true));
         claim
-            .message(MAX_UNCOUNTED_BYTES / COPIES_PER_MESSAGE + 1)
+            .cover_message(MAX_UNCOUNTED_BYTES / COPIES_PER_MESSAGE + 1)
             .unwrap();
         assert_eq!(room.used(), MAX_UNCOUNTED_BYTES + COPIES_PER_MESSAGE);
-        assert!(claim.cover(MIB).is_err());
+        assert!(claim.cover_if_large(MIB).is_err());
         assert_eq!(
             room.used(),
             MAX_UNCOUNTED_BYTES + COPIES_PER_MESSAGE,
             "it keeps what it had"
         );
-        claim.count_anyway(2 * MIB);
+        claim.cover_over_budget(2 * MIB);
         assert_eq!(room.used(), 2 * MIB);
         drop(claim);
         assert_eq!(room.used(), 0);
-        assert_eq!(BudgetScope::default().claim().count(u64::MAX), Ok(()));
+        assert_eq!(
+            BudgetScope::default().permit().cover_any_size(u64::MAX),
+            Ok(())
+        );
     }
 }

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 /// Table of the requests in flight with one peer. `T` waits for a reply; `R` executes a request of the peer.
 #[derive(Debug)]
 pub struct RequestTable<T, R> {
-    next: u64,
+    next_id: u64,
     sent: HashMap<i64, T>,
     /// Bounded to so few entries that a tree is faster than a hash table.
     received: BTreeMap<IdKey, R>,
-    limit: usize,
+    max_received: usize,
 }
 
 /// Reason why a request of the peer is rejected.
@@ -23,54 +23,54 @@ pub enum RequestTableError {
 }
 
 impl<T, R> RequestTable<T, R> {
-    /// Creates an empty table for at most `limit` concurrent requests of the peer.
+    /// Creates an empty table for at most `max_received` concurrent requests of the peer.
     pub fn new(limit: usize) -> RequestTable<T, R> {
         RequestTable {
-            next: 1,
+            next_id: 1,
             sent: HashMap::new(),
             received: BTreeMap::new(),
-            limit,
+            max_received: limit,
         }
     }
 
     /// Registers a request to the peer and returns its new id. Ids are never reused.
-    pub fn open(&mut self, waiting: T) -> Id {
-        let n = self.next;
-        self.next += 1;
+    pub fn register(&mut self, waiting: T) -> Id {
+        let n = self.next_id;
+        self.next_id += 1;
         self.sent.insert(n as i64, waiting);
         Id::number(n)
     }
 
     /// Removes a request to the peer after its reply or a time-out. Returns its waiter; `None` for a late or unknown
     /// reply, which the caller drops.
-    pub fn settle(&mut self, id: &Id) -> Option<T> {
+    pub fn take_waiter(&mut self, id: &Id) -> Option<T> {
         self.sent.remove(&sent_number(id)?)
     }
 
     /// Returns the waiter of a request to the peer.
-    pub fn waiting(&self, id: &Id) -> Option<&T> {
+    pub fn waiter(&self, id: &Id) -> Option<&T> {
         self.sent.get(&sent_number(id)?)
     }
 
     /// Returns the waiter of a request to the peer, for changes.
-    pub fn waiting_mut(&mut self, id: &Id) -> Option<&mut T> {
+    pub fn waiter_mut(&mut self, id: &Id) -> Option<&mut T> {
         self.sent.get_mut(&sent_number(id)?)
     }
 
     /// Returns all waiters, in no order.
-    pub fn all_waiting(&self) -> impl Iterator<Item = &T> {
+    pub fn waiters(&self) -> impl Iterator<Item = &T> {
         self.sent.values()
     }
 
     /// Returns the id of the only request to the peer; `None` if there are none or several.
-    pub fn only_waiting(&self) -> Option<Id> {
+    pub fn only_sent_id(&self) -> Option<Id> {
         let mut numbers = self.sent.keys();
         let first = u64::try_from(*numbers.next()?).ok()?;
         numbers.next().is_none().then(|| Id::number(first))
     }
 
     /// Removes and returns all waiters, after the peer disconnected.
-    pub fn lost(&mut self) -> Vec<T> {
+    pub fn drain_waiters(&mut self) -> Vec<T> {
         self.sent.drain().map(|(_, waiting)| waiting).collect()
     }
 
@@ -79,7 +79,7 @@ impl<T, R> RequestTable<T, R> {
     /// # Errors
     /// Returns a [`RequestTableError`] if the request must not be executed.
     pub fn accept(&mut self, id: &Id, working: R) -> Result<(), RequestTableError> {
-        let full = self.received.len() >= self.limit;
+        let full = self.received.len() >= self.max_received;
         match self.received.entry(id.key()) {
             Entry::Occupied(_) => Err(RequestTableError::Duplicate),
             Entry::Vacant(_) if full => Err(RequestTableError::TooMany),
@@ -101,12 +101,12 @@ impl<T, R> RequestTable<T, R> {
     }
 
     /// Removes and returns all workers, for a shutdown.
-    pub fn stop(&mut self) -> Vec<R> {
+    pub fn drain_workers(&mut self) -> Vec<R> {
         std::mem::take(&mut self.received).into_values().collect()
     }
 
     /// Number of requests of the peer in flight.
-    pub fn working(&self) -> usize {
+    pub fn received_count(&self) -> usize {
         self.received.len()
     }
 }
@@ -138,8 +138,11 @@ mod tests {
             [2, 1, 0],
         ] {
             let mut ours: RequestTable<&str, ()> = RequestTable::new(8);
-            let id = ours.open("call");
-            let ended = order.iter().filter(|_| ours.settle(&id).is_some()).count();
+            let id = ours.register("call");
+            let ended = order
+                .iter()
+                .filter(|_| ours.take_waiter(&id).is_some())
+                .count();
             assert_eq!(ended, 1, "ours, {order:?}");
 
             let mut theirs: RequestTable<(), &str> = RequestTable::new(8);
@@ -154,7 +157,7 @@ mod tests {
                 ended += usize::from(over.is_some());
             }
             assert_eq!(ended, 1, "theirs, {order:?}");
-            assert_eq!(theirs.working(), 0);
+            assert_eq!(theirs.received_count(), 0);
         }
     }
 
@@ -181,18 +184,18 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_to_nothing_is_dropped() {
+    fn ignores_an_unexpected_reply() {
         let mut s: RequestTable<&str, ()> = RequestTable::new(2);
-        assert_eq!(s.settle(&Id::number(9)), None);
+        assert_eq!(s.take_waiter(&Id::number(9)), None);
         let quoted = |text: &str| Id::read(&crate::json::Json::from_value(&text.into())).unwrap();
         let mut s: RequestTable<&str, ()> = RequestTable::new(2);
-        s.open("call");
+        s.register("call");
         for other in ["01", " 1", "1.0", "+1", "one", ""] {
-            assert_eq!(s.settle(&quoted(other)), None, "{other}");
+            assert_eq!(s.take_waiter(&quoted(other)), None, "{other}");
         }
-        assert_eq!(s.settle(&quoted("1")), Some("call"));
+        assert_eq!(s.take_waiter(&quoted("1")), Some("call"));
         let mut s: RequestTable<&str, ()> = RequestTable::new(2);
-        s.open("call");
-        assert_eq!(s.lost(), vec!["call"]);
+        s.register("call");
+        assert_eq!(s.drain_waiters(), vec!["call"]);
     }
 }

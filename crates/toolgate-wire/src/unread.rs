@@ -18,9 +18,9 @@ pub struct UnreadableText {
     /// Ids of the requests that it replies to: the only id at the top level of each object that is a reply.
     pub replies: Vec<Id>,
     /// True if there is a reply, or a fragment of a message, without a reliable id.
-    pub unnamed: bool,
+    pub has_unidentified_reply: bool,
     /// True if there is a request or a notification.
-    pub asks: bool,
+    pub has_request: bool,
 }
 
 impl UnreadableText {
@@ -33,7 +33,7 @@ impl UnreadableText {
 
     /// Returns true if nothing in it resembles a message, as in a line of a log.
     pub fn is_no_message(&self) -> bool {
-        self.replies.is_empty() && !self.unnamed && !self.asks
+        self.replies.is_empty() && !self.has_unidentified_reply && !self.has_request
     }
 }
 
@@ -112,7 +112,7 @@ impl UnreadableScanner {
         if self.found.is_no_message() {
             // A line of a message that was written over many lines.
             let has = |word: &[u8]| memchr::memmem::find(&self.head, word).is_some();
-            self.found.unnamed = has(b"\"jsonrpc\"") || has(b"'jsonrpc'");
+            self.found.has_unidentified_reply = has(b"\"jsonrpc\"") || has(b"'jsonrpc'");
         }
         self.found
     }
@@ -232,7 +232,7 @@ impl UnreadableScanner {
     fn end_of_object(&mut self) {
         let object = &self.object;
         if object.method {
-            self.found.asks = true;
+            self.found.has_request = true;
             return;
         }
         if !object.answer && !object.jsonrpc {
@@ -245,7 +245,7 @@ impl UnreadableScanner {
         };
         match id {
             Some(id) if self.found.replies.len() < MAX_REPLIES => self.found.replies.push(id),
-            _ => self.found.unnamed = true,
+            _ => self.found.has_unidentified_reply = true,
         }
     }
 }
@@ -265,7 +265,7 @@ mod tests {
         text.as_bytes().chunks(1).for_each(|one| scanner.feed(one));
         assert_eq!(scanner.finish(), whole, "piece by piece: {text}");
         let ids = whole.replies.iter().map(|id| id.json().as_str().to_owned());
-        (ids.collect(), whole.unnamed)
+        (ids.collect(), whole.has_unidentified_reply)
     }
 
     fn answers(text: &str, id: &str) {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn never_guesses_an_id() {
+    fn never_returns_an_ambiguous_id() {
         for unnamed in [
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#,
             r#"{"jsonrpc":"2.0","id":7,"id":8,"result":{}}"#,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{env, error::Error, io};
 use toolgate::{
     Client,
-    client::{FormElicitation, harmless},
+    client::{FormElicitation, sanitize_line},
     handlers::ask::Reply,
 };
 
@@ -26,19 +26,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .spawn([program])
         .await?;
     let result = server.call(tool, arguments).await?;
-    println!("{}", harmless(&result.text(), 10_000));
+    println!("{}", sanitize_line(&result.text(), 10_000));
     Ok(())
 }
 
 /// One line for each field; an empty one is a no to all of it.
 fn answer(form: &FormElicitation) -> io::Result<Reply<Value>> {
     // Texts of a server may hold what a terminal obeys. Say who asks: it is not this program.
-    println!("{} asks: {}", form.server, harmless(&form.message, 500));
+    println!(
+        "{} asks: {}",
+        form.server,
+        sanitize_line(&form.message, 500)
+    );
     let mut content = json!({});
     for (name, field) in form.schema["properties"].as_object().into_iter().flatten() {
         let words = field.get("enum").map(|words| format!(", one of {words}"));
         let prompt = format!("{name}{}:", words.unwrap_or_default());
-        println!("{}", harmless(&prompt, 500));
+        println!("{}", sanitize_line(&prompt, 500));
         let mut line = String::new();
         io::stdin().read_line(&mut line)?;
         match line.trim() {

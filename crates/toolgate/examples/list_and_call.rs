@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 use std::{env, error::Error};
-use toolgate::{Client, client::harmless};
+use toolgate::{Client, client::sanitize_line};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -27,15 +27,15 @@ async fn list(server: &Client) -> Result<(), Box<dyn Error>> {
     println!("speaks {}", server.revision());
     for tool in server.tools().await? {
         // Texts of a server may hold what a terminal obeys.
-        let description = harmless(&tool.description().unwrap_or_default(), 500);
-        println!("{}: {description}", harmless(tool.name(), 128));
+        let description = sanitize_line(&tool.description().unwrap_or_default(), 500);
+        println!("{}: {description}", sanitize_line(tool.name(), 128));
     }
     Ok(())
 }
 
 async fn call(server: &Client, tool: &str, arguments: Value) -> Result<(), Box<dyn Error>> {
     let result = server.call(tool, arguments).await?;
-    println!("{}", harmless(&result.text(), 10_000));
+    println!("{}", sanitize_line(&result.text(), 10_000));
     // That the tool failed is a result too: a model should read why.
     match result.is_error() {
         true => Err("the tool failed".into()),

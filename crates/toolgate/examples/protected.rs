@@ -73,7 +73,7 @@ fn scopes() -> RequiredScopes {
     let needs = |tool: &str, scope: &str| ScopeRule {
         tools: vec![GlobPattern::new(tool)],
         except: Vec::new(),
-        needs: vec![scope.to_owned()],
+        scopes: vec![scope.to_owned()],
     };
     RequiredScopes::new(vec![
         needs("*.read", "notes:read"),

@@ -13,7 +13,7 @@ use toolgate::{
         Url,
         client::{FileCredentialStore, LoopbackBrowser, OAuthClient},
     },
-    client::harmless,
+    client::sanitize_line,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -33,9 +33,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .sign_in(browser)
         .build();
     // Before connecting, so that the person has all the time that it takes.
-    if login.granted().await?.is_none() {
+    if login.credential().await?.is_none() {
         let grant = login.sign_in().await?;
-        println!("{} granted: {}", harmless(&grant.issuer, 200), grant.scopes);
+        println!(
+            "{} granted: {}",
+            sanitize_line(&grant.issuer, 200),
+            grant.scopes
+        );
     }
     // From here on it is renewed by itself, and where a call needs more, the person is asked again.
     let server = Client::builder()
@@ -47,7 +51,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some((tool, arguments)) => {
             let arguments: Value = serde_json::from_str(arguments)?;
             let result = server.call(tool, arguments).await?;
-            println!("{}", harmless(&result.text(), 10_000));
+            println!("{}", sanitize_line(&result.text(), 10_000));
             Ok(())
         }
     }
@@ -55,7 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn list(server: &Client) -> Result<(), Box<dyn Error>> {
     for tool in server.tools().await? {
-        println!("{}", harmless(tool.name(), 128));
+        println!("{}", sanitize_line(tool.name(), 128));
     }
     Ok(())
 }

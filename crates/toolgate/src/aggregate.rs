@@ -54,22 +54,22 @@ pub struct AggregateMember {
     pub service: Arc<dyn Service>,
 }
 
-/// Many services joined into one. [`Catalog::missing`] names the members that cannot be listed; the others are not
+/// Many services joined into one. [`Catalog::missing_servers`] names the members that cannot be listed; the others are not
 /// affected.
 pub struct Aggregate {
     members: Vec<AggregateMember>,
     /// True if the first member's names stay unchanged.
-    around: bool,
+    first_unprefixed: bool,
     /// Rules for names of tools and prompts.
-    rules: NameRules,
+    name_rules: NameRules,
     /// Overrides of each member's tools.
     overrides: Vec<DefinitionOverrides>,
     /// Maximum time that a list waits for a member.
-    wait: Duration,
+    list_timeout: Duration,
     /// Maximum time that a call waits for a member's list.
-    call_wait: Duration,
+    call_timeout: Duration,
     state: Mutex<[CachedLists; ItemKind::ALL.len()]>,
-    joint: JoinedChanges,
+    joined_changes: JoinedChanges,
     links: ResourceLinkMemory,
 }
 
@@ -99,13 +99,13 @@ impl Aggregate {
                 .iter()
                 .map(|_| DefinitionOverrides::default())
                 .collect(),
-            around: false,
-            rules: NameRules::default(),
+            first_unprefixed: false,
+            name_rules: NameRules::default(),
             members,
-            wait: DEFAULT_LIST_TIMEOUT,
-            call_wait: DEFAULT_LIST_TIMEOUT,
+            list_timeout: DEFAULT_LIST_TIMEOUT,
+            call_timeout: DEFAULT_LIST_TIMEOUT,
             state,
-            joint: JoinedChanges::default(),
+            joined_changes: JoinedChanges::default(),
             links: ResourceLinkMemory::default(),
         })
     }
@@ -115,7 +115,7 @@ impl Aggregate {
     ///
     /// # Errors
     /// As [`Aggregate::new`]. Every mounted service needs a prefix.
-    pub fn around(
+    pub fn with_mounts(
         own: AggregateMember,
         inner: Vec<AggregateMember>,
     ) -> Result<Aggregate, PrefixError> {
@@ -124,7 +124,7 @@ impl Aggregate {
             prefix: String::new(),
             ..own
         }])?;
-        whole.around = true;
+        whole.first_unprefixed = true;
         for known in whole
             .state
             .get_mut()
@@ -140,22 +140,22 @@ impl Aggregate {
     }
 
     /// Sets the maximum time that a list or a call waits for a member's list. Default: 10 s.
-    pub fn wait(mut self, wait: Duration) -> Aggregate {
-        self.wait = wait;
-        self.call_wait = wait;
+    pub fn list_timeout(mut self, wait: Duration) -> Aggregate {
+        self.list_timeout = wait;
+        self.call_timeout = wait;
         self
     }
 
     /// Sets the rules for names of tools and prompts. Default: [`NameRules::Specification`].
     pub fn names(mut self, rules: NameRules) -> Aggregate {
-        self.rules = rules;
+        self.name_rules = rules;
         self
     }
 
     /// Sets the maximum time that a call waits for the list of its target member. A member that is still starting may
-    /// need longer than a list waits. Default: the value of [`Aggregate::wait`].
-    pub fn call_wait(mut self, wait: Duration) -> Aggregate {
-        self.call_wait = wait;
+    /// need longer than a list waits. Default: the value of [`Aggregate::list_timeout`].
+    pub fn call_timeout(mut self, wait: Duration) -> Aggregate {
+        self.call_timeout = wait;
         self
     }
 
@@ -167,12 +167,12 @@ impl Aggregate {
         let mut state = self.state();
         let slot = &mut state[kind as usize].parts[at];
         if slot.is_none() {
-            *slot = Some(MemberCatalog::of(&self.naming(at), listed, None).seeded());
+            *slot = Some(MemberCatalog::build(&self.naming(at), listed, None).seeded());
         }
     }
 
     /// Sets the overrides of the tools of the member with that id.
-    pub fn overriding(mut self, id: &str, overrides: DefinitionOverrides) -> Aggregate {
+    pub fn override_tools(mut self, id: &str, overrides: DefinitionOverrides) -> Aggregate {
         if let Some(at) = self.members.iter().position(|member| *member.id == *id) {
             self.overrides[at] = overrides;
         }
@@ -187,7 +187,7 @@ impl Aggregate {
 
     /// Takes over the cached lists of members that both aggregates have: same id, prefix and service. Callers can still
     /// read the resource links they were given.
-    pub fn after(mut self, old: &Aggregate) -> Aggregate {
+    pub fn inherit_lists(mut self, old: &Aggregate) -> Aggregate {
         let same = |one: &AggregateMember, two: &AggregateMember| {
             let service = Arc::ptr_eq(&one.service, &two.service);
             one.id == two.id && one.prefix == two.prefix && service
@@ -201,39 +201,39 @@ impl Aggregate {
             let part = |(at, from): (usize, &Option<usize>)| {
                 let part = theirs.parts[(*from)?].as_ref()?;
                 let same = self.overrides[at] == old.overrides[(*from)?];
-                match same && self.rules == old.rules {
+                match same && self.name_rules == old.name_rules {
                     true => Some(part.clone()),
-                    false => Some(part.again(&MemberNaming {
+                    false => Some(part.rename_with(&MemberNaming {
                         member: &self.members[at],
-                        over: &self.overrides[at],
-                        plain: self.around && at == 0,
-                        rules: self.rules,
+                        overrides: &self.overrides[at],
+                        keep_names: self.first_unprefixed && at == 0,
+                        rules: self.name_rules,
                     })),
                 }
             };
             ours.parts = from.iter().enumerate().map(part).collect();
         }
         drop(known);
-        self.links.share(&old.links);
+        self.links.share_memory(&old.links);
         self
     }
 
     fn naming(&self, at: usize) -> MemberNaming<'_> {
         MemberNaming {
             member: &self.members[at],
-            over: &self.overrides[at],
-            plain: self.around && at == 0,
-            rules: self.rules,
+            overrides: &self.overrides[at],
+            keep_names: self.first_unprefixed && at == 0,
+            rules: self.name_rules,
         }
     }
 
     /// Lists all members concurrently.
     async fn list_all(&self, ask: ListRequest) -> Catalog {
-        self.ask_all(ask).await.0
+        self.list_all_members(ask).await.0
     }
 
     /// Lists all members concurrently. Also returns the ids of members that are still starting and have no list yet.
-    async fn ask_all(&self, ask: ListRequest) -> (Catalog, Vec<Arc<str>>) {
+    async fn list_all_members(&self, ask: ListRequest) -> (Catalog, Vec<Arc<str>>) {
         let kind = ask.kind;
         let lists = self
             .members
@@ -245,7 +245,7 @@ impl Aggregate {
             match listed {
                 Ok(part) => parts.push(Some(part)),
                 Err(error) => {
-                    starting.extend_from_slice(error.starting());
+                    starting.extend_from_slice(error.starting_servers());
                     parts.push(None);
                 }
             }
@@ -261,22 +261,22 @@ impl Aggregate {
         let Some(at) = self.owner(kind, name) else {
             return match kind {
                 ItemKind::Tool | ItemKind::Prompt => self.list_unowned(name, ask).await,
-                ItemKind::Resource | ItemKind::Template => self.list_new(name, ask).await,
+                ItemKind::Resource | ItemKind::Template => self.list_unlisted_uri(name, ask).await,
                 ItemKind::Skill => Ok(self.list_skills(name, ask).await),
             };
         };
-        let trail = ask.trail.clone();
+        let trail = ask.decision_log.clone();
         let refreshed = self.refresh(at, ask).await;
         if let (Err(error), None) = (refreshed, self.part(kind, at)) {
-            if !error.starting().is_empty() {
-                let starting = error.starting().to_vec();
-                return Err(Error::not_known_yet(kind, name, starting));
+            if !error.starting_servers().is_empty() {
+                let starting = error.starting_servers().to_vec();
+                return Err(Error::unknown_while_starting(kind, name, starting));
             }
             // Without a list it is unknown who may see the item. The caller gets "unknown"; the cause goes to the
             // decision log.
-            trail.add("aggregate", "unknown", error.public());
+            trail.add("aggregate", "unknown", error.public_message());
         }
-        Ok(self.known(kind))
+        Ok(self.cached(kind))
     }
 
     /// Handles a name without a known prefix: lists the members that have no list yet, without waiting for servers that
@@ -285,16 +285,16 @@ impl Aggregate {
         let kind = ask.kind;
         let unlisted = (0..self.members.len()).filter(|at| self.part(kind, *at).is_none());
         let ask = ListRequest {
-            wait: StartWait::None,
+            start_wait: StartWait::None,
             ..ask
         };
         let lists = unlisted.map(|at| self.refresh(at, ask.clone()));
         let listed = join_all(lists).await;
         let errors = listed.iter().filter_map(|listed| listed.as_ref().err());
-        let starting: Vec<Arc<str>> = errors.flat_map(|e| e.starting().to_vec()).collect();
+        let starting: Vec<Arc<str>> = errors.flat_map(|e| e.starting_servers().to_vec()).collect();
         match starting.is_empty() {
-            true => Ok(self.known(kind)),
-            false => Err(Error::not_known_yet(kind, name, starting)),
+            true => Ok(self.cached(kind)),
+            false => Err(Error::unknown_while_starting(kind, name, starting)),
         }
     }
 
@@ -302,95 +302,104 @@ impl Aggregate {
     /// the members whose prefix the URI has, or the member that lists it as a resource.
     async fn list_skills(&self, uri: &str, ask: ListRequest) -> Catalog {
         let kind = ask.kind;
-        let of = |at: &usize| apps::inward(&self.members[*at].prefix, uri).is_some();
+        let of = |at: &usize| apps::unprefixed_uri(&self.members[*at].prefix, uri).is_some();
         let listing = || {
             let kinds = [ItemKind::Resource, ItemKind::Template];
             kinds.iter().find_map(|kind| self.owner(*kind, uri))
         };
-        let may: Vec<usize> = match (apps::is_own(uri), listing()) {
+        let may: Vec<usize> = match (apps::is_member_assigned(uri), listing()) {
             (true, _) => (0..self.members.len()).filter(of).collect(),
             (false, Some(at)) => vec![at],
-            (false, None) if self.is_known(kind) => Vec::new(),
+            (false, None) if self.is_cached(kind) => Vec::new(),
             (false, None) => (0..self.members.len()).collect(),
         };
         let ask = ListRequest {
-            wait: StartWait::List,
+            start_wait: StartWait::List,
             ..ask
         };
         join_all(may.into_iter().map(|at| self.refresh(at, ask.clone()))).await;
-        self.known(kind)
+        self.cached(kind)
     }
 
     /// Handles a URI that no cached list contains: it may be new, unless a template matches it. A resource link of the
     /// caller is used last, so that it cannot shadow a server that lists the URI.
-    async fn list_new(&self, uri: &str, ask: ListRequest) -> Result<Catalog, Error> {
+    async fn list_unlisted_uri(&self, uri: &str, ask: ListRequest) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let template = || self.owner(ItemKind::Template, uri).is_some();
-        let link = self.linked(&ask.caller, uri).map(|(_, link)| link.item());
+        let link = self
+            .find_link(&ask.caller, uri)
+            .map(|(_, link)| link.item());
         let link = match link {
-            None => self.page(uri).map(|(_, page)| Some(page)),
+            None => self.ui_resource(uri).map(|(_, page)| Some(page)),
             link => link,
         };
-        if !template() && (link.is_none() || !self.is_known(kind)) {
+        if !template() && (link.is_none() || !self.is_cached(kind)) {
             let ask = ListRequest {
-                wait: StartWait::List,
+                start_wait: StartWait::List,
                 ..ask
             };
-            let (listed, starting) = self.ask_all(ask).await;
+            let (listed, starting) = self.list_all_members(ask).await;
             // Templates are looked up last.
             let is_last = kind == ItemKind::Template && link.is_none();
             if is_last && !starting.is_empty() && listed.find(uri).is_none() {
-                return Err(Error::not_known_yet(ItemKind::Resource, uri, starting));
+                return Err(Error::unknown_while_starting(
+                    ItemKind::Resource,
+                    uri,
+                    starting,
+                ));
             }
         }
         Ok(match link {
             Some(Some(link)) if kind == ItemKind::Template && !template() => {
                 Catalog::new(vec![link])
             }
-            _ => self.known(kind),
+            _ => self.cached(kind),
         })
     }
 
     /// Returns the UI resource that a tool refers to, with its member: the member need not list it. Only cached tool
     /// lists are searched, because a caller that reads the resource has seen the tool.
-    fn page(&self, uri: &str) -> Option<(usize, Arc<Item>)> {
+    fn ui_resource(&self, uri: &str) -> Option<(usize, Arc<Item>)> {
         let tools = self.state()[ItemKind::Tool as usize].parts.clone();
         let mut tools = tools.iter().enumerate();
-        tools.find_map(|(at, part)| Some((at, apps::page(part.as_ref()?, uri)?)))
+        tools.find_map(|(at, part)| Some((at, apps::ui_resource(part.as_ref()?, uri)?)))
     }
 
     /// Returns whether all members have a cached list of that kind.
-    fn is_known(&self, kind: ItemKind) -> bool {
+    fn is_cached(&self, kind: ItemKind) -> bool {
         self.state()[kind as usize]
             .parts
             .iter()
             .all(Option::is_some)
     }
 
-    /// Returns the cached lists without contacting any member. Members without one are named in [`Catalog::missing`].
-    pub fn known(&self, kind: ItemKind) -> Catalog {
+    /// Returns the cached lists without contacting any member. Members without one are named in [`Catalog::missing_servers`].
+    pub fn cached(&self, kind: ItemKind) -> Catalog {
         let parts = self.state()[kind as usize].parts.clone();
         self.join(kind, parts)
     }
 
     async fn refresh(&self, at: usize, ask: ListRequest) -> Result<Arc<MemberCatalog>, Error> {
         let (member, kind) = (&self.members[at], ask.kind);
-        let wait = match ask.wait {
-            StartWait::Call => self.call_wait,
-            StartWait::List | StartWait::None => self.wait,
+        let wait = match ask.start_wait {
+            StartWait::Call => self.call_timeout,
+            StartWait::List | StartWait::None => self.list_timeout,
         };
         let only = ask
-            .only
+            .only_name
             .as_ref()
-            .map(|name| self.inner_name(kind, at, name).into());
-        let asked = member.service.list(ListRequest { only, ..ask });
+            .map(|name| self.member_name(kind, at, name).into());
+        let asked = member.service.list(ListRequest {
+            only_name: only,
+            ..ask
+        });
         let late = |_| {
             Error::new(
                 ErrorKind::Upstream,
                 format!(
                     "the server {} did not list its {}s within {:?}",
                     member.id,
-                    kind.word(),
+                    kind.as_str(),
                     wait
                 ),
             )
@@ -398,7 +407,7 @@ impl Aggregate {
         let catalog = tokio::time::timeout(wait, asked).await.map_err(late)??;
         let mut state = self.state();
         let slot = &mut state[kind as usize].parts[at];
-        let part = MemberCatalog::of(&self.naming(at), catalog, slot.as_ref());
+        let part = MemberCatalog::build(&self.naming(at), catalog, slot.as_ref());
         *slot = Some(part.clone());
         if !part.seeded {
             forget_seeded_instructions(&mut *state, at);
@@ -411,11 +420,11 @@ impl Aggregate {
         let mut state = self.state();
         let known = &mut state[kind as usize];
         if let Some((of, joined)) = &known.joined
-            && part::same(of, &parts)
+            && part::same_parts(of, &parts)
         {
             return joined.clone();
         }
-        let joined = part::join(&self.members, &parts);
+        let joined = part::join_parts(&self.members, &parts);
         known.joined = Some((parts, joined.clone()));
         joined
     }
@@ -423,14 +432,14 @@ impl Aggregate {
     /// Returns the index of the member that owns a name. Prefixes contain no `_`, so at most one matches. A URI belongs
     /// to the first member that lists it, or else to the first with a matching template.
     fn owner(&self, kind: ItemKind, name: &str) -> Option<usize> {
-        if !named(kind) {
+        if !has_prefixed_names(kind) {
             let state = self.state();
             let parts = &state[kind as usize].parts;
             let first = |has: fn(&MemberCatalog, &str) -> bool| {
                 let mut parts = parts.iter();
                 parts.position(|part| part.as_ref().is_some_and(|part| has(part, name)))
             };
-            return first(MemberCatalog::lists).or_else(|| first(MemberCatalog::fits));
+            return first(MemberCatalog::lists).or_else(|| first(MemberCatalog::matches));
         }
         let begins = |prefix: &str| {
             let rest = name.strip_prefix(prefix);
@@ -442,9 +451,9 @@ impl Aggregate {
     }
 
     /// Returns a resource link that this caller was given, with the member that gave it, if that is still a member.
-    fn linked(&self, caller: &Caller, uri: &str) -> Option<(usize, GivenResourceLink)> {
+    fn find_link(&self, caller: &Caller, uri: &str) -> Option<(usize, GivenResourceLink)> {
         let link = self.links.find(caller, uri)?;
-        let at = self.members.iter().position(|m| link.is_of(&m.service))?;
+        let at = self.members.iter().position(|m| link.is_from(&m.service))?;
         Some((at, link))
     }
 
@@ -453,24 +462,24 @@ impl Aggregate {
     }
 
     /// Returns the member's own name for an item, or `name` if it is not cached.
-    fn inner_name(&self, kind: ItemKind, at: usize, name: &str) -> String {
-        if !named(kind) {
-            return self.inner_uri(at, name);
+    fn member_name(&self, kind: ItemKind, at: usize, name: &str) -> String {
+        if !has_prefixed_names(kind) {
+            return self.member_uri(at, name);
         }
-        let part = self.part(kind, at).filter(|_| named(kind));
+        let part = self.part(kind, at).filter(|_| has_prefixed_names(kind));
         let known = part.and_then(|part| part.route(name));
         known.map_or_else(|| name.to_owned(), |route| route.name)
     }
 
     /// Returns the member's own URI for a joined one.
-    fn inner_uri(&self, at: usize, uri: &str) -> String {
-        let own = apps::inward(&self.members[at].prefix, uri);
+    fn member_uri(&self, at: usize, uri: &str) -> String {
+        let own = apps::unprefixed_uri(&self.members[at].prefix, uri);
         own.map_or_else(|| uri.to_owned(), Cow::into_owned)
     }
 
     /// Returns the member that owns a resource: the server that the rules decided on, if the item was looked up; else a
     /// member that lists it or has a matching template. Lists all members if no cached list answers.
-    async fn holder(
+    async fn find_resource_owner(
         &self,
         caller: &Caller,
         kinds: &[ItemKind],
@@ -479,8 +488,8 @@ impl Aggregate {
     ) -> Option<usize> {
         let judged = |server: &Arc<str>| self.members.iter().position(|m| m.id == *server);
         let listed = || kinds.iter().find_map(|kind| self.owner(*kind, uri));
-        let linked = || self.linked(caller, uri).map(|(at, _)| at);
-        let page = || self.page(uri).map(|(at, _)| at);
+        let linked = || self.find_link(caller, uri).map(|(at, _)| at);
+        let page = || self.ui_resource(uri).map(|(at, _)| at);
         let known = || listed().or_else(linked).or_else(page);
         if let Some(at) = of.and_then(judged).or_else(known) {
             return Some(at);
@@ -495,11 +504,13 @@ impl Aggregate {
     /// Returns the target member of a call, and its route there.
     async fn route(&self, call: &Call) -> Result<Option<(usize, ItemRoute)>, Error> {
         let kinds = call.op.kinds();
-        if !kinds.iter().any(|kind| named(*kind)) {
+        if !kinds.iter().any(|kind| has_prefixed_names(*kind)) {
             let judged = call.item().map(|item| &item.origin.server);
-            let at = self.holder(&call.caller, kinds, call.name(), judged).await;
+            let at = self
+                .find_resource_owner(&call.caller, kinds, call.name(), judged)
+                .await;
             let route = |at| {
-                let name = self.inner_uri(at, call.name());
+                let name = self.member_uri(at, call.name());
                 (at, ItemRoute { name, fixed: None })
             };
             return Ok(at.map(route));
@@ -510,7 +521,7 @@ impl Aggregate {
             };
             if self.part(*kind, at).is_none() {
                 let ask = ListRequest {
-                    wait: StartWait::Call,
+                    start_wait: StartWait::Call,
                     ..ListRequest::all(call.caller.clone(), *kind)
                 };
                 self.refresh(at, ask).await?;
@@ -525,12 +536,12 @@ impl Aggregate {
 
     async fn forward(&self, mut call: Call) -> Result<Outcome, Error> {
         let Some((at, inner)) = self.route(&call).await? else {
-            return Err(call.unknown());
+            return Err(call.unknown_item_error());
         };
-        call.of.name = inner.name;
+        call.invocation.name = inner.name;
         for (name, value) in inner.fixed.iter().flat_map(Json::members) {
             let whole = call.arguments().raw().with(&name, &value);
-            call.of.arguments = CallArguments::new(whole);
+            call.invocation.arguments = CallArguments::new(whole);
         }
         let member = &self.members[at];
         let origin = Origin {
@@ -539,22 +550,30 @@ impl Aggregate {
         };
         let caller = call.caller.clone();
         let mut outcome = member.service.call(call).await?;
-        apps::outcome(&member.prefix, &mut outcome);
-        self.links.note(&caller, &member.service, &origin, &outcome);
+        apps::prefix_outcome(&member.prefix, &mut outcome);
+        self.links
+            .remember(&caller, &member.service, &origin, &outcome);
         Ok(outcome)
     }
 
     /// Subscribes to the list changes of all members, and to each resource at the one member that owns it.
-    async fn hear(&self, want: ChangeFilter) -> ChangeStream {
+    async fn subscribe_members(&self, want: ChangeFilter) -> ChangeStream {
         let lists = ChangeFilter {
             lists: want.lists.clone(),
-            ..ChangeFilter::lists(want.caller.clone())
+            ..ChangeFilter::all_lists(want.caller.clone())
         };
-        let mut changes = self.joint.listen(&self.members, &want).await.only(&lists);
+        let mut changes = self
+            .joined_changes
+            .subscribe(&self.members, &want)
+            .await
+            .filtered(&lists);
         let mut theirs = vec![Vec::new(); self.members.len()];
         for uri in &want.uris {
             let (kinds, judged) = (Op::Resource.kinds(), want.owners.get(uri));
-            if let Some(at) = self.holder(&want.caller, kinds, uri, judged).await {
+            if let Some(at) = self
+                .find_resource_owner(&want.caller, kinds, uri, judged)
+                .await
+            {
                 theirs[at].push(uri.clone());
             }
         }
@@ -562,11 +581,11 @@ impl Aggregate {
             .members
             .iter()
             .zip(theirs)
-            .map(|(member, uris)| hear_one(member, uris, &want));
+            .map(|(member, uris)| subscribe_member(member, uris, &want));
         for theirs in join_all(asked).await.into_iter().flatten() {
-            changes = changes.and(theirs);
+            changes = changes.merged_with(theirs);
         }
-        changes.only(&want)
+        changes.filtered(&want)
     }
 
     fn state(&self) -> MutexGuard<'_, [CachedLists; ItemKind::ALL.len()]> {
@@ -575,7 +594,7 @@ impl Aggregate {
 }
 
 /// Subscribes to a member's own resources, if any are wanted, and renames them to the joined URIs.
-async fn hear_one(
+async fn subscribe_member(
     member: &AggregateMember,
     uris: Vec<String>,
     want: &ChangeFilter,
@@ -584,28 +603,28 @@ async fn hear_one(
         return None;
     }
     let own = |uri: &String| {
-        let own = apps::inward(&member.prefix, uri)?;
+        let own = apps::unprefixed_uri(&member.prefix, uri)?;
         Some((Arc::from(own), Arc::from(uri.as_str())))
     };
     let names: BTreeMap<Arc<str>, Arc<str>> = uris.iter().filter_map(own).collect();
     let want = ChangeFilter {
         lists: Vec::new(),
         uris: names.keys().map(|own| own.to_string()).collect(),
-        ..ChangeFilter::lists(want.caller.clone())
+        ..ChangeFilter::all_lists(want.caller.clone())
     };
     let theirs = member.service.changes(want.clone()).await.ok()?;
-    Some(theirs.only(&want).renamed(&names))
+    Some(theirs.filtered(&want).with_renamed_uris(&names))
 }
 
 /// Returns whether items of that kind have prefixed names rather than URIs.
-fn named(kind: ItemKind) -> bool {
+fn has_prefixed_names(kind: ItemKind) -> bool {
     matches!(kind, ItemKind::Tool | ItemKind::Prompt)
 }
 
 impl Service for Aggregate {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
-            match ask.only.clone() {
+            match ask.only_name.clone() {
                 Some(name) => self.list_for(&name, ask).await,
                 None => Ok(self.list_all(ask).await),
             }
@@ -617,6 +636,6 @@ impl Service for Aggregate {
     }
 
     fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
-        Box::pin(async move { Ok(self.hear(want).await) })
+        Box::pin(async move { Ok(self.subscribe_members(want).await) })
     }
 }

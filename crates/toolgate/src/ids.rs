@@ -13,19 +13,19 @@ const ID_ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 const SHORT_ID_CHARS: usize = 8;
 
 /// Returns a short id, `prefix-xxxxxxxx`, with 40 random bits, for people to type. Not a secret.
-pub fn short(prefix: &str) -> String {
+pub fn short_id(prefix: &str) -> String {
     let mut name = String::with_capacity(prefix.len() + 1 + SHORT_ID_CHARS);
     name.push_str(prefix);
     name.push('-');
-    name.extend(drawn().map(char::from));
+    name.extend(random_chars().map(char::from));
     name
 }
 
 /// Returns a call id, `c-xxxxxxxx`, with 40 random bits.
-pub(crate) fn call() -> Arc<str> {
+pub(crate) fn call_id() -> Arc<str> {
     let mut name = *b"c-xxxxxxxx";
     if let Some(signs) = name.last_chunk_mut::<SHORT_ID_CHARS>() {
-        *signs = drawn();
+        *signs = random_chars();
     }
     String::from_utf8_lossy(&name).into()
 }
@@ -36,18 +36,21 @@ pub(crate) fn session_number() -> u64 {
     LAST_SESSION.fetch_add(1, Ordering::Relaxed)
 }
 
-fn drawn() -> [u8; SHORT_ID_CHARS] {
+fn random_chars() -> [u8; SHORT_ID_CHARS] {
     let mut drawn = SHORT_ID_BUFFER
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    drawn.take()
+    drawn.next_id()
 }
 
 /// Returns an unguessable id with 160 random bits, for session ids and tokens.
-pub fn secret() -> String {
+pub fn secret_id() -> String {
     let mut bytes = [0; 32];
-    draw(&mut bytes);
-    bytes.map(|byte| char::from(sign(byte))).iter().collect()
+    fill_random(&mut bytes);
+    bytes
+        .map(|byte| char::from(alphabet_char(byte)))
+        .iter()
+        .collect()
 }
 
 /// Buffer of random bytes for short ids: one system call serves 128 ids. Secrets never use it.
@@ -63,9 +66,9 @@ static SHORT_ID_BUFFER: Mutex<RandomIdBuffer> = Mutex::new(RandomIdBuffer {
 
 impl RandomIdBuffer {
     /// Returns the characters of one id. Each byte is used once.
-    fn take(&mut self) -> [u8; SHORT_ID_CHARS] {
+    fn next_id(&mut self) -> [u8; SHORT_ID_CHARS] {
         if self.used + SHORT_ID_CHARS > self.bytes.len() {
-            draw(&mut self.bytes);
+            fill_random(&mut self.bytes);
             self.used = 0;
         }
         let mut taken = [0; SHORT_ID_CHARS];
@@ -73,18 +76,18 @@ impl RandomIdBuffer {
             *to = *from;
         }
         self.used += SHORT_ID_CHARS;
-        taken.map(sign)
+        taken.map(alphabet_char)
     }
 }
 
-fn draw(bytes: &mut [u8]) {
+fn fill_random(bytes: &mut [u8]) {
     // No id is safe without random bytes. The supported operating systems provide them or do not boot.
     if SystemRandom::new().fill(bytes).is_err() {
         panic!("the operating system provides no random bytes");
     }
 }
 
-fn sign(byte: u8) -> u8 {
+fn alphabet_char(byte: u8) -> u8 {
     let sign = ID_ALPHABET.get(usize::from(byte % 32));
     sign.copied().unwrap_or(b'a')
 }
@@ -97,11 +100,11 @@ mod tests {
 
     #[test]
     fn short_names_do_not_repeat_what_was_drawn() {
-        let names: HashSet<String> = (0..1000).map(|_| short("c")).collect();
+        let names: HashSet<String> = (0..1000).map(|_| short_id("c")).collect();
         // A collision among 1,000 ids is expected once in two million runs.
         assert_eq!(names.len(), 1000);
         assert!(names.iter().all(|name| name.len() == 2 + SHORT_ID_CHARS));
-        let calls: HashSet<Arc<str>> = (0..1000).map(|_| call()).collect();
+        let calls: HashSet<Arc<str>> = (0..1000).map(|_| call_id()).collect();
         assert_eq!(calls.len(), 1000);
         let fits = |name: &Arc<str>| name.len() == 2 + SHORT_ID_CHARS && name.starts_with("c-");
         assert!(calls.iter().all(fits));
@@ -119,7 +122,7 @@ mod tests {
             place_of[usize::from(*sign)] = at;
         }
         for _ in 0..COUNT {
-            let id = secret();
+            let id = secret_id();
             for (place, sign) in id.bytes().enumerate() {
                 counts[place][place_of[usize::from(sign)]] += 1;
             }

@@ -18,9 +18,9 @@ pub(crate) struct Seal {
     /// The first key encrypts; every key decrypts what it encrypted.
     keys: RwLock<Arc<[SealKey]>>,
     random: SystemRandom,
-    life: Duration,
+    lifetime: Duration,
     /// Name of the server. Servers that share keys cannot open each other's state.
-    of: String,
+    server: String,
 }
 
 struct SealKey {
@@ -39,7 +39,7 @@ impl SealKey {
         named.update(key);
         let mut id = [0; KEY_ID_BYTES];
         id.copy_from_slice(&named.finish().as_ref()[..KEY_ID_BYTES]);
-        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| bug())?;
+        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| no_random_bytes())?;
         let key = LessSafeKey::new(key);
         Ok(SealKey { id, key })
     }
@@ -60,14 +60,14 @@ pub(crate) struct SealedCallState {
 const MAX_STATE_BYTES: usize = 256 * 1024;
 
 impl Seal {
-    /// Returns a seal with a random key whose states are valid for `life`. No other process can open them.
+    /// Returns a seal with a random key whose states are valid for `lifetime`. No other process can open them.
     ///
     /// # Errors
     /// [`ErrorKind::Bug`] if the system provides no random bytes.
     pub(crate) fn random(of: &str, life: Duration) -> Result<Seal, Error> {
         let random = SystemRandom::new();
         let mut key = [0; 32];
-        random.fill(&mut key).map_err(|_| bug())?;
+        random.fill(&mut key).map_err(|_| no_random_bytes())?;
         Seal::with_keys(of, &[key], life)
     }
 
@@ -77,10 +77,10 @@ impl Seal {
     /// [`ErrorKind::Bug`] if `keys` is empty.
     pub(crate) fn with_keys(of: &str, keys: &[[u8; 32]], life: Duration) -> Result<Seal, Error> {
         Ok(Seal {
-            keys: RwLock::new(read(keys)?),
+            keys: RwLock::new(read_keys(keys)?),
             random: SystemRandom::new(),
-            life,
-            of: of.to_owned(),
+            lifetime: life,
+            server: of.to_owned(),
         })
     }
 
@@ -89,7 +89,7 @@ impl Seal {
     /// # Errors
     /// [`ErrorKind::Bug`] if `keys` is empty; the old keys then remain in use.
     pub(crate) fn set_keys(&self, keys: &[[u8; 32]]) -> Result<(), Error> {
-        let keys = read(keys)?;
+        let keys = read_keys(keys)?;
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         Ok(())
     }
@@ -103,14 +103,14 @@ impl Seal {
     ///
     /// # Errors
     /// [`ErrorKind::Bug`] if the system provides no random bytes.
-    pub(crate) fn close(
+    pub(crate) fn seal_call(
         &self,
         call: &Call,
         slots: &RoundSlots,
         now: SystemTime,
     ) -> Result<String, Error> {
-        let text = payload(call, slots, seconds(now + self.life));
-        self.shut(self.binding(call), text.as_str().as_bytes().to_vec())
+        let text = payload(call, slots, seconds(now + self.lifetime));
+        self.encrypt(self.call_binding(call), text.as_str().as_bytes().to_vec())
     }
 
     /// Seals text that this process stores under a name. It does not expire; it can be opened as long as the key is
@@ -118,32 +118,37 @@ impl Seal {
     ///
     /// # Errors
     /// [`ErrorKind::Bug`] if the system provides no random bytes.
-    pub(crate) fn keep(&self, name: &[&str], text: &Json) -> Result<String, Error> {
-        self.shut(self.bound(name), text.as_str().as_bytes().to_vec())
+    pub(crate) fn seal_text(&self, name: &[&str], text: &Json) -> Result<String, Error> {
+        self.encrypt(
+            self.associated_data(name),
+            text.as_str().as_bytes().to_vec(),
+        )
     }
 
     /// Opens text that was sealed under the same name. Returns `None` if it was changed or its key was removed.
-    pub(crate) fn kept(&self, name: &[&str], sealed: &str) -> Option<Vec<u8>> {
-        self.opened(self.bound(name), sealed)
+    pub(crate) fn open_text(&self, name: &[&str], sealed: &str) -> Option<Vec<u8>> {
+        self.decrypt(self.associated_data(name), sealed)
     }
 
-    fn shut(&self, bound: Vec<u8>, mut text: Vec<u8>) -> Result<String, Error> {
+    fn encrypt(&self, bound: Vec<u8>, mut text: Vec<u8>) -> Result<String, Error> {
         let mut nonce = [0; NONCE_LEN];
-        self.random.fill(&mut nonce).map_err(|_| bug())?;
+        self.random
+            .fill(&mut nonce)
+            .map_err(|_| no_random_bytes())?;
         let bound = Aad::from(bound);
         let keys = self.keys();
-        let first = keys.first().ok_or_else(bug)?;
+        let first = keys.first().ok_or_else(no_random_bytes)?;
         first
             .key
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound, &mut text)
-            .map_err(|_| bug())?;
+            .map_err(|_| no_random_bytes())?;
         Ok(encode(&first.id) + &encode(&nonce) + &encode(&text))
     }
 
     /// Returns a digest of server, caller, method, item name and arguments. As associated data it prevents moving a
     /// state from one call to another.
-    fn binding(&self, call: &Call) -> Vec<u8> {
-        self.bound(&[
+    fn call_binding(&self, call: &Call) -> Vec<u8> {
+        self.associated_data(&[
             call.caller.name(),
             call.op.method(),
             call.name(),
@@ -151,9 +156,9 @@ impl Seal {
         ])
     }
 
-    fn bound(&self, parts: &[&str]) -> Vec<u8> {
+    fn associated_data(&self, parts: &[&str]) -> Vec<u8> {
         let mut context = digest::Context::new(&digest::SHA256);
-        for part in std::iter::once(&self.of.as_str()).chain(parts) {
+        for part in std::iter::once(&self.server.as_str()).chain(parts) {
             context.update(&(part.len() as u64).to_be_bytes());
             context.update(part.as_bytes());
         }
@@ -165,32 +170,32 @@ impl Seal {
     /// # Errors
     /// [`ErrorKind::NotFound`] if the state was changed, belongs to another caller, item or arguments, or has expired. The
     /// error does not say which.
-    pub(crate) fn open(
+    pub(crate) fn open_call(
         &self,
         call: &Call,
         sealed: &str,
         now: SystemTime,
     ) -> Result<SealedCallState, Error> {
-        let open = self.opened(self.binding(call), sealed);
+        let open = self.decrypt(self.call_binding(call), sealed);
         let json = Json::read(
-            open.ok_or_else(refused)?,
+            open.ok_or_else(state_rejected)?,
             &JsonLimits {
                 bytes: MAX_STATE_BYTES,
                 ..JsonLimits::default()
             },
         )
-        .map_err(|_| refused())?;
+        .map_err(|_| state_rejected())?;
         let fresh = json
             .get("until")
             .and_then(|u| u.u64())
             .is_some_and(|until| until >= seconds(now));
         if !fresh {
-            return Err(refused());
+            return Err(state_rejected());
         }
-        kept(&json).ok_or_else(refused)
+        kept(&json).ok_or_else(state_rejected)
     }
 
-    fn opened(&self, bound: Vec<u8>, sealed: &str) -> Option<Vec<u8>> {
+    fn decrypt(&self, bound: Vec<u8>, sealed: &str) -> Option<Vec<u8>> {
         let bytes = decode(sealed)?;
         let (id, bytes) = bytes.split_at_checked(KEY_ID_BYTES)?;
         let (nonce, text) = bytes.split_at_checked(NONCE_LEN)?;
@@ -203,7 +208,7 @@ impl Seal {
     }
 }
 
-fn read(keys: &[[u8; 32]]) -> Result<Arc<[SealKey]>, Error> {
+fn read_keys(keys: &[[u8; 32]]) -> Result<Arc<[SealKey]>, Error> {
     if keys.is_empty() {
         return Err(Error::new(
             ErrorKind::Bug,
@@ -240,14 +245,14 @@ fn seconds(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-fn refused() -> Error {
+fn state_rejected() -> Error {
     Error::new(
         ErrorKind::NotFound,
         "the requestState does not belong to this call, or it has expired; call the tool again without it",
     )
 }
 
-fn bug() -> Error {
+fn no_random_bytes() -> Error {
     Error::new(
         ErrorKind::Bug,
         "the operating system provided no random bytes",
@@ -292,7 +297,7 @@ mod tests {
         let now = SystemTime::now();
         let slots = RoundSlots::from([("upstream".to_owned(), "x".to_owned())]);
         (
-            seal.close(&call("a", "t", serde_json::json!({"n": 1})), &slots, now)
+            seal.seal_call(&call("a", "t", serde_json::json!({"n": 1})), &slots, now)
                 .unwrap(),
             now,
         )
@@ -307,7 +312,9 @@ mod tests {
         let seal = Seal::with_keys("s", &[key], life).unwrap();
         let (text, now) = sealed(&seal);
         let (n1, n2) = (serde_json::json!({"n": 1}), serde_json::json!({"n": 2}));
-        let opened = seal.open(&call("a", "t", n1.clone()), &text, now).unwrap();
+        let opened = seal
+            .open_call(&call("a", "t", n1.clone()), &text, now)
+            .unwrap();
         assert_eq!(opened.slots["upstream"], "x");
         let others = [
             ("another caller", call("b", "t", n1.clone()), now),
@@ -325,14 +332,17 @@ mod tests {
             ),
         ];
         for (what, call, at) in &others {
-            assert!(seal.open(call, &text, *at).is_err(), "{what}");
+            assert!(seal.open_call(call, &text, *at).is_err(), "{what}");
         }
         let mut read = call("a", "t", n1.clone());
         read.op = toolgate_core::Op::Resource;
-        assert!(seal.open(&read, &text, now).is_err(), "another method");
+        assert!(seal.open_call(&read, &text, now).is_err(), "another method");
         let other = Seal::with_keys("another", &[key], life).unwrap();
         let same = call("a", "t", n1);
-        assert!(other.open(&same, &text, now).is_err(), "another server");
+        assert!(
+            other.open_call(&same, &text, now).is_err(),
+            "another server"
+        );
         println!("T38: {} swaps, none opened", others.len() + 2);
     }
 
@@ -344,11 +354,11 @@ mod tests {
         let seal = Seal::random("s", Duration::from_secs(60)).unwrap();
         let (text, now) = sealed(&seal);
         let call = call("a", "t", serde_json::json!({"n": 1}));
-        assert!(seal.open(&call, &text, now).is_ok());
+        assert!(seal.open_call(&call, &text, now).is_ok());
         let mut tried = 0;
         let mut refused = |bad: &[u8]| {
             let bad = String::from_utf8_lossy(bad);
-            assert!(seal.open(&call, &bad, now).is_err(), "{bad}");
+            assert!(seal.open_call(&call, &bad, now).is_err(), "{bad}");
             tried += 1;
         };
         let bytes = decode(&text).unwrap();
@@ -379,11 +389,11 @@ mod tests {
         let call = call("a", "t", serde_json::json!({"n": 1}));
         let now = SystemTime::now();
         let states = |seal: &Seal| -> Vec<String> {
-            let close = |_| seal.close(&call, &RoundSlots::new(), now).unwrap();
+            let close = |_| seal.seal_call(&call, &RoundSlots::new(), now).unwrap();
             (0..5_000).map(close).collect()
         };
         let opened = |states: &[String]| {
-            let open = |text: &&String| seal.open(&call, text, now).is_ok();
+            let open = |text: &&String| seal.open_call(&call, text, now).is_ok();
             states.iter().filter(open).count()
         };
         let before = states(&seal);

@@ -85,7 +85,7 @@ pub fn http(server: Server) -> Result<Http, BuildError> {
 #[derive(Clone)]
 pub struct Http {
     endpoint: HttpEndpoint,
-    guard: Arc<HostGuard>,
+    host_guard: Arc<HostGuard>,
     resource: Option<Arc<ResourceServer>>,
 }
 
@@ -94,26 +94,26 @@ impl Http {
     pub fn new(server: Arc<edge::ProtocolServer>, limits: HttpLimits) -> Http {
         Http {
             endpoint: HttpEndpoint::new(server, limits),
-            guard: Arc::new(HostGuard::loopback_on_any_port()),
+            host_guard: Arc::new(HostGuard::loopback_on_any_port()),
             resource: None,
         }
     }
 
     /// Replaces the host and origin guard, for example with one that knows the listener's port.
-    pub fn guard(mut self, guard: HostGuard) -> Http {
-        self.guard = Arc::new(guard);
+    pub fn host_guard(mut self, guard: HostGuard) -> Http {
+        self.host_guard = Arc::new(guard);
         self
     }
 
     /// Allows additional `Host` values: `name` on any port, or `name:port`.
     pub fn allow_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> Http {
-        self.guard = Arc::new(HostGuard::clone(&self.guard).allow_hosts(hosts));
+        self.host_guard = Arc::new(HostGuard::clone(&self.host_guard).allow_hosts(hosts));
         self
     }
 
     /// Allows additional browser origins: `scheme://host` or `scheme://host:port`.
     pub fn allow_origins<'a>(mut self, origins: impl IntoIterator<Item = &'a str>) -> Http {
-        self.guard = Arc::new(HostGuard::clone(&self.guard).allow_origins(origins));
+        self.host_guard = Arc::new(HostGuard::clone(&self.host_guard).allow_origins(origins));
         self
     }
 
@@ -154,12 +154,12 @@ impl Http {
         B: http_body::Body<Data = bytes::Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        if let Err(denied) = self.guard.check(&request) {
+        if let Err(denied) = self.host_guard.check(&request) {
             let mut response = Response::new(Body::full(denied.reason()));
             *response.status_mut() = StatusCode::FORBIDDEN;
             return response;
         }
-        let page = self.guard.page(&request);
+        let page = self.host_guard.allowed_origin(&request);
         let preflight = page.as_ref().and_then(|page| page.preflight(&request));
         let mut response = match (preflight, &self.resource) {
             (Some(response), _) => response,
@@ -174,7 +174,7 @@ impl Http {
             }
         };
         if let Some(page) = page {
-            page.share(&mut response);
+            page.add_headers(&mut response);
         }
         response
     }

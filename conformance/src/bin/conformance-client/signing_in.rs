@@ -38,8 +38,8 @@ pub(crate) fn login(scenario: &str, url: &str, context: &Value) -> Result<OAuthC
             login.client(None, client).client_credentials()
         }
         "auth/client-credentials-jwt" => {
-            let algorithm =
-                SignatureAlgorithm::named(text("signing_algorithm")).ok_or("which algorithm?")?;
+            let algorithm = SignatureAlgorithm::from_name(text("signing_algorithm"))
+                .ok_or("which algorithm?")?;
             let key = SigningKey::from_pem(algorithm, &secret("private_key_pem"))?;
             let client = known(ClientAuthentication::Key(key.into()));
             login.client(None, client).client_credentials()
@@ -81,11 +81,11 @@ impl SignIn for Person {
 }
 
 impl PendingSignIn for Person {
-    fn redirect(&self) -> &str {
+    fn redirect_uri(&self) -> &str {
         REDIRECT
     }
 
-    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
+    fn open_and_wait(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
         Box::pin(async move {
             let came = answer(&url).await;
             came.map_err(|why| AuthError::new(AuthErrorKind::Unreachable, why.to_string()))
@@ -98,7 +98,7 @@ async fn answer(url: &Url) -> Result<String, Box<dyn std::error::Error + Send + 
     let stream = TcpStream::connect((url.host(), url.port())).await?;
     let io = TokioIo::new(stream);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await?;
-    let request = Request::get(url.target())
+    let request = Request::get(url.request_target())
         .header(header::HOST, url.authority())
         .body(Empty::<Bytes>::new())?;
     let response = tokio::select! {

@@ -127,7 +127,7 @@ async fn one_by_one(_: Value, cx: Cx) -> Said {
 
 /// Asks only what the client declared.
 async fn what_it_can(_: Value, cx: Cx) -> Said {
-    let able = cx.abilities().clone();
+    let able = cx.client_capabilities().clone();
     let mut answers = Vec::new();
     if able.elicitation {
         answers.push(cx.ask("user_name", name())?);

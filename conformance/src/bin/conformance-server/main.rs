@@ -56,9 +56,9 @@ async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
             println!("http://{}/mcp", listener.local_addr()?);
             // Streams are what the suite can look into.
             let limits = HttpLimits {
-                json: false,
+                json_responses: false,
                 // Short, so that a slow call meets it: the suite comes back for the rest.
-                stream_lasts: Some(Duration::from_secs(1)),
+                reconnect_after: Some(Duration::from_secs(1)),
                 ..HttpLimits::default()
             };
             listener::serve(listener, Http::new(everything().build()?, limits)).await;

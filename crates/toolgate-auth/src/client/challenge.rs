@@ -17,14 +17,14 @@ pub struct AuthChallenge {
 
 impl AuthChallenge {
     /// Returns the value of a parameter. `name` is in lower case; the names in a header are case-insensitive.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
 /// Parses all challenges of a response, in header order. Skips what it cannot parse.
-pub fn challenges(headers: &HeaderMap) -> Vec<AuthChallenge> {
+pub fn parse_challenges(headers: &HeaderMap) -> Vec<AuthChallenge> {
     let mut all = Vec::new();
     let mut room = MAX_CHALLENGE_BYTES;
     for value in headers.get_all(WWW_AUTHENTICATE) {
@@ -54,7 +54,7 @@ fn read(text: &str, all: &mut Vec<AuthChallenge>) {
             };
             let name = word.to_ascii_lowercase();
             // On duplicates the first parameter counts, whoever added the second.
-            if challenge.get(&name).is_none() {
+            if challenge.parameter(&name).is_none() {
                 challenge.parameters.push((name, value));
             }
             rest = after;
@@ -103,27 +103,33 @@ mod tests {
         for value in values {
             headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(value).unwrap());
         }
-        challenges(&headers)
+        parse_challenges(&headers)
     }
 
     #[test]
-    fn challenges_are_read_with_their_parameters() {
+    fn parses_challenges_with_parameters() {
         let all = of(&[
             r#"Bearer realm="a, b=\"c\"", error="insufficient_scope" , scope = "x y",resource_metadata="https://a.test/m""#,
             "Negotiate, DPoP algs=\"ES256\", error=use_dpop_nonce",
         ]);
         let schemes: Vec<&str> = all.iter().map(|one| one.scheme.as_str()).collect();
         assert_eq!(schemes, ["bearer", "negotiate", "dpop"]);
-        assert_eq!(all[0].get("realm"), Some("a, b=\"c\""));
-        assert_eq!(all[0].get("scope"), Some("x y"));
-        assert_eq!(all[0].get("resource_metadata"), Some("https://a.test/m"));
-        assert_eq!(all[2].get("error"), Some("use_dpop_nonce"));
+        assert_eq!(all[0].parameter("realm"), Some("a, b=\"c\""));
+        assert_eq!(all[0].parameter("scope"), Some("x y"));
+        assert_eq!(
+            all[0].parameter("resource_metadata"),
+            Some("https://a.test/m")
+        );
+        assert_eq!(all[2].parameter("error"), Some("use_dpop_nonce"));
     }
 
     #[test]
-    fn what_cannot_be_read_is_left_out() {
-        assert_eq!(of(&["Bearer scope=\"x"])[0].get("scope"), None);
-        assert_eq!(of(&["Bearer scope=a, scope=b"])[0].get("scope"), Some("a"));
+    fn skips_malformed_challenges() {
+        assert_eq!(of(&["Bearer scope=\"x"])[0].parameter("scope"), None);
+        assert_eq!(
+            of(&["Bearer scope=a, scope=b"])[0].parameter("scope"),
+            Some("a")
+        );
         assert!(of(&["", " , ,", "=\"x\""]).is_empty());
         assert!(of(&[&"a ".repeat(9000)]).is_empty());
     }

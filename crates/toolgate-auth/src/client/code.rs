@@ -5,8 +5,8 @@
 use super::{
     AuthError, AuthErrorKind, DiscoveredResource, RegisteredClient, ScopeSet,
     endpoint::{TokenEndpoint, TokenEndpointError},
-    error::shown,
-    pkce::{CodeVerifier, random},
+    error::sanitize_for_display,
+    pkce::{CodeVerifier, random_token},
     tokens::TokenResponse,
 };
 use crate::{Secret, Url, fetch::AddressPolicy};
@@ -27,11 +27,11 @@ pub trait SignIn: Send + Sync + 'static {
 /// Sign-in in progress at an authorization server.
 pub trait PendingSignIn: Send {
     /// Returns the redirect URI.
-    fn redirect(&self) -> &str;
+    fn redirect_uri(&self) -> &str;
 
-    /// Reports the issuer identifier of the authorization server before [`PendingSignIn::go`].
+    /// Reports the issuer identifier of the authorization server before [`PendingSignIn::open_and_wait`].
     /// The host of the sign-in page may be another one.
-    fn issuer(&mut self, issuer: &str) {
+    fn announce_issuer(&mut self, issuer: &str) {
         let _ = issuer;
     }
 
@@ -39,14 +39,14 @@ pub trait PendingSignIn: Send {
     ///
     /// # Errors
     /// The redirect did not arrive.
-    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>>;
+    fn open_and_wait(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>>;
 }
 
 /// Authorization request in progress: PKCE verifier and `state`. Both stay in this process.
 pub(super) struct AuthorizationRequest<'a> {
     found: &'a DiscoveredResource,
     client: &'a RegisteredClient,
-    redirect: String,
+    redirect_uri: String,
     verifier: CodeVerifier,
     state: Secret,
 }
@@ -61,33 +61,40 @@ impl<'a> AuthorizationRequest<'a> {
         client: &'a RegisteredClient,
         redirect: &str,
     ) -> Result<AuthorizationRequest<'a>, AuthError> {
-        if !found.server.s256 {
+        if !found.server.supports_s256 {
             let words = format!(
                 "the authorization server {} does not announce PKCE with S256, so a stolen authorization code could be used; sign-in there is refused",
-                shown(&found.server.issuer)
+                sanitize_for_display(&found.server.issuer)
             );
             return Err(AuthError::new(AuthErrorKind::Unsafe, words));
         }
         Ok(AuthorizationRequest {
             found,
             client,
-            redirect: redirect.to_owned(),
+            redirect_uri: redirect.to_owned(),
             verifier: CodeVerifier::new()?,
-            state: Secret::new(random()?),
+            state: Secret::new(random_token()?),
         })
     }
 
     /// Builds the authorization URL.
-    pub(super) fn url(&self, scopes: &ScopeSet, reach: AddressPolicy) -> Result<Url, AuthError> {
+    pub(super) fn authorization_url(
+        &self,
+        scopes: &ScopeSet,
+        reach: AddressPolicy,
+    ) -> Result<Url, AuthError> {
         let server = &self.found.server;
         let no = |what: &str| {
-            let words = format!("the authorization server {} {what}", shown(&server.issuer));
+            let words = format!(
+                "the authorization server {} {what}",
+                sanitize_for_display(&server.issuer)
+            );
             AuthError::new(AuthErrorKind::Unsupported, words)
         };
-        let endpoint = server.authorization.as_ref();
+        let endpoint = server.authorization_endpoint.as_ref();
         let endpoint =
             endpoint.ok_or_else(|| no("has no authorization_endpoint, where a user signs in"))?;
-        reach.takes_scheme(endpoint).map_err(|why| {
+        reach.check_scheme(endpoint).map_err(|why| {
             no(&format!(
                 "has an authorization_endpoint that is not opened: {why}"
             ))
@@ -97,7 +104,7 @@ impl<'a> AuthorizationRequest<'a> {
         let mut pairs = vec![
             ("response_type", "code"),
             ("client_id", &self.client.id),
-            ("redirect_uri", &self.redirect),
+            ("redirect_uri", &self.redirect_uri),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
             ("state", self.state.reveal()),
@@ -108,7 +115,7 @@ impl<'a> AuthorizationRequest<'a> {
             pairs.push(("scope", &scope));
         }
         // OpenID Connect Core 1.0, section 11: without it, a server has to ignore the request for a refresh token.
-        if scopes.asks_to_stay() {
+        if scopes.requests_refresh_token() {
             pairs.push(("prompt", "consent"));
         }
         // If the URL of the sign-in page already set one of our parameters, the server could read either of the two.
@@ -129,7 +136,7 @@ impl<'a> AuthorizationRequest<'a> {
     /// Validates the query of the redirect and returns the authorization code.
     ///
     /// Checks `state` and `iss` first: errors of an unknown sender are not shown.
-    pub(super) fn code(&self, query: &str) -> Result<Secret, AuthError> {
+    pub(super) fn validate_redirect(&self, query: &str) -> Result<Secret, AuthError> {
         let unsafe_ = |words: String| AuthError::new(AuthErrorKind::Unsafe, words);
         let all: Vec<_> = form_urlencoded::parse(query.as_bytes()).take(64).collect();
         let get = |key: &str| -> Result<Option<&str>, AuthError> {
@@ -142,7 +149,7 @@ impl<'a> AuthorizationRequest<'a> {
                 None => Ok(first),
             }
         };
-        if !get("state")?.is_some_and(|state| self.state.is(state)) {
+        if !get("state")?.is_some_and(|state| self.state.matches(state)) {
             return Err(unsafe_(
                 "the response belongs to another sign-in: its state is wrong; sign in again"
                     .to_owned(),
@@ -154,13 +161,13 @@ impl<'a> AuthorizationRequest<'a> {
             Some(iss) if iss != issuer => {
                 return Err(unsafe_(format!(
                     "the response to the sign-in comes from an authorization server other than {}",
-                    shown(issuer)
+                    sanitize_for_display(issuer)
                 )));
             }
-            None if self.found.server.says_iss => {
+            None if self.found.server.returns_iss => {
                 return Err(unsafe_(format!(
                     "the response to the sign-in has no iss, but {} always sends it",
-                    shown(issuer)
+                    sanitize_for_display(issuer)
                 )));
             }
             _ => {}
@@ -169,9 +176,13 @@ impl<'a> AuthorizationRequest<'a> {
             let words = get("error_description")?.unwrap_or_default();
             return Err(AuthError::new(
                 AuthErrorKind::Refused,
-                format!("the sign-in was refused: {} {}", shown(error), shown(words))
-                    .trim_end()
-                    .to_owned(),
+                format!(
+                    "the sign-in was refused: {} {}",
+                    sanitize_for_display(error),
+                    sanitize_for_display(words)
+                )
+                .trim_end()
+                .to_owned(),
             ));
         }
         match get("code")? {
@@ -190,10 +201,10 @@ impl<'a> AuthorizationRequest<'a> {
         endpoint: &TokenEndpoint<'_>,
     ) -> Result<TokenResponse, TokenEndpointError> {
         endpoint
-            .ask(&[
+            .request_token(&[
                 ("grant_type", "authorization_code"),
                 ("code", code.reveal()),
-                ("redirect_uri", &self.redirect),
+                ("redirect_uri", &self.redirect_uri),
                 ("code_verifier", self.verifier.reveal()),
                 ("resource", &self.found.resource),
             ])
@@ -210,24 +221,24 @@ mod tests {
         let url = |text: &str| Url::parse(text).unwrap();
         let mut server = AuthorizationServerMetadata {
             issuer: "https://as.test".to_owned(),
-            authorization: Some(url("https://as.test/authorize?tenant=1")),
-            token: url("https://as.test/token"),
-            registration: None,
-            revocation: None,
+            authorization_endpoint: Some(url("https://as.test/authorize?tenant=1")),
+            token_endpoint: url("https://as.test/token"),
+            registration_endpoint: None,
+            revocation_endpoint: None,
             scopes: None,
-            s256: true,
-            says_iss: false,
-            takes_documents: false,
-            methods: None,
-            algorithms: None,
-            binds: false,
+            supports_s256: true,
+            returns_iss: false,
+            supports_client_documents: false,
+            auth_methods: None,
+            assertion_algorithms: None,
+            supports_dpop: false,
         };
         change(&mut server);
         DiscoveredResource {
             resource: "https://a.test/mcp".to_owned(),
             scopes: None,
-            bound: false,
-            guessed: false,
+            requires_dpop: false,
+            is_fallback: false,
             server,
         }
     }
@@ -248,21 +259,21 @@ mod tests {
 
     /// Holds: AUTH-49.
     #[test]
-    fn a_server_without_s256_is_not_used() {
+    fn rejects_a_server_without_s256() {
         assert_eq!(
-            kind(with(|server| server.s256 = false, |_| ())),
+            kind(with(|server| server.supports_s256 = false, |_| ())),
             Some(AuthErrorKind::Unsafe)
         );
     }
 
     /// Holds: AUTH-27, AUTH-49, AUTH-54.
     #[test]
-    fn the_person_is_sent_with_all_that_binds_the_answer() {
+    fn authorization_url_contains_all_binding_parameters() {
         let url = with(
             |_| (),
             |pending| {
                 pending
-                    .url(&ScopeSet::read("b a"), AddressPolicy::public())
+                    .authorization_url(&ScopeSet::parse("b a"), AddressPolicy::public())
                     .unwrap()
             },
         )
@@ -282,7 +293,7 @@ mod tests {
             |_| (),
             |pending| {
                 pending
-                    .url(&ScopeSet::default(), AddressPolicy::public())
+                    .authorization_url(&ScopeSet::default(), AddressPolicy::public())
                     .unwrap()
             },
         )
@@ -292,7 +303,10 @@ mod tests {
             |_| (),
             |pending| {
                 pending
-                    .url(&ScopeSet::read("a offline_access"), AddressPolicy::public())
+                    .authorization_url(
+                        &ScopeSet::parse("a offline_access"),
+                        AddressPolicy::public(),
+                    )
                     .unwrap()
             },
         );
@@ -304,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_not_safe_is_not_opened() {
+    fn rejects_an_unsafe_authorization_endpoint() {
         for page in [
             "http://as.test/authorize",
             "http://127.0.0.1/authorize",
@@ -312,8 +326,8 @@ mod tests {
             "https://as.test/authorize?redirect_uri=https://b.test",
         ] {
             let url = with(
-                |server| server.authorization = Some(Url::parse(page).unwrap()),
-                |pending| pending.url(&ScopeSet::default(), AddressPolicy::public()),
+                |server| server.authorization_endpoint = Some(Url::parse(page).unwrap()),
+                |pending| pending.authorization_url(&ScopeSet::default(), AddressPolicy::public()),
             );
             assert_eq!(
                 kind(url.unwrap()),
@@ -328,8 +342,10 @@ mod tests {
     fn t35_an_answer_of_somebody_else_is_not_used() {
         let check = |says_iss: bool, query: &str, expected: Option<AuthErrorKind>| {
             let code = with(
-                |server| server.says_iss = says_iss,
-                |pending| pending.code(&query.replace("STATE", pending.state.reveal())),
+                |server| server.returns_iss = says_iss,
+                |pending| {
+                    pending.validate_redirect(&query.replace("STATE", pending.state.reveal()))
+                },
             )
             .unwrap();
             let shown = code

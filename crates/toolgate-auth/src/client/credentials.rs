@@ -23,18 +23,18 @@ pub struct RejectedResponse<'a> {
     /// Headers of the response.
     pub headers: &'a HeaderMap,
     /// Headers that [`CredentialProvider::headers`] returned for the request.
-    pub sent: &'a HeaderMap,
+    pub sent_headers: &'a HeaderMap,
     /// Number of earlier rejections of the same request.
-    pub before: u32,
+    pub previous_rejections: u32,
 }
 
 /// Retry decision after a rejected request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RetryDecision {
     /// Send the request again with new headers.
-    Yes,
+    Retry,
     /// Report the rejection to the caller.
-    No,
+    GiveUp,
 }
 
 /// Credentials of a transport at one server. The headers are sent only to the origin of the server.
@@ -58,12 +58,12 @@ pub enum RetryDecision {
 ///         })
 ///     }
 ///
-///     fn refused<'a>(
+///     fn on_rejection<'a>(
 ///         &'a self,
 ///         _: CredentialRequest<'a>,
 ///         _: RejectedResponse<'a>,
 ///     ) -> BoxFuture<'a, Result<RetryDecision, AuthError>> {
-///         Box::pin(async { Ok(RetryDecision::No) })
+///         Box::pin(async { Ok(RetryDecision::GiveUp) })
 ///     }
 /// }
 /// ```
@@ -81,17 +81,17 @@ pub trait CredentialProvider: Send + Sync + 'static {
     ///
     /// # Errors
     /// The challenge cannot be satisfied; the text says what the user can do.
-    fn refused<'a>(
+    fn on_rejection<'a>(
         &'a self,
         request: CredentialRequest<'a>,
         refusal: RejectedResponse<'a>,
     ) -> BoxFuture<'a, Result<RetryDecision, AuthError>>;
 
     /// Observes the headers of every other response.
-    fn answered(&self, _headers: &HeaderMap) {}
+    fn on_response(&self, _headers: &HeaderMap) {}
 
     /// Returns whether a request may have to wait for a user to sign in.
-    fn may_wait(&self) -> bool {
+    fn may_wait_for_user(&self) -> bool {
         true
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 9449.
 
-use super::{AuthError, AuthErrorKind, pkce::random};
+use super::{AuthError, AuthErrorKind, pkce::random_token};
 use crate::{
     Secret, Url,
     clock::now,
@@ -31,7 +31,7 @@ const MAX_NONCE_ORIGINS: usize = 16;
 pub(super) struct DpopKey {
     key: SigningKey,
     /// Private key in PKCS #8, Base64; stored with the tokens that it binds.
-    pub(super) kept: Secret,
+    pub(super) stored: Secret,
     nonces: Mutex<HashMap<String, String>>,
 }
 
@@ -45,12 +45,12 @@ impl DpopKey {
             )
         };
         let (key, kept) = match kept {
-            Some(kept) => (SigningKey::kept(kept).map_err(failed)?, kept.clone()),
+            Some(kept) => (SigningKey::from_stored(kept).map_err(failed)?, kept.clone()),
             None => SigningKey::generate().map_err(failed)?,
         };
         Ok(DpopKey {
             key,
-            kept,
+            stored: kept,
             nonces: Mutex::default(),
         })
     }
@@ -63,7 +63,7 @@ impl DpopKey {
         token: Option<&Secret>,
     ) -> Result<HeaderValue, AuthError> {
         let mut claims = json!({
-            "jti": random()?,
+            "jti": random_token()?,
             "htm": method,
             // RFC 9449, section 4.2: `htu` has no query and no fragment.
             "htu": format!("{}{}", url.origin(), url.path()),
@@ -72,7 +72,7 @@ impl DpopKey {
         if let Some(token) = token {
             claims["ath"] = jose::encode(digest(&SHA256, token.reveal().as_bytes())).into();
         }
-        if let Some(nonce) = self.nonces().get(&url.origin()) {
+        if let Some(nonce) = self.lock_nonces().get(&url.origin()) {
             claims["nonce"] = nonce.as_str().into();
         }
         let header = json!({"typ": "dpop+jwt", "jwk": self.key.public_jwk()});
@@ -87,7 +87,7 @@ impl DpopKey {
     }
 
     /// Stores the nonce of a response. Returns whether it differs from the previous one.
-    pub(super) fn hear(&self, origin: &str, headers: &HeaderMap) -> bool {
+    pub(super) fn store_nonce(&self, origin: &str, headers: &HeaderMap) -> bool {
         let nonce = headers
             .get(DPOP_NONCE_HEADER)
             .and_then(|nonce| nonce.to_str().ok());
@@ -95,7 +95,7 @@ impl DpopKey {
         else {
             return false;
         };
-        let mut nonces = self.nonces();
+        let mut nonces = self.lock_nonces();
         if nonces.len() >= MAX_NONCE_ORIGINS && !nonces.contains_key(origin) {
             nonces.clear();
         }
@@ -105,7 +105,7 @@ impl DpopKey {
             != Some(nonce)
     }
 
-    fn nonces(&self) -> std::sync::MutexGuard<'_, HashMap<String, String>> {
+    fn lock_nonces(&self) -> std::sync::MutexGuard<'_, HashMap<String, String>> {
         self.nonces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -133,7 +133,7 @@ mod tests {
 
     /// Holds: XAUTH-04.
     #[test]
-    fn a_proof_is_of_one_request_and_one_token_and_has_the_public_key_only() {
+    fn proof_covers_one_request_and_contains_only_the_public_key() {
         let binding = DpopKey::new(None).unwrap();
         let url = Url::parse("https://a.test:8443/mcp?key=s3cret").unwrap();
         let (header, claims) = read(&binding.proof("POST", &url, None).unwrap());
@@ -157,13 +157,13 @@ mod tests {
         assert_eq!(with["htm"], "GET");
         assert_ne!(with["jti"], claims["jti"], "each is another one");
         // Restoring from the stored key results in the same key.
-        let again = DpopKey::new(Some(&binding.kept)).unwrap();
+        let again = DpopKey::new(Some(&binding.stored)).unwrap();
         let (kept, _) = read(&again.proof("POST", &url, None).unwrap());
         assert_eq!(kept["jwk"], header["jwk"]);
     }
 
     #[test]
-    fn a_nonce_is_for_the_origin_that_gave_it() {
+    fn nonces_are_stored_per_origin() {
         let binding = DpopKey::new(None).unwrap();
         let said = |nonce: &str| {
             let mut headers = HeaderMap::new();
@@ -175,17 +175,17 @@ mod tests {
             let url = Url::parse(&format!("{origin}/x")).unwrap();
             read(&binding.proof("POST", &url, None).unwrap()).1["nonce"].clone()
         };
-        assert!(binding.hear(a, &said("n1")) && !binding.hear(a, &said("n1")));
+        assert!(binding.store_nonce(a, &said("n1")) && !binding.store_nonce(a, &said("n1")));
         assert_eq!((nonce(a), nonce(b)), (json!("n1"), Value::Null));
-        assert!(binding.hear(a, &said("n2")) && binding.hear(b, &said("n1")));
+        assert!(binding.store_nonce(a, &said("n2")) && binding.store_nonce(b, &said("n1")));
         assert_eq!((nonce(a), nonce(b)), (json!("n2"), json!("n1")));
         let long = "n".repeat(MAX_NONCE_BYTES + 1);
-        assert!(!binding.hear(a, &said(&long)) && !binding.hear(a, &said("")));
-        assert!(!binding.hear(a, &HeaderMap::new()));
+        assert!(!binding.store_nonce(a, &said(&long)) && !binding.store_nonce(a, &said("")));
+        assert!(!binding.store_nonce(a, &HeaderMap::new()));
         assert_eq!(nonce(a), "n2");
         for n in 0..=MAX_NONCE_ORIGINS {
-            binding.hear(&format!("https://{n}.test"), &said("n"));
+            binding.store_nonce(&format!("https://{n}.test"), &said("n"));
         }
-        assert!(binding.nonces().len() <= MAX_NONCE_ORIGINS);
+        assert!(binding.lock_nonces().len() <= MAX_NONCE_ORIGINS);
     }
 }

@@ -5,8 +5,8 @@
 use super::{
     AuthError, AuthErrorKind, AuthorizationServerMetadata, ClientAuthentication, RegisteredClient,
     dpop::{DPOP_HEADER, DpopKey, USE_DPOP_NONCE},
-    error::shown,
-    pkce::random,
+    error::sanitize_for_display,
+    pkce::random_token,
     tokens::TokenResponse,
 };
 use crate::{
@@ -71,17 +71,17 @@ pub(super) struct TokenEndpoint<'a> {
 }
 
 impl<'a> TokenEndpoint<'a> {
-    pub(super) fn of(
+    pub(super) fn from_metadata(
         server: &'a AuthorizationServerMetadata,
         client: &'a RegisteredClient,
         fetcher: &'a PeerFetcher,
         binding: Option<&'a DpopKey>,
     ) -> TokenEndpoint<'a> {
         TokenEndpoint {
-            url: &server.token,
+            url: &server.token_endpoint,
             issuer: &server.issuer,
-            basic: server.has_method("client_secret_basic")
-                || !server.has_method("client_secret_post"),
+            basic: server.supports_auth_method("client_secret_basic")
+                || !server.supports_auth_method("client_secret_post"),
             client,
             fetcher,
             binding,
@@ -90,18 +90,18 @@ impl<'a> TokenEndpoint<'a> {
     }
 
     /// Sends a token request with client authentication, and with a DPoP proof if a binding is set.
-    pub(super) async fn ask(
+    pub(super) async fn request_token(
         &self,
         form: &[(&str, &str)],
     ) -> Result<TokenResponse, TokenEndpointError> {
         let mut again = self.binding.is_some();
         loop {
-            let request = self.request(form)?;
-            let sent = self.secrets(&request);
+            let request = self.build_request(form)?;
+            let sent = self.secret_values(&request);
             let fetched = self.fetcher.fetch(request).await?;
             let new = self
                 .binding
-                .is_some_and(|binding| binding.hear(&self.url.origin(), &fetched.headers));
+                .is_some_and(|binding| binding.store_nonce(&self.url.origin(), &fetched.headers));
             let status = fetched.status;
             let json = fetched.json();
             if status.is_success() {
@@ -112,12 +112,12 @@ impl<'a> TokenEndpoint<'a> {
                             format!("{}: {what}", self.url.origin()),
                         )
                     };
-                    TokenResponse::read(&json).map_err(malformed)
+                    TokenResponse::parse(&json).map_err(malformed)
                 });
                 return Ok(read?);
             }
             let said = (status.as_u16(), json.ok());
-            let no = refused(self.url, "refused to issue a token", &said, &sent);
+            let no = rejection_error(self.url, "refused to issue a token", &said, &sent);
             if again && new && no.code.as_deref() == Some(USE_DPOP_NONCE) {
                 again = false;
                 continue;
@@ -127,20 +127,20 @@ impl<'a> TokenEndpoint<'a> {
     }
 
     /// Sends a form to an endpoint whose success response carries no token, such as revocation.
-    pub(super) async fn tell(&self, form: &[(&str, &str)]) -> Result<(), AuthError> {
-        let request = self.request(form)?;
-        let sent = self.secrets(&request);
+    pub(super) async fn send_form(&self, form: &[(&str, &str)]) -> Result<(), AuthError> {
+        let request = self.build_request(form)?;
+        let sent = self.secret_values(&request);
         let fetched = self.fetcher.fetch(request).await?;
         let status = fetched.status;
         if status.is_success() {
             return Ok(());
         }
         let said = (status.as_u16(), fetched.json().ok());
-        Err(refused(self.url, "refused the request", &said, &sent).error)
+        Err(rejection_error(self.url, "refused the request", &said, &sent).error)
     }
 
     /// Returns the secrets of a request, which error messages must not repeat.
-    fn secrets(&self, request: &FetchRequest) -> Vec<Secret> {
+    fn secret_values(&self, request: &FetchRequest) -> Vec<Secret> {
         let form = form_urlencoded::parse(&request.body);
         let form = form.filter(|(key, _)| SECRET_PARAMETERS.contains(&key.as_ref()));
         let mut all: Vec<Secret> = form
@@ -148,7 +148,7 @@ impl<'a> TokenEndpoint<'a> {
             .collect();
         if let ClientAuthentication::Secret(secret)
         | ClientAuthentication::Basic(secret)
-        | ClientAuthentication::Post(secret) = &self.client.authenticate
+        | ClientAuthentication::Post(secret) = &self.client.authentication
         {
             all.push(secret.clone());
         }
@@ -159,7 +159,7 @@ impl<'a> TokenEndpoint<'a> {
     }
 
     /// Checks that the server supports `private_key_jwt` with the algorithm of the key. Passes if it publishes no list.
-    fn takes(&self, key: &SigningKey) -> Result<(), AuthError> {
+    fn check_key_support(&self, key: &SigningKey) -> Result<(), AuthError> {
         let Some(server) = self.server else {
             return Ok(());
         };
@@ -169,25 +169,25 @@ impl<'a> TokenEndpoint<'a> {
         };
         let algorithm = key.algorithm().name();
         let what = match () {
-            () if lacks(&server.methods, PRIVATE_KEY_JWT) => PRIVATE_KEY_JWT.to_owned(),
-            () if lacks(&server.algorithms, algorithm) => {
+            () if lacks(&server.auth_methods, PRIVATE_KEY_JWT) => PRIVATE_KEY_JWT.to_owned(),
+            () if lacks(&server.assertion_algorithms, algorithm) => {
                 format!("{PRIVATE_KEY_JWT} with {algorithm}")
             }
             () => return Ok(()),
         };
         let words = format!(
             "the authorization server {} does not list {what} among its client authentication methods; configure a client with another method",
-            shown(self.issuer)
+            sanitize_for_display(self.issuer)
         );
         Err(AuthError::new(AuthErrorKind::Unsupported, words))
     }
 
-    fn request(&self, form: &[(&str, &str)]) -> Result<FetchRequest, AuthError> {
+    fn build_request(&self, form: &[(&str, &str)]) -> Result<FetchRequest, AuthError> {
         let id = self.client.id.as_str();
         let mut form = form.to_vec();
         let mut basic = None;
         let assertion;
-        match &self.client.authenticate {
+        match &self.client.authentication {
             ClientAuthentication::None => form.push(("client_id", id)),
             ClientAuthentication::Secret(secret) | ClientAuthentication::Basic(secret)
                 if self.is_basic() =>
@@ -201,9 +201,9 @@ impl<'a> TokenEndpoint<'a> {
                 form.push(("client_secret", secret.reveal()));
             }
             ClientAuthentication::Key(key) => {
-                self.takes(key)?;
+                self.check_key_support(key)?;
                 let claims = json!({
-                    "iss": id, "sub": id, "aud": self.issuer, "jti": random()?, "iat": now(), "exp": now() + CLIENT_ASSERTION_SECONDS,
+                    "iss": id, "sub": id, "aud": self.issuer, "jti": random_token()?, "iat": now(), "exp": now() + CLIENT_ASSERTION_SECONDS,
                 });
                 let signed = key.sign(json!({"typ": "JWT"}), &claims);
                 assertion =
@@ -216,7 +216,7 @@ impl<'a> TokenEndpoint<'a> {
         let mut request = FetchRequest::form(self.url.clone(), form);
         if let Some(secret) = basic {
             let words = "the client id and secret cannot be sent in a header";
-            let value = metadata::basic(id, secret)
+            let value = metadata::basic_authorization(id, secret)
                 .ok_or_else(|| AuthError::new(AuthErrorKind::Store, words))?;
             request.headers.insert(header::AUTHORIZATION, value);
         }
@@ -229,13 +229,13 @@ impl<'a> TokenEndpoint<'a> {
     }
 
     fn is_basic(&self) -> bool {
-        self.basic || matches!(self.client.authenticate, ClientAuthentication::Basic(_))
+        self.basic || matches!(self.client.authentication, ClientAuthentication::Basic(_))
     }
 }
 
 /// Builds the error of a rejected token request. It quotes the text of the endpoint, unless that repeats a secret of
 /// the request: callers of a gateway read the message.
-fn refused(
+fn rejection_error(
     url: &Url,
     what: &str,
     said: &(u16, Option<Json>),
@@ -245,16 +245,23 @@ fn refused(
     let text = |key: &str| json.as_ref().and_then(|json| json.get(key)?.string());
     let code = text("error");
     let said = match (&code, text("error_description")) {
-        (Some(code), Some(words)) => format!("{}: {}", shown(code), shown(&words)),
-        (Some(code), None) => shown(code),
+        (Some(code), Some(words)) => format!(
+            "{}: {}",
+            sanitize_for_display(code),
+            sanitize_for_display(&words)
+        ),
+        (Some(code), None) => sanitize_for_display(code),
         (None, _) => "no reason was given".to_owned(),
     };
-    let said = match sent.iter().any(|secret| repeats(&said, secret.reveal())) {
+    let said = match sent
+        .iter()
+        .any(|secret| leaks_secret(&said, secret.reveal()))
+    {
         true => "its message is not shown because it repeats a secret of the request".to_owned(),
         false => said,
     };
     let kind = match status {
-        429 => AuthErrorKind::Limit,
+        429 => AuthErrorKind::LimitReached,
         400..500 => AuthErrorKind::Refused,
         _ => AuthErrorKind::Unreachable,
     };
@@ -266,7 +273,7 @@ fn refused(
 }
 
 /// Returns whether a text contains a secret or a fragment of one.
-fn repeats(text: &str, secret: &str) -> bool {
+fn leaks_secret(text: &str, secret: &str) -> bool {
     if secret.len() <= MIN_LEAK_BYTES {
         return !secret.is_empty() && text.contains(secret);
     }
@@ -281,22 +288,22 @@ mod tests {
 
     /// Holds: AUTH-35.
     #[test]
-    fn a_secret_is_found_whole_and_in_parts() {
+    fn detects_leaked_secrets_and_fragments() {
         let token = "0123456789abcdef0123456789ABCDEF";
         for text in [
             token,
             "the token '0123456789abcdef0123456789ABCDEF' is over",
             "of 6789abcdef012345 only",
         ] {
-            assert!(repeats(text, token), "{text}");
+            assert!(leaks_secret(text, token), "{text}");
         }
-        assert!(repeats("code s3cret is over", "s3cret"));
+        assert!(leaks_secret("code s3cret is over", "s3cret"));
         for (text, secret) in [
             ("the token is over", token),
             ("0123456789abcde and 3456789ABCDEF", token),
             ("nothing was sent", ""),
         ] {
-            assert!(!repeats(text, secret), "{text}");
+            assert!(!leaks_secret(text, secret), "{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use toolgate_core::OperatorDetail;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AuthError {
     kind: AuthErrorKind,
-    words: String,
+    message: String,
     detail: Option<OperatorDetail>,
 }
 
@@ -27,7 +27,7 @@ pub enum AuthErrorKind {
     /// A peer supports none of the required features.
     Unsupported,
     /// The limit of attempts is reached.
-    Limit,
+    LimitReached,
     /// The credential store cannot be read or written.
     Store,
 }
@@ -37,7 +37,7 @@ impl AuthError {
     pub fn new(kind: AuthErrorKind, words: impl Into<String>) -> AuthError {
         AuthError {
             kind,
-            words: words.into(),
+            message: words.into(),
             detail: None,
         }
     }
@@ -56,8 +56,8 @@ impl AuthError {
     /// Returns the text followed by the operator's details, if there are any.
     pub fn for_operator(&self) -> String {
         match &self.detail {
-            Some(detail) => format!("{}: {}", self.words, detail.for_operator()),
-            None => self.words.clone(),
+            Some(detail) => format!("{}: {}", self.message, detail.for_operator()),
+            None => self.message.clone(),
         }
     }
 
@@ -69,7 +69,7 @@ impl AuthError {
 
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
+        f.write_str(&self.message)
     }
 }
 
@@ -82,7 +82,7 @@ impl From<FetchError> for AuthError {
 }
 
 /// Sanitizes the text of a peer for display: at most 200 characters, no control or invisible characters.
-pub(super) fn shown(words: &str) -> String {
+pub(super) fn sanitize_for_display(words: &str) -> String {
     let visible = |c: &char| {
         !c.is_control()
             && !matches!(*c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')

@@ -2,7 +2,7 @@
 
 use super::{
     AuthError, AuthErrorKind, DiscoveredResource, RegisteredClient, ScopeSet, SignIn,
-    code::AuthorizationRequest, discovery, endpoint::TokenEndpoint, error::shown,
+    code::AuthorizationRequest, discovery, endpoint::TokenEndpoint, error::sanitize_for_display,
 };
 use crate::{
     Secret, Url,
@@ -37,7 +37,7 @@ impl UserIdentification {
     /// Creates an identification from an issuer that the operator configured, a resource, and a registered client.
     pub fn new(issuer: Url, resource: Url, client: RegisteredClient) -> UserIdentification {
         UserIdentification {
-            reach: AddressPolicy::of(&issuer),
+            reach: AddressPolicy::for_server(&issuer),
             issuer,
             resource,
             client,
@@ -53,7 +53,7 @@ impl UserIdentification {
         self
     }
 
-    /// Sets which addresses the issuer may name. Default: [`AddressPolicy::of`] the issuer.
+    /// Sets which addresses the issuer may name. Default: [`AddressPolicy::for_server`] the issuer.
     #[must_use]
     pub fn reach(mut self, reach: AddressPolicy) -> UserIdentification {
         self.reach = reach;
@@ -72,28 +72,31 @@ impl UserIdentification {
     /// # Errors
     /// The issuer is unreachable or unsafe, the redirect did not arrive, or the sign-in was refused.
     pub async fn token(&self, person: &dyn SignIn) -> Result<Secret, AuthError> {
-        let fetcher = PeerFetcher::new(self.reach, self.limits.clone()).home(&self.issuer);
+        let fetcher =
+            PeerFetcher::new(self.reach, self.limits.clone()).permit_origin_of(&self.issuer);
         let server = discovery::issuer(&fetcher, self.issuer.as_str()).await?;
         let server = server.ok_or_else(|| {
             let words = format!(
                 "the authorization server {} publishes no metadata",
-                shown(self.issuer.as_str())
+                sanitize_for_display(self.issuer.as_str())
             );
             AuthError::new(AuthErrorKind::Unsupported, words)
         })?;
         let found = DiscoveredResource {
             resource: self.resource.as_str().to_owned(),
             scopes: None,
-            bound: false,
-            guessed: false,
+            requires_dpop: false,
+            is_fallback: false,
             server,
         };
         let visit = person.begin(None).await?;
-        let pending = AuthorizationRequest::new(&found, &self.client, visit.redirect())?;
-        let query = visit.go(pending.url(&self.scopes, self.reach)?).await?;
-        let code = pending.code(&query)?;
-        let endpoint = TokenEndpoint::of(&found.server, &self.client, &fetcher, None);
+        let pending = AuthorizationRequest::new(&found, &self.client, visit.redirect_uri())?;
+        let query = visit
+            .open_and_wait(pending.authorization_url(&self.scopes, self.reach)?)
+            .await?;
+        let code = pending.validate_redirect(&query)?;
+        let endpoint = TokenEndpoint::from_metadata(&found.server, &self.client, &fetcher, None);
         let answer = pending.redeem(&code, &endpoint).await;
-        Ok(answer.map_err(|no| no.error)?.access)
+        Ok(answer.map_err(|no| no.error)?.access_token)
     }
 }

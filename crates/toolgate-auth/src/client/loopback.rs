@@ -38,8 +38,8 @@ type ReportIssuerFn = dyn Fn(&str) + Send + Sync;
 #[derive(Clone)]
 pub struct LoopbackBrowser {
     open: Arc<OpenUrlFn>,
-    tell: Arc<ReportIssuerFn>,
-    wait: Duration,
+    report_issuer: Arc<ReportIssuerFn>,
+    timeout: Duration,
     port: Option<u16>,
 }
 
@@ -49,8 +49,8 @@ impl LoopbackBrowser {
     pub fn new(open: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackBrowser {
         LoopbackBrowser {
             open: Arc::new(open),
-            tell: Arc::new(|_| ()),
-            wait: Duration::from_secs(5 * 60),
+            report_issuer: Arc::new(|_| ()),
+            timeout: Duration::from_secs(5 * 60),
             port: None,
         }
     }
@@ -58,9 +58,12 @@ impl LoopbackBrowser {
     /// Reports the issuer identifier of the authorization server before the URL opens; the URL may be on another host.
     /// The identifier comes from the network.
     #[must_use]
-    pub fn telling(self, tell: impl Fn(&str) + Send + Sync + 'static) -> LoopbackBrowser {
+    pub fn on_issuer(self, tell: impl Fn(&str) + Send + Sync + 'static) -> LoopbackBrowser {
         let tell = Arc::new(tell);
-        LoopbackBrowser { tell, ..self }
+        LoopbackBrowser {
+            report_issuer: tell,
+            ..self
+        }
     }
 
     /// Fixes the port of the redirect. Use it behind a tunnel, or if the authorization server knows only one redirect
@@ -73,8 +76,11 @@ impl LoopbackBrowser {
 
     /// Sets the timeout of the sign-in; 5 minutes by default.
     #[must_use]
-    pub fn wait(self, wait: Duration) -> LoopbackBrowser {
-        LoopbackBrowser { wait, ..self }
+    pub fn timeout(self, wait: Duration) -> LoopbackBrowser {
+        LoopbackBrowser {
+            timeout: wait,
+            ..self
+        }
     }
 }
 
@@ -132,15 +138,15 @@ struct LoopbackRedirect {
 }
 
 impl PendingSignIn for LoopbackRedirect {
-    fn redirect(&self) -> &str {
+    fn redirect_uri(&self) -> &str {
         &self.redirect
     }
 
-    fn issuer(&mut self, issuer: &str) {
-        (self.browser.tell)(issuer);
+    fn announce_issuer(&mut self, issuer: &str) {
+        (self.browser.report_issuer)(issuer);
     }
 
-    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
+    fn open_and_wait(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
         Box::pin(async move {
             let host = self
                 .redirect
@@ -151,8 +157,8 @@ impl PendingSignIn for LoopbackRedirect {
             let state = state.map(|(_, value)| Secret::new(value.into_owned()));
             (self.browser.open)(&url);
             match timeout(
-                self.browser.wait,
-                hear(&self.listener, host, state.as_ref()),
+                self.browser.timeout,
+                wait_for_redirect(&self.listener, host, state.as_ref()),
             )
             .await
             {
@@ -161,7 +167,7 @@ impl PendingSignIn for LoopbackRedirect {
                     AuthErrorKind::NeedsSignIn,
                     format!(
                         "the sign-in was not completed within {:?}; try again",
-                        self.browser.wait
+                        self.browser.timeout
                     ),
                 )),
             }
@@ -171,12 +177,12 @@ impl PendingSignIn for LoopbackRedirect {
 
 /// Waits for the redirect. Reads all connections concurrently: browsers open connections in advance, and an idle
 /// connection must not block. The number of foreign requests is unlimited because none can guess the `state`.
-async fn hear(listener: &TcpListener, host: &str, state: Option<&Secret>) -> String {
+async fn wait_for_redirect(listener: &TcpListener, host: &str, state: Option<&Secret>) -> String {
     let mut visitors: Vec<Pin<Box<dyn Future<Output = Option<String>> + Send + '_>>> = Vec::new();
     loop {
         tokio::select! {
             biased;
-            (query, at) = next(&mut visitors) => {
+            (query, at) = next_finished(&mut visitors) => {
                 drop(visitors.remove(at));
                 if let Some(query) = query {
                     return query;
@@ -188,7 +194,7 @@ async fn hear(listener: &TcpListener, host: &str, state: Option<&Secret>) -> Str
                         // The oldest idle connection is evicted.
                         drop(visitors.remove(0));
                     }
-                    visitors.push(Box::pin(visit(stream, host, state)));
+                    visitors.push(Box::pin(serve_connection(stream, host, state)));
                     // Reads what the connection already sent before it can become the oldest.
                     yield_now().await;
                 }
@@ -200,7 +206,7 @@ async fn hear(listener: &TcpListener, host: &str, state: Option<&Secret>) -> Str
 }
 
 /// Returns the output of the next finished future and its index.
-async fn next<F: Future + Unpin>(visitors: &mut [F]) -> (F::Output, usize) {
+async fn next_finished<F: Future + Unpin>(visitors: &mut [F]) -> (F::Output, usize) {
     if visitors.is_empty() {
         return pending().await;
     }
@@ -209,16 +215,20 @@ async fn next<F: Future + Unpin>(visitors: &mut [F]) -> (F::Output, usize) {
 }
 
 /// Serves one connection. Returns the query if it is the redirect of this sign-in.
-async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Option<String> {
-    let head = timeout(REQUEST_TIMEOUT, head(&mut stream))
+async fn serve_connection(
+    mut stream: TcpStream,
+    host: &str,
+    state: Option<&Secret>,
+) -> Option<String> {
+    let head = timeout(REQUEST_TIMEOUT, read_head(&mut stream))
         .await
         .ok()
         .flatten();
-    let query = head.as_deref().and_then(|head| asked(head, host));
+    let query = head.as_deref().and_then(|head| callback_query(head, host));
     let ours = query.filter(|query| {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         let sent = pairs.find(|(key, _)| key == "state");
-        matches!((sent, state), (Some((_, sent)), Some(state)) if state.is(&sent))
+        matches!((sent, state), (Some((_, sent)), Some(state)) if state.matches(&sent))
     });
     let page = match ours {
         Some(_) => (
@@ -231,14 +241,18 @@ async fn visit(mut stream: TcpStream, host: &str, state: Option<&Secret>) -> Opt
         ),
     };
     if head.is_some() {
-        let _ = timeout(REQUEST_TIMEOUT, stream.write_all(answer(page).as_bytes())).await;
+        let _ = timeout(
+            REQUEST_TIMEOUT,
+            stream.write_all(http_response(page).as_bytes()),
+        )
+        .await;
     }
     let _ = stream.shutdown().await;
     ours.map(str::to_owned)
 }
 
 /// Reads the head of a request.
-async fn head(stream: &mut TcpStream) -> Option<String> {
+async fn read_head(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
         let mut part = [0; 2048];
@@ -252,7 +266,7 @@ async fn head(stream: &mut TcpStream) -> Option<String> {
 }
 
 /// Returns the query of a `GET` request for the callback path with our `Host`.
-fn asked<'a>(head: &'a str, host: &str) -> Option<&'a str> {
+fn callback_query<'a>(head: &'a str, host: &str) -> Option<&'a str> {
     let mut lines = head.split("\r\n");
     let mut words = lines.next()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
@@ -265,7 +279,7 @@ fn asked<'a>(head: &'a str, host: &str) -> Option<&'a str> {
     (method == "GET" && path == CALLBACK_PATH && ours).then_some(query)
 }
 
-fn answer((status, words): (&str, &str)) -> String {
+fn http_response((status, words): (&str, &str)) -> String {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
          Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{words}",

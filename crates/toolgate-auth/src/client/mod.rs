@@ -26,7 +26,7 @@ mod scopes;
 mod store;
 mod tokens;
 
-pub use challenge::{AuthChallenge, challenges};
+pub use challenge::{AuthChallenge, parse_challenges};
 pub use code::{PendingSignIn, SignIn};
 pub use credentials::{CredentialProvider, CredentialRequest, RejectedResponse, RetryDecision};
 use discovery::{AuthorizationServerMetadata, DiscoveredResource};

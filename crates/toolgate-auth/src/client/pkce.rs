@@ -16,7 +16,7 @@ pub(super) struct CodeVerifier(Secret);
 impl CodeVerifier {
     /// Generates a verifier of 256 random bits.
     pub(super) fn new() -> Result<CodeVerifier, AuthError> {
-        random().map(|text| CodeVerifier(Secret::new(text)))
+        random_token().map(|text| CodeVerifier(Secret::new(text)))
     }
 
     /// Returns the code challenge for the authorization request.
@@ -35,7 +35,7 @@ fn challenge(verifier: &str) -> String {
 }
 
 /// Returns 256 random bits in Base64 (URL-safe, without padding).
-pub(super) fn random() -> Result<String, AuthError> {
+pub(super) fn random_token() -> Result<String, AuthError> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| {
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_challenge_is_that_of_the_appendix() {
+    fn challenge_equals_that_of_the_rfc_appendix() {
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         assert_eq!(
             challenge(verifier),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn each_verifier_is_another() {
+    fn every_verifier_is_unique() {
         let (one, two) = (CodeVerifier::new().unwrap(), CodeVerifier::new().unwrap());
         assert!(one.reveal() != two.reveal() && one.reveal().len() == 43);
     }

@@ -5,7 +5,7 @@
 //!
 //! Source: the page on client registration; RFC 7591.
 
-use super::{AuthError, AuthErrorKind, AuthorizationServerMetadata, error::shown};
+use super::{AuthError, AuthErrorKind, AuthorizationServerMetadata, error::sanitize_for_display};
 use crate::{
     Secret, Url,
     fetch::{FetchRequest, PeerFetcher},
@@ -37,11 +37,11 @@ pub struct RegisteredClient {
     /// Client id.
     pub id: String,
     /// Client authentication method.
-    pub authenticate: ClientAuthentication,
+    pub authentication: ClientAuthentication,
     /// Redirect URI of a dynamic registration.
-    pub redirect: Option<String>,
+    pub redirect_uri: Option<String>,
     /// Expiry of the client secret in seconds since the Unix epoch.
-    pub until: Option<u64>,
+    pub secret_expires_at: Option<u64>,
 }
 
 impl RegisteredClient {
@@ -49,9 +49,9 @@ impl RegisteredClient {
     pub fn new(id: impl Into<String>, authenticate: ClientAuthentication) -> RegisteredClient {
         RegisteredClient {
             id: id.into(),
-            authenticate,
-            redirect: None,
-            until: None,
+            authentication: authenticate,
+            redirect_uri: None,
+            secret_expires_at: None,
         }
     }
 }
@@ -64,13 +64,13 @@ impl RegisteredClient {
 ///
 /// ```
 /// # use toolgate_auth::{Url, client::client_document};
-/// let at = Url::parse("https://app.example.com/client.json")?;
-/// let document = client_document(&at, "App", &["http://127.0.0.1/callback"])?;
+/// let url = Url::parse("https://app.example.com/client.json")?;
+/// let document = client_document(&url, "App", &["http://127.0.0.1/callback"])?;
 /// assert!(document.contains(r#""client_id":"https://app.example.com/client.json""#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn client_document(at: &Url, name: &str, redirects: &[&str]) -> Result<String, AuthError> {
-    can_be_an_id(at)?;
+    check_client_id_url(at)?;
     let document = json!({
         "client_id": at.as_str(),
         "client_name": name,
@@ -82,14 +82,14 @@ pub fn client_document(at: &Url, name: &str, redirects: &[&str]) -> Result<Strin
     Ok(document.to_string())
 }
 
-fn can_be_an_id(document: &Url) -> Result<(), AuthError> {
+fn check_client_id_url(document: &Url) -> Result<(), AuthError> {
     match document.is_https() && document.path() != "/" {
         true => Ok(()),
         false => Err(AuthError::new(
             AuthErrorKind::Unsafe,
             format!(
                 "{} cannot be a client id: the URL of a client metadata document needs https and a path",
-                shown(document.as_str())
+                sanitize_for_display(document.as_str())
             ),
         )),
     }
@@ -99,27 +99,30 @@ fn can_be_an_id(document: &Url) -> Result<(), AuthError> {
 #[derive(Clone, Default)]
 pub(super) struct ClientIdentity {
     /// Configured client and the issuer that it belongs to; any issuer if `None`.
-    pub(super) given: Option<(Option<String>, RegisteredClient)>,
+    pub(super) configured: Option<(Option<String>, RegisteredClient)>,
     /// URL of the Client ID Metadata Document.
-    pub(super) document: Option<Url>,
+    pub(super) document_url: Option<Url>,
     /// Client name.
     pub(super) name: String,
     /// True if refresh tokens are requested.
-    pub(super) offline: bool,
+    pub(super) wants_refresh_token: bool,
     /// Instruction for a user who registers a client manually.
-    pub(super) by_hand: Option<String>,
+    pub(super) registration_hint: Option<String>,
 }
 
 impl ClientIdentity {
     /// Returns the configured client, the only identity for grants without a user.
-    pub(super) fn given(&self, issuer: &str) -> Result<Option<RegisteredClient>, AuthError> {
-        match &self.given {
+    pub(super) fn configured_client(
+        &self,
+        issuer: &str,
+    ) -> Result<Option<RegisteredClient>, AuthError> {
+        match &self.configured {
             Some((Some(of), _)) if of != issuer => Err(AuthError::new(
                 AuthErrorKind::Unsafe,
                 format!(
                     "the configured client belongs to {}, but the server now names {}; the client is not used there",
-                    shown(of),
-                    shown(issuer)
+                    sanitize_for_display(of),
+                    sanitize_for_display(issuer)
                 ),
             )),
             Some((_, client)) => Ok(Some(client.clone())),
@@ -129,21 +132,25 @@ impl ClientIdentity {
 
     /// Returns the issuer that the configured client belongs to, if set.
     pub(super) fn issuer(&self) -> Option<&str> {
-        self.given.as_ref()?.0.as_deref()
+        self.configured.as_ref()?.0.as_deref()
     }
 
     /// Returns the client identity at a server without registering.
-    pub(super) fn known(
+    pub(super) fn without_registration(
         &self,
         server: &AuthorizationServerMetadata,
     ) -> Result<Option<RegisteredClient>, AuthError> {
-        if let Some(client) = self.given(&server.issuer)? {
+        if let Some(client) = self.configured_client(&server.issuer)? {
             return Ok(Some(client));
         }
-        let Some(document) = self.document.as_ref().filter(|_| server.takes_documents) else {
+        let Some(document) = self
+            .document_url
+            .as_ref()
+            .filter(|_| server.supports_client_documents)
+        else {
             return Ok(None);
         };
-        can_be_an_id(document)?;
+        check_client_id_url(document)?;
         Ok(Some(RegisteredClient::new(
             document.as_str(),
             ClientAuthentication::None,
@@ -151,37 +158,43 @@ impl ClientIdentity {
     }
 
     /// Returns whether an id is that of the configured client or of the Client ID Metadata Document.
-    pub(super) fn is(&self, id: &str) -> bool {
+    pub(super) fn is_own_id(&self, id: &str) -> bool {
         let given = self
-            .given
+            .configured
             .as_ref()
             .is_some_and(|(_, client)| client.id == id);
-        given || self.document.as_ref().is_some_and(|at| at.as_str() == id)
+        given
+            || self
+                .document_url
+                .as_ref()
+                .is_some_and(|at| at.as_str() == id)
     }
 
     /// Returns the client identity at a server, registering dynamically if needed. `kept` is the stored registration.
-    pub(super) async fn at(
+    pub(super) async fn resolve(
         &self,
         server: &AuthorizationServerMetadata,
         redirect: &str,
         fetcher: &PeerFetcher,
         kept: Option<RegisteredClient>,
     ) -> Result<RegisteredClient, AuthError> {
-        if let Some(client) = self.known(server)? {
+        if let Some(client) = self.without_registration(server)? {
             return Ok(client);
         }
         let usable = |client: &RegisteredClient| {
-            client.redirect.as_deref() == Some(redirect)
-                && client.until.is_none_or(|until| until > crate::clock::now())
+            client.redirect_uri.as_deref() == Some(redirect)
+                && client
+                    .secret_expires_at
+                    .is_none_or(|until| until > crate::clock::now())
         };
         if let Some(client) = kept.filter(usable) {
             return Ok(client);
         }
-        let Some(endpoint) = &server.registration else {
+        let Some(endpoint) = &server.registration_endpoint else {
             let words = format!(
                 "{} does not support dynamic client registration; {}",
-                shown(&server.issuer),
-                self.by_hand(redirect)
+                sanitize_for_display(&server.issuer),
+                self.manual_registration(redirect)
             );
             return Err(AuthError::new(AuthErrorKind::Unsupported, words));
         };
@@ -189,8 +202,11 @@ impl ClientIdentity {
     }
 
     /// Returns the instruction for a user if dynamic registration is impossible.
-    fn by_hand(&self, redirect: &str) -> String {
-        let set = self.by_hand.as_deref().unwrap_or("set its client_id");
+    fn manual_registration(&self, redirect: &str) -> String {
+        let set = self
+            .registration_hint
+            .as_deref()
+            .unwrap_or("set its client_id");
         format!("register a client there with the redirect URI {redirect}, and {set}")
     }
 
@@ -201,9 +217,9 @@ impl ClientIdentity {
         redirect: &str,
         fetcher: &PeerFetcher,
     ) -> Result<RegisteredClient, AuthError> {
-        let method = server.method_for_new_client();
+        let method = server.registration_auth_method();
         let mut kinds = vec!["authorization_code"];
-        if self.offline {
+        if self.wants_refresh_token {
             kinds.push("refresh_token");
         }
         let wanted = json!({
@@ -229,8 +245,8 @@ impl ClientIdentity {
                 "{} refused to register this client (HTTP {}): {}; {}",
                 endpoint.origin(),
                 status.as_u16(),
-                shown(&why),
-                self.by_hand(redirect)
+                sanitize_for_display(&why),
+                self.manual_registration(redirect)
             );
             return Err(AuthError::new(AuthErrorKind::Refused, words));
         }
@@ -256,9 +272,9 @@ impl ClientIdentity {
             .and_then(|answer| answer.get("client_secret_expires_at")?.u64());
         Ok(RegisteredClient {
             id,
-            authenticate,
-            redirect: Some(redirect.to_owned()),
-            until: until.filter(|until| *until > 0),
+            authentication: authenticate,
+            redirect_uri: Some(redirect.to_owned()),
+            secret_expires_at: until.filter(|until| *until > 0),
         })
     }
 }
@@ -269,7 +285,7 @@ mod tests {
 
     /// Holds: AUTH-40.
     #[test]
-    fn a_document_says_what_it_must() {
+    fn client_document_has_all_required_members() {
         let at = Url::parse("https://app.test/client.json").unwrap();
         let document = client_document(&at, "App", &["http://127.0.0.1/callback"]).unwrap();
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();

@@ -19,12 +19,12 @@ pub struct ScopeSet(BTreeSet<String>);
 
 impl ScopeSet {
     /// Parses a space-separated list of scopes. Skips invalid ones.
-    pub fn read(text: &str) -> ScopeSet {
-        ScopeSet::of(text.split(' '))
+    pub fn parse(text: &str) -> ScopeSet {
+        ScopeSet::from_scopes(text.split(' '))
     }
 
     /// Creates a set from scopes. Skips invalid ones.
-    pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> ScopeSet {
+    pub fn from_scopes<'a>(words: impl IntoIterator<Item = &'a str>) -> ScopeSet {
         let plain = |word: &&str| {
             !word.is_empty()
                 && word.len() <= MAX_SCOPE_BYTES
@@ -47,13 +47,13 @@ impl ScopeSet {
     }
 
     /// Returns whether the set requests a refresh token (`offline_access`).
-    pub(super) fn asks_to_stay(&self) -> bool {
+    pub(super) fn requests_refresh_token(&self) -> bool {
         self.0.contains(OFFLINE_ACCESS)
     }
 
     /// Returns the set with the others added, up to [`MAX_DEMANDED_SCOPES`] scopes.
     /// The limit prevents a server from growing it without end.
-    pub(super) fn remembering(&self, others: &ScopeSet) -> ScopeSet {
+    pub(super) fn with_demanded(&self, others: &ScopeSet) -> ScopeSet {
         let room = MAX_DEMANDED_SCOPES.saturating_sub(self.0.len());
         let new = others.0.difference(&self.0).take(room);
         ScopeSet(self.0.iter().chain(new).cloned().collect())
@@ -61,7 +61,7 @@ impl ScopeSet {
 
     /// Returns the union of both sets.
     #[must_use]
-    pub fn and(&self, others: &ScopeSet) -> ScopeSet {
+    pub fn union(&self, others: &ScopeSet) -> ScopeSet {
         ScopeSet(self.0.union(&others.0).take(MAX_SCOPES).cloned().collect())
     }
 }
@@ -78,7 +78,7 @@ impl fmt::Display for ScopeSet {
 
 /// Selects the scopes to request: those of the challenge, else those of the resource, plus those requested before. Adds
 /// `offline_access` if the authorization server lists it.
-pub(super) fn choose(
+pub(super) fn select_scopes(
     challenged: Option<&ScopeSet>,
     of_resource: Option<&ScopeSet>,
     before: &ScopeSet,
@@ -86,10 +86,10 @@ pub(super) fn choose(
     offline: bool,
 ) -> ScopeSet {
     let named = challenged.or(of_resource).cloned().unwrap_or_default();
-    let scopes = named.and(before);
+    let scopes = named.union(before);
     let known = of_server.is_some_and(|scopes| scopes.0.contains(OFFLINE_ACCESS));
     if offline && known && !scopes.is_empty() {
-        return scopes.and(&ScopeSet::of([OFFLINE_ACCESS]));
+        return scopes.union(&ScopeSet::from_scopes([OFFLINE_ACCESS]));
     }
     scopes
 }
@@ -100,17 +100,17 @@ mod tests {
 
     /// Holds: AUTH-15, AUTH-16, AUTH-17, AUTH-36.
     #[test]
-    fn a_refusal_names_the_scopes_then_the_resource_and_old_ones_stay() {
+    fn selects_scopes_of_the_challenge_then_the_resource_plus_earlier_ones() {
         let check = |challenged: Option<&str>,
                      resource: Option<&str>,
                      before: &str,
                      server: Option<&str>,
                      expected: &str| {
-            let chosen = choose(
-                challenged.map(ScopeSet::read).as_ref(),
-                resource.map(ScopeSet::read).as_ref(),
-                &ScopeSet::read(before),
-                server.map(ScopeSet::read).as_ref(),
+            let chosen = select_scopes(
+                challenged.map(ScopeSet::parse).as_ref(),
+                resource.map(ScopeSet::parse).as_ref(),
+                &ScopeSet::parse(before),
+                server.map(ScopeSet::parse).as_ref(),
                 true,
             );
             assert_eq!(chosen.to_string(), expected);
@@ -131,27 +131,30 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_wants_is_not_remembered_without_end() {
+    fn limits_remembered_scopes() {
         let words = |begin: u32| (begin..).map(|n| format!("s{n}"));
         let of = |begin: u32, count| {
             let words: Vec<String> = words(begin).take(count).collect();
-            ScopeSet::of(words.iter().map(String::as_str))
+            ScopeSet::from_scopes(words.iter().map(String::as_str))
         };
         let mut wanted = of(100, 60);
         for round in 0..10 {
-            wanted = wanted.remembering(&of(1000 + round * 20, 20));
+            wanted = wanted.with_demanded(&of(1000 + round * 20, 20));
         }
         assert_eq!(wanted.0.len(), MAX_DEMANDED_SCOPES);
         assert!(wanted.covers(&of(100, 60)), "what was there first stays");
     }
 
     #[test]
-    fn what_is_no_scope_is_left_out() {
+    fn skips_invalid_scopes() {
         let longest = "x".repeat(MAX_SCOPE_BYTES);
         assert_eq!(
-            ScopeSet::read(&format!("{longest} {longest}y")).to_string(),
+            ScopeSet::parse(&format!("{longest} {longest}y")).to_string(),
             longest
         );
-        assert_eq!(ScopeSet::read("a  b\u{1} \"c\" d\\ é e").to_string(), "a e");
+        assert_eq!(
+            ScopeSet::parse("a  b\u{1} \"c\" d\\ é e").to_string(),
+            "a e"
+        );
     }
 }

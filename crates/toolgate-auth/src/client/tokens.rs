@@ -20,20 +20,20 @@ pub struct OAuthCredential {
     /// Resource identifier.
     pub resource: String,
     /// Access token.
-    pub access: Secret,
-    /// True if the tokens are DPoP-bound to [`OAuthCredential::key`].
-    pub bound: bool,
+    pub access_token: Secret,
+    /// True if the tokens are DPoP-bound to [`OAuthCredential::dpop_key`].
+    pub is_dpop_bound: bool,
     /// Private key of DPoP-bound tokens in PKCS #8, Base64.
-    pub key: Option<Secret>,
+    pub dpop_key: Option<Secret>,
     /// End of use of the access token in seconds since the Unix epoch, slightly before its expiry. `None` if the server
     /// did not state a lifetime.
-    pub until: Option<u64>,
+    pub expires_at: Option<u64>,
     /// Refresh token.
-    pub refresh: Option<Secret>,
+    pub refresh_token: Option<Secret>,
     /// Requested and granted scopes.
     pub scopes: ScopeSet,
     /// Additional scopes that the server demanded while no user could sign in; the next sign-in requests them.
-    pub wanted: ScopeSet,
+    pub demanded_scopes: ScopeSet,
     /// Client that the tokens were issued to, if it was registered dynamically.
     pub client: Option<RegisteredClient>,
 }
@@ -41,19 +41,19 @@ pub struct OAuthCredential {
 impl OAuthCredential {
     /// Returns whether the access token can be used now.
     pub fn is_fresh(&self) -> bool {
-        self.until.is_none_or(|until| until > now())
+        self.expires_at.is_none_or(|until| until > now())
     }
 }
 
 /// Success response of a token endpoint.
 pub(super) struct TokenResponse {
-    pub(super) access: Secret,
-    pub(super) kind: String,
-    pub(super) until: Option<u64>,
-    pub(super) refresh: Option<Secret>,
+    pub(super) access_token: Secret,
+    pub(super) token_type: String,
+    pub(super) expires_at: Option<u64>,
+    pub(super) refresh_token: Option<Secret>,
     pub(super) scopes: Option<ScopeSet>,
     /// Type of the issued token, in a response to a token exchange.
-    pub(super) issued: Option<String>,
+    pub(super) issued_token_type: Option<String>,
 }
 
 impl TokenResponse {
@@ -61,7 +61,7 @@ impl TokenResponse {
     ///
     /// # Errors
     /// The reason why the response is malformed.
-    pub(super) fn read(json: &Json) -> Result<TokenResponse, &'static str> {
+    pub(super) fn parse(json: &Json) -> Result<TokenResponse, &'static str> {
         let access = token(json, "access_token")?.ok_or("its response has no access_token")?;
         let kind = json.get("token_type").and_then(|kind| kind.string());
         let kind = kind.ok_or("its response has no token_type")?;
@@ -70,18 +70,18 @@ impl TokenResponse {
             seconds.u64().or_else(|| seconds.string()?.parse().ok())
         });
         Ok(TokenResponse {
-            access,
-            kind: kind.to_ascii_lowercase(),
-            until: seconds.map(|seconds| {
+            access_token: access,
+            token_type: kind.to_ascii_lowercase(),
+            expires_at: seconds.map(|seconds| {
                 let life = seconds.min(MAX_LIFETIME_SECONDS);
                 now().saturating_add(life - EXPIRY_MARGIN_SECONDS.min(life / 10))
             }),
-            refresh: token(json, "refresh_token")?,
+            refresh_token: token(json, "refresh_token")?,
             scopes: json
                 .get("scope")
                 .and_then(|s| s.string())
-                .map(|s| ScopeSet::read(&s)),
-            issued: json
+                .map(|s| ScopeSet::parse(&s)),
+            issued_token_type: json
                 .get("issued_token_type")
                 .and_then(|issued| issued.string()),
         })

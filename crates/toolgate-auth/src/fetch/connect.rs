@@ -18,7 +18,7 @@ pub(super) enum DnsResolver {
     System,
     /// Test resolver, with a callback for each connection.
     #[cfg(test)]
-    Told(TestLookup, TestConnect),
+    Test(TestLookup, TestConnect),
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ impl DnsResolver {
                 Ok(found.map(|address| address.ip()).collect())
             }
             #[cfg(test)]
-            DnsResolver::Told(tell, _) => Ok(tell(host)),
+            DnsResolver::Test(tell, _) => Ok(tell(host)),
         }
     }
 
@@ -45,8 +45,8 @@ impl DnsResolver {
         url: &Url,
         reach: &AddressPolicy,
     ) -> Result<TcpStream, FetchError> {
-        let refused = |words: &str| FetchError::new(url, FetchErrorKind::Refused, words);
-        reach.takes_scheme(url).map_err(refused)?;
+        let refused = |words: &str| FetchError::new(url, FetchErrorKind::Forbidden, words);
+        reach.check_scheme(url).map_err(refused)?;
         let ips = match url.ip() {
             Some(ip) => vec![ip],
             None => self
@@ -59,7 +59,7 @@ impl DnsResolver {
         };
         for ip in &ips {
             // One forbidden address rejects the name: a name with public and private addresses indicates DNS rebinding.
-            reach.takes(*ip).map_err(refused)?;
+            reach.check_address(*ip).map_err(refused)?;
             if !url.is_https() && !ip.is_loopback() {
                 return Err(refused(
                     "it is not https, and its name does not resolve to this machine",
@@ -69,7 +69,7 @@ impl DnsResolver {
         let mut last = io::Error::other("its name resolves to no address");
         for ip in ips {
             #[cfg(test)]
-            if let DnsResolver::Told(_, heard) = self {
+            if let DnsResolver::Test(_, heard) = self {
                 heard(ip);
             }
             match TcpStream::connect(SocketAddr::new(ip, url.port())).await {
@@ -83,9 +83,12 @@ impl DnsResolver {
 }
 
 /// Starts TLS with the host of a URL.
-pub(super) async fn tls(url: &Url, tcp: TcpStream) -> Result<TlsStream<TcpStream>, FetchError> {
+pub(super) async fn start_tls(
+    url: &Url,
+    tcp: TcpStream,
+) -> Result<TlsStream<TcpStream>, FetchError> {
     let broken = |words: String| FetchError::new(url, FetchErrorKind::Unreachable, words);
-    let config = trust().clone().map_err(&broken)?;
+    let config = tls_config().clone().map_err(&broken)?;
     let name = ServerName::try_from(url.host().to_owned());
     let name = name.map_err(|_| broken("its host is not a valid certificate name".to_owned()))?;
     let stream = TlsConnector::from(config).connect(name, tcp).await;
@@ -93,7 +96,7 @@ pub(super) async fn tls(url: &Url, tcp: TcpStream) -> Result<TlsStream<TcpStream
 }
 
 /// Returns the TLS configuration with the root certificates of the system, loaded once.
-fn trust() -> &'static Result<Arc<ClientConfig>, String> {
+fn tls_config() -> &'static Result<Arc<ClientConfig>, String> {
     static TLS_CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     TLS_CONFIG.get_or_init(|| {
         let mut roots = RootCertStore::empty();

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FetchError {
     kind: FetchErrorKind,
-    words: String,
+    message: String,
 }
 
 /// Categories of [`FetchError`].
@@ -15,13 +15,13 @@ pub struct FetchError {
 #[non_exhaustive]
 pub enum FetchErrorKind {
     /// The address policy forbids the request.
-    Refused,
+    Forbidden,
     /// No connection, or the connection broke.
     Unreachable,
     /// The timeout expired.
-    Late,
+    Timeout,
     /// The response exceeds a size limit.
-    TooBig,
+    TooLarge,
     /// A redirect that is not followed.
     Redirect,
     /// The response is malformed.
@@ -38,7 +38,7 @@ impl FetchError {
             .collect();
         FetchError {
             kind,
-            words: format!("{}: {words}", url.origin()),
+            message: format!("{}: {words}", url.origin()),
         }
     }
 
@@ -50,7 +50,7 @@ impl FetchError {
 
 impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
+        f.write_str(&self.message)
     }
 }
 

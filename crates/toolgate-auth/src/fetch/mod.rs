@@ -1,6 +1,6 @@
 //! HTTP client with SSRF protection for URLs that a peer names: metadata, keys, tokens.
 //!
-//! - `reach`: address policy, which network addresses are allowed.
+//! - `policy`: address policy, which network addresses are allowed.
 //! - `connect`: connections to exactly the address that was checked.
 //!
 //! URLs must be `https`, or `http` on loopback if the peer is on loopback too. Size and time of a response are limited.
@@ -34,19 +34,19 @@ const MAX_RESPONSE_HEAD_BYTES: usize = 64 << 10;
 #[non_exhaustive]
 pub struct FetchLimits {
     /// Timeout of a fetch including its redirects; 10 s by default.
-    pub time: Duration,
+    pub timeout: Duration,
     /// Maximum size of a body in bytes; 1 MiB by default.
-    pub body: usize,
+    pub max_body_bytes: usize,
     /// Maximum number of redirects of a request, all on its origin; 3 by default.
-    pub redirects: usize,
+    pub max_redirects: usize,
 }
 
 impl Default for FetchLimits {
     fn default() -> FetchLimits {
         FetchLimits {
-            time: Duration::from_secs(10),
-            body: 1 << 20,
-            redirects: 3,
+            timeout: Duration::from_secs(10),
+            max_body_bytes: 1 << 20,
+            max_redirects: 3,
         }
     }
 }
@@ -66,10 +66,10 @@ impl Default for FetchLimits {
 /// ```
 #[derive(Clone)]
 pub struct PeerFetcher {
-    reach: AddressPolicy,
+    policy: AddressPolicy,
     limits: FetchLimits,
-    names: DnsResolver,
-    homes: Vec<Url>,
+    resolver: DnsResolver,
+    operator_urls: Vec<Url>,
 }
 
 /// HTTP request.
@@ -131,7 +131,7 @@ impl FetchRequest {
     }
 
     /// Returns whether the request carries no body and no credentials, so that a redirect may repeat it.
-    fn is_bare(&self) -> bool {
+    fn may_follow_redirects(&self) -> bool {
         self.method == Method::GET
             && self.body.is_empty()
             && !self.headers.contains_key(header::AUTHORIZATION)
@@ -165,44 +165,44 @@ impl PeerFetcher {
     /// Creates a client with an address policy and limits. It opens no connection yet.
     pub fn new(reach: AddressPolicy, limits: FetchLimits) -> PeerFetcher {
         PeerFetcher {
-            reach,
+            policy: reach,
             limits,
-            names: DnsResolver::System,
-            homes: Vec::new(),
+            resolver: DnsResolver::System,
+            operator_urls: Vec::new(),
         }
     }
 
     /// Also allows the origin of a URL that the operator configured, wherever it is. Can be called several times.
     #[must_use]
-    pub fn home(mut self, url: &Url) -> PeerFetcher {
-        self.homes.push(url.clone());
+    pub fn permit_origin_of(mut self, url: &Url) -> PeerFetcher {
+        self.operator_urls.push(url.clone());
         self
     }
 
     /// Creates a client for a URL that the operator configured and for URLs that its server names.
-    pub fn at_home(url: &Url, limits: FetchLimits) -> PeerFetcher {
-        PeerFetcher::new(AddressPolicy::of(url), limits).home(url)
+    pub fn for_operator_url(url: &Url, limits: FetchLimits) -> PeerFetcher {
+        PeerFetcher::new(AddressPolicy::for_server(url), limits).permit_origin_of(url)
     }
 
     /// Checks whether the address policy permits a connection to an IP address for a URL.
     ///
     /// # Errors
     /// The reason for which the policy forbids it.
-    pub fn goes_to(&self, url: &Url, ip: IpAddr) -> Result<(), &'static str> {
-        let reach = self.reach_for(url);
-        reach.takes_scheme(url)?;
-        reach.takes(ip)
+    pub fn permits(&self, url: &Url, ip: IpAddr) -> Result<(), &'static str> {
+        let reach = self.policy_for(url);
+        reach.check_scheme(url)?;
+        reach.check_address(ip)
     }
 
     /// Returns the timeout of a fetch.
-    pub(crate) fn time(&self) -> Duration {
-        self.limits.time
+    pub(crate) fn timeout(&self) -> Duration {
+        self.limits.timeout
     }
 
-    fn reach_for(&self, url: &Url) -> AddressPolicy {
-        match self.homes.iter().any(|home| home.same_origin(url)) {
-            true => self.reach.everywhere(),
-            false => self.reach,
+    fn policy_for(&self, url: &Url) -> AddressPolicy {
+        match self.operator_urls.iter().any(|home| home.same_origin(url)) {
+            true => self.policy.permit_all(),
+            false => self.policy,
         }
     }
 
@@ -212,30 +212,33 @@ impl PeerFetcher {
     /// [`FetchError`]: no complete response; it names the origin and nothing of the query, headers and body.
     pub async fn fetch(&self, request: FetchRequest) -> Result<FetchResponse, FetchError> {
         let first = request.url.clone();
-        match tokio::time::timeout(self.limits.time, self.hops(request)).await {
+        match tokio::time::timeout(self.limits.timeout, self.follow_redirects(request)).await {
             Ok(fetched) => fetched,
-            Err(_) => Err(self.late(&first)),
+            Err(_) => Err(self.timeout_error(&first)),
         }
     }
 
     /// Sends a request without following redirects.
-    pub(crate) async fn fetch_here(
+    pub(crate) async fn fetch_without_redirects(
         &self,
         request: FetchRequest,
     ) -> Result<FetchResponse, FetchError> {
-        let once = tokio::time::timeout(self.limits.time, self.once(&request)).await;
-        once.unwrap_or_else(|_| Err(self.late(&request.url)))
+        let once = tokio::time::timeout(self.limits.timeout, self.send(&request)).await;
+        once.unwrap_or_else(|_| Err(self.timeout_error(&request.url)))
     }
 
-    fn late(&self, url: &Url) -> FetchError {
-        let words = format!("no response within {:?}", self.limits.time);
-        FetchError::new(url, FetchErrorKind::Late, words)
+    fn timeout_error(&self, url: &Url) -> FetchError {
+        let words = format!("no response within {:?}", self.limits.timeout);
+        FetchError::new(url, FetchErrorKind::Timeout, words)
     }
 
-    async fn hops(&self, mut request: FetchRequest) -> Result<FetchResponse, FetchError> {
-        let bare = request.is_bare();
-        for _ in 0..=self.limits.redirects {
-            let fetched = self.once(&request).await?;
+    async fn follow_redirects(
+        &self,
+        mut request: FetchRequest,
+    ) -> Result<FetchResponse, FetchError> {
+        let bare = request.may_follow_redirects();
+        for _ in 0..=self.limits.max_redirects {
+            let fetched = self.send(&request).await?;
             let led = fetched.headers.get(header::LOCATION);
             let (true, Some(to)) = (fetched.status.is_redirection(), led) else {
                 return Ok(fetched);
@@ -247,14 +250,14 @@ impl PeerFetcher {
                     "it redirects a request that has a body or credentials",
                 ));
             }
-            let to = to.to_str().ok().and_then(|to| request.url.follow(to).ok());
+            let to = to.to_str().ok().and_then(|to| request.url.resolve(to).ok());
             let to = to.ok_or_else(|| refused("it redirects to an invalid URL"))?;
             if !to.same_origin(&request.url) {
                 return Err(refused("it redirects to another origin"));
             }
             request.url = to;
         }
-        let words = format!("it redirects more than {} times", self.limits.redirects);
+        let words = format!("it redirects more than {} times", self.limits.max_redirects);
         Err(FetchError::new(
             &request.url,
             FetchErrorKind::Redirect,
@@ -262,18 +265,22 @@ impl PeerFetcher {
         ))
     }
 
-    async fn once(&self, request: &FetchRequest) -> Result<FetchResponse, FetchError> {
+    async fn send(&self, request: &FetchRequest) -> Result<FetchResponse, FetchError> {
         let url = &request.url;
-        let tcp = self.names.connect(url, &self.reach_for(url)).await?;
+        let tcp = self.resolver.connect(url, &self.policy_for(url)).await?;
         if url.is_https() {
-            let tls = connect::tls(url, tcp).await?;
-            return self.talk(request, tls).await;
+            let tls = connect::start_tls(url, tcp).await?;
+            return self.send_on(request, tls).await;
         }
-        self.talk(request, tcp).await
+        self.send_on(request, tcp).await
     }
 
     /// Sends one request on a connection of its own, which ends with the response.
-    async fn talk<S>(&self, request: &FetchRequest, stream: S) -> Result<FetchResponse, FetchError>
+    async fn send_on<S>(
+        &self,
+        request: &FetchRequest,
+        stream: S,
+    ) -> Result<FetchResponse, FetchError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -288,20 +295,20 @@ impl PeerFetcher {
             .map_err(broken)?;
         let mut out = http::Request::new(Full::new(request.body.clone()));
         *out.method_mut() = request.method.clone();
-        *out.uri_mut() = url.target().parse().unwrap_or_default();
+        *out.uri_mut() = url.request_target().parse().unwrap_or_default();
         *out.headers_mut() = request.headers.clone();
         let host = HeaderValue::from_str(url.authority());
         let host = host.map_err(|_| {
             FetchError::new(
                 url,
-                FetchErrorKind::Refused,
+                FetchErrorKind::Forbidden,
                 "its host cannot be sent in a header",
             )
         })?;
         out.headers_mut().insert(header::HOST, host);
         let answer = async {
             let response = sender.send_request(out).await.map_err(broken)?;
-            self.whole(url, response).await
+            self.read_response(url, response).await
         };
         let mut answer = std::pin::pin!(answer);
         tokio::select! {
@@ -311,17 +318,22 @@ impl PeerFetcher {
         }
     }
 
-    async fn whole(
+    async fn read_response(
         &self,
         url: &Url,
         response: Response<Incoming>,
     ) -> Result<FetchResponse, FetchError> {
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, self.limits.body).collect().await;
+        let body = Limited::new(body, self.limits.max_body_bytes)
+            .collect()
+            .await;
         let body = body.map_err(|error| {
             if error.is::<LengthLimitError>() {
-                let words = format!("its response has more than {} bytes", self.limits.body);
-                return FetchError::new(url, FetchErrorKind::TooBig, words);
+                let words = format!(
+                    "its response has more than {} bytes",
+                    self.limits.max_body_bytes
+                );
+                return FetchError::new(url, FetchErrorKind::TooLarge, words);
             }
             FetchError::new(url, FetchErrorKind::Unreachable, error.to_string())
         })?;

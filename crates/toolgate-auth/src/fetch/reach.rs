@@ -12,8 +12,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// // A public server may name only public addresses; a server on this machine may name loopback addresses too.
 /// let far = Url::parse("https://tools.example.com/mcp")?;
 /// let near = Url::parse("http://127.0.0.1:8080/mcp")?;
-/// assert_eq!(AddressPolicy::of(&far), AddressPolicy::public());
-/// assert_eq!(AddressPolicy::of(&near), AddressPolicy::public().and_loopback());
+/// assert_eq!(AddressPolicy::for_server(&far), AddressPolicy::public());
+/// assert_eq!(AddressPolicy::for_server(&near), AddressPolicy::public().and_loopback());
 /// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -30,7 +30,7 @@ impl AddressPolicy {
     }
 
     /// Permits what a server at a URL may name: also loopback if the server is on loopback, else only public addresses.
-    pub fn of(server: &Url) -> AddressPolicy {
+    pub fn for_server(server: &Url) -> AddressPolicy {
         AddressPolicy {
             loopback: server.is_loopback(),
             ..AddressPolicy::default()
@@ -38,7 +38,7 @@ impl AddressPolicy {
     }
 
     /// Permits every address, for URLs of the operator. The URL must still be `https` or on this machine.
-    pub(super) fn everywhere(self) -> AddressPolicy {
+    pub(super) fn permit_all(self) -> AddressPolicy {
         AddressPolicy {
             loopback: true,
             private: true,
@@ -67,7 +67,7 @@ impl AddressPolicy {
     }
 
     /// Checks the scheme of a URL.
-    pub(crate) fn takes_scheme(self, url: &Url) -> Result<(), &'static str> {
+    pub(crate) fn check_scheme(self, url: &Url) -> Result<(), &'static str> {
         if url.is_https() {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl AddressPolicy {
     }
 
     /// Checks an IP address before a connection.
-    pub(super) fn takes(self, ip: IpAddr) -> Result<(), &'static str> {
+    pub(super) fn check_address(self, ip: IpAddr) -> Result<(), &'static str> {
         match kind(ip) {
             AddressKind::Public => Ok(()),
             AddressKind::Loopback if self.loopback => Ok(()),
@@ -133,7 +133,7 @@ fn kind_v4(ip: Ipv4Addr) -> AddressKind {
 }
 
 fn kind_v6(ip: Ipv6Addr) -> AddressKind {
-    if let Some(v4) = inside(ip) {
+    if let Some(v4) = embedded_ipv4(ip) {
         // An IPv6 address that embeds an IPv4 address is classified by it, but never as loopback or private.
         return match kind_v4(v4) {
             AddressKind::Public => AddressKind::Public,
@@ -155,7 +155,7 @@ fn kind_v6(ip: Ipv6Addr) -> AddressKind {
 }
 
 /// Returns the IPv4 address that an IPv6 address embeds: mapped, compatible, translated, NAT64 (64:ff9b::/96), 6to4.
-fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_ipv4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = ip.segments();
     let of = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

@@ -34,7 +34,7 @@ fn heard(
     hear: impl Fn(IpAddr) + Send + Sync + 'static,
 ) -> PeerFetcher {
     PeerFetcher {
-        names: DnsResolver::Told(Arc::new(tell), Arc::new(hear)),
+        resolver: DnsResolver::Test(Arc::new(tell), Arc::new(hear)),
         ..PeerFetcher::new(reach, FetchLimits::default())
     }
 }
@@ -159,7 +159,7 @@ const PUBLIC: [&str; 14] = [
 
 fn taken(reach: AddressPolicy, list: &[&str]) -> usize {
     list.iter()
-        .filter(|ip| reach.takes(ip.parse().unwrap()).is_ok())
+        .filter(|ip| reach.check_address(ip.parse().unwrap()).is_ok())
         .count()
 }
 
@@ -171,10 +171,13 @@ fn t33_only_public_addresses_are_gone_to_unless_it_is_said() {
         (AddressPolicy::public().and_loopback(), [14, 4, 0, 0]),
         (AddressPolicy::public().danger_and_private(), [14, 0, 10, 0]),
         (
-            AddressPolicy::of(&url("http://localhost:1/mcp")),
+            AddressPolicy::for_server(&url("http://localhost:1/mcp")),
             [14, 4, 0, 0],
         ),
-        (AddressPolicy::of(&url("https://a.test/mcp")), [14, 0, 0, 0]),
+        (
+            AddressPolicy::for_server(&url("https://a.test/mcp")),
+            [14, 0, 0, 0],
+        ),
     ] {
         let counts = [&PUBLIC[..], &LOOPBACK, &PRIVATE, &SPECIAL].map(|list| taken(reach, list));
         assert_eq!(counts, expected, "{reach:?}");
@@ -189,7 +192,7 @@ async fn t34_one_bad_address_of_a_name_spoils_all() {
         both.clone()
     });
     let at = format!("https://a.test:{}/", address.port());
-    assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::Refused);
+    assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::Forbidden);
     assert!(seen.lock().unwrap().is_empty());
 }
 
@@ -213,7 +216,7 @@ async fn t34_a_name_is_resolved_once_and_that_address_is_used() {
 }
 
 #[tokio::test]
-async fn plain_http_is_for_this_machine_only() {
+async fn permits_plain_http_only_on_loopback() {
     let fetcher = told(AddressPolicy::public().and_loopback(), |_| {
         vec!["93.184.216.34".parse().unwrap()]
     });
@@ -222,14 +225,14 @@ async fn plain_http_is_for_this_machine_only() {
         "http://93.184.216.34/",
         "http://localhost/",
     ] {
-        assert_eq!(kind(&fetcher, at).await, FetchErrorKind::Refused, "{at}");
+        assert_eq!(kind(&fetcher, at).await, FetchErrorKind::Forbidden, "{at}");
     }
     let fetcher = told(AddressPolicy::public().and_loopback(), |_| {
         vec!["127.0.0.1".parse().unwrap()]
     });
     assert_eq!(
         kind(&fetcher, "http://a.test:1/").await,
-        FetchErrorKind::Refused,
+        FetchErrorKind::Forbidden,
         "a name that others give an address to"
     );
     let fetcher = told(AddressPolicy::public(), |_| {
@@ -237,7 +240,7 @@ async fn plain_http_is_for_this_machine_only() {
     });
     assert_eq!(
         kind(&fetcher, "http://127.0.0.1:1/").await,
-        FetchErrorKind::Refused
+        FetchErrorKind::Forbidden
     );
 }
 
@@ -276,10 +279,10 @@ async fn t36_a_redirect_stays_on_its_origin_and_takes_nothing_along() {
 }
 
 #[tokio::test]
-async fn one_redirect_too_many_is_not_followed() {
+async fn rejects_one_redirect_too_many() {
     for redirects in [0, 1, 3] {
         let limits = FetchLimits {
-            redirects,
+            max_redirects: redirects,
             ..FetchLimits::default()
         };
         let fetcher = PeerFetcher::new(AddressPolicy::public().and_loopback(), limits);
@@ -295,23 +298,23 @@ async fn one_redirect_too_many_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_body_one_over_the_limit_is_refused() {
+async fn rejects_a_body_one_byte_over_the_limit() {
     let limits = FetchLimits {
-        body: 8,
+        max_body_bytes: 8,
         ..FetchLimits::default()
     };
     let fetcher = PeerFetcher::new(AddressPolicy::public().and_loopback(), limits);
     let (address, _) = server(vec![ok("12345678"), ok("123456789")]).await;
     let at = format!("http://{address}/");
     assert!(fetcher.fetch(FetchRequest::get(url(&at))).await.is_ok());
-    assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::TooBig);
+    assert_eq!(kind(&fetcher, &at).await, FetchErrorKind::TooLarge);
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_given_up() {
+async fn times_out_on_a_silent_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let limits = FetchLimits {
-        time: Duration::from_millis(50),
+        timeout: Duration::from_millis(50),
         ..FetchLimits::default()
     };
     let fetcher = PeerFetcher::new(AddressPolicy::public().and_loopback(), limits);
@@ -321,6 +324,6 @@ async fn a_server_that_says_nothing_is_given_up() {
         .await
         .map(|f| f.status)
         .unwrap_err();
-    assert_eq!(error.kind(), FetchErrorKind::Late);
+    assert_eq!(error.kind(), FetchErrorKind::Timeout);
     assert!(!error.to_string().contains("secret"), "{error}");
 }

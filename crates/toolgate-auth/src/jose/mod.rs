@@ -32,7 +32,7 @@ impl SignatureAlgorithm {
     }
 
     /// Returns the algorithm of an `alg` name, which is case-sensitive.
-    pub fn named(name: &str) -> Option<SignatureAlgorithm> {
+    pub fn from_name(name: &str) -> Option<SignatureAlgorithm> {
         [
             SignatureAlgorithm::Es256,
             SignatureAlgorithm::Rs256,

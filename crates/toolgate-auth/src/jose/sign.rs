@@ -20,7 +20,7 @@ use std::fmt;
 /// let signed = key.sign(json!({"typ": "JWT"}), &json!({"sub": "ann"}))?;
 /// assert_eq!(signed.split('.').count(), 3);
 /// // The stored key is the same key.
-/// assert_eq!(SigningKey::kept(&kept)?.public_jwk(), key.public_jwk());
+/// assert_eq!(SigningKey::from_stored(&kept)?.public_jwk(), key.public_jwk());
 /// # Ok::<(), toolgate_auth::jose::InvalidKey>(())
 /// ```
 pub struct SigningKey {
@@ -63,7 +63,7 @@ impl SigningKey {
     ///
     /// # Errors
     /// [`InvalidKey`]: the text is not such a key.
-    pub fn kept(text: &Secret) -> Result<SigningKey, InvalidKey> {
+    pub fn from_stored(text: &Secret) -> Result<SigningKey, InvalidKey> {
         let der = STANDARD
             .decode(text.reveal())
             .map_err(|_| InvalidKey("it is not Base64"))?;
@@ -163,9 +163,9 @@ mod tests {
     use crate::jose::decode;
 
     #[test]
-    fn what_is_signed_can_be_checked_with_the_public_key() {
+    fn signatures_verify_with_the_public_key() {
         let (key, kept) = SigningKey::generate().unwrap();
-        let key = SigningKey::kept(&kept).unwrap_or(key);
+        let key = SigningKey::from_stored(&kept).unwrap_or(key);
         let signed = key.sign(json!({"typ": "x"}), &json!({"iss": "a"})).unwrap();
         let (text, signature) = signed.rsplit_once('.').unwrap();
         let header = decode(text.split('.').next().unwrap()).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn each_algorithm_signs_as_its_name_says() {
+    fn every_algorithm_signs_by_its_name() {
         let rsa = include_str!("of-tests.pem").to_owned();
         let ed = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         let ed = format!(
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_form_is_refused_without_its_text() {
+    fn rejects_a_malformed_key_without_quoting_it() {
         for pem in [
             "",
             "s3cret",

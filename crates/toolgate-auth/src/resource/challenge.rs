@@ -7,36 +7,36 @@ use http::StatusCode;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum RejectionReason {
     /// The request has no token.
-    Nothing,
+    MissingToken,
     /// The credentials cannot be parsed; with the reason.
     Malformed(&'static str),
     /// The token is invalid; with the reason for the audit log.
     Invalid(&'static str),
     /// The token has another audience; with its audience and issuer for the audit log.
-    Elsewhere(String),
+    WrongAudience(String),
     /// The token is a bearer token, but its issuer requires DPoP-bound tokens.
-    Unbound,
+    NotBound,
     /// The DPoP proof is invalid; with the reason.
-    Proof(&'static str),
+    InvalidProof(&'static str),
     /// The DPoP proof needs a nonce of this server.
-    Nonce,
+    MissingNonce,
     /// The token cannot be verified at the moment; with the reason.
     Unavailable(&'static str),
     /// The issuer is unreachable; with the reason for the audit log.
-    Away(String),
+    IssuerUnreachable(String),
     /// Introspection would be necessary and is not permitted for this request.
-    Unasked,
+    IntrospectionNotAllowed,
 }
 
 /// Parameters of every challenge of a resource server.
 pub(super) struct ChallengeParameters<'a> {
     /// URL of the protected resource metadata.
-    pub(super) metadata: &'a str,
+    pub(super) metadata_url: &'a str,
     pub(super) scopes: &'a [String],
     /// True if bearer tokens without DPoP are accepted.
-    pub(super) bearer: bool,
+    pub(super) accepts_bearer: bool,
     /// True if some issuers require DPoP-bound tokens.
-    pub(super) proofs: bool,
+    pub(super) accepts_dpop: bool,
 }
 
 /// Rejection of a request: status, challenges and reason.
@@ -45,9 +45,9 @@ pub struct TokenRejection {
     status: StatusCode,
     challenges: Vec<String>,
     nonce: Option<String>,
-    why: Box<str>,
-    told: &'static str,
-    tried: bool,
+    reason: Box<str>,
+    message: &'static str,
+    had_invalid_token: bool,
 }
 
 /// Text for every invalid token.
@@ -61,77 +61,82 @@ impl TokenRejection {
     ) -> TokenRejection {
         let no = StatusCode::UNAUTHORIZED;
         let (status, error, said) = match &why {
-            RejectionReason::Nothing => (no, None, "the request has no token"),
+            RejectionReason::MissingToken => (no, None, "the request has no token"),
             RejectionReason::Malformed(said) => {
                 (StatusCode::BAD_REQUEST, Some("invalid_request"), *said)
             }
             RejectionReason::Invalid(said) => (no, Some("invalid_token"), *said),
-            RejectionReason::Elsewhere(said) => (no, Some("invalid_token"), said.as_str()),
-            RejectionReason::Unbound => {
+            RejectionReason::WrongAudience(said) => (no, Some("invalid_token"), said.as_str()),
+            RejectionReason::NotBound => {
                 (no, Some("invalid_token"), "the token is not bound to a key")
             }
-            RejectionReason::Proof(said) => (no, Some("invalid_dpop_proof"), *said),
-            RejectionReason::Nonce => {
+            RejectionReason::InvalidProof(said) => (no, Some("invalid_dpop_proof"), *said),
+            RejectionReason::MissingNonce => {
                 let said = "the proof has no nonce of this server";
                 (no, Some("use_dpop_nonce"), said)
             }
             RejectionReason::Unavailable(said) => (StatusCode::SERVICE_UNAVAILABLE, None, *said),
-            RejectionReason::Away(said) => (StatusCode::SERVICE_UNAVAILABLE, None, said.as_str()),
-            RejectionReason::Unasked => {
+            RejectionReason::IssuerUnreachable(said) => {
+                (StatusCode::SERVICE_UNAVAILABLE, None, said.as_str())
+            }
+            RejectionReason::IntrospectionNotAllowed => {
                 let said = "introspection is not permitted for this request";
                 (StatusCode::TOO_MANY_REQUESTS, None, said)
             }
         };
         let told = match &why {
-            RejectionReason::Nothing | RejectionReason::Nonce => {
+            RejectionReason::MissingToken | RejectionReason::MissingNonce => {
                 "a token is needed; the header WWW-Authenticate says where to get one"
             }
             RejectionReason::Malformed(_) => {
                 "the header Authorization is malformed; send it once, as Bearer and one token"
             }
             RejectionReason::Invalid(_)
-            | RejectionReason::Elsewhere(_)
-            | RejectionReason::Unbound
-            | RejectionReason::Proof(_) => INVALID_TOKEN_MESSAGE,
-            RejectionReason::Unavailable(_) | RejectionReason::Away(_) => {
+            | RejectionReason::WrongAudience(_)
+            | RejectionReason::NotBound
+            | RejectionReason::InvalidProof(_) => INVALID_TOKEN_MESSAGE,
+            RejectionReason::Unavailable(_) | RejectionReason::IssuerUnreachable(_) => {
                 "tokens cannot be checked now; try again later"
             }
-            RejectionReason::Unasked => {
+            RejectionReason::IntrospectionNotAllowed => {
                 "too many invalid tokens came from this address, so this token is not introspected now; try again in a minute"
             }
         };
         let (bearer, dpop) = match &why {
-            RejectionReason::Unbound | RejectionReason::Proof(_) | RejectionReason::Nonce => {
-                (false, true)
-            }
+            RejectionReason::NotBound
+            | RejectionReason::InvalidProof(_)
+            | RejectionReason::MissingNonce => (false, true),
             RejectionReason::Unavailable(_)
-            | RejectionReason::Away(_)
-            | RejectionReason::Unasked => (false, false),
-            _ => (words.bearer, words.proofs),
+            | RejectionReason::IssuerUnreachable(_)
+            | RejectionReason::IntrospectionNotAllowed => (false, false),
+            _ => (words.accepts_bearer, words.accepts_dpop),
         };
-        let bearer = bearer.then(|| challenge(false, error, words.scopes, words.metadata));
-        let dpop = dpop.then(|| challenge(true, error, words.scopes, words.metadata));
+        let bearer = bearer.then(|| challenge(false, error, words.scopes, words.metadata_url));
+        let dpop = dpop.then(|| challenge(true, error, words.scopes, words.metadata_url));
         TokenRejection {
             status,
             challenges: bearer.into_iter().chain(dpop).collect(),
             nonce,
-            why: said.into(),
-            told,
-            tried: matches!(
+            reason: said.into(),
+            message: told,
+            had_invalid_token: matches!(
                 why,
                 RejectionReason::Malformed(_)
                     | RejectionReason::Invalid(_)
-                    | RejectionReason::Elsewhere(_)
-                    | RejectionReason::Unbound
-                    | RejectionReason::Proof(_)
+                    | RejectionReason::WrongAudience(_)
+                    | RejectionReason::NotBound
+                    | RejectionReason::InvalidProof(_)
             ),
         }
     }
 
     /// Replaces the text for the user.
     #[must_use]
-    pub(super) fn saying(self, told: &'static str) -> TokenRejection {
-        TokenRejection { told, ..self }
+    pub(super) fn with_message(self, told: &'static str) -> TokenRejection {
+        TokenRejection {
+            message: told,
+            ..self
+        }
     }
 
     /// Returns the status: 401, 400 if the credentials cannot be parsed, 503 if the issuer is unreachable, or 429 if
@@ -151,18 +156,18 @@ impl TokenRejection {
     }
 
     /// Returns the text for the user. It is the same for every invalid token.
-    pub fn told(&self) -> &'static str {
-        self.told
+    pub fn message(&self) -> &'static str {
+        self.message
     }
 
     /// Returns the reason for the audit log. Of the token it contains at most the audience and the issuer.
-    pub fn why(&self) -> &str {
-        &self.why
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 
     /// Returns whether the request carried an invalid token.
-    pub fn tried(&self) -> bool {
-        self.tried
+    pub fn had_invalid_token(&self) -> bool {
+        self.had_invalid_token
     }
 }
 
@@ -183,7 +188,12 @@ fn challenge(dpop: bool, error: Option<&str>, scopes: &[String], metadata: &str)
 }
 
 /// Builds the `insufficient_scope` challenge.
-pub(super) fn insufficient(words: &ChallengeParameters<'_>) -> String {
+pub(super) fn insufficient_scope(words: &ChallengeParameters<'_>) -> String {
     let error = Some("insufficient_scope");
-    challenge(!words.bearer, error, words.scopes, words.metadata)
+    challenge(
+        !words.accepts_bearer,
+        error,
+        words.scopes,
+        words.metadata_url,
+    )
 }

@@ -44,7 +44,7 @@ impl IntrospectionClient {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum IntrospectionError {
     /// The issuer is unreachable, now or a moment ago, or its response is malformed.
-    Away,
+    Unreachable,
     /// The limit of concurrent introspections is reached.
     Busy,
 }
@@ -54,7 +54,7 @@ pub(super) enum IntrospectionError {
 pub(super) struct IntrospectionCache {
     table: Arc<Mutex<IntrospectionTable>>,
     /// Permits for concurrent introspections.
-    places: OnceLock<Arc<Semaphore>>,
+    permits: OnceLock<Arc<Semaphore>>,
 }
 
 type TokenDigest = [u8; 32];
@@ -62,39 +62,42 @@ type IntrospectionResult = Result<Json, IntrospectionError>;
 
 #[derive(Default)]
 struct IntrospectionTable {
-    said: HashMap<TokenDigest, (Instant, Json)>,
-    asking: HashMap<TokenDigest, watch::Receiver<Option<IntrospectionResult>>>,
+    responses: HashMap<TokenDigest, (Instant, Json)>,
+    running: HashMap<TokenDigest, watch::Receiver<Option<IntrospectionResult>>>,
     /// Time of the last failure to contact the issuer.
-    failed: Option<Instant>,
+    last_failure: Option<Instant>,
 }
 
 enum CachedIntrospection {
-    Word(IntrospectionResult),
-    Asking(watch::Receiver<Option<IntrospectionResult>>),
+    Finished(IntrospectionResult),
+    Running(watch::Receiver<Option<IntrospectionResult>>),
 }
 
 impl IntrospectionTable {
     fn find(&self, key: &TokenDigest, limits: &ResourceLimits) -> Option<CachedIntrospection> {
-        let said = self.said.get(key);
-        if let Some((_, said)) = said.filter(|(at, _)| at.elapsed() < limits.introspection) {
-            return Some(CachedIntrospection::Word(Ok(said.clone())));
+        let said = self.responses.get(key);
+        if let Some((_, said)) = said.filter(|(at, _)| at.elapsed() < limits.introspection_lifetime)
+        {
+            return Some(CachedIntrospection::Finished(Ok(said.clone())));
         }
-        if let Some(asking) = self.asking.get(key) {
-            return Some(CachedIntrospection::Asking(asking.clone()));
+        if let Some(asking) = self.running.get(key) {
+            return Some(CachedIntrospection::Running(asking.clone()));
         }
-        let pause = limits.ask.min(MAX_UNREACHABLE_PAUSE);
-        let failed = self.failed.is_some_and(|at| at.elapsed() < pause);
-        failed.then_some(CachedIntrospection::Word(Err(IntrospectionError::Away)))
+        let pause = limits.min_fetch_interval.min(MAX_UNREACHABLE_PAUSE);
+        let failed = self.last_failure.is_some_and(|at| at.elapsed() < pause);
+        failed.then_some(CachedIntrospection::Finished(Err(
+            IntrospectionError::Unreachable,
+        )))
     }
 
-    fn keep(&mut self, key: TokenDigest, said: &Json, holds: Duration) {
-        if self.said.len() >= MAX_CACHED_RESPONSES {
-            self.said.retain(|_, (at, _)| at.elapsed() < holds);
+    fn insert(&mut self, key: TokenDigest, said: &Json, holds: Duration) {
+        if self.responses.len() >= MAX_CACHED_RESPONSES {
+            self.responses.retain(|_, (at, _)| at.elapsed() < holds);
         }
-        if self.said.len() < MAX_CACHED_RESPONSES
+        if self.responses.len() < MAX_CACHED_RESPONSES
             && said.as_str().len() <= MAX_CACHED_RESPONSE_BYTES
         {
-            self.said.insert(key, (Instant::now(), said.clone()));
+            self.responses.insert(key, (Instant::now(), said.clone()));
         }
     }
 }
@@ -102,37 +105,39 @@ impl IntrospectionTable {
 impl IntrospectionCache {
     /// Returns the introspection response of a token, cached or new. Concurrent requests for one token share a
     /// response.
-    pub(super) async fn ask(
+    pub(super) async fn introspect(
         &self,
         with: &IntrospectionClient,
         (url, source): (&Url, &Arc<IssuerEndpoints>),
         token: &str,
         limits: &ResourceLimits,
     ) -> IntrospectionResult {
-        let key = key(token);
-        let found = table(&self.table).find(&key, limits);
+        let key = token_digest(token);
+        let found = lock_table(&self.table).find(&key, limits);
         let found = match found {
             Some(found) => found,
-            None => self.begin(key, with, (url, source), token, limits).await?,
+            None => self.start(key, with, (url, source), token, limits).await?,
         };
         let mut asking = match found {
-            CachedIntrospection::Word(word) => return word,
-            CachedIntrospection::Asking(asking) => asking,
+            CachedIntrospection::Finished(word) => return word,
+            CachedIntrospection::Running(asking) => asking,
         };
         let word = asking.wait_for(Option::is_some).await;
         word.ok()
             .and_then(|word| word.clone())
-            .unwrap_or(Err(IntrospectionError::Away))
+            .unwrap_or(Err(IntrospectionError::Unreachable))
     }
 
     /// Returns whether a token needs no new introspection: its response is cached or on the way.
-    pub(super) fn knows(&self, token: &str, limits: &ResourceLimits) -> bool {
-        table(&self.table).find(&key(token), limits).is_some()
+    pub(super) fn is_known(&self, token: &str, limits: &ResourceLimits) -> bool {
+        lock_table(&self.table)
+            .find(&token_digest(token), limits)
+            .is_some()
     }
 
     /// Starts an introspection once a permit is free, unless a concurrent request already did. It completes even if the
     /// request is canceled, so that the permit is in use as long as the issuer is busy with it.
-    async fn begin(
+    async fn start(
         &self,
         key: TokenDigest,
         with: &IntrospectionClient,
@@ -141,9 +146,10 @@ impl IntrospectionCache {
         limits: &ResourceLimits,
     ) -> Result<CachedIntrospection, IntrospectionError> {
         let places = self
-            .places
-            .get_or_init(|| Arc::new(Semaphore::new(limits.introspections)));
-        let place = tokio::time::timeout(source.fetcher().time(), places.clone().acquire_owned());
+            .permits
+            .get_or_init(|| Arc::new(Semaphore::new(limits.max_introspections)));
+        let place =
+            tokio::time::timeout(source.fetcher().timeout(), places.clone().acquire_owned());
         let Ok(Ok(place)) = place.await else {
             return Err(IntrospectionError::Busy);
         };
@@ -151,25 +157,29 @@ impl IntrospectionCache {
             url.clone(),
             [("token", token), ("token_type_hint", "access_token")],
         );
-        let credentials =
-            metadata::basic(&with.client, &with.secret).ok_or(IntrospectionError::Away)?;
+        let credentials = metadata::basic_authorization(&with.client, &with.secret)
+            .ok_or(IntrospectionError::Unreachable)?;
         request.headers.insert(header::AUTHORIZATION, credentials);
         let (tell, hear) = watch::channel(None);
         {
-            let mut table = table(&self.table);
+            let mut table = lock_table(&self.table);
             if let Some(found) = table.find(&key, limits) {
                 return Ok(found);
             }
-            table.asking.insert(key, hear.clone());
+            table.running.insert(key, hear.clone());
         }
-        let (kept, source, holds) = (self.table.clone(), source.clone(), limits.introspection);
+        let (kept, source, holds) = (
+            self.table.clone(),
+            source.clone(),
+            limits.introspection_lifetime,
+        );
         let asking = async move {
-            let (word, pauses) = said(request, &source).await;
-            let mut table = table(&kept);
-            table.asking.remove(&key);
+            let (word, pauses) = request_introspection(request, &source).await;
+            let mut table = lock_table(&kept);
+            table.running.remove(&key);
             match &word {
-                Ok(said) => table.keep(key, said, holds),
-                Err(_) if pauses => table.failed = Some(Instant::now()),
+                Ok(said) => table.insert(key, said, holds),
+                Err(_) if pauses => table.last_failure = Some(Instant::now()),
                 Err(_) => {}
             }
             drop(table);
@@ -181,31 +191,34 @@ impl IntrospectionCache {
             reason = "one bounded exchange in a place of its own; it is for all who show this token"
         )]
         tokio::spawn(asking);
-        Ok(CachedIntrospection::Asking(hear))
+        Ok(CachedIntrospection::Running(hear))
     }
 }
 
 /// Sends an introspection request. Also returns whether a failure concerns all tokens and pauses introspection.
-async fn said(request: FetchRequest, source: &IssuerEndpoints) -> (IntrospectionResult, bool) {
+async fn request_introspection(
+    request: FetchRequest,
+    source: &IssuerEndpoints,
+) -> (IntrospectionResult, bool) {
     let url = request.url.clone();
     let no = |error: FetchError, pauses: bool| {
         source
-            .trouble
-            .is(format!("token introspection failed: {error}"));
-        (Err(IntrospectionError::Away), pauses)
+            .health
+            .record_failure(format!("token introspection failed: {error}"));
+        (Err(IntrospectionError::Unreachable), pauses)
     };
     let malformed = |words: &str| FetchError::new(&url, FetchErrorKind::Malformed, words);
     let fetched = match source.fetcher().fetch(request).await {
         Ok(fetched) => fetched,
         Err(error) => {
-            source.doubt();
+            source.mark_introspection_failed();
             return no(error, true);
         }
     };
     let status = fetched.status.as_u16();
     if !fetched.status.is_success() {
         if matches!(status, 404 | 405 | 410) {
-            source.doubt();
+            source.mark_introspection_failed();
         }
         let words = match status {
             401 | 403 => format!("HTTP {status}: it rejects client_id and client_secret"),
@@ -217,7 +230,7 @@ async fn said(request: FetchRequest, source: &IssuerEndpoints) -> (Introspection
     }
     match fetched.json() {
         Ok(said) if said.kind() == JsonKind::Object => {
-            source.trouble.is_over();
+            source.health.record_success();
             (Ok(said), false)
         }
         Ok(_) => no(malformed("its response is not a JSON object"), false),
@@ -225,12 +238,12 @@ async fn said(request: FetchRequest, source: &IssuerEndpoints) -> (Introspection
     }
 }
 
-fn key(token: &str) -> TokenDigest {
+fn token_digest(token: &str) -> TokenDigest {
     let mut key = [0; 32];
     key.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     key
 }
 
-fn table(table: &Mutex<IntrospectionTable>) -> MutexGuard<'_, IntrospectionTable> {
+fn lock_table(table: &Mutex<IntrospectionTable>) -> MutexGuard<'_, IntrospectionTable> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,9 +4,9 @@ use super::{
     IssuerStatus, ResourceLimits, TokenClaims,
     challenge::RejectionReason,
     introspect::{IntrospectionCache, IntrospectionClient, IntrospectionError},
+    issuer_caller,
     jwt::{self, ExpectedClaims, ParsedJwt},
     keys::{SignatureCheck, SignedText},
-    named,
     source::{AvailableKeys, IssuerEndpoints},
 };
 use crate::{
@@ -26,13 +26,13 @@ const UNKNOWN_KEY_REASON: &str =
 /// ```
 /// use toolgate_auth::{Secret, Url, resource::TrustedIssuer};
 ///
-/// // Its keys are where its metadata says.
+/// // Its metadata says where its keys are.
 /// let signed = TrustedIssuer::new("corp", Url::parse("https://login.example.com")?);
-/// // It is asked about each token, as that client.
-/// let asked = TrustedIssuer::new("partner", Url::parse("https://sso.example.net")?)
+/// // Asks the issuer about each token, as that client.
+/// let introspected = TrustedIssuer::new("partner", Url::parse("https://sso.example.net")?)
 ///     .introspection(None, "tools", Secret::new("s3cret"))
 ///     .token_prefix("pt_");
-/// # drop((signed, asked));
+/// # drop((signed, introspected));
 /// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
 pub struct TrustedIssuer {
@@ -40,11 +40,11 @@ pub struct TrustedIssuer {
     url: Url,
     keys: Option<Url>,
     introspection: Option<IntrospectionClient>,
-    asks_all: bool,
-    proofs: bool,
+    introspects_signed: bool,
+    requires_dpop: bool,
     prefix: String,
     audiences: Vec<String>,
-    private: bool,
+    permits_private: bool,
 }
 
 impl TrustedIssuer {
@@ -56,11 +56,11 @@ impl TrustedIssuer {
             url,
             keys: None,
             introspection: None,
-            asks_all: false,
-            proofs: false,
+            introspects_signed: false,
+            requires_dpop: false,
             prefix: String::new(),
             audiences: Vec::new(),
-            private: false,
+            permits_private: false,
         }
     }
 
@@ -87,8 +87,8 @@ impl TrustedIssuer {
     /// Introspects signed tokens as well, because the issuer may have revoked them. Not every server supports that.
     /// Without [`TrustedIssuer::introspection`] no token can be verified, so all are rejected.
     #[must_use]
-    pub fn introspecting_all(mut self) -> TrustedIssuer {
-        self.asks_all = true;
+    pub fn introspect_signed_tokens(mut self) -> TrustedIssuer {
+        self.introspects_signed = true;
         self
     }
 
@@ -101,8 +101,8 @@ impl TrustedIssuer {
 
     /// Accepts only DPoP-bound tokens with a proof (RFC 9449).
     #[must_use]
-    pub fn proofs_required(mut self) -> TrustedIssuer {
-        self.proofs = true;
+    pub fn require_dpop(mut self) -> TrustedIssuer {
+        self.requires_dpop = true;
         self
     }
 
@@ -118,16 +118,16 @@ impl TrustedIssuer {
     /// URLs of the operator are permitted anywhere: those of [`TrustedIssuer::new`], [`TrustedIssuer::keys`] and
     /// [`TrustedIssuer::introspection`].
     #[must_use]
-    pub fn danger_private_addresses(mut self) -> TrustedIssuer {
-        self.private = true;
+    pub fn danger_permit_private_addresses(mut self) -> TrustedIssuer {
+        self.permits_private = true;
         self
     }
 
     /// Returns the HTTP client for URLs of the operator and URLs that the issuer may name.
     pub fn fetcher(&self, limits: FetchLimits) -> PeerFetcher {
-        let reach = match self.private {
-            true => AddressPolicy::of(&self.url).danger_and_private(),
-            false => AddressPolicy::of(&self.url),
+        let reach = match self.permits_private {
+            true => AddressPolicy::for_server(&self.url).danger_and_private(),
+            false => AddressPolicy::for_server(&self.url),
         };
         let asked = self
             .introspection
@@ -135,7 +135,9 @@ impl TrustedIssuer {
             .and_then(|with| with.url.as_ref());
         let own = [Some(&self.url), self.keys.as_ref(), asked];
         let fetcher = PeerFetcher::new(reach, limits);
-        own.into_iter().flatten().fold(fetcher, PeerFetcher::home)
+        own.into_iter()
+            .flatten()
+            .fold(fetcher, PeerFetcher::permit_origin_of)
     }
 }
 
@@ -143,7 +145,7 @@ impl TrustedIssuer {
 pub(super) struct TrustedIssuerState {
     issuer: TrustedIssuer,
     source: Arc<IssuerEndpoints>,
-    asked: IntrospectionCache,
+    introspections: IntrospectionCache,
 }
 
 impl TrustedIssuerState {
@@ -154,12 +156,12 @@ impl TrustedIssuerState {
         TrustedIssuerState {
             issuer,
             source,
-            asked: IntrospectionCache::default(),
+            introspections: IntrospectionCache::default(),
         }
     }
 
     /// Returns whether an `iss` value is this issuer, byte for byte.
-    pub(super) fn is(&self, named: &str) -> bool {
+    pub(super) fn has_identifier(&self, named: &str) -> bool {
         self.issuer.url.as_str() == named
     }
 
@@ -167,16 +169,16 @@ impl TrustedIssuerState {
         self.issuer.url.as_str()
     }
 
-    pub(super) fn wants_proofs(&self) -> bool {
-        self.issuer.proofs
+    pub(super) fn requires_dpop(&self) -> bool {
+        self.issuer.requires_dpop
     }
 
     /// Returns whether signed tokens are introspected too.
-    pub(super) fn asks_all(&self) -> bool {
-        self.issuer.asks_all
+    pub(super) fn introspects_signed(&self) -> bool {
+        self.issuer.introspects_signed
     }
 
-    pub(super) fn introspects(&self) -> bool {
+    pub(super) fn can_introspect(&self) -> bool {
         self.issuer.introspection.is_some()
     }
 
@@ -186,11 +188,11 @@ impl TrustedIssuerState {
     }
 
     pub(super) fn caller(&self, principal: &Principal) -> Caller {
-        named(&self.issuer.id, principal)
+        issuer_caller(&self.issuer.id, principal)
     }
 
     pub(super) fn status(&self) -> IssuerStatus {
-        let (error, since) = self.source.trouble.told().unzip();
+        let (error, since) = self.source.health.failure().unzip();
         IssuerStatus {
             id: self.issuer.id.clone(),
             url: self.url().to_owned(),
@@ -200,44 +202,44 @@ impl TrustedIssuerState {
     }
 
     /// Verifies a signed token and returns its claims.
-    pub(super) async fn check(
+    pub(super) async fn verify_token(
         &self,
         parsed: &ParsedJwt<'_>,
         resource: &Url,
         (now, limits, may_ask): (u64, &ResourceLimits, bool),
     ) -> Result<TokenClaims, RejectionReason> {
-        if !parsed.type_fits() {
+        if !parsed.is_access_token_type() {
             return Err(RejectionReason::Invalid("the token is not an access token"));
         }
         let by = parsed.algorithm()?;
         let text = |key: &str| parsed.header.get(key).and_then(|value| value.string());
         let (id, alg) = (text("kid"), text("alg").unwrap_or_default());
         let signed = SignedText {
-            named: (id.as_deref(), &alg),
-            by,
+            key: (id.as_deref(), &alg),
+            algorithm: by,
             text: parsed.text.as_bytes(),
             signature: &parsed.signature,
         };
         // The claims are not trusted before the signature is verified.
-        let claims = self.claims(parsed.payload(), resource, (now, true));
-        match self.signature(&signed, limits).await {
-            SignatureCheck::Good => {}
-            SignatureCheck::Wrong => {
+        let claims = self.validate_claims(parsed.payload(), resource, (now, true));
+        match self.verify_signature(&signed, limits).await {
+            SignatureCheck::Valid => {}
+            SignatureCheck::Invalid => {
                 return Err(RejectionReason::Invalid(
                     "the token is not signed by its issuer",
                 ));
             }
             // Invalid claims reject the token whoever signed it, so the issuer is not needed.
-            SignatureCheck::Unknown => {
+            SignatureCheck::UnknownKey => {
                 claims?;
-                return Err(self.away(
+                return Err(self.unreachable_reason(
                     "the keys of the issuer cannot be fetched",
                     UNKNOWN_KEY_REASON,
                 ));
             }
         }
         let claims = claims?;
-        if self.issuer.asks_all {
+        if self.issuer.introspects_signed {
             let token = format!("{}.{}", parsed.text, crate::jose::encode(&parsed.signature));
             let with = (now, limits, may_ask);
             self.introspect(&token, resource, with).await?;
@@ -245,21 +247,25 @@ impl TrustedIssuerState {
         Ok(claims)
     }
 
-    /// Verifies a signature with the keys of the issuer. `Unknown`: the keys cannot be fetched now.
-    async fn signature(&self, signed: &SignedText<'_>, limits: &ResourceLimits) -> SignatureCheck {
+    /// Verifies a signature with the keys of the issuer. `UnknownKey`: the keys cannot be fetched now.
+    async fn verify_signature(
+        &self,
+        signed: &SignedText<'_>,
+        limits: &ResourceLimits,
+    ) -> SignatureCheck {
         let fresh = self.source.fresh_keys(limits);
-        let fresh = fresh.map_or(SignatureCheck::Unknown, |keys| keys.judge(signed));
-        if fresh != SignatureCheck::Unknown {
+        let fresh = fresh.map_or(SignatureCheck::UnknownKey, |keys| keys.verify(signed));
+        if fresh != SignatureCheck::UnknownKey {
             return fresh;
         }
-        match self.source.keys(signed.named, limits).await {
-            AvailableKeys::New(keys) => match keys.judge(signed) {
-                SignatureCheck::Unknown => SignatureCheck::Wrong,
+        match self.source.refetch_keys(signed.key, limits).await {
+            AvailableKeys::Fetched(keys) => match keys.verify(signed) {
+                SignatureCheck::UnknownKey => SignatureCheck::Invalid,
                 said => said,
             },
             // An unknown key may have been added since.
-            AvailableKeys::Old(keys) => keys.judge(signed),
-            AvailableKeys::None => SignatureCheck::Unknown,
+            AvailableKeys::Cached(keys) => keys.verify(signed),
+            AvailableKeys::Unavailable => SignatureCheck::UnknownKey,
         }
     }
 
@@ -273,19 +279,21 @@ impl TrustedIssuerState {
         let none =
             RejectionReason::Unavailable("token introspection is not configured for the issuer");
         let with = self.issuer.introspection.as_ref().ok_or(none)?;
-        if !may_ask && !self.asked.knows(token, limits) {
-            return Err(RejectionReason::Unasked);
+        if !may_ask && !self.introspections.is_known(token, limits) {
+            return Err(RejectionReason::IntrospectionNotAllowed);
         }
-        let url = self.source.introspection(limits).await;
+        let url = self.source.introspection_endpoint(limits).await;
         let url = url.ok_or_else(|| {
             let words = "the introspection endpoint of the issuer cannot be found";
-            self.away(words, words)
+            self.unreachable_reason(words, words)
         })?;
-        let said = self.asked.ask(with, (&url, &self.source), token, limits);
+        let said = self
+            .introspections
+            .introspect(with, (&url, &self.source), token, limits);
         let said = said.await.map_err(|no| match no {
-            IntrospectionError::Away => {
+            IntrospectionError::Unreachable => {
                 let words = "the token cannot be introspected";
-                self.away(words, words)
+                self.unreachable_reason(words, words)
             }
             IntrospectionError::Busy => {
                 RejectionReason::Unavailable("too many introspections of the issuer are running")
@@ -302,10 +310,10 @@ impl TrustedIssuerState {
                 "the token was issued by another issuer",
             ));
         }
-        self.claims(&said, resource, (now, false))
+        self.validate_claims(&said, resource, (now, false))
     }
 
-    fn claims(
+    fn validate_claims(
         &self,
         payload: &Json,
         resource: &Url,
@@ -318,16 +326,16 @@ impl TrustedIssuerState {
             now,
             strict,
         };
-        jwt::claims(payload, &wanted)
+        jwt::validate_claims(payload, &wanted)
     }
 
     /// Builds the reason for an unreachable issuer, with the last error if there is one; else uses `else_words`.
-    fn away(&self, words: &str, else_words: &str) -> RejectionReason {
-        match self.source.trouble.told() {
+    fn unreachable_reason(&self, words: &str, else_words: &str) -> RejectionReason {
+        match self.source.health.failure() {
             Some((cause, _)) => {
-                RejectionReason::Away(format!("{words}; {}: {cause}", self.issuer.id))
+                RejectionReason::IssuerUnreachable(format!("{words}; {}: {cause}", self.issuer.id))
             }
-            None => RejectionReason::Away(else_words.to_owned()),
+            None => RejectionReason::IssuerUnreachable(else_words.to_owned()),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct ParsedJwt<'a> {
 
 impl<'a> ParsedJwt<'a> {
     /// Parses a JWT; `None` if the text is not one.
-    pub(super) fn read(token: &'a str) -> Option<ParsedJwt<'a>> {
+    pub(super) fn parse(token: &'a str) -> Option<ParsedJwt<'a>> {
         let (text, signature) = token.rsplit_once('.')?;
         let (header, payload) = text.split_once('.')?;
         if payload.contains('.') {
@@ -61,14 +61,14 @@ impl<'a> ParsedJwt<'a> {
             ));
         }
         let name = self.header.get("alg").and_then(|alg| alg.string());
-        name.and_then(|name| TokenAlgorithm::named(&name))
+        name.and_then(|name| TokenAlgorithm::from_name(&name))
             .ok_or(RejectionReason::Invalid(
                 "the token is signed with an unsupported algorithm",
             ))
     }
 
     /// Returns whether `typ` is that of access tokens or absent. A DPoP proof, for example, has another type.
-    pub(super) fn type_fits(&self) -> bool {
+    pub(super) fn is_access_token_type(&self) -> bool {
         let Some(typ) = self.header.get("typ") else {
             return true;
         };
@@ -92,20 +92,20 @@ pub(super) struct ExpectedClaims<'a> {
 }
 
 /// Validates the claims of an access token.
-pub(super) fn claims(
+pub(super) fn validate_claims(
     payload: &Json,
     wanted: &ExpectedClaims<'_>,
 ) -> Result<TokenClaims, RejectionReason> {
     let text = |key: &str| payload.get(key).and_then(|value| value.string());
-    if !is_for(payload, wanted) {
+    if !has_audience(payload, wanted) {
         let aud = payload.get("aud").map(|aud| aud.as_str().to_owned());
-        let aud = super::cut(&aud.unwrap_or_else(|| "missing".to_owned()));
-        return Err(RejectionReason::Elsewhere(format!(
+        let aud = super::sanitize_for_audit(&aud.unwrap_or_else(|| "missing".to_owned()));
+        return Err(RejectionReason::WrongAudience(format!(
             "the token is for another audience: its aud is {aud}, its iss {}",
-            super::cut(&text("iss").unwrap_or_else(|| "missing".to_owned()))
+            super::sanitize_for_audit(&text("iss").unwrap_or_else(|| "missing".to_owned()))
         )));
     }
-    let expires = number(payload, "exp")?;
+    let expires = numeric_date(payload, "exp")?;
     match expires {
         Some(end) if end.saturating_add(CLOCK_SKEW_SECONDS) <= wanted.now => {
             return Err(RejectionReason::Invalid("the token has expired"));
@@ -113,12 +113,12 @@ pub(super) fn claims(
         None if wanted.strict => return Err(RejectionReason::Invalid("the token has no exp")),
         _ => {}
     }
-    let begins = number(payload, "nbf")?.max(number(payload, "iat")?);
+    let begins = numeric_date(payload, "nbf")?.max(numeric_date(payload, "iat")?);
     if begins.is_some_and(|begin| begin > wanted.now.saturating_add(CLOCK_SKEW_SECONDS)) {
         return Err(RejectionReason::Invalid("the token is not valid yet"));
     }
     let client = match (text("client_id"), text("azp")) {
-        (Some(id), _) | (None, Some(id)) => Some(word(id)?),
+        (Some(id), _) | (None, Some(id)) => Some(validate_name(id)?),
         (None, None) => None,
     };
     let subject = match (text("sub"), &client) {
@@ -126,14 +126,14 @@ pub(super) fn claims(
         (Some(subject), _) if subject.starts_with(CLIENT_NAME_PREFIX) => {
             return Err(RejectionReason::Invalid("a name in the token is invalid"));
         }
-        (Some(subject), _) => word(subject)?,
+        (Some(subject), _) => validate_name(subject)?,
         (None, Some(client)) if !wanted.strict => format!("{CLIENT_NAME_PREFIX}{client}"),
         _ => return Err(RejectionReason::Invalid("the token names no subject")),
     };
     let mut principal = Principal::new(wanted.issuer, subject);
     principal.client = client;
-    principal.scopes = scopes(payload)?;
-    principal.actors = actors(payload)?;
+    principal.scopes = parse_scopes(payload)?;
+    principal.actors = parse_actor_chain(payload)?;
     let bound_to = match payload.get("cnf") {
         None => None,
         Some(cnf) => {
@@ -147,11 +147,11 @@ pub(super) fn claims(
     Ok(TokenClaims {
         principal,
         expires,
-        bound_to,
+        key_thumbprint: bound_to,
     })
 }
 
-fn is_for(payload: &Json, wanted: &ExpectedClaims<'_>) -> bool {
+fn has_audience(payload: &Json, wanted: &ExpectedClaims<'_>) -> bool {
     let is_us = |name: Json| {
         let name = name.string();
         name.is_some_and(|name| name == wanted.resource || wanted.audiences.contains(&name))
@@ -164,7 +164,7 @@ fn is_for(payload: &Json, wanted: &ExpectedClaims<'_>) -> bool {
 }
 
 /// Returns a time in seconds since the Unix epoch; fractions are truncated.
-fn number(payload: &Json, key: &str) -> Result<Option<u64>, RejectionReason> {
+fn numeric_date(payload: &Json, key: &str) -> Result<Option<u64>, RejectionReason> {
     let Some(value) = payload.get(key) else {
         return Ok(None);
     };
@@ -176,7 +176,7 @@ fn number(payload: &Json, key: &str) -> Result<Option<u64>, RejectionReason> {
 }
 
 /// Validates a name for use in rules and audit records.
-fn word(text: String) -> Result<String, RejectionReason> {
+fn validate_name(text: String) -> Result<String, RejectionReason> {
     let plain = !text.is_empty()
         && text.len() <= MAX_CLAIM_NAME_BYTES
         && !text.chars().any(char::is_control);
@@ -186,7 +186,7 @@ fn word(text: String) -> Result<String, RejectionReason> {
     }
 }
 
-fn scopes(payload: &Json) -> Result<Vec<String>, RejectionReason> {
+fn parse_scopes(payload: &Json) -> Result<Vec<String>, RejectionReason> {
     let mut scopes: Vec<String> = match (payload.get("scope"), payload.get("scp")) {
         (Some(scope), _) | (None, Some(scope)) => match scope.kind() {
             JsonKind::Array => scope.items().filter_map(|one| one.string()).collect(),
@@ -217,7 +217,7 @@ fn scopes(payload: &Json) -> Result<Vec<String>, RejectionReason> {
 }
 
 /// Returns the actor chain of `act` (RFC 8693), outermost first.
-fn actors(payload: &Json) -> Result<Vec<String>, RejectionReason> {
+fn parse_actor_chain(payload: &Json) -> Result<Vec<String>, RejectionReason> {
     let mut chain = Vec::new();
     let mut next = payload.get("act");
     while let Some(actor) = next {
@@ -228,7 +228,7 @@ fn actors(payload: &Json) -> Result<Vec<String>, RejectionReason> {
         }
         let name = actor.get("sub").or_else(|| actor.get("client_id"));
         let name = name.and_then(|name| name.string());
-        chain.push(word(name.ok_or(RejectionReason::Invalid(
+        chain.push(validate_name(name.ok_or(RejectionReason::Invalid(
             "an actor in the token has no name",
         ))?)?);
         next = actor.get("act");

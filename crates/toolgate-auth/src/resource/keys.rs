@@ -14,7 +14,7 @@ struct JsonWebKey {
 }
 
 impl JsonWebKey {
-    fn read(jwk: &Json) -> Option<JsonWebKey> {
+    fn from_jwk(jwk: &Json) -> Option<JsonWebKey> {
         let text = |key: &str| jwk.get(key).and_then(|value| value.string());
         // A key for another use verifies nothing.
         if text("use").is_some_and(|used| used != "sig") {
@@ -23,11 +23,11 @@ impl JsonWebKey {
         Some(JsonWebKey {
             id: text("kid"),
             alg: text("alg"),
-            public: PublicKey::read(jwk)?,
+            public: PublicKey::from_jwk(jwk)?,
         })
     }
 
-    fn fits(&self, (id, alg): KeyReference<'_>) -> bool {
+    fn matches(&self, (id, alg): KeyReference<'_>) -> bool {
         let named = match (id, self.id.as_deref()) {
             (Some(wanted), Some(id)) => wanted == id,
             // A token without `kid` may be signed by any key; a key without `kid` never matches a token with one.
@@ -43,8 +43,8 @@ pub(super) type KeyReference<'a> = (Option<&'a str>, &'a str);
 
 /// Signature of a token, its input, and the key that the token names.
 pub(super) struct SignedText<'a> {
-    pub(super) named: KeyReference<'a>,
-    pub(super) by: TokenAlgorithm,
+    pub(super) key: KeyReference<'a>,
+    pub(super) algorithm: TokenAlgorithm,
     pub(super) text: &'a [u8],
     pub(super) signature: &'a [u8],
 }
@@ -53,11 +53,11 @@ pub(super) struct SignedText<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SignatureCheck {
     /// A key of the set verifies the signature.
-    Good,
+    Valid,
     /// The named key does not verify the signature.
-    Wrong,
+    Invalid,
     /// The key may be missing from the set.
-    Unknown,
+    UnknownKey,
 }
 
 /// JWK set of an issuer (JWKS).
@@ -65,29 +65,29 @@ pub(super) struct JwkSet(Vec<JsonWebKey>);
 
 impl JwkSet {
     /// Parses a JWK set; `None` if the document is not one.
-    pub(super) fn read(document: &Json) -> Option<JwkSet> {
+    pub(super) fn parse(document: &Json) -> Option<JwkSet> {
         let set = document.get("keys")?;
         if set.kind() != JsonKind::Array {
             return None;
         }
         let keys = set.items().take(MAX_KEYS);
         Some(JwkSet(
-            keys.filter_map(|jwk| JsonWebKey::read(&jwk)).collect(),
+            keys.filter_map(|jwk| JsonWebKey::from_jwk(&jwk)).collect(),
         ))
     }
 
     /// Returns whether a key of the set has the named id, or could be meant if no id is named.
-    pub(super) fn has(&self, named: KeyReference<'_>) -> bool {
-        self.0.iter().any(|key| key.fits(named))
+    pub(super) fn has_key(&self, named: KeyReference<'_>) -> bool {
+        self.0.iter().any(|key| key.matches(named))
     }
 
-    pub(super) fn judge(&self, signed: &SignedText<'_>) -> SignatureCheck {
-        let mut fitting = self.0.iter().filter(|key| key.fits(signed.named));
-        let (by, text, signature) = (signed.by, signed.text, signed.signature);
+    pub(super) fn verify(&self, signed: &SignedText<'_>) -> SignatureCheck {
+        let mut fitting = self.0.iter().filter(|key| key.matches(signed.key));
+        let (by, text, signature) = (signed.algorithm, signed.text, signed.signature);
         match fitting.any(|key| key.public.verifies(by, text, signature)) {
-            true => SignatureCheck::Good,
-            false if signed.named.0.is_some() && self.has(signed.named) => SignatureCheck::Wrong,
-            false => SignatureCheck::Unknown,
+            true => SignatureCheck::Valid,
+            false if signed.key.0.is_some() && self.has_key(signed.key) => SignatureCheck::Invalid,
+            false => SignatureCheck::UnknownKey,
         }
     }
 }

@@ -15,38 +15,38 @@ pub(super) struct SingleFlightCache<T> {
 
 struct SingleFlightState<T> {
     /// Cached value and the time of its fetch.
-    known: Option<(Arc<T>, Instant)>,
+    cached: Option<(Arc<T>, Instant)>,
     /// End of the last fetch, successful or not.
-    ended: Option<Instant>,
+    last_fetch: Option<Instant>,
 }
 
 impl<T: Send + Sync + 'static> SingleFlightCache<T> {
     pub(super) fn new() -> Arc<SingleFlightCache<T>> {
         Arc::new(SingleFlightCache {
             state: Mutex::new(SingleFlightState {
-                known: None,
-                ended: None,
+                cached: None,
+                last_fetch: None,
             }),
             fetching: Arc::default(),
         })
     }
 
     /// Returns the cached value and its age.
-    pub(super) fn known(&self) -> Option<(Arc<T>, Duration)> {
+    pub(super) fn cached(&self) -> Option<(Arc<T>, Duration)> {
         let state = self.state();
-        let (known, at) = state.known.as_ref()?;
+        let (known, at) = state.cached.as_ref()?;
         Some((known.clone(), at.elapsed()))
     }
 
     /// Returns the cached value if it is younger than a limit.
-    pub(super) fn younger(&self, than: Duration) -> Option<Arc<T>> {
-        let (known, age) = self.known()?;
+    pub(super) fn younger_than(&self, than: Duration) -> Option<Arc<T>> {
+        let (known, age) = self.cached()?;
         (age < than).then_some(known)
     }
 
     /// Fetches the value again, at least `pause` after the last fetch. Returns whether the cached value is from a fetch
     /// that ended after this call began.
-    pub(super) async fn anew<F>(
+    pub(super) async fn refetch<F>(
         self: &Arc<Self>,
         pause: Duration,
         fetch: impl FnOnce() -> F + Send,
@@ -58,10 +58,10 @@ impl<T: Send + Sync + 'static> SingleFlightCache<T> {
         let turn = self.fetching.clone().lock_owned().await;
         {
             let state = self.state();
-            if state.known.as_ref().is_some_and(|(_, at)| *at >= began) {
+            if state.cached.as_ref().is_some_and(|(_, at)| *at >= began) {
                 return true;
             }
-            if state.ended.is_some_and(|at| at.elapsed() < pause) {
+            if state.last_fetch.is_some_and(|at| at.elapsed() < pause) {
                 return false;
             }
         }
@@ -70,9 +70,9 @@ impl<T: Send + Sync + 'static> SingleFlightCache<T> {
             let found = found.await;
             let mut state = look.state();
             let (now, is_found) = (Instant::now(), found.is_some());
-            state.ended = Some(now);
+            state.last_fetch = Some(now);
             if let Some(found) = found {
-                state.known = Some((Arc::new(found), now));
+                state.cached = Some((Arc::new(found), now));
             }
             drop(state);
             drop(turn);

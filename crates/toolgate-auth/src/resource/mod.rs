@@ -1,6 +1,6 @@
 //! OAuth resource server: authenticates callers by their access tokens.
 //!
-//! - `shown`: credentials of a request. - `jwt`: signed access tokens. - `keys`: JWK set of an issuer.
+//! - `shown`: credentials of a request. - `jwt`: signed access tokens. - `key_lifetime`: JWK set of an issuer.
 //! - `introspect`: introspection of opaque tokens. - `proof`: DPoP proofs. - `challenge`: rejections and challenges.
 //! - `issuer`: trusted issuer. - `source`: cache of its metadata and keys. - `look`: single-flight cache.
 //! - `trouble`: health of an issuer. - `withdrawn`: revocation during open streams.
@@ -58,9 +58,9 @@ const MAX_ACCESS_TOKEN_BYTES: usize = 16 * 1024;
 ///     .issuer(TrustedIssuer::new("corp", login))
 ///     .scopes(["files:read".to_owned()]);
 /// let shown = HeaderMap::new();
-/// match resource.admit(&Method::POST, &shown).await {
+/// match resource.authenticate(&Method::POST, &shown).await {
 ///     Ok(admitted) => println!("{} calls", admitted.caller.name()),
-///     Err(refused) => println!("{}: {}", refused.status(), refused.told()),
+///     Err(refused) => println!("{}: {}", refused.status(), refused.message()),
 /// }
 /// # Ok(())
 /// # }
@@ -71,7 +71,7 @@ pub struct ResourceServer {
     issuers: Vec<TrustedIssuerState>,
     proofs: Arc<DpopVerifier>,
     limits: ResourceLimits,
-    ask_every: bool,
+    introspects_everywhere: bool,
 }
 
 /// Cache times and sizes of a resource server.
@@ -79,29 +79,29 @@ pub struct ResourceServer {
 #[non_exhaustive]
 pub struct ResourceLimits {
     /// Cache time of an introspection response, during which a revoked token is still accepted; 5 s by default.
-    pub introspection: Duration,
+    pub introspection_lifetime: Duration,
     /// Cache time of an issuer's public keys; six times as long while the issuer is unreachable; 10 min by default.
-    pub keys: Duration,
+    pub key_lifetime: Duration,
     /// Minimum interval between two fetches of keys or metadata, whatever tokens name; 30 s by default.
-    pub ask: Duration,
+    pub min_fetch_interval: Duration,
     /// Interval of repeated introspection while a stream that the token opened is open; 1 min by default.
-    pub again: Duration,
+    pub introspection_recheck: Duration,
     /// Maximum number of concurrent introspections per issuer; others wait up to one request timeout; 32 by default.
-    pub introspections: usize,
+    pub max_introspections: usize,
     /// Maximum number of remembered DPoP proofs; above it, proofs are rejected until old ones expire; 262,144 by
     /// default.
-    pub proofs: usize,
+    pub max_proofs: usize,
 }
 
 impl Default for ResourceLimits {
     fn default() -> ResourceLimits {
         ResourceLimits {
-            introspection: Duration::from_secs(5),
-            keys: Duration::from_secs(600),
-            ask: Duration::from_secs(30),
-            again: Duration::from_secs(60),
-            introspections: 32,
-            proofs: 262_144,
+            introspection_lifetime: Duration::from_secs(5),
+            key_lifetime: Duration::from_secs(600),
+            min_fetch_interval: Duration::from_secs(30),
+            introspection_recheck: Duration::from_secs(60),
+            max_introspections: 32,
+            max_proofs: 262_144,
         }
     }
 }
@@ -111,7 +111,7 @@ pub struct VerifiedToken {
     /// Caller with the claims of the token, named `ISSUER:SUBJECT` with the short id of the issuer.
     pub caller: Caller,
     /// End of the authentication: expiry of the token plus the tolerated clock skew.
-    pub until: Option<SystemTime>,
+    pub expires_at: Option<SystemTime>,
 }
 
 impl ResourceServer {
@@ -123,7 +123,7 @@ impl ResourceServer {
             issuers: Vec::new(),
             proofs: Arc::default(),
             limits: ResourceLimits::default(),
-            ask_every: false,
+            introspects_everywhere: false,
         }
     }
 
@@ -132,12 +132,16 @@ impl ResourceServer {
     #[must_use]
     pub fn issuer(self, issuer: TrustedIssuer) -> ResourceServer {
         let fetcher = issuer.fetcher(FetchLimits::default());
-        self.issuer_through(issuer, fetcher)
+        self.issuer_with_fetcher(issuer, fetcher)
     }
 
     /// Adds a trusted issuer with a client of your own: [`TrustedIssuer::fetcher`] with other limits, or another one.
     #[must_use]
-    pub fn issuer_through(mut self, issuer: TrustedIssuer, fetcher: PeerFetcher) -> ResourceServer {
+    pub fn issuer_with_fetcher(
+        mut self,
+        issuer: TrustedIssuer,
+        fetcher: PeerFetcher,
+    ) -> ResourceServer {
         self.issuers.push(TrustedIssuerState::new(issuer, fetcher));
         self
     }
@@ -145,7 +149,7 @@ impl ResourceServer {
     /// Sets the scopes of the metadata and of challenges to clients without a token.
     #[must_use]
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = String>) -> ResourceServer {
-        self.scopes = scopes.into_iter().filter(of_a_resource).collect();
+        self.scopes = scopes.into_iter().filter(is_resource_scope).collect();
         self.scopes.sort();
         self.scopes.dedup();
         self
@@ -160,7 +164,7 @@ impl ResourceServer {
 
     /// Takes over the remembered DPoP proofs of the server that this one replaces, so that none can be replayed.
     #[must_use]
-    pub fn after(mut self, before: &ResourceServer) -> ResourceServer {
+    pub fn with_proofs_of(mut self, before: &ResourceServer) -> ResourceServer {
         self.proofs = before.proofs.clone();
         self
     }
@@ -175,8 +179,8 @@ impl ResourceServer {
     /// Introspects an opaque token without a known prefix at one issuer after the other until one accepts it. Each
     /// issuer then sees tokens of the others. By default only the first issuer is asked.
     #[must_use]
-    pub fn danger_asking_every_issuer(mut self) -> ResourceServer {
-        self.ask_every = true;
+    pub fn danger_introspect_at_every_issuer(mut self) -> ResourceServer {
+        self.introspects_everywhere = true;
         self
     }
 
@@ -184,20 +188,21 @@ impl ResourceServer {
     ///
     /// # Errors
     /// [`TokenRejection`]: no token or an invalid one. It contains the response for the client.
-    pub async fn admit(
+    pub async fn authenticate(
         &self,
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<VerifiedToken, TokenRejection> {
-        self.admit_at(&self.resource, method, headers, true).await
+        self.authenticate_at(&self.resource, method, headers, true)
+            .await
     }
 
     /// Authenticates a request to any URL of the resource, which DPoP proofs must name. If `may_ask` is false, accepts
     /// only tokens that are verified locally or have a cached introspection response.
     ///
     /// # Errors
-    /// [`TokenRejection`]: as for [`admit`](ResourceServer::admit).
-    pub async fn admit_at(
+    /// [`TokenRejection`]: as for [`authenticate`](ResourceServer::authenticate).
+    pub async fn authenticate_at(
         &self,
         address: &Url,
         method: &Method,
@@ -205,25 +210,27 @@ impl ResourceServer {
         may_ask: bool,
     ) -> Result<VerifiedToken, TokenRejection> {
         let now = now();
-        let result = self.judge(address, method, headers, (now, may_ask)).await;
-        result.map_err(|why| self.refused(why, now))
+        let result = self
+            .verify_request(address, method, headers, (now, may_ask))
+            .await;
+        result.map_err(|why| self.reject(why, now))
     }
 
     /// Builds the rejection of credentials that are not an access token and are invalid. It has the challenge of an
     /// invalid token and the given text for the user.
-    pub fn refuses(&self, told: &'static str) -> TokenRejection {
-        self.refused(RejectionReason::Invalid(told), now())
-            .saying(told)
+    pub fn reject_credentials(&self, told: &'static str) -> TokenRejection {
+        self.reject(RejectionReason::Invalid(told), now())
+            .with_message(told)
     }
 
     /// Builds the rejection of a request without credentials.
-    pub fn asks_for(&self) -> TokenRejection {
-        self.refused(RejectionReason::Nothing, now())
+    pub fn reject_missing(&self) -> TokenRejection {
+        self.reject(RejectionReason::MissingToken, now())
     }
 
     /// Builds the rejection of credentials that cannot be parsed, with the reason.
-    pub fn cannot_read(&self, why: &'static str) -> TokenRejection {
-        self.refused(RejectionReason::Malformed(why), now())
+    pub fn reject_malformed(&self, why: &'static str) -> TokenRejection {
+        self.reject(RejectionReason::Malformed(why), now())
     }
 
     /// Returns the resource URL.
@@ -231,16 +238,16 @@ impl ResourceServer {
         &self.resource
     }
 
-    async fn judge(
+    async fn verify_request(
         &self,
         address: &Url,
         method: &Method,
         headers: &HeaderMap,
         (now, may_ask): (u64, bool),
     ) -> Result<VerifiedToken, RejectionReason> {
-        let (scheme, token) = match RequestCredentials::of(headers) {
-            RequestCredentials::Nothing | RequestCredentials::Other => {
-                return Err(RejectionReason::Nothing);
+        let (scheme, token) = match RequestCredentials::from_headers(headers) {
+            RequestCredentials::Missing | RequestCredentials::OtherScheme => {
+                return Err(RejectionReason::MissingToken);
             }
             RequestCredentials::Malformed(why) => return Err(RejectionReason::Malformed(why)),
             RequestCredentials::Token(scheme, token) => (scheme, token),
@@ -248,18 +255,18 @@ impl ResourceServer {
         if token.len() > MAX_ACCESS_TOKEN_BYTES {
             return Err(RejectionReason::Invalid("the token is too long"));
         }
-        let (claims, issuer) = self.token(token, (now, may_ask)).await?;
-        self.proofs.check(
+        let (claims, issuer) = self.verify_token(token, (now, may_ask)).await?;
+        self.proofs.verify(
             &proof::ProofRequest {
                 method,
-                address,
+                url: address,
                 headers,
                 token,
                 scheme,
-                required: issuer.wants_proofs(),
-                most: self.limits.proofs,
+                required: issuer.requires_dpop(),
+                max_remembered: self.limits.max_proofs,
             },
-            claims.bound_to.as_deref(),
+            claims.key_thumbprint.as_deref(),
             now,
         )?;
         let until = claims.expires.and_then(|end| {
@@ -267,43 +274,53 @@ impl ResourceServer {
         });
         Ok(VerifiedToken {
             caller: issuer.caller(&claims.principal),
-            until,
+            expires_at: until,
         })
     }
 
     /// Verifies a token and returns its claims and its issuer.
-    async fn token(
+    async fn verify_token(
         &self,
         token: &str,
         (now, may_ask): (u64, bool),
     ) -> Result<(TokenClaims, &TrustedIssuerState), RejectionReason> {
-        let Some(parsed) = jwt::ParsedJwt::read(token) else {
-            return self.opaque(token, (now, may_ask)).await;
+        let Some(parsed) = jwt::ParsedJwt::parse(token) else {
+            return self.introspect_opaque(token, (now, may_ask)).await;
         };
         let issuer = parsed.issuer();
         let issuer = issuer.ok_or(RejectionReason::Invalid("the token names no issuer"))?;
-        let issuer = self.issuers.iter().find(|known| known.is(&issuer));
+        let issuer = self
+            .issuers
+            .iter()
+            .find(|known| known.has_identifier(&issuer));
         let issuer = issuer.ok_or(RejectionReason::Invalid(
             "the issuer of the token is not trusted here",
         ))?;
         let with = (now, &self.limits, may_ask);
-        Ok((issuer.check(&parsed, &self.resource, with).await?, issuer))
+        Ok((
+            issuer.verify_token(&parsed, &self.resource, with).await?,
+            issuer,
+        ))
     }
 
     /// Introspects an opaque token. The issuer with the longest matching prefix is asked.
-    async fn opaque(
+    async fn introspect_opaque(
         &self,
         token: &str,
         (now, may_ask): (u64, bool),
     ) -> Result<(TokenClaims, &TrustedIssuerState), RejectionReason> {
-        let asked = || self.issuers.iter().filter(|known| known.introspects());
+        let asked = || self.issuers.iter().filter(|known| known.can_introspect());
         let named = asked().filter(|known| !known.prefix().is_empty());
         let named = named.filter(|known| token.starts_with(known.prefix()));
         let candidates: Vec<&TrustedIssuerState> =
             match named.max_by_key(|known| known.prefix().len()) {
                 Some(named) => vec![named],
                 None => {
-                    let most = if self.ask_every { usize::MAX } else { 1 };
+                    let most = if self.introspects_everywhere {
+                        usize::MAX
+                    } else {
+                        1
+                    };
                     let rest = asked().filter(|known| known.prefix().is_empty());
                     rest.take(most).collect()
                 }
@@ -319,8 +336,8 @@ impl ResourceServer {
                     why = if matches!(
                         why,
                         RejectionReason::Unavailable(_)
-                            | RejectionReason::Away(_)
-                            | RejectionReason::Unasked
+                            | RejectionReason::IssuerUnreachable(_)
+                            | RejectionReason::IntrospectionNotAllowed
                     ) {
                         why
                     } else {
@@ -333,44 +350,52 @@ impl ResourceServer {
     }
 
     /// Returns the health of each issuer, as known from earlier requests.
-    pub fn issuers(&self) -> Vec<IssuerStatus> {
+    pub fn issuer_status(&self) -> Vec<IssuerStatus> {
         self.issuers
             .iter()
             .map(TrustedIssuerState::status)
             .collect()
     }
 
-    fn refused(&self, why: RejectionReason, now: u64) -> TokenRejection {
+    fn reject(&self, why: RejectionReason, now: u64) -> TokenRejection {
         let nonce = match &why {
-            RejectionReason::Nonce => self.proofs.nonce(now),
+            RejectionReason::MissingNonce => self.proofs.nonce(now),
             _ => None,
         };
         let metadata = self.metadata_url();
-        TokenRejection::new(why, &self.words(&metadata, &self.scopes), nonce)
+        TokenRejection::new(
+            why,
+            &self.challenge_parameters(&metadata, &self.scopes),
+            nonce,
+        )
     }
 
-    fn words<'a>(&self, metadata: &'a str, scopes: &'a [String]) -> ChallengeParameters<'a> {
+    fn challenge_parameters<'a>(
+        &self,
+        metadata: &'a str,
+        scopes: &'a [String],
+    ) -> ChallengeParameters<'a> {
         ChallengeParameters {
-            metadata,
+            metadata_url: metadata,
             scopes,
-            bearer: !self.only_bound(),
-            proofs: self.issuers.iter().any(TrustedIssuerState::wants_proofs),
+            accepts_bearer: !self.requires_dpop(),
+            accepts_dpop: self.issuers.iter().any(TrustedIssuerState::requires_dpop),
         }
     }
 
     /// Returns whether every issuer requires DPoP-bound tokens.
-    fn only_bound(&self) -> bool {
-        self.issuers.iter().all(TrustedIssuerState::wants_proofs) && !self.issuers.is_empty()
+    fn requires_dpop(&self) -> bool {
+        self.issuers.iter().all(TrustedIssuerState::requires_dpop) && !self.issuers.is_empty()
     }
 
     /// Builds the `insufficient_scope` challenge for missing scopes.
-    pub fn insufficient(&self, scopes: &[String]) -> String {
+    pub fn insufficient_scope_challenge(&self, scopes: &[String]) -> String {
         let scopes: Vec<String> = scopes
             .iter()
-            .filter(|s| of_a_resource(s))
+            .filter(|s| is_resource_scope(s))
             .cloned()
             .collect();
-        challenge::insufficient(&self.words(&self.metadata_url(), &scopes))
+        challenge::insufficient_scope(&self.challenge_parameters(&self.metadata_url(), &scopes))
     }
 
     /// Returns the path of the protected resource metadata: the well-known path followed by the resource path.
@@ -382,7 +407,7 @@ impl ResourceServer {
     }
 
     /// Returns whether a path is one of those where clients request the metadata.
-    pub fn is_metadata(&self, path: &str) -> bool {
+    pub fn is_metadata_path(&self, path: &str) -> bool {
         path == RESOURCE_METADATA_PATH || path == self.metadata_path()
     }
 
@@ -402,7 +427,7 @@ impl ResourceServer {
         if !self.scopes.is_empty() {
             document["scopes_supported"] = self.scopes.clone().into();
         }
-        if self.only_bound() {
+        if self.requires_dpop() {
             document["dpop_bound_access_tokens_required"] = true.into();
         }
         document.to_string()
@@ -415,16 +440,16 @@ pub(crate) struct TokenClaims {
     /// Expiry in seconds since the Unix epoch.
     expires: Option<u64>,
     /// Thumbprint of the key that the token is bound to.
-    bound_to: Option<String>,
+    key_thumbprint: Option<String>,
 }
 
 /// Returns whether a scope belongs to the resource. `offline_access` is between client and issuer.
-fn of_a_resource(scope: &String) -> bool {
+fn is_resource_scope(scope: &String) -> bool {
     scope != "offline_access"
 }
 
 /// Sanitizes foreign text for an audit record: visible, on one line, at most 200 characters.
-fn cut(words: &str) -> String {
+fn sanitize_for_audit(words: &str) -> String {
     let words = toolgate_core::visible_line(words);
     match words.char_indices().nth(200) {
         Some((at, _)) => format!("{}…", &words[..at]),
@@ -433,7 +458,7 @@ fn cut(words: &str) -> String {
 }
 
 /// Returns the caller of an issuer, named by its short id (without colons) and the subject.
-pub(crate) fn named(id: &str, principal: &Principal) -> Caller {
+pub(crate) fn issuer_caller(id: &str, principal: &Principal) -> Caller {
     let name: Arc<str> = format!("{id}:{}", principal.subject).into();
-    Caller::new(name).with(principal.clone())
+    Caller::new(name).with_principal(principal.clone())
 }

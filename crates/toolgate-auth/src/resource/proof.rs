@@ -34,7 +34,7 @@ const PROOF_SWEEP_SECONDS: u64 = 10;
 #[derive(Default)]
 pub struct DpopVerifier {
     /// Key of the nonces, if proofs need one of this server.
-    nonces: Option<hmac::Key>,
+    nonce_key: Option<hmac::Key>,
     seen: Mutex<SeenProofs>,
 }
 
@@ -61,13 +61,13 @@ struct SeenProofs {
 pub(super) struct ProofRequest<'a> {
     pub(super) method: &'a Method,
     /// Request URL.
-    pub(super) address: &'a Url,
+    pub(super) url: &'a Url,
     pub(super) headers: &'a HeaderMap,
     pub(super) token: &'a str,
     pub(super) scheme: TokenScheme,
     pub(super) required: bool,
     /// Maximum number of remembered proofs.
-    pub(super) most: usize,
+    pub(super) max_remembered: usize,
 }
 
 impl DpopVerifier {
@@ -79,7 +79,7 @@ impl DpopVerifier {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
         let key = key.map_err(|_| NonceKeyError)?;
         Ok(DpopVerifier {
-            nonces: Some(key),
+            nonce_key: Some(key),
             ..DpopVerifier::default()
         })
     }
@@ -90,13 +90,13 @@ impl DpopVerifier {
     }
 
     fn nonce_of(&self, period: u64) -> Option<String> {
-        let tag = hmac::sign(self.nonces.as_ref()?, &period.to_be_bytes());
+        let tag = hmac::sign(self.nonce_key.as_ref()?, &period.to_be_bytes());
         Some(jose::encode(tag.as_ref()))
     }
 
     /// Verifies the DPoP proof of a request. A bound token needs a proof whatever its scheme. An unbound token must not
     /// use the `DPoP` scheme.
-    pub(super) fn check(
+    pub(super) fn verify(
         &self,
         request: &ProofRequest<'_>,
         bound_to: Option<&str>,
@@ -105,10 +105,10 @@ impl DpopVerifier {
         let Some(bound_to) = bound_to else {
             return match (request.scheme, request.required) {
                 (TokenScheme::Bearer, false) => Ok(()),
-                (TokenScheme::Bearer, true) => Err(RejectionReason::Unbound),
-                (TokenScheme::Dpop, _) => {
-                    Err(RejectionReason::Proof("the token is not bound to a key"))
-                }
+                (TokenScheme::Bearer, true) => Err(RejectionReason::NotBound),
+                (TokenScheme::Dpop, _) => Err(RejectionReason::InvalidProof(
+                    "the token is not bound to a key",
+                )),
             };
         };
         if request.scheme == TokenScheme::Bearer {
@@ -118,7 +118,7 @@ impl DpopVerifier {
         }
         let mut shown = request.headers.get_all("dpop").iter();
         let (Some(proof), None) = (shown.next(), shown.next()) else {
-            return Err(RejectionReason::Proof(
+            return Err(RejectionReason::InvalidProof(
                 "the request does not have exactly one DPoP proof",
             ));
         };
@@ -127,55 +127,60 @@ impl DpopVerifier {
             .ok()
             .filter(|text| text.len() <= super::MAX_ACCESS_TOKEN_BYTES);
         let proof = proof
-            .and_then(ParsedJwt::read)
-            .ok_or(RejectionReason::Proof("the proof cannot be read"))?;
-        let thumbprint = signed(&proof)?;
+            .and_then(ParsedJwt::parse)
+            .ok_or(RejectionReason::InvalidProof("the proof cannot be read"))?;
+        let thumbprint = verify_self_signature(&proof)?;
         if thumbprint != bound_to {
-            return Err(RejectionReason::Proof(
+            return Err(RejectionReason::InvalidProof(
                 "the proof is signed with another key",
             ));
         }
         let text = |key: &str| proof.payload().get(key).and_then(|value| value.string());
         if text("htm").as_deref() != Some(request.method.as_str()) {
-            return Err(RejectionReason::Proof("the proof is for another method"));
+            return Err(RejectionReason::InvalidProof(
+                "the proof is for another method",
+            ));
         }
         let at = text("htu").and_then(|htu| Url::parse(htu.split(['?', '#']).next()?).ok());
-        let here =
-            |url: &Url| url.same_origin(request.address) && url.path() == request.address.path();
+        let here = |url: &Url| url.same_origin(request.url) && url.path() == request.url.path();
         if !at.as_ref().is_some_and(here) {
-            return Err(RejectionReason::Proof("the proof is for another URL"));
+            return Err(RejectionReason::InvalidProof(
+                "the proof is for another URL",
+            ));
         }
         let ath = jose::encode(digest(&SHA256, request.token.as_bytes()).as_ref());
         if text("ath").as_deref() != Some(ath.as_str()) {
-            return Err(RejectionReason::Proof("the proof is for another token"));
+            return Err(RejectionReason::InvalidProof(
+                "the proof is for another token",
+            ));
         }
         let made = proof.payload().get("iat").and_then(|iat| iat.u64());
-        let made = made.ok_or(RejectionReason::Proof("the proof has no iat"))?;
+        let made = made.ok_or(RejectionReason::InvalidProof("the proof has no iat"))?;
         if made.abs_diff(now) > MAX_PROOF_AGE_SECONDS {
-            return Err(RejectionReason::Proof(
+            return Err(RejectionReason::InvalidProof(
                 "the proof is too old, or its iat is in the future",
             ));
         }
         self.check_nonce(text("nonce"), now)?;
         let id = text("jti").filter(|id| !id.is_empty());
-        let id = id.ok_or(RejectionReason::Proof("the proof has no jti"))?;
-        self.once(&thumbprint, &id, (made, now), request.most)
+        let id = id.ok_or(RejectionReason::InvalidProof("the proof has no jti"))?;
+        self.record_use(&thumbprint, &id, (made, now), request.max_remembered)
     }
 
     fn check_nonce(&self, nonce: Option<String>, now: u64) -> Result<(), RejectionReason> {
-        if self.nonces.is_none() {
+        if self.nonce_key.is_none() {
             return Ok(());
         }
         let period = now / NONCE_PERIOD_SECONDS;
         let good = [period, period.saturating_sub(1)].map(|period| self.nonce_of(period));
         match nonce.is_some() && good.contains(&nonce) {
             true => Ok(()),
-            false => Err(RejectionReason::Nonce),
+            false => Err(RejectionReason::MissingNonce),
         }
     }
 
     /// Records a proof, which is valid once. Rejects it if it was seen before or cannot be remembered.
-    fn once(
+    fn record_use(
         &self,
         thumbprint: &str,
         id: &str,
@@ -196,29 +201,36 @@ impl DpopVerifier {
             ));
         }
         match seen.proofs.insert(key, made + MAX_PROOF_AGE_SECONDS) {
-            Some(until) if until >= now => Err(RejectionReason::Proof("the proof was used before")),
+            Some(until) if until >= now => {
+                Err(RejectionReason::InvalidProof("the proof was used before"))
+            }
             _ => Ok(()),
         }
     }
 }
 
 /// Verifies the self-signature of a proof and returns the thumbprint of its key.
-fn signed(proof: &ParsedJwt<'_>) -> Result<String, RejectionReason> {
+fn verify_self_signature(proof: &ParsedJwt<'_>) -> Result<String, RejectionReason> {
     let typ = proof.header.get("typ").and_then(|typ| typ.string());
     if typ.as_deref() != Some("dpop+jwt") {
-        return Err(RejectionReason::Proof("the proof has another type"));
+        return Err(RejectionReason::InvalidProof("the proof has another type"));
     }
-    let by = proof
-        .algorithm()
-        .map_err(|_| RejectionReason::Proof("the proof is signed with an unsupported algorithm"))?;
+    let by = proof.algorithm().map_err(|_| {
+        RejectionReason::InvalidProof("the proof is signed with an unsupported algorithm")
+    })?;
     let jwk = proof
         .header
         .get("jwk")
-        .ok_or(RejectionReason::Proof("the proof has no key"))?;
-    let key =
-        PublicKey::read(&jwk).ok_or(RejectionReason::Proof("the key of the proof is invalid"))?;
+        .ok_or(RejectionReason::InvalidProof("the proof has no key"))?;
+    let key = PublicKey::from_jwk(&jwk).ok_or(RejectionReason::InvalidProof(
+        "the key of the proof is invalid",
+    ))?;
     if !key.verifies(by, proof.text.as_bytes(), &proof.signature) {
-        return Err(RejectionReason::Proof("the proof is not signed by its key"));
+        return Err(RejectionReason::InvalidProof(
+            "the proof is not signed by its key",
+        ));
     }
-    PublicKey::thumbprint(&jwk).ok_or(RejectionReason::Proof("the key of the proof is invalid"))
+    PublicKey::thumbprint(&jwk).ok_or(RejectionReason::InvalidProof(
+        "the key of the proof is invalid",
+    ))
 }

@@ -15,9 +15,9 @@ pub enum TokenScheme {
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum RequestCredentials<'a> {
     /// No credentials.
-    Nothing,
+    Missing,
     /// Credentials of another scheme.
-    Other,
+    OtherScheme,
     /// Credentials that cannot be parsed; with the reason.
     Malformed(&'static str),
     /// Access token and its scheme.
@@ -26,10 +26,10 @@ pub enum RequestCredentials<'a> {
 
 impl<'a> RequestCredentials<'a> {
     /// Parses the credentials of a request.
-    pub fn of(headers: &'a HeaderMap) -> RequestCredentials<'a> {
+    pub fn from_headers(headers: &'a HeaderMap) -> RequestCredentials<'a> {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
         let value = match (values.next(), values.next()) {
-            (None, _) => return RequestCredentials::Nothing,
+            (None, _) => return RequestCredentials::Missing,
             (Some(value), None) => value,
             (Some(_), Some(_)) => {
                 return RequestCredentials::Malformed("there are two Authorization headers");
@@ -46,7 +46,7 @@ impl<'a> RequestCredentials<'a> {
             "" => return RequestCredentials::Malformed("the Authorization header is empty"),
             bearer if bearer.eq_ignore_ascii_case("bearer") => TokenScheme::Bearer,
             dpop if dpop.eq_ignore_ascii_case("dpop") => TokenScheme::Dpop,
-            _ => return RequestCredentials::Other,
+            _ => return RequestCredentials::OtherScheme,
         };
         match token {
             "" => RequestCredentials::Malformed("no token follows the scheme"),

@@ -34,22 +34,22 @@ pub(super) struct IssuerEndpoints {
     url: Url,
     fetcher: PeerFetcher,
     /// JWK set URL and introspection endpoint that the operator configured.
-    own_keys: Option<Url>,
-    own_introspection: Option<Url>,
+    configured_keys: Option<Url>,
+    configured_introspection: Option<Url>,
     metadata: Arc<SingleFlightCache<IssuerMetadata>>,
     keys: Arc<SingleFlightCache<JwkSet>>,
     /// True if the introspection endpoint of the metadata failed, so that the metadata is fetched again.
-    is_doubtful: AtomicBool,
-    pub(super) trouble: IssuerHealth,
+    introspection_failed: AtomicBool,
+    pub(super) health: IssuerHealth,
 }
 
 /// JWK set of an issuer, by origin.
 pub(super) enum AvailableKeys {
     /// Fetched for this request, so it is complete.
-    New(Arc<JwkSet>),
+    Fetched(Arc<JwkSet>),
     /// From the cache: the issuer is unreachable or was contacted a moment ago.
-    Old(Arc<JwkSet>),
-    None,
+    Cached(Arc<JwkSet>),
+    Unavailable,
 }
 
 impl IssuerEndpoints {
@@ -62,12 +62,12 @@ impl IssuerEndpoints {
         Arc::new(IssuerEndpoints {
             url,
             fetcher,
-            own_keys,
-            own_introspection,
+            configured_keys: own_keys,
+            configured_introspection: own_introspection,
             metadata: SingleFlightCache::new(),
             keys: SingleFlightCache::new(),
-            is_doubtful: AtomicBool::new(false),
-            trouble: IssuerHealth::default(),
+            introspection_failed: AtomicBool::new(false),
+            health: IssuerHealth::default(),
         })
     }
 
@@ -77,11 +77,11 @@ impl IssuerEndpoints {
 
     /// Returns the cached keys if they are fresh.
     pub(super) fn fresh_keys(&self, limits: &ResourceLimits) -> Option<Arc<JwkSet>> {
-        self.keys.younger(limits.keys)
+        self.keys.younger_than(limits.key_lifetime)
     }
 
     /// Fetches the keys again for a token that names one of them or none.
-    pub(super) async fn keys(
+    pub(super) async fn refetch_keys(
         self: &Arc<Self>,
         named: KeyReference<'_>,
         limits: &ResourceLimits,
@@ -89,125 +89,135 @@ impl IssuerEndpoints {
         let source = self.clone();
         let (id, alg) = (named.0.map(str::to_owned), named.1.to_owned());
         let own = limits.clone();
-        let fetch = || async move { source.find_keys((id.as_deref(), &alg), &own).await };
-        let is_new = self.keys.anew(limits.ask, fetch).await;
-        match self.keys.younger(longer(limits)) {
-            Some(keys) if is_new => AvailableKeys::New(keys),
-            Some(keys) => AvailableKeys::Old(keys),
-            None => match self.keys.known() {
+        let fetch = || async move { source.fetch_keys((id.as_deref(), &alg), &own).await };
+        let is_new = self.keys.refetch(limits.min_fetch_interval, fetch).await;
+        match self.keys.younger_than(stale_lifetime(limits)) {
+            Some(keys) if is_new => AvailableKeys::Fetched(keys),
+            Some(keys) => AvailableKeys::Cached(keys),
+            None => match self.keys.cached() {
                 // A cache time of zero: the keys are used for this request only.
-                Some((keys, _)) if is_new => AvailableKeys::New(keys),
-                _ => AvailableKeys::None,
+                Some((keys, _)) if is_new => AvailableKeys::Fetched(keys),
+                _ => AvailableKeys::Unavailable,
             },
         }
     }
 
     /// Returns the introspection endpoint, from the operator's configuration or the metadata.
-    pub(super) async fn introspection(self: &Arc<Self>, limits: &ResourceLimits) -> Option<Url> {
-        if let Some(own) = &self.own_introspection {
+    pub(super) async fn introspection_endpoint(
+        self: &Arc<Self>,
+        limits: &ResourceLimits,
+    ) -> Option<Url> {
+        if let Some(own) = &self.configured_introspection {
             return Some(own.clone());
         }
-        let known = || self.metadata.known();
+        let known = || self.metadata.cached();
         let is_good = known().is_some_and(|(metadata, age)| {
-            metadata.introspection.is_some() && age < longer(limits)
+            metadata.introspection.is_some() && age < stale_lifetime(limits)
         });
-        if (!is_good || self.is_doubtful.load(Relaxed)) && self.learn(limits.ask).await {
-            self.is_doubtful.store(false, Relaxed);
+        if (!is_good || self.introspection_failed.load(Relaxed))
+            && self.refetch_metadata(limits.min_fetch_interval).await
+        {
+            self.introspection_failed.store(false, Relaxed);
         }
         let url = known().and_then(|(metadata, _)| metadata.introspection.clone());
         if url.is_none() && known().is_some() {
-            self.trouble
-                .is("its metadata has no introspection_endpoint".to_owned());
+            self.health
+                .record_failure("its metadata has no introspection_endpoint".to_owned());
         }
         url
     }
 
     /// Marks the introspection endpoint as failed: the metadata may have changed.
-    pub(super) fn doubt(&self) {
-        self.is_doubtful.store(true, Relaxed);
+    pub(super) fn mark_introspection_failed(&self) {
+        self.introspection_failed.store(true, Relaxed);
     }
 
     /// Fetches the keys from the known URL. If that fails or lacks the key, fetches the metadata again for a new URL.
-    async fn find_keys(
+    async fn fetch_keys(
         self: Arc<Self>,
         named: KeyReference<'_>,
         limits: &ResourceLimits,
     ) -> Option<JwkSet> {
-        if let Some(own) = &self.own_keys {
-            return self.read_keys(own).await;
+        if let Some(own) = &self.configured_keys {
+            return self.fetch_key_set(own).await;
         }
         let place = || {
-            let (metadata, age) = self.metadata.known()?;
+            let (metadata, age) = self.metadata.cached()?;
             Some((metadata.keys.clone()?, age))
         };
-        let before = place().filter(|(_, age)| *age < longer(limits));
+        let before = place().filter(|(_, age)| *age < stale_lifetime(limits));
         if let Some((url, age)) = &before {
-            let keys = self.read_keys(url).await;
-            let is_enough = keys.as_ref().is_some_and(|keys| keys.has(named));
-            if is_enough || (keys.is_some() && *age < limits.keys) {
+            let keys = self.fetch_key_set(url).await;
+            let is_enough = keys.as_ref().is_some_and(|keys| keys.has_key(named));
+            if is_enough || (keys.is_some() && *age < limits.key_lifetime) {
                 return keys;
             }
-            if !self.learn(limits.ask).await || place().is_none_or(|(now, _)| now == *url) {
+            if !self.refetch_metadata(limits.min_fetch_interval).await
+                || place().is_none_or(|(now, _)| now == *url)
+            {
                 return keys;
             }
         } else {
-            self.learn(limits.ask).await;
+            self.refetch_metadata(limits.min_fetch_interval).await;
         }
         let Some((url, _)) = place() else {
-            if self.metadata.known().is_some() {
-                self.trouble.is("its metadata has no jwks_uri".to_owned());
+            if self.metadata.cached().is_some() {
+                self.health
+                    .record_failure("its metadata has no jwks_uri".to_owned());
             }
             return None;
         };
-        self.read_keys(&url).await
+        self.fetch_key_set(&url).await
     }
 
-    async fn read_keys(&self, url: &Url) -> Option<JwkSet> {
+    async fn fetch_key_set(&self, url: &Url) -> Option<JwkSet> {
         let read = async {
-            let document = document(
+            let document = parse_document(
                 url,
                 self.fetcher.fetch(FetchRequest::get(url.clone())).await,
             )?;
             let words = "its response is not a JWK set";
-            JwkSet::read(&document)
+            JwkSet::parse(&document)
                 .ok_or_else(|| FetchError::new(url, FetchErrorKind::Malformed, words))
         };
         match read.await {
             Ok(keys) => {
-                self.trouble.is_over();
+                self.health.record_success();
                 Some(keys)
             }
             Err(error) => {
-                self.trouble.is(format!("its keys: {error}"));
+                self.health.record_failure(format!("its keys: {error}"));
                 None
             }
         }
     }
 
     /// Fetches the metadata again, at least `pause` after the last fetch. Returns whether it did.
-    async fn learn(self: &Arc<Self>, pause: Duration) -> bool {
+    async fn refetch_metadata(self: &Arc<Self>, pause: Duration) -> bool {
         let source = self.clone();
         let fetch = || async move {
-            match source.find_metadata().await {
+            match source.fetch_metadata().await {
                 Ok(metadata) => Some(metadata),
                 Err(words) => {
-                    source.trouble.is(words);
+                    source.health.record_failure(words);
                     None
                 }
             }
         };
-        self.metadata.anew(pause, fetch).await
+        self.metadata.refetch(pause, fetch).await
     }
 
     /// Fetches the metadata from the well-known URLs. It must name exactly this issuer.
-    async fn find_metadata(&self) -> Result<IssuerMetadata, String> {
+    async fn fetch_metadata(&self) -> Result<IssuerMetadata, String> {
         let mut why = None;
-        for place in metadata::places(&self.url) {
+        for place in metadata::metadata_urls(&self.url) {
             let fetched = self.fetcher.fetch(FetchRequest::get(place.clone())).await;
-            let document = match document(&place, fetched) {
+            let document = match parse_document(&place, fetched) {
                 Ok(document) => document,
                 // All candidate URLs have the same origin, so an unreachable one makes the others unreachable too.
-                Err(error) if is_away(&error) => return Err(format!("its metadata: {error}")),
+                Err(error) if is_unreachable(&error) => {
+                    return Err(format!("its metadata: {error}"));
+                }
                 Err(error) => {
                     why.get_or_insert_with(|| format!("its metadata: {error}"));
                     continue;
@@ -216,7 +226,10 @@ impl IssuerEndpoints {
             let text = |key: &str| document.get(key).and_then(|value| value.string());
             let named = text("issuer").unwrap_or_default();
             if named != self.url.as_str() {
-                let words = format!("names another issuer: {}", super::cut(&named));
+                let words = format!(
+                    "names another issuer: {}",
+                    super::sanitize_for_audit(&named)
+                );
                 let error = FetchError::new(&place, FetchErrorKind::Malformed, words);
                 why = Some(format!("its metadata: {error}"));
                 continue;
@@ -232,17 +245,20 @@ impl IssuerEndpoints {
 }
 
 /// Returns whether there was no response at all.
-pub(super) fn is_away(error: &FetchError) -> bool {
-    use FetchErrorKind::{Late, Refused, Unreachable};
-    matches!(error.kind(), Refused | Unreachable | Late)
+pub(super) fn is_unreachable(error: &FetchError) -> bool {
+    use FetchErrorKind::{Forbidden, Timeout, Unreachable};
+    matches!(error.kind(), Forbidden | Unreachable | Timeout)
 }
 
-fn longer(limits: &ResourceLimits) -> Duration {
-    limits.keys.saturating_mul(STALE_FACTOR)
+fn stale_lifetime(limits: &ResourceLimits) -> Duration {
+    limits.key_lifetime.saturating_mul(STALE_FACTOR)
 }
 
 /// Parses a successful response as JSON.
-fn document(url: &Url, fetched: Result<FetchResponse, FetchError>) -> Result<Json, FetchError> {
+fn parse_document(
+    url: &Url,
+    fetched: Result<FetchResponse, FetchError>,
+) -> Result<Json, FetchError> {
     let fetched = fetched?;
     match fetched.status {
         status if status.is_success() => fetched.json(),

@@ -215,12 +215,12 @@ fn bearer(token: &str) -> HeaderMap {
 }
 
 async fn admit(server: &ResourceServer, token: &str) -> Result<VerifiedToken, TokenRejection> {
-    server.admit(&Method::POST, &bearer(token)).await
+    server.authenticate(&Method::POST, &bearer(token)).await
 }
 
 /// Holds: AUTH-30, AUTH-31
 #[tokio::test]
-async fn a_good_token_names_its_caller_and_all_that_it_says() {
+async fn a_valid_token_yields_its_caller_and_claims() {
     let world = TestIssuer::new();
     let server = world.server(world.issuer());
     let mut payload = world.payload();
@@ -237,7 +237,7 @@ async fn a_good_token_names_its_caller_and_all_that_it_says() {
     assert_eq!(principal.client.as_deref(), Some("agent"));
     assert_eq!(principal.scopes, ["files:read", "files:write"]);
     assert_eq!(principal.actors, ["agent-2", "agent-1"]);
-    assert!(admitted.until.is_some());
+    assert!(admitted.expires_at.is_some());
     assert!(!format!("{:?}", admitted.caller).contains(&token));
     // The other algorithm, without a type, and without a key id.
     let token = world.ed.token(&json!({"alg": "EdDSA"}), &world.payload());
@@ -432,7 +432,7 @@ async fn t30_a_wrong_token_is_refused_with_the_same_words() {
     let world = TestIssuer::new();
     // Every unknown key causes a fetch; otherwise the signature could not be called invalid.
     let limits = ResourceLimits {
-        ask: Duration::ZERO,
+        min_fetch_interval: Duration::ZERO,
         ..ResourceLimits::default()
     };
     let server = world.server(world.issuer()).limits(limits);
@@ -452,8 +452,8 @@ async fn t30_a_wrong_token_is_refused_with_the_same_words() {
             std::slice::from_ref(&challenge),
             "{what}"
         );
-        told.push(refused.told());
-        assert!(!refused.why().contains("alice"), "{what}");
+        told.push(refused.message());
+        assert!(!refused.reason().contains("alice"), "{what}");
     }
     told.dedup();
     assert_eq!(told.len(), 1, "constant words");
@@ -462,7 +462,7 @@ async fn t30_a_wrong_token_is_refused_with_the_same_words() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_no_one_token_are_asked_for() {
+async fn missing_tokens_get_a_challenge() {
     let world = TestIssuer::new();
     let server = world
         .server(world.issuer())
@@ -476,9 +476,9 @@ async fn credentials_that_are_no_one_token_are_asked_for() {
         headers
     };
     for values in [vec![], vec!["Basic dTpw".to_owned()], vec![good.clone()]] {
-        let refused = server.admit(&Method::POST, &with(&values)).await;
+        let refused = server.authenticate(&Method::POST, &with(&values)).await;
         let refused = refused.err().unwrap();
-        assert!(!refused.tried());
+        assert!(!refused.had_invalid_token());
         assert_eq!(
             refused.challenges(),
             [
@@ -488,7 +488,7 @@ async fn credentials_that_are_no_one_token_are_asked_for() {
     }
     for form in ["bearer", "BEARER  ", "Bearer   "] {
         let form = with(&[format!("{form} {good}")]);
-        assert!(server.admit(&Method::POST, &form).await.is_ok());
+        assert!(server.authenticate(&Method::POST, &form).await.is_ok());
     }
 }
 
@@ -496,7 +496,7 @@ async fn credentials_that_are_no_one_token_are_asked_for() {
 ///
 /// Holds: AUTH-34
 #[tokio::test]
-async fn credentials_that_cannot_be_read_are_a_bad_request() {
+async fn malformed_credentials_are_a_bad_request() {
     let world = TestIssuer::new();
     let server = world.server(world.issuer());
     let good = world.es.token(&TestIssuer::header(), &world.payload());
@@ -523,9 +523,13 @@ async fn credentials_that_cannot_be_read_are_a_bad_request() {
                 HeaderValue::from_bytes(value).unwrap(),
             );
         }
-        let refused = server.admit(&Method::POST, &headers).await.err().unwrap();
+        let refused = server
+            .authenticate(&Method::POST, &headers)
+            .await
+            .err()
+            .unwrap();
         assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{values:?}");
-        assert!(refused.tried(), "it counts as a wrong one");
+        assert!(refused.had_invalid_token(), "it counts as a wrong one");
         assert_eq!(
             refused.challenges(),
             [
@@ -537,7 +541,7 @@ async fn credentials_that_cannot_be_read_are_a_bad_request() {
 
 /// The tolerated clock skew extends the authentication too: an accepted token does not end its own calls.
 #[tokio::test]
-async fn a_token_is_good_as_long_as_it_is_taken() {
+async fn authentication_lasts_as_long_as_the_token_is_accepted() {
     let world = TestIssuer::new();
     let server = world.server(world.issuer());
     let mut payload = world.payload();
@@ -547,7 +551,11 @@ async fn a_token_is_good_as_long_as_it_is_taken() {
     let admitted = admit(&server, &token)
         .await
         .unwrap_or_else(|r| panic!("{r:?}"));
-    let until = admitted.until.unwrap().duration_since(UNIX_EPOCH).unwrap();
+    let until = admitted
+        .expires_at
+        .unwrap()
+        .duration_since(UNIX_EPOCH)
+        .unwrap();
     assert_eq!(until.as_secs(), end + 60);
 }
 
@@ -563,13 +571,13 @@ async fn the_metadata_names_the_resource_and_its_issuers() {
     assert_eq!(document["authorization_servers"], json!([world.url]));
     assert_eq!(document["scopes_supported"], json!(["a", "b"]));
     assert_eq!(document["bearer_methods_supported"], json!(["header"]));
-    assert!(server.is_metadata("/.well-known/oauth-protected-resource/mcp"));
-    assert!(server.is_metadata("/.well-known/oauth-protected-resource"));
-    assert!(!server.is_metadata("/.well-known/oauth-protected-resource/other"));
+    assert!(server.is_metadata_path("/.well-known/oauth-protected-resource/mcp"));
+    assert!(server.is_metadata_path("/.well-known/oauth-protected-resource"));
+    assert!(!server.is_metadata_path("/.well-known/oauth-protected-resource/other"));
 }
 
 #[tokio::test]
-async fn unknown_keys_make_us_ask_the_issuer_once_and_not_again() {
+async fn an_unknown_key_causes_one_fetch() {
     let world = TestIssuer::new();
     let server = world.server(world.issuer());
     let good = world.es.token(&TestIssuer::header(), &world.payload());
@@ -585,7 +593,7 @@ async fn unknown_keys_make_us_ask_the_issuer_once_and_not_again() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_away_makes_it_later_and_not_wrong() {
+async fn an_unreachable_issuer_yields_unavailable_not_invalid() {
     let world = TestIssuer::new();
     for (path, body) in [
         (
@@ -614,7 +622,7 @@ fn introspecting(world: &TestIssuer) -> ResourceServer {
 }
 
 #[tokio::test]
-async fn a_token_that_only_its_issuer_can_read() {
+async fn introspects_an_opaque_token() {
     let world = TestIssuer::new();
     let server = introspecting(&world);
     let active =
@@ -665,7 +673,7 @@ async fn a_token_that_only_its_issuer_can_read() {
     assert!(admit(&server, &signed).await.is_ok(), "nobody was asked");
     let secret = Secret::new("s3cret of the gateway");
     let all = world.issuer().introspection(None, "gate way", secret);
-    let all = world.server(all.introspecting_all());
+    let all = world.server(all.introspect_signed_tokens());
     assert!(admit(&all, &signed).await.is_err());
     // Without a response nobody is admitted, and the token is not blamed.
     world.no_page("/introspect");
@@ -727,14 +735,16 @@ impl TestProof<'_> {
         payload: &Value,
     ) -> Result<(), TokenRejection> {
         let proof = self.key.token(header, payload);
-        let admitted = server.admit(&Method::POST, &self.headers(&proof)).await;
+        let admitted = server
+            .authenticate(&Method::POST, &self.headers(&proof))
+            .await;
         admitted.map(|_| ())
     }
 }
 
 /// Holds: XAUTH-04
 #[tokio::test]
-async fn a_bound_token_needs_a_proof_of_this_very_request() {
+async fn a_bound_token_needs_a_proof_of_the_same_request() {
     let world = TestIssuer::new();
     let server = world.server(world.issuer());
     let proof = TestProof::new(&world);
@@ -744,7 +754,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         Ok(())
     );
     let again = proof.shown(&server, &header, &proof.payload("1")).await;
-    assert_eq!(again.unwrap_err().why(), "the proof was used before");
+    assert_eq!(again.unwrap_err().reason(), "the proof was used before");
     let with = |key: &str, value: Value| {
         let mut payload = proof.payload(&format!("{key}{value}"));
         payload[key] = value;
@@ -820,7 +830,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
         .shown(&server, &mallory.header(), &mallory.payload("m"))
         .await;
     assert_eq!(
-        stolen.unwrap_err().why(),
+        stolen.unwrap_err().reason(),
         "the proof is signed with another key"
     );
     // A bound token needs a proof, and a proof does not bind an unbound token.
@@ -837,30 +847,38 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
             .await
             .is_err()
     );
-    let strict = world.server(world.issuer().proofs_required());
+    let strict = world.server(world.issuer().require_dpop());
     // A client without a token, with an unbound one, or with an invalid one is told that tokens must be bound.
     for (shown, error) in [
         (HeaderMap::new(), ""),
         (bearer(&free), ", error=\"invalid_token\""),
         (bearer("x"), ", error=\"invalid_token\""),
     ] {
-        let refused = strict.admit(&Method::POST, &shown).await.err().unwrap();
+        let refused = strict
+            .authenticate(&Method::POST, &shown)
+            .await
+            .err()
+            .unwrap();
         let wanted = format!(
             "DPoP algs=\"ES256 EdDSA PS256 RS256\", resource_metadata=\"https://tools.example.com/.well-known/oauth-protected-resource/mcp\"{error}"
         );
         assert_eq!(refused.challenges(), [wanted]);
     }
-    assert!(strict.insufficient(&["a".to_owned()]).starts_with("DPoP "));
+    assert!(
+        strict
+            .insufficient_scope_challenge(&["a".to_owned()])
+            .starts_with("DPoP ")
+    );
     // If another issuer does not require binding, both challenges are sent, for clients that know one of them.
     let other = Url::parse("https://other.example.com").unwrap();
-    let both = world.server(world.issuer().proofs_required());
+    let both = world.server(world.issuer().require_dpop());
     let both = both.issuer(TrustedIssuer::new("other", other));
-    let refused = both.admit(&Method::POST, &HeaderMap::new()).await;
+    let refused = both.authenticate(&Method::POST, &HeaderMap::new()).await;
     let refused = refused.err().unwrap();
     let schemes = refused.challenges().iter();
     let schemes: Vec<_> = schemes.map(|c| c.split(' ').next().unwrap()).collect();
     assert_eq!(schemes, ["Bearer", "DPoP"]);
-    let unbound = both.admit(&Method::POST, &bearer(&free)).await;
+    let unbound = both.authenticate(&Method::POST, &bearer(&free)).await;
     assert!(unbound.err().unwrap().challenges()[0].starts_with("DPoP "));
     assert_eq!(
         proof.shown(&strict, &header, &proof.payload("s")).await,
@@ -871,7 +889,7 @@ async fn a_bound_token_needs_a_proof_of_this_very_request() {
 
 /// Holds: XAUTH-04
 #[tokio::test]
-async fn a_proof_needs_a_nonce_of_this_server_where_it_says_so() {
+async fn a_proof_needs_a_server_nonce_if_configured() {
     let world = TestIssuer::new();
     let server = world
         .server(world.issuer())
@@ -881,7 +899,7 @@ async fn a_proof_needs_a_nonce_of_this_server_where_it_says_so() {
         .shown(&server, &proof.header(), &proof.payload("1"))
         .await
         .unwrap_err();
-    assert!(refused.challenges()[0].contains("use_dpop_nonce") && !refused.tried());
+    assert!(refused.challenges()[0].contains("use_dpop_nonce") && !refused.had_invalid_token());
     let nonce = refused.nonce().unwrap().to_owned();
     let mut payload = proof.payload("2");
     payload["nonce"] = json!(format!("{nonce}x"));

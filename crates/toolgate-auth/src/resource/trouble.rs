@@ -25,19 +25,19 @@ pub(super) struct IssuerHealth(Mutex<Option<(String, SystemTime)>>);
 
 impl IssuerHealth {
     /// Records an error. Keeps the time of the first one.
-    pub(super) fn is(&self, words: String) {
+    pub(super) fn record_failure(&self, words: String) {
         let mut last = self.last();
         let since = last.as_ref().map(|(_, since)| *since);
         *last = Some((words, since.unwrap_or_else(SystemTime::now)));
     }
 
     /// Clears the error after a success.
-    pub(super) fn is_over(&self) {
+    pub(super) fn record_success(&self) {
         *self.last() = None;
     }
 
     /// Returns the last error and the time of the first one.
-    pub(super) fn told(&self) -> Option<(String, SystemTime)> {
+    pub(super) fn failure(&self) -> Option<(String, SystemTime)> {
         self.last().clone()
     }
 

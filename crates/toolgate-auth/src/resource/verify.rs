@@ -24,7 +24,7 @@ pub(super) enum TokenAlgorithm {
 
 impl TokenAlgorithm {
     /// Returns the algorithm of an `alg` name, which is case-sensitive.
-    pub(super) fn named(name: &str) -> Option<TokenAlgorithm> {
+    pub(super) fn from_name(name: &str) -> Option<TokenAlgorithm> {
         Some(match name {
             "ES256" => TokenAlgorithm::Es256,
             "EdDSA" | "Ed25519" => TokenAlgorithm::EdDsa,
@@ -47,7 +47,7 @@ pub(super) enum PublicKey {
 
 impl PublicKey {
     /// Parses a JWK; `None` for other kinds and for a key with a private part.
-    pub(super) fn read(jwk: &Json) -> Option<PublicKey> {
+    pub(super) fn from_jwk(jwk: &Json) -> Option<PublicKey> {
         let text = |key: &str| jwk.get(key)?.string();
         let bytes = |key: &str| decode(&text(key)?);
         if jwk.get("d").is_some() || jwk.get("k").is_some() {

@@ -8,28 +8,34 @@ use std::sync::Arc;
 impl ResourceServer {
     /// Returns a future that ends once the issuer reports a token as no longer active, by repeated introspection.
     /// `None` if the token is not introspected. An unreachable issuer revokes nothing.
-    pub fn withdrawn(self: &Arc<Self>, token: &str) -> Option<BoxFuture<'static, ()>> {
-        if !self.asks_about(token) {
+    pub fn revoked(self: &Arc<Self>, token: &str) -> Option<BoxFuture<'static, ()>> {
+        if !self.is_introspected(token) {
             return None;
         }
         let (resource, token) = (self.clone(), Secret::new(token));
         Some(Box::pin(async move {
             loop {
-                tokio::time::sleep(resource.limits.again).await;
-                let said = resource.token(token.reveal(), (now(), true)).await;
-                if let Err(RejectionReason::Invalid(_) | RejectionReason::Elsewhere(_)) = said {
+                tokio::time::sleep(resource.limits.introspection_recheck).await;
+                let said = resource.verify_token(token.reveal(), (now(), true)).await;
+                if let Err(RejectionReason::Invalid(_) | RejectionReason::WrongAudience(_)) = said {
                     return;
                 }
             }
         }))
     }
 
-    fn asks_about(&self, token: &str) -> bool {
-        match ParsedJwt::read(token) {
+    fn is_introspected(&self, token: &str) -> bool {
+        match ParsedJwt::parse(token) {
             Some(parsed) => {
-                let of = |issuer: &str| self.issuers.iter().find(|known| known.is(issuer));
+                let of = |issuer: &str| {
+                    self.issuers
+                        .iter()
+                        .find(|known| known.has_identifier(issuer))
+                };
                 let issuer = parsed.issuer();
-                issuer.is_some_and(|issuer| of(&issuer).is_some_and(|known| known.asks_all()))
+                issuer.is_some_and(|issuer| {
+                    of(&issuer).is_some_and(|known| known.introspects_signed())
+                })
             }
             None => true,
         }

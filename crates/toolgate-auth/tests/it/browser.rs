@@ -30,7 +30,7 @@ async fn only_the_answer_with_the_state_ends_the_wait() {
         opened.send(url.as_str().to_owned()).unwrap();
     });
     let visit = browser.begin(None).await.unwrap();
-    let redirect = visit.redirect().to_owned();
+    let redirect = visit.redirect_uri().to_owned();
     let host = redirect
         .strip_prefix("http://")
         .unwrap()
@@ -38,7 +38,7 @@ async fn only_the_answer_with_the_state_ends_the_wait() {
         .unwrap();
     assert!(host.starts_with("127.0.0.1:"), "{host}");
     let url = "https://as.test/authorize?state=the+state&x=1";
-    let coming = visit.go(Url::parse(url).unwrap());
+    let coming = visit.open_and_wait(Url::parse(url).unwrap());
     let asking = async {
         assert_eq!(page.await.unwrap(), url);
         for (target, named) in [
@@ -62,7 +62,7 @@ async fn only_the_answer_with_the_state_ends_the_wait() {
     );
     // The same address once more, for servers that know one only.
     let again = browser.begin(Some(&redirect)).await.unwrap();
-    assert_eq!(again.redirect(), redirect);
+    assert_eq!(again.redirect_uri(), redirect);
 }
 
 /// Browsers open connections in advance, and any page or program may send what it likes.
@@ -70,12 +70,12 @@ async fn only_the_answer_with_the_state_ends_the_wait() {
 async fn neither_silent_connections_nor_strangers_hold_up_the_answer() {
     let browser = LoopbackBrowser::new(|_| {});
     let visit = browser.begin(None).await.unwrap();
-    let redirect = visit.redirect().to_owned();
+    let redirect = visit.redirect_uri().to_owned();
     let host = redirect
         .strip_prefix("http://")
         .and_then(|rest| rest.strip_suffix("/callback"))
         .unwrap();
-    let coming = visit.go(Url::parse("https://as.test/authorize?state=s").unwrap());
+    let coming = visit.open_and_wait(Url::parse("https://as.test/authorize?state=s").unwrap());
     let asking = async {
         let mut silent = Vec::new();
         for n in 0..200 {
@@ -102,10 +102,10 @@ async fn neither_silent_connections_nor_strangers_hold_up_the_answer() {
 
 #[tokio::test]
 async fn who_never_comes_back_is_not_waited_for_for_ever() {
-    let browser = LoopbackBrowser::new(|_| {}).wait(Duration::from_millis(20));
+    let browser = LoopbackBrowser::new(|_| {}).timeout(Duration::from_millis(20));
     let visit = browser.begin(None).await.unwrap();
     let error = visit
-        .go(Url::parse("https://as.test/?state=x").unwrap())
+        .open_and_wait(Url::parse("https://as.test/?state=x").unwrap())
         .await
         .unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);

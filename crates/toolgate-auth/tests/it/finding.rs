@@ -100,7 +100,7 @@ async fn a_server_of_2025_03_26_without_words_can_be_signed_in_to() {
         ..LONG
     })
     .await;
-    let running = OAuthClient::builder(world.server()).how("run: my-app login");
+    let running = OAuthClient::builder(world.server()).sign_in_hint("run: my-app login");
     let error = world
         .call(&running.build(), "tools/list")
         .await

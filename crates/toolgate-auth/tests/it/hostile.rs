@@ -19,7 +19,7 @@ async fn opened(page: String) -> (Vec<String>, AuthErrorKind) {
     let kept = opened.clone();
     let browser =
         LoopbackBrowser::new(move |url| kept.lock().unwrap().push(url.as_str().to_owned()));
-    let browser = browser.wait(Duration::from_millis(1));
+    let browser = browser.timeout(Duration::from_millis(1));
     let login = OAuthClient::builder(world.server())
         .sign_in(browser)
         .build();

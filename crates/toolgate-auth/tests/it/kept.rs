@@ -80,19 +80,29 @@ async fn what_was_changed_or_is_open_to_others_is_not_used() {
         let mut bad = good.clone();
         bad[at] ^= 1;
         fs::write(&sealed, bad).unwrap();
-        let error = folder.login(&world).granted().await.map(drop).unwrap_err();
+        let error = folder
+            .login(&world)
+            .credential()
+            .await
+            .map(drop)
+            .unwrap_err();
         assert_eq!(error.kind(), AuthErrorKind::Store);
         let detail = error.for_operator();
         assert!(detail.contains("all sign-ins"), "{detail}");
         assert!(!error.to_string().contains("grants.sealed"), "{error}");
     }
     fs::write(&sealed, &good[..5]).unwrap();
-    assert!(folder.login(&world).granted().await.is_err());
+    assert!(folder.login(&world).credential().await.is_err());
     fs::write(&sealed, &good).unwrap();
-    assert!(folder.login(&world).granted().await.unwrap().is_some());
+    assert!(folder.login(&world).credential().await.unwrap().is_some());
     let key = folder.0.join("grants.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
-    let error = folder.login(&world).granted().await.map(drop).unwrap_err();
+    let error = folder
+        .login(&world)
+        .credential()
+        .await
+        .map(drop)
+        .unwrap_err();
     let typed = format!("chmod 600 {}", key.display());
     assert!(error.for_operator().contains(&typed), "{error}");
     let folder = folder.0.to_str().unwrap();
@@ -104,14 +114,14 @@ async fn what_was_changed_or_is_open_to_others_is_not_used() {
 async fn who_waits_too_long_for_another_process_is_told_so() {
     let folder = Folder::new("waits");
     let store = FileCredentialStore::new(&folder.0);
-    let held = store.turn("far").await.unwrap();
-    let error = store.turn("far").await.unwrap_err();
+    let held = store.refresh_lock("far").await.unwrap();
+    let error = store.refresh_lock("far").await.unwrap_err();
     assert!(
         error.to_string().contains("another process") && error.to_string().contains("try again"),
         "{error}"
     );
     drop(held);
-    store.turn("far").await.unwrap();
+    store.refresh_lock("far").await.unwrap();
 }
 
 #[tokio::test]
@@ -138,5 +148,5 @@ async fn signing_out_forgets_the_grant() {
     let login = folder.login(&world);
     world.call(&login, "tools/list").await.unwrap();
     login.sign_out().await.unwrap();
-    assert!(folder.login(&world).granted().await.unwrap().is_none());
+    assert!(folder.login(&world).credential().await.unwrap().is_none());
 }

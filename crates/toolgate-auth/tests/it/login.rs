@@ -29,7 +29,7 @@ async fn refused(twist: Twist) -> (AuthErrorKind, World) {
 async fn a_refusal_leads_to_a_sign_in_and_a_token() {
     let world = World::new(LONG).await;
     let login = login(&world);
-    assert!(login.granted().await.unwrap().is_none());
+    assert!(login.credential().await.unwrap().is_none());
     assert_eq!(
         world.call(&login, "tools/list").await.unwrap(),
         StatusCode::OK
@@ -71,7 +71,7 @@ async fn a_refusal_leads_to_a_sign_in_and_a_token() {
         assert!(registered.contains(part), "{registered}");
     }
     assert_eq!(
-        login.granted().await.unwrap().unwrap().issuer,
+        login.credential().await.unwrap().unwrap().issuer,
         world.origin()
     );
 }
@@ -174,9 +174,9 @@ async fn a_token_that_ends_is_renewed_once_for_all_who_wait() {
     let resource = format!("{}/mcp", world.origin());
     assert_eq!(asked[2].field("resource"), Some(resource));
     assert_eq!(world.visits().len(), 1);
-    let kept = login.granted().await.unwrap().unwrap();
+    let kept = login.credential().await.unwrap().unwrap();
     assert!(
-        kept.refresh.unwrap().is("refresh-2"),
+        kept.refresh_token.unwrap().matches("refresh-2"),
         "the new one replaces the old"
     );
 }
@@ -193,7 +193,15 @@ async fn without_a_refresh_token_a_person_signs_in_again() {
     let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
     let login = builder().sign_in(Person(world.clone())).build();
     world.call(&login, "tools/list").await.unwrap();
-    assert!(login.granted().await.unwrap().unwrap().refresh.is_none());
+    assert!(
+        login
+            .credential()
+            .await
+            .unwrap()
+            .unwrap()
+            .refresh_token
+            .is_none()
+    );
     world.revoke();
     world.call(&login, "tools/list").await.unwrap();
     assert_eq!(world.visits().len(), 2);
@@ -292,7 +300,7 @@ async fn a_grant_is_renewed_by_the_client_that_it_was_given_to() {
         .build();
     world.call(&login, "tools/list").await.unwrap();
     let other = RegisteredClient::new("other", ClientAuthentication::None);
-    let kept = store.keep_client(&world.origin(), Some(other)).await;
+    let kept = store.put_client(&world.origin(), Some(other)).await;
     kept.unwrap();
     world.revoke();
     world.call(&login, "tools/list").await.unwrap();
@@ -332,7 +340,7 @@ async fn more_is_asked_for_a_few_times_and_old_scopes_stay() {
     );
     world.twist(|twist| twist.insatiable = true);
     let error = world.call(&login, "tools/call b").await.unwrap_err();
-    assert_eq!(error.kind(), AuthErrorKind::Limit);
+    assert_eq!(error.kind(), AuthErrorKind::LimitReached);
     assert_eq!(world.visits().len(), 4, "two more, and then no more");
     world.call(&login, "tools/call b").await.unwrap_err();
     assert_eq!(world.visits().len(), 4);
@@ -439,9 +447,9 @@ async fn a_sign_out_gives_back_what_was_granted_and_forgets_it_in_any_case() {
         let login = login(&world);
         login.sign_in().await.unwrap();
         let out = login.sign_out().await.unwrap();
-        assert!(login.granted().await.unwrap().is_none());
+        assert!(login.credential().await.unwrap().is_none());
         let again = login.sign_out().await.unwrap();
-        assert!(matches!(again, SignedOut::Nothing), "{again:?}");
+        assert!(matches!(again, SignedOut::NotSignedIn), "{again:?}");
         (out, world)
     };
     let (out, world) = signed_out(Some(200)).await;
@@ -457,10 +465,10 @@ async fn a_sign_out_gives_back_what_was_granted_and_forgets_it_in_any_case() {
             .all(|one| one.field("client_id").as_deref() == Some("id-of"))
     );
     let (out, world) = signed_out(None).await;
-    assert!(matches!(out, SignedOut::Forgotten(_)), "{out:?}");
+    assert!(matches!(out, SignedOut::Deleted(_)), "{out:?}");
     assert!(world.asked("/back").is_empty());
     let (out, _) = signed_out(Some(503)).await;
-    let SignedOut::Unsaid(_, error) = out else {
+    let SignedOut::RevocationFailed(_, error) = out else {
         panic!("{out:?}");
     };
     assert!(
@@ -474,7 +482,7 @@ async fn a_sign_in_of_another_process_is_used() {
     let world = World::new(LONG).await;
     let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
-    let running = builder().how("run: my-app login").build();
+    let running = builder().sign_in_hint("run: my-app login").build();
     let error = world.call(&running, "tools/list").await.unwrap_err();
     assert!(
         error.to_string().ends_with("; run: my-app login"),
@@ -496,7 +504,7 @@ async fn what_another_process_renewed_is_renewed_by_its_own_token() {
     let person = || person().sign_in(Person(world.clone())).build();
     let (first, second) = (person(), person());
     first.sign_in().await.unwrap();
-    second.granted().await.unwrap();
+    second.credential().await.unwrap();
     for login in [&first, &first, &second, &first, &second] {
         assert_eq!(
             world.call(login, "tools/list").await.unwrap(),
@@ -519,7 +527,7 @@ async fn what_is_wanted_where_nobody_is_there_is_asked_for_at_the_next_sign_in()
     let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
     let person = || builder().sign_in(Person(world.clone())).build();
     person().sign_in().await.unwrap();
-    let running = builder().how("run: my-app login").build();
+    let running = builder().sign_in_hint("run: my-app login").build();
     world.call(&running, "tools/call a").await.unwrap();
     let wants = async |scope: &'static str| {
         world.twist(|twist| twist.scope = Some(scope));

@@ -83,7 +83,7 @@ async fn a_refusal_in_other_words_holds_for_a_while_and_so_does_a_pause() {
         (401, AuthErrorKind::Refused),
         (403, AuthErrorKind::Refused),
         (404, AuthErrorKind::Refused),
-        (429, AuthErrorKind::Limit),
+        (429, AuthErrorKind::LimitReached),
     ] {
         let world = World::new(Twist {
             refuses_with: Some((status, "a proxy does not know you")),
@@ -157,7 +157,7 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
     assert!(error.to_string().contains("come on monday"), "{error}");
     world.twist(|twist| (twist.takes_back, twist.refuses_with) = (Some(400), None));
     let out = person.sign_out().await.unwrap();
-    assert!(matches!(out, SignedOut::Unsaid(..)), "{out:?}");
+    assert!(matches!(out, SignedOut::RevocationFailed(..)), "{out:?}");
 }
 
 /// Holds: AUTH-27.
@@ -176,7 +176,7 @@ async fn an_exchange_names_the_server_by_its_address() {
         let subject = move || {
             Some(SubjectToken {
                 token: token.clone(),
-                until: None,
+                expires_at: None,
             })
         };
         let caller = exchange.on_behalf(url("/mcp/?key=s3cret"), subject);
@@ -243,7 +243,7 @@ async fn a_new_nonce_does_not_stand_in_the_way_of_a_new_token() {
     })
     .await;
     let login = OAuthClient::builder(world.server());
-    let login = login.sign_in(Person(world.clone())).bound().build();
+    let login = login.sign_in(Person(world.clone())).always_dpop().build();
     world.call(&login, "tools/list").await.unwrap();
     for renewals in 1..=3 {
         // Another nonce and no good token: first the one is told, then the other.
@@ -271,7 +271,7 @@ async fn what_a_server_wants_is_remembered_up_to_a_bound() {
         assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
     }
     let kept = store.grant(world.server().as_str()).await.unwrap().unwrap();
-    let wanted = kept.wanted.to_string();
+    let wanted = kept.demanded_scopes.to_string();
     assert_eq!(wanted.split(' ').count(), 64);
     assert!(wanted.contains("r0w39"), "what came first stays: {wanted}");
 }

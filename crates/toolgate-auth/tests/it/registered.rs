@@ -58,7 +58,9 @@ async fn a_renewal_that_is_refused_needs_a_sign_in_by_a_client_that_is_known() {
             twist.life = 3600;
             (twist.renews_not, twist.registers_as) = (Some(no), Some("anew"));
         });
-        let running = with(&world, &store).how("run: my-app login").build();
+        let running = with(&world, &store)
+            .sign_in_hint("run: my-app login")
+            .build();
         for _ in 0..5 {
             let error = world.call(&running, "tools/list").await.unwrap_err();
             assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn, "{no}: {error}");
@@ -168,7 +170,11 @@ async fn a_registration_says_what_it_is_for() {
     let registered = async |redirect, refresh: bool| {
         let world = World::new(LONG).await;
         let login = OAuthClient::builder(world.server()).sign_in(traveller(&world, redirect, true));
-        let login = if refresh { login } else { login.no_refresh() };
+        let login = if refresh {
+            login
+        } else {
+            login.without_refresh_token()
+        };
         login.build().sign_in().await.unwrap();
         let body: serde_json::Value =
             serde_json::from_str(&world.asked("/register")[0].body).unwrap();
@@ -193,7 +199,8 @@ async fn a_registration_says_what_it_is_for() {
 async fn where_nobody_can_register_the_words_say_what_to_write() {
     let end = "register a client there with the redirect URI http://127.0.0.1:1/callback, and write client_id in my-app.toml";
     let said = async |world: &World| {
-        let login = OAuthClient::builder(world.server()).by_hand("write client_id in my-app.toml");
+        let login = OAuthClient::builder(world.server())
+            .registration_hint("write client_id in my-app.toml");
         let error = login.sign_in(Person(world.clone())).build().sign_in().await;
         error.map(drop).unwrap_err().to_string()
     };
@@ -286,7 +293,7 @@ async fn a_grant_that_was_replaced_is_given_back_where_the_new_one_stays_good() 
     sign_in().await;
     sign_in().await;
     assert!(world.asked("/back").is_empty(), "of the same client");
-    store.keep_client(&world.origin(), None).await.unwrap();
+    store.put_client(&world.origin(), None).await.unwrap();
     world.twist(|twist| twist.registers_as = Some("anew"));
     sign_in().await;
     let back = world.asked("/back");

@@ -39,7 +39,7 @@ fn with(world: &World, store: &Arc<dyn CredentialStore>) -> OAuthClientBuilder {
 
 async fn refresh(world: &World, store: &Arc<dyn CredentialStore>) -> Option<String> {
     let kept = store.grant(world.server().as_str()).await.unwrap()?;
-    Some(kept.refresh?.reveal().to_owned())
+    Some(kept.refresh_token?.reveal().to_owned())
 }
 
 /// Holds: AUTH-35.
@@ -226,8 +226,8 @@ async fn a_token_without_a_person_is_had_again_from_who_gave_it() {
     // Without a refresh token, as is usual there.
     let key = world.server();
     let mut kept = store.grant(key.as_str()).await.unwrap().unwrap();
-    kept.refresh = None;
-    store.keep(key.as_str(), Some(kept)).await.unwrap();
+    kept.refresh_token = None;
+    store.put(key.as_str(), Some(kept)).await.unwrap();
     world.twist(|twist| twist.life = 3600);
     let before = world.asked("/token").len();
     assert_eq!(

@@ -30,17 +30,17 @@ impl CredentialStore for Held {
         self.store.grant(key)
     }
 
-    fn keep<'a>(
+    fn put<'a>(
         &'a self,
         key: &'a str,
         grant: Option<OAuthCredential>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.store.keep(key, grant)
+        self.store.put(key, grant)
     }
 
-    fn turn<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
+    fn refresh_lock<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
         self.asked.fetch_add(1, SeqCst);
-        Box::pin(async { Ok(RefreshGuard::held(self.turn.clone().lock_owned().await)) })
+        Box::pin(async { Ok(RefreshGuard::holding(self.turn.clone().lock_owned().await)) })
     }
 
     fn client<'a>(
@@ -50,12 +50,12 @@ impl CredentialStore for Held {
         self.store.client(issuer)
     }
 
-    fn keep_client<'a>(
+    fn put_client<'a>(
         &'a self,
         issuer: &'a str,
         client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.store.keep_client(issuer, client)
+        self.store.put_client(issuer, client)
     }
 }
 
@@ -119,7 +119,7 @@ async fn renewed_meanwhile(world: &World, held: &Arc<Held>, what: Meanwhile) {
 
 async fn kept(world: &World, store: &dyn CredentialStore) -> Option<String> {
     let kept = store.grant(world.server().as_str()).await.unwrap()?;
-    Some(kept.refresh?.reveal().to_owned())
+    Some(kept.refresh_token?.reveal().to_owned())
 }
 
 #[tokio::test]
@@ -151,11 +151,11 @@ async fn what_is_wanted_during_a_renewal_is_kept_beside_the_new_token() {
             .shared_store(store.clone())
             .build();
         Box::pin(async move {
-            let running = login.granted().await.unwrap().unwrap();
+            let running = login.credential().await.unwrap().unwrap();
             let mut headers = HeaderMap::new();
             let value = "Bearer error=\"insufficient_scope\", scope=\"write\"";
             headers.insert(header::WWW_AUTHENTICATE, value.parse().unwrap());
-            let sent = format!("Bearer {}", running.access.reveal());
+            let sent = format!("Bearer {}", running.access_token.reveal());
             let sent = HeaderMap::from_iter([(header::AUTHORIZATION, sent.parse().unwrap())]);
             let leaving = CredentialRequest {
                 method: &Method::POST,
@@ -165,16 +165,16 @@ async fn what_is_wanted_during_a_renewal_is_kept_beside_the_new_token() {
             let refusal = RejectedResponse {
                 status: StatusCode::FORBIDDEN,
                 headers: &headers,
-                sent: &sent,
-                before: 0,
+                sent_headers: &sent,
+                previous_rejections: 0,
             };
-            let _ = login.refused(leaving, refusal).await;
+            let _ = login.on_rejection(leaving, refusal).await;
         })
     })
     .await;
     let grant = held.grant(world.server().as_str()).await.unwrap().unwrap();
-    assert_eq!(grant.wanted.to_string(), "write");
-    assert!(grant.refresh.unwrap().is("refresh-1"));
+    assert_eq!(grant.demanded_scopes.to_string(), "write");
+    assert!(grant.refresh_token.unwrap().matches("refresh-1"));
 }
 
 /// A store without turns, as of one process.

@@ -272,18 +272,18 @@ impl World {
             let sent = login.headers(leaving).await?;
             let (status, headers) = self.mcp(&sent);
             if status == StatusCode::OK {
-                login.answered(&headers);
+                login.on_response(&headers);
                 return Ok(status);
             }
             let refusal = RejectedResponse {
                 status,
                 headers: &headers,
-                sent: &sent,
-                before,
+                sent_headers: &sent,
+                previous_rejections: before,
             };
-            match login.refused(leaving, refusal).await? {
-                RetryDecision::Yes => before += 1,
-                RetryDecision::No => return Ok(status),
+            match login.on_rejection(leaving, refusal).await? {
+                RetryDecision::Retry => before += 1,
+                RetryDecision::GiveUp => return Ok(status),
             }
         }
     }
@@ -531,17 +531,17 @@ impl SignIn for Traveller {
 }
 
 impl PendingSignIn for Traveller {
-    fn redirect(&self) -> &str {
+    fn redirect_uri(&self) -> &str {
         self.redirect
     }
 
-    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
+    fn open_and_wait(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
         self.world.twist(self.meanwhile);
         if !self.comes_back {
             let nobody = AuthError::new(AuthErrorKind::NeedsSignIn, "nobody came back");
             return Box::pin(async { Err(nobody) });
         }
-        Box::new(Person(self.world)).go(url)
+        Box::new(Person(self.world)).open_and_wait(url)
     }
 }
 
@@ -555,11 +555,11 @@ impl SignIn for Person {
 }
 
 impl PendingSignIn for Person {
-    fn redirect(&self) -> &str {
+    fn redirect_uri(&self) -> &str {
         "http://127.0.0.1:1/callback"
     }
 
-    fn go(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
+    fn open_and_wait(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
         let world = self.0;
         let twist = world.0.twist.lock().unwrap().clone();
         let query: Vec<(String, String)> = form_urlencoded::parse(url.query().unwrap().as_bytes())

@@ -2,31 +2,32 @@ use super::*;
 use crate::Caller;
 use futures_util::FutureExt;
 
-fn interest(lists: &[ItemKind], uris: &[&str]) -> ChangeFilter {
+fn change_filter(lists: &[ItemKind], uris: &[&str]) -> ChangeFilter {
     ChangeFilter {
         lists: lists.to_vec(),
         uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
-        ..ChangeFilter::lists(Caller::new("test"))
+        ..ChangeFilter::all_lists(Caller::new("test"))
     }
 }
 
-fn heard(changes: &mut ChangeStream) -> Option<ChangeSet> {
+fn next_change(changes: &mut ChangeStream) -> Option<ChangeSet> {
     changes.next().now_or_never().flatten()
 }
 
 #[test]
-fn each_kind_is_told_to_those_who_want_it() {
+fn reports_only_the_kinds_of_the_filter() {
     let all = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
     for wanted in all {
         let sender = watch::Sender::new(ChangeCounters::default());
-        let mut changes = ChangeStream::new(sender.subscribe()).only(&interest(&[wanted], &[]));
+        let mut changes =
+            ChangeStream::new(sender.subscribe()).filtered(&change_filter(&[wanted], &[]));
         for changed in all.into_iter().filter(|kind| *kind != wanted) {
-            sender.send_modify(|stale| stale.list(changed));
-            sender.send_modify(|stale| stale.update("test://a"));
-            assert_eq!(heard(&mut changes), None, "{wanted:?} {changed:?}");
+            sender.send_modify(|stale| stale.count_list_change(changed));
+            sender.send_modify(|stale| stale.count_update("test://a"));
+            assert_eq!(next_change(&mut changes), None, "{wanted:?} {changed:?}");
         }
-        sender.send_modify(|stale| stale.list(wanted));
-        assert_eq!(heard(&mut changes).unwrap().lists, [wanted]);
+        sender.send_modify(|stale| stale.count_list_change(wanted));
+        assert_eq!(next_change(&mut changes).unwrap().lists, [wanted]);
     }
 }
 
@@ -34,51 +35,63 @@ fn each_kind_is_told_to_those_who_want_it() {
 fn templates_change_with_the_resources() {
     let sender = watch::Sender::new(ChangeCounters::default());
     let mut changes =
-        ChangeStream::new(sender.subscribe()).only(&interest(&[ItemKind::Template], &[]));
-    sender.send_modify(|stale| stale.list(ItemKind::Resource));
-    assert_eq!(heard(&mut changes).unwrap().lists, [ItemKind::Resource]);
-    sender.send_modify(|stale| stale.list(ItemKind::Template));
-    assert_eq!(heard(&mut changes).unwrap().lists, [ItemKind::Resource]);
+        ChangeStream::new(sender.subscribe()).filtered(&change_filter(&[ItemKind::Template], &[]));
+    sender.send_modify(|stale| stale.count_list_change(ItemKind::Resource));
+    assert_eq!(
+        next_change(&mut changes).unwrap().lists,
+        [ItemKind::Resource]
+    );
+    sender.send_modify(|stale| stale.count_list_change(ItemKind::Template));
+    assert_eq!(
+        next_change(&mut changes).unwrap().lists,
+        [ItemKind::Resource]
+    );
 }
 
 #[test]
-fn said_twice_it_tells_what_both_name() {
+fn repeated_filters_intersect() {
     let sender = watch::Sender::new(ChangeCounters::default());
     let mut changes = ChangeStream::new(sender.subscribe())
-        .only(&interest(&[ItemKind::Tool], &["test://a"]))
-        .only(&interest(&[ItemKind::Prompt], &["test://a", "test://b"]));
-    let told = changes.told().unwrap();
+        .filtered(&change_filter(&[ItemKind::Tool], &["test://a"]))
+        .filtered(&change_filter(
+            &[ItemKind::Prompt],
+            &["test://a", "test://b"],
+        ));
+    let told = changes.filter().unwrap();
     assert!(told.lists.is_empty() && told.uris == ["test://a"]);
-    sender.send_modify(|stale| stale.update("test://b"));
-    assert_eq!(heard(&mut changes), None);
-    sender.send_modify(|stale| stale.update("test://a"));
-    assert_eq!(*heard(&mut changes).unwrap().updated, ["test://a".into()]);
+    sender.send_modify(|stale| stale.count_update("test://b"));
+    assert_eq!(next_change(&mut changes), None);
+    sender.send_modify(|stale| stale.count_update("test://a"));
+    assert_eq!(
+        *next_change(&mut changes).unwrap().updated,
+        ["test://a".into()]
+    );
 }
 
 #[test]
-fn one_resource_too_many_forgets_the_oldest_change() {
+fn evicts_the_least_recently_updated_resource() {
     let mut stale = ChangeCounters::default();
-    stale.update("z");
-    stale.update("a");
+    stale.count_update("z");
+    stale.count_update("a");
     for at in 2..ChangeCounters::MAX_UPDATED_RESOURCES {
-        stale.update(&format!("m{at:05}"));
+        stale.count_update(&format!("m{at:05}"));
     }
-    stale.update("z");
+    stale.count_update("z");
     assert_eq!(stale.updated.len(), ChangeCounters::MAX_UPDATED_RESOURCES);
-    stale.update("one more");
+    stale.count_update("one more");
     assert_eq!(stale.updated.len(), ChangeCounters::MAX_UPDATED_RESOURCES);
     assert!(!stale.updated.contains_key("a") && stale.updated.contains_key("z"));
 }
 
 #[test]
-fn a_forgotten_resource_that_changes_again_is_told() {
+fn reports_an_evicted_resource_that_changes_again() {
     let mut stale = ChangeCounters::default();
-    stale.update("a");
+    stale.count_update("a");
     let before = stale.clone();
     for at in 0..ChangeCounters::MAX_UPDATED_RESOURCES {
-        stale.update(&format!("m{at:05}"));
+        stale.count_update(&format!("m{at:05}"));
     }
     assert!(!stale.updated.contains_key("a"));
-    stale.update("a");
-    assert!(stale.since(&before).updated.contains(&"a".into()));
+    stale.count_update("a");
+    assert!(stale.changes_since(&before).updated.contains(&"a".into()));
 }

@@ -97,11 +97,11 @@ pub(crate) enum ThawCommand {
 /// Target of a freeze or thaw, as the control protocol names it.
 pub(crate) trait FreezeTarget {
     /// Returns `all`, `caller NAME` or `server ID`; `None` for the list command.
-    fn what(&self) -> Option<String>;
+    fn target(&self) -> Option<String>;
 }
 
 impl FreezeTarget for FreezeCommand {
-    fn what(&self) -> Option<String> {
+    fn target(&self) -> Option<String> {
         match self {
             FreezeCommand::Caller { name, .. } => Some(format!("caller {name}")),
             FreezeCommand::Server { id, .. } => Some(format!("server {id}")),
@@ -112,7 +112,7 @@ impl FreezeTarget for FreezeCommand {
 }
 
 impl FreezeTarget for ThawCommand {
-    fn what(&self) -> Option<String> {
+    fn target(&self) -> Option<String> {
         Some(match self {
             ThawCommand::Caller { name } => format!("caller {name}"),
             ThawCommand::Server { id } => format!("server {id}"),

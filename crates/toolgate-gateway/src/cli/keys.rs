@@ -78,14 +78,14 @@ pub(crate) struct RequiredKeyExpiry {
 
 impl KeyExpiry {
     /// Returns the expiry, if given.
-    pub(crate) fn time(&self) -> Option<SystemTime> {
+    pub(crate) fn expiry(&self) -> Option<SystemTime> {
         time(self.expires, self.until)
     }
 }
 
 impl RequiredKeyExpiry {
     /// Returns the expiry; `None` if it is too far away.
-    pub(crate) fn time(&self) -> Option<SystemTime> {
+    pub(crate) fn expiry(&self) -> Option<SystemTime> {
         time(self.expires, self.until)
     }
 }

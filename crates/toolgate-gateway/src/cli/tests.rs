@@ -1,7 +1,7 @@
 use super::*;
 
 fn of(words: &str) -> Result<Cli, clap::Error> {
-    Cli::of(std::iter::once("toolgate").chain(words.split_whitespace()))
+    Cli::from_args(std::iter::once("toolgate").chain(words.split_whitespace()))
 }
 
 fn command(words: &str) -> CliCommand {
@@ -18,7 +18,7 @@ fn the_definition_is_sound() {
 
 /// Scripts and the configs of hosts contain these command lines; a change breaks them.
 #[test]
-fn the_contract() {
+fn accepts_the_documented_command_lines() {
     for words in [
         "",
         "--config f.toml",
@@ -145,7 +145,7 @@ fn help_and_version_are_asked_for() {
 }
 
 #[test]
-fn to_serve_needs_no_word() {
+fn serve_is_the_default_command() {
     let serve = ServeOptions {
         options: ListenOptions {
             listen: None,
@@ -160,7 +160,7 @@ fn to_serve_needs_no_word() {
 }
 
 #[test]
-fn what_is_behind_the_dashes_is_the_server_s() {
+fn passes_arguments_after_the_dashes_to_the_server() {
     let CliCommand::Run(run) = command("run --stdio -- server --listen x --data y") else {
         panic!("not run")
     };
@@ -187,7 +187,7 @@ fn arguments_stay_as_they_are() {
 }
 
 #[test]
-fn the_record() {
+fn parses_audit_and_deny_options() {
     let CliCommand::Audit(AuditCommand::Tail {
         count,
         follow,

@@ -49,7 +49,7 @@ pub(super) fn run(place: &DataLocation<'_>, data: &Path, audit: &AuditCommand) -
 }
 
 /// Returns the time of a period's start in microseconds since 1970.
-pub(super) fn since(back: Duration) -> u64 {
+pub(super) fn period_start(back: Duration) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let then = now.unwrap_or_default().saturating_sub(back);
     u64::try_from(then.as_micros()).unwrap_or(u64::MAX)
@@ -57,7 +57,7 @@ pub(super) fn since(back: Duration) -> u64 {
 
 fn unreadable(dir: &Path) -> impl Fn(io::Error) -> CommandError + use<'_> {
     |e| {
-        CommandError::Work(format!(
+        CommandError::Failure(format!(
             "cannot read the audit log in {}: {e}",
             dir.display()
         ))
@@ -67,7 +67,7 @@ fn unreadable(dir: &Path) -> impl Fn(io::Error) -> CommandError + use<'_> {
 fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
     let mut check = AuditCheck::new(dir);
     check.keys = keys.to_vec();
-    check.places = places.to_vec();
+    check.mirrors = places.to_vec();
     let report = match check.run() {
         Ok(report) => report,
         Err(error) => {
@@ -99,13 +99,16 @@ fn acknowledge(place: &DataLocation<'_>, data: &Path, dir: &Path) -> Result<Exit
     }
     for notice in open {
         let entry = AuditEntry::new(AuditEvent::from("audit.acknowledged"));
-        let entry = entry.with("about", notice.about.as_str());
-        let entry = entry.with("why", notice.why.as_str());
+        let entry = entry.with("about", notice.subject.as_str());
+        let entry = entry.with("why", notice.description.as_str());
         here::record(place, data, entry.with("by", "terminal"))?;
         acknowledge_notice(dir, &notice)
-            .map_err(|e| format!("cannot acknowledge the damage of {}: {e}", notice.about))?;
-        let about = visible(&notice.about);
-        print(&format!("acknowledged {about}: {}\n", visible(&notice.why)))?;
+            .map_err(|e| format!("cannot acknowledge the damage of {}: {e}", notice.subject))?;
+        let about = visible(&notice.subject);
+        print(&format!(
+            "acknowledged {about}: {}\n",
+            visible(&notice.description)
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -38,28 +38,35 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
     config.overrides().map_err(usage)?;
     let mut found = CheckFindings {
         notes: unreachable::notes(&config.rules),
-        open: config.notes.clone(),
+        unchecked: config.notes.clone(),
         ..CheckFindings::default()
     };
     let stored = stored(&config, place);
     let offered = match wanted.servers {
         true => {
-            let data = place.of(&config)?;
-            asked(&config, &data, &mut found)?
+            let data = place.data_with(&config)?;
+            listed_items(&config, &data, &mut found)?
         }
-        false => seen(&config, &stored, &mut found),
+        false => stored_items(&config, &stored, &mut found),
     };
     found.notes.extend(overridden::notes(&config, &offered));
-    let shown = overridden::shown(&config, &offered);
+    let shown = overridden::apply_overrides(&config, &offered);
     found.notes.extend(unmatched::notes(&config.rules, &shown));
     if let Ok(stored) = &stored {
-        found.notes.extend(stale(stored, &config, &offered, &shown));
+        found
+            .notes
+            .extend(stale_notes(stored, &config, &offered, &shown));
     }
-    for text in found.notes.iter().chain(&found.open).chain(&found.failed) {
+    for text in found
+        .notes
+        .iter()
+        .chain(&found.unchecked)
+        .chain(&found.failed)
+    {
         eprintln!("toolgate: {}", visible(text));
     }
     if wanted.explain_memory {
-        print(&memory::explained(&config))?;
+        print(&memory::breakdown(&config))?;
     }
     print(&format!(
         "valid: {} servers, {} rules in {}\n",
@@ -81,7 +88,7 @@ struct CheckFindings {
     /// Settings without effect.
     notes: Vec<String>,
     /// Parts that were not checked.
-    open: Vec<String>,
+    unchecked: Vec<String>,
     /// Parts that could not be checked.
     failed: Vec<String>,
 }
@@ -89,74 +96,74 @@ struct CheckFindings {
 /// Opens the stored definitions, or returns why they cannot be read.
 fn stored(config: &Config, place: &DataLocation<'_>) -> std::result::Result<OfflineView, String> {
     let said = |failed: CommandError| match failed {
-        CommandError::Usage(text) | CommandError::Work(text) => text,
+        CommandError::Usage(text) | CommandError::Failure(text) => text,
     };
-    let data = place.of(config).map_err(said)?;
+    let data = place.data_with(config).map_err(said)?;
     let runtime = runtime().map_err(said)?;
     runtime.block_on(OfflineView::open(
         config.clone(),
         &data,
-        DefinitionChoice::Last,
+        DefinitionChoice::Latest,
     ))
 }
 
 /// Returns the items of the servers from the stored definitions.
-fn seen(
+fn stored_items(
     config: &Config,
     stored: &std::result::Result<OfflineView, String>,
     found: &mut CheckFindings,
 ) -> OfferedNames {
     let mut offered = OfferedNames::default();
     if let Ok(stored) = stored {
-        let known = |id: &str| Some((id.to_owned(), stored.names(id)?));
+        let known = |id: &str| Some((id.to_owned(), stored.stored_names(id)?));
         offered.by_server = config.servers.iter().filter_map(|s| known(&s.id)).collect();
     }
     let servers = config.servers.iter().map(|server| server.id.as_str());
-    let unknown = unmatched::unknown(&config.rules, servers, &offered);
+    let unknown = unmatched::unknown_servers(&config.rules, servers, &offered);
     if !unknown.is_empty() {
         let why = match stored {
             Ok(_) => "no gateway has listed their items yet".to_owned(),
             Err(why) => why.clone(),
         };
-        found.open.push(format!(
+        found.unchecked.push(format!(
             "not checked: whether the rules match any items of {}: {why}; pass --servers to start the servers and list their items",
-            few(&unknown)
+            join_names(&unknown)
         ));
     }
     offered
 }
 
 /// Starts the servers, lists their items once, and stops them.
-fn asked(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<OfferedNames> {
+fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<OfferedNames> {
     let guardian =
         Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
     let runtime = runtime()?;
     let offered = runtime.block_on(async {
         let supervisor = ServerSupervisor::new(Arc::new(guardian));
         let room = MemoryBudget::new(config.limits.memory_bytes);
-        let specs = stack::specs(config, &room, &signing_in::folder(data), (&SignInInstructions::default(), None));
+        let specs = stack::server_specs(config, &room, &signing_in::credentials_dir(data), (&SignInInstructions::default(), None));
         // Each server may use its full start timeout.
-        let specs = specs.into_iter().map(|spec| ServerSpec { list_wait: spec.start, ..spec });
+        let specs = specs.into_iter().map(|spec| ServerSpec { list_start_wait: spec.start_timeout, ..spec });
         let leases = supervisor.lease(specs.collect());
         let servers = stack::aggregate(config, &leases)?;
-        let servers = servers.wait(stack::longest_start(config));
-        let servers = stack::checked(config, Arc::new(servers));
-        supervisor.take(leases);
+        let servers = servers.list_timeout(stack::longest_start(config));
+        let servers = stack::definition_pipeline(config, Arc::new(servers));
+        supervisor.replace_servers(leases);
         // Each list has its own timeout, and so has the shutdown.
         let list = |kind| servers.list(ListRequest::all(Caller::new("toolgate"), kind));
         let lists = join_all(ItemKind::ALL.map(list)).await;
         let status = supervisor.status();
         supervisor.stop().await;
         let (mut offered, mut missing) = (OfferedNames::default(), Vec::new());
-        offered.asked = true;
+        offered.just_asked = true;
         let mut notes: Vec<_> = status.iter().flat_map(|s| s.failed_lists.iter().cloned()).collect();
         for list in lists {
-            let list = list.map_err(|e| e.public().to_owned())?;
+            let list = list.map_err(|e| e.public_message().to_owned())?;
             notes.extend(list.all_notes());
-            missing.extend(list.missing().iter().cloned());
+            missing.extend(list.missing_servers().iter().cloned());
             for item in list.items() {
                 let names = offered.by_server.entry(item.origin.server.to_string());
-                let name = format!("{}.{}", item.origin.server, item.given_name());
+                let name = format!("{}.{}", item.origin.server, item.upstream_key());
                 names.or_default().push(name);
             }
         }
@@ -165,15 +172,15 @@ fn asked(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<Offe
             !matches!(note.note.action, NoteAction::Repaired | NoteAction::PartlyChecked)
         };
         found.notes.extend(note_lines(notes.iter().filter(less)));
-        found.open.extend(note_lines(notes.iter().filter(|note| !less(note))));
+        found.unchecked.extend(note_lines(notes.iter().filter(|note| !less(note))));
         for server in status {
             let own = config.servers.iter().any(|one| {
                 let address = one.address.as_ref().filter(|_| one.id == server.id);
-                address.is_some_and(|address| address.a_connection_each())
+                address.is_some_and(|address| address.has_caller_connections())
             });
             if own {
                 offered.by_server.remove(&server.id);
-                found.open.push(format!(
+                found.unchecked.push(format!(
                     "not checked: the items of {}: it is used with each caller's own credentials, and a check has no caller",
                     server.id
                 ));
@@ -197,7 +204,7 @@ fn asked(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<Offe
 }
 
 /// Reports grants for missing servers or tools, and pins of items that no longer exist.
-fn stale(
+fn stale_notes(
     stored: &OfflineView,
     config: &Config,
     offered: &OfferedNames,
@@ -220,14 +227,14 @@ fn stale(
             .into_iter()
             .any(is)
         {
-            let of = offered.of(server);
+            let of = offered.source(server);
             notes.push(format!(
                 "grant {id} is for {server}.{tool}, which is not among the items that {of}"
             ));
         }
     }
-    for (server, names) in offered.by_server.iter().filter(|_| offered.asked) {
-        let pinned = stored.names(server).unwrap_or_default();
+    for (server, names) in offered.by_server.iter().filter(|_| offered.just_asked) {
+        let pinned = stored.stored_names(server).unwrap_or_default();
         let gone: Vec<&str> = pinned
             .iter()
             .filter(|name| !names.contains(name))
@@ -236,14 +243,14 @@ fn stale(
         if !gone.is_empty() {
             notes.push(format!(
                 "{server} no longer offers some pinned items: {}",
-                few(&gone)
+                join_names(&gone)
             ));
         }
     }
     notes
 }
 
-fn few(names: &[&str]) -> String {
+fn join_names(names: &[&str]) -> String {
     let first = names
         .iter()
         .take(MAX_LISTED_NAMES)

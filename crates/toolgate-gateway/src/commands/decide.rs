@@ -1,11 +1,11 @@
 //! Decisions of a person: approvals, grants and freezes.
 
-use super::{Result, all, one, print};
+use super::{Result, collect_lists, print, send_by_id};
 use crate::{
     board::millis,
     cli::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand},
     control::GatewaySockets,
-    stamp::stamp,
+    stamp::format_timestamp,
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
@@ -21,7 +21,7 @@ pub(super) fn approve(data: &Path, approve: &ApproveOptions) -> Result<ExitCode>
         })
     });
     let with = json!({"id": approve.id, "edit": approve.edit, "remember": remember});
-    let done = GatewaySockets::find(data)?.ask_any("approve", &with)?;
+    let done = GatewaySockets::find(data)?.request_any("approve", &with)?;
     let id = visible_line(&approve.id);
     match (done["more"] == true, approve.remember) {
         (true, _) => eprintln!("your approval is recorded; another approver has to approve too"),
@@ -36,12 +36,12 @@ pub(super) fn approve(data: &Path, approve: &ApproveOptions) -> Result<ExitCode>
 /// Runs `toolgate deny`.
 pub(super) fn deny(data: &Path, id: &str, reason: &str) -> Result<ExitCode> {
     let with = json!({"id": id, "reason": reason});
-    told(data, "deny", &with, &format!("denied: {id}"))
+    send_and_confirm(data, "deny", &with, &format!("denied: {id}"))
 }
 
 /// Sends an action and prints a confirmation.
-fn told(data: &Path, action: &str, with: &Value, words: &str) -> Result<ExitCode> {
-    let code = one(data, action, with)?;
+fn send_and_confirm(data: &Path, action: &str, with: &Value, words: &str) -> Result<ExitCode> {
+    let code = send_by_id(data, action, with)?;
     eprintln!("{}", visible_line(words));
     Ok(code)
 }
@@ -53,17 +53,17 @@ pub(super) fn grants(data: &Path, grants: &GrantsCommand) -> Result<ExitCode> {
         GrantsCommand::Revoke { id, all } => {
             let with = json!({"id": id, "all": all});
             let what = id.as_deref().unwrap_or("all grants");
-            told(data, "grants/revoke", &with, &format!("revoked: {what}"))
+            send_and_confirm(data, "grants/revoke", &with, &format!("revoked: {what}"))
         }
     }
 }
 
 /// Runs `toolgate freeze`.
 pub(super) fn freeze(data: &Path, freeze: &FreezeCommand) -> Result<ExitCode> {
-    match freeze.what() {
+    match freeze.target() {
         Some(what) => {
             let with = json!({"what": what, "reason": freeze.reason()});
-            told(data, "freeze", &with, &format!("frozen: {what}"))
+            send_and_confirm(data, "freeze", &with, &format!("frozen: {what}"))
         }
         None => frozen(data),
     }
@@ -71,13 +71,13 @@ pub(super) fn freeze(data: &Path, freeze: &FreezeCommand) -> Result<ExitCode> {
 
 /// Runs `toolgate thaw`.
 pub(super) fn thaw(data: &Path, thaw: &ThawCommand) -> Result<ExitCode> {
-    let what = thaw.what();
+    let what = thaw.target();
     let words = format!("thawed: {}", what.as_deref().unwrap_or_default());
-    told(data, "thaw", &json!({"what": what}), &words)
+    send_and_confirm(data, "thaw", &json!({"what": what}), &words)
 }
 
 fn list(data: &Path) -> Result<ExitCode> {
-    let grants = distinct(all(&GatewaySockets::find(data)?, "grants")?, "id");
+    let grants = deduplicate(collect_lists(&GatewaySockets::find(data)?, "grants")?, "id");
     if grants.is_empty() {
         eprintln!("no approvals are remembered");
     }
@@ -92,7 +92,7 @@ fn grant(grant: &Value) -> String {
     };
     let holds = match grant["over"].as_str() {
         Some(over) => over.to_owned(),
-        None => format!("until {}", stamp(&grant["until"])),
+        None => format!("until {}", format_timestamp(&grant["until"])),
     };
     let used = match (grant["used"].as_u64().unwrap_or(0), &grant["uses"]) {
         (used, Value::Null) => format!("used {used} times"),
@@ -100,7 +100,7 @@ fn grant(grant: &Value) -> String {
     };
     let last = match &grant["last"] {
         Value::Null => String::new(),
-        last => format!(", last {}", stamp(last)),
+        last => format!(", last {}", format_timestamp(last)),
     };
     let when = match grant["when"].as_str() {
         Some(when) => format!(" when {}", visible_line(when)),
@@ -115,13 +115,16 @@ fn grant(grant: &Value) -> String {
 }
 
 fn frozen(data: &Path) -> Result<ExitCode> {
-    let freezes = distinct(all(&GatewaySockets::find(data)?, "freezes")?, "what");
+    let freezes = deduplicate(
+        collect_lists(&GatewaySockets::find(data)?, "freezes")?,
+        "what",
+    );
     if freezes.is_empty() {
         eprintln!("nothing is frozen");
     }
     let line = |freeze: &Value| {
         let word = |key: &str| visible_line(freeze[key].as_str().unwrap_or_default());
-        let since = stamp(&freeze["since"]);
+        let since = format_timestamp(&freeze["since"]);
         let line = format!(
             "{} since {since} by {}: {}",
             word("what"),
@@ -134,7 +137,7 @@ fn frozen(data: &Path) -> Result<ExitCode> {
 }
 
 /// Removes duplicates: all gateways of a data directory return the same entries.
-pub(super) fn distinct(list: Vec<Value>, key: &str) -> Vec<Value> {
+pub(super) fn deduplicate(list: Vec<Value>, key: &str) -> Vec<Value> {
     let mut seen: Vec<Value> = Vec::new();
     for one in list {
         if !seen.iter().any(|other| other[key] == one[key]) {

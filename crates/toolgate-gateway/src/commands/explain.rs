@@ -5,7 +5,7 @@ use crate::{
     cli::ExplainOptions,
     config::{Config, ConfigSource},
     control::GatewaySockets,
-    door::over_http,
+    door::http_caller_name,
     explained::{self, ExplainRequest},
     history,
     stored::{DefinitionChoice, OfflineView},
@@ -23,17 +23,17 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &ExplainOptions) -> Result<E
         // Only look for gateways in an existing directory: the lookup creates the directory of their sockets.
         let gateways = data
             .is_dir()
-            .then(|| GatewaySockets::any(&data))
+            .then(|| GatewaySockets::find_optional(&data))
             .transpose()?;
         if let Some(gateways) = gateways.flatten() {
-            return live(&gateways, wanted);
+            return explain_live(&gateways, wanted);
         }
     }
     let config = place.config()?;
-    let data = place.of(&config)?;
+    let data = place.data_with(&config)?;
     match (wanted.history, &wanted.tool) {
-        (Some(back), _) => past(config, &data, wanted, back),
-        (None, Some(tool)) => stored(config, &data, wanted, tool),
+        (Some(back), _) => explain_history(config, &data, wanted, back),
+        (None, Some(tool)) => explain_stored(config, &data, wanted, tool),
         (None, None) => Err(CommandError::Usage(
             "name a tool, or pass --history".to_owned(),
         )),
@@ -41,23 +41,28 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &ExplainOptions) -> Result<E
 }
 
 /// Evaluates the recorded calls of a period under a config.
-fn past(config: Config, data: &Path, wanted: &ExplainOptions, back: Duration) -> Result<ExitCode> {
+fn explain_history(
+    config: Config,
+    data: &Path,
+    wanted: &ExplainOptions,
+    back: Duration,
+) -> Result<ExitCode> {
     let from = source(&config);
     let which = history::HistoryFilter {
-        since: super::audit::since(back),
+        since: super::audit::period_start(back),
         tool: wanted.tool.as_deref(),
         caller: wanted.caller.as_deref(),
     };
     let dir = data.join("audit");
     if !dir.is_dir() {
-        return Err(CommandError::Work(format!(
+        return Err(CommandError::Failure(format!(
             "there is no audit log in {}; name the data directory with --data",
             dir.display()
         )));
     }
     let tally = runtime()?.block_on(async {
         let stored = OfflineView::open(config, data, DefinitionChoice::Accepted).await?;
-        let judged = history::judge(&dir, &which, &stored).await;
+        let judged = history::evaluate_history(&dir, &which, &stored).await;
         judged.map_err(|e| format!("cannot read the audit log in {}: {e}", dir.display()))
     });
     print(&format!(
@@ -73,17 +78,22 @@ pub(super) fn source(config: &Config) -> String {
     }
 }
 
-fn live(gateways: &GatewaySockets, wanted: &ExplainOptions) -> Result<ExitCode> {
+fn explain_live(gateways: &GatewaySockets, wanted: &ExplainOptions) -> Result<ExitCode> {
     let text = wanted.arguments.as_deref().unwrap_or("{}");
     let with = json!({"tool": wanted.tool, "caller": wanted.caller, "text": text});
-    let way = gateways.ask_any("explain", &with)?;
+    let way = gateways.request_any("explain", &with)?;
     if let Some(why) = way["no_caller"].as_str() {
         return Err(CommandError::Usage(why.to_owned()));
     }
-    print(&explained::text(&way, "according to a running gateway"))
+    print(&explained::render(&way, "according to a running gateway"))
 }
 
-fn stored(config: Config, data: &Path, wanted: &ExplainOptions, tool: &str) -> Result<ExitCode> {
+fn explain_stored(
+    config: Config,
+    data: &Path,
+    wanted: &ExplainOptions,
+    tool: &str,
+) -> Result<ExitCode> {
     let from = source(&config);
     let from = format!(
         "from {from} and the definitions stored in {}; no gateway was contacted",
@@ -91,22 +101,22 @@ fn stored(config: Config, data: &Path, wanted: &ExplainOptions, tool: &str) -> R
     );
     let caller = match &wanted.caller {
         Some(caller) => Caller::new(caller.as_str()),
-        None => Caller::new(over_http(config.token.is_some())),
+        None => Caller::new(http_caller_name(config.token.is_some())),
     };
     if wanted.caller.is_some() {
         config
             .auth
-            .can_be(caller.name())
+            .check_caller_name(caller.name())
             .map_err(CommandError::Usage)?;
     }
-    let asked = ExplainRequest::read(tool, caller, wanted.arguments.as_deref())?;
+    let asked = ExplainRequest::parse(tool, caller, wanted.arguments.as_deref())?;
     let runtime = runtime()?;
     let way = runtime.block_on(async {
-        let stored = OfflineView::open(config, data, DefinitionChoice::Last).await?;
+        let stored = OfflineView::open(config, data, DefinitionChoice::Latest).await?;
         stored.explain(asked).await
     });
-    let way = way.map_err(|why| CommandError::Work(format!("{why} ({from})")))?;
-    print(&explained::text(&way, &from))
+    let way = way.map_err(|why| CommandError::Failure(format!("{why} ({from})")))?;
+    print(&explained::render(&way, &from))
 }
 
 /// Creates the runtime that evaluates the policy.

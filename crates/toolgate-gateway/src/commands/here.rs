@@ -7,7 +7,7 @@ use toolgate_journal::{
     AuditEntry, AuditJournal,
     state::{DurableState, StateLimits},
 };
-use toolgate_policy::{AuditRecorder, for_record, keys::ApiKeys};
+use toolgate_policy::{AuditRecorder, keys::ApiKeys, sanitize_entry};
 
 /// Opens the API keys and runs the given work.
 pub(super) fn keys<T>(
@@ -21,30 +21,30 @@ pub(super) fn keys<T>(
     let keys = ApiKeys::new(recorder, Arc::new(state));
     let done = runtime()?.block_on(work(&keys, &journal));
     journal.close();
-    done.map_err(CommandError::Work)
+    done.map_err(CommandError::Failure)
 }
 
 /// Opens the stored state of keys, approvals and freezes.
 pub(super) fn state(data: &Path) -> Result<DurableState> {
     let state = DurableState::open(data.join("state"), StateLimits::default());
-    state.map_err(|e| CommandError::Work(format!("cannot open the state: {}", e.detail())))
+    state.map_err(|e| CommandError::Failure(format!("cannot open the state: {}", e.detail())))
 }
 
 /// Appends an audit record.
 pub(super) fn record(place: &DataLocation<'_>, data: &Path, entry: AuditEntry) -> Result<()> {
     let journal = journal(place, data)?;
-    let written = runtime()?.block_on(journal.append(for_record(entry)));
+    let written = runtime()?.block_on(journal.append(sanitize_entry(entry)));
     journal.close();
     written
         .map(drop)
-        .map_err(|e| CommandError::Work(e.to_string()))
+        .map_err(|e| CommandError::Failure(e.to_string()))
 }
 
 /// Opens the audit log with the options of the config, or with the defaults if the config cannot be read.
 fn journal(place: &DataLocation<'_>, data: &Path) -> Result<AuditJournal> {
     let config = place.config().ok();
     let audit = config.as_ref().map(|config| config.audit.clone());
-    let mut options = audit.unwrap_or_default().options(data);
+    let mut options = audit.unwrap_or_default().journal_options(data);
     options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
     options.config_hash = config.and_then(|config| config.hash).unwrap_or_default();
     let journal = AuditJournal::open(options);

@@ -5,12 +5,12 @@ use crate::{
     board::millis,
     cli::KeysCommand as Wanted,
     control::{GatewaySockets, person},
-    operator::{KEY_EXPIRY_WARNING, key_json, key_words, sign_in},
+    operator::{KEY_EXPIRY_WARNING, key_error_message, key_json, sign_in_record},
     signing_in::{
-        callers::{self, DeletedCredentials, forget_key, give_back},
-        folder,
+        callers::{self, DeletedCredentials, delete_key_credentials, revoke_credentials},
+        credentials_dir,
     },
-    stamp::stamp,
+    stamp::format_timestamp,
 };
 use serde_json::{Value, json};
 use std::{
@@ -22,8 +22,9 @@ use std::{
 use toolgate::visible_line;
 use toolgate_journal::AuditJournal;
 use toolgate_policy::{
-    ApprovalChannel, Approver, AuditRecorder, for_record,
+    ApprovalChannel, Approver, AuditRecorder,
     keys::{ApiKeyView, ApiKeys, NewApiKey},
+    sanitize_entry,
 };
 
 /// Runs a key command on a data directory.
@@ -31,20 +32,20 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
     let data = &place.data()?;
     let work = KeyCommandContext { place, data };
     match wanted {
-        Wanted::Create { name, end } => work.create(name, end.time()),
+        Wanted::Create { name, end } => work.create(name, end.expiry()),
         Wanted::Rotate {
             name,
             keep_old,
             end,
-        } => work.rotate(bare(name), *keep_old, end.time()),
-        Wanted::Extend { name, end } => work.extend(bare(name), end.time()),
+        } => work.rotate(without_prefix(name), *keep_old, end.expiry()),
+        Wanted::Extend { name, end } => work.extend(without_prefix(name), end.expiry()),
         Wanted::List { json } => list(data, *json),
-        Wanted::Revoke { name } => work.revoke(bare(name)),
+        Wanted::Revoke { name } => work.revoke(without_prefix(name)),
     }
 }
 
 /// Removes the `key:` prefix that the list shows.
-fn bare(name: &str) -> &str {
+fn without_prefix(name: &str) -> &str {
     name.strip_prefix("key:").unwrap_or(name)
 }
 
@@ -56,7 +57,7 @@ struct KeyCommandContext<'a> {
 
 impl KeyCommandContext<'_> {
     /// Sends an action to a running gateway, or runs it in this process if there is none.
-    fn done(
+    fn send_or_run(
         &self,
         action: &str,
         with: &Value,
@@ -66,8 +67,8 @@ impl KeyCommandContext<'_> {
             &Approver,
         ) -> std::result::Result<Value, String>,
     ) -> Result<Value> {
-        match GatewaySockets::any(self.data)? {
-            Some(gateways) => Ok(gateways.ask_any(action, with)?),
+        match GatewaySockets::find_optional(self.data)? {
+            Some(gateways) => Ok(gateways.request_any(action, with)?),
             None => {
                 let who = person::owner(ApprovalChannel::Terminal);
                 here::keys(self.place, self.data, async |keys, journal| {
@@ -79,22 +80,22 @@ impl KeyCommandContext<'_> {
 
     fn create(&self, name: &str, expires: Option<SystemTime>) -> Result<ExitCode> {
         let with = json!({"name": name, "expires": expires.map(millis)});
-        let made = self.done("keys/create", &with, async |keys, journal, who| {
+        let made = self.send_or_run("keys/create", &with, async |keys, journal, who| {
             // An unreadable config is reported by the commands that need it.
             let limits = self.place.config().map(|config| config.limits);
             let most = limits.unwrap_or_default().caller_keys;
             let made = keys.create(name, expires, who, most).await;
-            let made = made.map_err(|error| key_words(&error))?;
+            let made = made.map_err(|error| key_error_message(&error))?;
             // An expired key of that name may have left credentials, which the new key must not use.
             match self.forget(name, journal, who).await {
                 Ok(_) => Ok(json!({"key": made.reveal()})),
-                Err(why) => Err(callers::unmade(keys, name, who, &why).await),
+                Err(why) => Err(callers::revoke_unused_key(keys, name, who, &why).await),
             }
         })?;
         eprintln!(
             "This key is shown only once. Its caller is key:{name} and sends: Authorization: Bearer KEY"
         );
-        shown(&made)
+        print_key(&made)
     }
 
     fn rotate(
@@ -112,19 +113,19 @@ impl KeyCommandContext<'_> {
         }
         let seconds = keep.as_secs();
         let with = json!({"name": name, "expires": expires.map(millis), "keep_seconds": seconds});
-        let made = self.done("keys/rotate", &with, async |keys, _, who| {
+        let made = self.send_or_run("keys/rotate", &with, async |keys, _, who| {
             let made = keys.rotate(name, expires, keep, who).await;
-            let made: NewApiKey = made.map_err(|error| key_words(&error))?;
-            Ok(json!({"key": made.reveal(), "old_until": made.old().map(millis)}))
+            let made: NewApiKey = made.map_err(|error| key_error_message(&error))?;
+            Ok(json!({"key": made.reveal(), "old_until": made.old_valid_until().map(millis)}))
         })?;
         let until = &made["old_until"];
         let old = match until.is_null() {
             true => "is no longer accepted; its running calls complete, unless you run `toolgate keys revoke`"
                 .to_owned(),
-            false => format!("is accepted until {}; calls that run then complete", stamp(until)),
+            false => format!("is accepted until {}; calls that run then complete", format_timestamp(until)),
         };
         eprintln!("The new key of key:{name} is shown only once. The old key {old}.");
-        shown(&made)
+        print_key(&made)
     }
 
     fn extend(&self, name: &str, end: Option<SystemTime>) -> Result<ExitCode> {
@@ -133,29 +134,29 @@ impl KeyCommandContext<'_> {
             return Err(CommandError::Usage(why.to_owned()));
         };
         let with = json!({"name": name, "expires": millis(end)});
-        self.done("keys/extend", &with, async |keys, _, who| {
+        self.send_or_run("keys/extend", &with, async |keys, _, who| {
             let done = keys.extend(name, end, who).await;
-            done.map_err(|error| key_words(&error))?;
+            done.map_err(|error| key_error_message(&error))?;
             Ok(json!({}))
         })?;
         print(&format!(
             "key:{name} is valid until {}\n",
-            stamp(&json!(millis(end)))
+            format_timestamp(&json!(millis(end)))
         ))
     }
 
     fn revoke(&self, name: &str) -> Result<ExitCode> {
         let with = json!({"name": name});
-        let done = self.done("keys/revoke", &with, async |keys, journal, who| {
+        let done = self.send_or_run("keys/revoke", &with, async |keys, journal, who| {
             let revoked = keys.revoke(name, who).await;
-            revoked.map_err(|error| key_words(&error))?;
+            revoked.map_err(|error| key_error_message(&error))?;
             let forgotten = self.forget(name, journal, who).await;
             let forgotten = forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
             // Revoke the credentials at their issuers if the config can be read.
             if let Ok(config) = self.place.config() {
-                give_back(&config, &folder(self.data), &forgotten, None).await;
+                revoke_credentials(&config, &credentials_dir(self.data), &forgotten, None).await;
             }
-            Ok(json!({"servers": callers::servers(&forgotten)}))
+            Ok(json!({"servers": callers::servers_of(&forgotten)}))
         })?;
         print(&revoked(name, &done))
     }
@@ -167,18 +168,18 @@ impl KeyCommandContext<'_> {
         journal: &AuditJournal,
         who: &Approver,
     ) -> std::result::Result<DeletedCredentials, String> {
-        let forgotten = forget_key(&folder(self.data), name).await?;
+        let forgotten = delete_key_credentials(&credentials_dir(self.data), name).await?;
         let caller = format!("key:{name}");
-        for server in callers::servers(&forgotten) {
-            let entry = sign_in(server, Some(&caller), "signed_out", who);
+        for server in callers::servers_of(&forgotten) {
+            let entry = sign_in_record(server, Some(&caller), "signed_out", who);
             // The deletion has happened, and a failing audit log was reported before.
-            let _ = journal.append(for_record(entry)).await;
+            let _ = journal.append(sanitize_entry(entry)).await;
         }
         Ok(forgotten)
     }
 }
 
-fn shown(made: &Value) -> Result<ExitCode> {
+fn print_key(made: &Value) -> Result<ExitCode> {
     print(&format!("{}\n", made["key"].as_str().unwrap_or_default()))
 }
 
@@ -206,10 +207,15 @@ fn revoked(name: &str, done: &Value) -> String {
 }
 
 /// Returns the generation of a name's valid key.
-pub(super) fn holder(data: &Path, name: &str) -> std::result::Result<Option<u64>, String> {
+pub(super) fn valid_key_generation(
+    data: &Path,
+    name: &str,
+) -> std::result::Result<Option<u64>, String> {
     match here::state(data) {
-        Ok(state) => Ok(ApiKeys::new(Arc::new(AuditRecorder::log()), Arc::new(state)).holder(name)),
-        Err(CommandError::Usage(why) | CommandError::Work(why)) => Err(why),
+        Ok(state) => {
+            Ok(ApiKeys::new(Arc::new(AuditRecorder::log()), Arc::new(state)).generation(name))
+        }
+        Err(CommandError::Usage(why) | CommandError::Failure(why)) => Err(why),
     }
 }
 
@@ -228,7 +234,7 @@ fn list(data: &Path, json: bool) -> Result<ExitCode> {
 }
 
 /// Describes the time to a key's expiry, if it is soon.
-pub(super) fn soon(left: Duration) -> Option<String> {
+pub(super) fn expires_soon(left: Duration) -> Option<String> {
     let hours = left.as_secs() / 3600;
     let words = match hours {
         _ if left > KEY_EXPIRY_WARNING => return None,
@@ -240,24 +246,27 @@ pub(super) fn soon(left: Duration) -> Option<String> {
 }
 
 fn line(key: &ApiKeyView, now: SystemTime) -> String {
-    let stamp = |at: SystemTime| stamp(&json!(millis(at)));
-    let holds = match (key.revoked, key.over(now), key.expires) {
+    let stamp = |at: SystemTime| format_timestamp(&json!(millis(at)));
+    let holds = match (key.revoked_at, key.end_reason(now), key.expires_at) {
         (Some(at), ..) => format!("revoked {}", stamp(at)),
         (None, Some(_), Some(at)) => format!("expired {}", stamp(at)),
         (None, _, Some(at)) => {
             let left = at.duration_since(now).unwrap_or_default();
-            let soon = soon(left).map_or(String::new(), |words| format!(" ({words})"));
+            let soon = expires_soon(left).map_or(String::new(), |words| format!(" ({words})"));
             format!("valid until {}{soon}", stamp(at))
         }
         (None, _, None) => "valid".to_owned(),
     };
-    let old = match key.old.filter(|at| key.over(now).is_none() && *at > now) {
+    let old = match key
+        .old_valid_until
+        .filter(|at| key.end_reason(now).is_none() && *at > now)
+    {
         Some(at) => format!("; the old key until {}", stamp(at)),
         None => String::new(),
     };
-    let made = stamp(key.created);
-    let by = visible_line(&key.by);
-    let used = match key.used {
+    let made = stamp(key.created_at);
+    let by = visible_line(&key.created_by);
+    let used = match key.last_used {
         Some(at) => format!("last used {}", stamp(at)),
         None => "never used".to_owned(),
     };
@@ -272,8 +281,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_soon_is_told() {
-        let hours = |n: u64| soon(Duration::from_secs(n * 3600));
+    fn describes_an_expiry_that_is_soon() {
+        let hours = |n: u64| expires_soon(Duration::from_secs(n * 3600));
         assert_eq!(hours(15 * 24), None);
         assert_eq!(hours(6 * 24 + 3).as_deref(), Some("expires in 6 days"));
         assert_eq!(hours(30).as_deref(), Some("expires in 30 h"));
@@ -281,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_with_a_key_is_told() {
+    fn lists_what_ended_with_a_key() {
         let said = revoked(
             "ci",
             &json!({"running": 2, "waiting": 1, "servers": ["far"]}),

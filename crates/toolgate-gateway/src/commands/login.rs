@@ -1,12 +1,14 @@
 //! `toolgate login`: sign-in of a person to a server with OAuth.
 
-use super::{CommandError, DataLocation, Result, explain::runtime, here, keys::holder, print};
+use super::{
+    CommandError, DataLocation, Result, explain::runtime, here, keys::valid_key_generation, print,
+};
 use crate::{
     cli::LoginOptions as Wanted,
     config::{Config, ConfigValue},
     control::{ControlResponse, GatewaySockets, person},
     keyring,
-    operator::sign_in,
+    operator::sign_in_record,
     signing_in::{self, KeyGenerationCheck, SignInTarget},
 };
 use serde_json::json;
@@ -28,24 +30,24 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
     let open = !wanted.no_browser;
     let for_whom = wanted.caller.as_deref();
     let config = place.config()?;
-    let data = place.of(&config)?;
-    let grants = signing_in::folder(&data);
+    let data = place.data_with(&config)?;
+    let grants = signing_in::credentials_dir(&data);
     let at = SignInTarget::find(&config, &grants, &wanted.server, for_whom)
         .map_err(CommandError::Usage)?;
     let keys = data.clone();
-    let key = KeyGenerationCheck::of(for_whom, move |name| holder(&keys, name))?;
-    let secret = secret(&config, at)?;
+    let key = KeyGenerationCheck::current(for_whom, move |name| valid_key_generation(&keys, name))?;
+    let secret = client_credential(&config, at)?;
     let runtime = runtime()?;
-    let room = signing_in::callers::room(&config, at);
-    runtime.block_on(room).map_err(CommandError::Work)?;
+    let room = signing_in::callers::check_quota(&config, at);
+    runtime.block_on(room).map_err(CommandError::Failure)?;
     if let Some(caller) = for_whom {
         eprintln!(
             "toolgate: only {} will use these credentials",
             visible_line(caller)
         );
     }
-    let login = at.begin(secret, config.limits.callers_per_server, key)?;
-    let browser = LoopbackBrowser::new(move |url| show(url, open)).telling(|issuer| {
+    let login = at.sign_in_client(secret, config.limits.callers_per_server, key)?;
+    let browser = LoopbackBrowser::new(move |url| print_and_open(url, open)).on_issuer(|issuer| {
         let issuer = visible_line(issuer);
         eprintln!("toolgate: you will sign in at the authorization server {issuer}");
     });
@@ -55,8 +57,8 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
     };
     let login: OAuthClient = login.sign_in(browser).build();
     let grant = runtime.block_on(login.sign_in());
-    let grant = grant.map_err(|error| CommandError::Work(error.for_operator()))?;
-    tell(place, &data, SignInChange::In, at.id, for_whom);
+    let grant = grant.map_err(|error| CommandError::Failure(error.for_operator()))?;
+    notify_gateways(place, &data, SignInChange::SignedIn, at.server_id, for_whom);
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
         scopes => format!(", for {}", visible(&scopes)),
@@ -64,26 +66,26 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
     print(&format!(
         "signed in at {} for {}{scopes}\n",
         visible(&grant.issuer),
-        named(at.id, for_whom)
+        server_and_caller(at.server_id, for_whom)
     ))
 }
 
 /// Returns the client secret or private key, if the client has one. A separate process reads the keyring.
-pub(super) fn secret(config: &Config, at: SignInTarget<'_>) -> Result<Option<Secret>> {
-    let read = match at.address.client.given() {
+pub(super) fn client_credential(config: &Config, at: SignInTarget<'_>) -> Result<Option<Secret>> {
+    let read = match at.address.client.credential_value() {
         None => return Ok(None),
         Some(given @ ConfigValue::Keyring(_)) => {
             let guardian =
                 Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
             let within = Duration::from_secs(config.limits.start_seconds);
-            runtime()?.block_on(keyring::read(given, &guardian, within))
+            runtime()?.block_on(keyring::read_secret(given, &guardian, within))
         }
         Some(given) => given.read(),
     };
     read.map(Some).map_err(|why| {
-        CommandError::Work(format!(
+        CommandError::Failure(format!(
             "the server {}: the secret or private key of its client_id is unavailable: {why}",
-            at.id
+            at.server_id
         ))
     })
 }
@@ -91,7 +93,7 @@ pub(super) fn secret(config: &Config, at: SignInTarget<'_>) -> Result<Option<Sec
 /// Notifies the running gateways, which record the change and use or drop the credentials at once. Prints the gateways
 /// that cannot be reached: they notice the change at their next attempt. If no gateway knows the server, this process
 /// writes the audit record.
-pub(super) fn tell(
+pub(super) fn notify_gateways(
     place: &DataLocation<'_>,
     data: &Path,
     now: SignInChange,
@@ -99,12 +101,12 @@ pub(super) fn tell(
     caller: Option<&str>,
 ) {
     let (action, state) = match now {
-        SignInChange::In => ("servers/signed-in", "signed_in"),
-        SignInChange::Out => ("servers/signed-out", "signed_out"),
+        SignInChange::SignedIn => ("servers/signed-in", "signed_in"),
+        SignInChange::SignedOut => ("servers/signed-out", "signed_out"),
     };
     let with = json!({"id": id, "caller": caller});
-    let asked = match GatewaySockets::any(data) {
-        Ok(Some(gateways)) => gateways.ask_all(action, &with),
+    let asked = match GatewaySockets::find_optional(data) {
+        Ok(Some(gateways)) => gateways.request_all(action, &with),
         _ => Ok(Vec::new()),
     };
     let answers = asked.unwrap_or_else(|why| {
@@ -117,8 +119,8 @@ pub(super) fn tell(
     {
         return;
     }
-    let entry = sign_in(id, caller, state, &person::owner(ApprovalChannel::Terminal));
-    if let Err(CommandError::Usage(why) | CommandError::Work(why)) =
+    let entry = sign_in_record(id, caller, state, &person::owner(ApprovalChannel::Terminal));
+    if let Err(CommandError::Usage(why) | CommandError::Failure(why)) =
         here::record(place, data, entry)
     {
         eprintln!("toolgate: this is not in the audit log: {}", visible(&why));
@@ -128,12 +130,12 @@ pub(super) fn tell(
 /// Change of a sign-in.
 #[derive(Clone, Copy)]
 pub(super) enum SignInChange {
-    In,
-    Out,
+    SignedIn,
+    SignedOut,
 }
 
 /// Formats server and caller for a sentence.
-pub(super) fn named(id: &str, caller: Option<&str>) -> String {
+pub(super) fn server_and_caller(id: &str, caller: Option<&str>) -> String {
     match caller {
         None => id.to_owned(),
         Some(caller) => format!("{id}, only for {}", visible_line(caller)),
@@ -141,12 +143,12 @@ pub(super) fn named(id: &str, caller: Option<&str>) -> String {
 }
 
 /// Prints the sign-in URL, and opens it if a browser is available.
-fn show(url: &Url, open: bool) {
+fn print_and_open(url: &Url, open: bool) {
     eprintln!(
         "toolgate: sign in here, within 5 minutes:\n  {}",
         url.as_str()
     );
-    let Some(program) = open.then(program).flatten() else {
+    let Some(program) = open.then(browser_program).flatten() else {
         return;
     };
     #[allow(
@@ -165,7 +167,7 @@ fn show(url: &Url, open: bool) {
 }
 
 /// Returns the program that opens a URL: `BROWSER`, else the system's default if there is a display.
-fn program() -> Option<String> {
+fn browser_program() -> Option<String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     // Lists and command lines in `BROWSER` need a shell and are ignored.
     let named = set("BROWSER").filter(|name| !name.contains([':', ' ', '%']));

@@ -6,7 +6,9 @@ use toolgate::{visible, visible_line};
 
 /// Returns the status of each gateway that responds. Failures were reported by the request before.
 pub(super) fn statuses(gateways: &GatewaySockets) -> Vec<Value> {
-    let answers = gateways.ask_all("status", &json!({})).unwrap_or_default();
+    let answers = gateways
+        .request_all("status", &json!({}))
+        .unwrap_or_default();
     let status = |answer| match answer {
         ControlResponse::Ok(status) => Some(status),
         _ => None,
@@ -15,12 +17,12 @@ pub(super) fn statuses(gateways: &GatewaySockets) -> Vec<Value> {
 }
 
 /// Prints a line for each selected server that is unavailable.
-pub(super) fn tell(statuses: &[Value], meant: impl Fn(&str) -> bool) {
+pub(super) fn print_unavailable(statuses: &[Value], meant: impl Fn(&str) -> bool) {
     let mut said = Vec::new();
     for status in statuses {
         for server in status["servers"].as_array().into_iter().flatten() {
             let id = server["id"].as_str().unwrap_or_default();
-            match why(server).filter(|_| meant(id)) {
+            match unavailable_reason(server).filter(|_| meant(id)) {
                 Some(why) => said.push(format!("toolgate: {}: {why}", visible_line(id))),
                 None => continue,
             }
@@ -31,7 +33,7 @@ pub(super) fn tell(statuses: &[Value], meant: impl Fn(&str) -> bool) {
 }
 
 /// Returns why a server is unavailable.
-fn why(server: &Value) -> Option<String> {
+fn unavailable_reason(server: &Value) -> Option<String> {
     let error = server["error"].as_str().map(visible_line);
     let state = server["state"].as_str().unwrap_or_default();
     match (state, error) {
@@ -51,9 +53,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn why_a_server_is_missing() {
+    fn says_why_a_server_is_unavailable() {
         let of = |state: &str, error: Option<&str>, reached: bool| {
-            why(&json!({"state": state, "error": error, "reached": reached}))
+            unavailable_reason(&json!({"state": state, "error": error, "reached": reached}))
         };
         assert_eq!(of("running", Some("it ended before"), true), None);
         assert!(of("running", None, false).is_some_and(|why| why.starts_with("not used yet")));

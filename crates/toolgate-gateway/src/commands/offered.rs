@@ -1,6 +1,6 @@
 //! `toolgate tools`, `resources` and `prompts`: lists of items.
 
-use super::{Result, all, missing, print};
+use super::{Result, collect_lists, missing, print};
 use crate::{control::GatewaySockets, offered::ITEM_LISTS};
 use serde_json::Value;
 use std::process::ExitCode;
@@ -8,9 +8,9 @@ use toolgate::{ItemKind, visible, visible_line};
 
 /// Prints one line for each item, under the name that rules match, and one line for each dropped item or failed list.
 pub(super) fn run(gateways: &GatewaySockets, list: &str) -> Result<ExitCode> {
-    let offered = all(gateways, list)?;
+    let offered = collect_lists(gateways, list)?;
     let statuses = missing::statuses(gateways);
-    missing::tell(&statuses, |id| {
+    missing::print_unavailable(&statuses, |id| {
         offered.iter().all(|item| item["server"] != id)
     });
     let mut text: String = offered.iter().map(line).collect();
@@ -22,7 +22,7 @@ pub(super) fn run(gateways: &GatewaySockets, list: &str) -> Result<ExitCode> {
     {
         server
             .iter()
-            .for_each(|server| text.push_str(&absent(server, kinds)));
+            .for_each(|server| text.push_str(&absent_item_lines(server, kinds)));
     }
     print(&text)
 }
@@ -47,10 +47,10 @@ fn line(item: &Value) -> String {
 }
 
 /// Formats the notes on dropped items and failed lists of a server.
-fn absent(server: &Value, kinds: &[ItemKind]) -> String {
+fn absent_item_lines(server: &Value, kinds: &[ItemKind]) -> String {
     let notes = server["notes"].as_array().into_iter().flatten();
     let is_absent = |note: &&Value| {
-        let of_kind = kinds.iter().any(|kind| note["kind"] == kind.word());
+        let of_kind = kinds.iter().any(|kind| note["kind"] == kind.as_str());
         of_kind && (note["action"] == "dropped" || note["action"] == "failed")
     };
     let id = visible_line(server["id"].as_str().unwrap_or_default());

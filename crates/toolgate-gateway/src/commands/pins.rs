@@ -1,6 +1,6 @@
 //! `toolgate pins`: accepted and pending definitions.
 
-use super::{CommandError, Result, one, print};
+use super::{CommandError, Result, print, send_by_id};
 use crate::{
     cli::PinsCommand,
     control::{ControlResponse, GatewaySockets},
@@ -19,28 +19,29 @@ pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
             digest,
             ..
         } => {
-            let pins = GatewaySockets::find(data)?.ask_any("pins/diff", &json!({"name": name}))?;
-            print(&shown(&pins))?;
+            let pins =
+                GatewaySockets::find(data)?.request_any("pins/diff", &json!({"name": name}))?;
+            print(&format_pins(&pins))?;
             // Accept exactly the definition that was shown.
-            let shown = only(&pins).map(str::to_owned);
+            let shown = single_digest(&pins).map(str::to_owned);
             let digest = digest.clone().or(shown);
-            one(
+            send_by_id(
                 data,
                 "pins/accept",
                 &json!({"name": name, "digest": digest}),
             )
         }
         PinsCommand::Accept { server, .. } => {
-            let done =
-                GatewaySockets::find(data)?.ask_any("pins/accept", &json!({"server": server}))?;
+            let done = GatewaySockets::find(data)?
+                .request_any("pins/accept", &json!({"server": server}))?;
             print(&format!("accepted: {}\n", done["count"]))
         }
-        PinsCommand::Reject { name, digest } => one(
+        PinsCommand::Reject { name, digest } => send_by_id(
             data,
             "pins/reject",
             &json!({"name": name, "digest": digest}),
         ),
-        PinsCommand::Forget { name } => one(data, "pins/forget", &json!({"name": name})),
+        PinsCommand::Forget { name } => send_by_id(data, "pins/forget", &json!({"name": name})),
     }
 }
 
@@ -48,7 +49,7 @@ pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
 fn list(gateways: &GatewaySockets, server: Option<&str>) -> Result<ExitCode> {
     let mut lines = BTreeMap::new();
     let (mut known, mut unknown) = (false, None);
-    for answer in gateways.ask_all("pins", &json!({"server": server}))? {
+    for answer in gateways.request_all("pins", &json!({"server": server}))? {
         match answer {
             ControlResponse::Ok(Value::Array(pins)) => {
                 known = true;
@@ -56,11 +57,11 @@ fn list(gateways: &GatewaySockets, server: Option<&str>) -> Result<ExitCode> {
             }
             ControlResponse::Ok(_) => {}
             ControlResponse::Unknown(why) => unknown = Some(why),
-            ControlResponse::Refused(why) => return Err(CommandError::Work(why)),
+            ControlResponse::Refused(why) => return Err(CommandError::Failure(why)),
         }
     }
     match unknown {
-        Some(why) if !known => Err(CommandError::Work(why)),
+        Some(why) if !known => Err(CommandError::Failure(why)),
         _ => print(&lines.into_values().collect::<String>()),
     }
 }
@@ -83,17 +84,17 @@ fn line(pin: &Value) -> ((String, String), String) {
 }
 
 fn diff(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
-    let pins = gateways.ask_any("pins/diff", &json!({"name": name}))?;
-    print(&shown(&pins))
+    let pins = gateways.request_any("pins/diff", &json!({"name": name}))?;
+    print(&format_pins(&pins))
 }
 
-fn shown(pins: &Value) -> String {
+fn format_pins(pins: &Value) -> String {
     let all = pins.as_array().into_iter().flatten();
-    all.map(told).collect()
+    all.map(format_differences).collect()
 }
 
 /// Returns the digest of the changed definition if exactly one pin has the name.
-fn only(pins: &Value) -> Option<&str> {
+fn single_digest(pins: &Value) -> Option<&str> {
     match pins.as_array()?.as_slice() {
         [pin] => pin["other"].as_str(),
         _ => None,
@@ -101,7 +102,7 @@ fn only(pins: &Value) -> Option<&str> {
 }
 
 /// Formats the differences of a definition with control and invisible characters escaped.
-fn told(pin: &Value) -> String {
+fn format_differences(pin: &Value) -> String {
     let text = |value: &Value| value.as_str().map(visible_line);
     let word = |key: &str| text(&pin[key]).unwrap_or_default();
     let Some(other) = text(&pin["other"]) else {

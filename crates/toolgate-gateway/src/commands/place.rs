@@ -16,13 +16,13 @@ impl DataLocation<'_> {
     /// running gateways. If that key cannot be determined, fails instead of falling back to another directory.
     pub(super) fn data(&self) -> Result<PathBuf> {
         match self.data {
-            Some(_) => whole(self.data),
+            Some(_) => absolute_or_default(self.data),
             None => {
-                let named = Config::data_in(self.config).map_err(|error| {
+                let named = Config::data_directory(self.config).map_err(|error| {
                     let then = "so the data directory is unknown; pass --data DIR";
                     CommandError::Usage(format!("{error}; {then}"))
                 })?;
-                whole(named.as_deref())
+                absolute_or_default(named.as_deref())
             }
         }
     }
@@ -33,13 +33,13 @@ impl DataLocation<'_> {
     }
 
     /// Returns the data directory for a config that is already loaded.
-    pub(super) fn of(&self, config: &Config) -> Result<PathBuf> {
-        whole(self.data.or(config.data.as_deref()))
+    pub(super) fn data_with(&self, config: &Config) -> Result<PathBuf> {
+        absolute_or_default(self.data.or(config.data.as_deref()))
     }
 }
 
 /// Returns the absolute path of a data directory, or the platform's default: messages and other processes use the path.
-pub(super) fn whole(named: Option<&Path>) -> Result<PathBuf> {
+pub(super) fn absolute_or_default(named: Option<&Path>) -> Result<PathBuf> {
     match named {
         Some(data) => std::path::absolute(data)
             .map_err(|e| CommandError::Usage(format!("{}: {e}", data.display()))),

@@ -9,7 +9,7 @@ use toolgate::visible;
 /// Reloads all gateways of a data directory. Fails if one of them rejects its config.
 pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
     let mut refused = Vec::new();
-    for answer in gateways.ask_all("reload", &json!({}))? {
+    for answer in gateways.request_all("reload", &json!({}))? {
         match answer {
             ControlResponse::Ok(status) => {
                 for note in status["notes"].as_array().into_iter().flatten() {
@@ -23,7 +23,7 @@ pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
     }
     match refused.is_empty() {
         true => Ok(ExitCode::SUCCESS),
-        false => Err(CommandError::Work(format!(
+        false => Err(CommandError::Failure(format!(
             "{}; the previous config stays active",
             refused.join("; ")
         ))),

@@ -1,11 +1,11 @@
 //! `toolgate status`: status of the running gateways.
 
-use super::{CommandError, Result, keys::soon, print};
+use super::{CommandError, Result, keys::expires_soon, print};
 use crate::{
     board::millis,
     control::{ControlResponse, GatewaySockets},
     signing_in::SignInInstructions,
-    stored::ago,
+    stored::format_age,
 };
 use serde_json::{Value, json};
 use std::{
@@ -22,7 +22,7 @@ const MIN_CLOCK_LEAD_SECONDS: u64 = 60;
 /// Prints the status of each gateway. Fails if one cannot write its audit log, or if damage to it is not acknowledged.
 pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
-    for answer in gateways.ask_all("status", &json!({}))? {
+    for answer in gateways.request_all("status", &json!({}))? {
         match answer {
             ControlResponse::Ok(status) => {
                 print(&text(&status))?;
@@ -33,7 +33,7 @@ pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
                 }
             }
             ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
-                return Err(CommandError::Work(why));
+                return Err(CommandError::Failure(why));
             }
         }
     }
@@ -104,7 +104,7 @@ fn text(status: &Value) -> String {
         for note in notes(server) {
             line("", &note);
         }
-        for (caller, how) in waiting(server, flags) {
+        for (caller, how) in pending_sign_ins(server, flags) {
             line("", &format!("{caller} waits for a sign-in; {how}"));
         }
     }
@@ -112,7 +112,7 @@ fn text(status: &Value) -> String {
         let left = key["expires"].as_u64().unwrap_or_default();
         let left = left.saturating_sub(millis(SystemTime::now()));
         let name = word(&key["name"]);
-        if let Some(soon) = soon(Duration::from_millis(left)) {
+        if let Some(soon) = expires_soon(Duration::from_millis(left)) {
             let extend = format!(
                 "toolgate keys extend {name} --expires 90d{}",
                 visible(flags)
@@ -127,7 +127,7 @@ fn text(status: &Value) -> String {
     for issuer in status["issuers"].as_array().into_iter().flatten() {
         let state = match (issuer["error"].as_str(), issuer["since"].as_u64()) {
             (Some(why), since) => {
-                let since = since.map_or(String::new(), |at| format!(", first {}", ago(at)));
+                let since = since.map_or(String::new(), |at| format!(", first {}", format_age(at)));
                 format!("cannot be used: {}{since}", visible(why))
             }
             (None, _) => "no known problems".to_owned(),
@@ -157,16 +157,16 @@ fn notes(server: &Value) -> Vec<String> {
 }
 
 /// Returns the callers of a server with a pending sign-in, and the command for it.
-fn waiting(server: &Value, flags: &str) -> impl Iterator<Item = (String, String)> {
+fn pending_sign_ins(server: &Value, flags: &str) -> impl Iterator<Item = (String, String)> {
     let (id, how) = (
         server["id"].as_str().unwrap_or_default(),
-        SignInInstructions::with(flags),
+        SignInInstructions::from_flags(flags),
     );
     let own = server["own_sign_ins"].as_array().into_iter().flatten();
     let waiting = own.filter(|one| one["granted"] == false);
     waiting.filter_map(move |one| {
         let caller = one["caller"].as_str()?;
-        let how = visible_line(&how.words(id, Some(caller)));
+        let how = visible_line(&how.text(id, Some(caller)));
         Some((visible_line(caller), how))
     })
 }
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_stands_out() {
+    fn marks_failures_in_capitals() {
         let mut status = json!({
             "version": "1", "endpoint": "http://127.0.0.1:1/mcp", "data": "/d", "waiting": 2,
             "record": {"state": "written", "why": null, "checkpoints": null},
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_sign_in_and_which_key_ends_soon_is_told() {
+    fn lists_pending_sign_ins_and_expiring_keys() {
         let end = millis(SystemTime::now()) + 150 * 3_600_000;
         let own = json!([
             {"caller": "corp:an n", "granted": false},

@@ -1,6 +1,6 @@
 //! `toolgate tasks`: list and cancellation of tasks.
 
-use super::{Result, all, one, print};
+use super::{Result, collect_lists, print, send_by_id};
 use crate::{board::millis, cli::TasksCommand, control::GatewaySockets};
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
@@ -10,13 +10,13 @@ use toolgate::visible;
 pub(super) fn run(data: &Path, command: &TasksCommand) -> Result<ExitCode> {
     match command {
         TasksCommand::List => list(&GatewaySockets::find(data)?),
-        TasksCommand::Stop { id } => one(data, "tasks/stop", &json!({"id": id})),
+        TasksCommand::Stop { id } => send_by_id(data, "tasks/stop", &json!({"id": id})),
     }
 }
 
 /// Lists one line per task; each gateway has its own tasks.
 fn list(gateways: &GatewaySockets) -> Result<ExitCode> {
-    let tasks = all(gateways, "tasks")?;
+    let tasks = collect_lists(gateways, "tasks")?;
     print(&tasks.iter().map(line).collect::<String>())
 }
 

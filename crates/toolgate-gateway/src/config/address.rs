@@ -30,32 +30,32 @@ pub(crate) struct RemoteAddress {
     /// Party that signs in: a person or the gateway.
     pub(crate) sign_in: SignInParty,
     /// True if URLs that the server names may point to private networks.
-    pub(crate) private: bool,
+    pub(crate) danger_private: bool,
     /// Token exchange settings (RFC 8693).
     pub(crate) exchange: Option<ExchangeSettings>,
     /// Owner of the credentials from a sign-in.
-    pub(crate) grants: CredentialOwner,
+    pub(crate) credential_owner: CredentialOwner,
 }
 
 /// Owner of the OAuth credentials from a sign-in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CredentialOwner {
     /// Shared by all callers of the server.
-    Server,
+    Shared,
     /// Separate for each caller.
-    Caller,
+    PerCaller,
 }
 
 /// Omits the headers and the query of the URL, which may contain secrets.
 impl fmt::Debug for RemoteAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.shown())
+        f.write_str(self.without_query())
     }
 }
 
 impl RemoteAddress {
     /// Returns the URL without query and fragment, which may contain a secret.
-    pub(crate) fn shown(&self) -> &str {
+    pub(crate) fn without_query(&self) -> &str {
         self.url.split(['?', '#']).next().unwrap_or_default()
     }
 
@@ -68,15 +68,15 @@ impl RemoteAddress {
         let Some(field) = section.get("url") else {
             let mut keys = REMOTE_SERVER_KEYS.iter().chain(client::OAUTH_CLIENT_KEYS);
             return match keys.find_map(|key| section.get(key)) {
-                Some(field) => Err(field.is(format!(
+                Some(field) => Err(field.key_error(format!(
                     "is only valid for a server with a url; write url = {EXAMPLE_URL}"
                 ))),
                 None => Ok(None),
             };
         };
-        let url = url(&field)?;
-        check(url).map_err(|reason| {
-            field.is(format!(
+        let url = read_server_url(&field)?;
+        check_server_url(url).map_err(|reason| {
+            field.key_error(format!(
                 "cannot be used: {reason}; write url = {EXAMPLE_URL}"
             ))
         })?;
@@ -87,58 +87,58 @@ impl RemoteAddress {
             headers: Vec::new(),
             sign_in: SignInParty::read(section, &client)?,
             client,
-            private: private.map_or(Ok(false), |field| field.boolean())?,
+            danger_private: private.map_or(Ok(false), |field| field.boolean())?,
             exchange: ExchangeSettings::read(section, id, base)?,
-            grants: CredentialOwner::Server,
+            credential_owner: CredentialOwner::Shared,
         };
         if let Some(field) = section.get("headers") {
             let name = format!("[server.{id}.headers]");
-            let all = field.open_section(name, "{ Name = \"value\" }")?;
+            let all = field.any_section(name, "{ Name = \"value\" }")?;
             for (name, at, value) in all.entries() {
-                let given = ConfigValue::of(&value, name, base)?;
+                let given = ConfigValue::read_value(&value, name, base)?;
                 let text = match &given {
-                    ConfigValue::Clear(text) => text,
+                    ConfigValue::Plaintext(text) => text,
                     _ => "",
                 };
                 check_header(name, text).map_err(|text| all.doc.error(at, text))?;
-                if address.has(name) {
+                if address.has_header(name) {
                     let text = format!("{name:?} is set twice; keep one of the two");
                     return Err(all.doc.error(at, text));
                 }
                 address.headers.push((name.to_owned(), given));
             }
         }
-        address.fits(section)?;
+        address.check_single_credential(section)?;
         Ok(Some(address))
     }
 
     /// Checks that only one setting authenticates the gateway to the server.
-    fn fits(&mut self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
+    fn check_single_credential(&mut self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
         if let (Some(_), Some(field)) = (&self.exchange, section.get("exchange")) {
             if self.has_authorization() {
-                return Err(field.is(
+                return Err(field.key_error(
                     "authenticates to the server, and so does the Authorization header; keep one of the two",
                 ));
             }
             let mut of_client = ["client_id", "client_document"].into_iter();
             if let Some(key) = of_client.find(|key| section.get(key).is_some()) {
-                return Err(field.is(format!("has its own client_id, and no sign-in is used at this server; remove {key} from the server")));
+                return Err(field.key_error(format!("has its own client_id, and no sign-in is used at this server; remove {key} from the server")));
             }
         }
-        if let (SignInParty::Client(_), Some(field)) = (&self.sign_in, section.get("sign_in"))
+        if let (SignInParty::Gateway(_), Some(field)) = (&self.sign_in, section.get("sign_in"))
             && self.has_authorization()
         {
-            return Err(field.is(
+            return Err(field.key_error(
                 "makes the gateway sign in by itself, and the Authorization header authenticates it too; keep one of the two",
             ));
         }
         if let Some(field) = section.get("grants") {
-            self.grants = field.word(&[
-                ("server", CredentialOwner::Server),
-                ("caller", CredentialOwner::Caller),
+            self.credential_owner = field.one_of(&[
+                ("server", CredentialOwner::Shared),
+                ("caller", CredentialOwner::PerCaller),
             ])?;
             let other = match () {
-                () if !self.a_grant_each() => None,
+                () if !self.has_caller_credentials() => None,
                 () if self.has_authorization() => {
                     Some("the Authorization header is the same for all callers")
                 }
@@ -151,7 +151,7 @@ impl RemoteAddress {
                 () => None,
             };
             if let Some(other) = other {
-                return Err(field.is(format!(
+                return Err(field.key_error(format!(
                     "gives each caller separate credentials, but {other}; keep one of the two"
                 )));
             }
@@ -160,7 +160,7 @@ impl RemoteAddress {
     }
 
     /// Returns the reason why no person can sign in at this server, if there is one.
-    pub(crate) fn no_sign_in(&self) -> Option<&'static str> {
+    pub(crate) fn sign_in_obstacle(&self) -> Option<&'static str> {
         if self.has_authorization() {
             return Some("gets an Authorization header from the config; remove that to sign in");
         }
@@ -171,42 +171,42 @@ impl RemoteAddress {
         }
         match self.sign_in {
             SignInParty::Person => None,
-            SignInParty::Client(_) => Some(
+            SignInParty::Gateway(_) => Some(
                 "has sign_in = \"client\": the gateway signs in by itself, so no person has to",
             ),
         }
     }
 
     /// Returns true if each caller has separate credentials.
-    pub(crate) fn a_grant_each(&self) -> bool {
-        self.grants == CredentialOwner::Caller
+    pub(crate) fn has_caller_credentials(&self) -> bool {
+        self.credential_owner == CredentialOwner::PerCaller
     }
 
     /// Returns true if each caller has a separate connection.
-    pub(crate) fn a_connection_each(&self) -> bool {
-        self.exchange.is_some() || self.a_grant_each()
+    pub(crate) fn has_caller_connections(&self) -> bool {
+        self.exchange.is_some() || self.has_caller_credentials()
     }
 
-    fn has(&self, name: &str) -> bool {
+    fn has_header(&self, name: &str) -> bool {
         let mut set = self.headers.iter();
         set.any(|(set, _)| set.eq_ignore_ascii_case(name))
     }
 
     /// Returns true if the config sets an `Authorization` header.
     pub(crate) fn has_authorization(&self) -> bool {
-        self.has("authorization")
+        self.has_header("authorization")
     }
 }
 
 /// Reads `url` and rejects plaintext secrets that are not marked with `danger_clear`.
-fn url<'a>(field: &ConfigField<'a>) -> Result<&'a str, ConfigError> {
-    if let Some(clear) = given::said_clear(field) {
+fn read_server_url<'a>(field: &ConfigField<'a>) -> Result<&'a str, ConfigError> {
+    if let Some(clear) = given::marked_plaintext(field) {
         return clear;
     }
     let url = field.text()?;
-    match clear::why_url(url) {
+    match clear::secret_in_url(url) {
         None => Ok(url),
-        Some(why) => Err(field.is(format!(
+        Some(why) => Err(field.key_error(format!(
             "{why}, and would be in plaintext in this file; if the server accepts it in a header, write the header with {}; otherwise write {{ {} = \"…\" }}",
             given::SECRET_ALTERNATIVES,
             given::PLAINTEXT_KEY
@@ -218,7 +218,7 @@ fn url<'a>(field: &ConfigField<'a>) -> Result<&'a str, ConfigError> {
 ///
 /// # Errors
 /// The reason why the URL is not allowed.
-pub(super) fn check(url: &str) -> Result<(), String> {
+pub(super) fn check_server_url(url: &str) -> Result<(), String> {
     check_url(url)?;
     let uri: Uri = url.parse().map_err(|_| "it is not a valid URL")?;
     let open = uri.scheme() == Some(&Scheme::HTTP);
@@ -258,7 +258,10 @@ mod tests {
         };
         let each = |text: &str| {
             let address = read(text).unwrap().servers[0].address.clone().unwrap();
-            (address.a_grant_each(), address.a_connection_each())
+            (
+                address.has_caller_credentials(),
+                address.has_caller_connections(),
+            )
         };
         assert_eq!(each(EACH), (true, true));
         assert_eq!(each(&EACH.replace("caller", "server")), (false, false));
@@ -300,7 +303,7 @@ mod tests {
             "http://127.9.9.9/mcp",
             "http://[::1]:3000/mcp?k=1",
         ] {
-            assert_eq!(check(good), Ok(()), "{good}");
+            assert_eq!(check_server_url(good), Ok(()), "{good}");
         }
         for bad in [
             "http://a.test/mcp",
@@ -312,7 +315,7 @@ mod tests {
             "https://u:p@a.test/",
             "https://",
         ] {
-            assert!(check(bad).is_err(), "{bad}");
+            assert!(check_server_url(bad).is_err(), "{bad}");
         }
     }
 }

@@ -7,9 +7,9 @@ use toolgate_policy::{ElicitationPolicy, RateQuota, SamplingPolicy};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputRequestSettings {
     /// Policy for form elicitation.
-    pub(crate) forms: ElicitationPolicy,
+    pub(crate) elicitation_forms: ElicitationPolicy,
     /// True if URL elicitation is allowed.
-    pub(crate) pages: bool,
+    pub(crate) elicitation_urls: bool,
     /// Policy for sampling.
     pub(crate) sampling: SamplingPolicy,
     /// Maximum tokens of one sampling response, from 1 to 1,000,000; default 4,096.
@@ -21,8 +21,8 @@ pub(crate) struct InputRequestSettings {
 impl Default for InputRequestSettings {
     fn default() -> InputRequestSettings {
         InputRequestSettings {
-            forms: ElicitationPolicy::Check,
-            pages: true,
+            elicitation_forms: ElicitationPolicy::Check,
+            elicitation_urls: true,
             sampling: SamplingPolicy::Off,
             sampling_tokens: 4_096,
             roots: true,
@@ -40,17 +40,17 @@ impl InputRequestSettings {
                 ("warn", ElicitationPolicy::Warn),
                 ("off", ElicitationPolicy::Off),
             ];
-            asking.forms = field.word(&words)?;
+            asking.elicitation_forms = field.one_of(&words)?;
         }
         if let Some(field) = section.get("pages") {
-            asking.pages = field.word(&[("check", true), ("off", false)])?;
+            asking.elicitation_urls = field.one_of(&[("check", true), ("off", false)])?;
         }
         if let Some(field) = section.get("sampling") {
             asking.sampling = match field.text()? {
                 "off" => SamplingPolicy::Off,
                 "ask" => SamplingPolicy::Ask,
-                rate => often(rate).ok_or_else(|| {
-                    field.is(format!(
+                rate => parse_sampling_rate(rate).ok_or_else(|| {
+                    field.key_error(format!(
                         "is {rate:?}; write \"off\", \"ask\", or a rate such as \"20/h\""
                     ))
                 })?,
@@ -66,7 +66,7 @@ impl InputRequestSettings {
     }
 }
 
-fn often(rate: &str) -> Option<SamplingPolicy> {
-    let RateSetting { count, per } = RateSetting::parse(rate).ok()?;
-    Some(SamplingPolicy::Often(RateQuota { count, per }))
+fn parse_sampling_rate(rate: &str) -> Option<SamplingPolicy> {
+    let RateSetting { count, period: per } = RateSetting::parse(rate).ok()?;
+    Some(SamplingPolicy::RateLimited(RateQuota { count, per }))
 }

@@ -42,7 +42,7 @@ pub(crate) struct AuditSettings {
     /// True suspends retention: no segment is deleted.
     pub(crate) hold: bool,
     /// Call contents in audit records; a reload applies changes.
-    pub(crate) recorded: AuditContentSettings,
+    pub(crate) content: AuditContentSettings,
 }
 
 impl Default for AuditSettings {
@@ -56,7 +56,7 @@ impl Default for AuditSettings {
             keep_days: None,
             keep_bytes: None,
             hold: false,
-            recorded: AuditContentSettings::default(),
+            content: AuditContentSettings::default(),
         }
     }
 }
@@ -104,23 +104,23 @@ impl AuditSettings {
         if let Some(field) = section.get("hold") {
             audit.hold = field.boolean()?;
         }
-        audit.recorded = AuditContentSettings::read(&section)?;
+        audit.content = AuditContentSettings::read(&section)?;
         Ok(audit)
     }
 
     /// Returns the journal options for a data directory.
-    pub(crate) fn options(&self, data: &Path) -> toolgate_journal::JournalOptions {
+    pub(crate) fn journal_options(&self, data: &Path) -> toolgate_journal::JournalOptions {
         let mut options = toolgate_journal::JournalOptions::new(data.join("audit"));
         options.segment_bytes = self.segment_bytes;
         options.segment_age = Duration::from_secs(self.segment_hours * 3600);
         options.checkpoint_records = self.checkpoint_records;
-        options.checkpoint_every = Duration::from_secs(self.checkpoint_seconds);
+        options.checkpoint_interval = Duration::from_secs(self.checkpoint_seconds);
         let days = |days| Duration::from_secs(days * 24 * 3600);
-        options.keep_age = self.keep_days.map(days);
-        options.keep_bytes = self.keep_bytes;
-        options.hold = self.hold;
+        options.retain_age = self.keep_days.map(days);
+        options.retain_bytes = self.keep_bytes;
+        options.suspend_retention = self.hold;
         let place = self.checkpoints.clone();
-        options.checkpoints = Some(place.unwrap_or_else(|| data.join("checkpoints")));
+        options.checkpoint_mirror = Some(place.unwrap_or_else(|| data.join("checkpoints")));
         options
     }
 }
@@ -144,33 +144,36 @@ mod tests {
         let audit = config.unwrap().audit;
         assert_eq!(
             (
-                audit.recorded.arguments,
-                audit.recorded.results,
-                audit.recorded.bytes
+                audit.content.arguments,
+                audit.content.results,
+                audit.content.max_content_bytes
             ),
             (AuditContentForm::Redacted, AuditContentForm::Redacted, 64)
         );
-        assert_eq!(audit.recorded.mode, AuditDurability::End);
-        let options = audit.options(Path::new("/data"));
+        assert_eq!(audit.content.durability, AuditDurability::End);
+        let options = audit.journal_options(Path::new("/data"));
         assert_eq!(
             (options.segment_bytes, options.checkpoint_records),
             (4096, 3)
         );
         assert_eq!(options.segment_age.as_secs(), 7200);
         assert_eq!(
-            options.keep_age,
+            options.retain_age,
             Some(std::time::Duration::from_secs(86_400))
         );
-        assert_eq!((options.keep_bytes, options.hold), (Some(1_048_576), true));
-        assert_eq!(options.checkpoint_every.as_secs(), 4);
         assert_eq!(
-            options.checkpoints.as_deref(),
+            (options.retain_bytes, options.suspend_retention),
+            (Some(1_048_576), true)
+        );
+        assert_eq!(options.checkpoint_interval.as_secs(), 4);
+        assert_eq!(
+            options.checkpoint_mirror.as_deref(),
             Some(Path::new("/etc/c.jsonl"))
         );
     }
 
     #[test]
-    fn one_over_is_refused() {
+    fn rejects_values_out_of_range() {
         for wrong in [
             "segment_bytes = 4095",
             "segment_bytes = 1073741825",

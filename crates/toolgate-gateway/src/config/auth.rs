@@ -51,7 +51,7 @@ pub(crate) struct AuthSettings {
     /// True if DPoP proofs need a nonce of the gateway (RFC 9449).
     pub(crate) dpop_nonces: bool,
     /// True if each issuer may introspect tokens that may belong to another issuer.
-    pub(crate) ask_every: bool,
+    pub(crate) danger_ask_every: bool,
     /// Trusted token issuers.
     pub(crate) issuers: Vec<IssuerSettings>,
     /// Scopes required for tools.
@@ -68,9 +68,9 @@ pub(crate) struct IssuerSettings {
     /// Issuer identifier, the `iss` claim of its tokens.
     pub(crate) url: Url,
     /// JWK set URL; by default taken from the issuer's metadata.
-    pub(crate) keys: Option<Url>,
+    pub(crate) keys_url: Option<Url>,
     /// Token introspection settings.
-    pub(crate) introspect: Option<IntrospectionSettings>,
+    pub(crate) introspection: Option<IntrospectionSettings>,
     /// Accepted `aud` values in addition to the resource.
     pub(crate) audiences: Vec<String>,
     /// True if only DPoP-bound tokens are accepted.
@@ -83,10 +83,10 @@ pub(crate) struct IssuerSettings {
 
 impl IssuerSettings {
     /// Returns the address policy for URLs that the issuer names.
-    pub(crate) fn reach(&self) -> AddressPolicy {
+    pub(crate) fn address_policy(&self) -> AddressPolicy {
         match self.danger_private {
-            true => AddressPolicy::of(&self.url).danger_and_private(),
-            false => AddressPolicy::of(&self.url),
+            true => AddressPolicy::for_server(&self.url).danger_and_private(),
+            false => AddressPolicy::for_server(&self.url),
         }
     }
 }
@@ -97,11 +97,11 @@ pub(crate) struct IntrospectionSettings {
     /// Introspection endpoint; by default taken from the issuer's metadata.
     pub(crate) url: Option<Url>,
     /// True if JWTs are introspected too.
-    pub(crate) signed: bool,
-    pub(crate) client: String,
-    pub(crate) secret: TokenSource,
+    pub(crate) introspect_signed: bool,
+    pub(crate) client_id: String,
+    pub(crate) client_secret: TokenSource,
     /// Prefix of the issuer's opaque tokens; empty if not configured.
-    pub(crate) prefix: String,
+    pub(crate) token_prefix: String,
 }
 
 /// Scopes required for some tools, `[[auth.scope]]`.
@@ -109,7 +109,7 @@ pub(crate) struct IntrospectionSettings {
 pub(crate) struct ScopeSettings {
     pub(crate) tools: Vec<NameGlob>,
     pub(crate) except: Vec<NameGlob>,
-    pub(crate) needs: Vec<String>,
+    pub(crate) scopes: Vec<String>,
 }
 
 impl AuthSettings {
@@ -125,26 +125,29 @@ impl AuthSettings {
         };
         let section = field.section("[auth]", "a section that begins with [auth]", KEYS)?;
         let flag = |key| section.get(key).map_or(Ok(false), |field| field.boolean());
-        let resource = section.get("resource").map(|f| url(&f)).transpose()?;
+        let resource = section
+            .get("resource")
+            .map(|f| read_https_url(&f))
+            .transpose()?;
         let issuers = section
             .get("issuer")
-            .map(|f| issuers(&f, base))
+            .map(|f| read_issuers(&f, base))
             .transpose()?;
         let issuers = issuers.unwrap_or_default();
         if let (None, Some(field)) = (&resource, section.get("issuer")) {
-            return Err(field.is(format!(
+            return Err(field.key_error(format!(
                 "needs \"resource\" in [auth], the audience of tokens; write resource = {EXAMPLE_RESOURCE}"
             )));
         }
         let ask_every = flag("danger_ask_every_issuer")?;
         if let (false, Some(field)) = (ask_every, section.get("issuer")) {
-            apart(&field, &issuers)?;
+            check_token_prefixes(&field, &issuers)?;
         }
         for key in ["scope", "implies", "dpop_nonces", "danger_ask_every_issuer"] {
             if let (true, Some(field)) = (issuers.is_empty(), section.get(key))
                 && !field.boolean().is_ok_and(|on| !on)
             {
-                return Err(field.is(match key {
+                return Err(field.key_error(match key {
                     "scope" | "implies" => "has no effect without an issuer: only tokens have scopes; add [auth.issuer.NAME], or use [[rule]] with callers",
                     _ => "has no effect without an issuer; add [auth.issuer.NAME], or remove it",
                 }));
@@ -154,20 +157,20 @@ impl AuthSettings {
             required: flag("required")?,
             resource,
             dpop_nonces: flag("dpop_nonces")?,
-            ask_every,
+            danger_ask_every: ask_every,
             issuers,
-            scopes: section
-                .get("scope")
-                .map_or(Ok(Vec::new()), |field| scopes(&field, servers, search))?,
+            scopes: section.get("scope").map_or(Ok(Vec::new()), |field| {
+                read_scope_settings(&field, servers, search)
+            })?,
             implies: section
                 .get("implies")
-                .map_or(Ok(BTreeMap::new()), |field| implies(&field))?,
+                .map_or(Ok(BTreeMap::new()), |field| read_implied_scopes(&field))?,
         })
     }
 }
 
-fn issuers(field: &ConfigField<'_>, base: &Path) -> Result<Vec<IssuerSettings>, ConfigError> {
-    let all = field.open_section(
+fn read_issuers(field: &ConfigField<'_>, base: &Path) -> Result<Vec<IssuerSettings>, ConfigError> {
+    let all = field.any_section(
         "[auth.issuer]",
         "sections that begin with [auth.issuer.NAME]",
     )?;
@@ -181,16 +184,16 @@ fn issuers(field: &ConfigField<'_>, base: &Path) -> Result<Vec<IssuerSettings>, 
         }
         let name = format!("[auth.issuer.{id}]");
         let section = field.section(name, "a section", ISSUER_KEYS)?;
-        let optional = |key| section.get(key).map(|field| url(&field)).transpose();
+        let optional = |key| section.get(key).map(|field| read_https_url(&field)).transpose();
         let flag = |key| section.get(key).map_or(Ok(false), |field| field.boolean());
         Ok(IssuerSettings {
             id: id.to_owned(),
-            url: url(&section.need("url", "\"https://login.example.com\"")?)?,
-            keys: optional("keys_url")?,
-            introspect: introspect(&section, base)?,
+            url: read_https_url(&section.require("url", "\"https://login.example.com\"")?)?,
+            keys_url: optional("keys_url")?,
+            introspection: read_introspection(&section, base)?,
             audiences: section
                 .get("audiences")
-                .map_or(Ok(Vec::new()), |field| audiences(&field))?,
+                .map_or(Ok(Vec::new()), |field| read_audiences(&field))?,
             dpop_required: flag("dpop_required")?,
             danger_private: flag("danger_private_addresses")?,
             sign_in: IssuerSignInSettings::read(&section, id, base)?,
@@ -199,7 +202,7 @@ fn issuers(field: &ConfigField<'_>, base: &Path) -> Result<Vec<IssuerSettings>, 
     issuers.collect()
 }
 
-fn introspect(
+fn read_introspection(
     section: &ConfigSection<'_>,
     base: &Path,
 ) -> Result<Option<IntrospectionSettings>, ConfigError> {
@@ -207,7 +210,7 @@ fn introspect(
         .get("introspect")
         .map_or(Ok(false), |f| f.boolean())?;
     let url_field = section.get("introspect_url");
-    let secret = TokenSource::secret(section, base)?;
+    let secret = TokenSource::read_client_secret(section, base)?;
     let signed = section
         .get("introspect_signed")
         .map_or(Ok(false), |field| field.boolean())?;
@@ -215,85 +218,88 @@ fn introspect(
         let useless = ["client_id", "client_secret", "token_prefix"];
         let useless = useless.into_iter().find_map(|key| section.get(key));
         return match useless.or(section.get("introspect_signed").filter(|_| signed)) {
-            Some(field) => Err(field
-                .is("is only used for token introspection; write introspect = true, or remove it")),
+            Some(field) => Err(field.key_error(
+                "is only used for token introspection; write introspect = true, or remove it",
+            )),
             None => Ok(None),
         };
     }
-    let client = section.need(
+    let client = section.require(
         "client_id",
         "\"toolgate\", as the issuer knows this gateway",
     )?;
     let secret = secret.ok_or_else(|| {
-        client.is(format!(
+        client.key_error(format!(
             "needs its secret; write client_secret = {SECRET_ALTERNATIVES}"
         ))
     })?;
     Ok(Some(IntrospectionSettings {
-        url: url_field.map(|field| url(&field)).transpose()?,
-        signed,
-        client: client.text()?.to_owned(),
-        secret,
-        prefix: section
+        url: url_field.map(|field| read_https_url(&field)).transpose()?,
+        introspect_signed: signed,
+        client_id: client.text()?.to_owned(),
+        client_secret: secret,
+        token_prefix: section
             .get("token_prefix")
-            .map_or(Ok(String::new()), |f| token_prefix(&f))?,
+            .map_or(Ok(String::new()), |f| read_token_prefix(&f))?,
     }))
 }
 
 /// Reads the additional audiences of an issuer.
-fn audiences(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
+fn read_audiences(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     let list = field.list("an array such as [\"api://toolgate\"]")?;
     if !(1..=MAX_AUDIENCES).contains(&list.len()) {
-        return Err(field.is(format!("is empty or too long; write 1 to {MAX_AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
+        return Err(field.key_error(format!("is empty or too long; write 1 to {MAX_AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
     }
     let name = |item: ConfigField<'_>| {
         let text = item.text()?;
         match (1..=256).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
             true => Ok(text.to_owned()),
-            false => Err(item.is("is not a valid audience; write the \"aud\" value that the issuer uses for this gateway, 1 to 256 ASCII characters without blanks")),
+            false => Err(item.key_error("is not a valid audience; write the \"aud\" value that the issuer uses for this gateway, 1 to 256 ASCII characters without blanks")),
         }
     };
     list.into_iter().map(name).collect()
 }
 
 /// Reads the prefix of an issuer's opaque tokens.
-fn token_prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
+fn read_token_prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
     let text = field.text()?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);
     match (1..=64).contains(&text.len()) && text.bytes().all(plain) {
         true => Ok(text.to_owned()),
-        false => {
-            Err(field
-                .is("is not a valid token prefix; write 1 to 64 characters, such as \"corp_\""))
-        }
+        false => Err(field
+            .key_error("is not a valid token prefix; write 1 to 64 characters, such as \"corp_\"")),
     }
 }
 
 /// Rejects two issuers that would introspect the same tokens: each would see those of the other.
-fn apart(field: &ConfigField<'_>, issuers: &[IssuerSettings]) -> Result<(), ConfigError> {
-    let prefix = |issuer: &IssuerSettings| Some(issuer.introspect.as_ref()?.prefix.clone());
+fn check_token_prefixes(
+    field: &ConfigField<'_>,
+    issuers: &[IssuerSettings],
+) -> Result<(), ConfigError> {
+    let prefix =
+        |issuer: &IssuerSettings| Some(issuer.introspection.as_ref()?.token_prefix.clone());
     let mut prefixes: Vec<String> = issuers.iter().filter_map(prefix).collect();
     prefixes.sort();
     match prefixes.windows(2).any(|two| two[0] == two[1]) {
-        true => Err(field.is("has several issuers that would introspect the same tokens, so that each sees tokens of the others; set a different token_prefix such as \"corp_\" for each (one may have none), or write danger_ask_every_issuer = true in [auth]")),
+        true => Err(field.key_error("has several issuers that would introspect the same tokens, so that each sees tokens of the others; set a different token_prefix such as \"corp_\" for each (one may have none), or write danger_ask_every_issuer = true in [auth]")),
         false => Ok(()),
     }
 }
 
 /// Reads a URL that must be `https`, or `http` on loopback.
-pub(super) fn url(field: &ConfigField<'_>) -> Result<Url, ConfigError> {
+pub(super) fn read_https_url(field: &ConfigField<'_>) -> Result<Url, ConfigError> {
     let url = Url::parse(field.text()?).map_err(|bad| {
-        field.is(format!(
+        field.key_error(format!(
             "cannot be used: {bad}; write a URL such as \"https://login.example.com\""
         ))
     })?;
     match url.is_https() || url.is_loopback() {
         true => Ok(url),
-        false => Err(field.is("cannot be used: http:// is allowed only for this machine, because anyone on the network path could read and change the traffic; write https://")),
+        false => Err(field.key_error("cannot be used: http:// is allowed only for this machine, because anyone on the network path could read and change the traffic; write https://")),
     }
 }
 
-fn scopes(
+fn read_scope_settings(
     field: &ConfigField<'_>,
     servers: &[ServerSettings],
     search: bool,
@@ -305,31 +311,38 @@ fn scopes(
             "a section that begins with [[auth.scope]]",
             SCOPE_KEYS,
         )?;
-        let needs = words(&section.need("needs", "[\"files:read\"]")?)?;
+        let needs = read_scopes(&section.require("needs", "[\"files:read\"]")?)?;
         let except = section.get("except");
         Ok(ScopeSettings {
-            tools: rule::tools(&section.need("tools", "[\"server.*\"]")?, servers, search)?,
+            tools: rule::read_tools(
+                &section.require("tools", "[\"server.*\"]")?,
+                servers,
+                search,
+            )?,
             except: except.map_or(Ok(Vec::new()), |field| {
-                rule::tools_of(&field, servers, search)
+                rule::read_tool_globs(&field, servers, search)
             })?,
-            needs,
+            scopes: needs,
         })
     };
     list.iter().map(read).collect()
 }
 
-fn implies(field: &ConfigField<'_>) -> Result<BTreeMap<String, Vec<String>>, ConfigError> {
-    let all = field.open_section("[auth.implies]", "{ \"files:write\" = [\"files:read\"] }")?;
-    let pair =
-        |(scope, _, field): (&str, usize, ConfigField<'_>)| Ok((scope.to_owned(), words(&field)?));
+fn read_implied_scopes(
+    field: &ConfigField<'_>,
+) -> Result<BTreeMap<String, Vec<String>>, ConfigError> {
+    let all = field.any_section("[auth.implies]", "{ \"files:write\" = [\"files:read\"] }")?;
+    let pair = |(scope, _, field): (&str, usize, ConfigField<'_>)| {
+        Ok((scope.to_owned(), read_scopes(&field)?))
+    };
     all.entries().into_iter().map(pair).collect()
 }
 
 /// Reads a list of at least one scope.
-pub(super) fn words(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
+pub(super) fn read_scopes(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     let list = field.list("an array such as [\"files:read\"]")?;
     if list.is_empty() {
-        return Err(field.is("is empty; name at least one scope"));
+        return Err(field.key_error("is empty; name at least one scope"));
     }
     let word = |item: ConfigField<'_>| {
         let text = item.text()?;
@@ -337,7 +350,7 @@ pub(super) fn words(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError>
         match !text.is_empty() && text.len() <= 255 && text.bytes().all(plain) {
             // The specification excludes `offline_access` from the scopes that a resource requests.
             true if text != "offline_access" => Ok(text.to_owned()),
-            _ => Err(item.wrong(format!("{text:?} is not a valid scope of a tool; write one such as \"files:read\", without blanks and quotes"))),
+            _ => Err(item.error(format!("{text:?} is not a valid scope of a tool; write one such as \"files:read\", without blanks and quotes"))),
         }
     };
     list.into_iter().map(word).collect()
@@ -358,11 +371,15 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_closes_the_door() {
-        assert!(!read("").unwrap().is_closed());
-        assert!(read("[auth]\nrequired = true").unwrap().is_closed());
+    fn an_issuer_requires_authentication() {
+        assert!(!read("").unwrap().requires_authentication());
+        assert!(
+            read("[auth]\nrequired = true")
+                .unwrap()
+                .requires_authentication()
+        );
         let config = read(&format!("listen = \"0.0.0.0:1\"\n{ISSUER}")).unwrap();
-        assert!(config.is_closed() && config.auth.issuers[0].id == "corp");
+        assert!(config.requires_authentication() && config.auth.issuers[0].id == "corp");
     }
 
     /// Holds: AUTH-37
@@ -480,27 +497,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_needs_nothing_else() {
+    fn disabled_settings_need_no_others() {
         assert!(read("[auth]\ndpop_nonces = false").is_ok());
         assert!(read(&format!("{ISSUER}introspect_signed = false")).is_ok());
         let named = format!("{ISSUER}audiences = [\"api://gate\", \"0b1c\"]");
         let auth = read(&named).unwrap().auth;
         assert_eq!(auth.issuers[0].audiences, ["api://gate", "0b1c"]);
-        let reach = AddressPolicy::of(&auth.issuers[0].url);
-        assert_eq!(auth.issuers[0].reach(), reach);
+        let reach = AddressPolicy::for_server(&auth.issuers[0].url);
+        assert_eq!(auth.issuers[0].address_policy(), reach);
         let danger = read(&format!("{ISSUER}danger_private_addresses = true"));
         let issuer = danger.unwrap().auth.issuers.remove(0);
-        assert_eq!(issuer.reach(), reach.danger_and_private());
+        assert_eq!(issuer.address_policy(), reach.danger_and_private());
     }
 
     #[test]
-    fn several_issuers_are_asked_where_it_is_clear_who_sees_what() {
+    fn introspection_needs_distinct_token_prefixes() {
         let asked = "introspect = true\nclient_id = \"a\"\nclient_secret = { env = \"A\" }\n";
         let second = format!("[auth.issuer.b]\nurl = \"https://b.test\"\n{asked}");
         let two = format!("{ISSUER}{asked}{second}");
         assert!(read(&format!("{two}token_prefix = \"b_\"\n")).is_ok());
         let danger = two.replacen("[auth]\n", "[auth]\ndanger_ask_every_issuer = true\n", 1);
-        assert!(read(&danger).unwrap().auth.ask_every);
+        assert!(read(&danger).unwrap().auth.danger_ask_every);
         let same = two.replace(asked, &format!("{asked}token_prefix = \"b_\"\n"));
         assert!(read(&same).unwrap_err().contains("each sees tokens"));
     }

@@ -1,6 +1,6 @@
 //! Caller names in configs and commands.
 
-use super::{auth::AuthSettings, error::hint};
+use super::{auth::AuthSettings, error::suggestion};
 
 /// Names of callers that authenticate without an API key or an issuer's token.
 const FIXED_CALLER_NAMES: &[&str] = &["anonymous@http", "token@http", "local@stdio"];
@@ -12,7 +12,7 @@ impl AuthSettings {
     ///
     /// # Errors
     /// No caller can have the name; the message lists possible names.
-    pub(crate) fn can_be(&self, caller: &str) -> Result<(), String> {
+    pub(crate) fn check_caller_name(&self, caller: &str) -> Result<(), String> {
         let wild = |text: &str| text.contains(['*', '?']);
         if let Some((kind, _)) = caller.split_once('@')
             && (!kind.contains(':') || wild(kind))
@@ -20,7 +20,7 @@ impl AuthSettings {
             let known = wild(caller)
                 || FIXED_CALLER_NAMES.contains(&caller)
                 || caller.starts_with(OPERATOR_PREFIX);
-            let hint = hint(
+            let hint = suggestion(
                 caller,
                 FIXED_CALLER_NAMES.iter().copied().chain(["operator@NAME"]),
             );
@@ -42,7 +42,7 @@ impl AuthSettings {
         if wild(kind) || known.contains(&kind) {
             return Ok(());
         }
-        let hint = hint(kind, known);
+        let hint = suggestion(kind, known);
         let hint = match hint.strip_suffix("\"?") {
             Some(near) => format!("{near}:{name}\"?"),
             None => hint,

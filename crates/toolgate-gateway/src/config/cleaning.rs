@@ -12,7 +12,7 @@ pub(crate) struct SanitizerSettings {
     /// Action for secrets that the server sends.
     pub(crate) secrets: OnSecret,
     /// Action for calls whose arguments contain secrets.
-    pub(crate) leaks: OnOutboundSecret,
+    pub(crate) outbound_secrets: OnOutboundSecret,
     /// Action for calls whose arguments contain the gateway's own redaction placeholders.
     pub(crate) placeholders: OnPlaceholder,
     /// True if images and audio must match their declared media type.
@@ -24,20 +24,20 @@ pub(crate) struct SanitizerSettings {
     /// Error text that callers receive.
     pub(crate) error_text: ErrorTextMode,
     /// True if results are marked as untrusted content.
-    pub(crate) mark_foreign: bool,
+    pub(crate) mark_untrusted: bool,
 }
 
 impl Default for SanitizerSettings {
     fn default() -> SanitizerSettings {
         SanitizerSettings {
             secrets: OnSecret::Redact,
-            leaks: OnOutboundSecret::Ask,
+            outbound_secrets: OnOutboundSecret::Ask,
             placeholders: OnPlaceholder::Ask,
             media: true,
             links: true,
             schemes: None,
-            error_text: ErrorTextMode::Words,
-            mark_foreign: false,
+            error_text: ErrorTextMode::Message,
+            mark_untrusted: false,
         }
     }
 }
@@ -47,14 +47,14 @@ impl SanitizerSettings {
     pub(super) fn read(section: &ConfigSection<'_>) -> Result<SanitizerSettings, ConfigError> {
         let mut cleaning = SanitizerSettings::default();
         if let Some(field) = section.get("secrets") {
-            cleaning.secrets = field.word(&[
+            cleaning.secrets = field.one_of(&[
                 ("redact", OnSecret::Redact),
                 ("warn", OnSecret::Warn),
                 ("off", OnSecret::Pass),
             ])?;
         }
         if let Some(field) = section.get("leaks") {
-            cleaning.leaks = field.word(&[
+            cleaning.outbound_secrets = field.one_of(&[
                 ("ask", OnOutboundSecret::Ask),
                 ("deny", OnOutboundSecret::Deny),
                 ("warn", OnOutboundSecret::Warn),
@@ -62,7 +62,7 @@ impl SanitizerSettings {
             ])?;
         }
         if let Some(field) = section.get("placeholders") {
-            cleaning.placeholders = field.word(&[
+            cleaning.placeholders = field.one_of(&[
                 ("ask", OnPlaceholder::Ask),
                 ("deny", OnPlaceholder::Deny),
                 ("allow", OnPlaceholder::Allow),
@@ -70,35 +70,35 @@ impl SanitizerSettings {
         }
         let check = [("check", true), ("off", false)];
         if let Some(field) = section.get("media") {
-            cleaning.media = field.word(&check)?;
+            cleaning.media = field.one_of(&check)?;
         }
         match section.get("links") {
-            Some(field) if field.is_list() => cleaning.schemes = Some(schemes(&field)?),
-            Some(field) => cleaning.links = field.word(&check)?,
+            Some(field) if field.is_list() => cleaning.schemes = Some(read_schemes(&field)?),
+            Some(field) => cleaning.links = field.one_of(&check)?,
             None => {}
         }
         if let Some(field) = section.get("error_text") {
             let words = [
-                ("words", ErrorTextMode::Words),
+                ("words", ErrorTextMode::Message),
                 ("class", ErrorTextMode::Class),
             ];
-            cleaning.error_text = field.word(&words)?;
+            cleaning.error_text = field.one_of(&words)?;
         }
         if let Some(field) = section.get("mark_foreign") {
-            cleaning.mark_foreign = field.boolean()?;
+            cleaning.mark_untrusted = field.boolean()?;
         }
         Ok(cleaning)
     }
 }
 
 /// Reads an allowlist of lower-case URI schemes.
-fn schemes(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
+fn read_schemes(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     let one = |field: &ConfigField<'_>| {
         let text = field.text()?;
         let rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+-.".contains(&b);
         match text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(rest) {
             true => Ok(text.to_owned()),
-            false => Err(field.is(format!(
+            false => Err(field.key_error(format!(
                 "contains {text:?}, which is not a URI scheme; write one such as \"https\""
             ))),
         }

@@ -34,31 +34,34 @@ const SECRET_SUFFIXES: &[&str] = &[
 const PUBLIC_KEY_WORDS: &[&str] = &["public", "publishable"];
 
 /// Returns why a value looks like a secret, by its name or its form. The reason does not contain the value.
-pub(super) fn why(name: &str, value: &str) -> Option<String> {
+pub(super) fn secret_reason(name: &str, value: &str) -> Option<String> {
     if value.is_empty() {
         return None;
     }
     if names_a_secret(name) {
         return Some("has the name of a secret".to_owned());
     }
-    SecretRedactor::rule_of(name, value).map(|rule| format!("looks like a secret ({rule})"))
+    SecretRedactor::matching_rule(name, value).map(|rule| format!("looks like a secret ({rule})"))
 }
 
 /// Checks a URL as a whole and each parameter of its query, like [`why`].
-pub(super) fn why_url(url: &str) -> Option<String> {
+pub(super) fn secret_in_url(url: &str) -> Option<String> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
     let part = |part: &str| {
         let (name, value) = part.split_once('=')?;
-        let why = why(name, value)?;
+        let why = secret_reason(name, value)?;
         Some(format!("has a query parameter {name:?} that {why}"))
     };
-    query.split('&').find_map(part).or_else(|| why("", url))
+    query
+        .split('&')
+        .find_map(part)
+        .or_else(|| secret_reason("", url))
 }
 
 /// Checks each word of a command line, like [`why`], and returns its index. A word after an option is the option's
 /// value.
-pub(super) fn why_command(words: &[String]) -> impl Iterator<Item = (usize, String)> + '_ {
+pub(super) fn secrets_in_command(words: &[String]) -> impl Iterator<Item = (usize, String)> + '_ {
     let option = |word: &str| word.trim_start_matches('-').to_owned();
     let plain = |name: &str| {
         !name.is_empty()
@@ -70,16 +73,17 @@ pub(super) fn why_command(words: &[String]) -> impl Iterator<Item = (usize, Stri
         let before = at.checked_sub(1).and_then(|at| words.get(at));
         let value_of = before.filter(|before| before.starts_with('-') && !before.contains('='));
         let why = match (word.split_once('='), value_of) {
-            (Some((name, value)), _) if plain(name) => why(&option(name), value),
-            (_, Some(before)) if !word.starts_with('-') => why(&option(before), word),
+            (Some((name, value)), _) if plain(name) => secret_reason(&option(name), value),
+            (_, Some(before)) if !word.starts_with('-') => secret_reason(&option(before), word),
             _ => None,
         };
-        why.or_else(|| self::why("", word)).map(|why| (at, why))
+        why.or_else(|| self::secret_reason("", word))
+            .map(|why| (at, why))
     })
 }
 
 fn names_a_secret(name: &str) -> bool {
-    let words = words(name);
+    let words = name_words(name);
     let Some((last, before)) = words.split_last() else {
         return false;
     };
@@ -95,7 +99,7 @@ fn names_a_secret(name: &str) -> bool {
 }
 
 /// Splits a name into words: `X-Api-Key`, `API_KEY` and `apiKey` have the same last one.
-fn words(name: &str) -> Vec<String> {
+fn name_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut small = false;
     for c in name.chars() {
@@ -137,8 +141,8 @@ mod tests {
             "GITHUB_PAT",
             "key",
         ] {
-            assert!(why(name, "x1").is_some(), "{name}");
-            assert!(why(name, "").is_none(), "{name}");
+            assert!(secret_reason(name, "x1").is_some(), "{name}");
+            assert!(secret_reason(name, "").is_none(), "{name}");
         }
         for name in [
             "GITHUB_TOOLSETS",
@@ -154,24 +158,24 @@ mod tests {
             "AUTHOR",
             "",
         ] {
-            assert!(why(name, "acme").is_none(), "{name}");
+            assert!(secret_reason(name, "acme").is_none(), "{name}");
         }
     }
 
     #[test]
     fn by_its_looks() {
         let token = format!("ghp_{}", "a4Gs".repeat(9));
-        assert!(why("X-Tenant", &token).is_some_and(|why| !why.contains(&token)));
+        assert!(secret_reason("X-Tenant", &token).is_some_and(|why| !why.contains(&token)));
         assert!(
-            why(
+            secret_reason(
                 "DATABASE_URL",
                 "postgres://app:k3R9vQ2mX7bT1nL5@db.test/app"
             )
             .is_some()
         );
-        assert!(why_url("https://a.test/mcp?api_key=k3R9vQ2m").is_some());
-        assert!(why_url("https://a.test/mcp?key=abc#x").is_some());
-        assert!(why_url("https://a.test/mcp?page=2&key=").is_none());
+        assert!(secret_in_url("https://a.test/mcp?api_key=k3R9vQ2m").is_some());
+        assert!(secret_in_url("https://a.test/mcp?key=abc#x").is_some());
+        assert!(secret_in_url("https://a.test/mcp?page=2&key=").is_none());
         for (words, at) in [
             (["x", "--api-key", "k3R9"].as_slice(), Some(2)),
             (&["x", "--api-key=k3R9"], Some(1)),
@@ -184,7 +188,7 @@ mod tests {
             (&["npx", "-y", "@a/server-filesystem", "/srv/token"], None),
         ] {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let found = why_command(&words).next().map(|(at, _)| at);
+            let found = secrets_in_command(&words).next().map(|(at, _)| at);
             assert_eq!(found, at, "{words:?}");
         }
     }

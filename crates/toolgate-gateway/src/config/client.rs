@@ -2,7 +2,7 @@
 //! document. With `sign_in = "client"`, the gateway signs in without a person.
 
 use super::{
-    auth::{url, words},
+    auth::{read_https_url, read_scopes},
     error::ConfigError,
     given::ConfigValue,
     section::ConfigSection,
@@ -28,11 +28,11 @@ const EXAMPLE_ISSUER: &str = "issuer = \"https://login.example.com\"";
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum ClientRegistration {
     /// Dynamic client registration (RFC 7591).
-    Registers,
+    Dynamic,
     /// Preregistered client.
-    Known(PreregisteredClient),
+    Preregistered(PreregisteredClient),
     /// Client ID Metadata Document at this URL.
-    Document(Url),
+    MetadataDocument(Url),
 }
 
 /// Preregistered OAuth client.
@@ -43,18 +43,18 @@ pub(crate) struct PreregisteredClient {
     /// Issuer identifier of the authorization server; the client's credentials are sent only there.
     pub(crate) issuer: String,
     /// Client authentication.
-    pub(crate) shows: ClientCredential,
+    pub(crate) credential: ClientCredential,
 }
 
 /// Client authentication method.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum ClientCredential {
     /// None: a public client.
-    Nothing,
+    Public,
     /// Client secret.
     Secret(ConfigValue),
     /// Private key for signed assertions (`private_key_jwt`).
-    Key(ConfigValue),
+    PrivateKey(ConfigValue),
 }
 
 /// Party that signs in at a server.
@@ -63,15 +63,15 @@ pub(crate) enum SignInParty {
     /// A person, with a command or in the console.
     Person,
     /// The gateway itself, with these scopes; empty for the scopes that the server names.
-    Client(Vec<String>),
+    Gateway(Vec<String>),
 }
 
 impl ClientRegistration {
     /// Returns the source of the client secret or private key.
-    pub(crate) fn given(&self) -> Option<&ConfigValue> {
+    pub(crate) fn credential_value(&self) -> Option<&ConfigValue> {
         match self {
-            ClientRegistration::Known(PreregisteredClient {
-                shows: ClientCredential::Secret(given) | ClientCredential::Key(given),
+            ClientRegistration::Preregistered(PreregisteredClient {
+                credential: ClientCredential::Secret(given) | ClientCredential::PrivateKey(given),
                 ..
             }) => Some(given),
             _ => None,
@@ -86,54 +86,55 @@ impl ClientRegistration {
         let Some(field) = section.get("client_id") else {
             let of_id = ["issuer", "client_secret", "client_key"];
             if let Some(field) = of_id.iter().find_map(|key| section.get(key)) {
-                return Err(field.is("belongs to a client_id; write client_id too"));
+                return Err(field.key_error("belongs to a client_id; write client_id too"));
             }
             return match document {
                 Some(field) => {
-                    let at = url(&field)?;
+                    let at = read_https_url(&field)?;
                     match at.is_https() && at.path() != "/" {
-                        true => Ok(ClientRegistration::Document(at)),
-                        false => Err(field.is("is not the URL of a client metadata document, which begins with https:// and has a path; write one such as \"https://tools.example.com/client.json\"")),
+                        true => Ok(ClientRegistration::MetadataDocument(at)),
+                        false => Err(field.key_error("is not the URL of a client metadata document, which begins with https:// and has a path; write one such as \"https://tools.example.com/client.json\"")),
                     }
                 }
-                None => Ok(ClientRegistration::Registers),
+                None => Ok(ClientRegistration::Dynamic),
             };
         };
         if let Some(field) = document {
-            return Err(
-                field.is("identifies the client, and so does client_id; keep one of the two")
-            );
+            return Err(field
+                .key_error("identifies the client, and so does client_id; keep one of the two"));
         }
         let id = field.text()?;
         if id.is_empty() {
-            return Err(field.is("is empty; write the id that the authorization server assigned"));
+            return Err(
+                field.key_error("is empty; write the id that the authorization server assigned")
+            );
         }
         let (secret, key) = (section.get("client_secret"), section.get("client_key"));
         let shows = match (&secret, &key) {
-            (None, None) => ClientCredential::Nothing,
+            (None, None) => ClientCredential::Public,
             (Some(secret), None) => {
-                ClientCredential::Secret(ConfigValue::secret(secret, "secret", base)?)
+                ClientCredential::Secret(ConfigValue::read_secret(secret, "secret", base)?)
             }
             (None, Some(key)) => {
-                ClientCredential::Key(ConfigValue::secret(key, "private key", base)?)
+                ClientCredential::PrivateKey(ConfigValue::read_secret(key, "private key", base)?)
             }
             (Some(_), Some(key)) => {
-                return Err(key.is(
+                return Err(key.key_error(
                     "authenticates the client, and so does client_secret; keep one of the two",
                 ));
             }
         };
         let Some(issuer) = section.get("issuer") else {
-            return Err(field.is(format!(
+            return Err(field.key_error(format!(
                 "is registered at one authorization server, and would be sent with its secret to any that this server names; write {EXAMPLE_ISSUER}, exactly as its authorization server identifies itself"
             )));
         };
         // The issuer is compared exactly, so the text is stored unchanged.
-        url(&issuer)?;
-        Ok(ClientRegistration::Known(PreregisteredClient {
+        read_https_url(&issuer)?;
+        Ok(ClientRegistration::Preregistered(PreregisteredClient {
             id: id.to_owned(),
             issuer: issuer.text()?.to_owned(),
-            shows,
+            credential: shows,
         }))
     }
 }
@@ -145,21 +146,21 @@ impl SignInParty {
     ) -> Result<SignInParty, ConfigError> {
         let field = section.get("sign_in");
         let word = |field: &super::section::ConfigField<'_>| {
-            field.word(&[("person", false), ("client", true)])
+            field.one_of(&[("person", false), ("client", true)])
         };
         let itself = field.as_ref().map(word).transpose()?.unwrap_or(false);
         let scopes = section.get("scopes");
         let Some(field) = field.filter(|_| itself) else {
             return match scopes {
-                Some(field) => Err(field.is(
+                Some(field) => Err(field.key_error(
                     "is only used if the gateway signs in by itself; write sign_in = \"client\" too, or remove it: a person's sign-in requests the scopes that the server names",
                 )),
                 None => Ok(SignInParty::Person),
             };
         };
-        match client.given() {
-            Some(_) => Ok(SignInParty::Client(scopes.as_ref().map_or(Ok(Vec::new()), words)?)),
-            None => Err(field.is(format!(
+        match client.credential_value() {
+            Some(_) => Ok(SignInParty::Gateway(scopes.as_ref().map_or(Ok(Vec::new()), read_scopes)?)),
+            None => Err(field.key_error(format!(
                 "makes the gateway sign in by itself; write client_id, {EXAMPLE_ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
             ))),
         }
@@ -190,29 +191,29 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_known_to_one_issuer_and_whole() {
+    fn a_client_is_complete_and_has_one_issuer() {
         let known = |parts: &[&str]| match read(parts).unwrap().client {
-            ClientRegistration::Known(known) => (known.issuer, known.shows),
+            ClientRegistration::Preregistered(known) => (known.issuer, known.credential),
             other => panic!("{other:?}"),
         };
         let issuer = "https://l.test/a/".to_owned();
-        assert_eq!(
-            known(&[ID, AT]),
-            (issuer.clone(), ClientCredential::Nothing)
-        );
+        assert_eq!(known(&[ID, AT]), (issuer.clone(), ClientCredential::Public));
         let secret = ConfigValue::Keyring("far".to_owned());
         assert_eq!(
             known(&[ID, AT, SECRET]),
             (issuer.clone(), ClientCredential::Secret(secret))
         );
         let key = ConfigValue::File("/etc/far.pem".into());
-        assert_eq!(known(&[ID, AT, KEY]), (issuer, ClientCredential::Key(key)));
-        assert_eq!(read(&[]).unwrap().client, ClientRegistration::Registers);
+        assert_eq!(
+            known(&[ID, AT, KEY]),
+            (issuer, ClientCredential::PrivateKey(key))
+        );
+        assert_eq!(read(&[]).unwrap().client, ClientRegistration::Dynamic);
         let document = "client_document = \"https://t.test/client.json\"\n";
         let read_document = read(&[document]).unwrap().client;
         assert_eq!(
             read_document,
-            ClientRegistration::Document(Url::parse("https://t.test/client.json").unwrap())
+            ClientRegistration::MetadataDocument(Url::parse("https://t.test/client.json").unwrap())
         );
         for (parts, told) in [
             (
@@ -255,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn the_gateway_signs_in_by_itself_where_it_can_and_nobody_else_does() {
+    fn the_gateway_signs_in_only_with_a_credential() {
         let signs_in = |parts: &[&str]| read(parts).unwrap().sign_in;
         let asks = "scopes = [\"a\", \"b\"]\n";
-        let both = SignInParty::Client(vec!["a".to_owned(), "b".to_owned()]);
+        let both = SignInParty::Gateway(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(signs_in(&[ID, AT, SECRET, ITSELF, asks]), both);
         assert_eq!(
             signs_in(&[ID, AT, KEY, ITSELF]),
-            SignInParty::Client(Vec::new())
+            SignInParty::Gateway(Vec::new())
         );
         assert_eq!(signs_in(&["sign_in = \"person\"\n"]), SignInParty::Person);
         for (parts, told) in [

@@ -5,7 +5,7 @@ use super::{
     error::{ConfigError, ConfigText},
     file::{self, FilePrivacy},
     section::ConfigSection,
-    top::syntax,
+    top::toml_syntax_error,
 };
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
@@ -14,7 +14,7 @@ use toml::de::DeTable;
 ///
 /// # Errors
 /// The file cannot be read or is writable by others, or its `data` key cannot be determined.
-pub(super) fn of(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
+pub(super) fn data_directory(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let text = file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
     let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
     read(path, &text)
@@ -31,21 +31,21 @@ fn read(path: &Path, text: &str) -> Result<Option<PathBuf>, ConfigError> {
     let tree = match DeTable::parse(text) {
         Ok(tree) => tree,
         // Top-level keys precede the first section, so a syntax error in a section does not affect them.
-        Err(error) => match DeTable::parse(top(text)) {
+        Err(error) => match DeTable::parse(before_sections(text)) {
             Ok(tree) => tree,
-            Err(_) => return Err(syntax(doc(text), &error)),
+            Err(_) => return Err(toml_syntax_error(doc(text), &error)),
         },
     };
     let all: Vec<&str> = tree.get_ref().keys().map(|key| &**key.get_ref()).collect();
     let top = ConfigSection::new(doc(text), "", 0, tree.get_ref(), &all)?;
     let field = top.get("data");
     field
-        .map(|field| file::resolve(&field, &file::base(path)))
+        .map(|field| file::resolve(&field, &file::config_directory(path)))
         .transpose()
 }
 
 /// Returns the lines before the first section.
-fn top(text: &str) -> &str {
+fn before_sections(text: &str) -> &str {
     let mut end = 0;
     for line in text.split_inclusive('\n') {
         if line.trim_start().starts_with('[') {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_elsewhere_hides_no_data_directory() {
+    fn reads_the_data_directory_despite_other_errors() {
         for text in [
             "data = \"d\"",
             "lisen = 1\ndata = \"d\"\n",
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_guessed() {
+    fn rejects_an_unclear_data_directory() {
         for (text, told) in [
             ("data = \"d\nlisten = 1\n", "/etc/t.toml:1:"),
             ("data = 7", "\"data\""),

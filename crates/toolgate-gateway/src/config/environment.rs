@@ -4,29 +4,32 @@ use super::{error::ConfigError, given::ConfigValue, section::ConfigField};
 use std::path::Path;
 
 /// Reads `env`.
-pub(super) fn env(
+pub(super) fn read_env(
     field: &ConfigField<'_>,
     id: &str,
     base: &Path,
 ) -> Result<Vec<(String, ConfigValue)>, ConfigError> {
-    let section = field.open_section(format!("[server.{id}.env]"), "{ NAME = \"value\" }")?;
+    let section = field.any_section(format!("[server.{id}.env]"), "{ NAME = \"value\" }")?;
     let pair = |(name, at, value): (&str, usize, ConfigField<'_>)| {
         check_env_name(name).map_err(|text| section.doc.error(at, text))?;
-        Ok((name.to_owned(), ConfigValue::of(&value, name, base)?))
+        Ok((
+            name.to_owned(),
+            ConfigValue::read_value(&value, name, base)?,
+        ))
     };
     section.entries().into_iter().map(pair).collect()
 }
 
 /// Reads `env_pass` and rejects names that are also in `env`.
-pub(super) fn env_pass(
+pub(super) fn read_env_pass(
     field: &ConfigField<'_>,
     env: &[(String, ConfigValue)],
 ) -> Result<Vec<String>, ConfigError> {
     let name = |item: ConfigField<'_>| {
         let name = item.text()?;
-        check_env_name(name).map_err(|text| item.wrong(text))?;
+        check_env_name(name).map_err(|text| item.error(text))?;
         match env.iter().any(|(set, _)| set == name) {
-            true => Err(item.wrong(format!(
+            true => Err(item.error(format!(
                 "{name:?} is in env and in env_pass; keep one of the two"
             ))),
             false => Ok(name.to_owned()),

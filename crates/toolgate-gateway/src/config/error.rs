@@ -30,7 +30,7 @@ pub(super) struct ConfigText<'t> {
 
 impl ConfigText<'_> {
     /// Returns line and column of a byte offset, both from 1; columns count characters.
-    pub(super) fn place(&self, offset: usize) -> (usize, usize) {
+    pub(super) fn line_and_column(&self, offset: usize) -> (usize, usize) {
         let bytes = self.text.as_bytes();
         let before = String::from_utf8_lossy(&bytes[..offset.min(bytes.len())]);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -41,19 +41,19 @@ impl ConfigText<'_> {
     }
 
     /// Returns `file:line:column` of a byte offset.
-    pub(super) fn at(&self, offset: usize) -> String {
-        let (line, column) = self.place(offset);
+    pub(super) fn position(&self, offset: usize) -> String {
+        let (line, column) = self.line_and_column(offset);
         format!("{}:{line}:{column}", self.name)
     }
 
     /// Creates an error at a byte offset.
     pub(super) fn error(&self, offset: usize, text: impl fmt::Display) -> ConfigError {
-        ConfigError::new(self.at(offset), text)
+        ConfigError::new(self.position(offset), text)
     }
 }
 
 /// Returns `; did you mean "…"?` for a similar known name, else a list of at most 16 known names.
-pub(super) fn hint<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+pub(super) fn suggestion<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let far = |name: &&str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
     match known.iter().copied().min_by_key(far) {
@@ -75,20 +75,26 @@ mod tests {
             name: "f",
             text: "é = 1\nab",
         };
-        assert_eq!(doc.place(0), (1, 1));
-        assert_eq!(doc.place(2), (1, 2));
-        assert_eq!(doc.place(8), (2, 2));
-        assert_eq!(doc.place(99), (2, 3));
+        assert_eq!(doc.line_and_column(0), (1, 1));
+        assert_eq!(doc.line_and_column(2), (1, 2));
+        assert_eq!(doc.line_and_column(8), (2, 2));
+        assert_eq!(doc.line_and_column(99), (2, 3));
     }
 
     #[test]
     fn hints() {
         assert_eq!(
-            hint("comand", ["cwd", "command"]),
+            suggestion("comand", ["cwd", "command"]),
             "; did you mean \"command\"?"
         );
-        assert_eq!(hint("Listen", ["listen"]), "; did you mean \"listen\"?");
-        assert_eq!(hint("x", ["cwd", "url"]), "; expected one of: cwd, url");
-        assert_eq!(hint("x", []), "");
+        assert_eq!(
+            suggestion("Listen", ["listen"]),
+            "; did you mean \"listen\"?"
+        );
+        assert_eq!(
+            suggestion("x", ["cwd", "url"]),
+            "; expected one of: cwd, url"
+        );
+        assert_eq!(suggestion("x", []), "");
     }
 }

@@ -1,7 +1,7 @@
 //! `[server.NAME.exchange]`: OAuth token exchange for a server.
 
 use super::{
-    auth::{url, words},
+    auth::{read_https_url, read_scopes},
     error::ConfigError,
     given::ConfigValue,
     section::ConfigSection,
@@ -16,11 +16,11 @@ const KEYS: &[&str] = &["url", "client_id", "client_secret", "audience", "scopes
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ExchangeSettings {
     /// Token endpoint URL.
-    pub(crate) url: Url,
+    pub(crate) token_endpoint: Url,
     /// Client id of the gateway at the token endpoint.
-    pub(crate) client: String,
+    pub(crate) client_id: String,
     /// Client secret.
-    pub(crate) secret: ConfigValue,
+    pub(crate) client_secret: ConfigValue,
     /// `audience` parameter; `None` identifies the server by its URL.
     pub(crate) audience: Option<String>,
     /// Requested scopes; empty for the endpoint's default.
@@ -39,24 +39,27 @@ impl ExchangeSettings {
         };
         let name = format!("[server.{id}.exchange]");
         let section = field.section(name, "a section", KEYS)?;
-        let client = section.need(
+        let client = section.require(
             "client_id",
             "\"toolgate\", as the endpoint knows this gateway",
         )?;
-        let secret = TokenSource::secret(&section, base)?;
+        let secret = TokenSource::read_client_secret(&section, base)?;
         let audience = section.get("audience");
         Ok(Some(ExchangeSettings {
-            url: url(&section.need("url", "\"https://login.example.com/token\"")?)?,
-            secret: secret
+            token_endpoint: read_https_url(
+                &section.require("url", "\"https://login.example.com/token\"")?,
+            )?,
+            client_secret: secret
                 .ok_or_else(|| {
-                    client.is("needs its secret; write client_secret = { env = \"VARIABLE\" }")
+                    client
+                        .key_error("needs its secret; write client_secret = { env = \"VARIABLE\" }")
                 })?
-                .given,
-            client: client.text()?.to_owned(),
+                .value,
+            client_id: client.text()?.to_owned(),
             audience: audience.map(|f| f.text().map(str::to_owned)).transpose()?,
             scopes: section
                 .get("scopes")
-                .map_or(Ok(Vec::new()), |field| words(&field))?,
+                .map_or(Ok(Vec::new()), |field| read_scopes(&field))?,
         }))
     }
 }
@@ -76,11 +79,15 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_is_whole_or_refused() {
+    fn rejects_an_incomplete_exchange() {
         let whole = format!("{AUTH}{SERVER}{EXCHANGE}audience = \"a\"\nscopes = [\"x\"]\n");
         let config = read(&whole).unwrap();
-        assert!(config.exchanges());
-        assert!(!read(&format!("{AUTH}{SERVER}")).unwrap().exchanges());
+        assert!(config.uses_token_exchange());
+        assert!(
+            !read(&format!("{AUTH}{SERVER}"))
+                .unwrap()
+                .uses_token_exchange()
+        );
         for (text, told) in [
             (
                 format!("{SERVER}{EXCHANGE}"),

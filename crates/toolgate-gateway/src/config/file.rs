@@ -51,7 +51,7 @@ pub(super) fn read(path: &Path, longest: u64, privacy: FilePrivacy) -> Result<St
     let meta = file
         .metadata()
         .map_err(|error| format!("cannot be read: {error}"))?;
-    judge(meta.uid(), meta.mode(), us(), privacy)?;
+    check_permissions(meta.uid(), meta.mode(), current_user(), privacy)?;
     contents(file, longest)
 }
 
@@ -73,12 +73,12 @@ fn contents(file: File, longest: u64) -> Result<String, String> {
     })
 }
 
-fn us() -> u32 {
+fn current_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
 /// Checks the owner and mode of a file.
-fn judge(owner: u32, mode: u32, us: u32, privacy: FilePrivacy) -> Result<(), String> {
+fn check_permissions(owner: u32, mode: u32, us: u32, privacy: FilePrivacy) -> Result<(), String> {
     if owner != us && owner != 0 {
         return Err(format!(
             "is refused: it belongs to user {owner}, who could change it; chown it to your user {us} or to root"
@@ -110,7 +110,7 @@ fn check_links(path: &Path) -> Result<(), String> {
         let around = directory
             .metadata()
             .map_err(|error| format!("cannot be read: {}: {error}", directory.display()))?;
-        judge_link(&path, &meta, &around, us())?;
+        check_link(&path, &meta, &around, current_user())?;
         let target = path
             .read_link()
             .map_err(|error| format!("cannot be read: {error}"))?;
@@ -121,7 +121,7 @@ fn check_links(path: &Path) -> Result<(), String> {
     ))
 }
 
-fn judge_link(path: &Path, link: &Metadata, directory: &Metadata, us: u32) -> Result<(), String> {
+fn check_link(path: &Path, link: &Metadata, directory: &Metadata, us: u32) -> Result<(), String> {
     let strange = |owner: u32| owner != us && owner != 0;
     let open = directory.mode() & OTHERS_WRITE_BITS != 0 && directory.mode() & STICKY_BIT == 0;
     if !strange(link.uid()) && !strange(directory.uid()) && !open {
@@ -141,7 +141,7 @@ fn parent(path: &Path) -> &Path {
 }
 
 /// Returns the absolute directory of a config; relative paths in the config start there.
-pub(super) fn base(path: &Path) -> PathBuf {
+pub(super) fn config_directory(path: &Path) -> PathBuf {
     std::path::absolute(path)
         .ok()
         .and_then(|path| path.parent().map(Path::to_owned))
@@ -151,8 +151,8 @@ pub(super) fn base(path: &Path) -> PathBuf {
 /// Resolves a path of the config; relative paths start at `base`.
 pub(super) fn resolve(field: &ConfigField<'_>, base: &Path) -> Result<PathBuf, ConfigError> {
     match field.text()? {
-        "" => Err(field.is("is empty; write a path or remove the key")),
-        path if path == "~" || path.starts_with("~/") => Err(field.is(TILDE_ERROR)),
+        "" => Err(field.key_error("is empty; write a path or remove the key")),
+        path if path == "~" || path.starts_with("~/") => Err(field.key_error(TILDE_ERROR)),
         path => Ok(base.join(path)),
     }
 }
@@ -178,7 +178,7 @@ mod tests {
             (1001, 0o100600, Secret, false),
         ] {
             assert_eq!(
-                judge(owner, mode, 1000, privacy).is_ok(),
+                check_permissions(owner, mode, 1000, privacy).is_ok(),
                 fine,
                 "{owner} {mode:o} {privacy:?}"
             );

@@ -25,7 +25,7 @@ pub(super) const PLAINTEXT_KEY: &str = "danger_clear";
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) enum ConfigValue {
     /// Plaintext in the config.
-    Clear(String),
+    Plaintext(String),
     /// Environment variable of the gateway.
     Env(String),
     /// File that only the gateway's user may read.
@@ -37,63 +37,63 @@ pub(crate) enum ConfigValue {
 /// Prints the source, never the value.
 impl fmt::Debug for ConfigValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
+        f.write_str(&self.describe_source())
     }
 }
 
 impl ConfigValue {
     /// Reads a value and rejects plaintext that looks like a secret by its name or form.
-    pub(super) fn of(
+    pub(super) fn read_value(
         field: &ConfigField<'_>,
         name: &str,
         base: &Path,
     ) -> Result<ConfigValue, ConfigError> {
         if field.is_table() {
-            return ConfigValue::elsewhere(field, base);
+            return ConfigValue::read_source(field, base);
         }
         let text = field.text_or(&format!("a string in quotes, or {SECRET_ALTERNATIVES}"))?;
-        match clear::why(name, text) {
-            None => Ok(ConfigValue::Clear(text.to_owned())),
-            Some(why) => Err(field.is(in_clear(&why))),
+        match clear::secret_reason(name, text) {
+            None => Ok(ConfigValue::Plaintext(text.to_owned())),
+            Some(why) => Err(field.key_error(plaintext_error(&why))),
         }
     }
 
     /// Reads a value that is always secret and rejects plaintext.
-    pub(super) fn secret(
+    pub(super) fn read_secret(
         field: &ConfigField<'_>,
         what: &str,
         base: &Path,
     ) -> Result<ConfigValue, ConfigError> {
         let given = match field.is_table() {
-            true => ConfigValue::elsewhere(field, base)?,
-            false => ConfigValue::Clear(String::new()),
+            true => ConfigValue::read_source(field, base)?,
+            false => ConfigValue::Plaintext(String::new()),
         };
         match given {
-            ConfigValue::Clear(_) => Err(field.is(format!(
+            ConfigValue::Plaintext(_) => Err(field.key_error(format!(
                 "would store the {what} in plaintext in this file; write {SECRET_ALTERNATIVES}"
             ))),
             given => Ok(given),
         }
     }
 
-    fn elsewhere(field: &ConfigField<'_>, base: &Path) -> Result<ConfigValue, ConfigError> {
-        let table = field.open_section("", "")?;
+    fn read_source(field: &ConfigField<'_>, base: &Path) -> Result<ConfigValue, ConfigError> {
+        let table = field.any_section("", "")?;
         let entries = table.entries();
         let [(key, _, value)] = entries.as_slice() else {
-            return Err(field.is(format!("is a table; write {SECRET_ALTERNATIVES}")));
+            return Err(field.key_error(format!("is a table; write {SECRET_ALTERNATIVES}")));
         };
         match *key {
-            PLAINTEXT_KEY => Ok(ConfigValue::Clear(value.text()?.to_owned())),
+            PLAINTEXT_KEY => Ok(ConfigValue::Plaintext(value.text()?.to_owned())),
             "file" => Ok(ConfigValue::File(file::resolve(value, base)?)),
             // Omit the value from the error: it may be the secret itself.
             "env" => check_env_name(value.text()?)
                 .map(|()| value.text().map(|name| ConfigValue::Env(name.to_owned())))
                 .map_err(|_| {
-                    value.is("is not a valid name of an environment variable; write the name, not the value")
+                    value.key_error("is not a valid name of an environment variable; write the name, not the value")
                 })?,
-            "keyring" if is_name(value.text()?) => Ok(ConfigValue::Keyring(value.text()?.to_owned())),
-            "keyring" => Err(value.is("is not a valid name of a keyring entry; write 1 to 128 letters, digits and any of \".\", \"_\", \"-\", \"/\" and \"@\", a letter or digit first")),
-            _ => Err(field.is(format!("has a key {key:?}; write {SECRET_ALTERNATIVES}"))),
+            "keyring" if is_keyring_name(value.text()?) => Ok(ConfigValue::Keyring(value.text()?.to_owned())),
+            "keyring" => Err(value.key_error("is not a valid name of a keyring entry; write 1 to 128 letters, digits and any of \".\", \"_\", \"-\", \"/\" and \"@\", a letter or digit first")),
+            _ => Err(field.key_error(format!("has a key {key:?}; write {SECRET_ALTERNATIVES}"))),
         }
     }
 
@@ -109,7 +109,7 @@ impl ConfigValue {
     pub(crate) fn read_with(&self, env: impl Fn(&str) -> Option<String>) -> Result<Secret, String> {
         let line = |text: String| Secret::new(text.trim_end_matches(['\r', '\n']));
         match self {
-            ConfigValue::Clear(text) => Ok(Secret::new(text.as_str())),
+            ConfigValue::Plaintext(text) => Ok(Secret::new(text.as_str())),
             ConfigValue::Env(name) => env(name)
                 .map(line)
                 .ok_or_else(|| format!("environment variable {name} is not set")),
@@ -123,14 +123,14 @@ impl ConfigValue {
     }
 
     /// Returns true if a retry may succeed: only the gateway's environment cannot change.
-    pub(crate) fn may_come(&self) -> bool {
+    pub(crate) fn can_retry(&self) -> bool {
         !matches!(self, ConfigValue::Env(_))
     }
 
     /// Describes the source of the value.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn describe_source(&self) -> String {
         match self {
-            ConfigValue::Clear(_) => "a value".to_owned(),
+            ConfigValue::Plaintext(_) => "a value".to_owned(),
             ConfigValue::Env(name) => format!("environment variable {name}"),
             ConfigValue::File(path) => format!("file {}", path.display()),
             ConfigValue::Keyring(name) => format!("{name:?} in the keyring"),
@@ -139,8 +139,10 @@ impl ConfigValue {
 }
 
 /// Returns the text of `{ danger_clear = "TEXT" }`, if the field has that form.
-pub(super) fn said_clear<'a>(field: &ConfigField<'a>) -> Option<Result<&'a str, ConfigError>> {
-    let table = field.open_section("", "").ok()?;
+pub(super) fn marked_plaintext<'a>(
+    field: &ConfigField<'a>,
+) -> Option<Result<&'a str, ConfigError>> {
+    let table = field.any_section("", "").ok()?;
     match table.entries().as_slice() {
         [(key, _, value)] if *key == PLAINTEXT_KEY => Some(value.text()),
         _ => None,
@@ -148,14 +150,14 @@ pub(super) fn said_clear<'a>(field: &ConfigField<'a>) -> Option<Result<&'a str, 
 }
 
 /// Returns the error text for a plaintext secret.
-pub(super) fn in_clear(why: &str) -> String {
+pub(super) fn plaintext_error(why: &str) -> String {
     format!(
         "{why}, and would be in plaintext in this file; write {SECRET_ALTERNATIVES}; if it is not a secret, write {{ {PLAINTEXT_KEY} = \"…\" }}"
     )
 }
 
 /// Returns true if the name is a valid keyring entry, which no program mistakes for an option.
-fn is_name(name: &str) -> bool {
+fn is_keyring_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/@".contains(&b);
     (1..=128).contains(&name.len())
         && name.bytes().all(plain)

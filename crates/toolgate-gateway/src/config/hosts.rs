@@ -8,9 +8,9 @@ use super::{
     environment::check_env_name,
     error::{ConfigError, ConfigText},
     given::ConfigValue,
-    json::{JsonDocument, JsonEntries, syntax},
+    json::{JsonDocument, JsonEntries, json_syntax_error},
     limits::GatewayLimits,
-    names::{duplicate, normalised},
+    names::{duplicate_id, normalize_id},
     server::ServerSettings,
 };
 use serde_json::value::RawValue;
@@ -26,36 +26,37 @@ pub(super) fn read(
     source: ConfigSource,
 ) -> Result<Config, ConfigError> {
     let json = JsonDocument(doc);
-    let root: &RawValue = serde_json::from_str(doc.text).map_err(|error| syntax(doc, &error))?;
+    let root: &RawValue =
+        serde_json::from_str(doc.text).map_err(|error| json_syntax_error(doc, &error))?;
     let root_entries = json.object(root, "the file")?;
     let Some(all) = root_entries.get("mcpServers") else {
-        return Err(json.wrong(root, "this JSON has no \"mcpServers\"; write {\"mcpServers\": {\"NAME\": {\"command\": \"program\"}}}"));
+        return Err(json.error(root, "this JSON has no \"mcpServers\"; write {\"mcpServers\": {\"NAME\": {\"command\": \"program\"}}}"));
     };
     let (mut servers, mut notes) = (Vec::new(), Vec::new());
     for (name, value) in json.object(all, "\"mcpServers\"")?.0 {
-        match entry(json, &name, value, base)? {
-            Ok(server) => add(json, value, &name, server, &mut servers)?,
+        match read_entry(json, &name, value, base)? {
+            Ok(server) => push_server(json, value, &name, server, &mut servers)?,
             Err(note) => notes.push(note),
         }
     }
     if servers.is_empty() {
-        return Err(json.wrong(
+        return Err(json.error(
             all,
             format!(
                 "\"mcpServers\" has no server that can be started{}",
-                because(&notes)
+                first_reason(&notes)
             ),
         ));
     }
-    let mut config = Config::of(source, servers, GatewayLimits::default());
-    let clear: Vec<String> = config.servers.iter().flat_map(in_clear).collect();
-    config.in_clear = !clear.is_empty();
+    let mut config = Config::with_defaults(source, servers, GatewayLimits::default());
+    let clear: Vec<String> = config.servers.iter().flat_map(plaintext_notes).collect();
+    config.has_plaintext_secrets = !clear.is_empty();
     config.notes = notes.into_iter().chain(clear).collect();
     Ok(config)
 }
 
 /// Returns notes on plaintext secrets of a server: hosts write them that way, so they are only reported.
-fn in_clear(server: &ServerSettings) -> Vec<String> {
+fn plaintext_notes(server: &ServerSettings) -> Vec<String> {
     let id = &server.id;
     let note = |what: String, instead: &str| {
         format!(
@@ -64,7 +65,7 @@ fn in_clear(server: &ServerSettings) -> Vec<String> {
     };
     let named = |list: &[(String, ConfigValue)], key: &str| -> Vec<String> {
         let one = |(name, given): &(String, ConfigValue)| match given {
-            ConfigValue::Clear(text) => clear::why(name, text).map(|_| {
+            ConfigValue::Plaintext(text) => clear::secret_reason(name, text).map(|_| {
                 note(
                     format!("{name:?} in {key:?}"),
                     &format!("{key} = {{ {name} = {{ env = \"NAME\" }} }}"),
@@ -77,10 +78,10 @@ fn in_clear(server: &ServerSettings) -> Vec<String> {
     let mut notes = named(&server.env, "env");
     if let Some(address) = &server.address {
         notes.extend(named(&address.headers, "headers"));
-        let url = clear::why_url(&address.url).map(|_| "its \"url\"".to_owned());
+        let url = clear::secret_in_url(&address.url).map(|_| "its \"url\"".to_owned());
         notes.extend(url.map(|what| note(what, "a header")));
     }
-    let words = clear::why_command(&server.command).next();
+    let words = clear::secrets_in_command(&server.command).next();
     notes.extend(words.map(|(at, _)| {
         note(
             format!("argument {at} of \"args\""),
@@ -90,13 +91,13 @@ fn in_clear(server: &ServerSettings) -> Vec<String> {
     notes
 }
 
-fn because(notes: &[String]) -> String {
+fn first_reason(notes: &[String]) -> String {
     notes
         .first()
         .map_or_else(|| "; add one".to_owned(), |note| format!(": {note}"))
 }
 
-fn add(
+fn push_server(
     json: JsonDocument<'_>,
     value: &RawValue,
     name: &str,
@@ -104,8 +105,8 @@ fn add(
     servers: &mut Vec<ServerSettings>,
 ) -> Result<(), ConfigError> {
     servers.push(server);
-    match duplicate(servers) {
-        Some(id) => Err(json.wrong(
+    match duplicate_id(servers) {
+        Some(id) => Err(json.error(
             value,
             format!(
                 "{name:?} and an entry before it both become server id {id:?}; rename one of them"
@@ -116,7 +117,7 @@ fn add(
 }
 
 /// Reads one server, or returns a note why it is skipped.
-fn entry(
+fn read_entry(
     json: JsonDocument<'_>,
     name: &str,
     value: &RawValue,
@@ -126,7 +127,7 @@ fn entry(
     let left_out = |why: String| {
         Ok(Err(format!(
             "{}: server {name:?} is skipped: {why}",
-            json.0.at(json.offset(value))
+            json.0.position(json.offset(value))
         )))
     };
     if entries
@@ -135,9 +136,9 @@ fn entry(
     {
         return left_out("it is disabled".to_owned());
     }
-    let id = normalised(name);
+    let id = normalize_id(name);
     if id.is_empty() || id.len() > 32 {
-        return Err(json.wrong(
+        return Err(json.error(
             value,
             format!(
                 "{name:?} cannot become a server id; rename it to 1 to 32 of a-z, 0-9 and \"-\""
@@ -146,13 +147,13 @@ fn entry(
     }
     let url = URL_KEYS.iter().find(|key| entries.get(key).is_some());
     match url {
-        Some(key) => reached(json, name, id, key, &entries).map(Ok),
-        None => server(json, name, id, value, &entries, base).map(Ok),
+        Some(key) => read_remote_server(json, name, id, key, &entries).map(Ok),
+        None => read_process_server(json, name, id, value, &entries, base).map(Ok),
     }
 }
 
 /// Reads a remote server.
-fn reached<'a>(
+fn read_remote_server<'a>(
     json: JsonDocument<'a>,
     name: &str,
     id: String,
@@ -163,23 +164,23 @@ fn reached<'a>(
     let mut address = RemoteAddress {
         url: String::new(),
         headers: Vec::new(),
-        client: ClientRegistration::Registers,
+        client: ClientRegistration::Dynamic,
         sign_in: SignInParty::Person,
-        private: false,
+        danger_private: false,
         exchange: None,
-        grants: CredentialOwner::Server,
+        credential_owner: CredentialOwner::Shared,
     };
     if let Some(value) = entries.get(key) {
         address.url = text(json, value, &what(key))?;
-        address::check(&address.url).map_err(|reason| {
-            json.wrong(value, format!("{} cannot be used: {reason}", what(key)))
+        address::check_server_url(&address.url).map_err(|reason| {
+            json.error(value, format!("{} cannot be used: {reason}", what(key)))
         })?;
     }
     if let Some(value) = entries.get("headers") {
         for (name, value) in json.object(value, &what("headers"))?.0 {
             let word = text(json, value, &format!("{name:?} in {}", what("headers")))?;
-            address::check_header(&name, &word).map_err(|text| json.wrong(value, text))?;
-            address.headers.push((name, ConfigValue::Clear(word)));
+            address::check_header(&name, &word).map_err(|text| json.error(value, text))?;
+            address.headers.push((name, ConfigValue::Plaintext(word)));
         }
     }
     let mut server = ServerSettings::new(id, Vec::new());
@@ -187,7 +188,7 @@ fn reached<'a>(
     Ok(server)
 }
 
-fn server<'a>(
+fn read_process_server<'a>(
     json: JsonDocument<'a>,
     name: &str,
     id: String,
@@ -197,7 +198,7 @@ fn server<'a>(
 ) -> Result<ServerSettings, ConfigError> {
     let what = |key: &str| format!("{key:?} of {name:?}");
     let missing = || {
-        json.wrong(
+        json.error(
             value,
             format!("{name:?} has no \"command\"; write \"command\": \"program\""),
         )
@@ -208,7 +209,7 @@ fn server<'a>(
         &what("command"),
     )?;
     if program.is_empty() {
-        return Err(json.wrong(
+        return Err(json.error(
             value,
             format!("{} is empty; write the program", what("command")),
         ));
@@ -238,9 +239,9 @@ fn env<'a>(
     what: &str,
 ) -> Result<Vec<(String, ConfigValue)>, ConfigError> {
     let pair = |(name, value): (String, &'a RawValue)| {
-        check_env_name(&name).map_err(|text| json.wrong(value, text))?;
+        check_env_name(&name).map_err(|text| json.error(value, text))?;
         let text = text(json, value, &format!("{name:?} in {what}"))?;
-        Ok((name, ConfigValue::Clear(text)))
+        Ok((name, ConfigValue::Plaintext(text)))
     };
     json.object(value, what)?.0.into_iter().map(pair).collect()
 }
@@ -253,10 +254,10 @@ fn text<'a>(
     let text: String = json.typed(value, what, "a string")?;
     match text {
         text if text.contains('\0') => {
-            Err(json.wrong(value, format!("{what} contains a NUL character; remove it")))
+            Err(json.error(value, format!("{what} contains a NUL character; remove it")))
         }
         // Some hosts expand variables here; the server would get the unexpanded text.
-        text if text.contains("${") => Err(json.wrong(
+        text if text.contains("${") => Err(json.error(
             value,
             format!(
                 "{what} contains \"${{\", but variables are not expanded here; write the value itself"

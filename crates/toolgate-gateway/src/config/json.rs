@@ -51,7 +51,7 @@ impl<'a> JsonDocument<'a> {
         (value.get().as_ptr() as usize).saturating_sub(self.0.text.as_ptr() as usize)
     }
 
-    pub(super) fn wrong(self, value: &RawValue, text: impl fmt::Display) -> ConfigError {
+    pub(super) fn error(self, value: &RawValue, text: impl fmt::Display) -> ConfigError {
         self.0.error(self.offset(value), text)
     }
 
@@ -63,7 +63,7 @@ impl<'a> JsonDocument<'a> {
         write: &str,
     ) -> Result<T, ConfigError> {
         serde_json::from_str(value.get())
-            .map_err(|_| self.wrong(value, format!("{what} is not {write}")))
+            .map_err(|_| self.error(value, format!("{what} is not {write}")))
     }
 
     pub(super) fn object(
@@ -81,7 +81,7 @@ impl<'a> JsonDocument<'a> {
             .enumerate()
             .find(|(at, entry)| twice((*at, entry)))
         {
-            Some((_, (key, value))) => Err(self.wrong(
+            Some((_, (key, value))) => Err(self.error(
                 value,
                 format!("{key:?} is set twice in {what}; keep one of the two"),
             )),
@@ -91,7 +91,7 @@ impl<'a> JsonDocument<'a> {
 }
 
 /// Converts the parser's message to an error that begins with the position.
-pub(super) fn syntax(doc: ConfigText<'_>, error: &serde_json::Error) -> ConfigError {
+pub(super) fn json_syntax_error(doc: ConfigText<'_>, error: &serde_json::Error) -> ConfigError {
     let text = error.to_string();
     let words = text.split(" at line ").next().unwrap_or(&text);
     let place = format!("{}:{}:{}", doc.name, error.line(), error.column());

@@ -312,17 +312,17 @@ impl GatewayLimits {
         let section = field.section("[limits]", "a section that begins with [limits]", KEYS)?;
         limits.set(&section)?;
         if let Some(field) = section.get("rate") {
-            limits.rate = RateSetting::parse(field.text()?).map_err(|text| field.wrong(text))?;
+            limits.rate = RateSetting::parse(field.text()?).map_err(|text| field.error(text))?;
         }
         ORDERED_LIMITS
             .iter()
-            .try_for_each(|(small, large)| limits.ordered(&section, small, large))?;
-        limits.fits(&section)?;
+            .try_for_each(|(small, large)| limits.check_order(&section, small, large))?;
+        limits.check_memory(&section)?;
         Ok(limits)
     }
 
     /// Returns the memory of one maximum-size message, with its copies and parsed values.
-    fn longest(&self) -> u64 {
+    fn max_message_memory(&self) -> u64 {
         let bytes = self.body_bytes.max(self.line_bytes) as u64;
         let values = (self.elements as u64).saturating_mul(BYTES_PER_VALUE + BYTES_PER_OBJECT / 2);
         bytes
@@ -331,11 +331,11 @@ impl GatewayLimits {
     }
 
     /// Checks that a maximum-size message fits into the half of the budget that one caller or server may use.
-    fn fits(&self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
+    fn check_memory(&self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
         let keys = ["memory_bytes", "line_bytes", "body_bytes", "elements"];
-        let least = self.longest().saturating_mul(2);
+        let least = self.max_message_memory().saturating_mul(2);
         match keys.iter().find_map(|key| section.get(key)) {
-            Some(field) if self.memory_bytes < least => Err(field.wrong(format!(
+            Some(field) if self.memory_bytes < least => Err(field.error(format!(
                 "memory_bytes is {}, but two messages of the maximum size need {least}; raise memory_bytes, or lower line_bytes, body_bytes or elements",
                 self.memory_bytes
             ))),
@@ -343,7 +343,7 @@ impl GatewayLimits {
         }
     }
 
-    fn ordered(
+    fn check_order(
         &self,
         section: &ConfigSection<'_>,
         small: &str,
@@ -351,7 +351,7 @@ impl GatewayLimits {
     ) -> Result<(), ConfigError> {
         let (low, high) = (self.number(small), self.number(large));
         match section.get(small).or_else(|| section.get(large)) {
-            Some(field) if low > high => Err(field.wrong(format!(
+            Some(field) if low > high => Err(field.error(format!(
                 "{small} is {low} and {large} is {high}; set {small} to at most {large}"
             ))),
             _ => Ok(()),
@@ -370,7 +370,7 @@ mod tests {
             assert_eq!(GatewayLimits::default().number(key), *default, "{key}");
         }
         let limits = GatewayLimits::default();
-        assert!(limits.memory_bytes >= 2 * limits.longest());
+        assert!(limits.memory_bytes >= 2 * limits.max_message_memory());
         for (small, large) in ORDERED_LIMITS {
             assert!(
                 GatewayLimits::default().number(small) <= GatewayLimits::default().number(large),

@@ -104,7 +104,7 @@ pub(crate) struct Config {
     /// Origin of this config.
     pub(crate) source: ConfigSource,
     /// True if the file contains plaintext secrets, as the JSON of a host may.
-    pub(crate) in_clear: bool,
+    pub(crate) has_plaintext_secrets: bool,
     /// SHA-256 of the file in lower-case hex.
     pub(crate) hash: Option<String>,
     /// Notes for the operator that are not errors, for example a skipped server.
@@ -143,11 +143,11 @@ impl Config {
     ///
     /// # Errors
     /// The file cannot be read or is writable by others, or its `data` key cannot be determined.
-    pub(crate) fn data_in(given: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
+    pub(crate) fn data_directory(given: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
         let file = given
             .map(Path::to_owned)
             .or_else(crate::paths::default_config);
-        file.map_or(Ok(None), |file| data::of(&file))
+        file.map_or(Ok(None), |file| data::data_directory(&file))
     }
 
     /// Loads the config from a file.
@@ -158,11 +158,11 @@ impl Config {
         let text = file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
         let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
         let mut config = Config::parse(path, &text)?;
-        if config.in_clear {
+        if config.has_plaintext_secrets {
             file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Secret)
                 .map_err(|text| ConfigError::new(path.display(), text))?;
         }
-        config.leave_out_own_entries()?;
+        config.remove_own_entries()?;
         config.hash = Some(hex(ring::digest::digest(
             &ring::digest::SHA256,
             text.as_bytes(),
@@ -178,7 +178,10 @@ impl Config {
             name: &name,
             text: text.strip_prefix('\u{feff}').unwrap_or(text),
         };
-        let (base, source) = (file::base(path), ConfigSource::File(path.to_owned()));
+        let (base, source) = (
+            file::config_directory(path),
+            ConfigSource::File(path.to_owned()),
+        );
         match doc.text.trim_start().starts_with('{') {
             true => hosts::read(doc, &base, source),
             false => top::read(doc, &base, source),
@@ -204,7 +207,7 @@ impl Config {
             .map_err(|_| wrong("is not UTF-8"))?;
         let mut server = ServerSettings::new("demo", vec![program, "demo-server".to_owned()]);
         server.trust_annotations = true;
-        Ok(Config::of(
+        Ok(Config::with_defaults(
             ConfigSource::BuiltIn,
             vec![server],
             GatewayLimits::default(),
@@ -215,7 +218,7 @@ impl Config {
     ///
     /// # Errors
     /// The command is empty.
-    pub(crate) fn single(command: Vec<String>) -> Result<Config, ConfigError> {
+    pub(crate) fn for_command(command: Vec<String>) -> Result<Config, ConfigError> {
         let program = command.first().filter(|program| !program.is_empty());
         let program = program.ok_or_else(|| {
             ConfigError::new("toolgate run", "the command is empty; write it after --")
@@ -224,7 +227,7 @@ impl Config {
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or(program);
-        let id: String = names::normalised(name).chars().take(32).collect();
+        let id: String = names::normalize_id(name).chars().take(32).collect();
         let id = if id.is_empty() {
             "server".to_owned()
         } else {
@@ -232,7 +235,7 @@ impl Config {
         };
         let mut server = ServerSettings::new(id, command);
         server.prefix = String::new();
-        Ok(Config::of(
+        Ok(Config::with_defaults(
             ConfigSource::CommandLine,
             vec![server],
             GatewayLimits::default(),
@@ -245,13 +248,13 @@ impl Config {
     }
 
     /// Returns true if any server uses token exchange.
-    pub(crate) fn exchanges(&self) -> bool {
+    pub(crate) fn uses_token_exchange(&self) -> bool {
         let mut addresses = self.servers.iter().filter_map(|s| s.address.as_ref());
         addresses.any(|address| address.exchange.is_some())
     }
 
     /// Returns true if every HTTP caller must authenticate.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub(crate) fn requires_authentication(&self) -> bool {
         self.token.is_some() || self.auth.required || !self.auth.issuers.is_empty()
     }
 
@@ -260,7 +263,7 @@ impl Config {
     /// # Errors
     /// The address is not loopback and anonymous access is allowed.
     pub(crate) fn check_listen(&self) -> Result<(), ConfigError> {
-        net::check_listen(self.listen, self.is_closed())
+        net::check_listen(self.listen, self.requires_authentication())
             .map_err(|text| ConfigError::new("listen", text))
     }
 
@@ -269,11 +272,14 @@ impl Config {
     /// # Errors
     /// A token or secret is missing, too short or too long.
     pub(crate) fn check_tokens(&self) -> Result<(), ConfigError> {
-        let asked = self.auth.issuers.iter().flat_map(|i| &i.introspect);
-        let all = self.token.iter().chain(asked.map(|asked| &asked.secret));
-        let here = |source: &&TokenSource| !matches!(source.given, ConfigValue::Keyring(_));
+        let asked = self.auth.issuers.iter().flat_map(|i| &i.introspection);
+        let all = self
+            .token
+            .iter()
+            .chain(asked.map(|asked| &asked.client_secret));
+        let here = |source: &&TokenSource| !matches!(source.value, ConfigValue::Keyring(_));
         all.filter(here)
-            .try_for_each(|source| source.checked(source.given.read()).map(drop))
+            .try_for_each(|source| source.check_value(source.value.read()).map(drop))
     }
 
     /// Resolves the tool overrides of each server, in the order of the servers.
@@ -281,13 +287,17 @@ impl Config {
     /// # Errors
     /// An environment variable is not set.
     pub(crate) fn overrides(&self) -> Result<Vec<DefinitionOverrides>, ConfigError> {
-        let one = |over: &ToolOverride| Ok((over.tool.clone(), over.resolved()?));
-        let of = |server: &ServerSettings| server.tools.iter().map(one).collect();
+        let one = |over: &ToolOverride| Ok((over.tool.clone(), over.resolve()?));
+        let of = |server: &ServerSettings| server.tool_overrides.iter().map(one).collect();
         self.servers.iter().map(of).collect()
     }
 
     /// Returns a config with these servers, these limits and the defaults.
-    fn of(source: ConfigSource, servers: Vec<ServerSettings>, limits: GatewayLimits) -> Config {
+    fn with_defaults(
+        source: ConfigSource,
+        servers: Vec<ServerSettings>,
+        limits: GatewayLimits,
+    ) -> Config {
         Config {
             listen: net::DEFAULT_LISTEN_ADDRESS,
             token: None,
@@ -303,7 +313,7 @@ impl Config {
             rules: Vec::new(),
             search: None,
             secret_rules: SecretRuleFiles::default(),
-            in_clear: false,
+            has_plaintext_secrets: false,
             source,
             hash: None,
             notes: Vec::new(),

@@ -4,7 +4,7 @@ use super::{error::ConfigError, section::ConfigField, server::ServerSettings};
 use std::collections::HashSet;
 
 /// Reads `prefix`.
-pub(super) fn prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
+pub(super) fn read_prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
     let prefix = field.text()?;
     let plain = prefix
         .chars()
@@ -12,7 +12,7 @@ pub(super) fn prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
         && prefix.len() <= 32;
     match plain {
         true => Ok(prefix.to_owned()),
-        false => Err(field.is(format!(
+        false => Err(field.key_error(format!(
             "is {prefix:?}; write at most 32 letters, digits and \"-\""
         ))),
     }
@@ -45,7 +45,7 @@ pub(super) fn check_id(id: &str) -> Result<(), String> {
     if (1..=32).contains(&id.len()) && id.chars().all(plain) {
         return Ok(());
     }
-    let better = normalised(id).chars().take(32).collect::<String>();
+    let better = normalize_id(id).chars().take(32).collect::<String>();
     let better = if better.is_empty() { "files" } else { &better };
     Err(format!(
         "server id {id:?} is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.{better}]"
@@ -53,7 +53,7 @@ pub(super) fn check_id(id: &str) -> Result<(), String> {
 }
 
 /// Normalizes a name to a server id: lower case, `-` for other characters. The result may be empty or too long.
-pub(super) fn normalised(name: &str) -> String {
+pub(super) fn normalize_id(name: &str) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_lowercase()
@@ -69,7 +69,7 @@ pub(super) fn normalised(name: &str) -> String {
 }
 
 /// Returns an id that two servers share.
-pub(super) fn duplicate(servers: &[ServerSettings]) -> Option<&str> {
+pub(super) fn duplicate_id(servers: &[ServerSettings]) -> Option<&str> {
     let mut seen = HashSet::new();
     servers
         .iter()

@@ -11,13 +11,13 @@ pub(super) const DEFAULT_LISTEN_ADDRESS: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8665);
 
 /// Reads `listen`.
-pub(super) fn listen(top: &ConfigSection<'_>) -> Result<SocketAddr, ConfigError> {
+pub(super) fn read_listen(top: &ConfigSection<'_>) -> Result<SocketAddr, ConfigError> {
     let Some(field) = top.get("listen") else {
         return Ok(DEFAULT_LISTEN_ADDRESS);
     };
     let text = field.text()?;
     let wrong = |_| {
-        field.is(format!(
+        field.key_error(format!(
             "is {text:?}; write an IP address and a port, such as \"{DEFAULT_LISTEN_ADDRESS}\""
         ))
     };
@@ -35,9 +35,9 @@ pub(super) fn check_listen(listen: SocketAddr, closed: bool) -> Result<(), Strin
 }
 
 /// Reads `allowed_hosts`: lower case names with or without a port.
-pub(super) fn hosts(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError> {
+pub(super) fn read_allowed_hosts(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError> {
     let write = "is not a host name; write it as a browser shows it, such as \"tools.example.com\" or \"tools.example.com:8665\"";
-    names(
+    read_names(
         top.get("allowed_hosts"),
         "an array such as [\"tools.example.com\"]",
         write,
@@ -46,9 +46,9 @@ pub(super) fn hosts(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError>
 }
 
 /// Reads `allowed_origins`: `scheme://host` or `scheme://host:port`.
-pub(super) fn origins(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError> {
+pub(super) fn read_allowed_origins(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError> {
     let write = "is not an origin; write scheme and host without a path, such as \"https://app.example.com\"";
-    names(
+    read_names(
         top.get("allowed_origins"),
         "an array such as [\"https://app.example.com\"]",
         write,
@@ -56,7 +56,7 @@ pub(super) fn origins(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigErro
     )
 }
 
-fn names(
+fn read_names(
     field: Option<ConfigField<'_>>,
     list: &str,
     write: &str,
@@ -70,7 +70,7 @@ fn names(
         if fits(&name) {
             Ok(name)
         } else {
-            Err(item.wrong(format!("{name:?} {write}")))
+            Err(item.error(format!("{name:?} {write}")))
         }
     };
     field.list(list)?.into_iter().map(name).collect()

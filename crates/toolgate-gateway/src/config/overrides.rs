@@ -71,13 +71,13 @@ impl ToolOverride {
     ) -> Result<Vec<ToolOverride>, ConfigError> {
         let name = format!("[server.{id}.tools]");
         let write = format!("a section for each tool, such as [server.{id}.tools.search]");
-        let all = field.open_section(name, &write)?;
+        let all = field.any_section(name, &write)?;
         let entries = all.entries().into_iter();
         let read = |(tool, at, field): (&str, usize, ConfigField<'_>)| {
             let name = format!("[server.{id}.tools.{tool}]");
             let write = format!("a section that begins with {name}");
             let section = field.section(name, &write, KEYS)?;
-            let (line, _) = section.doc.place(at);
+            let (line, _) = section.doc.line_and_column(at);
             ToolOverride::read(tool, &section, prefix, limits, line)
         };
         entries.map(read).collect()
@@ -99,7 +99,9 @@ impl ToolOverride {
         let hide = section.get("hide").map(|f| f.boolean()).transpose()?;
         Ok(ToolOverride {
             tool: tool.to_owned(),
-            name: name.map(|field| named(&field, prefix)).transpose()?,
+            name: name
+                .map(|field| read_tool_name(&field, prefix))
+                .transpose()?,
             hide: hide.unwrap_or(false),
             title: text("title")?,
             description: text("description")?,
@@ -118,11 +120,11 @@ impl ToolOverride {
     ///
     /// # Errors
     /// An environment variable is not set.
-    pub(crate) fn resolved(&self) -> Result<DefinitionOverride, ConfigError> {
-        self.resolved_with(|name| std::env::var(name).ok())
+    pub(crate) fn resolve(&self) -> Result<DefinitionOverride, ConfigError> {
+        self.resolve_with(|name| std::env::var(name).ok())
     }
 
-    fn resolved_with(
+    fn resolve_with(
         &self,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<DefinitionOverride, ConfigError> {
@@ -153,66 +155,68 @@ impl ToolOverride {
     }
 
     /// Returns the tool name that rules use.
-    pub(crate) fn shown(&self) -> &str {
+    pub(crate) fn rule_name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.tool)
     }
 }
 
 /// Reads a tool name that stays valid and unchanged behind the prefix.
-fn named(field: &ConfigField<'_>, prefix: &str) -> Result<String, ConfigError> {
+fn read_tool_name(field: &ConfigField<'_>, prefix: &str) -> Result<String, ConfigError> {
     let name = field.text()?;
     let head = match prefix {
         "" => String::new(),
         prefix => format!("{prefix}_"),
     };
-    if NameRules::Specification.keeps(prefix, name) {
+    if NameRules::Specification.keeps_name(prefix, name) {
         return Ok(name.to_owned());
     }
-    Err(field.is(format!(
+    Err(field.key_error(format!(
         "is {name:?}; write 1 to {} letters, digits, \"_\", \"-\" and \".\"",
         128_usize.saturating_sub(head.len())
     )))
 }
 
 fn arguments(field: &ConfigField<'_>) -> Result<Vec<(String, FixedValue)>, ConfigError> {
-    let section = field.open_section("arguments", "{ name = value }")?;
+    let section = field.any_section("arguments", "{ name = value }")?;
     let read = |(name, _, field): (&str, usize, ConfigField<'_>)| {
-        Ok((name.to_owned(), fixed(name, &field)?))
+        Ok((name.to_owned(), read_fixed_value(name, &field)?))
     };
     section.entries().into_iter().map(read).collect()
 }
 
-fn fixed(name: &str, field: &ConfigField<'_>) -> Result<FixedValue, ConfigError> {
-    if let Some(clear) = given::said_clear(field) {
+fn read_fixed_value(name: &str, field: &ConfigField<'_>) -> Result<FixedValue, ConfigError> {
+    if let Some(clear) = given::marked_plaintext(field) {
         return clear.map(|text| FixedValue::Value(text.into()));
     }
     if let DeValue::String(text) = field.value()
-        && let Some(why) = clear::why(name, text)
+        && let Some(why) = clear::secret_reason(name, text)
     {
-        return Err(field.is(format!(
+        return Err(field.key_error(format!(
             "{why}, and would be in plaintext in this file; write {{ env = \"NAME\" }}; if it is not a secret, write {{ {} = \"…\" }}",
             given::PLAINTEXT_KEY
         )));
     }
-    if let Ok(table) = field.open_section("", "")
+    if let Ok(table) = field.any_section("", "")
         && let [("env", _, of)] = table.entries().as_slice()
     {
         let name = of.text()?;
         let named = check_env_name(name).map_err(|_| {
-            of.is("is not a valid name of an environment variable; write the name, not the value")
+            of.key_error(
+                "is not a valid name of an environment variable; write the name, not the value",
+            )
         });
         return named.map(|()| FixedValue::Env {
             name: name.to_owned(),
-            place: of.place(),
+            place: of.position(),
         });
     }
-    value(field.value())
+    toml_to_json(field.value())
         .map(FixedValue::Value)
-        .map_err(|text| field.is(text))
+        .map_err(|text| field.key_error(text))
 }
 
 /// Converts a TOML value to JSON.
-fn value(from: &DeValue<'_>) -> Result<Value, String> {
+fn toml_to_json(from: &DeValue<'_>) -> Result<Value, String> {
     Ok(match from {
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Boolean(yes) => Value::Bool(*yes),
@@ -233,7 +237,7 @@ fn value(from: &DeValue<'_>) -> Result<Value, String> {
             return Err("has a date-time; write it as a string in quotes".to_owned());
         }
         DeValue::Array(list) => {
-            let list = list.iter().map(|one| value(one.get_ref()));
+            let list = list.iter().map(|one| toml_to_json(one.get_ref()));
             Value::Array(list.collect::<Result<_, _>>()?)
         }
         DeValue::Table(table) => {
@@ -241,7 +245,7 @@ fn value(from: &DeValue<'_>) -> Result<Value, String> {
                 &toml::Spanned<std::borrow::Cow<'_, str>>,
                 &toml::Spanned<DeValue<'_>>,
             )| {
-                Ok::<_, String>((key.get_ref().to_string(), value(of.get_ref())?))
+                Ok::<_, String>((key.get_ref().to_string(), toml_to_json(of.get_ref())?))
             };
             Value::Object(table.iter().map(one).collect::<Result<Map<_, _>, _>>()?)
         }

@@ -21,7 +21,7 @@ impl Config {
     ///
     /// # Errors
     /// No other server remains.
-    pub(crate) fn leave_out_own_entries(&mut self) -> Result<(), ConfigError> {
+    pub(crate) fn remove_own_entries(&mut self) -> Result<(), ConfigError> {
         let ConfigSource::File(file) = self.source.clone() else {
             return Ok(());
         };
@@ -50,7 +50,7 @@ impl Config {
 
 /// Returns true if the server's command starts a gateway with that config file.
 fn starts_gateway_of(server: &ServerSettings, config: &Path) -> bool {
-    let Some(words) = program_words(&server.command) else {
+    let Some(words) = unwrap_command(&server.command) else {
         return false;
     };
     let Some((program, arguments)) = words.split_first() else {
@@ -74,7 +74,7 @@ fn starts_gateway_of(server: &ServerSettings, config: &Path) -> bool {
 }
 
 /// Returns the command without wrapper programs; `None` if the program is unknown.
-fn program_words(command: &[String]) -> Option<Vec<&str>> {
+fn unwrap_command(command: &[String]) -> Option<Vec<&str>> {
     let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
     loop {
         let name = Path::new(words.first()?)
@@ -105,11 +105,11 @@ fn is_this_program(program: &str, server: &ServerSettings) -> bool {
     let Ok(own) = std::env::current_exe() else {
         return false;
     };
-    found(path, server).is_some_and(|found| same_file(&found, &own))
+    find_program(path, server).is_some_and(|found| same_file(&found, &own))
 }
 
 /// Returns the file of a program: a path unchanged, a name looked up in `PATH`.
-fn found(program: &Path, server: &ServerSettings) -> Option<PathBuf> {
+fn find_program(program: &Path, server: &ServerSettings) -> Option<PathBuf> {
     if program.components().count() > 1 || program.is_absolute() {
         return Some(server.cwd.as_deref().unwrap_or(Path::new("")).join(program));
     }

@@ -10,11 +10,11 @@ use toolgate_policy::{ChangedDefinitionAction, ConfusableNameAction, NewDefiniti
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct PinSettings {
     /// Action for a new definition.
-    pub(crate) first: NewDefinitionAction,
+    pub(crate) on_new: NewDefinitionAction,
     /// Action for a changed definition.
-    pub(crate) change: ChangedDefinitionAction,
+    pub(crate) on_change: ChangedDefinitionAction,
     /// Action for confusable names.
-    pub(crate) look_alikes: ConfusableNameAction,
+    pub(crate) confusable_names: ConfusableNameAction,
 }
 
 const KEYS: &[&str] = &["first", "change", "look_alikes"];
@@ -27,10 +27,10 @@ impl PinSettings {
             return Ok(settings);
         };
         let section = field.section("[pins]", "a section that begins with [pins]", KEYS)?;
-        settings.first = first(&section, "first")?.unwrap_or_default();
-        settings.change = change(&section, "change")?.unwrap_or_default();
+        settings.on_new = read_on_new(&section, "first")?.unwrap_or_default();
+        settings.on_change = read_on_change(&section, "change")?.unwrap_or_default();
         if let Some(field) = section.get("look_alikes") {
-            settings.look_alikes = field.word(&[
+            settings.confusable_names = field.one_of(&[
                 ("flag", ConfusableNameAction::Flag),
                 ("hide", ConfusableNameAction::Hide),
             ])?;
@@ -40,7 +40,7 @@ impl PinSettings {
 }
 
 /// Reads the action for a new definition.
-pub(super) fn first(
+pub(super) fn read_on_new(
     section: &ConfigSection<'_>,
     key: &str,
 ) -> Result<Option<NewDefinitionAction>, ConfigError> {
@@ -48,11 +48,14 @@ pub(super) fn first(
         ("accept", NewDefinitionAction::Accept),
         ("ask", NewDefinitionAction::Ask),
     ];
-    section.get(key).map(|field| field.word(&words)).transpose()
+    section
+        .get(key)
+        .map(|field| field.one_of(&words))
+        .transpose()
 }
 
 /// Reads the action for a changed definition.
-pub(super) fn change(
+pub(super) fn read_on_change(
     section: &ConfigSection<'_>,
     key: &str,
 ) -> Result<Option<ChangedDefinitionAction>, ConfigError> {
@@ -61,5 +64,8 @@ pub(super) fn change(
         ("warn", ChangedDefinitionAction::Warn),
         ("allow", ChangedDefinitionAction::Allow),
     ];
-    section.get(key).map(|field| field.word(&words)).transpose()
+    section
+        .get(key)
+        .map(|field| field.one_of(&words))
+        .transpose()
 }

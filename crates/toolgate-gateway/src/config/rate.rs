@@ -8,7 +8,7 @@ pub(crate) struct RateSetting {
     /// Calls in one period, from 1 to 1,000,000.
     pub(crate) count: u32,
     /// Period: a second, a minute or an hour.
-    pub(crate) per: Duration,
+    pub(crate) period: Duration,
 }
 
 /// Maximum count of a rate.
@@ -19,7 +19,7 @@ impl RateSetting {
     pub(crate) const fn per_minute(count: u32) -> RateSetting {
         RateSetting {
             count,
-            per: Duration::from_secs(60),
+            period: Duration::from_secs(60),
         }
     }
 
@@ -47,7 +47,7 @@ impl RateSetting {
         match count.parse() {
             Ok(count @ 1..=MAX_RATE_COUNT) => Ok(RateSetting {
                 count,
-                per: Duration::from_secs(seconds),
+                period: Duration::from_secs(seconds),
             }),
             _ => Err(format!(
                 "rate {text:?} is out of range; write a count from 1 to {MAX_RATE_COUNT}"
@@ -58,7 +58,7 @@ impl RateSetting {
 
 impl fmt::Display for RateSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.per.as_secs() {
+        let unit = match self.period.as_secs() {
             1 => "s",
             60 => "min",
             _ => "h",
@@ -81,7 +81,7 @@ mod tests {
             RateSetting::per_minute(30)
         );
         assert_eq!(
-            RateSetting::parse("5/s").unwrap().per,
+            RateSetting::parse("5/s").unwrap().period,
             Duration::from_secs(1)
         );
     }

@@ -27,22 +27,22 @@ const RESULT_FORMS: &[(&str, AuditContentForm)] = &[
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct AuditContentSettings {
     /// Audit writes that a call waits for.
-    pub(crate) mode: AuditDurability,
+    pub(crate) durability: AuditDurability,
     /// Form of arguments in audit records.
     pub(crate) arguments: AuditContentForm,
     /// Form of results in audit records.
     pub(crate) results: AuditContentForm,
     /// Maximum bytes of one recorded content, from 64 to 49,152; default 16 KiB. Longer ones are omitted.
-    pub(crate) bytes: usize,
+    pub(crate) max_content_bytes: usize,
 }
 
 impl Default for AuditContentSettings {
     fn default() -> AuditContentSettings {
         AuditContentSettings {
-            mode: AuditDurability::Auto,
+            durability: AuditDurability::Auto,
             arguments: AuditContentForm::RuleInputs,
             results: AuditContentForm::Digest,
-            bytes: 16 * 1024,
+            max_content_bytes: 16 * 1024,
         }
     }
 }
@@ -52,16 +52,16 @@ impl AuditContentSettings {
     pub(super) fn read(section: &ConfigSection<'_>) -> Result<AuditContentSettings, ConfigError> {
         let mut recorded = AuditContentSettings::default();
         if let Some(field) = section.get("mode") {
-            recorded.mode = field.word(DURABILITY_MODES)?;
+            recorded.durability = field.one_of(DURABILITY_MODES)?;
         }
         if let Some(field) = section.get("arguments") {
-            recorded.arguments = field.word(ARGUMENT_FORMS)?;
+            recorded.arguments = field.one_of(ARGUMENT_FORMS)?;
         }
         if let Some(field) = section.get("results") {
-            recorded.results = field.word(RESULT_FORMS)?;
+            recorded.results = field.one_of(RESULT_FORMS)?;
         }
         if let Some(field) = section.get("contents_bytes") {
-            recorded.bytes = usize::try_from(field.number(64..=49_152)?).unwrap_or(64);
+            recorded.max_content_bytes = usize::try_from(field.number(64..=49_152)?).unwrap_or(64);
         }
         Ok(recorded)
     }
@@ -71,7 +71,7 @@ impl AuditContentSettings {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AuditContentOverride {
     /// Audit writes that a call waits for.
-    pub(crate) mode: Option<AuditDurability>,
+    pub(crate) durability: Option<AuditDurability>,
     /// Form of arguments in audit records.
     pub(crate) arguments: Option<AuditContentForm>,
     /// Form of results in audit records.
@@ -81,10 +81,17 @@ pub(crate) struct AuditContentOverride {
 impl AuditContentOverride {
     /// Reads the keys of a server's section.
     pub(super) fn read(section: &ConfigSection<'_>) -> Result<AuditContentOverride, ConfigError> {
-        let word = |key, words| section.get(key).map(|field| field.word(words)).transpose();
+        let word = |key, words| {
+            section
+                .get(key)
+                .map(|field| field.one_of(words))
+                .transpose()
+        };
         let mode = section.get("audit_mode");
         Ok(AuditContentOverride {
-            mode: mode.map(|field| field.word(DURABILITY_MODES)).transpose()?,
+            durability: mode
+                .map(|field| field.one_of(DURABILITY_MODES))
+                .transpose()?,
             arguments: word("audit_arguments", ARGUMENT_FORMS)?,
             results: word("audit_results", RESULT_FORMS)?,
         })

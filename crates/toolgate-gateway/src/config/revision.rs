@@ -27,15 +27,15 @@ impl RevisionChoice {
             ("newest", RevisionChoice::Newest),
         ];
         words.extend(dialect::ALL.iter().map(only));
-        field.word(&words)
+        field.one_of(&words)
     }
 
     /// Returns the hint how to set the revision in the config.
-    pub(crate) fn setting(server: &str, revision: &str) -> String {
+    pub(crate) fn config_hint(server: &str, revision: &str) -> String {
         format!("set revision = {revision:?} in [server.{server}]")
     }
 
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             RevisionChoice::Auto => "auto",
             RevisionChoice::Newest => "newest",
@@ -46,6 +46,6 @@ impl RevisionChoice {
 
 impl PartialEq for RevisionChoice {
     fn eq(&self, other: &RevisionChoice) -> bool {
-        self.word() == other.word()
+        self.name() == other.name()
     }
 }

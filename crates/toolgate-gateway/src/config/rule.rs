@@ -2,7 +2,7 @@
 
 use super::{
     auth::AuthSettings,
-    error::{ConfigError, hint},
+    error::{ConfigError, suggestion},
     glob::NameGlob,
     limits::GatewayLimits,
     rate::RateSetting,
@@ -23,9 +23,9 @@ pub(crate) struct ConfigRule {
     /// Globs of excluded tools.
     pub(crate) except: Vec<NameGlob>,
     /// CEL condition; `None` for always.
-    pub(crate) when: Option<CelCondition>,
+    pub(crate) condition: Option<CelCondition>,
     /// Action for matching calls.
-    pub(crate) then: ConfigRuleAction,
+    pub(crate) action: ConfigRuleAction,
     /// Rate limit per caller and tool; the default of the limits if absent.
     pub(crate) rate: Option<RateSetting>,
     /// Number of required approvals, from 1 to 8; one if absent.
@@ -84,53 +84,58 @@ impl ConfigRule {
         auth: &AuthSettings,
     ) -> Result<ConfigRule, ConfigError> {
         let section = field.section("[[rule]]", "a section that begins with [[rule]]", KEYS)?;
-        let tools = tools(&section.need("tools", "[\"server.*\"]")?, servers, search)?;
+        let tools = read_tools(
+            &section.require("tools", "[\"server.*\"]")?,
+            servers,
+            search,
+        )?;
         let then = section
-            .need("then", "\"allow\", \"ask\" or \"deny\"")?
-            .word(ACTION_WORDS)?;
-        let except = section
-            .get("except")
-            .map_or(Ok(Vec::new()), |field| tools_of(&field, servers, search))?;
-        let line = section.doc.place(section.at).0;
+            .require("then", "\"allow\", \"ask\" or \"deny\"")?
+            .one_of(ACTION_WORDS)?;
+        let except = section.get("except").map_or(Ok(Vec::new()), |field| {
+            read_tool_globs(&field, servers, search)
+        })?;
+        let line = section.doc.line_and_column(section.at).0;
         Ok(ConfigRule {
             line,
             tools,
-            callers: callers(&section, auth)?,
+            callers: read_callers(&section, auth)?,
             except,
-            when: when(&section, limits)?,
-            then,
-            rate: rate(&section)?,
-            approvals: approvals(&section, then)?,
+            condition: read_condition(&section, limits)?,
+            action: then,
+            rate: read_rate(&section)?,
+            approvals: read_approvals(&section, then)?,
         })
     }
 }
 
-pub(super) fn tools(
+pub(super) fn read_tools(
     field: &ConfigField<'_>,
     servers: &[ServerSettings],
     search: bool,
 ) -> Result<Vec<NameGlob>, ConfigError> {
-    match tools_of(field, servers, search)? {
+    match read_tool_globs(field, servers, search)? {
         empty if empty.is_empty() => {
-            Err(field.is("is empty, so the rule matches nothing; write [\"*\"] for every tool"))
+            Err(field
+                .key_error("is empty, so the rule matches nothing; write [\"*\"] for every tool"))
         }
         tools => Ok(tools),
     }
 }
 
 /// Reads a list of globs for tools of these servers, and of `[search]` if enabled.
-pub(super) fn tools_of(
+pub(super) fn read_tool_globs(
     field: &ConfigField<'_>,
     servers: &[ServerSettings],
     search: bool,
 ) -> Result<Vec<NameGlob>, ConfigError> {
     let ours = |id: &str| search && id == crate::search::SEARCH_SERVER;
     let glob = |item: ConfigField<'_>| {
-        let glob = NameGlob::parse_tools(item.text()?).map_err(|text| item.wrong(text))?;
+        let glob = NameGlob::parse_tools(item.text()?).map_err(|text| item.error(text))?;
         match glob.server() {
             // A typo here would silently disable a deny rule.
             Some(id) if !ours(id) && !servers.iter().any(|server| server.id == id) => {
-                Err(item.wrong(stranger(&glob, id, servers)))
+                Err(item.error(unknown_server(&glob, id, servers)))
             }
             _ => Ok(glob),
         }
@@ -142,8 +147,8 @@ pub(super) fn tools_of(
         .collect()
 }
 
-fn stranger(glob: &NameGlob, id: &str, servers: &[ServerSettings]) -> String {
-    let hint = hint(id, servers.iter().map(|server| server.id.as_str()));
+fn unknown_server(glob: &NameGlob, id: &str, servers: &[ServerSettings]) -> String {
+    let hint = suggestion(id, servers.iter().map(|server| server.id.as_str()));
     format!(
         "glob {:?} names the server {id:?}, which is not configured{hint}",
         glob.as_str()
@@ -151,7 +156,7 @@ fn stranger(glob: &NameGlob, id: &str, servers: &[ServerSettings]) -> String {
 }
 
 /// Reads `callers`: globs, each of which matches a possible caller.
-pub(super) fn callers(
+pub(super) fn read_callers(
     section: &ConfigSection<'_>,
     auth: &AuthSettings,
 ) -> Result<Vec<NameGlob>, ConfigError> {
@@ -160,19 +165,19 @@ pub(super) fn callers(
     };
     let list = field.list("an array such as [\"key:ci\"]")?;
     if list.is_empty() {
-        return Err(field.is("is empty; remove it to match every caller"));
+        return Err(field.key_error("is empty; remove it to match every caller"));
     }
     list.into_iter()
         .map(|item| {
-            let glob = NameGlob::parse(item.text()?).map_err(|text| item.wrong(text))?;
-            auth.can_be(glob.as_str())
-                .map_err(|text| item.wrong(text))?;
+            let glob = NameGlob::parse(item.text()?).map_err(|text| item.error(text))?;
+            auth.check_caller_name(glob.as_str())
+                .map_err(|text| item.error(text))?;
             Ok(glob)
         })
         .collect()
 }
 
-fn when(
+fn read_condition(
     section: &ConfigSection<'_>,
     limits: &GatewayLimits,
 ) -> Result<Option<CelCondition>, ConfigError> {
@@ -186,19 +191,19 @@ fn when(
     };
     CelCondition::compile_within(field.text()?, &limits)
         .map(Some)
-        .map_err(|wrong| field.is(format!("is invalid: {wrong}")))
+        .map_err(|wrong| field.key_error(format!("is invalid: {wrong}")))
 }
 
-fn rate(section: &ConfigSection<'_>) -> Result<Option<RateSetting>, ConfigError> {
+fn read_rate(section: &ConfigSection<'_>) -> Result<Option<RateSetting>, ConfigError> {
     let Some(field) = section.get("rate") else {
         return Ok(None);
     };
     RateSetting::parse(field.text()?)
         .map(Some)
-        .map_err(|text| field.wrong(text))
+        .map_err(|text| field.error(text))
 }
 
-fn approvals(
+fn read_approvals(
     section: &ConfigSection<'_>,
     then: ConfigRuleAction,
 ) -> Result<Option<u32>, ConfigError> {
@@ -206,7 +211,9 @@ fn approvals(
         return Ok(None);
     };
     if then != ConfigRuleAction::Ask {
-        return Err(field.is("has no effect without then = \"ask\"; change then or remove it"));
+        return Err(
+            field.key_error("has no effect without then = \"ask\"; change then or remove it")
+        );
     }
     let persons = field.number(1..=MAX_RULE_APPROVALS)?;
     Ok(u32::try_from(persons).ok())

@@ -14,11 +14,11 @@ use crate::search::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
 #[derive(Clone, Debug)]
 pub(crate) struct SearchSettings {
     /// Number of visible tools from which search replaces the list; 0 for always.
-    pub(crate) from: usize,
+    pub(crate) min_tools: usize,
     /// Default number of results of one search.
-    pub(crate) results: u64,
+    pub(crate) default_results: u64,
     /// Maximum size of a search result in bytes, from 1 KiB to 1 GiB; default 64 KiB.
-    pub(crate) bytes: usize,
+    pub(crate) max_result_bytes: usize,
     /// Tools that stay in the list.
     pub(crate) direct: Vec<DirectToolsSettings>,
 }
@@ -44,7 +44,7 @@ impl SearchSettings {
     ) -> Result<SearchSettings, ConfigError> {
         let section = field.section("[search]", "a section that begins with [search]", KEYS)?;
         if servers.iter().any(|server| server.id == SEARCH_SERVER) {
-            return Err(field.wrong(format!(
+            return Err(field.error(format!(
                 "[search] and [server.{SEARCH_SERVER}] conflict: rules name the tools of [search] {SEARCH_SERVER}.*; give the server another name"
             )));
         }
@@ -61,9 +61,9 @@ impl SearchSettings {
             .iter()
             .map(|field| DirectToolsSettings::read(field, servers, auth));
         Ok(SearchSettings {
-            from: size(number("from", 0..=1_000_000, 0)?),
-            results: number("results", 1..=MAX_SEARCH_RESULTS, 8)?,
-            bytes: size(number("bytes", 1024..=1_073_741_824, 65_536)?),
+            min_tools: size(number("from", 0..=1_000_000, 0)?),
+            default_results: number("results", 1..=MAX_SEARCH_RESULTS, 8)?,
+            max_result_bytes: size(number("bytes", 1024..=1_073_741_824, 65_536)?),
             direct: direct.collect::<Result<_, _>>()?,
         })
     }
@@ -80,12 +80,12 @@ impl DirectToolsSettings {
             "a section that begins with [[search.direct]]",
             DIRECT_KEYS,
         )?;
-        let tools = section.need("tools", "[\"server.*\"]")?;
+        let tools = section.require("tools", "[\"server.*\"]")?;
         Ok(DirectToolsSettings {
-            tools: rule::tools_of(&tools, servers, true)?,
-            callers: rule::callers(&section, auth)?,
+            tools: rule::read_tool_globs(&tools, servers, true)?,
+            callers: rule::read_callers(&section, auth)?,
             except: section.get("except").map_or(Ok(Vec::new()), |field| {
-                rule::tools_of(&field, servers, true)
+                rule::read_tool_globs(&field, servers, true)
             })?,
         })
     }

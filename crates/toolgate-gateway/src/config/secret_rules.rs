@@ -32,7 +32,7 @@ impl SecretRuleFiles {
         };
         let list = field.list("an array of files such as [\"secrets.toml\"]")?;
         if list.len() > MAX_SECRET_RULE_FILES {
-            return Err(field.is(format!(
+            return Err(field.key_error(format!(
                 "lists {} files; the gateway reads at most {MAX_SECRET_RULE_FILES}",
                 list.len()
             )));

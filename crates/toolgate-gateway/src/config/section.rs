@@ -1,6 +1,6 @@
 //! TOML tables with source positions: rejects unknown keys and wrong types with the position of each error.
 
-use super::error::{ConfigError, ConfigText, hint};
+use super::error::{ConfigError, ConfigText, suggestion};
 use std::ops::RangeInclusive;
 use toml::{
     Spanned,
@@ -46,7 +46,7 @@ impl<'a> ConfigSection<'a> {
             .filter(unknown)
             .min_by_key(|key| key.span().start)
         {
-            Some(key) => Err(section.unknown(key.span().start, section.key(key), known)),
+            Some(key) => Err(section.unknown_key(key.span().start, section.key(key), known)),
             None => Ok(section),
         }
     }
@@ -55,10 +55,10 @@ impl<'a> ConfigSection<'a> {
         key.get_ref()
     }
 
-    fn unknown(&self, at: usize, key: &str, known: &[&str]) -> ConfigError {
+    fn unknown_key(&self, at: usize, key: &str, known: &[&str]) -> ConfigError {
         let hint = match super::top::TOP_LEVEL_KEYS.contains(&key) && !self.name.is_empty() {
             true => "; it belongs at the top of the file, before the first [section]".to_owned(),
-            false => hint(key, known.iter().copied()),
+            false => suggestion(key, known.iter().copied()),
         };
         self.doc
             .error(at, format!("unknown key {}{hint}", self.label(key)))
@@ -82,7 +82,7 @@ impl<'a> ConfigSection<'a> {
     }
 
     /// Returns the value of a required key; `example` is the suggested text of the error.
-    pub(super) fn need(&self, key: &str, example: &str) -> Result<ConfigField<'a>, ConfigError> {
+    pub(super) fn require(&self, key: &str, example: &str) -> Result<ConfigField<'a>, ConfigError> {
         let missing = || {
             self.doc.error(
                 self.at,
@@ -114,26 +114,26 @@ impl<'a> ConfigSection<'a> {
 
 impl<'a> ConfigField<'a> {
     /// Creates an error at the position of the value.
-    pub(super) fn wrong(&self, text: impl std::fmt::Display) -> ConfigError {
-        self.doc.error(self.at(), text)
+    pub(super) fn error(&self, text: impl std::fmt::Display) -> ConfigError {
+        self.doc.error(self.offset(), text)
     }
 
     /// Creates an error at the position of the value; the message starts with the key.
-    pub(super) fn is(&self, text: impl std::fmt::Display) -> ConfigError {
-        self.wrong(format!("{} {text}", self.name))
+    pub(super) fn key_error(&self, text: impl std::fmt::Display) -> ConfigError {
+        self.error(format!("{} {text}", self.name))
     }
 
     /// Returns the byte offset of the value.
-    pub(super) fn at(&self) -> usize {
+    pub(super) fn offset(&self) -> usize {
         self.value.span().start
     }
 
     /// Returns the position of the value as `file:line:column`.
-    pub(super) fn place(&self) -> String {
-        self.doc.at(self.at())
+    pub(super) fn position(&self) -> String {
+        self.doc.position(self.offset())
     }
 
-    fn mistyped(&self, write: &str) -> ConfigError {
+    fn type_error(&self, write: &str) -> ConfigError {
         let kind = match self.value.get_ref() {
             DeValue::String(_) => "a string",
             DeValue::Integer(_) => "an integer",
@@ -143,7 +143,7 @@ impl<'a> ConfigField<'a> {
             DeValue::Array(_) => "an array",
             DeValue::Table(_) => "a table",
         };
-        self.is(format!("is {kind}; write {write}"))
+        self.key_error(format!("is {kind}; write {write}"))
     }
 
     /// Returns the value as text and rejects NUL characters.
@@ -155,10 +155,10 @@ impl<'a> ConfigField<'a> {
     pub(super) fn text_or(&self, write: &str) -> Result<&'a str, ConfigError> {
         match self.value.get_ref() {
             DeValue::String(text) if text.contains('\0') => {
-                Err(self.is("contains a NUL character; remove it"))
+                Err(self.key_error("contains a NUL character; remove it"))
             }
             DeValue::String(text) => Ok(text),
-            _ => Err(self.mistyped(write)),
+            _ => Err(self.type_error(write)),
         }
     }
 
@@ -167,32 +167,32 @@ impl<'a> ConfigField<'a> {
         self.value
             .get_ref()
             .as_bool()
-            .ok_or_else(|| self.mistyped("true or false"))
+            .ok_or_else(|| self.type_error("true or false"))
     }
 
     /// Returns the value as an integer and checks the range.
     pub(super) fn number(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         let write = format!("an integer from {} to {}", range.start(), range.end());
         let DeValue::Integer(digits) = self.value.get_ref() else {
-            return Err(self.mistyped(&write));
+            return Err(self.type_error(&write));
         };
         match u64::from_str_radix(digits.as_str(), digits.radix()) {
             Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(self.is(format!("is {digits}; write {write}"))),
+            _ => Err(self.key_error(format!("is {digits}; write {write}"))),
         }
     }
 
     /// Returns the variant that the text value names.
-    pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, ConfigError> {
+    pub(super) fn one_of<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, ConfigError> {
         let all: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
         let write = all.join(" or ");
         let DeValue::String(given) = self.value.get_ref() else {
-            return Err(self.mistyped(&write));
+            return Err(self.type_error(&write));
         };
         let found = words.iter().find(|(word, _)| word == given);
         found
             .map(|(_, value)| *value)
-            .ok_or_else(|| self.is(format!("is {given:?}; write {write}")))
+            .ok_or_else(|| self.key_error(format!("is {given:?}; write {write}")))
     }
 
     /// Returns the TOML value.
@@ -216,7 +216,7 @@ impl<'a> ConfigField<'a> {
             .value
             .get_ref()
             .as_array()
-            .ok_or_else(|| self.mistyped(write))?;
+            .ok_or_else(|| self.type_error(write))?;
         Ok(list
             .iter()
             .map(|value| ConfigField {
@@ -234,11 +234,11 @@ impl<'a> ConfigField<'a> {
         write: &str,
         known: &[&str],
     ) -> Result<ConfigSection<'a>, ConfigError> {
-        ConfigSection::new(self.doc, name, self.at(), self.table(write)?, known)
+        ConfigSection::new(self.doc, name, self.offset(), self.table(write)?, known)
     }
 
     /// Returns a table and accepts any key.
-    pub(super) fn open_section(
+    pub(super) fn any_section(
         &self,
         name: impl Into<String>,
         write: &str,
@@ -246,7 +246,7 @@ impl<'a> ConfigField<'a> {
         Ok(ConfigSection {
             doc: self.doc,
             name: name.into(),
-            at: self.at(),
+            at: self.offset(),
             table: self.table(write)?,
         })
     }
@@ -255,6 +255,6 @@ impl<'a> ConfigField<'a> {
         self.value
             .get_ref()
             .as_table()
-            .ok_or_else(|| self.mistyped(write))
+            .ok_or_else(|| self.type_error(write))
     }
 }

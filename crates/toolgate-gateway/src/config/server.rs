@@ -5,11 +5,11 @@ use super::{
     asking::InputRequestSettings,
     cleaning::SanitizerSettings,
     clear, client,
-    environment::{env, env_pass},
+    environment::{read_env, read_env_pass},
     error::ConfigError,
     given::{self, ConfigValue},
     limits::GatewayLimits,
-    names::{check_id, check_prefix, prefix},
+    names::{check_id, check_prefix, read_prefix},
     overrides::ToolOverride,
     pins,
     rate::RateSetting,
@@ -51,13 +51,13 @@ pub(crate) struct ServerSettings {
     /// Call timeout in seconds, if different from the limits.
     pub(crate) call_seconds: Option<u64>,
     /// Maximum number of concurrent calls, if different from the limits.
-    pub(crate) calls: Option<usize>,
+    pub(crate) max_calls: Option<usize>,
     /// Rate limit for all callers together, if any.
     pub(crate) rate: Option<RateSetting>,
     /// Action for arguments that the input schema does not name.
     pub(crate) unknown_arguments: UnknownArguments,
     /// Spelling of resource URIs that the gateway sends to the server.
-    pub(crate) uris: UriSpelling,
+    pub(crate) uri_spelling: UriSpelling,
     /// Handling of required arguments with a default.
     pub(crate) required_defaults: RequiredDefaults,
     /// Action for new definitions, if different from `[pins]`.
@@ -65,15 +65,15 @@ pub(crate) struct ServerSettings {
     /// Action for changed definitions, if different from `[pins]`.
     pub(crate) pins_change: Option<ChangedDefinitionAction>,
     /// Action for results that do not match their output schema.
-    pub(crate) output: OutputCheck,
+    pub(crate) output_check: OutputCheck,
     /// Sanitizer settings.
-    pub(crate) cleaning: SanitizerSettings,
+    pub(crate) sanitizer: SanitizerSettings,
     /// Audit settings for its calls, if different from `[audit]`.
-    pub(crate) recorded: AuditContentOverride,
+    pub(crate) audit_content: AuditContentOverride,
     /// Policy for its input requests.
-    pub(crate) asking: InputRequestSettings,
+    pub(crate) input_requests: InputRequestSettings,
     /// Overrides of its tool definitions.
-    pub(crate) tools: Vec<ToolOverride>,
+    pub(crate) tool_overrides: Vec<ToolOverride>,
 }
 
 /// Action for arguments that a tool's input schema does not name.
@@ -146,7 +146,7 @@ const KEYS: &[&str] = &[
 ];
 
 /// Returns every key of a server.
-pub(super) fn keys() -> Vec<&'static str> {
+pub(super) fn server_keys() -> Vec<&'static str> {
     [KEYS, address::REMOTE_SERVER_KEYS, client::OAUTH_CLIENT_KEYS].concat()
 }
 
@@ -172,18 +172,18 @@ impl ServerSettings {
             revision: RevisionChoice::default(),
             start_seconds: None,
             call_seconds: None,
-            calls: None,
+            max_calls: None,
             rate: None,
             unknown_arguments: UnknownArguments::Refuse,
-            uris: UriSpelling::Canonical,
+            uri_spelling: UriSpelling::Canonical,
             required_defaults: RequiredDefaults::Optional,
             pins_first: None,
             pins_change: None,
-            output: OutputCheck::Block,
-            cleaning: SanitizerSettings::default(),
-            recorded: AuditContentOverride::default(),
-            asking: InputRequestSettings::default(),
-            tools: Vec::new(),
+            output_check: OutputCheck::Block,
+            sanitizer: SanitizerSettings::default(),
+            audit_content: AuditContentOverride::default(),
+            input_requests: InputRequestSettings::default(),
+            tool_overrides: Vec::new(),
         }
     }
 
@@ -193,7 +193,7 @@ impl ServerSettings {
         limits: &GatewayLimits,
         base: &Path,
     ) -> Result<Vec<ServerSettings>, ConfigError> {
-        let all = field.open_section(
+        let all = field.any_section(
             "[server]",
             "a section for each server, such as [server.files]",
         )?;
@@ -219,29 +219,29 @@ impl ServerSettings {
         let section = field.section(
             &*name,
             &format!("a section that begins with {name}"),
-            &keys(),
+            &server_keys(),
         )?;
         let mut server = match RemoteAddress::read(&section, id, base)? {
-            Some(address) => ServerSettings::reached(id, &section, address)?,
+            Some(address) => ServerSettings::remote(id, &section, address)?,
             None => {
-                let words = command(&section.need("command", EXAMPLE_COMMAND)?)?;
+                let words = read_command(&section.require("command", EXAMPLE_COMMAND)?)?;
                 let mut server = ServerSettings::new(id, words);
                 server.read_environment(&section, base)?;
                 server
             }
         };
-        server.read_wire(&section, limits)?;
+        server.read_settings(&section, limits)?;
         Ok(server)
     }
 
     /// Creates a remote server, which the gateway does not start.
-    fn reached(
+    fn remote(
         id: &str,
         section: &ConfigSection<'_>,
         address: RemoteAddress,
     ) -> Result<ServerSettings, ConfigError> {
         if let Some(field) = PROCESS_KEYS.iter().find_map(|key| section.get(key)) {
-            return Err(field.is(
+            return Err(field.key_error(
                 "is only valid for a server that the gateway starts, but this one has a url; keep one of the two",
             ));
         }
@@ -256,10 +256,10 @@ impl ServerSettings {
         base: &Path,
     ) -> Result<(), ConfigError> {
         if let Some(field) = section.get("env") {
-            self.env = env(&field, &self.id, base)?;
+            self.env = read_env(&field, &self.id, base)?;
         }
         if let Some(field) = section.get("env_pass") {
-            self.env_pass = env_pass(&field, &self.env)?;
+            self.env_pass = read_env_pass(&field, &self.env)?;
         }
         if let Some(field) = section.get("cwd") {
             self.cwd = Some(super::file::resolve(&field, base)?);
@@ -267,7 +267,7 @@ impl ServerSettings {
         Ok(())
     }
 
-    fn read_wire(
+    fn read_settings(
         &mut self,
         section: &ConfigSection<'_>,
         limits: &GatewayLimits,
@@ -277,7 +277,7 @@ impl ServerSettings {
         }
         self.revision = RevisionChoice::read(section)?;
         if let Some(field) = section.get("prefix") {
-            self.prefix = prefix(&field)?;
+            self.prefix = read_prefix(&field)?;
         }
         if let Some(field) = section.get("start_seconds") {
             self.start_seconds = Some(field.number(1..=3600)?);
@@ -286,40 +286,41 @@ impl ServerSettings {
             self.call_seconds = Some(field.number(1..=limits.call_max_seconds)?);
         }
         if let Some(field) = section.get("calls") {
-            self.calls = Some(usize::try_from(field.number(1..=1_000_000)?).unwrap_or(usize::MAX));
+            self.max_calls =
+                Some(usize::try_from(field.number(1..=1_000_000)?).unwrap_or(usize::MAX));
         }
         if let Some(field) = section.get("rate") {
-            let rate = RateSetting::parse(field.text()?).map_err(|text| field.wrong(text))?;
+            let rate = RateSetting::parse(field.text()?).map_err(|text| field.error(text))?;
             self.rate = Some(rate);
         }
         if let Some(field) = section.get("unknown_arguments") {
-            self.unknown_arguments = field.word(&[
+            self.unknown_arguments = field.one_of(&[
                 ("refuse", UnknownArguments::Refuse),
                 ("allow", UnknownArguments::Allow),
             ])?;
         }
         if let Some(field) = section.get("uris") {
-            self.uris = field.word(&[
+            self.uri_spelling = field.one_of(&[
                 ("canonical", UriSpelling::Canonical),
                 ("verbatim", UriSpelling::Verbatim),
             ])?;
         }
         if let Some(field) = section.get("required_with_default") {
-            self.required_defaults = field.word(&[
+            self.required_defaults = field.one_of(&[
                 ("optional", RequiredDefaults::Optional),
                 ("required", RequiredDefaults::Required),
             ])?;
         }
-        self.cleaning = SanitizerSettings::read(section)?;
-        self.recorded = AuditContentOverride::read(section)?;
-        self.asking = InputRequestSettings::read(section)?;
-        self.pins_first = pins::first(section, "pins_first")?;
-        self.pins_change = pins::change(section, "pins_change")?;
+        self.sanitizer = SanitizerSettings::read(section)?;
+        self.audit_content = AuditContentOverride::read(section)?;
+        self.input_requests = InputRequestSettings::read(section)?;
+        self.pins_first = pins::read_on_new(section, "pins_first")?;
+        self.pins_change = pins::read_on_change(section, "pins_change")?;
         if let Some(field) = section.get("tools") {
-            self.tools = ToolOverride::read_all(&field, &self.id, &self.prefix, limits)?;
+            self.tool_overrides = ToolOverride::read_all(&field, &self.id, &self.prefix, limits)?;
         }
         if let Some(field) = section.get("output") {
-            self.output = field.word(&[
+            self.output_check = field.one_of(&[
                 ("block", OutputCheck::Block),
                 ("warn", OutputCheck::Warn),
                 ("off", OutputCheck::Off),
@@ -329,9 +330,9 @@ impl ServerSettings {
     }
 }
 
-fn command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
+fn read_command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     let words = field.list(&format!("an array such as {EXAMPLE_COMMAND}"))?;
-    let said: Vec<Option<_>> = words.iter().map(given::said_clear).collect();
+    let said: Vec<Option<_>> = words.iter().map(given::marked_plaintext).collect();
     let (fields, clear) = (words, |at: usize| said.get(at).is_some_and(Option::is_some));
     let word = |(word, said): (&ConfigField<'_>, &Option<Result<&str, ConfigError>>)| match said {
         Some(clear) => clear.clone().map(str::to_owned),
@@ -339,20 +340,24 @@ fn command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     };
     let words = fields.iter().zip(&said).map(word);
     let words: Vec<String> = words.collect::<Result<_, _>>()?;
-    let found = clear::why_command(&words).find(|(at, _)| !clear(*at));
+    let found = clear::secrets_in_command(&words).find(|(at, _)| !clear(*at));
     if let Some((word, why)) = found.and_then(|(at, why)| Some((fields.get(at)?, why))) {
-        return Err(word.is(format!(
+        return Err(word.key_error(format!(
             "has an argument that {why}, and would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {} }}; otherwise write {{ {} = \"…\" }}",
             "{ env = \"NAME\" }",
             given::PLAINTEXT_KEY
         )));
     }
     match words.first().map(String::as_str) {
-        None => Err(field.is(format!(
+        None => Err(field.key_error(format!(
             "is empty; write the program and its arguments, such as {EXAMPLE_COMMAND}"
         ))),
-        Some("") => Err(field.is("begins with an empty string; the first element is the program")),
-        Some(program) if program.starts_with("~/") => Err(field.is(super::file::TILDE_ERROR)),
+        Some("") => {
+            Err(field.key_error("begins with an empty string; the first element is the program"))
+        }
+        Some(program) if program.starts_with("~/") => {
+            Err(field.key_error(super::file::TILDE_ERROR))
+        }
         Some(_) => Ok(words),
     }
 }

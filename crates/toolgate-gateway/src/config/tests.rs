@@ -52,7 +52,7 @@ fn the_example_of_the_reference() {
     let rules: Vec<_> = config
         .rules
         .iter()
-        .map(|rule| (rule.then, rule.line))
+        .map(|rule| (rule.action, rule.line))
         .collect();
     let lines: Vec<_> = example
         .lines()
@@ -113,8 +113,8 @@ fn every_key_of_a_server() {
     assert_eq!(
         server.env,
         [
-            ("A".to_owned(), ConfigValue::Clear("1".to_owned())),
-            ("B".to_owned(), ConfigValue::Clear(String::new()))
+            ("A".to_owned(), ConfigValue::Plaintext("1".to_owned())),
+            ("B".to_owned(), ConfigValue::Plaintext(String::new()))
         ]
     );
     assert_eq!(server.env_pass, ["C"]);
@@ -128,17 +128,20 @@ fn every_key_of_a_server() {
         (Some(5), Some(7))
     );
     assert_eq!(
-        (server.unknown_arguments, server.output),
+        (server.unknown_arguments, server.output_check),
         (UnknownArguments::Allow, OutputCheck::Warn)
     );
     assert_eq!(
-        (server.uris, server.cleaning.placeholders),
+        (server.uri_spelling, server.sanitizer.placeholders),
         (UriSpelling::Verbatim, OnPlaceholder::Deny)
     );
     assert_eq!(server.required_defaults, RequiredDefaults::Required);
-    assert_eq!(server.recorded.mode, Some(AuditDurability::Strict));
     assert_eq!(
-        (server.recorded.arguments, server.recorded.results),
+        server.audit_content.durability,
+        Some(AuditDurability::Strict)
+    );
+    assert_eq!(
+        (server.audit_content.arguments, server.audit_content.results),
         (
             Some(AuditContentForm::Redacted),
             Some(AuditContentForm::Digest)
@@ -166,18 +169,18 @@ fn the_defaults_are_the_safe_ones() {
         ("b", "b", false)
     );
     assert_eq!(
-        (server.unknown_arguments, server.output),
+        (server.unknown_arguments, server.output_check),
         (UnknownArguments::Refuse, OutputCheck::Block)
     );
     assert_eq!(
-        (server.uris, server.cleaning.placeholders),
+        (server.uri_spelling, server.sanitizer.placeholders),
         (UriSpelling::Canonical, OnPlaceholder::Ask)
     );
     assert_eq!(server.required_defaults, RequiredDefaults::Optional);
 }
 
 #[test]
-fn a_rule_has_it_all() {
+fn reads_every_key_of_a_rule() {
     let text = "[server.s]\ncommand = [\"x\"]\n\n[[rule]]\ntools = [\"s.*\", \"*.y\"]\ncallers = [\"key:ci\"]\n\
                 except = [\"s.delete_*\"]\nthen = \"ask\"\nrate = \"30/min\"\n";
     let rule = parse(text).unwrap().rules.remove(0);
@@ -188,7 +191,7 @@ fn a_rule_has_it_all() {
         (vec![glob("key:ci")], vec![glob("s.delete_*")])
     );
     assert_eq!(
-        (rule.then, rule.rate),
+        (rule.action, rule.rate),
         (ConfigRuleAction::Ask, Some(RateSetting::per_minute(30)))
     );
 }
@@ -224,7 +227,7 @@ fn the_reference_has_every_limit_with_its_default_and_range() {
 
 #[test]
 fn the_reference_has_every_key() {
-    for key in [top::TOP_LEVEL_KEYS, &server::keys(), rule::KEYS].concat() {
+    for key in [top::TOP_LEVEL_KEYS, &server::server_keys(), rule::KEYS].concat() {
         assert!(
             REFERENCE.contains(&format!("`{key}`")),
             "docs/config.md lacks {key}"
@@ -249,7 +252,7 @@ fn the_built_in_configs() {
         ("npx", "npx"),
         ("é", "server"),
     ] {
-        let single = Config::single(vec![program.to_owned()]).unwrap();
+        let single = Config::for_command(vec![program.to_owned()]).unwrap();
         assert_eq!(
             (
                 single.servers[0].id.as_str(),
@@ -259,7 +262,10 @@ fn the_built_in_configs() {
         );
         assert!(!single.is_demo() && !single.servers[0].trust_annotations);
     }
-    assert!(Config::single(Vec::new()).is_err() && Config::single(vec![String::new()]).is_err());
+    assert!(
+        Config::for_command(Vec::new()).is_err()
+            && Config::for_command(vec![String::new()]).is_err()
+    );
 }
 
 #[test]
@@ -281,7 +287,10 @@ fn a_server_with_an_address() {
     let address = server.address.unwrap();
     let env = ConfigValue::Env("S_AUTHORIZATION".to_owned());
     let headers = [
-        ("X-Tenant".to_owned(), ConfigValue::Clear("acme".to_owned())),
+        (
+            "X-Tenant".to_owned(),
+            ConfigValue::Plaintext("acme".to_owned()),
+        ),
         ("Authorization".to_owned(), env),
     ];
     assert_eq!(

@@ -12,37 +12,40 @@ const MAX_TOKEN_CHARS: usize = 4096;
 /// Source of a token or client secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct TokenSource {
-    pub(crate) given: ConfigValue,
+    pub(crate) value: ConfigValue,
     /// Position in the config, as `file:line:column`.
     place: String,
 }
 
 impl TokenSource {
     /// Reads `token`.
-    pub(super) fn of(
+    pub(super) fn read_token(
         top: &ConfigSection<'_>,
         base: &Path,
     ) -> Result<Option<TokenSource>, ConfigError> {
-        TokenSource::at(top, "token", "token", base)
+        TokenSource::read_key(top, "token", "token", base)
     }
 
     /// Reads `client_secret`.
-    pub(super) fn secret(
+    pub(super) fn read_client_secret(
         section: &ConfigSection<'_>,
         base: &Path,
     ) -> Result<Option<TokenSource>, ConfigError> {
-        TokenSource::at(section, "client_secret", "secret", base)
+        TokenSource::read_key(section, "client_secret", "secret", base)
     }
 
-    fn at(
+    fn read_key(
         section: &ConfigSection<'_>,
         key: &str,
         what: &str,
         base: &Path,
     ) -> Result<Option<TokenSource>, ConfigError> {
         let of = |field: super::section::ConfigField<'_>| {
-            let place = field.place();
-            ConfigValue::secret(&field, what, base).map(|given| TokenSource { given, place })
+            let place = field.position();
+            ConfigValue::read_secret(&field, what, base).map(|given| TokenSource {
+                value: given,
+                place,
+            })
         };
         section.get(key).map(of).transpose()
     }
@@ -51,16 +54,16 @@ impl TokenSource {
     ///
     /// # Errors
     /// The token is unavailable, too short, too long, or invalid in a header. The message does not contain the token.
-    pub(crate) fn checked(&self, read: Result<Secret, String>) -> Result<Secret, ConfigError> {
+    pub(crate) fn check_value(&self, read: Result<Secret, String>) -> Result<Secret, ConfigError> {
         let wrong = |text| ConfigError::new(&self.place, text);
         let token = read.map_err(wrong)?;
-        let from = |text: String| wrong(format!("{}: {text}", self.given.shown()));
-        check(token.reveal()).map_err(from)?;
+        let from = |text: String| wrong(format!("{}: {text}", self.value.describe_source()));
+        check_token_text(token.reveal()).map_err(from)?;
         Ok(token)
     }
 }
 
-fn check(text: &str) -> Result<(), String> {
+fn check_token_text(text: &str) -> Result<(), String> {
     if !(MIN_TOKEN_CHARS..=MAX_TOKEN_CHARS).contains(&text.len()) {
         return Err(format!(
             "the token has {} characters, not {MIN_TOKEN_CHARS} to {MAX_TOKEN_CHARS}; generate one with: openssl rand -hex 32",
@@ -79,11 +82,11 @@ mod tests {
 
     fn of_env(value: Option<&str>) -> Result<String, String> {
         let source = TokenSource {
-            given: ConfigValue::Env("T".to_owned()),
+            value: ConfigValue::Env("T".to_owned()),
             place: "f:1:1".to_owned(),
         };
-        let read = source.given.read_with(|_| value.map(str::to_owned));
-        let token = source.checked(read);
+        let read = source.value.read_with(|_| value.map(str::to_owned));
+        let token = source.check_value(read);
         token
             .map(|token| token.reveal().to_owned())
             .map_err(|error| error.to_string())

@@ -41,7 +41,7 @@ pub(super) fn read(
     base: &Path,
     source: ConfigSource,
 ) -> Result<Config, ConfigError> {
-    let tree = DeTable::parse(doc.text).map_err(|error| syntax(doc, &error))?;
+    let tree = DeTable::parse(doc.text).map_err(|error| toml_syntax_error(doc, &error))?;
     let top = ConfigSection::new(doc, "", 0, tree.get_ref(), TOP_LEVEL_KEYS)?;
     let limits = GatewayLimits::read(top.get("limits"))?;
     let servers = top.get("server").map_or(Ok(Vec::new()), |field| {
@@ -53,10 +53,10 @@ pub(super) fn read(
             "no server is configured; add [server.NAME] with command = [\"program\", \"argument\"]",
         ));
     }
-    let mut config = Config::of(source, servers, limits);
+    let mut config = Config::with_defaults(source, servers, limits);
     config.pins = PinSettings::read(top.get("pins"))?;
     if let Some(field) = top.get("tool_names") {
-        config.tool_names = name_rules(&field)?;
+        config.tool_names = read_name_rules(&field)?;
     }
     let search = top.get("search");
     config.auth = AuthSettings::read(top.get("auth"), &config.servers, search.is_some(), base)?;
@@ -85,19 +85,19 @@ pub(super) fn read(
 }
 
 /// Reads the naming rules for tools and prompts.
-fn name_rules(field: &ConfigField<'_>) -> Result<NameRules, ConfigError> {
+fn read_name_rules(field: &ConfigField<'_>) -> Result<NameRules, ConfigError> {
     match field.text()? {
         "specification" => Ok(NameRules::Specification),
         "portable" => Ok(NameRules::Portable),
-        other => Err(field.is(format!(
+        other => Err(field.key_error(format!(
             "is {other:?}; write \"specification\" or \"portable\""
         ))),
     }
 }
 
 fn read_net(config: &mut Config, top: &ConfigSection<'_>, base: &Path) -> Result<(), ConfigError> {
-    config.listen = net::listen(top)?;
-    config.token = TokenSource::of(top, base)?;
+    config.listen = net::read_listen(top)?;
+    config.token = TokenSource::read_token(top, base)?;
     let exchanges = |server: &&ServerSettings| {
         let address = server.address.as_ref();
         address.is_some_and(|address| address.exchange.is_some())
@@ -107,25 +107,25 @@ fn read_net(config: &mut Config, top: &ConfigSection<'_>, base: &Path) -> Result
         config.servers.iter().find(exchanges),
         top.get("server"),
     ) {
-        let servers = field.open_section("[server]", "sections that begin with [server.NAME]")?;
+        let servers = field.any_section("[server]", "sections that begin with [server.NAME]")?;
         let mut entries = servers.entries().into_iter();
         let at = entries.find(|(id, ..)| *id == server.id);
-        let at = at.map_or(field.at(), |(_, at, _)| at);
+        let at = at.map_or(field.offset(), |(_, at, _)| at);
         return Err(top.doc.error(at, format!("[server.{}] has an exchange, but without an issuer no caller has a token to exchange; add [auth.issuer.NAME], or remove the exchange", server.id)));
     }
-    config.allowed_hosts = net::hosts(top)?;
-    config.allowed_origins = net::origins(top)?;
+    config.allowed_hosts = net::read_allowed_hosts(top)?;
+    config.allowed_origins = net::read_allowed_origins(top)?;
     match (
-        net::check_listen(config.listen, config.is_closed()),
+        net::check_listen(config.listen, config.requires_authentication()),
         top.get("listen"),
     ) {
-        (Err(text), Some(field)) => Err(field.wrong(format!("listen {text}"))),
+        (Err(text), Some(field)) => Err(field.error(format!("listen {text}"))),
         _ => Ok(()),
     }
 }
 
 /// Converts the parser's message to one line with the position.
-pub(super) fn syntax(doc: ConfigText<'_>, error: &toml::de::Error) -> ConfigError {
+pub(super) fn toml_syntax_error(doc: ConfigText<'_>, error: &toml::de::Error) -> ConfigError {
     let text = error.message().lines().collect::<Vec<_>>().join("; ");
     doc.error(
         error.span().map_or(0, |span| span.start),

@@ -1,7 +1,7 @@
 //! Bodies of requests from the console's and the sign-in pages.
 
-use super::foreign;
-use crate::routes::text;
+use super::not_from_console;
+use crate::routes::text_response;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -17,24 +17,24 @@ pub(crate) const MAX_UNAUTHENTICATED_BODY_BYTES: usize = MAX_UNCOUNTED_BYTES as 
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads the JSON body of a request from one of our pages, with a maximum size in bytes.
-pub(crate) async fn body(
+pub(crate) async fn read_body(
     request: Request<Incoming>,
     most: usize,
 ) -> Result<Value, Box<Response<Body>>> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("application/json") {
-        return Err(Box::new(foreign()));
+        return Err(Box::new(not_from_console()));
     }
-    let no = |words| Box::new(text(StatusCode::BAD_REQUEST, words));
-    let bytes = timeout(BODY_TIMEOUT, whole(request.into_body(), most)).await;
+    let no = |words| Box::new(text_response(StatusCode::BAD_REQUEST, words));
+    let bytes = timeout(BODY_TIMEOUT, collect_body(request.into_body(), most)).await;
     let bytes = bytes.ok().flatten();
     let bytes = bytes.ok_or_else(|| no("the body is too long or incomplete"))?;
     serde_json::from_slice(&bytes).map_err(|_| no("the body is not valid JSON"))
 }
 
 /// Reads the body into one buffer. Storing its frames would take many times its length if it arrives byte by byte.
-async fn whole(mut body: Incoming, most: usize) -> Option<Vec<u8>> {
+async fn collect_body(mut body: Incoming, most: usize) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         if let Some(data) = frame.ok()?.data_ref() {

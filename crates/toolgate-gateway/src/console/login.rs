@@ -6,7 +6,7 @@
 //! The state of the data directory has the digests of both, so a session outlives a restart. It is valid at the
 //! address whose cookie it has. Another gateway of the data directory has another port, and so another cookie.
 
-use crate::{board::millis, control::person, door::same};
+use crate::{board::millis, control::person, door::equal_secrets};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::{
@@ -78,18 +78,18 @@ impl ConsoleSessions {
     ///
     /// # Errors
     /// The label is not a valid name.
-    pub(crate) fn link(&self, label: &str) -> Result<String, String> {
+    pub(crate) fn create_link(&self, label: &str) -> Result<String, String> {
         if !is_label(label) {
             return Err(format!(
                 "{label:?} is not a valid name for a person; use up to 64 letters, digits, '.', '-' and '_', and neither \"console\" nor \"terminal\""
             ));
         }
-        let token = ids::secret();
+        let token = ids::secret_id();
         let link = ConsoleLink {
             token: token.clone(),
             label: (!label.is_empty()).then(|| label.into()),
         };
-        remember(&self.links, link);
+        add_link(&self.links, link);
         Ok(format!("{}#token={token}", self.address))
     }
 
@@ -97,25 +97,28 @@ impl ConsoleSessions {
     ///
     /// # Errors
     /// The session cannot be written to the state.
-    pub(crate) async fn enter(&self, token: &str) -> Result<Option<NewConsoleSession>, String> {
-        let Some(label) = self.redeem(token) else {
+    pub(crate) async fn create_session(
+        &self,
+        token: &str,
+    ) -> Result<Option<NewConsoleSession>, String> {
+        let Some(label) = self.take_link(token) else {
             return Ok(None);
         };
-        let (secret, key) = (ids::secret(), ids::secret());
+        let (secret, key) = (ids::secret_id(), ids::secret_id());
         let now = self.store.clock().now();
         let session = json!({
             "console": self.cookie, "key": digest_of("key", &key), "label": label.as_deref(),
             "since": millis(now), "expires": millis(now + SESSION_LIFETIME),
         });
-        self.make_room(now).await;
-        let id = self.id(&secret);
+        self.evict_sessions(now).await;
+        let id = self.session_id(&secret);
         let written = self.store.write(
             SESSIONS_TABLE,
             &id,
             Some(session),
             WritePrecondition::Absent,
         );
-        written.await.map_err(|e| e.public().to_owned())?;
+        written.await.map_err(|e| e.public_message().to_owned())?;
         Ok(Some(NewConsoleSession {
             cookie: self.set_cookie(&secret, SESSION_LIFETIME),
             key,
@@ -123,18 +126,18 @@ impl ConsoleSessions {
     }
 
     /// Returns the session of a `Cookie` header and a key, if both belong to the same session.
-    pub(crate) fn knows(&self, header: &str, key: &str) -> Option<ConsoleSession> {
+    pub(crate) fn find_session(&self, header: &str, key: &str) -> Option<ConsoleSession> {
         let cookies = header.split(';').filter_map(|c| c.trim().split_once('='));
         let mut ours = cookies.filter(|(name, _)| *name == self.cookie);
         let key = digest_of("key", key);
         ours.find_map(|(_, secret)| {
-            let id = self.id(secret);
+            let id = self.session_id(secret);
             let row = self.store.row(SESSIONS_TABLE, &id)?;
-            self.left(&row)?;
+            self.remaining_lifetime(&row)?;
             let known = row.value.get("key").and_then(Value::as_str)?;
-            same(&key, known).then(|| ConsoleSession {
+            equal_secrets(&key, known).then(|| ConsoleSession {
                 id,
-                who: who(&row.value),
+                who: person_of(&row.value),
             })
         })
     }
@@ -143,11 +146,11 @@ impl ConsoleSessions {
     ///
     /// # Errors
     /// The state cannot be written.
-    pub(crate) async fn leave(&self, session: &ConsoleSession) -> Result<String, String> {
+    pub(crate) async fn end_session(&self, session: &ConsoleSession) -> Result<String, String> {
         let removed = self
             .store
             .write(SESSIONS_TABLE, &session.id, None, WritePrecondition::Any);
-        removed.await.map_err(|e| e.public().to_owned())?;
+        removed.await.map_err(|e| e.public_message().to_owned())?;
         Ok(self.set_cookie("", Duration::ZERO))
     }
 
@@ -155,18 +158,18 @@ impl ConsoleSessions {
     ///
     /// # Errors
     /// The state cannot be written.
-    pub(crate) async fn revoke(&self) -> Result<usize, String> {
+    pub(crate) async fn revoke_sessions(&self) -> Result<usize, String> {
         let links = || self.links.lock().unwrap_or_else(PoisonError::into_inner);
         links().clear();
-        revoke_all(self.store.as_ref()).await
+        revoke_all_sessions(self.store.as_ref()).await
     }
 
     /// Resolves once a session was revoked or has expired.
-    pub(crate) async fn ended(&self, session: &ConsoleSession) {
+    pub(crate) async fn wait_until_ended(&self, session: &ConsoleSession) {
         let mut changed = self.store.changed();
         loop {
             let row = self.store.row(SESSIONS_TABLE, &session.id);
-            let Some(left) = row.and_then(|row| self.left(&row)) else {
+            let Some(left) = row.and_then(|row| self.remaining_lifetime(&row)) else {
                 return;
             };
             tokio::select! {
@@ -177,16 +180,16 @@ impl ConsoleSessions {
     }
 
     /// Removes the link of that token, and returns its label.
-    fn redeem(&self, token: &str) -> Option<Option<Arc<str>>> {
+    fn take_link(&self, token: &str) -> Option<Option<Arc<str>>> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let at = links
             .iter()
-            .position(|(known, end)| same(token, &known.token) && *end > Instant::now())?;
+            .position(|(known, end)| equal_secrets(token, &known.token) && *end > Instant::now())?;
         Some(links.remove(at).0.label)
     }
 
     /// Returns the remaining lifetime of a session; `None` if it is not valid at this console.
-    fn left(&self, row: &StateRow) -> Option<Duration> {
+    fn remaining_lifetime(&self, row: &StateRow) -> Option<Duration> {
         let console = row.value.get("console").and_then(Value::as_str);
         let now = millis(self.store.clock().now());
         let left = number(row, "expires")?
@@ -196,7 +199,7 @@ impl ConsoleSessions {
     }
 
     /// Removes expired sessions, and the oldest session of this console if there are too many.
-    async fn make_room(&self, now: SystemTime) {
+    async fn evict_sessions(&self, now: SystemTime) {
         let mut rows = self.store.entries(SESSIONS_TABLE);
         rows.sort_by_key(|row| number(row, "since"));
         let over = |row: &StateRow| number(row, "expires").is_none_or(|end| end <= millis(now));
@@ -216,7 +219,7 @@ impl ConsoleSessions {
         }
     }
 
-    fn id(&self, secret: &str) -> String {
+    fn session_id(&self, secret: &str) -> String {
         digest_of("cookie", &format!("{}={secret}", self.cookie))
     }
 
@@ -233,13 +236,13 @@ impl ConsoleSessions {
 ///
 /// # Errors
 /// The state cannot be written.
-pub(crate) async fn revoke_all(store: &dyn StateStore) -> Result<usize, String> {
+pub(crate) async fn revoke_all_sessions(store: &dyn StateStore) -> Result<usize, String> {
     let rows = store.entries(SESSIONS_TABLE);
     for row in &rows {
         let removed = store
             .write(SESSIONS_TABLE, &row.key, None, WritePrecondition::Any)
             .await;
-        removed.map_err(|e| e.public().to_owned())?;
+        removed.map_err(|e| e.public_message().to_owned())?;
     }
     Ok(rows.len())
 }
@@ -255,7 +258,7 @@ fn number(row: &StateRow, name: &str) -> Option<u64> {
     row.value.get(name)?.as_u64()
 }
 
-fn who(session: &Value) -> Approver {
+fn person_of(session: &Value) -> Approver {
     match session.get("label").and_then(Value::as_str) {
         Some(label) => Approver::named(ApprovalChannel::Console, label),
         None => person::owner(ApprovalChannel::Console),
@@ -269,7 +272,7 @@ fn is_label(label: &str) -> bool {
     label.len() <= 64 && label.chars().all(plain) && !matches!(label, "console" | "terminal")
 }
 
-fn remember(list: &Mutex<Vec<(ConsoleLink, Instant)>>, link: ConsoleLink) {
+fn add_link(list: &Mutex<Vec<(ConsoleLink, Instant)>>, link: ConsoleLink) {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     list.retain(|(_, end)| *end > now);
@@ -289,49 +292,62 @@ mod tests {
     }
 
     async fn enter(logins: &ConsoleSessions, label: &str) -> (String, String) {
-        let link = logins.link(label).unwrap();
+        let link = logins.create_link(label).unwrap();
         let token = link.split_once("#token=").unwrap().1;
-        let NewConsoleSession { cookie, key } = logins.enter(token).await.unwrap().unwrap();
+        let NewConsoleSession { cookie, key } =
+            logins.create_session(token).await.unwrap().unwrap();
         (cookie.split(';').next().unwrap().to_owned(), key)
     }
 
     #[tokio::test]
-    async fn a_link_is_good_once_and_a_login_stays() {
+    async fn a_link_is_valid_once_and_its_session_stays_valid() {
         let logins = logins(8665, &Arc::default());
-        let link = logins.link("").unwrap();
+        let link = logins.create_link("").unwrap();
         let token = link.strip_prefix("http://127.0.0.1:8665/#token=").unwrap();
-        assert!(logins.enter("").await.unwrap().is_none());
-        assert!(logins.enter("wrong").await.unwrap().is_none());
-        let NewConsoleSession { cookie, key } = logins.enter(token).await.unwrap().unwrap();
-        assert!(logins.enter(token).await.unwrap().is_none(), "once");
+        assert!(logins.create_session("").await.unwrap().is_none());
+        assert!(logins.create_session("wrong").await.unwrap().is_none());
+        let NewConsoleSession { cookie, key } =
+            logins.create_session(token).await.unwrap().unwrap();
+        assert!(
+            logins.create_session(token).await.unwrap().is_none(),
+            "once"
+        );
         let pair = cookie.split(';').next().unwrap();
-        assert!(logins.knows(&format!("other=1; {pair}"), &key).is_some());
-        assert!(logins.knows("toolgate_8665=wrong", &key).is_none());
-        assert!(logins.knows(&pair.replace("8665", "8666"), &key).is_none());
+        assert!(
+            logins
+                .find_session(&format!("other=1; {pair}"), &key)
+                .is_some()
+        );
+        assert!(logins.find_session("toolgate_8665=wrong", &key).is_none());
+        assert!(
+            logins
+                .find_session(&pair.replace("8665", "8666"), &key)
+                .is_none()
+        );
     }
 
     #[tokio::test]
-    async fn a_label_says_who_it_is() {
+    async fn a_label_names_the_person() {
         let logins = logins(8665, &Arc::default());
         for (label, expected) in [
             ("ann", Approver::named(ApprovalChannel::Console, "ann")),
             ("", person::owner(ApprovalChannel::Console)),
         ] {
             let (pair, key) = enter(&logins, label).await;
-            assert_eq!(logins.knows(&pair, &key).unwrap().who, expected);
+            assert_eq!(logins.find_session(&pair, &key).unwrap().who, expected);
         }
         for wrong in ["terminal", "console", "a b", "\u{e4}", &"x".repeat(65)] {
-            assert!(logins.link(wrong).is_err(), "{wrong}");
+            assert!(logins.create_link(wrong).is_err(), "{wrong}");
         }
     }
 
     #[tokio::test]
-    async fn the_cookie_and_the_key_are_of_one_login() {
+    async fn rejects_the_key_of_another_session() {
         let logins = logins(8665, &Arc::default());
         let (one, other) = (enter(&logins, "").await, enter(&logins, "").await);
-        assert!(logins.knows(&one.0, &one.1).is_some());
+        assert!(logins.find_session(&one.0, &one.1).is_some());
         for wrong in ["", "1", other.1.as_str(), one.0.as_str()] {
-            assert!(logins.knows(&one.0, wrong).is_none(), "{wrong}");
+            assert!(logins.find_session(&one.0, wrong).is_none(), "{wrong}");
         }
     }
 
@@ -339,10 +355,14 @@ mod tests {
     async fn a_session_outlives_a_restart_at_its_own_address_and_the_state_has_no_secret() {
         let store = Arc::new(MemoryStateStore::new());
         let (pair, key) = enter(&logins(8665, &store), "ann").await;
-        assert!(logins(8665, &store).knows(&pair, &key).is_some());
+        assert!(logins(8665, &store).find_session(&pair, &key).is_some());
         let other = logins(8666, &store);
-        assert!(other.knows(&pair, &key).is_none());
-        assert!(other.knows(&pair.replace("8665", "8666"), &key).is_none());
+        assert!(other.find_session(&pair, &key).is_none());
+        assert!(
+            other
+                .find_session(&pair.replace("8665", "8666"), &key)
+                .is_none()
+        );
         let kept = format!("{:?}", store.entries(SESSIONS_TABLE));
         assert!(!kept.contains(&key) && !kept.contains(pair.split_once('=').unwrap().1));
     }
@@ -352,24 +372,28 @@ mod tests {
         let store = Arc::new(MemoryStateStore::new());
         let logins = logins(8665, &store);
         let (one, two) = (enter(&logins, "").await, enter(&logins, "").await);
-        let session = logins.knows(&one.0, &one.1).unwrap();
-        let gone = logins.leave(&session).await.unwrap();
+        let session = logins.find_session(&one.0, &one.1).unwrap();
+        let gone = logins.end_session(&session).await.unwrap();
         assert!(gone.contains("Max-Age=0"), "{gone}");
-        logins.ended(&session).await;
-        assert!(logins.knows(&one.0, &one.1).is_none());
-        assert!(logins.knows(&two.0, &two.1).is_some());
+        logins.wait_until_ended(&session).await;
+        assert!(logins.find_session(&one.0, &one.1).is_none());
+        assert!(logins.find_session(&two.0, &two.1).is_some());
         let row = store.entries(SESSIONS_TABLE).remove(0);
         let mut over = row.value.clone();
         over["since"] = json!(1);
         over["expires"] = json!(2);
         let written = store.write(SESSIONS_TABLE, &row.key, Some(over), WritePrecondition::Any);
         written.await.unwrap();
-        assert!(logins.knows(&two.0, &two.1).is_none());
-        let (three, link) = (enter(&logins, "").await, logins.link("").unwrap());
-        assert_eq!(logins.revoke().await.unwrap(), 1, "what expired is gone");
-        assert!(logins.knows(&three.0, &three.1).is_none());
+        assert!(logins.find_session(&two.0, &two.1).is_none());
+        let (three, link) = (enter(&logins, "").await, logins.create_link("").unwrap());
+        assert_eq!(
+            logins.revoke_sessions().await.unwrap(),
+            1,
+            "what expired is gone"
+        );
+        assert!(logins.find_session(&three.0, &three.1).is_none());
         let token = link.split_once("#token=").unwrap().1;
-        assert!(logins.enter(token).await.unwrap().is_none());
+        assert!(logins.create_session(token).await.unwrap().is_none());
     }
 
     #[tokio::test]

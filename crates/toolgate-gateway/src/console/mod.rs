@@ -8,7 +8,7 @@ mod sign_in;
 use crate::{
     board::ConsoleEvent,
     operator::OperatorApi,
-    routes::text,
+    routes::text_response,
     signing_in::{BrowserSignIns, CONSOLE_REDIRECT_PATH},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -18,13 +18,13 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
 
-pub(crate) use body::{MAX_UNAUTHENTICATED_BODY_BYTES, body};
+pub(crate) use body::{MAX_UNAUTHENTICATED_BODY_BYTES, read_body};
 use login::ConsoleSession;
-pub(crate) use login::{ConsoleSessions, revoke_all};
+pub(crate) use login::{ConsoleSessions, revoke_all_sessions};
 
 /// Handler of the console's routes.
 pub(crate) struct WebConsole {
-    pub(crate) logins: Arc<ConsoleSessions>,
+    pub(crate) sessions: Arc<ConsoleSessions>,
     pub(crate) operator: Arc<OperatorApi>,
     pub(crate) sign_ins: BrowserSignIns,
 }
@@ -39,7 +39,8 @@ const SSE_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 impl WebConsole {
     /// Returns a file of the console.
     pub(crate) fn page(&self, name: &str) -> Response<Body> {
-        pages::find(name).unwrap_or_else(|| text(StatusCode::NOT_FOUND, "there is no such page"))
+        pages::find_file(name)
+            .unwrap_or_else(|| text_response(StatusCode::NOT_FOUND, "there is no such page"))
     }
 
     /// Answers requests below `/console/`.
@@ -48,44 +49,44 @@ impl WebConsole {
         match (request.method().clone(), path.as_str()) {
             (Method::POST, "/console/login") => self.login(request).await,
             (Method::POST, "/console/logout") => self.logout(&request).await,
-            (Method::GET, "/console/api/state") if self.is_in(&request).is_some() => {
+            (Method::GET, "/console/api/state") if self.session_of(&request).is_some() => {
                 answer(Ok(self.operator.snapshot().await))
             }
-            (Method::GET, "/console/api/events") => match self.is_in(&request) {
+            (Method::GET, "/console/api/events") => match self.session_of(&request) {
                 Some(session) => self.events(session),
-                None => logged_out(),
+                None => session_required(),
             },
             (Method::POST, path)
-                if path.starts_with("/console/api/") && self.is_in(&request).is_some() =>
+                if path.starts_with("/console/api/") && self.session_of(&request).is_some() =>
             {
                 let action = path.trim_start_matches("/console/api/").to_owned();
-                self.act(&action, request).await
+                self.handle_action(&action, request).await
             }
-            (_, path) if path.starts_with("/console/api/") => logged_out(),
+            (_, path) if path.starts_with("/console/api/") => session_required(),
             (Method::GET, CONSOLE_REDIRECT_PATH) => self.page("signed-in.html"),
             (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
-            _ => text(StatusCode::NOT_FOUND, "not found"),
+            _ => text_response(StatusCode::NOT_FOUND, "not found"),
         }
     }
 
-    async fn act(&self, action: &str, request: Request<Incoming>) -> Response<Body> {
-        let Some(ConsoleSession { who, .. }) = self.is_in(&request) else {
-            return foreign();
+    async fn handle_action(&self, action: &str, request: Request<Incoming>) -> Response<Body> {
+        let Some(ConsoleSession { who, .. }) = self.session_of(&request) else {
+            return not_from_console();
         };
         if let Some(step) = action.strip_prefix("sign-in/") {
             return self.sign_in(step, request, &who).await;
         }
-        match body(request, MAX_CONSOLE_BODY_BYTES).await {
-            Ok(body) => answer(self.operator.act(action, &body, &who).await),
+        match read_body(request, MAX_CONSOLE_BODY_BYTES).await {
+            Ok(body) => answer(self.operator.execute(action, &body, &who).await),
             Err(response) => *response,
         }
     }
 
     async fn login(&self, request: Request<Incoming>) -> Response<Body> {
-        if mark(&request) != Some("1") {
-            return foreign();
+        if console_header(&request) != Some("1") {
+            return not_from_console();
         }
-        let body = match body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
+        let body = match read_body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
             Ok(body) => body,
             Err(response) => return *response,
         };
@@ -93,10 +94,10 @@ impl WebConsole {
             .get("token")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let entered = match self.logins.enter(token).await {
+        let entered = match self.sessions.create_session(token).await {
             Ok(Some(entered)) => entered,
             Ok(None) => {
-                return text(
+                return text_response(
                     StatusCode::UNAUTHORIZED,
                     "this link was used already or is too old; `toolgate console` prints a fresh one",
                 );
@@ -112,10 +113,10 @@ impl WebConsole {
 
     /// Ends the session of the request.
     async fn logout(&self, request: &Request<Incoming>) -> Response<Body> {
-        let Some(session) = self.is_in(request) else {
-            return logged_out();
+        let Some(session) = self.session_of(request) else {
+            return session_required();
         };
-        let cookie = match self.logins.leave(&session).await {
+        let cookie = match self.sessions.end_session(&session).await {
             Ok(cookie) => cookie,
             Err(why) => return answer(Err(why)),
         };
@@ -127,25 +128,25 @@ impl WebConsole {
     }
 
     /// Returns the session of the request, if it is valid.
-    fn is_in(&self, request: &Request<Incoming>) -> Option<ConsoleSession> {
-        let key = mark(request)?;
+    fn session_of(&self, request: &Request<Incoming>) -> Option<ConsoleSession> {
+        let key = console_header(request)?;
         request
             .headers()
             .get_all(header::COOKIE)
             .iter()
             .filter_map(|c| c.to_str().ok())
-            .find_map(|c| self.logins.knows(c, key))
+            .find_map(|c| self.sessions.find_session(c, key))
     }
 
     /// Streams the full state, then each change, until the session ends.
     fn events(&self, session: ConsoleSession) -> Response<Body> {
         let (tx, rx) = mpsc::channel(64);
-        let (operator, logins) = (self.operator.clone(), self.logins.clone());
+        let (operator, logins) = (self.operator.clone(), self.sessions.clone());
         let work = Box::pin(async move {
             tokio::select! {
                 () = follow(&operator, tx) => {}
                 () = operator.server.closed() => {}
-                () = logins.ended(&session) => {}
+                () = logins.wait_until_ended(&session) => {}
             }
         });
         Body::named(rx, work, SSE_KEEPALIVE_INTERVAL).response()
@@ -154,7 +155,7 @@ impl WebConsole {
 
 /// Sends the full state, then each change. A subscriber that lags behind gets the full state again.
 async fn follow(operator: &OperatorApi, tx: mpsc::Sender<ConsoleEvent>) {
-    let mut changes = operator.changes();
+    let mut changes = operator.subscribe();
     let mut event = ("state", operator.snapshot().await.to_string());
     while tx.send(event).await.is_ok() {
         event = match changes.recv().await {
@@ -168,7 +169,7 @@ async fn follow(operator: &OperatorApi, tx: mpsc::Sender<ConsoleEvent>) {
 }
 
 /// Returns the value of the header, unless it is absent or repeated.
-fn mark(request: &Request<Incoming>) -> Option<&str> {
+fn console_header(request: &Request<Incoming>) -> Option<&str> {
     let mut values = request.headers().get_all(CONSOLE_HEADER).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),
@@ -176,15 +177,15 @@ fn mark(request: &Request<Incoming>) -> Option<&str> {
     }
 }
 
-fn logged_out() -> Response<Body> {
-    text(
+fn session_required() -> Response<Body> {
+    text_response(
         StatusCode::UNAUTHORIZED,
         "open the link that `toolgate console` prints",
     )
 }
 
-fn foreign() -> Response<Body> {
-    text(
+fn not_from_console() -> Response<Body> {
+    text_response(
         StatusCode::FORBIDDEN,
         "this request does not come from the console page",
     )

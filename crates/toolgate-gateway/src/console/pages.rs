@@ -36,7 +36,7 @@ const CONSOLE_CSP: &str = "default-src 'none'; script-src 'self'; style-src 'sel
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Returns a static file by name.
-pub(crate) fn find(name: &str) -> Option<Response<Body>> {
+pub(crate) fn find_file(name: &str) -> Option<Response<Body>> {
     let (_, kind, text) = STATIC_FILES.iter().find(|(file, _, _)| *file == name)?;
     let mut response = Response::new(Body::full(*text));
     let headers = response.headers_mut();

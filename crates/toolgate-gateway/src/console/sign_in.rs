@@ -1,8 +1,8 @@
 //! Sign-in to an upstream server from the console.
 
-use super::{MAX_UNAUTHENTICATED_BODY_BYTES, WebConsole, answer, body, mark};
+use super::{MAX_UNAUTHENTICATED_BODY_BYTES, WebConsole, answer, body::read_body, console_header};
 use crate::{
-    routes::text,
+    routes::text_response,
     signing_in::{
         CONSOLE_REDIRECT_PATH, CompletedSignIn, KeyGenerationCheck, SignInTarget, callers,
     },
@@ -25,9 +25,9 @@ impl WebConsole {
         request: Request<Incoming>,
         who: &Approver,
     ) -> Response<Body> {
-        let by = mark(&request).unwrap_or_default().to_owned();
-        let back = back(&request);
-        let with = match body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
+        let by = console_header(&request).unwrap_or_default().to_owned();
+        let back = redirect_uri(&request);
+        let with = match read_body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
             Ok(with) => with,
             Err(response) => return *response,
         };
@@ -35,49 +35,60 @@ impl WebConsole {
         match (step, back) {
             ("begin", Ok(back)) => {
                 let caller = with.get("caller").and_then(Value::as_str);
-                answer(self.begin(word("server"), caller, back, &by).await)
+                answer(self.begin_sign_in(word("server"), caller, back, &by).await)
             }
             ("begin", Err(why)) => answer(Err(why)),
             ("out", _) => {
                 let caller = with.get("caller").and_then(Value::as_str);
-                answer(self.out(word("server"), caller, who).await)
+                answer(self.sign_out(word("server"), caller, who).await)
             }
-            ("end", _) => answer(self.end(word("query"), &by, who).await),
-            _ => text(StatusCode::NOT_FOUND, "not found"),
+            ("end", _) => answer(self.end_sign_in(word("query"), &by, who).await),
+            _ => text_response(StatusCode::NOT_FOUND, "not found"),
         }
     }
 
-    async fn begin(
+    async fn begin_sign_in(
         &self,
         id: &str,
         caller: Option<&str>,
         back: String,
         by: &str,
     ) -> Result<Value, String> {
-        let plan = self.operator.live.plan();
-        let at = SignInTarget::find(&plan.config, self.sign_ins.grants(), id, caller)?;
-        callers::room(&plan.config, at).await?;
-        let keys = self.operator.desk.freezes().keys().clone();
-        let key = KeyGenerationCheck::of(caller, move |name| Ok(keys.holder(name)))?;
-        let secret = self.operator.supervisor.secret_of(&plan.config, at.address);
+        let plan = self.operator.active.snapshot();
+        let at = SignInTarget::find(&plan.config, self.sign_ins.credentials_dir(), id, caller)?;
+        callers::check_quota(&plan.config, at).await?;
+        let keys = self.operator.approvals.freezes().keys().clone();
+        let key = KeyGenerationCheck::current(caller, move |name| Ok(keys.generation(name)))?;
+        let secret = self
+            .operator
+            .supervisor
+            .client_secret(&plan.config, at.address);
         let secret = secret
             .await
             .map_err(|why| format!("the server {id}: {why}"))?;
-        let login = at.begin(secret, plan.config.limits.callers_per_server, key)?;
+        let login = at.sign_in_client(secret, plan.config.limits.callers_per_server, key)?;
         let begun = self.sign_ins.begin(at, login, back, (by, None)).await?;
         Ok(json!({
             "page": begun.page.as_str(), "origin": begun.page.origin(), "issuer": visible_line(&begun.issuer),
         }))
     }
 
-    async fn out(&self, id: &str, caller: Option<&str>, who: &Approver) -> Result<Value, String> {
-        let plan = self.operator.live.plan();
-        let at = SignInTarget::find(&plan.config, self.sign_ins.grants(), id, caller)?;
-        let secret = self.operator.supervisor.secret_of(&plan.config, at.address);
+    async fn sign_out(
+        &self,
+        id: &str,
+        caller: Option<&str>,
+        who: &Approver,
+    ) -> Result<Value, String> {
+        let plan = self.operator.active.snapshot();
+        let at = SignInTarget::find(&plan.config, self.sign_ins.credentials_dir(), id, caller)?;
+        let secret = self
+            .operator
+            .supervisor
+            .client_secret(&plan.config, at.address);
         let secret = secret
             .await
             .map_err(|why| format!("the server {id}: {why}"))?;
-        let login = at.login(secret)?.build();
+        let login = at.oauth_client(secret)?.build();
         let (operator, who) = (self.operator.clone(), who.clone());
         let (server, of) = (id.to_owned(), caller.map(str::to_owned));
         #[allow(
@@ -85,12 +96,12 @@ impl WebConsole {
             reason = "bounded in time by the fetcher; deleted credentials are reported and revoked even if the browser is gone"
         )]
         let leaving = tokio::spawn(async move {
-            let told = || operator.signed(&server, of.as_deref(), "signed_out", &who);
-            login.sign_out_telling(told).await
+            let told = || operator.handle_sign_in(&server, of.as_deref(), "signed_out", &who);
+            login.sign_out_then(told).await
         });
         let out = leaving.await.map_err(|_| "the sign-out was interrupted")?;
         let words = match out.map_err(|error| error.for_operator())? {
-            SignedOut::Nothing => {
+            SignedOut::NotSignedIn => {
                 return Err(format!(
                     "no credentials are stored for {}",
                     caller.unwrap_or(id)
@@ -102,13 +113,13 @@ impl WebConsole {
         Ok(json!({"done": words}))
     }
 
-    async fn end(&self, query: &str, by: &str, who: &Approver) -> Result<Value, String> {
+    async fn end_sign_in(&self, query: &str, by: &str, who: &Approver) -> Result<Value, String> {
         let (operator, who) = (self.operator.clone(), who.clone());
         let then = move |signed: &CompletedSignIn| {
-            operator.signed(&signed.server, signed.caller.as_deref(), "signed_in", &who);
+            operator.handle_sign_in(&signed.server, signed.caller.as_deref(), "signed_in", &who);
         };
         let signed = self.sign_ins.end(query, by, then).await?;
-        let grant = &signed.grant;
+        let grant = &signed.credential;
         Ok(json!({
             "server": signed.server, "caller": signed.caller, "issuer": visible(&grant.issuer),
             "scopes": visible(&grant.scopes.to_string()),
@@ -117,7 +128,7 @@ impl WebConsole {
 }
 
 /// Returns the redirect URI on our own origin, as this request names it. Its Host and Origin were checked.
-fn back(request: &Request<Incoming>) -> Result<String, String> {
+fn redirect_uri(request: &Request<Incoming>) -> Result<String, String> {
     let one = |name| {
         let value = request.headers().get(name)?;
         value.to_str().ok().map(str::to_ascii_lowercase)

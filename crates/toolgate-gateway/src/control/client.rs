@@ -1,6 +1,6 @@
 //! Client of the control socket, for the commands in a terminal.
 
-use super::directory;
+use super::socket_directory;
 use serde_json::{Value, json};
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -35,7 +35,7 @@ impl GatewaySockets {
     /// # Errors
     /// No gateway is running on the data directory.
     pub(crate) fn find(data: &Path) -> Result<GatewaySockets, String> {
-        GatewaySockets::any(data)?.ok_or_else(|| {
+        GatewaySockets::find_optional(data)?.ok_or_else(|| {
             format!(
                 "no gateway is running on {}; start one with `toolgate`, or name its data directory with --data",
                 data.display()
@@ -47,15 +47,15 @@ impl GatewaySockets {
     ///
     /// # Errors
     /// The directory of the sockets cannot be read.
-    pub(crate) fn any(data: &Path) -> Result<Option<GatewaySockets>, String> {
-        let entries = directory(data)
+    pub(crate) fn find_optional(data: &Path) -> Result<Option<GatewaySockets>, String> {
+        let entries = socket_directory(data)
             .and_then(std::fs::read_dir)
             .map_err(|e| format!("cannot list the gateways in {}: {e}", data.display()))?;
         let mut found: Vec<PathBuf> = entries
             .filter_map(|e| Some(e.ok()?.path()))
             .filter(|p| p.extension().is_some_and(|e| e == "sock"))
             .collect();
-        found.retain(|path| is_alive(path));
+        found.retain(|path| has_listener(path));
         found.sort();
         Ok((!found.is_empty()).then_some(GatewaySockets(found)))
     }
@@ -64,7 +64,7 @@ impl GatewaySockets {
     ///
     /// # Errors
     /// No gateway responded.
-    pub(crate) fn ask_all(
+    pub(crate) fn request_all(
         &self,
         action: &str,
         with: &Value,
@@ -72,9 +72,9 @@ impl GatewaySockets {
         let mut answers = Vec::new();
         let mut missed = Vec::new();
         for path in &self.0 {
-            match ask(path, action, with) {
+            match request(path, action, with) {
                 Ok(answer) => answers.push(answer),
-                Err(silent) => missed.push(silent.why(path)),
+                Err(silent) => missed.push(silent.message(path)),
             }
         }
         if answers.is_empty() {
@@ -92,15 +92,15 @@ impl GatewaySockets {
     ///
     /// # Errors
     /// The reasons for which no gateway executed the action.
-    pub(crate) fn ask_any(&self, action: &str, with: &Value) -> Result<Value, String> {
+    pub(crate) fn request_any(&self, action: &str, with: &Value) -> Result<Value, String> {
         let mut reasons = Vec::new();
         for path in &self.0 {
-            match ask(path, action, with) {
+            match request(path, action, with) {
                 Ok(ControlResponse::Ok(value)) => return Ok(value),
                 Ok(ControlResponse::Unknown(why)) => reasons.push(why),
                 Ok(ControlResponse::Refused(why)) => return Err(why),
-                Err(silent @ ControlFailure::Heard(_)) => return Err(silent.why(path)),
-                Err(silent) => reasons.push(silent.why(path)),
+                Err(silent @ ControlFailure::Acknowledged(_)) => return Err(silent.message(path)),
+                Err(silent) => reasons.push(silent.message(path)),
             }
         }
         reasons.dedup();
@@ -108,7 +108,7 @@ impl GatewaySockets {
     }
 }
 
-fn is_alive(path: &Path) -> bool {
+fn has_listener(path: &Path) -> bool {
     match connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             let _ = std::fs::remove_file(path);
@@ -133,16 +133,18 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
 /// Reason for a missing response.
 enum ControlFailure {
     /// The gateway did not acknowledge the request.
-    Deaf(io::Error),
+    NotAcknowledged(io::Error),
     /// The gateway acknowledged the request, so it may have executed it.
-    Heard(io::Error),
+    Acknowledged(io::Error),
 }
 
 impl ControlFailure {
-    fn why(&self, path: &Path) -> String {
+    fn message(&self, path: &Path) -> String {
         let (what, error) = match self {
-            ControlFailure::Deaf(error) => ("does not accept requests", error),
-            ControlFailure::Heard(error) => ("accepted the request, but did not respond", error),
+            ControlFailure::NotAcknowledged(error) => ("does not accept requests", error),
+            ControlFailure::Acknowledged(error) => {
+                ("accepted the request, but did not respond", error)
+            }
         };
         let process = path.file_stem().unwrap_or_default().to_string_lossy();
         let cause = match error.kind() {
@@ -159,19 +161,21 @@ impl ControlFailure {
 }
 
 /// Sends one request. Notes before the response go to stderr; a repeated note is printed once.
-fn ask(path: &Path, action: &str, with: &Value) -> Result<ControlResponse, ControlFailure> {
-    let mut reader = send(path, action, with).map_err(ControlFailure::Deaf)?;
-    let hears = next(&mut reader).map_err(ControlFailure::Deaf)?;
+fn request(path: &Path, action: &str, with: &Value) -> Result<ControlResponse, ControlFailure> {
+    let mut reader = send(path, action, with).map_err(ControlFailure::NotAcknowledged)?;
+    let hears = read_message(&mut reader).map_err(ControlFailure::NotAcknowledged)?;
     if hears.get("heard").is_none() {
-        return Err(ControlFailure::Deaf(io::ErrorKind::InvalidData.into()));
+        return Err(ControlFailure::NotAcknowledged(
+            io::ErrorKind::InvalidData.into(),
+        ));
     }
     // A call has no time limit, because a person may have to approve it.
     let limit = (action != "call").then_some(RESPONSE_TIMEOUT);
     let set = reader.get_ref().set_read_timeout(limit);
-    set.map_err(ControlFailure::Heard)?;
+    set.map_err(ControlFailure::Acknowledged)?;
     let mut said = String::new();
     loop {
-        let mut answer = next(&mut reader).map_err(ControlFailure::Heard)?;
+        let mut answer = read_message(&mut reader).map_err(ControlFailure::Acknowledged)?;
         if let Some(note) = answer.get("note").and_then(Value::as_str) {
             if note != said {
                 eprintln!("{}", visible_line(note));
@@ -199,7 +203,7 @@ fn send(path: &Path, action: &str, with: &Value) -> io::Result<BufReader<UnixStr
     Ok(BufReader::new(stream))
 }
 
-fn next(reader: &mut BufReader<UnixStream>) -> io::Result<Value> {
+fn read_message(reader: &mut BufReader<UnixStream>) -> io::Result<Value> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         let text = "it stopped before it responded";

@@ -27,12 +27,12 @@ const MAX_SOCKET_DIRECTORY_BYTES: usize = 80;
 ///
 /// # Errors
 /// The directory cannot be created, or belongs to another user.
-pub(crate) fn directory(data: &Path) -> io::Result<PathBuf> {
+pub(crate) fn socket_directory(data: &Path) -> io::Result<PathBuf> {
     let own = data.join("run");
     let path = if own.as_os_str().len() <= MAX_SOCKET_DIRECTORY_BYTES {
         own
     } else {
-        elsewhere(data)?
+        temporary_directory(data)?
     };
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -51,7 +51,7 @@ pub(crate) fn directory(data: &Path) -> io::Result<PathBuf> {
 }
 
 /// Returns a directory in the temporary directory, for a data directory whose path is too long for a socket address.
-fn elsewhere(data: &Path) -> io::Result<PathBuf> {
+fn temporary_directory(data: &Path) -> io::Result<PathBuf> {
     let data = std::path::absolute(data)?;
     let digest = ring::digest::digest(&ring::digest::SHA256, data.as_os_str().as_encoded_bytes());
     let name: String = digest

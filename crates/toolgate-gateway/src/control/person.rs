@@ -12,7 +12,7 @@ pub(crate) fn user(by: ApprovalChannel, uid: u32) -> Approver {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = name_in(&users, uid).unwrap_or_else(|| format!("uid:{uid}"));
     Approver {
-        owner: true,
+        is_owner: true,
         ..Approver::named(by, name)
     }
 }

@@ -1,6 +1,6 @@
 //! Server of the control socket, in the gateway.
 
-use super::{MAX_CONTROL_LINE_BYTES, directory, person};
+use super::{MAX_CONTROL_LINE_BYTES, person, socket_directory};
 use crate::operator::{ActionError, OperatorApi};
 use serde_json::{Value, json};
 use std::{
@@ -34,7 +34,7 @@ impl ControlSocket {
     /// # Errors
     /// The directory or the socket cannot be created.
     pub(crate) fn open(data: &Path) -> io::Result<ControlSocket> {
-        let path = directory(data)?.join(format!("{}.sock", std::process::id()));
+        let path = socket_directory(data)?.join(format!("{}.sock", std::process::id()));
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -93,7 +93,7 @@ async fn answer(stream: UnixStream, operator: Arc<OperatorApi>) {
         |_| ApprovalChannel::Terminal.into(),
         |peer| person::user(ApprovalChannel::Terminal, peer.uid()),
     );
-    let work = operator.act_noting(action, &with, &who, notes);
+    let work = operator.execute_with_progress(action, &with, &who, notes);
     let tell = async {
         while let Some(note) = told.recv().await {
             let _ = send(&mut write, &json!({"note": note})).await;

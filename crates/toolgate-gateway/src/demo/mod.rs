@@ -22,7 +22,7 @@ pub(crate) async fn run() -> ExitCode {
         env!("CARGO_PKG_VERSION"),
         ServerLimits::default(),
     ) {
-        Ok(server) => Arc::new(server.with_offers(ServerCapabilities {
+        Ok(server) => Arc::new(server.with_capabilities(ServerCapabilities {
             resources: false,
             subscribe: false,
             prompts: false,
@@ -81,7 +81,7 @@ impl Service for DemoService {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
             if call.op != Op::Tool || self.catalog.find(call.name()).is_none() {
-                return Err(call.unknown());
+                return Err(call.unknown_item_error());
             }
             tools::call(self, &call).await
         })
@@ -94,5 +94,5 @@ impl Service for DemoService {
 
 /// Returns an invalid-arguments error: the demo server has no policy layers, so it checks its arguments itself.
 fn invalid(text: &'static str) -> Error {
-    Error::new(ErrorKind::Invalid(Vec::new()), text)
+    Error::new(ErrorKind::InvalidArguments(Vec::new()), text)
 }

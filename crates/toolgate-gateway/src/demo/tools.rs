@@ -114,14 +114,17 @@ fn add(arguments: &Value) -> Result<ToolResult, Error> {
     })
 }
 
-fn word<'a>(arguments: &'a Value, key: &'static str) -> Result<&'a str, Error> {
+fn text_argument<'a>(arguments: &'a Value, key: &'static str) -> Result<&'a str, Error> {
     arguments[key]
         .as_str()
         .ok_or_else(|| invalid("\"name\" and \"text\" must be strings"))
 }
 
 fn note(demo: &DemoService, arguments: &Value) -> Result<ToolResult, Error> {
-    let (name, text) = (word(arguments, "name")?, word(arguments, "text")?);
+    let (name, text) = (
+        text_argument(arguments, "name")?,
+        text_argument(arguments, "text")?,
+    );
     let mut notes = demo.notes.lock().unwrap_or_else(PoisonError::into_inner);
     if notes.len() >= 1000 && !notes.contains_key(name) {
         return Ok(ToolResult::error(
@@ -133,7 +136,7 @@ fn note(demo: &DemoService, arguments: &Value) -> Result<ToolResult, Error> {
 }
 
 fn delete_note(demo: &DemoService, arguments: &Value) -> Result<ToolResult, Error> {
-    let name = word(arguments, "name")?;
+    let name = text_argument(arguments, "name")?;
     let gone = demo
         .notes
         .lock()
@@ -154,7 +157,7 @@ async fn slow_count(call: &Call, arguments: &Value) -> Result<ToolResult, Error>
         tokio::time::sleep(step).await;
         trace(n);
         let message = Some(format!("{n} of {to}"));
-        call.reporter.tell(ReporterEvent::Progress(Progress {
+        call.reporter.send(ReporterEvent::Progress(Progress {
             progress: n as f64,
             total: Some(to as f64),
             message,
@@ -188,8 +191,8 @@ fn ask_name(call: &Call) -> Outcome {
             key: "name".to_owned(),
             kind: InputRequestKind::Elicit(Json::from_value(&form)),
         };
-        return Outcome::Ask(InputRequests {
-            asks: vec![ask],
+        return Outcome::InputRequired(InputRequests {
+            requests: vec![ask],
             ..InputRequests::default()
         });
     };

@@ -29,11 +29,11 @@ struct RejectionCounter {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum RejectionEffect {
     /// Within the limit: the rejection is answered in detail and audited.
-    Counted,
+    WithinLimit,
     /// The first rejection above the limit: the excess is audited.
-    First,
+    FirstAbove,
     /// A later rejection above the limit.
-    Over,
+    Above,
 }
 
 impl RejectionLimiter {
@@ -49,23 +49,23 @@ impl RejectionLimiter {
     }
 
     /// Counts one more rejection of a client address, with that limit per minute.
-    pub(crate) fn take(&self, from: IpAddr, most: u32) -> RejectionEffect {
-        self.take_at(from, most, Instant::now())
+    pub(crate) fn count_rejection(&self, from: IpAddr, most: u32) -> RejectionEffect {
+        self.count_at(from, most, Instant::now())
     }
 
     /// Returns whether the address has exceeded the limit.
-    pub(crate) fn is_over(&self, from: IpAddr, most: u32) -> bool {
+    pub(crate) fn is_limited(&self, from: IpAddr, most: u32) -> bool {
         let at = self.hasher.hash_one(network(from)) as usize % COUNTER_SLOTS;
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = slots.get(at);
         slot.is_none_or(|slot| slot.count > most && slot.since.elapsed() < REJECTION_WINDOW)
     }
 
-    fn take_at(&self, from: IpAddr, most: u32, now: Instant) -> RejectionEffect {
+    fn count_at(&self, from: IpAddr, most: u32, now: Instant) -> RejectionEffect {
         let at = self.hasher.hash_one(network(from)) as usize % COUNTER_SLOTS;
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(slot) = slots.get_mut(at) else {
-            return RejectionEffect::Over;
+            return RejectionEffect::Above;
         };
         if now.saturating_duration_since(slot.since) >= REJECTION_WINDOW {
             *slot = RejectionCounter {
@@ -75,9 +75,9 @@ impl RejectionLimiter {
         }
         slot.count = slot.count.saturating_add(1);
         match slot.count {
-            count if count <= most => RejectionEffect::Counted,
-            count if count == most.saturating_add(1) => RejectionEffect::First,
-            _ => RejectionEffect::Over,
+            count if count <= most => RejectionEffect::WithinLimit,
+            count if count == most.saturating_add(1) => RejectionEffect::FirstAbove,
+            _ => RejectionEffect::Above,
         }
     }
 }
@@ -95,27 +95,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_over_is_told_to_come_later_and_others_are_not() {
+    fn limits_rejections_of_one_network_only() {
         let (attempts, start) = (RejectionLimiter::new(), Instant::now());
         let of = |address: &str, after| {
             let now = start + Duration::from_secs(after);
-            attempts.take_at(address.parse().unwrap(), 2, now)
+            attempts.count_at(address.parse().unwrap(), 2, now)
         };
         let one = "2001:db8::1";
-        assert_eq!(of(one, 0), RejectionEffect::Counted);
+        assert_eq!(of(one, 0), RejectionEffect::WithinLimit);
         assert_eq!(
             of("2001:db8::2", 1),
-            RejectionEffect::Counted,
+            RejectionEffect::WithinLimit,
             "the same network"
         );
-        assert_eq!(of(one, 2), RejectionEffect::First);
-        assert_eq!(of(one, 3), RejectionEffect::Over);
-        assert_eq!(of(one, 70), RejectionEffect::Counted, "a minute later");
-        assert_eq!(of("192.0.2.1", 3), RejectionEffect::Counted);
-        assert_eq!(of("::ffff:192.0.2.1", 3), RejectionEffect::Counted);
+        assert_eq!(of(one, 2), RejectionEffect::FirstAbove);
+        assert_eq!(of(one, 3), RejectionEffect::Above);
+        assert_eq!(of(one, 70), RejectionEffect::WithinLimit, "a minute later");
+        assert_eq!(of("192.0.2.1", 3), RejectionEffect::WithinLimit);
+        assert_eq!(of("::ffff:192.0.2.1", 3), RejectionEffect::WithinLimit);
         assert_eq!(
             of("192.0.2.1", 3),
-            RejectionEffect::First,
+            RejectionEffect::FirstAbove,
             "the other spelling"
         );
     }

@@ -22,10 +22,10 @@ pub(crate) struct TokenOwner {
 
 impl TokenOwner {
     /// Returns the identity of a caller that an issuer named; `None` for other callers.
-    pub(crate) fn of(caller: &Caller) -> Option<TokenOwner> {
+    pub(crate) fn from_caller(caller: &Caller) -> Option<TokenOwner> {
         let principal = caller.principal()?.clone();
         Some(TokenOwner {
-            name: caller.shared(),
+            name: caller.shared_name(),
             principal,
         })
     }
@@ -37,81 +37,81 @@ pub(crate) struct CallerTokens(Mutex<CallerTokenTable>);
 
 #[derive(Default)]
 struct CallerTokenTable {
-    held: HashMap<TokenOwner, StoredCallerToken>,
+    tokens: HashMap<TokenOwner, StoredCallerToken>,
     /// Owners by expiry. The number distinguishes tokens that expire together.
-    ends: BTreeMap<(SystemTime, u64), TokenOwner>,
-    count: u64,
+    by_expiry: BTreeMap<(SystemTime, u64), TokenOwner>,
+    last_number: u64,
 }
 
 struct StoredCallerToken {
     token: Secret,
     /// Expiry that the issuer reports, in seconds since the Unix epoch.
-    until: Option<u64>,
+    expires_at: Option<u64>,
     /// Time at which the token is dropped, and its number.
-    gone: (SystemTime, u64),
+    dropped_at: (SystemTime, u64),
 }
 
 impl CallerTokens {
     /// Stores the token of a caller. Over `most` tokens, the one that expires first is dropped.
-    pub(crate) fn hold(
+    pub(crate) fn store(
         &self,
         caller: &Caller,
         token: &str,
         until: Option<SystemTime>,
         most: usize,
     ) {
-        let Some(bearer) = TokenOwner::of(caller) else {
+        let Some(bearer) = TokenOwner::from_caller(caller) else {
             return;
         };
-        let mut table = self.good();
-        table.drop_of(&bearer);
-        while table.held.len() >= most.max(1) {
-            let Some((_, first)) = table.ends.pop_first() else {
+        let mut table = self.lock_valid();
+        table.remove(&bearer);
+        while table.tokens.len() >= most.max(1) {
+            let Some((_, first)) = table.by_expiry.pop_first() else {
                 break;
             };
-            table.held.remove(&first);
+            table.tokens.remove(&first);
         }
-        table.count += 1;
+        table.last_number += 1;
         let gone = until.unwrap_or_else(|| SystemTime::now() + DEFAULT_TOKEN_LIFETIME);
-        let gone = (gone, table.count);
+        let gone = (gone, table.last_number);
         let seconds = until.and_then(|until| until.duration_since(UNIX_EPOCH).ok());
         let one = StoredCallerToken {
             token: Secret::new(token),
-            until: seconds.map(|since| since.as_secs()),
-            gone,
+            expires_at: seconds.map(|since| since.as_secs()),
+            dropped_at: gone,
         };
-        table.ends.insert(gone, bearer.clone());
-        table.held.insert(bearer, one);
+        table.by_expiry.insert(gone, bearer.clone());
+        table.tokens.insert(bearer, one);
     }
 
     /// Returns the latest token of a caller, while it is valid.
-    pub(crate) fn subject(&self, bearer: &TokenOwner) -> Option<SubjectToken> {
-        let table = self.good();
-        let one = table.held.get(bearer)?;
+    pub(crate) fn subject_token(&self, bearer: &TokenOwner) -> Option<SubjectToken> {
+        let table = self.lock_valid();
+        let one = table.tokens.get(bearer)?;
         Some(SubjectToken {
             token: one.token.clone(),
-            until: one.until,
+            expires_at: one.expires_at,
         })
     }
 
     /// Locks the table and drops the expired tokens. They are first in the order, so no other entry is visited.
-    fn good(&self) -> MutexGuard<'_, CallerTokenTable> {
+    fn lock_valid(&self) -> MutexGuard<'_, CallerTokenTable> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemTime::now();
-        while let Some(first) = table.ends.first_entry()
+        while let Some(first) = table.by_expiry.first_entry()
             && first.key().0 <= now
         {
             let bearer = first.remove();
-            table.held.remove(&bearer);
+            table.tokens.remove(&bearer);
         }
         table
     }
 }
 
 impl CallerTokenTable {
-    fn drop_of(&mut self, bearer: &TokenOwner) {
-        if let Some(old) = self.held.remove(bearer) {
-            self.ends.remove(&old.gone);
+    fn remove(&mut self, bearer: &TokenOwner) {
+        if let Some(old) = self.tokens.remove(bearer) {
+            self.by_expiry.remove(&old.dropped_at);
         }
     }
 }
@@ -123,42 +123,42 @@ mod tests {
     fn caller(scope: &str) -> Caller {
         let mut principal = Principal::new("https://l.test", "alice");
         principal.scopes = vec![scope.to_owned()];
-        Caller::new("corp:alice").with(principal)
+        Caller::new("corp:alice").with_principal(principal)
     }
 
     fn token(bearers: &CallerTokens, caller: &Caller) -> Option<String> {
-        let subject = bearers.subject(&TokenOwner::of(caller)?)?;
+        let subject = bearers.subject_token(&TokenOwner::from_caller(caller)?)?;
         Some(subject.token.reveal().to_owned())
     }
 
     #[test]
-    fn a_token_is_of_one_caller_with_what_it_may_and_ends() {
+    fn keeps_tokens_apart_by_caller_and_scopes_until_they_expire() {
         let bearers = CallerTokens::default();
         let later = |seconds| Some(SystemTime::now() + Duration::from_secs(seconds));
-        bearers.hold(&caller("read"), "weak", later(60), 2);
-        bearers.hold(&caller("write"), "strong", later(90), 2);
+        bearers.store(&caller("read"), "weak", later(60), 2);
+        bearers.store(&caller("write"), "strong", later(90), 2);
         assert_eq!(token(&bearers, &caller("read")).as_deref(), Some("weak"));
         assert_eq!(token(&bearers, &caller("write")).as_deref(), Some("strong"));
         assert_eq!(token(&bearers, &Caller::new("corp:alice")), None);
         // The newest token counts, and a token over the limit drops the one that expires first.
-        bearers.hold(&caller("read"), "fresh", later(60), 2);
+        bearers.store(&caller("read"), "fresh", later(60), 2);
         assert_eq!(token(&bearers, &caller("read")).as_deref(), Some("fresh"));
-        bearers.hold(&caller("all"), "third", later(90), 2);
+        bearers.store(&caller("all"), "third", later(90), 2);
         assert_eq!(token(&bearers, &caller("read")), None);
         assert_eq!(token(&bearers, &caller("write")).as_deref(), Some("strong"));
-        bearers.hold(&caller("write"), "ended", Some(UNIX_EPOCH), 2);
+        bearers.store(&caller("write"), "ended", Some(UNIX_EPOCH), 2);
         assert_eq!(token(&bearers, &caller("write")), None);
         // Of two tokens that expire together, each is dropped by itself.
         let end = later(120);
-        bearers.hold(&caller("one"), "one", end, 3);
-        bearers.hold(&caller("two"), "two", end, 3);
-        bearers.hold(&caller("two"), "two anew", end, 3);
+        bearers.store(&caller("one"), "one", end, 3);
+        bearers.store(&caller("two"), "two", end, 3);
+        bearers.store(&caller("two"), "two anew", end, 3);
         assert_eq!(token(&bearers, &caller("one")).as_deref(), Some("one"));
         assert_eq!(token(&bearers, &caller("two")).as_deref(), Some("two anew"));
-        let table = bearers.good();
-        assert_eq!((table.ends.len(), table.held.len()), (3, 3));
+        let table = bearers.lock_valid();
+        assert_eq!((table.by_expiry.len(), table.tokens.len()), (3, 3));
         drop(table);
-        bearers.hold(&Caller::new("key:ci"), "none", None, 2);
+        bearers.store(&Caller::new("key:ci"), "none", None, 2);
         assert_eq!(token(&bearers, &Caller::new("key:ci")), None);
     }
 }

@@ -16,7 +16,7 @@ use toolgate::auth::{
 #[derive(Clone, Default)]
 pub(crate) struct TokenVerifier {
     /// Verifier of access tokens; `None` if the config has no issuer.
-    pub(crate) server: Option<Arc<ResourceServer>>,
+    pub(crate) resource_server: Option<Arc<ResourceServer>>,
     /// Introspection secret of each issuer; `None` for an issuer without introspection.
     secrets: Vec<Option<Secret>>,
 }
@@ -27,111 +27,123 @@ impl TokenVerifier {
     ///
     /// # Errors
     /// A secret cannot be read; the message says why.
-    pub(crate) async fn of(
+    pub(crate) async fn build(
         config: &Config,
         shared: &GatewayResources,
         before: Option<(&Config, &TokenVerifier)>,
     ) -> Result<TokenVerifier, String> {
         let mut secrets = Vec::new();
         for settings in &config.auth.issuers {
-            secrets.push(match &settings.introspect {
-                Some(introspect) => Some(shared.secret(config, &introspect.secret).await?),
+            secrets.push(match &settings.introspection {
+                Some(introspect) => Some(
+                    shared
+                        .read_secret(config, &introspect.client_secret)
+                        .await?,
+                ),
                 None => None,
             });
         }
         if let Some((old, tokens)) = before
             && old.auth == config.auth
-            && limits(old) == limits(config)
-            && same(&tokens.secrets, &secrets)
+            && issuer_limits(old) == issuer_limits(config)
+            && same_secrets(&tokens.secrets, &secrets)
         {
             return Ok(tokens.clone());
         }
-        let server = server(config, &secrets)?.map(|server| match before {
+        let server = build_resource_server(config, &secrets)?.map(|server| match before {
             Some((
                 old,
                 TokenVerifier {
-                    server: Some(seen), ..
+                    resource_server: Some(seen),
+                    ..
                 },
-            )) if old.auth.dpop_nonces == config.auth.dpop_nonces => server.after(seen),
+            )) if old.auth.dpop_nonces == config.auth.dpop_nonces => server.with_proofs_of(seen),
             _ => server,
         });
         Ok(TokenVerifier {
-            server: server.map(Arc::new),
+            resource_server: server.map(Arc::new),
             secrets,
         })
     }
 }
 
-fn same(these: &[Option<Secret>], those: &[Option<Secret>]) -> bool {
+fn same_secrets(these: &[Option<Secret>], those: &[Option<Secret>]) -> bool {
     let pairs = these.iter().zip(those);
     these.len() == those.len()
         && pairs.into_iter().all(|pair| match pair {
-            (Some(this), Some(that)) => this.is(that.reveal()),
+            (Some(this), Some(that)) => this.matches(that.reveal()),
             (None, None) => true,
             _ => false,
         })
 }
 
-fn server(config: &Config, secrets: &[Option<Secret>]) -> Result<Option<ResourceServer>, String> {
+fn build_resource_server(
+    config: &Config,
+    secrets: &[Option<Secret>],
+) -> Result<Option<ResourceServer>, String> {
     let auth = &config.auth;
     let (Some(resource), false) = (&auth.resource, auth.issuers.is_empty()) else {
         return Ok(None);
     };
-    let (fetching, remembered) = limits(config);
+    let (fetching, remembered) = issuer_limits(config);
     let mut server = ResourceServer::new(resource.clone())
-        .scopes(stack::scopes(config).all())
+        .scopes(stack::required_scopes(config).all())
         .limits(remembered);
-    if auth.ask_every {
-        server = server.danger_asking_every_issuer();
+    if auth.danger_ask_every {
+        server = server.danger_introspect_at_every_issuer();
     }
     if auth.dpop_nonces {
         let proofs = DpopVerifier::with_nonces();
         server = server.proofs(proofs.map_err(|_| "the system provides no random numbers")?);
     }
     for (settings, secret) in auth.issuers.iter().zip(secrets) {
-        let issuer = issuer(settings, secret.as_ref());
+        let issuer = trusted_issuer(settings, secret.as_ref());
         let fetcher = issuer.fetcher(fetching.clone());
-        server = server.issuer_through(issuer, fetcher);
+        server = server.issuer_with_fetcher(issuer, fetcher);
     }
     Ok(Some(server))
 }
 
 /// Returns the limits of requests to issuers, and of what is cached about tokens.
-pub(crate) fn limits(config: &Config) -> (FetchLimits, ResourceLimits) {
+pub(crate) fn issuer_limits(config: &Config) -> (FetchLimits, ResourceLimits) {
     let (limits, seconds) = (&config.limits, Duration::from_secs);
     let mut fetching = FetchLimits::default();
-    fetching.time = seconds(limits.issuer_seconds);
-    fetching.body = limits.issuer_bytes;
-    fetching.redirects = limits.issuer_redirects;
+    fetching.timeout = seconds(limits.issuer_seconds);
+    fetching.max_body_bytes = limits.issuer_bytes;
+    fetching.max_redirects = limits.issuer_redirects;
     let mut remembered = ResourceLimits::default();
-    remembered.introspection = seconds(limits.introspection_seconds);
-    remembered.introspections = limits.introspections;
-    remembered.again = seconds(limits.introspect_again_seconds);
-    remembered.keys = seconds(limits.issuer_keys_seconds);
-    remembered.ask = seconds(limits.issuer_pause_seconds);
-    remembered.proofs = limits.proofs;
+    remembered.introspection_lifetime = seconds(limits.introspection_seconds);
+    remembered.max_introspections = limits.introspections;
+    remembered.introspection_recheck = seconds(limits.introspect_again_seconds);
+    remembered.key_lifetime = seconds(limits.issuer_keys_seconds);
+    remembered.min_fetch_interval = seconds(limits.issuer_pause_seconds);
+    remembered.max_proofs = limits.proofs;
     (fetching, remembered)
 }
 
-fn issuer(settings: &IssuerSettings, secret: Option<&Secret>) -> TrustedIssuer {
+fn trusted_issuer(settings: &IssuerSettings, secret: Option<&Secret>) -> TrustedIssuer {
     let mut issuer = TrustedIssuer::new(settings.id.as_str(), settings.url.clone())
         .audiences(settings.audiences.iter().cloned());
-    if let Some(url) = &settings.keys {
+    if let Some(url) = &settings.keys_url {
         issuer = issuer.keys(url.clone());
     }
-    if let (Some(introspect), Some(secret)) = (&settings.introspect, secret) {
+    if let (Some(introspect), Some(secret)) = (&settings.introspection, secret) {
         issuer = issuer
-            .introspection(introspect.url.clone(), &introspect.client, secret.clone())
-            .token_prefix(&introspect.prefix);
-        if introspect.signed {
-            issuer = issuer.introspecting_all();
+            .introspection(
+                introspect.url.clone(),
+                &introspect.client_id,
+                secret.clone(),
+            )
+            .token_prefix(&introspect.token_prefix);
+        if introspect.introspect_signed {
+            issuer = issuer.introspect_signed_tokens();
         }
     }
     if settings.danger_private {
-        issuer = issuer.danger_private_addresses();
+        issuer = issuer.danger_permit_private_addresses();
     }
     match settings.dpop_required {
-        true => issuer.proofs_required(),
+        true => issuer.require_dpop(),
         false => issuer,
     }
 }
@@ -150,14 +162,14 @@ mod tests {
         );
         let config = Config::parse(Path::new("/etc/t.toml"), &text).unwrap();
         let secret = Secret::new("0123456789abcdef");
-        let issuer = issuer(&config.auth.issuers[0], Some(&secret));
-        let fetcher = issuer.fetcher(limits(&config).0);
+        let issuer = trusted_issuer(&config.auth.issuers[0], Some(&secret));
+        let fetcher = issuer.fetcher(issuer_limits(&config).0);
         let url = Url::parse(url).unwrap();
-        fetcher.goes_to(&url, ip.parse().unwrap()).is_ok()
+        fetcher.permits(&url, ip.parse().unwrap()).is_ok()
     }
 
     #[test]
-    fn an_issuer_in_a_private_network_is_gone_to_and_what_it_names_where_that_is_said() {
+    fn permits_private_addresses_of_an_issuer_only_where_configured() {
         let (login, keys) = (
             "https://login.corp.test/keys",
             "https://keys.corp.test/keys",

@@ -22,13 +22,13 @@ pub(super) struct RecordedCall {
     /// Name that the caller used.
     pub(super) name: String,
     /// Server id and full name, with the server's own item name; `None` if the caller was not allowed to know the item.
-    pub(super) of: Option<(String, String)>,
+    pub(super) item: Option<(String, String)>,
     pub(super) arguments: RecordedArguments,
     pub(super) pin: PinState,
     /// Recorded decision; `None` if no rule decided.
-    pub(super) then: Option<RecordedDecision>,
+    pub(super) decision: Option<RecordedDecision>,
     /// True if a secret was found in the arguments.
-    pub(super) leak: bool,
+    pub(super) has_secret: bool,
 }
 
 /// Recorded form of the arguments.
@@ -44,7 +44,7 @@ pub(super) enum RecordedArguments {
 /// Decision on a call.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedDecision {
-    pub(super) end: PredictedOutcome,
+    pub(super) outcome: PredictedOutcome,
     /// Name of the policy layer.
     pub(super) by: String,
     pub(super) why: String,
@@ -64,7 +64,7 @@ impl RecordedCall {
             .into_iter()
             .find(|op| Some(op.method()) == text("method"))?;
         let name = text("name")?;
-        let trail = trail(fields);
+        let trail = recorded_steps(fields);
         let of = text("srv").zip(text("tool"));
         let arguments = arguments(fields, op, name);
         let saw = |step: &RecordedDecision| step.by == "leaks";
@@ -84,16 +84,16 @@ impl RecordedCall {
             caller: Caller::new(text("caller")?),
             op,
             name: name.to_owned(),
-            of: of.map(|(server, tool)| {
+            item: of.map(|(server, tool)| {
                 let own = text("own").map(|own| format!("{server}.{own}"));
                 (server.to_owned(), own.unwrap_or_else(|| tool.to_owned()))
             }),
-            pin: pin(&trail),
-            then: match begun {
-                true => Some(let_out(&trail)),
-                false => refused(&trail),
+            pin: pin_state(&trail),
+            decision: match begun {
+                true => Some(allowing_step(&trail)),
+                false => rejecting_step(&trail),
             },
-            leak: marked || trail.iter().any(|(_, step)| saw(step)),
+            has_secret: marked || trail.iter().any(|(_, step)| saw(step)),
             arguments,
         })
     }
@@ -102,32 +102,39 @@ impl RecordedCall {
 /// Steps of a recorded decision log, each with its outcome word.
 type RecordedSteps = Vec<(String, RecordedDecision)>;
 
-fn trail(fields: &Map<String, Value>) -> RecordedSteps {
+fn recorded_steps(fields: &Map<String, Value>) -> RecordedSteps {
     let steps = fields.get("trail").and_then(Value::as_array);
     let read = |step: &Value| {
         let text = |key: &str| step[key].as_str().unwrap_or_default().to_owned();
         let end = match step["verdict"].as_str()? {
             "ask" => PredictedOutcome::Ask,
-            "refuse" | "hide" => PredictedOutcome::Refuse,
+            "refuse" | "hide" => PredictedOutcome::Deny,
             _ => PredictedOutcome::Allow,
         };
         let (by, why) = (text("by"), text("why"));
-        Some((text("verdict"), RecordedDecision { end, by, why }))
+        Some((
+            text("verdict"),
+            RecordedDecision {
+                outcome: end,
+                by,
+                why,
+            },
+        ))
     };
     steps.into_iter().flatten().filter_map(read).collect()
 }
 
 /// Returns the step that allowed a call; if an approval was needed, the step that required it.
-fn let_out(trail: &RecordedSteps) -> RecordedDecision {
+fn allowing_step(trail: &RecordedSteps) -> RecordedDecision {
     let asked = trail
         .iter()
-        .find(|(_, step)| step.end == PredictedOutcome::Ask);
+        .find(|(_, step)| step.outcome == PredictedOutcome::Ask);
     let allows =
         |(word, step): &&(String, RecordedDecision)| step.by == "access" && word == "allow";
     let step = asked.or_else(|| trail.iter().find(allows));
     step.map_or_else(
         || RecordedDecision {
-            end: PredictedOutcome::Allow,
+            outcome: PredictedOutcome::Allow,
             by: "access".to_owned(),
             why: String::new(),
         },
@@ -138,12 +145,12 @@ fn let_out(trail: &RecordedSteps) -> RecordedDecision {
 /// Returns the rule step that rejected a call. Returns `None` if the cause was not a rule but a rate limit, a freeze, a
 /// pin,
 /// an unknown name or a failure.
-fn refused(trail: &RecordedSteps) -> Option<RecordedDecision> {
+fn rejecting_step(trail: &RecordedSteps) -> Option<RecordedDecision> {
     let rules = ["access", "arguments", "leaks", "placeholders"];
     let refused = trail
         .iter()
         .rev()
-        .find(|(_, step)| step.end == PredictedOutcome::Refuse);
+        .find(|(_, step)| step.outcome == PredictedOutcome::Deny);
     if let Some((_, step)) = refused
         && step.by != "confirm"
     {
@@ -152,12 +159,12 @@ fn refused(trail: &RecordedSteps) -> Option<RecordedDecision> {
     // An approval was required and not given.
     let asked = trail
         .iter()
-        .find(|(_, step)| step.end == PredictedOutcome::Ask);
+        .find(|(_, step)| step.outcome == PredictedOutcome::Ask);
     asked.map(|(_, step)| step.clone())
 }
 
 /// Returns the pin state of the definition; an accepted definition has no step.
-fn pin(trail: &RecordedSteps) -> PinState {
+fn pin_state(trail: &RecordedSteps) -> PinState {
     let states = [PinState::New, PinState::Changed];
     let is = |state: &PinState| {
         let said =
@@ -196,11 +203,11 @@ mod tests {
         });
         let call = RecordedCall::read(ev, 1, fields.as_object().unwrap()).unwrap();
         assert!(matches!(call.arguments, RecordedArguments::Digest));
-        call.then.map(|then| (then.end, then.why))
+        call.decision.map(|then| (then.outcome, then.why))
     }
 
     #[test]
-    fn who_decided_stands_in_the_trail() {
+    fn finds_the_deciding_step() {
         let step =
             |by: &str, verdict: &str, why: &str| json!({"by": by, "verdict": verdict, "why": why});
         let allowed = json!([step("access", "also", "x"), step("access", "allow", "r1")]);
@@ -219,12 +226,12 @@ mod tests {
         let denied = json!([step("access", "refuse", "refused: r3")]);
         assert_eq!(
             then("deny", denied),
-            Some((PredictedOutcome::Refuse, "refused: r3".to_owned()))
+            Some((PredictedOutcome::Deny, "refused: r3".to_owned()))
         );
         let hidden = json!([step("access", "hide", "r4")]);
         assert_eq!(
             then("deny", hidden),
-            Some((PredictedOutcome::Refuse, "r4".to_owned()))
+            Some((PredictedOutcome::Deny, "r4".to_owned()))
         );
         let no = json!([step("leaks", "ask", "r5"), step("confirm", "refuse", "no")]);
         assert_eq!(

@@ -15,43 +15,47 @@ use toolgate_policy::{AccessRule, AccessRules, OnOutboundSecret, RuleAction};
 pub(super) struct ReplayedCall {
     /// Full name, or the name that the caller used.
     pub(super) tool: String,
-    pub(super) now: ReplayResult,
+    pub(super) result: ReplayResult,
 }
 
 /// Decision of a config.
 pub(super) enum ReplayResult {
     Decided(RecordedDecision),
     /// Reason why the decision is unknown.
-    Unsaid(String),
+    Unknown(String),
 }
 
 fn decided(end: PredictedOutcome, by: &str, why: impl Into<String>) -> ReplayResult {
     let (by, why) = (by.to_owned(), why.into());
-    ReplayResult::Decided(RecordedDecision { end, by, why })
+    ReplayResult::Decided(RecordedDecision {
+        outcome: end,
+        by,
+        why,
+    })
 }
 
 /// Evaluates a call under a config. With incomplete arguments, the decision may be unknown.
-pub(super) async fn judge(call: &RecordedCall, by: &OfflineView) -> ReplayedCall {
-    let item = found(call, by);
-    let tool = match (&item, &call.of) {
+pub(super) async fn evaluate_call(call: &RecordedCall, by: &OfflineView) -> ReplayedCall {
+    let item = find_item(call, by);
+    let tool = match (&item, &call.item) {
         (Some(item), _) => item.full_name(),
         (None, Some((_, tool))) => tool.clone(),
         (None, None) => call.name.clone(),
     };
     let now = match item {
-        Some(item) => of_item(call, &item, by).await,
+        Some(item) => evaluate_item(call, &item, by).await,
         None => without_item(call, by),
     };
-    ReplayedCall { tool, now }
+    ReplayedCall { tool, result: now }
 }
 
 /// Returns the stored item. Pending pins do not depend on the config and are ignored.
-fn found(call: &RecordedCall, by: &OfflineView) -> Option<Arc<Item>> {
-    let named = match &call.of {
-        Some((server, tool)) => given(by, server, tool, call.op)
+fn find_item(call: &RecordedCall, by: &OfflineView) -> Option<Arc<Item>> {
+    let named = match &call.item {
+        Some((server, tool)) => find_by_given_name(by, server, tool, call.op)
             .map(|item| (item, call.op))
             .or_else(|| {
-                let found = explained::find(by.catalogs(), tool)?;
+                let found = explained::resolve_name(by.catalogs(), tool)?;
                 Some((found.item, found.op))
             }),
         None => None,
@@ -62,43 +66,47 @@ fn found(call: &RecordedCall, by: &OfflineView) -> Option<Arc<Item>> {
             .catalogs()
             .iter()
             .filter(|(kind, _)| kinds.contains(kind));
-        let mut lists = lists.filter(|_| call.of.is_none());
+        let mut lists = lists.filter(|_| call.item.is_none());
         let item = lists.find_map(|(_, list)| list.find(&call.name).cloned())?;
         Some((item, call.op))
     })?;
     let digest = item.pin.as_ref().map(|pin| pin.digest.clone());
-    Some(Arc::new(item.pinned(Arc::new(DefinitionPin {
+    Some(Arc::new(item.with_pin(Arc::new(DefinitionPin {
         digest: digest.unwrap_or_default(),
         state: call.pin,
-        hidden: None,
-        flags: Vec::new(),
+        hidden_reason: None,
+        review_flags: Vec::new(),
     }))))
 }
 
 /// Returns the item with the server's own name; its name at the gateway may have changed.
-fn given(by: &OfflineView, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
+fn find_by_given_name(by: &OfflineView, server: &str, name: &str, op: Op) -> Option<Arc<Item>> {
     let own = name.strip_prefix(server)?.strip_prefix('.')?;
     let lists = by.catalogs().iter();
     let mut lists = lists.filter(|(kind, _)| op.kinds().contains(kind));
     lists.find_map(|(_, list)| {
-        let is = |item: &&Arc<Item>| *item.origin.server == *server && item.given_name() == own;
+        let is = |item: &&Arc<Item>| *item.origin.server == *server && item.upstream_key() == own;
         list.items().iter().find(is).cloned()
     })
 }
 
 fn without_item(call: &RecordedCall, by: &OfflineView) -> ReplayResult {
-    match &call.of {
-        Some((server, _)) if !by.has(server) => decided(
+    match &call.item {
+        Some((server, _)) if !by.has_server(server) => decided(
             PredictedOutcome::Hide,
             "resolve",
             "the config does not have its server",
         ),
-        Some(_) => ReplayResult::Unsaid("its definition is not stored".to_owned()),
-        None => ReplayResult::Unsaid("the item of this name is unknown".to_owned()),
+        Some(_) => ReplayResult::Unknown("its definition is not stored".to_owned()),
+        None => ReplayResult::Unknown("the item of this name is unknown".to_owned()),
     }
 }
 
-async fn of_item(recorded: &RecordedCall, item: &Arc<Item>, by: &OfflineView) -> ReplayResult {
+async fn evaluate_item(
+    recorded: &RecordedCall,
+    item: &Arc<Item>,
+    by: &OfflineView,
+) -> ReplayResult {
     let at = UNIX_EPOCH + Duration::from_micros(recorded.at);
     let call = |arguments: &Json| {
         let (caller, arguments) = (recorded.caller.clone(), arguments.clone());
@@ -111,15 +119,15 @@ async fn of_item(recorded: &RecordedCall, item: &Arc<Item>, by: &OfflineView) ->
     };
     match &recorded.arguments {
         RecordedArguments::Whole(json) => {
-            let way = by.way_at(&call(json), item, at).await;
-            let step = way.decided;
-            let (by, why) = step.map_or(("", String::new()), |step| (step.by, step.why));
-            decided(way.end, by, why)
+            let way = by.dry_run_at(&call(json), item, at).await;
+            let step = way.deciding_step;
+            let (by, why) = step.map_or(("", String::new()), |step| (step.policy, step.reason));
+            decided(way.outcome, by, why)
         }
-        RecordedArguments::Redacted(json) => in_part(recorded, &call(json), item, by, at),
+        RecordedArguments::Redacted(json) => evaluate_partial(recorded, &call(json), item, by, at),
         RecordedArguments::Digest => {
             let none = Json::from_value(&serde_json::json!({}));
-            in_part(recorded, &call(&none), item, by, at)
+            evaluate_partial(recorded, &call(&none), item, by, at)
         }
     }
 }
@@ -127,7 +135,7 @@ async fn of_item(recorded: &RecordedCall, item: &Arc<Item>, by: &OfflineView) ->
 /// Evaluates the rules that need only the known arguments, and checks that no other rule could change the result.
 /// Schema
 /// mismatches and secrets are taken from the record.
-fn in_part(
+fn evaluate_partial(
     recorded: &RecordedCall,
     call: &Call,
     item: &Item,
@@ -138,82 +146,92 @@ fn in_part(
     let is_open = |rule: &AccessRule| {
         rule.when.as_ref().is_some_and(|when| match digest {
             true => when.reads_args(),
-            false => when.may_read(call.arguments().value(), REDACTED_PREFIX),
+            false => when.may_read_mark(call.arguments().value(), REDACTED_PREFIX),
         })
     };
     let (open, closed): (Vec<_>, Vec<_>) = by.rules().iter().cloned().partition(is_open);
-    let says = |rules: Vec<AccessRule>| stricter(heard(rules, call, item, at), recorded, item, by);
+    let says = |rules: Vec<AccessRule>| {
+        with_recorded_findings(access_decision(rules, call, item, at), recorded, item, by)
+    };
     let certain = says(closed.clone());
     for rule in open {
         let label = rule.label.clone();
         let reads_unread = rule.when.as_ref().is_some_and(|when| {
-            !digest && when.may_read(call.arguments().value(), REDACTED_UNREAD)
+            !digest && when.may_read_mark(call.arguments().value(), REDACTED_UNREAD)
         });
         let with = AccessRule { when: None, ..rule };
         let all = closed.iter().cloned().chain([with]).collect();
         // Hiding counts as a denial.
-        let end = |says: &RecordedDecision| says.end.min(PredictedOutcome::Refuse);
+        let end = |says: &RecordedDecision| says.outcome.min(PredictedOutcome::Deny);
         if end(&says(all)) != end(&certain) {
             let why = match digest {
                 true => "but only their digest is recorded",
                 false if reads_unread => "but one that it needs is not recorded",
                 false => "but a part that it needs is redacted",
             };
-            return ReplayResult::Unsaid(format!("{label} reads the arguments, {why}"));
+            return ReplayResult::Unknown(format!("{label} reads the arguments, {why}"));
         }
     }
     ReplayResult::Decided(certain)
 }
 
 /// Returns the decision of the access rules.
-fn heard(rules: Vec<AccessRule>, call: &Call, item: &Item, at: SystemTime) -> RecordedDecision {
+fn access_decision(
+    rules: Vec<AccessRule>,
+    call: &Call,
+    item: &Item,
+    at: SystemTime,
+) -> RecordedDecision {
     let access = AccessRules::new(rules).at(at);
     let of = |end, why: String| RecordedDecision {
-        end,
+        outcome: end,
         by: access.name().to_owned(),
         why,
     };
     if let Some(why) = &item.withheld {
         return RecordedDecision {
-            end: PredictedOutcome::Hide,
+            outcome: PredictedOutcome::Hide,
             by: "resolve".to_owned(),
             why: why.clone(),
         };
     }
-    if !access.sees(&call.caller, item) {
+    if !access.is_visible(&call.caller, item) {
         return of(
             PredictedOutcome::Hide,
-            access.why_hidden(&call.caller, item),
+            access.hidden_reason(&call.caller, item),
         );
     }
-    if let Some(why) = access.hides_at(&call.caller, item, call.name()) {
+    if let Some(why) = access.hidden_uri_reason(&call.caller, item, call.name()) {
         return of(PredictedOutcome::Hide, why);
     }
-    let (then, why) = access.judged(call, item);
+    let (then, why) = access.action_for_call(call, item);
     match then {
         RuleAction::Allow => of(PredictedOutcome::Allow, why),
         RuleAction::Ask => of(PredictedOutcome::Ask, why),
-        RuleAction::Deny => of(PredictedOutcome::Refuse, why),
+        RuleAction::Deny => of(PredictedOutcome::Deny, why),
     }
 }
 
 /// Applies the recorded findings on the arguments to a decision.
-fn stricter(
+fn with_recorded_findings(
     says: RecordedDecision,
     recorded: &RecordedCall,
     item: &Item,
     by: &OfflineView,
 ) -> RecordedDecision {
-    let leak = match by.on_leak(&item.origin.server) {
+    let leak = match by.outbound_secret_action(&item.origin.server) {
         OnOutboundSecret::Ask => PredictedOutcome::Ask,
-        OnOutboundSecret::Deny => PredictedOutcome::Refuse,
+        OnOutboundSecret::Deny => PredictedOutcome::Deny,
         OnOutboundSecret::Warn | OnOutboundSecret::Pass => PredictedOutcome::Allow,
     };
-    let misfit = recorded.then.as_ref().filter(|then| then.by == "arguments");
+    let misfit = recorded
+        .decision
+        .as_ref()
+        .filter(|then| then.by == "arguments");
     match misfit {
-        Some(then) if says.end < PredictedOutcome::Refuse => then.clone(),
-        _ if recorded.leak && says.end < leak => RecordedDecision {
-            end: leak,
+        Some(then) if says.outcome < PredictedOutcome::Deny => then.clone(),
+        _ if recorded.has_secret && says.outcome < leak => RecordedDecision {
+            outcome: leak,
             by: "leaks".to_owned(),
             why: String::new(),
         },

@@ -4,7 +4,7 @@ use super::{
     recorded::{RecordedCall, RecordedDecision},
     replay::{ReplayResult, ReplayedCall},
 };
-use crate::stored::ago;
+use crate::stored::format_age;
 use std::{cmp::Reverse, collections::BTreeMap};
 use toolgate::{PredictedOutcome, visible};
 
@@ -22,7 +22,7 @@ pub(crate) struct HistoryTally {
     allowed: u64,
     asked: u64,
     denied: u64,
-    unsaid: u64,
+    unknown: u64,
     /// Calls rejected for a reason other than a rule.
     other: u64,
     changes: BTreeMap<DecisionChange, u64>,
@@ -41,30 +41,30 @@ struct DecisionChange {
 impl HistoryTally {
     /// Adds a call.
     pub(super) fn add(&mut self, call: &RecordedCall, judged: ReplayedCall) {
-        let Some(then) = &call.then else {
+        let Some(then) = &call.decision else {
             self.other += 1;
             return;
         };
-        let (now, why) = match &judged.now {
-            ReplayResult::Unsaid(why) => {
-                self.unsaid += 1;
+        let (now, why) = match &judged.result {
+            ReplayResult::Unknown(why) => {
+                self.unknown += 1;
                 ("?", why.clone())
             }
-            ReplayResult::Decided(now) if word(now) == word(then) => {
+            ReplayResult::Decided(now) if decision_word(now) == decision_word(then) => {
                 self.same += 1;
                 return;
             }
             ReplayResult::Decided(now) => {
-                *match word(now) {
+                *match decision_word(now) {
                     "allow" => &mut self.allowed,
                     "ask" => &mut self.asked,
                     _ => &mut self.denied,
                 } += 1;
                 self.example(call, &judged.tool, then, now);
-                (word(now), reason(now))
+                (decision_word(now), reason(now))
             }
         };
-        let then = word(then);
+        let then = decision_word(then);
         let change = DecisionChange {
             tool: judged.tool,
             then,
@@ -84,12 +84,12 @@ impl HistoryTally {
         now: &RecordedDecision,
     ) {
         if self.examples.len() < MAX_EXAMPLES_SHOWN {
-            let told = |one: &RecordedDecision| format!("{} ({})", word(one), reason(one));
+            let told = |one: &RecordedDecision| format!("{} ({})", decision_word(one), reason(one));
             let line = format!(
                 "{} {tool} for {} {}: {} -> {}",
                 call.id,
                 call.caller,
-                ago(call.at / 1000),
+                format_age(call.at / 1000),
                 told(then),
                 told(now)
             );
@@ -99,14 +99,14 @@ impl HistoryTally {
 
     /// Returns the text for the terminal.
     pub(crate) fn text(&self) -> String {
-        let all = self.same + self.allowed + self.asked + self.denied + self.unsaid + self.other;
+        let all = self.same + self.allowed + self.asked + self.denied + self.unknown + self.other;
         let mut text = format!("{all:>7} recorded calls\n");
         for (count, what) in [
             (self.same, "same decision"),
             (self.allowed, "would be allowed"),
             (self.asked, "would need an approval"),
             (self.denied, "would be denied"),
-            (self.unsaid, "unknown"),
+            (self.unknown, "unknown"),
             (
                 self.other,
                 "rejected for another reason than a rule: not evaluated",
@@ -140,11 +140,11 @@ impl HistoryTally {
 }
 
 /// Returns the decision word; hiding counts as a denial.
-fn word(one: &RecordedDecision) -> &'static str {
-    match one.end {
+fn decision_word(one: &RecordedDecision) -> &'static str {
+    match one.outcome {
         PredictedOutcome::Allow => "allow",
         PredictedOutcome::Ask => "ask",
-        PredictedOutcome::Refuse | PredictedOutcome::Hide => "deny",
+        PredictedOutcome::Deny | PredictedOutcome::Hide => "deny",
     }
 }
 

@@ -15,10 +15,10 @@ pub(super) struct CountedConnection(ConnectionCounts, IpAddr);
 
 impl ConnectionCounts {
     /// Counts one more connection of an address; `None` at the limit.
-    pub(super) fn take(&self, from: IpAddr, most: usize) -> Option<CountedConnection> {
+    pub(super) fn count(&self, from: IpAddr, most: usize) -> Option<CountedConnection> {
         // The same machine may connect over IPv4 and as an IPv4-mapped IPv6 address.
         let from = from.to_canonical();
-        let mut all = self.all();
+        let mut all = self.lock();
         let count = all.entry(from).or_default();
         if *count >= most {
             return None;
@@ -27,14 +27,14 @@ impl ConnectionCounts {
         Some(CountedConnection(self.clone(), from))
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for CountedConnection {
     fn drop(&mut self) {
-        let mut all = self.0.all();
+        let mut all = self.0.lock();
         if let Some(count) = all.get_mut(&self.1) {
             *count = count.saturating_sub(1);
             if *count == 0 {
@@ -49,19 +49,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_over_the_connections_of_an_address_is_not_taken() {
+    fn refuses_one_connection_too_many_of_an_address() {
         let addresses = ConnectionCounts::default();
         let (one, two) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
-        let first = addresses.take(one, 2);
-        let _second = addresses.take(one, 2).unwrap();
-        assert!(addresses.take(one, 2).is_none(), "one over");
-        assert!(addresses.take(two, 2).is_some(), "each by itself");
+        let first = addresses.count(one, 2);
+        let _second = addresses.count(one, 2).unwrap();
+        assert!(addresses.count(one, 2).is_none(), "one over");
+        assert!(addresses.count(two, 2).is_some(), "each by itself");
         drop(first);
-        assert!(addresses.take(one, 2).is_some());
+        assert!(addresses.count(one, 2).is_some());
         let mapped = "::ffff:10.0.0.1".parse().unwrap();
-        let _third = addresses.take(mapped, 2);
+        let _third = addresses.count(mapped, 2);
         assert!(
-            addresses.take(mapped, 1).is_none(),
+            addresses.count(mapped, 1).is_none(),
             "the same address in the other spelling"
         );
     }

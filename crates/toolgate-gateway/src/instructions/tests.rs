@@ -20,10 +20,10 @@ impl Service for KnownServers {
             let pin = DefinitionPin {
                 digest: "d".into(),
                 state: PinState::Accepted,
-                hidden: None,
-                flags: Vec::new(),
+                hidden_reason: None,
+                review_flags: Vec::new(),
             };
-            Arc::new(Item::new(origin, def).pinned(Arc::new(pin)))
+            Arc::new(Item::new(origin, def).with_pin(Arc::new(pin)))
         };
         let items = match ask.kind {
             ItemKind::Tool => {
@@ -45,7 +45,7 @@ impl Service for KnownServers {
             text: format!("{server} help"),
         };
         let about = vec![about("files"), about("notes"), about("nothing")];
-        let catalog = Catalog::new(items).with_about(about);
+        let catalog = Catalog::new(items).with_server_instructions(about);
         Box::pin(async { Ok(catalog) })
     }
 
@@ -58,45 +58,45 @@ impl Service for KnownServers {
     }
 }
 
-fn told(denied: Option<&str>, most: usize) -> Option<String> {
+fn instructions_for(denied: Option<&str>, most: usize) -> Option<String> {
     let rule = |tools: &str| AccessRule {
         tools: vec![GlobPattern::new(tools)],
         callers: Vec::new(),
         except: Vec::new(),
         when: None,
-        then: RuleAction::Deny,
+        action: RuleAction::Deny,
         label: "rule 1".to_owned(),
     };
     let instructions = VisibleInstructions {
         known: Arc::new(KnownServers),
         access: AccessRules::new(denied.into_iter().map(rule).collect()),
-        most,
+        max_bytes: most,
     };
     instructions.instructions(&Caller::new("test"))
 }
 
 #[test]
-fn the_words_of_the_servers_that_the_caller_sees() {
+fn lists_the_servers_that_the_caller_sees() {
     let all = "files: files help\n\nnotes: notes help";
-    assert_eq!(told(None, 1000).as_deref(), Some(all));
+    assert_eq!(instructions_for(None, 1000).as_deref(), Some(all));
     assert_eq!(
-        told(Some("files.*"), 1000).as_deref(),
+        instructions_for(Some("files.*"), 1000).as_deref(),
         Some("notes: notes help")
     );
     assert_eq!(
-        told(Some("notes.*"), 1000).as_deref(),
+        instructions_for(Some("notes.*"), 1000).as_deref(),
         Some("files: files help")
     );
-    assert_eq!(told(Some("*"), 1000), None);
+    assert_eq!(instructions_for(Some("*"), 1000), None);
 }
 
 #[test]
-fn a_long_text_is_cut() {
-    let all = told(None, 1000).unwrap();
-    assert_eq!(told(None, 0), None);
-    assert_eq!(told(None, all.len()), Some(all.clone()));
+fn truncates_a_long_text() {
+    let all = instructions_for(None, 1000).unwrap();
+    assert_eq!(instructions_for(None, 0), None);
+    assert_eq!(instructions_for(None, all.len()), Some(all.clone()));
     assert_eq!(
-        told(None, all.len() - 1),
+        instructions_for(None, all.len() - 1),
         Some(format!("{}…", &all[..all.len() - 1]))
     );
 }

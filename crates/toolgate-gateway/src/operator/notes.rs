@@ -8,7 +8,7 @@ use std::{
 };
 use toolgate::{DefinitionNote, ItemKind, ItemNote, NoteAction, visible_line};
 use toolgate_journal::{AuditEntry, AuditEvent};
-use toolgate_policy::for_record;
+use toolgate_policy::sanitize_entry;
 
 /// Maximum number of notes on one server that are announced while the gateway runs. Later ones are only shown on
 /// request.
@@ -21,7 +21,7 @@ const MAX_NAMES_PER_LINE: usize = 5;
 /// Current notes, and those that were announced.
 #[derive(Default)]
 pub(crate) struct DefinitionNotes {
-    now: Mutex<Vec<DefinitionNote>>,
+    current: Mutex<Vec<DefinitionNote>>,
     announced: Mutex<AnnouncedNotes>,
 }
 
@@ -47,7 +47,7 @@ impl DefinitionNotes {
                 fresh.push(note.clone());
             }
         }
-        *lock(&self.now) = notes;
+        *lock(&self.current) = notes;
         fresh
     }
 
@@ -65,7 +65,7 @@ impl DefinitionNotes {
 
     /// Returns the notes on one server as JSON.
     pub(super) fn of_server(&self, server: &str) -> Value {
-        let now = lock(&self.now);
+        let now = lock(&self.current);
         let of = now.iter().filter(|note| *note.server == *server);
         of.take(MAX_SHOWN_PER_SERVER).map(json_of).collect()
     }
@@ -102,7 +102,7 @@ fn line(server: &str, kind: ItemKind, names: &[&str], action: NoteAction, reason
     };
     let text = format!(
         "{server}: {} {names}: {}: {reason}",
-        kind.word(),
+        kind.as_str(),
         action.as_str()
     );
     visible_line(&text)
@@ -110,7 +110,7 @@ fn line(server: &str, kind: ItemKind, names: &[&str], action: NoteAction, reason
 
 fn json_of(note: &DefinitionNote) -> Value {
     json!({
-        "kind": note.kind.word(), "name": note.name, "action": note.note.action.as_str(),
+        "kind": note.kind.as_str(), "name": note.name, "action": note.note.action.as_str(),
         "reason": note.note.reason, "text": note.to_string(),
     })
 }
@@ -127,7 +127,7 @@ impl OperatorApi {
             }));
         }
         for kind in ItemKind::ALL {
-            notes.extend(self.known(kind).await.all_notes());
+            notes.extend(self.known_items(kind).await.all_notes());
         }
         let fresh = self.notes.replace(notes);
         for line in self.notes.lines(&fresh) {
@@ -135,7 +135,7 @@ impl OperatorApi {
         }
         for note in &fresh {
             // If the audit log cannot be written, calls are rejected and the console shows it.
-            let _ = self.journal.note(for_record(entry(note)));
+            let _ = self.journal.enqueue(sanitize_entry(note_record(note)));
         }
     }
 
@@ -152,10 +152,10 @@ impl OperatorApi {
 }
 
 /// Builds the audit record of a note.
-fn entry(note: &DefinitionNote) -> AuditEntry {
+fn note_record(note: &DefinitionNote) -> AuditEntry {
     let entry = AuditEntry::new(AuditEvent::from("definition"))
         .with("server", &*note.server)
-        .with("kind", note.kind.word())
+        .with("kind", note.kind.as_str())
         .with("state", note.note.action.as_str())
         .with("why", &*note.note.reason);
     match &*note.name {

@@ -12,18 +12,18 @@ const MAX_PIN_TEXT_BYTES: usize = 1024 * 1024;
 
 impl OperatorApi {
     /// Executes an action on pins; `None` for any other action.
-    pub(super) async fn pins(
+    pub(super) async fn pin_action(
         &self,
         action: &str,
         with: &Value,
         by: &'static str,
     ) -> Option<ActionResult> {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
-        let pins = self.live.plan().route.pins.clone();
+        let pins = self.active.snapshot().policies.pins.clone();
         let name = word("name").unwrap_or_default();
         let (done, what) = match action {
-            "pins" => return Some(self.listed(&pins, word("server"))),
-            "pins/diff" => return Some(found(&pins, name)),
+            "pins" => return Some(self.list_pins(&pins, word("server"))),
+            "pins/diff" => return Some(find_pins(&pins, name)),
             "pins/accept" => match word("server") {
                 Some(server) => (pins.accept_all(server, by).await, server),
                 None => (pins.accept(name, word("digest"), by).await, name),
@@ -34,89 +34,103 @@ impl OperatorApi {
         };
         Some(match done {
             Ok(count) => {
-                self.tell_pins();
+                self.send_pins();
                 Ok(json!({"ok": true, "count": count}))
             }
-            Err(PinError::Unknown) => Err(unknown(what)),
+            Err(PinError::Unknown) => Err(unknown_pin(what)),
             Err(error) => Err(ActionError::Refused(format!("{what}: {error}"))),
         })
     }
 
-    fn listed(&self, pins: &Pins, server: Option<&str>) -> ActionResult {
-        let known = |id: &str| self.live.plan().config.servers.iter().any(|s| s.id == id);
+    fn list_pins(&self, pins: &Pins, server: Option<&str>) -> ActionResult {
+        let known = |id: &str| {
+            self.active
+                .snapshot()
+                .config
+                .servers
+                .iter()
+                .any(|s| s.id == id)
+        };
         match server.filter(|id| !known(id)) {
             Some(id) => Err(ActionError::Unknown(format!("there is no server {id:?}"))),
-            None => Ok(pins.views(server).iter().map(short).collect()),
+            None => Ok(pins.views(server).iter().map(pin_summary).collect()),
         }
     }
 
     /// Returns the pins that wait for a decision or were rejected, with differences up to the maximum size.
     pub(super) fn open_pins(&self) -> Value {
         let mut room = MAX_PIN_TEXT_BYTES;
-        let open = self.live.plan().route.pins.open(MAX_SHOWN_PINS);
-        let fitting = |view: &PinView| match room.checked_sub(size(view)) {
+        let open = self
+            .active
+            .snapshot()
+            .policies
+            .pins
+            .awaiting_decision(MAX_SHOWN_PINS);
+        let fitting = |view: &PinView| match room.checked_sub(text_bytes(view)) {
             Some(left) => {
                 room = left;
-                whole(view)
+                pin_with_texts(view)
             }
-            None => short(view),
+            None => pin_summary(view),
         };
         open.iter().map(fitting).collect()
     }
 
     /// Sends the open pins to the console.
-    pub(super) fn tell_pins(&self) {
-        if self.board.is_watched() {
-            self.board.tell("pins", &self.open_pins());
+    pub(super) fn send_pins(&self) {
+        if self.feed.is_watched() {
+            self.feed.send("pins", &self.open_pins());
         }
     }
 }
 
-fn found(pins: &Pins, name: &str) -> ActionResult {
+fn find_pins(pins: &Pins, name: &str) -> ActionResult {
     let found = pins.find(name);
     match found.is_empty() {
-        true => Err(unknown(name)),
-        false => Ok(found.iter().map(whole).collect()),
+        true => Err(unknown_pin(name)),
+        false => Ok(found.iter().map(pin_with_texts).collect()),
     }
 }
 
-fn unknown(name: &str) -> ActionError {
+fn unknown_pin(name: &str) -> ActionError {
     ActionError::Unknown(format!(
         "there is no pin of {name:?}; `toolgate pins list` shows them"
     ))
 }
 
 /// Renders a pin without its texts.
-fn short(view: &PinView) -> Value {
+fn pin_summary(view: &PinView) -> Value {
     json!({
-        "server": &*view.server, "kind": view.kind, "name": SecretRedactor::without(&view.name), "state": view.state.as_str(),
-        "rejected": view.rejected, "first": view.first, "accepted": view.accepted.as_deref(), "by": view.by,
-        "at": view.at, "other": view.other.as_deref(), "hidden": view.hidden,
+        "server": &*view.server, "kind": view.kind, "name": SecretRedactor::redact_for_display(&view.name), "state": view.state.as_str(),
+        "rejected": view.rejected_by, "first": view.first_seen, "accepted": view.accepted_digest.as_deref(), "by": view.accepted_by,
+        "at": view.accepted_at, "other": view.pending_digest.as_deref(), "hidden": view.hidden,
     })
 }
 
-/// Returns the size of the texts that [`short`] leaves out, in bytes.
-fn size(view: &PinView) -> usize {
+/// Returns the size of the texts that [`pin_summary`] leaves out, in bytes.
+fn text_bytes(view: &PinView) -> usize {
     let len = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let each = view.differences.iter();
-    let differences: usize = each
-        .map(|d| d.place.len() + len(&d.old) + len(&d.new))
-        .sum();
-    differences + len(&view.text)
+    let differences: usize = each.map(|d| d.path.len() + len(&d.old) + len(&d.new)).sum();
+    differences + len(&view.pending_text)
 }
 
-fn whole(view: &PinView) -> Value {
-    let mut all = short(view);
-    all["differences"] = view.differences.iter().map(difference).collect();
-    all["text"] = json!(view.text.as_deref().map(SecretRedactor::without));
+fn pin_with_texts(view: &PinView) -> Value {
+    let mut all = pin_summary(view);
+    all["differences"] = view.differences.iter().map(difference_json).collect();
+    all["text"] = json!(
+        view.pending_text
+            .as_deref()
+            .map(SecretRedactor::redact_for_display)
+    );
     all
 }
 
 /// Renders a difference, with secrets removed. Control and invisible characters stay; the view makes them visible.
-fn difference(one: &DefinitionDifference) -> Value {
+fn difference_json(one: &DefinitionDifference) -> Value {
     let text = |text: &Option<String>| {
         text.as_deref()
-            .map(|text| SecretRedactor::without(text).into_owned())
+            .map(|text| SecretRedactor::redact_for_display(text).into_owned())
     };
-    json!({"place": SecretRedactor::without(&one.place), "old": text(&one.old), "new": text(&one.new), "cosmetic": one.cosmetic})
+    json!({"place": SecretRedactor::redact_for_display(&one.path), "old": text(&one.old), "new": text(&one.new), "cosmetic": one.cosmetic})
 }

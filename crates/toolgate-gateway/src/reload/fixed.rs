@@ -67,7 +67,7 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
         notes.push("data is another directory now; restart toolgate to use it".to_owned());
     }
     let kept = AuditSettings {
-        recorded: first.audit.recorded,
+        content: first.audit.content,
         ..now.audit.clone()
     };
     if kept != first.audit {
@@ -94,12 +94,12 @@ mod tests {
     use crate::config::ConfigSource;
 
     #[test]
-    fn what_waits_for_a_restart_is_named() {
+    fn names_settings_that_need_a_restart() {
         let first = Config::demo().unwrap();
         assert_eq!(first.source, ConfigSource::BuiltIn);
         let mut now = first.clone();
         assert!(notes(first.listen, &first, &now).is_empty());
-        now.audit.recorded.bytes += 1;
+        now.audit.content.max_content_bytes += 1;
         assert!(notes(first.listen, &first, &now).is_empty());
         now.audit.hold = true;
         now.limits.connections += 1;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_here_is_one() {
+    fn every_listed_key_exists() {
         let every = crate::config::limit_keys();
         for key in START_ONLY_LIMITS {
             assert!(every.contains(key), "{key}");

@@ -21,17 +21,17 @@ use std::{
     time::SystemTime,
 };
 use toolgate_journal::{AuditEntry, AuditEvent};
-use toolgate_policy::{SecretRedactor, for_record};
+use toolgate_policy::{SecretRedactor, sanitize_entry};
 
 /// Reloads the config.
 pub(crate) struct ConfigReloader {
-    shared: GatewayResources,
-    live: Arc<ActiveSnapshot>,
+    resources: GatewayResources,
+    active: Arc<ActiveSnapshot>,
     /// Listen address of the config, which the command line may override.
-    listen: SocketAddr,
+    config_listen: SocketAddr,
     /// Config at the start, for the settings that stay as they were.
-    first: Config,
-    one: tokio::sync::Mutex<()>,
+    start_config: Config,
+    reload_lock: tokio::sync::Mutex<()>,
     last: Mutex<LastReload>,
 }
 
@@ -40,7 +40,7 @@ struct LastReload {
     at: SystemTime,
     by: &'static str,
     /// Reason for which the config was rejected.
-    refused: Option<String>,
+    rejection: Option<String>,
     notes: Vec<String>,
 }
 
@@ -50,35 +50,35 @@ pub(crate) enum ReloadTrigger {
     /// The file has changed.
     File,
     /// A reload was requested: by SIGHUP, in a terminal, or in the console.
-    Wanted(&'static str),
+    Requested(&'static str),
 }
 
 impl ReloadTrigger {
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             ReloadTrigger::File => "file",
-            ReloadTrigger::Wanted(by) => by,
+            ReloadTrigger::Requested(by) => by,
         }
     }
 }
 
 impl ConfigReloader {
-    /// Creates the reloader of the config from which `live` was made. `listen` is the listen address of the config.
+    /// Creates the reloader of the config from which `active` was made. `config_listen` is the listen address of the config.
     pub(crate) fn new(
         shared: GatewayResources,
         live: Arc<ActiveSnapshot>,
         listen: SocketAddr,
     ) -> ConfigReloader {
         ConfigReloader {
-            shared,
-            first: live.plan().config.clone(),
-            live,
-            listen,
-            one: tokio::sync::Mutex::default(),
+            resources: shared,
+            start_config: live.snapshot().config.clone(),
+            active: live,
+            config_listen: listen,
+            reload_lock: tokio::sync::Mutex::default(),
             last: Mutex::new(LastReload {
                 at: SystemTime::now(),
                 by: "start",
-                refused: None,
+                rejection: None,
                 notes: Vec::new(),
             }),
         }
@@ -89,21 +89,21 @@ impl ConfigReloader {
     /// # Errors
     /// The config was rejected; the message says why. Nothing has changed in that case.
     pub(crate) async fn reload(&self, because: ReloadTrigger) -> Result<Value, String> {
-        let _one = self.one.lock().await;
-        let before = self.live.plan();
-        let read = self.read();
+        let _one = self.reload_lock.lock().await;
+        let before = self.active.snapshot();
+        let read = self.read_config();
         let new = read.as_ref().ok().and_then(|config| config.hash.clone());
-        if because == ReloadTrigger::File && new.as_deref() == Some(before.hash()) {
+        if because == ReloadTrigger::File && new.as_deref() == Some(before.config_hash()) {
             return Ok(self.status());
         }
         let made = match read {
-            Ok(config) => self.made(config, &before).await,
+            Ok(config) => self.build_snapshot(config, &before).await,
             Err(why) => Err(why),
         };
-        let taken = self.settle(made, new, &before, because).await;
+        let taken = self.apply(made, new, &before, because).await;
         // The last reference may be this one; dropping it ends servers that are no longer used.
         drop(before);
-        self.shared.kept.board.tell("policy", &self.status());
+        self.resources.backends.feed.send("policy", &self.status());
         taken.map(|()| self.status())
     }
 
@@ -111,24 +111,24 @@ impl ConfigReloader {
     pub(crate) fn status(&self) -> Value {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         json!({
-            "hash": self.live.plan().hash(), "at": millis(last.at), "by": last.by,
-            "refused": last.refused, "notes": last.notes,
+            "hash": self.active.snapshot().config_hash(), "at": millis(last.at), "by": last.by,
+            "refused": last.rejection, "notes": last.notes,
         })
     }
 
     /// Returns the file of the config.
     fn file(&self) -> Result<&Path, String> {
-        match &self.first.source {
+        match &self.start_config.source {
             ConfigSource::File(path) => Ok(path),
             ConfigSource::BuiltIn => Err("there is no config file to reload: this is the demo; start toolgate with --config".to_owned()),
             ConfigSource::CommandLine => Err("there is no config file to reload: the server is given on the command line of `toolgate run`".to_owned()),
         }
     }
 
-    fn read(&self) -> Result<Config, String> {
+    fn read_config(&self) -> Result<Config, String> {
         let config = Config::load_file(self.file()?).map_err(|error| error.to_string())?;
         // Check the address on which the gateway actually listens.
-        if let Some(address) = self.shared.address {
+        if let Some(address) = self.resources.address {
             let here = Config {
                 listen: address,
                 ..config.clone()
@@ -138,19 +138,23 @@ impl ConfigReloader {
         Ok(config)
     }
 
-    async fn made(
+    async fn build_snapshot(
         &self,
         config: Config,
         before: &ConfigSnapshot,
     ) -> Result<(ConfigSnapshot, Vec<String>), String> {
         let mut notes = config.notes.clone();
-        notes.extend(fixed::notes(self.listen, &self.first, &config));
-        let plan = self.shared.plan(config, Some(before)).await?;
+        notes.extend(fixed::notes(
+            self.config_listen,
+            &self.start_config,
+            &config,
+        ));
+        let plan = self.resources.build_snapshot(config, Some(before)).await?;
         Ok((plan, notes))
     }
 
     /// Activates a snapshot after the reload is audited.
-    async fn settle(
+    async fn apply(
         &self,
         made: Result<(ConfigSnapshot, Vec<String>), String>,
         new: Option<String>,
@@ -158,8 +162,8 @@ impl ConfigReloader {
         because: ReloadTrigger,
     ) -> Result<(), String> {
         let entry = AuditEntry::new(AuditEvent::POLICY_RELOAD)
-            .with("by", because.word())
-            .with("old", before.hash())
+            .with("by", because.name())
+            .with("old", before.config_hash())
             .with("new", new.unwrap_or_default());
         let entry = match &made {
             Ok((_, notes)) => entry
@@ -167,43 +171,43 @@ impl ConfigReloader {
                 .with("notes", notes.join("; ")),
             Err(why) => entry.with("verdict", "refused").with("why", why.as_str()),
         };
-        let recorded = match self.shared.kept.recorder.journal() {
-            Some(journal) => journal.append(for_record(entry)).await.map(|_| ()),
+        let recorded = match self.resources.backends.recorder.journal() {
+            Some(journal) => journal.append(sanitize_entry(entry)).await.map(|_| ()),
             None => Ok(()),
         };
         let unrecorded =
             |error| format!("the change of the policy cannot be written to the audit log: {error}");
         let taken = match (made, recorded.map_err(unrecorded)) {
             (Ok((plan, notes)), Ok(())) => {
-                self.take(plan);
+                self.activate(plan);
                 Ok(notes)
             }
             (Err(why), _) | (Ok(_), Err(why)) => Err(why),
         };
-        tell(&taken, &self.live.plan());
+        print_result(&taken, &self.active.snapshot());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = LastReload {
             at: SystemTime::now(),
-            by: because.word(),
-            refused: taken.as_ref().err().cloned(),
+            by: because.name(),
+            rejection: taken.as_ref().err().cloned(),
             notes: taken.as_ref().cloned().unwrap_or_default(),
         };
         taken.map(|_| ())
     }
 
-    fn take(&self, plan: ConfigSnapshot) {
+    fn activate(&self, plan: ConfigSnapshot) {
         let leases = plan.leases();
-        let policy = plan.hash().to_owned();
+        let policy = plan.config_hash().to_owned();
         SecretRedactor::install(&plan.config.secret_rules.files);
-        self.live.swap(plan);
+        self.active.activate(plan);
         // Pending calls are decided by the new policies.
-        self.shared.kept.desk.policy_changed(&policy);
-        self.shared.supervisor.take(leases);
+        self.resources.backends.approvals.policy_changed(&policy);
+        self.resources.supervisor.replace_servers(leases);
     }
 }
 
 /// Prints the result of a reload to stderr.
-fn tell(taken: &Result<Vec<String>, String>, plan: &ConfigSnapshot) {
+fn print_result(taken: &Result<Vec<String>, String>, plan: &ConfigSnapshot) {
     match taken {
         Ok(notes) => {
             let (servers, rules) = (plan.config.servers.len(), plan.config.rules.len());

@@ -19,7 +19,7 @@ struct FileFingerprint {
 
 impl FileFingerprint {
     /// Reads the metadata; `None` if there is no file.
-    fn of(path: &Path) -> Option<FileFingerprint> {
+    fn read(path: &Path) -> Option<FileFingerprint> {
         let meta = path.metadata().ok()?;
         Some(FileFingerprint {
             device: meta.dev(),
@@ -36,7 +36,7 @@ impl ConfigReloader {
     pub(crate) async fn watch(&self, mut hangup: Signal) {
         let mut looks = tokio::time::interval(FILE_CHECK_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let look = || self.file().ok().and_then(FileFingerprint::of);
+        let look = || self.file().ok().and_then(FileFingerprint::read);
         // The file may have changed since it was read at the start, so its metadata counts as unknown. The same
         // content is no change.
         let (mut known, mut seen) = (None, look());
@@ -47,7 +47,7 @@ impl ConfigReloader {
                         std::future::pending::<()>().await;
                     }
                     known = look();
-                    let _ = self.reload(ReloadTrigger::Wanted("signal")).await;
+                    let _ = self.reload(ReloadTrigger::Requested("signal")).await;
                 }
                 _ = looks.tick() => {
                     let now = look();
@@ -69,17 +69,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_in_the_place_of_another_is_seen() {
+    fn detects_a_replaced_file() {
         let folder = std::env::temp_dir().join(format!("toolgate-mark-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (one, two) = (folder.join("one"), folder.join("two"));
-        assert_eq!(FileFingerprint::of(&one), None);
+        assert_eq!(FileFingerprint::read(&one), None);
         std::fs::write(&one, "same").unwrap();
         std::fs::write(&two, "same").unwrap();
-        let before = FileFingerprint::of(&one);
-        assert_eq!(before, FileFingerprint::of(&one));
+        let before = FileFingerprint::read(&one);
+        assert_eq!(before, FileFingerprint::read(&one));
         std::fs::rename(&two, &one).unwrap();
-        assert_ne!(before, FileFingerprint::of(&one));
+        assert_ne!(before, FileFingerprint::read(&one));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

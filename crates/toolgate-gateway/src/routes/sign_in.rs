@@ -3,9 +3,9 @@
 //! The user proves their identity with the caller's API key, or by a sign-in at the issuer that named the caller. A
 //! secret that only the starting page has identifies a user who returns.
 
-use super::{HttpRoutes, text};
+use super::{HttpRoutes, text_response};
 use crate::{
-    console::{MAX_UNAUTHENTICATED_BODY_BYTES, answer, body},
+    console::{MAX_UNAUTHENTICATED_BODY_BYTES, answer, read_body},
     door::Authenticator,
     signing_in::{
         BrowserSignIns, CompletedSignIn, IDENTITY_SEGMENT, IdentityProof, KeyGenerationCheck,
@@ -24,7 +24,7 @@ pub(crate) struct UserSignInRoutes {
     pub(crate) links: Arc<SignInLinks>,
     pub(crate) sign_ins: BrowserSignIns,
     /// Pending sign-ins by which users prove their identity.
-    pub(crate) showing: PendingIdentifications,
+    pub(crate) identifications: PendingIdentifications,
 }
 
 /// Error for a link that is not valid for the caller, for whatever reason.
@@ -49,14 +49,23 @@ impl HttpRoutes {
                 self.console.page("own-sign-in.html")
             }
             (&Method::GET, name @ ("own-sign-in.js" | "style.css")) => self.console.page(name),
-            (&Method::POST, "who") => with(request, async |with| self.asks_who(&with)).await,
-            (&Method::POST, "show") => with(request, async |with| self.shows(&with).await).await,
+            (&Method::POST, "who") => {
+                with_body(request, async |with| self.identity_proof(&with)).await
+            }
+            (&Method::POST, "show") => {
+                with_body(request, async |with| self.begin_identification(&with).await).await
+            }
             (&Method::POST, IDENTITY_SEGMENT) => {
-                with(request, async |with| self.shown(door, &with).await).await
+                with_body(request, async |with| {
+                    self.end_identification(door, &with).await
+                })
+                .await
             }
             (&Method::POST, "begin") => self.begin_sign_in(door, from, request).await,
-            (&Method::POST, "end") => with(request, async |with| self.ended(&with).await).await,
-            _ => text(StatusCode::NOT_FOUND, "not found"),
+            (&Method::POST, "end") => {
+                with_body(request, async |with| self.end_sign_in(&with).await).await
+            }
+            _ => text_response(StatusCode::NOT_FOUND, "not found"),
         }
     }
 
@@ -66,92 +75,110 @@ impl HttpRoutes {
         from: IpAddr,
         request: Request<Incoming>,
     ) -> Response<Body> {
-        let over = self.attempts.is_over(from, door.failures);
+        let over = self.rejections.is_limited(from, door.max_rejections);
         let at = (request.method(), request.uri().path());
-        let entered = match door.enter(at, request.headers(), &self.keys, over).await {
+        let entered = match door
+            .authenticate(at, request.headers(), &self.keys, over)
+            .await
+        {
             Ok(entered) => entered,
-            Err(out) => return self.stays_out(door, from, &request, out).await,
+            Err(out) => return self.reject(door, from, &request, out).await,
         };
-        let caller = entered.caller.shared();
-        let Some(until) = entered.over.filter(|_| caller.starts_with("key:")) else {
+        let caller = entered.caller.shared_name();
+        let Some(until) = entered.expired.filter(|_| caller.starts_with("key:")) else {
             let why = "a sign-in began without a key".to_owned();
-            let out = door.wrong(why, "this is not an API key; API keys begin with tg_");
-            return self.stays_out(door, from, &request, out).await;
+            let out =
+                door.invalid_credentials(why, "this is not an API key; API keys begin with tg_");
+            return self.reject(door, from, &request, out).await;
         };
-        with(request, async |with| {
-            let link = word(&with, "link");
+        with_body(request, async |with| {
+            let link = string_member(&with, "link");
             let server = self
-                .own
+                .user_sign_in
                 .links
-                .server(link, &caller)
+                .server_of(link, &caller)
                 .ok_or(LINK_NOT_VALID_MESSAGE)?;
-            self.begun(link, &server, &caller, Some(until)).await
+            self.begin_for_caller(link, &server, &caller, Some(until))
+                .await
         })
         .await
     }
 
     /// Returns how the user of a link proves their identity.
-    fn asks_who(&self, with: &Value) -> Result<Value, String> {
+    fn identity_proof(&self, with: &Value) -> Result<Value, String> {
         let caller = self
-            .own
+            .user_sign_in
             .links
-            .caller(word(with, "link"))
+            .caller_of(string_member(with, "link"))
             .ok_or(LINK_UNKNOWN_MESSAGE)?;
-        let plan = self.live.plan();
-        let pages = plan.pages.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
-        Ok(match pages.shown_by(&caller).ok_or(LINK_UNKNOWN_MESSAGE)? {
-            IdentityProof::Key => json!({"by": "key"}),
-            IdentityProof::Issuer(issuer) => json!({"by": "issuer", "issuer": issuer}),
-        })
+        let plan = self.active.snapshot();
+        let pages = plan.sign_in_pages.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
+        Ok(
+            match pages.identity_proof(&caller).ok_or(LINK_UNKNOWN_MESSAGE)? {
+                IdentityProof::Key => json!({"by": "key"}),
+                IdentityProof::Issuer(issuer) => json!({"by": "issuer", "issuer": issuer}),
+            },
+        )
     }
 
     /// Sends the user of a link to the issuer that named its caller.
-    async fn shows(&self, with: &Value) -> Result<Value, String> {
+    async fn begin_identification(&self, with: &Value) -> Result<Value, String> {
         let caller = self
-            .own
+            .user_sign_in
             .links
-            .caller(word(with, "link"))
+            .caller_of(string_member(with, "link"))
             .ok_or(LINK_UNKNOWN_MESSAGE)?;
-        let plan = self.live.plan();
-        let pages = plan.pages.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
-        let Some(IdentityProof::Issuer(issuer)) = pages.shown_by(&caller) else {
+        let plan = self.active.snapshot();
+        let pages = plan.sign_in_pages.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
+        let Some(IdentityProof::Issuer(issuer)) = pages.identity_proof(&caller) else {
             return Err(LINK_UNKNOWN_MESSAGE.to_owned());
         };
-        let asks = plan.users.at(issuer).ok_or(LINK_UNKNOWN_MESSAGE)?;
-        let key = ids::secret();
-        let showing = &self.own.showing;
-        let page = showing.begin((issuer, &caller), asks, pages.shown(), &key);
+        let asks = plan
+            .identity_issuers
+            .find(issuer)
+            .ok_or(LINK_UNKNOWN_MESSAGE)?;
+        let key = ids::secret_id();
+        let showing = &self.user_sign_in.identifications;
+        let page = showing.begin((issuer, &caller), asks, pages.identity_redirect_uri(), &key);
         let page = page.await?;
         Ok(json!({"page": page.as_str(), "at": page.origin(), "key": key}))
     }
 
     /// Begins the sign-in of a user who returns from the issuer, if they are the caller of the link.
-    async fn shown(&self, door: &Authenticator, with: &Value) -> Result<Value, String> {
-        let (link, query, key) = (word(with, "link"), word(with, "query"), word(with, "key"));
-        let token = self.own.showing.end(query, key).await?;
+    async fn end_identification(
+        &self,
+        door: &Authenticator,
+        with: &Value,
+    ) -> Result<Value, String> {
+        let (link, query, key) = (
+            string_member(with, "link"),
+            string_member(with, "query"),
+            string_member(with, "key"),
+        );
+        let token = self.user_sign_in.identifications.end(query, key).await?;
         let resource = door.resource.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
         let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
         let mut bearer = bearer.map_err(|_| "the issuer returned an invalid token")?;
         bearer.set_sensitive(true);
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
-        let admitted = resource.admit(&Method::POST, &headers).await;
+        let admitted = resource.authenticate(&Method::POST, &headers).await;
         let caller = admitted.map_err(|out| {
             format!(
                 "the gateway rejected the issuer's token: {}; contact the operator",
-                out.why()
+                out.reason()
             )
         })?;
-        let caller = caller.caller.shared();
-        let server = self.own.links.server(link, &caller).ok_or_else(|| {
+        let caller = caller.caller.shared_name();
+        let server = self.user_sign_in.links.server_of(link, &caller).ok_or_else(|| {
             format!(
                 "you are signed in as {}, and this link is not valid for that caller: it belongs to another caller, was used, or is older than ten minutes; have the program call the tool again",
                 visible_line(&caller)
             )
         })?;
-        self.begun(link, &server, &caller, None).await
+        self.begin_for_caller(link, &server, &caller, None).await
     }
 
-    async fn begun(
+    async fn begin_for_caller(
         &self,
         link: &str,
         server: &str,
@@ -160,60 +187,65 @@ impl HttpRoutes {
     ) -> Result<Value, String> {
         let UserSignInRoutes {
             links, sign_ins, ..
-        } = &self.own;
-        let plan = self.live.plan();
-        let at = SignInTarget::find(&plan.config, sign_ins.grants(), server, Some(caller))?;
-        let pages = plan.pages.as_ref().ok_or(LINK_NOT_VALID_MESSAGE)?;
-        callers::room(&plan.config, at).await?;
+        } = &self.user_sign_in;
+        let plan = self.active.snapshot();
+        let at = SignInTarget::find(
+            &plan.config,
+            sign_ins.credentials_dir(),
+            server,
+            Some(caller),
+        )?;
+        let pages = plan.sign_in_pages.as_ref().ok_or(LINK_NOT_VALID_MESSAGE)?;
+        callers::check_quota(&plan.config, at).await?;
         let keys = self.keys.clone();
-        let same = KeyGenerationCheck::of(at.caller, move |name| Ok(keys.holder(name)))?;
+        let same = KeyGenerationCheck::current(at.caller, move |name| Ok(keys.generation(name)))?;
         let servers = &self.console.operator.supervisor;
-        let secret = servers.secret_of(&plan.config, at.address).await?;
-        let login = at.begin(secret, plan.config.limits.callers_per_server, same)?;
-        let key = ids::secret();
+        let secret = servers.client_secret(&plan.config, at.address).await?;
+        let login = at.sign_in_client(secret, plan.config.limits.callers_per_server, same)?;
+        let key = ids::secret_id();
         // A user who begins again has given up the earlier attempt.
-        sign_ins.give_up(server, caller);
+        sign_ins.cancel(server, caller);
         let by = (key.as_str(), until);
-        let begun = sign_ins.begin(at, login, pages.back(), by).await?;
-        links.spend(link);
+        let begun = sign_ins.begin(at, login, pages.redirect_uri(), by).await?;
+        links.remove(link);
         Ok(json!({
             "page": begun.page.as_str(), "origin": begun.page.origin(), "issuer": visible_line(&begun.issuer),
             "key": key, "server": server, "caller": visible_line(caller),
         }))
     }
 
-    async fn ended(&self, with: &Value) -> Result<Value, String> {
+    async fn end_sign_in(&self, with: &Value) -> Result<Value, String> {
         let UserSignInRoutes {
             links, sign_ins, ..
-        } = &self.own;
+        } = &self.user_sign_in;
         let (operator, links) = (self.console.operator.clone(), links.clone());
         let then = move |signed: &CompletedSignIn| {
             let caller = signed.caller.as_deref();
             let who = Approver::named(ApprovalChannel::Client, caller.unwrap_or_default());
-            operator.signed(&signed.server, caller, "signed_in", &who);
-            links.signed_in();
+            operator.handle_sign_in(&signed.server, caller, "signed_in", &who);
+            links.report_sign_in();
         };
-        let (query, key) = (word(with, "query"), word(with, "key"));
+        let (query, key) = (string_member(with, "query"), string_member(with, "key"));
         let signed = sign_ins.end(query, key, then).await?;
         let caller = signed.caller.as_deref();
         Ok(json!({
             "server": signed.server, "caller": caller.map(visible_line),
-            "issuer": visible(&signed.grant.issuer), "scopes": visible(&signed.grant.scopes.to_string()),
+            "issuer": visible(&signed.credential.issuer), "scopes": visible(&signed.credential.scopes.to_string()),
         }))
     }
 }
 
 /// Answers a request from its JSON body.
-async fn with(
+async fn with_body(
     request: Request<Incoming>,
     then: impl AsyncFnOnce(Value) -> Result<Value, String>,
 ) -> Response<Body> {
-    match body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
+    match read_body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
         Ok(with) => answer(then(with).await),
         Err(response) => *response,
     }
 }
 
-fn word<'a>(with: &'a Value, key: &str) -> &'a str {
+fn string_member<'a>(with: &'a Value, key: &str) -> &'a str {
     with[key].as_str().unwrap_or_default()
 }

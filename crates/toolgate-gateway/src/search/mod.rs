@@ -32,18 +32,18 @@ pub(crate) struct ToolSearch {
     tools: Arc<SearchableTools>,
     own: Arc<dyn Service>,
     /// Number of visible tools from which search replaces the list.
-    from: usize,
+    min_tools: usize,
     direct: Vec<DirectTools>,
-    shown: Mutex<VecDeque<PresentedList>>,
+    presented_lists: Mutex<VecDeque<PresentedList>>,
 }
 
 /// Tools behind their policy, with search settings and cached indexes.
 struct SearchableTools {
     service: Arc<dyn Service>,
     /// Default number of results.
-    results: u64,
+    default_results: u64,
     /// Maximum size of a search result in bytes.
-    bytes: usize,
+    max_result_bytes: usize,
     indexed: Mutex<VecDeque<(Catalog, Arc<SearchIndex>)>>,
 }
 
@@ -59,7 +59,7 @@ struct PresentedList {
     whole: Catalog,
     own: Catalog,
     direct: Vec<bool>,
-    seen: Catalog,
+    presented: Catalog,
 }
 
 impl ToolSearch {
@@ -71,8 +71,8 @@ impl ToolSearch {
     ) -> ToolSearch {
         let tools = Arc::new(SearchableTools {
             service,
-            results: settings.results,
-            bytes: settings.bytes,
+            default_results: settings.default_results,
+            max_result_bytes: settings.max_result_bytes,
             indexed: Mutex::default(),
         });
         let own = Arc::new(SearchTools::new(tools.clone()));
@@ -86,39 +86,39 @@ impl ToolSearch {
             except: patterns(&direct.except),
         });
         ToolSearch {
-            own: Arc::new(policy::pipeline(route, own)),
+            own: Arc::new(policy::gateway_pipeline(route, own)),
             tools,
-            from: settings.from,
+            min_tools: settings.min_tools,
             direct: direct.collect(),
-            shown: Mutex::default(),
+            presented_lists: Mutex::default(),
         }
     }
 
     /// Returns true if search replaces the tool list of this caller.
-    async fn is_on(&self, caller: &Caller) -> Result<bool, Error> {
+    async fn is_active(&self, caller: &Caller) -> Result<bool, Error> {
         // With threshold 0, no list is needed.
-        if self.from == 0 {
+        if self.min_tools == 0 {
             return Ok(true);
         }
         let list = self.tools.all(caller.clone()).await?;
-        Ok(list.items().len() >= self.from)
+        Ok(list.items().len() >= self.min_tools)
     }
 
     async fn listed(&self, ask: ListRequest) -> Result<Catalog, Error> {
         let caller = ask.caller.clone();
         let whole = self.tools.service.list(ask).await?;
-        if whole.items().len() < self.from {
+        if whole.items().len() < self.min_tools {
             return Ok(whole);
         }
         let own = ListRequest::all(caller.clone(), ItemKind::Tool);
         let own = self.own.list(own).await?;
         let items = whole.items().iter();
         let direct = items.map(|item| self.is_direct(&caller, item)).collect();
-        Ok(self.shown(whole, own, direct))
+        Ok(self.presented_list(whole, own, direct))
     }
 
     fn is_direct(&self, caller: &Caller, item: &Item) -> bool {
-        if is_for_pages(item) {
+        if is_for_apps(item) {
             return true;
         }
         let fits = |patterns: &[GlobPattern], name: &str| patterns.iter().any(|p| p.matches(name));
@@ -135,13 +135,15 @@ impl ToolSearch {
     }
 
     /// Returns a cached snapshot if the inputs are unchanged.
-    fn shown(&self, whole: Catalog, own: Catalog, direct: Vec<bool>) -> Catalog {
-        let mut kept = lock(&self.shown);
+    fn presented_list(&self, whole: Catalog, own: Catalog, direct: Vec<bool>) -> Catalog {
+        let mut kept = lock(&self.presented_lists);
         let same = |shown: &&PresentedList| {
-            shown.whole.same(&whole) && shown.own.same(&own) && shown.direct == direct
+            shown.whole.is_same_snapshot(&whole)
+                && shown.own.is_same_snapshot(&own)
+                && shown.direct == direct
         };
         if let Some(shown) = kept.iter().find(same) {
-            return shown.seen.clone();
+            return shown.presented.clone();
         }
         let listed = whole.items().iter().zip(&direct);
         let listed = listed.filter(|(_, direct)| **direct).map(|(item, _)| item);
@@ -152,40 +154,40 @@ impl ToolSearch {
             whole,
             own,
             direct,
-            seen: seen.clone(),
+            presented: seen.clone(),
         });
         seen
     }
 
     /// Returns true if the name is that of a search tool that this caller sees.
-    async fn is_own(&self, caller: &Caller, name: &str) -> Result<bool, Error> {
-        if !matches!(name, FIND_TOOLS | CALL_TOOL) || !self.is_on(caller).await? {
+    async fn is_search_tool(&self, caller: &Caller, name: &str) -> Result<bool, Error> {
+        if !matches!(name, FIND_TOOLS | CALL_TOOL) || !self.is_active(caller).await? {
             return Ok(false);
         }
         let ask = ListRequest::one(caller.clone(), ItemKind::Tool, name);
         Ok(self.own.list(ask).await?.find(name).is_some())
     }
 
-    async fn route(&self, mut call: Call) -> Result<Outcome, Error> {
-        if call.op != Op::Tool || !self.is_own(&call.caller, call.name()).await? {
+    async fn route_call(&self, mut call: Call) -> Result<Outcome, Error> {
+        if call.op != Op::Tool || !self.is_search_tool(&call.caller, call.name()).await? {
             return self.tools.service.call(call).await;
         }
         let Some((name, arguments)) = (call.name() == CALL_TOOL)
-            .then(|| offer::inner(&call))
+            .then(|| offer::inner_call(&call))
             .flatten()
         else {
             return self.own.call(call).await;
         };
         let caller = call.caller.clone();
-        call.of.name.clone_from(&name);
-        call.of.arguments = CallArguments::new(arguments);
+        call.invocation.name.clone_from(&name);
+        call.invocation.arguments = CallArguments::new(arguments);
         let done = self.tools.service.call(call).await;
         if let Err(error) = &done
             && *error.kind() == ErrorKind::NotFound
         {
             let list = self.tools.all(caller).await?;
             if list.find(&name).is_none() {
-                let told = offer::unknown(self, &list, &name);
+                let told = offer::unknown_tool(self, &list, &name);
                 return Ok(Outcome::Done(Output::Tool(told)));
             }
         }
@@ -195,7 +197,7 @@ impl ToolSearch {
 
 /// Returns true if a tool is for the pages of MCP Apps and not for models. Hosts must see it, so that their pages can
 /// use it, but no model should find it.
-fn is_for_pages(item: &Item) -> bool {
+fn is_for_apps(item: &Item) -> bool {
     let visible = || item.def.json().get("_meta")?.get("ui")?.get("visibility");
     let words: Option<Vec<Option<String>>> =
         visible().map(|all| all.items().map(|word| word.string()).collect());
@@ -214,7 +216,7 @@ impl SearchableTools {
     /// Returns the search index of a list, built once for each list.
     fn index(&self, list: &Catalog) -> Arc<SearchIndex> {
         let known = |kept: &VecDeque<(Catalog, Arc<SearchIndex>)>| {
-            let found = kept.iter().find(|(of, _)| of.same(list));
+            let found = kept.iter().find(|(of, _)| of.is_same_snapshot(list));
             found.map(|(_, index)| index.clone())
         };
         if let Some(index) = known(&lock(&self.indexed)) {
@@ -232,7 +234,7 @@ impl SearchableTools {
     }
 
     /// Returns the most similar tool names.
-    fn near<'a>(&self, list: &'a Catalog, name: &str) -> Vec<&'a str> {
+    fn similar_names<'a>(&self, list: &'a Catalog, name: &str) -> Vec<&'a str> {
         const MAX_COMPARED_NAME_BYTES: usize = 128;
         if name.len() > MAX_COMPARED_NAME_BYTES {
             return Vec::new();
@@ -259,17 +261,19 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Service for ToolSearch {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move {
-            match &ask.only {
+            match &ask.only_name {
                 _ if ask.kind != ItemKind::Tool => self.tools.service.list(ask).await,
                 None => self.listed(ask).await,
-                Some(name) if self.is_own(&ask.caller, name).await? => self.own.list(ask).await,
+                Some(name) if self.is_search_tool(&ask.caller, name).await? => {
+                    self.own.list(ask).await
+                }
                 Some(_) => self.tools.service.list(ask).await,
             }
         })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(self.route(call))
+        Box::pin(self.route_call(call))
     }
 
     fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {

@@ -39,7 +39,7 @@ pub(super) struct SearchTools {
 
 impl SearchTools {
     pub(super) fn new(tools: Arc<SearchableTools>) -> SearchTools {
-        let items = [find(tools.results), call()].into_iter();
+        let items = [find(tools.default_results), call()].into_iter();
         let items = items.filter_map(|def| {
             let def = Definition::tool(Json::from_value(&def)).ok()?;
             let origin = Origin {
@@ -47,7 +47,7 @@ impl SearchTools {
                 trusted: true,
             };
             // Built in and as trusted as the program: a change needs no approval.
-            let item = Item::new(origin, def).pinned(Arc::new(DefinitionPin::unlisted()));
+            let item = Item::new(origin, def).with_pin(Arc::new(DefinitionPin::unlisted()));
             Some(Arc::new(item))
         });
         SearchTools {
@@ -59,17 +59,19 @@ impl SearchTools {
     async fn find(&self, call: &Call) -> Result<ToolResult, Error> {
         let arguments = call.arguments().value();
         let query = arguments["query"].as_str().unwrap_or_default();
-        let limit = arguments["limit"].as_u64().unwrap_or(self.tools.results);
+        let limit = arguments["limit"]
+            .as_u64()
+            .unwrap_or(self.tools.default_results);
         let list = self.tools.all(call.caller.clone()).await?;
         let found = self.tools.index(&list).find(query);
         let limit = usize::try_from(limit.min(MAX_SEARCH_RESULTS)).unwrap_or_default();
         let mut told: Vec<Json> = Vec::new();
         let mut bytes = 0;
         for at in found.iter().take(limit) {
-            let one = told_of(&list.items()[*at]);
+            let one = result_entry(&list.items()[*at]);
             bytes += one.as_str().len();
             // Include a single oversized result: the size of a definition has its own limit.
-            if bytes > self.tools.bytes && !told.is_empty() {
+            if bytes > self.tools.max_result_bytes && !told.is_empty() {
                 break;
             }
             told.push(one);
@@ -88,7 +90,7 @@ impl SearchTools {
     }
 }
 
-fn told_of(item: &Item) -> Json {
+fn result_entry(item: &Item) -> Json {
     let mut o = ObjectWriter::new();
     for key in RESULT_FIELDS {
         if let Some(value) = item.def.json().get(key) {
@@ -148,7 +150,7 @@ impl Service for SearchTools {
         Box::pin(async move {
             match call.name() {
                 FIND_TOOLS => Ok(Outcome::Done(Output::Tool(self.find(&call).await?))),
-                _ => Err(call.unknown()),
+                _ => Err(call.unknown_item_error()),
             }
         })
     }
@@ -159,7 +161,7 @@ impl Service for SearchTools {
 }
 
 /// Returns name and arguments of the inner call; `None` if they do not match the schema.
-pub(super) fn inner(call: &Call) -> Option<(String, Json)> {
+pub(super) fn inner_call(call: &Call) -> Option<(String, Json)> {
     let raw = call.arguments().raw();
     if raw
         .members()
@@ -178,8 +180,8 @@ pub(super) fn inner(call: &Call) -> Option<(String, Json)> {
 }
 
 /// Returns the result of `call_tool` for a name that this caller does not know.
-pub(super) fn unknown(search: &ToolSearch, list: &Catalog, name: &str) -> ToolResult {
-    let near = search.tools.near(list, name);
+pub(super) fn unknown_tool(search: &ToolSearch, list: &Catalog, name: &str) -> ToolResult {
+    let near = search.tools.similar_names(list, name);
     let hint = match near.is_empty() {
         true => String::new(),
         false => format!(" (did you mean {}?)", near.join(" or ")),

@@ -17,7 +17,7 @@ const MAX_QUERY_WORDS: usize = 64;
 /// Search index of a tool list.
 pub(super) struct SearchIndex {
     /// Tools that contain a word, as positions in the list, and the weight of the word there.
-    places: HashMap<String, Vec<(usize, f32)>>,
+    postings: HashMap<String, Vec<(usize, f32)>>,
     /// Total weight of all words of each tool.
     lengths: Vec<f32>,
     mean: f32,
@@ -29,7 +29,7 @@ impl SearchIndex {
         let mut lengths = Vec::with_capacity(list.items().len());
         for (at, item) in list.items().iter().enumerate() {
             let mut own: HashMap<String, f32> = HashMap::new();
-            if super::is_for_pages(item) {
+            if super::is_for_apps(item) {
                 lengths.push(0.0);
                 continue;
             }
@@ -43,7 +43,7 @@ impl SearchIndex {
                 item.def.description().unwrap_or_default(),
             ];
             for (text, weight) in texts.iter().zip(FIELD_WEIGHTS) {
-                for word in words(text) {
+                for word in split_words(text) {
                     *own.entry(word).or_default() += weight;
                 }
             }
@@ -54,7 +54,7 @@ impl SearchIndex {
         }
         let mean = lengths.iter().sum::<f32>() / (lengths.len().max(1) as f32);
         SearchIndex {
-            places,
+            postings: places,
             lengths,
             mean: mean.max(1.0),
         }
@@ -62,14 +62,14 @@ impl SearchIndex {
 
     /// Returns the positions of matching tools, best first; ties keep the order of the list.
     pub(super) fn find(&self, query: &str) -> Vec<usize> {
-        let mut asked: Vec<String> = words(query).take(MAX_QUERY_WORDS).collect();
+        let mut asked: Vec<String> = split_words(query).take(MAX_QUERY_WORDS).collect();
         asked.sort();
         asked.dedup();
         let mut scores: HashMap<usize, f32> = HashMap::new();
         for word in &asked {
-            match self.places.get(word) {
+            match self.postings.get(word) {
                 Some(of) => self.add(&mut scores, of, 1.0),
-                None => self.add_begun(&mut scores, word),
+                None => self.add_prefix_matches(&mut scores, word),
             }
         }
         let mut found: Vec<(usize, f32)> = scores.into_iter().collect();
@@ -78,12 +78,12 @@ impl SearchIndex {
     }
 
     /// Adds the scores of longer words if no tool has the exact word.
-    fn add_begun(&self, scores: &mut HashMap<usize, f32>, word: &str) {
+    fn add_prefix_matches(&self, scores: &mut HashMap<usize, f32>, word: &str) {
         if word.chars().count() < 3 {
             return;
         }
         let longer = self
-            .places
+            .postings
             .iter()
             .filter(|(other, _)| other.starts_with(word));
         for (_, of) in longer {
@@ -103,7 +103,7 @@ impl SearchIndex {
 }
 
 /// Splits a text into words: runs of letters and digits, split at capitals, in lower case and without a plural `s`.
-fn words(text: &str) -> impl Iterator<Item = String> {
+fn split_words(text: &str) -> impl Iterator<Item = String> {
     let mut words = Vec::new();
     for run in text.split(|c: char| !c.is_alphanumeric()) {
         let mut word = String::new();
@@ -175,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn of_equals_the_first_in_the_list_is_first() {
+    fn ties_keep_the_order_of_the_list() {
         let same = [("b_x", "same"), ("a_x", "same"), ("c_x", "same")];
         assert_eq!(found(&same, "same"), ["b_x", "a_x", "c_x"]);
     }
 
     #[test]
-    fn words_are_parted_where_a_person_would() {
-        let of = |text: &str| words(text).collect::<Vec<_>>();
+    fn splits_words_at_capitals() {
+        let of = |text: &str| split_words(text).collect::<Vec<_>>();
         assert_eq!(
             of("getHTTPStatus2 for-users_is"),
             ["get", "httpstatus2", "for", "user", "is"]

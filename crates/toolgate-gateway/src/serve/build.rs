@@ -10,13 +10,13 @@ use crate::{
     live::ActiveSnapshot,
     memory,
     operator::{DefinitionNotes, OperatorApi},
-    plan::{GatewayResources, PolicyBackends, console_address, reachable},
+    plan::{GatewayResources, PolicyBackends, connectable, console_url},
     reload::ConfigReloader,
     routes::{HttpRoutes, UserSignInRoutes},
     servers::ServerSupervisor,
     signing_in::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     stack,
-    startup::{StartupBanner, flags},
+    startup::{StartupBanner, option_words},
     witness::EdgeAudit,
 };
 use std::{net::SocketAddr, sync::Arc};
@@ -29,7 +29,7 @@ use toolgate_wire::room::MemoryBudget;
 /// Parts of the running gateway.
 pub(super) struct GatewayParts {
     pub(super) server: Arc<ProtocolServer>,
-    pub(super) live: Arc<ActiveSnapshot>,
+    pub(super) active: Arc<ActiveSnapshot>,
     pub(super) reloader: Arc<ConfigReloader>,
     pub(super) supervisor: Arc<ServerSupervisor>,
     pub(super) operator: Arc<OperatorApi>,
@@ -49,32 +49,42 @@ impl GatewayParts {
         let recorder = Arc::new(AuditRecorder::new(journal.clone()));
         let board = Arc::new(CallFeed::new());
         let kept = PolicyBackends {
-            pins: crate::pins::shared(store.clone(), recorder.clone(), board.clone()),
-            board,
-            desk: ApprovalService::new(recorder.clone(), store.clone(), stack::desk_limits(config)),
+            pins: crate::pins::create_pins(store.clone(), recorder.clone(), board.clone()),
+            feed: board,
+            approvals: ApprovalService::new(
+                recorder.clone(),
+                store.clone(),
+                stack::approval_limits(config),
+            ),
             recorder,
             store,
         };
-        let (board, desk) = (kept.board.clone(), kept.desk.clone());
+        let (board, desk) = (kept.feed.clone(), kept.approvals.clone());
         let bearers = Arc::<CallerTokens>::default();
         let links = Arc::<SignInLinks>::default();
         let last = Arc::new(PinnedLists::new(kept.pins.clone(), kept.store.clone()));
         let shared = GatewayResources {
-            kept,
-            supervisor: Arc::new(ServerSupervisor::new(guardian).knowing(last, bearers.clone())),
-            room: MemoryBudget::new(config.limits.memory_bytes),
+            backends: kept,
+            supervisor: Arc::new(
+                ServerSupervisor::new(guardian).with_lists_and_tokens(last, bearers.clone()),
+            ),
+            budget: MemoryBudget::new(config.limits.memory_bytes),
             address,
-            grants: signing_in::folder(&start.data),
-            how: SignInInstructions::new(address.map(console_address), &start.stdio),
-            links: links.clone(),
-            bearers,
+            credentials_dir: signing_in::credentials_dir(&start.data),
+            instructions: SignInInstructions::new(address.map(console_url), &start.stdio),
+            sign_in_links: links.clone(),
+            caller_tokens: bearers,
         };
-        let (supervisor, room) = (shared.supervisor.clone(), shared.room.clone());
-        let plan = shared.plan(config.clone(), None).await?;
+        let (supervisor, room) = (shared.supervisor.clone(), shared.budget.clone());
+        let plan = shared.build_snapshot(config.clone(), None).await?;
         SecretRedactor::install(&plan.config.secret_rules.files);
-        supervisor.take(plan.leases());
+        supervisor.replace_servers(plan.leases());
         let live = Arc::new(ActiveSnapshot::new(plan));
-        let reloader = Arc::new(ConfigReloader::new(shared, live.clone(), start.listen));
+        let reloader = Arc::new(ConfigReloader::new(
+            shared,
+            live.clone(),
+            start.config_listen,
+        ));
         let witness = Arc::new(EdgeAudit::new(journal.clone()));
         let server = ProtocolServer::new(
             live.clone(),
@@ -82,64 +92,64 @@ impl GatewayParts {
             env!("CARGO_PKG_VERSION"),
             stack::server_limits(config),
         );
-        let server = server.map_err(|e| e.public().to_owned())?;
+        let server = server.map_err(|e| e.public_message().to_owned())?;
         let server = server
-            .with_instructions_of(live.clone())
-            .with_room(room)
+            .with_instructions_provider(live.clone())
+            .with_memory_budget(room)
             .with_clock(desk.clock().clone());
         // Any server may be slow, and so may the approver, so every tool can run as a task.
-        let server = server.with_offers(ServerCapabilities {
+        let server = server.with_capabilities(ServerCapabilities {
             tasks: TaskOffer::Every,
-            extensions: Some(stack::extensions()),
+            extensions: Some(stack::server_extensions()),
             ..ServerCapabilities::default()
         });
         let server = match tasks {
             Some(kept) => {
-                let gone = |process: &str| kept.is_gone(process);
+                let gone = |process: &str| kept.has_ended(process);
                 server.with_task_store(kept.store.clone(), &kept.process, gone)
             }
             None => server,
         };
-        let server = Arc::new(server.with_witness(witness.clone()));
+        let server = Arc::new(server.with_rejection_log(witness.clone()));
         let logins = address
-            .map(|address| Arc::new(ConsoleSessions::new(reachable(address), sessions.clone())));
+            .map(|address| Arc::new(ConsoleSessions::new(connectable(address), sessions.clone())));
         let operator = Arc::new(OperatorApi {
-            board,
-            desk,
+            feed: board,
+            approvals: desk,
             supervisor: supervisor.clone(),
-            live: live.clone(),
+            active: live.clone(),
             reloader: reloader.clone(),
             server: server.clone(),
-            logins: logins.clone(),
-            endpoint: address.map(|a| format!("http://{}/mcp", reachable(a))),
+            sessions: logins.clone(),
+            endpoint: address.map(|a| format!("http://{}/mcp", connectable(a))),
             data: start.data.display().to_string(),
-            flags: flags(&start.stdio, &["--config", "--data"]),
-            grants: signing_in::folder(&start.data),
+            flags: option_words(&start.stdio, &["--config", "--data"]),
+            credentials_dir: signing_in::credentials_dir(&start.data),
             journal: journal.clone(),
             notes: DefinitionNotes::default(),
         });
         let routes = logins.map(|logins| {
             Arc::new(HttpRoutes {
-                live: live.clone(),
+                active: live.clone(),
                 endpoint: HttpEndpoint::new(server.clone(), stack::http_limits(config)),
                 console: WebConsole {
-                    logins,
+                    sessions: logins,
                     operator: operator.clone(),
-                    sign_ins: BrowserSignIns::new(signing_in::folder(&start.data)),
+                    sign_ins: BrowserSignIns::new(signing_in::credentials_dir(&start.data)),
                 },
-                own: UserSignInRoutes {
+                user_sign_in: UserSignInRoutes {
                     links,
-                    sign_ins: BrowserSignIns::new(signing_in::folder(&start.data)),
-                    showing: PendingIdentifications::new(),
+                    sign_ins: BrowserSignIns::new(signing_in::credentials_dir(&start.data)),
+                    identifications: PendingIdentifications::new(),
                 },
-                witness,
-                keys: operator.desk.freezes().keys().clone(),
-                attempts: RejectionLimiter::new(),
+                edge_audit: witness,
+                keys: operator.approvals.freezes().keys().clone(),
+                rejections: RejectionLimiter::new(),
             })
         });
         Ok(GatewayParts {
             server,
-            live,
+            active: live,
             reloader,
             supervisor,
             operator,
@@ -147,13 +157,13 @@ impl GatewayParts {
         })
     }
 
-    pub(super) fn ready(&self, start: &StartOptions, address: Option<SocketAddr>) -> String {
+    pub(super) fn banner(&self, start: &StartOptions, address: Option<SocketAddr>) -> String {
         let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
         let console = self
             .operator
-            .logins
+            .sessions
             .as_ref()
-            .and_then(|logins| logins.link("").ok());
+            .and_then(|logins| logins.create_link("").ok());
         let example = start
             .config
             .is_demo()
@@ -162,16 +172,16 @@ impl GatewayParts {
             endpoint: self.operator.endpoint.as_deref(),
             console: console.as_deref(),
             data: &start.data,
-            memory: &memory::line(&start.config),
+            memory: &memory::summary(&start.config),
             program: &program,
-            stdio: &start.stdio,
+            stdio_arguments: &start.stdio,
             example,
-            token: start.config.is_closed(),
+            needs_token: start.config.requires_authentication(),
             note: address
                 .filter(|a| a.ip().is_unspecified())
                 .map(|_| ALL_ADDRESSES_NOTE.to_owned()),
         };
-        ready.text()
+        ready.render()
     }
 }
 

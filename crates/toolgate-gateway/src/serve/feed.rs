@@ -16,26 +16,26 @@ const STATE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 impl GatewayParts {
     /// Keeps the console up to date with everything that is not a call.
-    pub(super) async fn feed(&self) {
+    pub(super) async fn run_feeds(&self) {
         tokio::join!(
-            self.live.feed(),
-            self.operator.desk.follow(),
-            self.feed_desk(),
+            self.active.forward_changes(),
+            self.operator.approvals.follow(),
+            self.feed_approvals(),
             self.feed_servers(),
             self.feed_tools(),
             self.feed_pins(),
-            self.feed_record(),
+            self.feed_audit(),
             self.feed_tasks(),
             self.announce_unusable(),
             self.feed_keys(),
-            self.tell_of_the_only_server()
+            self.report_only_server()
         );
     }
 
     /// For `toolgate run`, prints once on stderr that its one server does not start, because the user may look
     /// nowhere else.
-    async fn tell_of_the_only_server(&self) {
-        if self.live.plan().config.source != ConfigSource::CommandLine {
+    async fn report_only_server(&self) {
+        if self.active.snapshot().config.source != ConfigSource::CommandLine {
             return;
         }
         let mut servers = self.supervisor.watch();
@@ -61,15 +61,15 @@ impl GatewayParts {
         let mut told = self.operator.key_list();
         loop {
             tokio::time::sleep(STATE_POLL_INTERVAL).await;
-            self.operator.follow_keys(&mut told).await;
+            self.operator.sync_keys(&mut told).await;
         }
     }
 
-    async fn feed_desk(&self) {
-        let mut desk = self.operator.desk.changes();
+    async fn feed_approvals(&self) {
+        let mut desk = self.operator.approvals.changes();
         let mut known = Vec::new();
         while desk.changed().await.is_ok() {
-            self.operator.tell_pending(&mut known);
+            self.operator.send_pending(&mut known);
         }
     }
 
@@ -77,9 +77,9 @@ impl GatewayParts {
         let mut servers = self.supervisor.watch();
         while servers.changed().await.is_ok() {
             self.operator.collect_notes().await;
-            if self.operator.board.is_watched() {
+            if self.operator.feed.is_watched() {
                 let status = self.operator.server_status();
-                self.operator.board.tell("servers", &status);
+                self.operator.feed.send("servers", &status);
             }
             // A server that writes a lot must not keep the gateway busy.
             tokio::time::sleep(MIN_EVENT_INTERVAL).await;
@@ -88,13 +88,13 @@ impl GatewayParts {
 
     /// Lists all items again when a list changed, or when a server started or ended.
     async fn feed_tools(&self) {
-        let want = ChangeFilter::lists(Caller::new("operator"));
+        let want = ChangeFilter::all_lists(Caller::new("operator"));
         let mut servers = self.supervisor.watch();
-        let mut tools = self.live.changes(want).await.ok();
+        let mut tools = self.active.changes(want).await.ok();
         loop {
             let running = self.running();
-            self.operator.refresh().await;
-            self.operator.tell_offered().await;
+            self.operator.list_servers().await;
+            self.operator.send_items().await;
             tokio::time::sleep(MIN_EVENT_INTERVAL).await;
             let stale = async {
                 match &mut tools {
@@ -116,23 +116,23 @@ impl GatewayParts {
 
     /// Follows the decisions on pins that other processes make.
     async fn feed_pins(&self) {
-        let pins = self.live.plan().route.pins.clone();
+        let pins = self.active.snapshot().policies.pins.clone();
         pins.follow().await;
     }
 
     /// Polls the state of the audit log and of the issuers; neither has change notifications.
-    async fn feed_record(&self) {
-        let (mut told, mut issuers) = (self.operator.record(), self.operator.issuers());
+    async fn feed_audit(&self) {
+        let (mut told, mut issuers) = (self.operator.audit_status(), self.operator.issuers());
         loop {
             tokio::time::sleep(STATE_POLL_INTERVAL).await;
             let now = self.operator.issuers();
             if now != issuers {
-                self.operator.board.tell("issuers", &now);
+                self.operator.feed.send("issuers", &now);
                 issuers = now;
             }
-            let now = self.operator.record();
+            let now = self.operator.audit_status();
             if now != told {
-                self.operator.board.tell("record", &now);
+                self.operator.feed.send("record", &now);
                 told = now;
             }
         }
@@ -166,10 +166,10 @@ impl GatewayParts {
         loop {
             tokio::time::sleep(STATE_POLL_INTERVAL).await;
             // A new subscriber gets the tasks with the full state.
-            let now = self.operator.board.is_watched();
+            let now = self.operator.feed.is_watched();
             let now = now.then(|| self.operator.tasks());
             if let Some(tasks) = now.as_ref().filter(|_| now != told) {
-                self.operator.board.tell("tasks", tasks);
+                self.operator.feed.send("tasks", tasks);
             }
             told = now;
         }

@@ -40,9 +40,9 @@ pub(crate) enum GatewayTransport {
 pub(crate) struct StartOptions {
     pub(crate) config: Config,
     /// Listen address of the config, which the command line may override.
-    pub(crate) listen: SocketAddr,
+    pub(crate) config_listen: SocketAddr,
     pub(crate) data: PathBuf,
-    pub(crate) reach: GatewayTransport,
+    pub(crate) transport: GatewayTransport,
     /// Arguments with which a host would start the same gateway over stdio.
     pub(crate) stdio: Vec<String>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct StartOptions {
 /// The message says what prevents the start and what to do.
 pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     // Bind first: if the port is in use, the data directory must stay untouched.
-    let listener = match &start.reach {
+    let listener = match &start.transport {
         GatewayTransport::Http(address) => Some(listen(*address)?),
         GatewayTransport::Stdio => None,
     };
@@ -68,7 +68,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     let store: Arc<dyn StateStore> =
         Arc::new(store.map_err(|e| format!("cannot open the state: {}", e.detail()))?);
     // Over stdio, the connection ends with the process, and its tasks end with the connection.
-    let tasks = match &start.reach {
+    let tasks = match &start.transport {
         GatewayTransport::Http(_) => {
             Some(PersistentTasks::open(&start.data, &start.config.limits)?)
         }
@@ -95,13 +95,13 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
 }
 
 fn open_journal(start: &StartOptions) -> Result<Arc<AuditJournal>, String> {
-    let mut options = start.config.audit.options(&start.data);
+    let mut options = start.config.audit.journal_options(&start.data);
     options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
     let limits = &start.config.limits;
-    options.queue = limits.audit_queue;
-    options.queue_bytes = limits.audit_queue_bytes;
-    options.batch = limits.audit_batch;
-    options.wait = Duration::from_millis(limits.audit_wait_milliseconds);
+    options.max_queue_entries = limits.audit_queue;
+    options.max_queue_bytes = limits.audit_queue_bytes;
+    options.max_batch_records = limits.audit_batch;
+    options.max_batch_wait = Duration::from_millis(limits.audit_wait_milliseconds);
     options.config_hash = start.config.hash.clone().unwrap_or_default();
     let journal =
         AuditJournal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;
@@ -113,7 +113,7 @@ fn open_journal(start: &StartOptions) -> Result<Arc<AuditJournal>, String> {
 pub(crate) fn warn_of_damage(journal: &AuditJournal) {
     // If the notices cannot be read here, `toolgate status` shows that.
     for notice in journal.notices().unwrap_or_default() {
-        let (about, why) = (visible(&notice.about), visible(&notice.why));
+        let (about, why) = (visible(&notice.subject), visible(&notice.description));
         eprintln!(
             "toolgate: the audit log is damaged: {about}: {why}; run: toolgate audit verify, then: toolgate audit acknowledge"
         );
@@ -140,27 +140,27 @@ async fn serve(
     let listener = listener.map_err(|e| format!("cannot listen: {e}"))?;
     let stores = (store.clone(), tasks);
     let parts = GatewayParts::build(&start, &journal, stores, guardian.clone(), address).await?;
-    let keys = seal_keys::of_now(store.as_ref()).await?;
+    let keys = seal_keys::current_keys(store.as_ref()).await?;
     let set = parts.server.set_seal_keys(&keys);
-    set.map_err(|e| e.public().to_owned())?;
-    parts.server.take_up_tasks().await;
+    set.map_err(|e| e.public_message().to_owned())?;
+    parts.server.recover_tasks().await;
     let control = ControlSocket::open(&start.data)
         .map_err(|e| format!("cannot open the control socket: {e}"))?;
     // A program that reads the banner may send a signal at once, so install the handlers first.
     let (hangup, stop) = (signals::hangup()?, signals::stop()?);
-    eprint!("{}", parts.ready(&start, address));
+    eprint!("{}", parts.banner(&start, address));
     let result = tokio::select! {
-        result = parts.reached(&start, listener, stop) => result,
+        result = parts.serve_transport(&start, listener, stop) => result,
         () = control.serve(parts.operator.clone()) => Ok(()),
-        () = parts.feed() => Ok(()),
-        () = seal_keys::renew(store, parts.server.clone()) => Ok(()),
+        () = parts.run_feeds() => Ok(()),
+        () = seal_keys::refresh_keys(store, parts.server.clone()) => Ok(()),
         () = parts.reloader.watch(hangup) => Ok(()),
         () = guardian.died() => Err("the guardian process ended, and with it all servers; start toolgate again".to_owned()),
     };
     drop(control);
     parts.supervisor.stop().await;
     if let Some(tasks) = tasks {
-        tasks.settle().await;
+        tasks.flush().await;
     }
     result
 }

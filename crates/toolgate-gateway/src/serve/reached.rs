@@ -14,7 +14,7 @@ const SESSION_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 impl GatewayParts {
     /// Serves until `stop` resolves, or until the transport ends.
-    pub(super) async fn reached(
+    pub(super) async fn serve_transport(
         &self,
         start: &StartOptions,
         listener: Option<TcpListener>,
@@ -24,12 +24,12 @@ impl GatewayParts {
         match (listener, &self.routes) {
             (Some(listener), Some(routes)) => {
                 let limits = ListenLimits {
-                    connections: start.config.limits.connections,
-                    per_address: start.config.limits.connections_per_address,
-                    head: start.config.limits.header_bytes,
-                    headers_count: start.config.limits.headers,
-                    headers: Duration::from_secs(start.config.limits.header_seconds),
-                    drain,
+                    max_connections: start.config.limits.connections,
+                    max_per_address: start.config.limits.connections_per_address,
+                    max_head_bytes: start.config.limits.header_bytes,
+                    max_headers: start.config.limits.headers,
+                    header_timeout: Duration::from_secs(start.config.limits.header_seconds),
+                    drain_timeout: drain,
                 };
                 let (endpoint, server) = (routes.endpoint.clone(), self.server.clone());
                 let operator = self.operator.clone();
@@ -38,7 +38,7 @@ impl GatewayParts {
                         () = stop => {}
                         () = sweep(&endpoint) => {}
                     }
-                    operator.drains();
+                    operator.record_drain();
                     // Streams end, and so do calls that wait for an approval. Running calls may complete within the
                     // drain timeout.
                     server.close();
@@ -53,7 +53,7 @@ impl GatewayParts {
                 let served = stdio::serve(self.server.clone(), caller, input, output);
                 let stop = async {
                     stop.await;
-                    self.operator.drains();
+                    self.operator.record_drain();
                     // Calls that wait for an approval end. Running calls may complete within the drain timeout.
                     self.server.close();
                     tokio::time::sleep(drain).await;

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_to_a_minute_and_start_anew_after_a_good_run() {
+    fn waits_grow_to_a_minute_and_reset_after_a_good_run() {
         let mut backoff = RestartBackoff::default();
         let mut waits: Vec<Duration> = (0..40).map(|_| backoff.next(Duration::ZERO)).collect();
         assert!(waits[0] >= Duration::from_millis(400) && waits[0] <= FIRST_RESTART_WAIT);

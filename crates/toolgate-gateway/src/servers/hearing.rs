@@ -16,16 +16,19 @@ impl Drop for ResourceSubscription {
 
 /// Connection with an active subscription.
 pub(super) struct ActiveSubscription {
-    by: Arc<RemoteServer>,
+    remote: Arc<RemoteServer>,
     _changes: Option<ChangeStream>,
 }
 
 impl ActiveSubscription {
     /// Subscribes at a connection. Its updates arrive through the supervisor; this only keeps the subscription open.
-    pub(super) async fn by(by: Arc<RemoteServer>, want: &ChangeFilter) -> ActiveSubscription {
+    pub(super) async fn subscribe(
+        by: Arc<RemoteServer>,
+        want: &ChangeFilter,
+    ) -> ActiveSubscription {
         let changes = by.changes(want.clone()).await.ok();
         ActiveSubscription {
-            by,
+            remote: by,
             _changes: changes,
         }
     }
@@ -41,7 +44,7 @@ impl ResourceSubscription {
     ) -> ResourceSubscription {
         let hear = async move {
             loop {
-                let last = told.as_ref().map(|told| told.by.clone());
+                let last = told.as_ref().map(|told| told.remote.clone());
                 let other = |seat: &ConnectionState| match (&seat.remote, &last) {
                     (Some(now), Some(last)) => !Arc::ptr_eq(now, last),
                     (now, None) => now.is_some(),
@@ -51,8 +54,10 @@ impl ResourceSubscription {
                     return;
                 };
                 if let Some(remote) = seat.remote {
-                    told = Some(ActiveSubscription::by(remote, &want).await);
-                    changes.send_modify(|stale| want.uris.iter().for_each(|uri| stale.update(uri)));
+                    told = Some(ActiveSubscription::subscribe(remote, &want).await);
+                    changes.send_modify(|stale| {
+                        want.uris.iter().for_each(|uri| stale.count_update(uri))
+                    });
                 }
             }
         };

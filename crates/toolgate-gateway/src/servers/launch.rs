@@ -17,18 +17,18 @@ use toolgate_guardian::{
 ///
 /// # Errors
 /// It cannot be read; the flag says whether a retry may help.
-pub(super) async fn secret_of(
+pub(super) async fn client_secret(
     address: &RemoteAddress,
     launch: &dyn ProcessLauncher,
     within: Duration,
 ) -> Result<Option<Secret>, (String, bool)> {
-    let Some(given) = address.client.given() else {
+    let Some(given) = address.client.credential_value() else {
         return Ok(None);
     };
     let read = launch.read(given, within).await;
     read.map(Some).map_err(|why| {
         let why = format!("the secret or private key of its client_id is unavailable: {why}");
-        (why, given.may_come())
+        (why, given.can_retry())
     })
 }
 
@@ -54,9 +54,9 @@ pub(super) trait ProcessLauncher: Send + Sync + 'static {
 #[derive(Debug)]
 pub(super) struct LaunchError {
     /// Error message.
-    pub(super) why: String,
+    pub(super) reason: String,
     /// True if a retry may help.
-    pub(super) again: bool,
+    pub(super) may_retry: bool,
 }
 
 /// A running process. Dropping it ends it.
@@ -86,16 +86,16 @@ impl ProcessLauncher for Arc<Guardian> {
         Box::pin(async move {
             let Some((program, args)) = spec.command.split_first() else {
                 return Err(LaunchError {
-                    why: "it has no command".to_owned(),
-                    again: false,
+                    reason: "it has no command".to_owned(),
+                    may_retry: false,
                 });
             };
             let mut env = Vec::new();
             for (name, given) in &spec.env {
-                let value = self.read(given, spec.start).await;
+                let value = self.read(given, spec.start_timeout).await;
                 let value = value.map_err(|why| LaunchError {
-                    why: format!("its variable {name} cannot be set: {why}"),
-                    again: given.may_come(),
+                    reason: format!("its variable {name} cannot be set: {why}"),
+                    may_retry: given.can_retry(),
                 })?;
                 env.push((name.clone(), value.reveal().to_owned()));
             }
@@ -110,8 +110,8 @@ impl ProcessLauncher for Arc<Guardian> {
             match self.spawn(spawn).await {
                 Ok(child) => Ok(Box::new(child) as Box<dyn ServerProcess>),
                 Err(error) => Err(LaunchError {
-                    why: error.to_string(),
-                    again: error != Error::Died,
+                    reason: error.to_string(),
+                    may_retry: error != Error::Died,
                 }),
             }
         })
@@ -122,7 +122,7 @@ impl ProcessLauncher for Arc<Guardian> {
         given: &'a ConfigValue,
         within: Duration,
     ) -> BoxFuture<'a, Result<Secret, String>> {
-        Box::pin(keyring::read(given, self, within))
+        Box::pin(keyring::read_secret(given, self, within))
     }
 }
 
@@ -139,15 +139,15 @@ impl ServerProcess for ChildProcess {
 
     fn exited(&self) -> BoxFuture<'static, String> {
         let exited = ChildProcess::exited(self);
-        Box::pin(async move { words(exited.await) })
+        Box::pin(async move { exit_message(exited.await) })
     }
 
     fn end(&mut self) -> BoxFuture<'_, String> {
-        Box::pin(async move { words(ChildProcess::end(self).await) })
+        Box::pin(async move { exit_message(ChildProcess::end(self).await) })
     }
 }
 
-fn words(exit: ChildExit) -> String {
+fn exit_message(exit: ChildExit) -> String {
     match exit {
         ChildExit::Code(code) => format!("it exited with status {code}"),
         ChildExit::Signal(signal) => format!("it was ended by signal {signal}"),

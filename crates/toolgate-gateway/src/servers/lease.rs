@@ -51,7 +51,7 @@ impl ServerLease {
     /// Returns the last known list, without asking the server.
     pub(crate) fn last_known(&self, kind: ItemKind) -> Option<Catalog> {
         // Items that belong to one caller's account are not for others.
-        let shared = !self.server.is_of_accounts(kind);
+        let shared = !self.server.is_account_specific(kind);
         shared.then(|| self.server.last_known(kind)).flatten()
     }
 

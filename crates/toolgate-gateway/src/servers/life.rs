@@ -6,7 +6,7 @@ use super::{
     down_reason::DownReason,
     launch::{ProcessLauncher, ProcessPipes},
     per_caller,
-    reach::reach,
+    reach::run_remote,
 };
 use crate::config::RevisionChoice;
 use futures_util::future::{Either, select};
@@ -39,13 +39,13 @@ const LATE_LIST_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// End of a server's process or connection.
 pub(super) enum ServerEnd {
     /// The process or connection is gone: the reason, and how long it was usable, if ever.
-    Gone(String, Option<Duration>),
+    Lost(String, Option<Duration>),
     /// It could not be started: the reason, and whether a retry makes sense.
     NotStarted(String, bool),
     /// It ended after the first request. Another protocol era may avoid that.
     FirstRequest,
     /// It sends input requests as results, so it is opened again in the newest revision.
-    AsksByResult,
+    InputByResult,
 }
 
 /// Consecutive attempt to open a server. The second one uses another protocol era, or no probe.
@@ -67,23 +67,23 @@ pub(super) async fn supervise(
     while !*stop.borrow() {
         server.starting(again);
         let life = match &server.spec.address {
-            Some(address) if address.a_connection_each() => {
+            Some(address) if address.has_caller_connections() => {
                 per_caller::serve(&server, address, launch.as_ref(), stop.clone()).await
             }
-            Some(address) => reach(&server, address, launch.as_ref(), stop.clone()).await,
-            None => live(&server, launch.as_ref(), attempt, stop.clone()).await,
+            Some(address) => run_remote(&server, address, launch.as_ref(), stop.clone()).await,
+            None => run_process(&server, launch.as_ref(), attempt, stop.clone()).await,
         };
         let (state, error, ran) = match life {
             ServerEnd::FirstRequest => {
                 (attempt, again) = (OpeningAttempt::Second, false);
                 continue;
             }
-            ServerEnd::AsksByResult => {
+            ServerEnd::InputByResult => {
                 (attempt, again) = (OpeningAttempt::First, false);
                 continue;
             }
             // The second attempt failed too, so the first request was not the cause.
-            ServerEnd::Gone(error, None) => {
+            ServerEnd::Lost(error, None) => {
                 attempt = OpeningAttempt::First;
                 (
                     ServerState::Backoff,
@@ -91,7 +91,7 @@ pub(super) async fn supervise(
                     Duration::ZERO,
                 )
             }
-            ServerEnd::Gone(error, Some(ran)) => {
+            ServerEnd::Lost(error, Some(ran)) => {
                 (ServerState::Backoff, DownReason::of_server(error), ran)
             }
             ServerEnd::NotStarted(error, true) => (
@@ -110,8 +110,8 @@ pub(super) async fn supervise(
         server.down(state, Some(error), Some(Instant::now() + wait));
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => {}
-            () = server.woken() => {}
-            () = server.wanted() => {}
+            () = server.wait_for_retry() => {}
+            () = server.wait_for_start_request() => {}
             () = sleep(wait) => {}
         }
     }
@@ -119,7 +119,7 @@ pub(super) async fn supervise(
 }
 
 /// Runs one process from its start to its end.
-async fn live(
+async fn run_process(
     server: &SupervisedServer,
     launch: &dyn ProcessLauncher,
     attempt: OpeningAttempt,
@@ -131,7 +131,7 @@ async fn live(
     };
     let mut process = match started {
         Ok(process) => process,
-        Err(not) => return ServerEnd::NotStarted(not.why, not.again),
+        Err(not) => return ServerEnd::NotStarted(not.reason, not.may_retry),
     };
     let Some(ProcessPipes {
         stdin,
@@ -141,11 +141,11 @@ async fn live(
     else {
         return ServerEnd::NotStarted("its pipes are missing".to_owned(), true);
     };
-    let opening = RemoteServer::open(stdout, stdin, options(server, attempt));
+    let opening = RemoteServer::open(stdout, stdin, remote_options(server, attempt));
     let exited = process.exited();
     let work = pin!(async {
         let end = tokio::select! {
-            end = run(server, exited, opening, attempt) => end,
+            end = run_connection(server, exited, opening, attempt) => end,
             _ = stop.wait_for(|stop| *stop) => stopping(),
         };
         server.close();
@@ -155,7 +155,7 @@ async fn live(
             exit.unwrap_or_else(|_| "it could not be ended".to_owned()),
         )
     });
-    let errors = pin!(server.tail.read(stderr, || server.show()));
+    let errors = pin!(server.stderr_tail.read(stderr, || server.notify_console()));
     let (end, exit) = match select(work, errors).await {
         Either::Left((ended, errors)) => {
             // The rest of its stderr may say why it ended.
@@ -165,17 +165,17 @@ async fn live(
         Either::Right(((), work)) => work.await,
     };
     match end {
-        ServerEnd::Gone(why, ran) => ServerEnd::Gone(format!("{why}; {exit}"), ran),
+        ServerEnd::Lost(why, ran) => ServerEnd::Lost(format!("{why}; {exit}"), ran),
         other => other,
     }
 }
 
 pub(super) fn stopping() -> ServerEnd {
-    ServerEnd::Gone("the gateway stops".to_owned(), None)
+    ServerEnd::Lost("the gateway stops".to_owned(), None)
 }
 
 /// Opens the server and uses it until it is gone.
-pub(super) async fn run(
+pub(super) async fn run_connection(
     server: &SupervisedServer,
     exited: BoxFuture<'static, String>,
     opening: impl Future<Output = Result<RemoteServer, OpenError>>,
@@ -195,25 +195,25 @@ pub(super) async fn run(
         Ok(remote) => Arc::new(remote),
         Err(OpenError::ClosedDuringProbe) if first => return ServerEnd::FirstRequest,
         Err(OpenError::ClosedDuringProbe) => {
-            return ServerEnd::Gone("it ended before the handshake was over".to_owned(), None);
+            return ServerEnd::Lost("it ended before the handshake was over".to_owned(), None);
         }
         Err(OpenError::Unusable(why)) => return ServerEnd::NotStarted(why, false),
-        Err(error) => return ServerEnd::Gone(error.to_string(), None),
+        Err(error) => return ServerEnd::Lost(error.to_string(), None),
     };
     let began = Instant::now();
     server.running(Some(remote.clone()));
     let why = tokio::select! {
         why = remote.closed() => why,
         () = exited => "it exited".to_owned(),
-        () = server.signed_in() => "a user signed in".to_owned(),
+        () = server.wait_for_sign_in() => "a user signed in".to_owned(),
         () = watch_tools(server, &remote) => "it is gone".to_owned(),
-        () = server.asks_by_result() => {
-            remote.end().await;
-            return ServerEnd::AsksByResult;
+        () = server.wait_for_input_by_result() => {
+            remote.close_and_wait().await;
+            return ServerEnd::InputByResult;
         }
         () = read_late_lists(server, &remote) => "it is gone".to_owned(),
     };
-    ServerEnd::Gone(why, Some(began.elapsed()))
+    ServerEnd::Lost(why, Some(began.elapsed()))
 }
 
 /// Keeps the list of tools filled, so that the console has it before any caller asks, and forwards its changes.
@@ -224,10 +224,10 @@ async fn watch_tools(server: &SupervisedServer, remote: &RemoteServer) {
         let _ = remote
             .list(ListRequest::all(caller.clone(), ItemKind::Tool))
             .await;
-        server.show();
+        server.notify_console();
     };
     // A server may be slow to confirm the subscription; list it meanwhile.
-    let changes = remote.changes(ChangeFilter::lists(caller.clone()));
+    let changes = remote.changes(ChangeFilter::all_lists(caller.clone()));
     let (mut changes, ()) = tokio::join!(changes, list());
     loop {
         let told = match &mut changes {
@@ -237,7 +237,7 @@ async fn watch_tools(server: &SupervisedServer, remote: &RemoteServer) {
         let Some(changed) = told else {
             return pending().await;
         };
-        server.tell(&changed);
+        server.mark_stale(&changed);
         sleep(MIN_LIST_INTERVAL).await;
         list().await;
     }
@@ -246,13 +246,13 @@ async fn watch_tools(server: &SupervisedServer, remote: &RemoteServer) {
 /// Reads the lists that took too long for callers, until they are complete.
 async fn read_late_lists(server: &SupervisedServer, remote: &RemoteServer) {
     loop {
-        let kind = server.lists.late().await;
+        let kind = server.lists.next_late().await;
         let ask = ListRequest::all(Caller::new("toolgate"), kind);
         match remote.list(ask).await {
             Ok(catalog) => {
-                server.lists.remember(&server.spec, kind, &catalog).await;
-                server.lists.came(kind);
-                server.tell(&ChangeSet {
+                server.lists.store(&server.spec, kind, &catalog).await;
+                server.lists.mark_complete(kind);
+                server.mark_stale(&ChangeSet {
                     lists: vec![kind],
                     updated: Vec::new(),
                 });
@@ -262,16 +262,16 @@ async fn read_late_lists(server: &SupervisedServer, remote: &RemoteServer) {
     }
 }
 
-pub(super) fn options(server: &SupervisedServer, attempt: OpeningAttempt) -> RemoteOptions {
+pub(super) fn remote_options(server: &SupervisedServer, attempt: OpeningAttempt) -> RemoteOptions {
     let origin = Origin {
         server: server.spec.id.clone(),
         trusted: server.spec.trusted,
     };
     let mut options = RemoteOptions::new(origin);
-    options.start = server.spec.start;
-    options.revision_setting = RevisionChoice::setting;
+    options.open_timeout = server.spec.start_timeout;
+    options.revision_setting = RevisionChoice::config_hint;
     let second = attempt == OpeningAttempt::Second;
-    match server.revision_now() {
+    match server.current_revision() {
         RevisionChoice::Auto if second => {}
         RevisionChoice::Auto => options.era = EraPreference::Session,
         RevisionChoice::Newest => options.probe = !second,
@@ -279,19 +279,19 @@ pub(super) fn options(server: &SupervisedServer, attempt: OpeningAttempt) -> Rem
     }
     // Callers wait for results and want progress. A server that requires tasks has to say so.
     options.tasks = false;
-    options.line = server.spec.line;
-    options.json = server.spec.json.clone();
-    options.account = server.spec.account.clone();
+    options.max_line_bytes = server.spec.max_line_bytes;
+    options.json_limits = server.spec.json_limits.clone();
+    options.budget_scope = server.spec.budget.clone();
     (
-        options.parked,
-        options.parked_per_caller,
-        options.parked_for,
+        options.max_parked_calls,
+        options.max_parked_calls_per_caller,
+        options.parked_call_timeout,
     ) = server.spec.parked;
-    options.ping = server.spec.ping;
-    options.instructions = server.spec.instructions;
-    options.tools = server.spec.tools;
-    options.list_bytes = server.spec.list_bytes;
-    options.keep = server.spec.keep;
-    options.abilities = server.spec.abilities.clone();
+    options.ping_interval = server.spec.ping_interval;
+    options.max_instructions_bytes = server.spec.max_instruction_bytes;
+    options.max_items = server.spec.max_tools;
+    options.max_list_bytes = server.spec.max_list_bytes;
+    options.max_list_ttl = server.spec.list_ttl;
+    options.capabilities = server.spec.capabilities.clone();
     options
 }

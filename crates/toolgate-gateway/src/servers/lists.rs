@@ -47,15 +47,15 @@ impl ServerLists {
 
     /// Resets the state when a server came up. `look_up` reads the storage again, because another part may have
     /// written to it.
-    pub(super) fn begin(&self, look_up: bool) {
+    pub(super) fn reset(&self, look_up: bool) {
         self.late.send_replace(ByKind::default());
         if look_up {
-            self.last().fill(None);
+            self.lock_last().fill(None);
         }
     }
 
     pub(super) fn last_known(&self, spec: &ServerSpec, kind: ItemKind) -> Option<Catalog> {
-        let mut last = self.last();
+        let mut last = self.lock_last();
         let read = || self.stored.as_ref()?.read(spec, kind);
         last[kind as usize].get_or_insert_with(read).clone()
     }
@@ -66,9 +66,9 @@ impl ServerLists {
     }
 
     /// Stores a list of the server.
-    pub(super) async fn remember(&self, spec: &ServerSpec, kind: ItemKind, listed: &Catalog) {
-        let same = |last: &Catalog| last.same(listed);
-        if self.last()[kind as usize]
+    pub(super) async fn store(&self, spec: &ServerSpec, kind: ItemKind, listed: &Catalog) {
+        let same = |last: &Catalog| last.is_same_snapshot(listed);
+        if self.lock_last()[kind as usize]
             .as_ref()
             .is_some_and(|last| last.as_ref().is_some_and(same))
         {
@@ -77,11 +77,11 @@ impl ServerLists {
         if let Some(stored) = &self.stored {
             stored.write(spec, kind, listed).await;
         }
-        self.last()[kind as usize] = Some(Some(listed.clone()));
+        self.lock_last()[kind as usize] = Some(Some(listed.clone()));
     }
 
     /// Waits for a list, unless it took too long before; `None` if it takes too long.
-    pub(super) async fn in_time<T>(
+    pub(super) async fn within<T>(
         &self,
         kind: ItemKind,
         wait: Duration,
@@ -102,12 +102,12 @@ impl ServerLists {
     }
 
     /// Marks a late list as complete.
-    pub(super) fn came(&self, kind: ItemKind) {
+    pub(super) fn mark_complete(&self, kind: ItemKind) {
         self.late.send_modify(|late| late[kind as usize] = false);
     }
 
     /// Waits for a list that took too long, and returns its kind.
-    pub(super) async fn late(&self) -> ItemKind {
+    pub(super) async fn next_late(&self) -> ItemKind {
         let mut late = self.late.subscribe();
         loop {
             let is = |kind: &ItemKind| self.is_late(*kind);
@@ -119,7 +119,7 @@ impl ServerLists {
         }
     }
 
-    fn last(&self) -> MutexGuard<'_, ByKind<Option<Option<Catalog>>>> {
+    fn lock_last(&self) -> MutexGuard<'_, ByKind<Option<Option<Catalog>>>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

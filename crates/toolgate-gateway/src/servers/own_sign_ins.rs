@@ -21,58 +21,60 @@ pub(super) struct CallerSignIns(Mutex<KnownSignIns>);
 #[derive(Default)]
 struct KnownSignIns {
     /// Callers that wait for a sign-in, the latest last.
-    told: Vec<(Arc<str>, Instant)>,
+    asked: Vec<(Arc<str>, Instant)>,
     /// Callers with a sign-in, as last read.
-    granted: Vec<String>,
+    signed_in: Vec<String>,
 }
 
 impl CallerSignIns {
     /// Remembers that a caller was asked to sign in; returns whether that is new.
-    pub(super) fn tell(&self, caller: Arc<str>) -> bool {
+    pub(super) fn mark_asked(&self, caller: Arc<str>) -> bool {
         let mut known = self.lock();
         known
-            .told
+            .asked
             .retain(|(_, at)| at.elapsed() < WAITING_RETENTION);
-        let before = known.told.len();
-        known.told.retain(|(told, _)| *told != caller);
-        let new = known.told.len() == before || known.granted.iter().any(|one| **one == *caller);
-        known.granted.retain(|one| **one != *caller);
-        if known.told.len() >= MAX_WAITING_CALLERS {
-            known.told.remove(0);
+        let before = known.asked.len();
+        known.asked.retain(|(told, _)| *told != caller);
+        let new = known.asked.len() == before || known.signed_in.iter().any(|one| **one == *caller);
+        known.signed_in.retain(|one| **one != *caller);
+        if known.asked.len() >= MAX_WAITING_CALLERS {
+            known.asked.remove(0);
         }
-        known.told.push((caller, Instant::now()));
+        known.asked.push((caller, Instant::now()));
         new
     }
 
     /// Reads the callers with a sign-in again.
-    pub(super) async fn read(&self, server: &SupervisedServer) {
-        let (Some(address), Some(grants)) = (&server.spec.address, &server.spec.grants) else {
+    pub(super) async fn refresh(&self, server: &SupervisedServer) {
+        let (Some(address), Some(grants)) = (&server.spec.address, &server.spec.credentials_dir)
+        else {
             return;
         };
-        if !address.a_grant_each() {
+        if !address.has_caller_credentials() {
             return;
         }
         // If they cannot be read, each call reports that.
-        let Ok(granted) = callers::who(grants, &server.spec.id, address).await else {
+        let Ok(granted) = callers::callers_with_credentials(grants, &server.spec.id, address).await
+        else {
             return;
         };
         let mut known = self.lock();
         known
-            .told
+            .asked
             .retain(|(told, _)| !granted.iter().any(|one| **one == **told));
-        let new = known.granted != granted;
-        known.granted = granted;
+        let new = known.signed_in != granted;
+        known.signed_in = granted;
         drop(known);
         if new {
-            server.show();
+            server.notify_console();
         }
     }
 
     /// Returns the waiting callers, the latest first, then the first callers with a sign-in.
-    pub(super) fn shown(&self) -> Vec<CallerSignIn> {
+    pub(super) fn summary(&self) -> Vec<CallerSignIn> {
         let known = self.lock();
         let lately = known
-            .told
+            .asked
             .iter()
             .rev()
             .filter(|(_, at)| at.elapsed() < WAITING_RETENTION);
@@ -81,7 +83,7 @@ impl CallerSignIns {
             granted: false,
         });
         let granted = known
-            .granted
+            .signed_in
             .iter()
             .take(MAX_SHOWN_SIGN_INS)
             .map(|caller| CallerSignIn {
@@ -101,16 +103,16 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_was_told_is_remembered_for_a_while_and_few_are() {
+    async fn remembers_a_limited_number_of_asked_callers_for_a_while() {
         let own = CallerSignIns::default();
         let told = |own: &CallerSignIns| {
-            let shown = own.shown().into_iter();
+            let shown = own.summary().into_iter();
             shown.map(|one| one.caller).collect::<Vec<_>>()
         };
         for n in 0..=MAX_WAITING_CALLERS {
-            assert!(own.tell(format!("key:{n}").into()));
+            assert!(own.mark_asked(format!("key:{n}").into()));
         }
-        assert!(!own.tell("key:7".into()), "it is known");
+        assert!(!own.mark_asked("key:7".into()), "it is known");
         let now = told(&own);
         assert_eq!(now.len(), MAX_WAITING_CALLERS);
         assert_eq!(now[0], "key:7");

@@ -13,7 +13,7 @@ mod waiting;
 use self::{
     asking::SignInCandidate,
     places::CallerConnection,
-    tokens::{ConnectionParameters, way},
+    tokens::{ConnectionParameters, connection_parameters},
 };
 use super::{
     SupervisedServer,
@@ -46,15 +46,15 @@ const IDLE_SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Connections of callers to one server.
 pub(super) struct CallerConnections {
-    most: usize,
-    bearers: Arc<CallerTokens>,
+    max_connections: usize,
+    caller_tokens: Arc<CallerTokens>,
     /// Parameters of new connections; `None` before the server began and after it ended.
-    way: Mutex<Option<ConnectionParameters>>,
-    open: Mutex<Vec<CallerConnection>>,
+    parameters: Mutex<Option<ConnectionParameters>>,
+    connections: Mutex<Vec<CallerConnection>>,
     /// True if any connection was ever made.
     reached: AtomicBool,
-    own: CallerSignIns,
-    face: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,
+    sign_ins: CallerSignIns,
+    catalogs: Mutex<[Option<(Catalog, Instant)>; ItemKind::ALL.len()]>,
     /// Lists that failed on the connection that was asked last.
     failed_lists: Mutex<Vec<DefinitionNote>>,
 }
@@ -66,46 +66,46 @@ pub(super) async fn serve(
     launch: &dyn ProcessLauncher,
     mut stop: watch::Receiver<bool>,
 ) -> ServerEnd {
-    let Some(callers) = &server.callers else {
+    let Some(callers) = &server.caller_connections else {
         return ServerEnd::NotStarted(
             "its callers do not have connections of their own".to_owned(),
             false,
         );
     };
     let way = tokio::select! {
-        way = way(server, address, launch) => way,
+        way = connection_parameters(server, address, launch) => way,
         _ = stop.wait_for(|stop| *stop) => return stopping(),
     };
     match way {
-        Ok(way) => *lock(&callers.way) = Some(way),
+        Ok(way) => *lock(&callers.parameters) = Some(way),
         Err((why, again)) => return ServerEnd::NotStarted(why, again),
     }
     server.running(None);
     loop {
-        callers.own.read(server).await;
+        callers.sign_ins.refresh(server).await;
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => break,
-            () = server.woken() => {}
+            () = server.wait_for_retry() => {}
             () = sleep(IDLE_SWEEP_INTERVAL) => callers.sweep(),
         }
     }
-    *lock(&callers.way) = None;
-    let open = std::mem::take(&mut *lock(&callers.open));
-    let ends = open.iter().filter_map(|place| place.seat.get());
-    futures_util::future::join_all(ends.map(RemoteServer::end)).await;
+    *lock(&callers.parameters) = None;
+    let open = std::mem::take(&mut *lock(&callers.connections));
+    let ends = open.iter().filter_map(|place| place.connection.get());
+    futures_util::future::join_all(ends.map(RemoteServer::close_and_wait)).await;
     stopping()
 }
 
 impl CallerConnections {
     pub(super) fn new(most: usize, bearers: Arc<CallerTokens>) -> CallerConnections {
         CallerConnections {
-            most,
-            bearers,
-            way: Mutex::default(),
-            open: Mutex::default(),
+            max_connections: most,
+            caller_tokens: bearers,
+            parameters: Mutex::default(),
+            connections: Mutex::default(),
             reached: AtomicBool::new(false),
-            own: CallerSignIns::default(),
-            face: Mutex::default(),
+            sign_ins: CallerSignIns::default(),
+            catalogs: Mutex::default(),
             failed_lists: Mutex::default(),
         }
     }
@@ -115,22 +115,22 @@ impl CallerConnections {
         server: &SupervisedServer,
         mut call: Call,
     ) -> Result<Outcome, Error> {
-        let asker = SignInCandidate::of(&mut call);
-        self.token_is_shown(server, &call).await;
-        match self.called(server, call).await {
-            Err(error) if lacks_sign_in(&error) => self.asks(server, asker, error).await,
+        let asker = SignInCandidate::from_call(&mut call);
+        self.wait_for_token(server, &call).await;
+        match self.send_call(server, call).await {
+            Err(error) if lacks_sign_in(&error) => self.request_sign_in(server, asker, error).await,
             done => done,
         }
     }
 
-    async fn called(&self, server: &SupervisedServer, call: Call) -> Result<Outcome, Error> {
-        let (seat, token) = self.seat(server, &call.caller).await?;
+    async fn send_call(&self, server: &SupervisedServer, call: Call) -> Result<Outcome, Error> {
+        let (seat, token) = self.connect(server, &call.caller).await?;
         match seat.get() {
             Some(remote) => {
                 let called = remote.call(call).await;
-                called.map_err(|error| token.why(server, error))
+                called.map_err(|error| token.explain_error(server, error))
             }
-            None => Err(down(server, "its connection is gone")),
+            None => Err(unusable_error(server, "its connection is gone")),
         }
     }
 
@@ -141,7 +141,7 @@ impl CallerConnections {
 
     /// Returns the callers that have or need a sign-in of their own.
     pub(super) fn own_sign_ins(&self) -> Vec<CallerSignIn> {
-        self.own.shown()
+        self.sign_ins.summary()
     }
 }
 
@@ -154,7 +154,7 @@ fn lacks_sign_in(error: &Error) -> bool {
     })
 }
 
-fn down(server: &SupervisedServer, why: &str) -> Error {
+fn unusable_error(server: &SupervisedServer, why: &str) -> Error {
     let text = format!("the server {} cannot be used: {why}", server.spec.id);
     Error::new(ErrorKind::Upstream, text)
 }

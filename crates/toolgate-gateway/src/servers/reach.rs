@@ -2,8 +2,8 @@
 
 use super::{
     SupervisedServer,
-    launch::{ProcessLauncher, secret_of},
-    life::{OpeningAttempt, ServerEnd, options, run, stopping},
+    launch::{ProcessLauncher, client_secret},
+    life::{OpeningAttempt, ServerEnd, remote_options, run_connection, stopping},
 };
 use crate::{
     config::{RemoteAddress, SignInParty},
@@ -14,71 +14,75 @@ use tokio::sync::watch;
 use toolgate::client::{HttpOptions, RemoteServer};
 
 /// Connects to a server, and uses it until the connection ends.
-pub(super) async fn reach(
+pub(super) async fn run_remote(
     server: &SupervisedServer,
     address: &RemoteAddress,
     launch: &dyn ProcessLauncher,
     mut stop: watch::Receiver<bool>,
 ) -> ServerEnd {
     // Subscribe before the credentials are read.
-    let taken_back = server.taken_back();
+    let taken_back = server.wait_for_revocation();
     let http = tokio::select! {
-        http = with_credentials(server, address, launch) => http,
+        http = options_with_credentials(server, address, launch) => http,
         _ = stop.wait_for(|stop| *stop) => return stopping(),
     };
     let http = match http {
         Ok(http) => http,
         Err((why, again)) => return ServerEnd::NotStarted(why, again),
     };
-    let opening = RemoteServer::connect(&address.url, options(server, OpeningAttempt::First), http);
+    let opening = RemoteServer::connect(
+        &address.url,
+        remote_options(server, OpeningAttempt::First),
+        http,
+    );
     let mut out = false;
     let end = tokio::select! {
-        end = run(server, Box::pin(pending()), opening, OpeningAttempt::Second) => end,
+        end = run_connection(server, Box::pin(pending()), opening, OpeningAttempt::Second) => end,
         () = taken_back => {
             out = true;
-            ServerEnd::Gone("a user signed out".to_owned(), None)
+            ServerEnd::Lost("a user signed out".to_owned(), None)
         }
         _ = stop.wait_for(|stop| *stop) => stopping(),
     };
-    server.end().await;
+    server.end_session().await;
     if out {
         // Ending the session used the credential once more, so forget it again.
-        server.need.forget();
+        server.sign_in_need.forget_token();
     }
     end
 }
 
 /// Returns the HTTP options with headers and credentials.
-async fn with_credentials(
+async fn options_with_credentials(
     server: &SupervisedServer,
     address: &RemoteAddress,
     launch: &dyn ProcessLauncher,
 ) -> Result<HttpOptions, (String, bool)> {
     let spec = &server.spec;
-    let http = http_options(address, launch, spec.start).await?;
-    let Some(grants) = spec.grants.as_deref() else {
+    let http = http_options(address, launch, spec.start_timeout).await?;
+    let Some(grants) = spec.credentials_dir.as_deref() else {
         return Ok(http);
     };
-    let secret = secret_of(address, launch, spec.start).await?;
-    let login = match (&address.sign_in, address.no_sign_in()) {
-        (SignInParty::Client(_), _) => signing_in::by_itself(address, secret),
+    let secret = client_secret(address, launch, spec.start_timeout).await?;
+    let login = match (&address.sign_in, address.sign_in_obstacle()) {
+        (SignInParty::Gateway(_), _) => signing_in::client_credentials_builder(address, secret),
         // The gateway does not start a sign-in here. A person does, by a command, and its credentials are used.
         (SignInParty::Person, None) => {
             let at = SignInTarget {
-                id: &spec.id,
+                server_id: &spec.id,
                 address,
-                grants,
+                credentials_dir: grants,
                 caller: None,
             };
-            at.login(secret)
-                .map(|login| login.how(&spec.how.words(&spec.id, None)))
+            at.oauth_client(secret)
+                .map(|login| login.sign_in_hint(&spec.sign_in_instructions.text(&spec.id, None)))
         }
         (SignInParty::Person, Some(_)) => return Ok(http),
     };
     let login = login.map_err(|why| (why, false))?;
     Ok(http.credentials(ReportingCredentials {
-        login: login.build(),
-        need: server.need.clone(),
+        client: login.build(),
+        need: server.sign_in_need.clone(),
     }))
 }
 
@@ -92,7 +96,7 @@ pub(super) async fn http_options(
     for (name, given) in &address.headers {
         let value = launch.read(given, within).await.map_err(|why| {
             let why = format!("its header {name} cannot be sent: {why}");
-            (why, given.may_come())
+            (why, given.can_retry())
         })?;
         http = http
             .header(name, value.reveal())
@@ -133,17 +137,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_header_of_the_environment_has_to_be_there() {
-        let clear = ConfigValue::Clear("1".to_owned());
+    async fn requires_a_header_from_the_environment() {
+        let clear = ConfigValue::Plaintext("1".to_owned());
         let env = ConfigValue::Env("CANARY".to_owned());
         let address = RemoteAddress {
             url: "https://a.test/".to_owned(),
             headers: vec![("x-a".to_owned(), clear), ("Authorization".to_owned(), env)],
-            client: ClientRegistration::Registers,
+            client: ClientRegistration::Dynamic,
             sign_in: SignInParty::Person,
-            private: false,
+            danger_private: false,
             exchange: None,
-            grants: CredentialOwner::Server,
+            credential_owner: CredentialOwner::Shared,
         };
         let options =
             async |env| http_options(&address, &TestLauncher(env), Duration::from_secs(1)).await;

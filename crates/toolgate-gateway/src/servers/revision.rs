@@ -11,58 +11,63 @@ use toolgate_wire::dialect;
 
 impl SupervisedServer {
     /// Returns the revision with which to open the server.
-    pub(super) fn revision_now(&self) -> RevisionChoice {
+    pub(super) fn current_revision(&self) -> RevisionChoice {
         match self.spec.revision {
-            RevisionChoice::Auto if *self.asks_by_result.borrow() => RevisionChoice::Newest,
+            RevisionChoice::Auto if *self.input_by_result.borrow() => RevisionChoice::Newest,
             choice => choice,
         }
     }
 
     /// Resolves once the server turns out to send input requests as results.
-    pub(super) async fn asks_by_result(&self) {
-        if *self.asks_by_result.borrow() {
+    pub(super) async fn wait_for_input_by_result(&self) {
+        if *self.input_by_result.borrow() {
             return std::future::pending().await;
         }
         // The sender lives as long as the server.
-        let _ = self.asks_by_result.subscribe().wait_for(|asks| *asks).await;
+        let _ = self
+            .input_by_result
+            .subscribe()
+            .wait_for(|asks| *asks)
+            .await;
     }
 
     /// Sends a call over the current connection.
-    pub(super) async fn called(&self, call: Call) -> Result<Outcome, Error> {
-        if let Some(callers) = &self.callers {
+    pub(super) async fn send_call(&self, call: Call) -> Result<Outcome, Error> {
+        if let Some(callers) = &self.caller_connections {
             return callers.call(self, call).await;
         }
         let called = self.call_shared(call).await;
-        called.map_err(|error| self.why(error))
+        called.map_err(|error| self.explain_error(error))
     }
 
     /// Returns whether the server is used without a session, after waiting until it is open again.
     pub(super) async fn is_stateless(&self) -> bool {
-        if self.callers.is_some() {
+        if self.caller_connections.is_some() {
             return true;
         }
-        let remote = self.settled(StartWait::Call, true).await.remote;
+        let remote = self.wait_until_settled(StartWait::Call, true).await.remote;
         let dialect = remote.and_then(|remote| dialect::find(remote.revision()));
         dialect.is_some_and(|dialect| dialect.stateless)
     }
 
     /// Opens the server again if a failed call shows that it sends input requests as results. Returns whether the
     /// call may be sent again; `None` for other failures.
-    pub(super) fn opened_by_result(&self, call: &Call, error: &Error) -> Option<bool> {
+    pub(super) fn reopen_for_input(&self, call: &Call, error: &Error) -> Option<bool> {
         let asks = error.source()?.downcast_ref::<InputByResultError>()?;
         if self.spec.revision != RevisionChoice::Auto {
             return None;
         }
-        if !self.asks_by_result.send_replace(true) {
-            self.reopens();
+        if !self.input_by_result.send_replace(true) {
+            self.mark_reopening();
         }
-        let reads = call.op != Op::Tool || call.item().is_some_and(|item| item.hints().read_only);
+        let reads =
+            call.op != Op::Tool || call.item().is_some_and(|item| item.annotations().read_only);
         Some(asks.at_question || reads)
     }
 
     /// Returns the error of a call that was not sent again, because it may have taken effect.
-    pub(super) fn sent_once(&self, mut error: Error) -> Error {
-        error.set_public(format!(
+    pub(super) fn not_resent_error(&self, mut error: Error) -> Error {
+        error.set_public_message(format!(
             "the server {} returned a result that its session cannot carry; the call may have taken effect; the server is now used \
              in the newest revision, so if another call does no harm, call again",
             self.spec.id

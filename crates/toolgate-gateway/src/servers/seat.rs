@@ -22,15 +22,15 @@ pub(super) struct ConnectionState {
     pub(super) restarts: u32,
     pub(super) error: Option<DownReason>,
     /// Time of the next start.
-    due: Option<Instant>,
+    next_start: Option<Instant>,
     /// End of the last process or connection.
-    ended: Option<Instant>,
+    ended_at: Option<Instant>,
     /// Number of failed starts so far.
     failed_starts: u64,
     /// True if the last start failed.
-    fails: bool,
+    last_start_failed: bool,
     /// True if a call asks for a start before it is due.
-    wanted: bool,
+    start_requested: bool,
 }
 
 impl ConnectionState {
@@ -40,25 +40,25 @@ impl ConnectionState {
             remote: None,
             restarts: 0,
             error: None,
-            due: None,
-            ended: None,
+            next_start: None,
+            ended_at: None,
             failed_starts: 0,
-            fails: false,
-            wanted: false,
+            last_start_failed: false,
+            start_requested: false,
         }
     }
 
     pub(super) fn start(&mut self, again: bool) {
         self.state = ServerState::Starting;
         self.remote = None;
-        self.due = None;
-        self.wanted = false;
+        self.next_start = None;
+        self.start_requested = false;
         self.restarts += u32::from(again);
     }
 
     pub(super) fn run(&mut self, remote: Option<Arc<RemoteServer>>) {
         self.state = ServerState::Running;
-        self.fails = false;
+        self.last_start_failed = false;
         self.remote = remote;
     }
 
@@ -68,18 +68,19 @@ impl ConnectionState {
         error: Option<DownReason>,
         due: Option<Instant>,
     ) {
-        self.fails = matches!(self.state, ServerState::Starting | ServerState::Failed);
-        self.failed_starts += u64::from(self.fails);
+        self.last_start_failed = matches!(self.state, ServerState::Starting | ServerState::Failed);
+        self.failed_starts += u64::from(self.last_start_failed);
         self.state = state;
         self.remote = None;
         self.error = error;
-        self.due = due;
-        self.ended = Some(Instant::now());
+        self.next_start = due;
+        self.ended_at = Some(Instant::now());
     }
 
     /// Returns whether it is expected to come up: it starts, or will restart, and the last start did not fail.
-    pub(super) fn comes_up(&self) -> bool {
-        !self.fails && matches!(self.state, ServerState::Starting | ServerState::Backoff)
+    pub(super) fn is_coming_up(&self) -> bool {
+        !self.last_start_failed
+            && matches!(self.state, ServerState::Starting | ServerState::Backoff)
     }
 
     /// Returns whether it may come up without intervention.
@@ -88,19 +89,20 @@ impl ConnectionState {
     }
 
     /// Returns whether it comes up soon enough for a list to wait.
-    fn comes_up_soon(&self) -> bool {
+    fn is_coming_up_soon(&self) -> bool {
         let soon = |due: Instant| due.saturating_duration_since(Instant::now()) <= RESTART_GRACE;
-        self.comes_up() && self.due.is_none_or(soon)
+        self.is_coming_up() && self.next_start.is_none_or(soon)
     }
 
     fn waits_for_restart(&self) -> bool {
-        matches!(self.state, ServerState::Backoff | ServerState::Failed) && self.due.is_some()
+        matches!(self.state, ServerState::Backoff | ServerState::Failed)
+            && self.next_start.is_some()
     }
 
     fn just_failed(&self) -> bool {
-        self.fails
+        self.last_start_failed
             && self
-                .ended
+                .ended_at
                 .is_some_and(|ended| ended.elapsed() < RESTART_GRACE)
     }
 }
@@ -111,7 +113,7 @@ pub(super) async fn wait_for_list(
     deadline: Instant,
 ) -> ConnectionState {
     let mut changes = seats.subscribe();
-    let settled = changes.wait_for(|seat| !seat.comes_up_soon());
+    let settled = changes.wait_for(|seat| !seat.is_coming_up_soon());
     match timeout_at(deadline, settled).await {
         Ok(Ok(seat)) => seat.clone(),
         _ => seats.borrow().clone(),
@@ -132,8 +134,8 @@ pub(super) async fn wait_for_call(
             return before;
         }
         seats.send_if_modified(|seat| {
-            seat.wanted = seat.waits_for_restart();
-            seat.wanted
+            seat.start_requested = seat.waits_for_restart();
+            seat.start_requested
         });
     }
     let settled =
@@ -145,10 +147,10 @@ pub(super) async fn wait_for_call(
 }
 
 /// Resolves when a call asks for a server that waits for its restart.
-pub(super) async fn wanted(seats: &watch::Sender<ConnectionState>) {
+pub(super) async fn wait_for_start_request(seats: &watch::Sender<ConnectionState>) {
     let mut changes = seats.subscribe();
-    let seat = changes.wait_for(|seat| seat.wanted).await;
-    let ended = seat.ok().and_then(|seat| seat.ended);
+    let seat = changes.wait_for(|seat| seat.start_requested).await;
+    let ended = seat.ok().and_then(|seat| seat.ended_at);
     // It waits for a restart, so something ended.
     sleep_until(ended.unwrap_or_else(Instant::now) + RESTART_GRACE).await;
 }

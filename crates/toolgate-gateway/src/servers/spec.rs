@@ -25,44 +25,44 @@ pub(crate) struct ServerSpec {
     /// Address of a remote server; `None` for a process that the gateway starts.
     pub(crate) address: Option<RemoteAddress>,
     /// Directory of the sealed credentials for the server, if it has any.
-    pub(crate) grants: Option<PathBuf>,
+    pub(crate) credentials_dir: Option<PathBuf>,
     /// Instructions for signing in to the server.
-    pub(crate) how: SignInInstructions,
+    pub(crate) sign_in_instructions: SignInInstructions,
     /// Sign-in pages for the users of its callers, if they are reachable.
-    pub(crate) pages: Option<SignInPages>,
+    pub(crate) sign_in_pages: Option<SignInPages>,
     /// True if the operator trusts its tool annotations.
     pub(crate) trusted: bool,
     /// Protocol revision to use with it.
     pub(crate) revision: RevisionChoice,
     /// Timeout from the start to the end of the handshake; default 30 s.
-    pub(crate) start: Duration,
+    pub(crate) start_timeout: Duration,
     /// Maximum length of a line that it may write, in bytes; default 16 MiB.
-    pub(crate) line: usize,
+    pub(crate) max_line_bytes: usize,
     /// Limits of its JSON messages.
-    pub(crate) json: JsonLimits,
+    pub(crate) json_limits: JsonLimits,
     /// Budget that its messages count against; default none.
-    pub(crate) account: BudgetScope,
+    pub(crate) budget: BudgetScope,
     /// Maximum number of its calls that may wait for input responses, of those for one caller, and for how long;
     /// default 64, 16 and 10 minutes.
     pub(crate) parked: (usize, usize, Duration),
     /// Idle time after which the server is pinged; default never.
-    pub(crate) ping: Option<Duration>,
+    pub(crate) ping_interval: Option<Duration>,
     /// Maximum size of its instructions, in bytes; default 32 KiB.
-    pub(crate) instructions: usize,
+    pub(crate) max_instruction_bytes: usize,
     /// Maximum number of its tools; default 1000.
-    pub(crate) tools: usize,
+    pub(crate) max_tools: usize,
     /// Maximum size of all its items of one kind, in bytes; default 16 MiB.
-    pub(crate) list_bytes: usize,
+    pub(crate) max_list_bytes: usize,
     /// Maximum time for which its lists are cached; default 24 h.
-    pub(crate) keep: Duration,
+    pub(crate) list_ttl: Duration,
     /// Maximum number of callers with a connection of their own; default 256.
-    pub(crate) callers: usize,
+    pub(crate) max_callers: usize,
     /// Maximum time that a call waits for its start; default 30 s.
-    pub(crate) call_wait: Duration,
+    pub(crate) call_start_wait: Duration,
     /// Maximum time that lists wait for its start if no list is known; default 10 s.
-    pub(crate) list_wait: Duration,
+    pub(crate) list_start_wait: Duration,
     /// Client capabilities that it may use; default all.
-    pub(crate) abilities: ClientCapabilities,
+    pub(crate) capabilities: ClientCapabilities,
 }
 
 impl ServerSpec {
@@ -75,48 +75,51 @@ impl ServerSpec {
             pass_env: Vec::new(),
             cwd: None,
             address: None,
-            grants: None,
-            how: SignInInstructions::default(),
-            pages: None,
+            credentials_dir: None,
+            sign_in_instructions: SignInInstructions::default(),
+            sign_in_pages: None,
             trusted: false,
             revision: RevisionChoice::default(),
-            start: Duration::from_secs(30),
-            line: 16 << 20,
-            json: JsonLimits::default(),
-            account: BudgetScope::default(),
+            start_timeout: Duration::from_secs(30),
+            max_line_bytes: 16 << 20,
+            json_limits: JsonLimits::default(),
+            budget: BudgetScope::default(),
             parked: (64, 16, Duration::from_secs(10 * 60)),
-            ping: None,
-            instructions: 32 << 10,
-            tools: 1000,
-            list_bytes: 16 << 20,
-            keep: Duration::from_secs(24 * 60 * 60),
-            callers: 256,
-            call_wait: Duration::from_secs(30),
-            list_wait: Duration::from_secs(10),
-            abilities: ClientCapabilities::ALL,
+            ping_interval: None,
+            max_instruction_bytes: 32 << 10,
+            max_tools: 1000,
+            max_list_bytes: 16 << 20,
+            list_ttl: Duration::from_secs(24 * 60 * 60),
+            max_callers: 256,
+            call_start_wait: Duration::from_secs(30),
+            list_start_wait: Duration::from_secs(10),
+            capabilities: ClientCapabilities::ALL,
         }
     }
 
     /// Returns whether a person can sign in to it for all its callers.
-    pub(crate) fn takes_sign_in(&self) -> bool {
-        let address = self.address.as_ref().filter(|_| self.grants.is_some());
-        address.is_some_and(|a| a.no_sign_in().is_none() && !a.a_grant_each())
+    pub(crate) fn has_shared_sign_in(&self) -> bool {
+        let address = self
+            .address
+            .as_ref()
+            .filter(|_| self.credentials_dir.is_some());
+        address.is_some_and(|a| a.sign_in_obstacle().is_none() && !a.has_caller_credentials())
     }
 
     /// Returns whether each caller has a credential of its own.
-    pub(crate) fn a_grant_each(&self) -> bool {
+    pub(crate) fn has_caller_credentials(&self) -> bool {
         self.address
             .as_ref()
-            .is_some_and(RemoteAddress::a_grant_each)
+            .is_some_and(RemoteAddress::has_caller_credentials)
     }
 
     /// Returns its command or URL for the console, with secrets removed.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display_origin(&self) -> String {
         let words = match &self.address {
-            Some(address) => address.shown().to_owned(),
+            Some(address) => address.without_query().to_owned(),
             None => self.command.join(" "),
         };
-        SecretRedactor::without(&words).into_owned()
+        SecretRedactor::redact_for_display(&words).into_owned()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     LastLists, ServerLease, ServerSpec, ServerStatus,
-    launch::{ProcessLauncher, secret_of},
+    launch::{ProcessLauncher, client_secret},
     life::supervise,
 };
 use crate::config::{Config, ConfigValue, RemoteAddress};
@@ -24,36 +24,36 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Supervisor of all servers. Dropping it stops their processes, without waiting.
 pub(crate) struct ServerSupervisor {
-    launch: Arc<dyn ProcessLauncher>,
-    last: Option<Arc<dyn LastLists>>,
-    bearers: Arc<CallerTokens>,
+    launcher: Arc<dyn ProcessLauncher>,
+    last_lists: Option<Arc<dyn LastLists>>,
+    caller_tokens: Arc<CallerTokens>,
     /// Servers of the active config, in its order.
     current: Mutex<Vec<Arc<ServerLease>>>,
     /// All servers that were started and have not ended yet.
     tasks: Mutex<Vec<SupervisorTask>>,
-    shown: watch::Sender<u64>,
+    console_version: watch::Sender<u64>,
 }
 
 /// Task of one server, and the signal that stops it.
 struct SupervisorTask {
-    life: JoinHandle<()>,
+    handle: JoinHandle<()>,
     stop: watch::Sender<bool>,
 }
 
 impl ServerSupervisor {
     /// Creates a supervisor without servers. Its processes are started by the guardian.
     pub(crate) fn new(guardian: Arc<Guardian>) -> ServerSupervisor {
-        ServerSupervisor::with(Arc::new(guardian))
+        ServerSupervisor::with_launcher(Arc::new(guardian))
     }
 
-    pub(super) fn with(launch: Arc<dyn ProcessLauncher>) -> ServerSupervisor {
+    pub(super) fn with_launcher(launch: Arc<dyn ProcessLauncher>) -> ServerSupervisor {
         ServerSupervisor {
-            launch,
-            last: None,
-            bearers: Arc::default(),
+            launcher: launch,
+            last_lists: None,
+            caller_tokens: Arc::default(),
             current: Mutex::default(),
             tasks: Mutex::default(),
-            shown: watch::Sender::new(0),
+            console_version: watch::Sender::new(0),
         }
     }
 
@@ -61,61 +61,63 @@ impl ServerSupervisor {
     ///
     /// # Errors
     /// It cannot be read. The message never contains it.
-    pub(crate) async fn read(
+    pub(crate) async fn read_secret(
         &self,
         given: &ConfigValue,
         within: Duration,
     ) -> Result<Secret, String> {
-        self.launch.read(given, within).await
+        self.launcher.read(given, within).await
     }
 
     /// Sets the storage of last known lists, and the tokens of callers.
-    pub(crate) fn knowing(
+    pub(crate) fn with_lists_and_tokens(
         mut self,
         last: Arc<dyn LastLists>,
         bearers: Arc<CallerTokens>,
     ) -> ServerSupervisor {
-        self.last = Some(last);
-        self.bearers = bearers;
+        self.last_lists = Some(last);
+        self.caller_tokens = bearers;
         self
     }
 
     /// Retries a waiting server at once, or makes a caller connect to it again. Returns whether the server exists.
-    pub(crate) fn wake(&self, id: &str, caller: Option<&str>) -> bool {
+    pub(crate) fn retry(&self, id: &str, caller: Option<&str>) -> bool {
         let current = lock(&self.current);
         let named = current.iter().find(|lease| *lease.spec().id == *id);
-        named.inspect(|lease| lease.server().wake(caller)).is_some()
+        named
+            .inspect(|lease| lease.server().retry(caller))
+            .is_some()
     }
 
     /// Closes the connections to a server that use the credentials of one caller or of all. Returns whether the
     /// server exists.
-    pub(crate) fn signed_out(&self, id: &str, caller: Option<&str>) -> bool {
+    pub(crate) fn drop_credentials(&self, id: &str, caller: Option<&str>) -> bool {
         let current = lock(&self.current).clone();
         let named = current.iter().find(|lease| *lease.spec().id == *id);
         named
-            .inspect(|lease| lease.server().signed_out(caller))
+            .inspect(|lease| lease.server().drop_credentials(caller))
             .is_some()
     }
 
     /// Closes the connections of a caller to all servers that use its credentials.
-    pub(crate) fn forget(&self, caller: &str) {
+    pub(crate) fn drop_caller_credentials(&self, caller: &str) {
         let current = lock(&self.current).clone();
         current
             .iter()
-            .for_each(|lease| lease.server().signed_out(Some(caller)));
+            .for_each(|lease| lease.server().drop_credentials(Some(caller)));
     }
 
     /// Reads the secret or private key of our OAuth client at a server's authorization server.
     ///
     /// # Errors
     /// It cannot be read. The message never contains it.
-    pub(crate) async fn secret_of(
+    pub(crate) async fn client_secret(
         &self,
         config: &Config,
         address: &RemoteAddress,
     ) -> Result<Option<Secret>, String> {
         let within = Duration::from_secs(config.limits.start_seconds);
-        let secret = secret_of(address, self.launch.as_ref(), within).await;
+        let secret = client_secret(address, self.launcher.as_ref(), within).await;
         secret.map_err(|(why, _)| why)
     }
 
@@ -131,20 +133,20 @@ impl ServerSupervisor {
     }
 
     /// Replaces the servers of the active config.
-    pub(crate) fn take(&self, leases: Vec<Arc<ServerLease>>) {
+    pub(crate) fn replace_servers(&self, leases: Vec<Arc<ServerLease>>) {
         // Dropped after the lock is released, because the last lease on a server may be among them.
         let _before = std::mem::replace(&mut *lock(&self.current), leases);
-        self.shown.send_modify(|version| *version += 1);
+        self.console_version.send_modify(|version| *version += 1);
     }
 
     fn start(&self, spec: ServerSpec) -> Arc<ServerLease> {
         let lease = Arc::new(ServerLease::new(
             spec,
-            self.shown.clone(),
-            self.last.clone(),
-            &self.bearers,
+            self.console_version.clone(),
+            self.last_lists.clone(),
+            &self.caller_tokens,
         ));
-        let life = supervise(lease.server(), self.launch.clone(), lease.stopped());
+        let life = supervise(lease.server(), self.launcher.clone(), lease.stopped());
         #[allow(
             clippy::disallowed_methods,
             reason = "the supervisor runs one task per server, and aborts it when dropped"
@@ -152,8 +154,8 @@ impl ServerSupervisor {
         let life = tokio::spawn(life);
         let stop = lease.stop();
         let mut tasks = lock(&self.tasks);
-        tasks.retain(|task| !task.life.is_finished());
-        tasks.push(SupervisorTask { life, stop });
+        tasks.retain(|task| !task.handle.is_finished());
+        tasks.push(SupervisorTask { handle: life, stop });
         lease
     }
 
@@ -165,7 +167,7 @@ impl ServerSupervisor {
 
     /// Returns a receiver that changes with everything that [`ServerSupervisor::status`] shows.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
-        self.shown.subscribe()
+        self.console_version.subscribe()
     }
 
     /// Stops all processes in steps, and waits until they have ended.
@@ -176,7 +178,7 @@ impl ServerSupervisor {
         }
         let end = Instant::now() + SHUTDOWN_TIMEOUT;
         for task in tasks {
-            let _ = timeout_at(end, task.life).await;
+            let _ = timeout_at(end, task.handle).await;
         }
     }
 }
@@ -185,7 +187,7 @@ impl Drop for ServerSupervisor {
     fn drop(&mut self) {
         for task in lock(&self.tasks).iter() {
             task.stop.send_replace(true);
-            task.life.abort();
+            task.handle.abort();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 use tokio::io::{AsyncRead, AsyncReadExt};
-use toolgate::client::harmless;
+use toolgate::client::sanitize_line;
 
 /// Number of stored lines.
 const MAX_TAIL_LINES: usize = 50;
@@ -21,7 +21,7 @@ pub(super) struct StderrTail(Mutex<VecDeque<String>>);
 impl StderrTail {
     /// Returns the lines, the oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
-        self.kept().iter().cloned().collect()
+        self.lock_lines().iter().cloned().collect()
     }
 
     /// Reads to the end, and reports added lines after each block. It never stops reading a long line, because the
@@ -46,18 +46,18 @@ impl StderrTail {
     }
 
     fn add(&self, line: &[u8]) {
-        let text = harmless(
+        let text = sanitize_line(
             String::from_utf8_lossy(line).trim_end(),
             MAX_TAIL_LINE_CHARS,
         );
-        let mut kept = self.kept();
+        let mut kept = self.lock_lines();
         if kept.len() == MAX_TAIL_LINES {
             kept.pop_front();
         }
         kept.push_back(text);
     }
 
-    fn kept(&self) -> MutexGuard<'_, VecDeque<String>> {
+    fn lock_lines(&self) -> MutexGuard<'_, VecDeque<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

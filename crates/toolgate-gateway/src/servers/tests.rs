@@ -73,8 +73,8 @@ impl ProcessLauncher for Arc<ScriptedLauncher> {
         Box::pin(async move {
             if act == ProcessBehavior::Refuse {
                 return Err(LaunchError {
-                    why: "no such program: nothing".to_owned(),
-                    again: true,
+                    reason: "no such program: nothing".to_owned(),
+                    may_retry: true,
                 });
             }
             Ok(Box::new(self.child(n, act)) as Box<dyn ServerProcess>)
@@ -253,10 +253,10 @@ fn start_in(
         revision,
         ..ServerSpec::new("files", vec!["serve".to_owned(), "--all".to_owned()])
     };
-    let supervisor = ServerSupervisor::with(Arc::new(script.clone()));
+    let supervisor = ServerSupervisor::with_launcher(Arc::new(script.clone()));
     let leases = supervisor.lease(vec![spec]);
     let server = leases[0].server();
-    supervisor.take(leases);
+    supervisor.replace_servers(leases);
     (script, supervisor, server)
 }
 
@@ -314,7 +314,10 @@ async fn a_server_is_started_opened_and_used() {
     assert_eq!((script.started(), script.ended.load(SeqCst)), (1, 1));
     let error = server.call(call()).await.unwrap_err();
     assert_eq!(
-        (error.kind(), error.public().contains("the gateway stops")),
+        (
+            error.kind(),
+            error.public_message().contains("the gateway stops")
+        ),
         (&ErrorKind::Upstream, true)
     );
 }
@@ -374,14 +377,16 @@ async fn a_chosen_revision_is_the_only_one() {
 async fn a_lost_call_is_never_sent_again() {
     let (script, supervisor, server) = start(&[ProcessBehavior::Once, ProcessBehavior::Serve]);
     let mut changes = server
-        .changes(ChangeFilter::lists(Caller::new("test")))
+        .changes(ChangeFilter::all_lists(Caller::new("test")))
         .await
         .unwrap();
     let error = server.call(call()).await.unwrap_err();
     assert!(
-        error.public().contains("not known whether it took effect"),
+        error
+            .public_message()
+            .contains("not known whether it took effect"),
         "{}",
-        error.public()
+        error.public_message()
     );
     until(&server, &supervisor, ServerState::Backoff).await;
     let status = server.status();
@@ -398,11 +403,11 @@ async fn a_lost_call_is_never_sent_again() {
 
 /// A subscriber to a resource gets updates from the next process too, and one for what may have changed in between.
 #[tokio::test(start_paused = true)]
-async fn a_new_child_is_asked_to_tell_what_the_last_one_told() {
+async fn subscribes_again_at_a_new_process() {
     let (script, supervisor, server) = start(&[ProcessBehavior::Once, ProcessBehavior::Serve]);
     let want = ChangeFilter {
         uris: vec!["t://a".to_owned()],
-        ..ChangeFilter::lists(Caller::new("test"))
+        ..ChangeFilter::all_lists(Caller::new("test"))
     };
     let mut changes = server.changes(want).await.unwrap();
     server.call(call()).await.unwrap_err();
@@ -458,10 +463,10 @@ async fn a_server_that_keeps_failing_is_tried_ever_less_often_and_says_why() {
     let error = server.list(all()).await.unwrap_err();
     assert!(
         error
-            .public()
+            .public_message()
             .starts_with("the server files is not running: it ended before the handshake"),
         "{}",
-        error.public()
+        error.public_message()
     );
     assert!(
         before.elapsed() < Duration::from_secs(3),
@@ -496,7 +501,7 @@ async fn after_a_good_run_the_wait_is_short_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_has_thirty_seconds_and_so_long_a_call_waits() {
+async fn a_silent_server_times_out_after_thirty_seconds() {
     let (script, supervisor, server) = start(&[ProcessBehavior::Silent]);
     let before = Instant::now();
     let error = server.call(call()).await.unwrap_err();
@@ -504,7 +509,7 @@ async fn a_silent_server_has_thirty_seconds_and_so_long_a_call_waits() {
         (error.kind(), before.elapsed().as_secs()),
         (&ErrorKind::Upstream, 30)
     );
-    assert_eq!(error.starting().join(" "), "files");
+    assert_eq!(error.starting_servers().join(" "), "files");
     until(&server, &supervisor, ServerState::Backoff).await;
     // The process has four seconds to end after that.
     assert!(
@@ -522,7 +527,7 @@ async fn a_hanging_server_delays_only_the_first_lists() {
     let waited = async || {
         let before = Instant::now();
         let error = server.list(all()).await.unwrap_err();
-        assert_eq!(error.starting().join(" "), "files");
+        assert_eq!(error.starting_servers().join(" "), "files");
         before.elapsed().as_secs()
     };
     assert_eq!(tokio::join!(waited(), waited()), (10, 10));
@@ -572,7 +577,7 @@ async fn a_server_that_crashes_about_once_a_minute_answers_nearly_all_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_left_its_pipes_open_is_gone_all_the_same() {
+async fn an_exit_counts_even_if_the_pipes_stay_open() {
     let (script, supervisor, server) = start(&[
         ProcessBehavior::Leave,
         ProcessBehavior::Leave,
@@ -599,7 +604,7 @@ async fn a_program_that_cannot_be_started_is_failed_until_it_can() {
     ]);
     until(&server, &supervisor, ServerState::Failed).await;
     let error = server.call(call()).await.unwrap_err();
-    let public = error.public();
+    let public = error.public_message();
     assert!(public.contains("it could not be started"), "{public}");
     assert!(!public.contains("nothing"), "{public}");
     let detail = error.detail().unwrap().for_operator();
@@ -628,9 +633,9 @@ async fn one_bad_server_stops_no_other_and_all_end_together() {
         }
     }
     let specs = ["good", "bad"].map(|id| ServerSpec::new(id, vec!["x".to_owned()]));
-    let supervisor = ServerSupervisor::with(Arc::new(TwoLaunchers(good, bad.clone())));
+    let supervisor = ServerSupervisor::with_launcher(Arc::new(TwoLaunchers(good, bad.clone())));
     let leases = supervisor.lease(specs.to_vec());
-    supervisor.take(leases.clone());
+    supervisor.replace_servers(leases.clone());
     leases[0].call(call()).await.unwrap();
     let before = Instant::now();
     supervisor.stop().await;

@@ -12,24 +12,26 @@ use toolgate_auth::{
 };
 
 /// Builds the OAuth client for a server, without a store. `secret` is the secret or private key that
-/// [`Client::given`] refers to.
+/// [`Gateway::given`] refers to.
 ///
 /// # Errors
 /// The address cannot be used for OAuth, or the key is invalid.
-pub(super) fn login(
+pub(super) fn client_builder(
     address: &RemoteAddress,
     secret: Option<Secret>,
 ) -> Result<OAuthClientBuilder, String> {
     let url = Url::parse(&address.url).map_err(|bad| format!("its url cannot be used: {bad}"))?;
-    let mut reach = AddressPolicy::of(&url);
-    if address.private {
+    let mut reach = AddressPolicy::for_server(&url);
+    if address.danger_private {
         reach = reach.danger_and_private();
     }
-    let login = OAuthClient::builder(url).name("Toolgate").reach(reach);
+    let login = OAuthClient::builder(url)
+        .name("Toolgate")
+        .address_policy(reach);
     match &address.client {
-        ClientRegistration::Registers => Ok(login),
-        ClientRegistration::Document(at) => Ok(login.client_document(at.clone())),
-        ClientRegistration::Known(known) => {
+        ClientRegistration::Dynamic => Ok(login),
+        ClientRegistration::MetadataDocument(at) => Ok(login.client_document(at.clone())),
+        ClientRegistration::Preregistered(known) => {
             let client = RegisteredClient::new(known.id.as_str(), authenticate(known, secret)?);
             Ok(login.client(Some(&known.issuer), client))
         }
@@ -41,14 +43,14 @@ pub(super) fn login(
 ///
 /// # Errors
 /// As for [`login`].
-pub(crate) fn by_itself(
+pub(crate) fn client_credentials_builder(
     address: &RemoteAddress,
     secret: Option<Secret>,
 ) -> Result<OAuthClientBuilder, String> {
-    let login = login(address, secret)?.client_credentials();
+    let login = client_builder(address, secret)?.client_credentials();
     match &address.sign_in {
-        SignInParty::Client(scopes) if !scopes.is_empty() => {
-            Ok(login.scopes(ScopeSet::read(&scopes.join(" "))))
+        SignInParty::Gateway(scopes) if !scopes.is_empty() => {
+            Ok(login.scopes(ScopeSet::parse(&scopes.join(" "))))
         }
         _ => Ok(login),
     }
@@ -58,22 +60,22 @@ fn authenticate(
     known: &PreregisteredClient,
     secret: Option<Secret>,
 ) -> Result<ClientAuthentication, String> {
-    match (&known.shows, secret) {
-        (ClientCredential::Nothing, _) => Ok(ClientAuthentication::None),
+    match (&known.credential, secret) {
+        (ClientCredential::Public, _) => Ok(ClientAuthentication::None),
         (ClientCredential::Secret(_), Some(secret)) => Ok(ClientAuthentication::Secret(secret)),
-        (ClientCredential::Key(given), Some(pem)) => {
-            let key =
-                key(&pem).map_err(|why| format!("its client_key, {}: {why}", given.shown()))?;
+        (ClientCredential::PrivateKey(given), Some(pem)) => {
+            let key = read_private_key(&pem)
+                .map_err(|why| format!("its client_key, {}: {why}", given.describe_source()))?;
             Ok(ClientAuthentication::Key(Arc::new(key)))
         }
-        (ClientCredential::Secret(given) | ClientCredential::Key(given), None) => {
-            Err(format!("{} was not read", given.shown()))
+        (ClientCredential::Secret(given) | ClientCredential::PrivateKey(given), None) => {
+            Err(format!("{} was not read", given.describe_source()))
         }
     }
 }
 
 /// Reads a private key with the algorithm that it fits.
-fn key(pem: &Secret) -> Result<SigningKey, String> {
+fn read_private_key(pem: &Secret) -> Result<SigningKey, String> {
     let all = [
         SignatureAlgorithm::Es256,
         SignatureAlgorithm::EdDsa,
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_is_no_key_is_refused_and_not_told() {
+    fn rejects_an_invalid_key_without_revealing_it() {
         for (pem, told) in [
             ("canary", "it has no BEGIN PRIVATE KEY"),
             ("-----BEGIN EC PRIVATE KEY-----\ncanary\n", "openssl pkcs8"),
@@ -109,7 +111,7 @@ mod tests {
                 "use a key for ES256",
             ),
         ] {
-            let error = key(&Secret::new(pem)).map(drop).unwrap_err();
+            let error = read_private_key(&Secret::new(pem)).map(drop).unwrap_err();
             assert!(error.contains(told) && !error.contains("canary"), "{error}");
         }
     }

@@ -36,68 +36,68 @@ const SIGN_IN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Links that callers were given.
 #[derive(Default)]
 pub(crate) struct SignInLinks {
-    open: Mutex<HashMap<String, SignInLink>>,
+    links: Mutex<HashMap<String, SignInLink>>,
     /// Counter that is raised when a user signed in by a link.
-    done: watch::Sender<u64>,
+    sign_ins: watch::Sender<u64>,
 }
 
 struct SignInLink {
     server: Arc<str>,
     caller: Arc<str>,
-    until: Instant,
+    expires_at: Instant,
 }
 
 impl SignInLinks {
     /// Returns the link for a caller of a server. While its last link is valid, that is reused.
-    fn of(&self, server: &Arc<str>, caller: &Arc<str>) -> String {
-        let mut open = self.open();
+    fn link_for(&self, server: &Arc<str>, caller: &Arc<str>) -> String {
+        let mut open = self.lock_valid();
         let same = |link: &SignInLink| link.server == *server && link.caller == *caller;
         if let Some((token, _)) = open.iter().find(|(_, link)| same(link)) {
             return token.clone();
         }
         if open.len() >= MAX_SIGN_IN_LINKS {
-            let oldest = open.iter().min_by_key(|(_, link)| link.until);
+            let oldest = open.iter().min_by_key(|(_, link)| link.expires_at);
             if let Some(oldest) = oldest.map(|(token, _)| token.clone()) {
                 open.remove(&oldest);
             }
         }
-        let token = ids::secret();
+        let token = ids::secret_id();
         let link = SignInLink {
             server: server.clone(),
             caller: caller.clone(),
-            until: Instant::now() + SIGN_IN_LINK_LIFETIME,
+            expires_at: Instant::now() + SIGN_IN_LINK_LIFETIME,
         };
         open.insert(token.clone(), link);
         token
     }
 
     /// Returns the server of a link, if the link belongs to that caller.
-    pub(crate) fn server(&self, token: &str, caller: &str) -> Option<Arc<str>> {
-        let open = self.open();
+    pub(crate) fn server_of(&self, token: &str, caller: &str) -> Option<Arc<str>> {
+        let open = self.lock_valid();
         let link = open.get(token).filter(|link| *link.caller == *caller)?;
         Some(link.server.clone())
     }
 
     /// Returns the caller of a link.
-    pub(crate) fn caller(&self, token: &str) -> Option<Arc<str>> {
-        Some(self.open().get(token)?.caller.clone())
+    pub(crate) fn caller_of(&self, token: &str) -> Option<Arc<str>> {
+        Some(self.lock_valid().get(token)?.caller.clone())
     }
 
     /// Removes a used link.
-    pub(crate) fn spend(&self, token: &str) {
-        self.open().remove(token);
+    pub(crate) fn remove(&self, token: &str) {
+        self.lock_valid().remove(token);
     }
 
     /// Reports a sign-in, so that waiting calls check again.
-    pub(crate) fn signed_in(&self) {
-        self.done.send_modify(|count| *count += 1);
+    pub(crate) fn report_sign_in(&self) {
+        self.sign_ins.send_modify(|count| *count += 1);
     }
 
     /// Locks the links and removes the expired ones.
-    fn open(&self) -> MutexGuard<'_, HashMap<String, SignInLink>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lock_valid(&self) -> MutexGuard<'_, HashMap<String, SignInLink>> {
+        let mut open = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        open.retain(|_, link| link.until > now);
+        open.retain(|_, link| link.expires_at > now);
         open
     }
 }
@@ -132,10 +132,10 @@ impl PartialEq for SignInPages {
 pub(crate) struct MissingSignIn<'a> {
     pub(crate) server: &'a Arc<str>,
     pub(crate) address: &'a RemoteAddress,
-    pub(crate) grants: PathBuf,
+    pub(crate) credentials_dir: PathBuf,
     pub(crate) caller: &'a Arc<str>,
     /// Credential from before, which is no longer valid.
-    pub(crate) before: Option<Secret>,
+    pub(crate) old_token: Option<Secret>,
 }
 
 impl SignInPages {
@@ -154,7 +154,7 @@ impl SignInPages {
 
     /// Returns how the user behind a caller proves their identity; `None` if they cannot. A caller that is an OAuth
     /// client of an issuer has no user there.
-    pub(crate) fn shown_by<'a>(&self, caller: &'a str) -> Option<IdentityProof<'a>> {
+    pub(crate) fn identity_proof<'a>(&self, caller: &'a str) -> Option<IdentityProof<'a>> {
         match caller.split_once(':')? {
             ("key", _) => Some(IdentityProof::Key),
             (_, subject) if subject.starts_with("client=") => None,
@@ -166,43 +166,43 @@ impl SignInPages {
     }
 
     /// Returns the redirect URI for sign-ins at servers.
-    pub(crate) fn back(&self) -> String {
+    pub(crate) fn redirect_uri(&self) -> String {
         format!("{}{REDIRECT_SEGMENT}", self.base)
     }
 
     /// Returns the redirect URI for sign-ins at issuers.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn identity_redirect_uri(&self) -> String {
         format!("{}{IDENTITY_SEGMENT}", self.base)
     }
 
-    /// Builds the input request for the user of a caller. `opened` says that the client has opened the page.
-    pub(crate) fn question(&self, lacking: &MissingSignIn<'_>, opened: bool) -> SignInPage {
+    /// Builds the input request for the user of a caller. `completion` says that the client has opened the page.
+    pub(crate) fn input_request(&self, lacking: &MissingSignIn<'_>, opened: bool) -> SignInPage {
         let MissingSignIn { server, caller, .. } = lacking;
         let waits = || -> Arc<dyn DecisionWaiter> {
             Arc::new(SignInWait {
                 links: self.links.clone(),
-                grants: lacking.grants.clone(),
+                credentials_dir: lacking.credentials_dir.clone(),
                 address: lacking.address.clone(),
                 server: (*server).clone(),
                 caller: (*caller).clone(),
-                before: lacking.before.clone(),
+                old_token: lacking.old_token.clone(),
             })
         };
         SignInPage {
             url: match opened {
                 true => self.base.to_string(),
-                false => format!("{}#{}", self.base, self.links.of(server, caller)),
+                false => format!("{}#{}", self.base, self.links.link_for(server, caller)),
             },
             message: format!(
                 "Toolgate: a user has to sign in to the server {server} for {}. The page {} first; only this caller will use the credentials.",
                 visible_line(caller),
-                match self.shown_by(caller) {
+                match self.identity_proof(caller) {
                     Some(IdentityProof::Issuer(issuer)) =>
                         format!("asks you to sign in at {issuer} as that caller"),
                     _ => "asks for the key of that caller".to_owned(),
                 }
             ),
-            opened: opened.then(waits),
+            completion: opened.then(waits),
         }
     }
 }
@@ -210,31 +210,32 @@ impl SignInPages {
 /// Waits until a person has signed in.
 struct SignInWait {
     links: Arc<SignInLinks>,
-    grants: PathBuf,
+    credentials_dir: PathBuf,
     address: RemoteAddress,
     server: Arc<str>,
     caller: Arc<str>,
-    before: Option<Secret>,
+    old_token: Option<Secret>,
 }
 
 impl DecisionWaiter for SignInWait {
-    fn decided(&self) -> BoxFuture<'static, ()> {
+    fn wait_for_decision(&self) -> BoxFuture<'static, ()> {
         let SignInWait {
             links,
-            grants,
+            credentials_dir: grants,
             address,
             server,
             caller,
-            before,
+            old_token: before,
         } = self;
         let (links, grants, address) = (links.clone(), grants.clone(), address.clone());
         let (server, caller, before) = (server.clone(), caller.clone(), before.clone());
         Box::pin(async move {
-            let mut done = links.done.subscribe();
+            let mut done = links.sign_ins.subscribe();
             loop {
-                let now = callers::granted(&grants, &server, &address, &caller).await;
-                let old = |now: &Secret| before.as_ref().is_some_and(|old| old.is(now.reveal()));
-                if now.is_ok_and(|now| now.is_some_and(|now| !old(&now.access))) {
+                let now = callers::stored_credential(&grants, &server, &address, &caller).await;
+                let old =
+                    |now: &Secret| before.as_ref().is_some_and(|old| old.matches(now.reveal()));
+                if now.is_ok_and(|now| now.is_some_and(|now| !old(&now.access_token))) {
                     return;
                 }
                 tokio::select! {
@@ -245,7 +246,7 @@ impl DecisionWaiter for SignInWait {
         })
     }
 
-    fn attend(&self) -> Box<dyn Send + Sync> {
+    fn mark_waiting(&self) -> Box<dyn Send + Sync> {
         Box::new(())
     }
 }
@@ -255,28 +256,28 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_link_is_of_one_caller_and_ends() {
+    async fn a_link_belongs_to_one_caller_and_expires() {
         let links = SignInLinks::default();
         let [far, near, ann, bob]: [Arc<str>; 4] =
             ["far", "near", "key:ann", "key:bob"].map(Arc::from);
-        let link = links.of(&far, &ann);
-        assert_eq!(links.of(&far, &ann), link, "asked again");
-        assert_ne!(links.of(&near, &ann), link);
-        assert_ne!(links.of(&far, &bob), link);
-        assert_eq!(links.server(&link, "key:ann").as_deref(), Some("far"));
-        assert_eq!(links.server(&link, "key:bob"), None);
-        assert_eq!(links.server("", "key:ann"), None);
-        links.spend(&link);
-        assert_eq!(links.server(&link, "key:ann"), None, "used");
-        let link = links.of(&far, &ann);
+        let link = links.link_for(&far, &ann);
+        assert_eq!(links.link_for(&far, &ann), link, "asked again");
+        assert_ne!(links.link_for(&near, &ann), link);
+        assert_ne!(links.link_for(&far, &bob), link);
+        assert_eq!(links.server_of(&link, "key:ann").as_deref(), Some("far"));
+        assert_eq!(links.server_of(&link, "key:bob"), None);
+        assert_eq!(links.server_of("", "key:ann"), None);
+        links.remove(&link);
+        assert_eq!(links.server_of(&link, "key:ann"), None, "used");
+        let link = links.link_for(&far, &ann);
         tokio::time::advance(SIGN_IN_LINK_LIFETIME).await;
-        assert_eq!(links.server(&link, "key:ann"), None, "too old");
-        let first = links.of(&far, &ann);
+        assert_eq!(links.server_of(&link, "key:ann"), None, "too old");
+        let first = links.link_for(&far, &ann);
         for n in 0..MAX_SIGN_IN_LINKS {
             tokio::time::advance(Duration::from_millis(1)).await;
-            links.of(&far, &format!("key:{n}").into());
+            links.link_for(&far, &format!("key:{n}").into());
         }
-        assert_eq!(links.open().len(), MAX_SIGN_IN_LINKS);
-        assert_eq!(links.server(&first, "key:ann"), None, "the oldest goes");
+        assert_eq!(links.lock_valid().len(), MAX_SIGN_IN_LINKS);
+        assert_eq!(links.server_of(&first, "key:ann"), None, "the oldest goes");
     }
 }

@@ -20,8 +20,8 @@ const UNEXPECTED_RESPONSE_MESSAGE: &str = "this response does not belong to a si
 
 /// Pending sign-ins in a browser.
 pub(crate) struct BrowserSignIns {
-    grants: PathBuf,
-    visits: BrowserFlows<OAuthCredential>,
+    credentials_dir: PathBuf,
+    flows: BrowserFlows<OAuthCredential>,
 }
 
 /// Completed sign-in.
@@ -29,21 +29,21 @@ pub(crate) struct CompletedSignIn {
     pub(crate) server: String,
     /// Caller that owns the credential, if each caller has one of its own.
     pub(crate) caller: Option<String>,
-    pub(crate) grant: OAuthCredential,
+    pub(crate) credential: OAuthCredential,
 }
 
 impl BrowserSignIns {
     /// Creates an empty set, with the directory of the stored credentials.
     pub(crate) fn new(grants: PathBuf) -> BrowserSignIns {
         BrowserSignIns {
-            grants,
-            visits: BrowserFlows::new(UNEXPECTED_RESPONSE_MESSAGE),
+            credentials_dir: grants,
+            flows: BrowserFlows::new(UNEXPECTED_RESPONSE_MESSAGE),
         }
     }
 
     /// Returns the directory of the stored credentials.
-    pub(crate) fn grants(&self) -> &Path {
-        &self.grants
+    pub(crate) fn credentials_dir(&self) -> &Path {
+        &self.credentials_dir
     }
 
     /// Begins a sign-in for a session, and returns the authorization page. It is canceled when `until` resolves,
@@ -53,7 +53,11 @@ impl BrowserSignIns {
     /// The message is for the person.
     pub(crate) async fn begin(
         &self,
-        SignInTarget { id, caller, .. }: SignInTarget<'_>,
+        SignInTarget {
+            server_id: id,
+            caller,
+            ..
+        }: SignInTarget<'_>,
         login: OAuthClientBuilder,
         redirect: String,
         by: (&str, Option<BoxFuture<'static, ()>>),
@@ -62,7 +66,9 @@ impl BrowserSignIns {
             let login = login.sign_in(person).build();
             async move { login.sign_in().await }
         };
-        self.visits.begin(of(id, caller), redirect, by, work).await
+        self.flows
+            .begin(flow_purpose(id, caller), redirect, by, work)
+            .await
     }
 
     /// Handles the authorization response, which must come from the session that began the sign-in; any other
@@ -80,25 +86,25 @@ impl BrowserSignIns {
     ) -> Result<CompletedSignIn, String> {
         let signed = move |what: BrowserFlowPurpose, grant| {
             let signed = CompletedSignIn {
-                server: what.at,
+                server: what.target,
                 caller: what.caller,
-                grant,
+                credential: grant,
             };
             then(&signed);
             signed
         };
-        self.visits.end(query, by, signed).await
+        self.flows.end(query, by, signed).await
     }
 
     /// Cancels the sign-ins that were begun for a caller of a server.
-    pub(crate) fn give_up(&self, server: &str, caller: &str) {
-        self.visits.give_up(&of(server, Some(caller)));
+    pub(crate) fn cancel(&self, server: &str, caller: &str) {
+        self.flows.cancel(&flow_purpose(server, Some(caller)));
     }
 }
 
-fn of(server: &str, caller: Option<&str>) -> BrowserFlowPurpose {
+fn flow_purpose(server: &str, caller: Option<&str>) -> BrowserFlowPurpose {
     BrowserFlowPurpose {
-        at: server.to_owned(),
+        target: server.to_owned(),
         caller: caller.map(str::to_owned),
     }
 }

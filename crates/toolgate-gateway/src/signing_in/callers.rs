@@ -19,7 +19,7 @@ pub(crate) type DeletedCredentials = Vec<(String, OAuthCredential)>;
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the store key of a credential. Neither a server ID nor a URL contains a space.
-pub(super) fn key(id: &str, address: &RemoteAddress, caller: Option<&str>) -> String {
+pub(super) fn store_key(id: &str, address: &RemoteAddress, caller: Option<&str>) -> String {
     match caller {
         None => format!("{id} {}", address.url),
         Some(caller) => format!("{id} {} {caller}", address.url),
@@ -27,7 +27,7 @@ pub(super) fn key(id: &str, address: &RemoteAddress, caller: Option<&str>) -> St
 }
 
 /// Splits a store key into server ID, URL and caller.
-pub(crate) fn parts(key: &str) -> (&str, &str, Option<&str>) {
+pub(crate) fn split_key(key: &str) -> (&str, &str, Option<&str>) {
     let mut words = key.splitn(3, ' ');
     let mut word = || words.next();
     (
@@ -39,17 +39,22 @@ pub(crate) fn parts(key: &str) -> (&str, &str, Option<&str>) {
 
 /// Returns the caller of a store key.
 fn caller_of(key: &str) -> Option<&str> {
-    parts(key).2
+    split_key(key).2
 }
 
 /// Returns the servers of deleted credentials.
-pub(crate) fn servers(forgotten: &DeletedCredentials) -> Vec<&str> {
-    forgotten.iter().map(|(key, _)| parts(key).0).collect()
+pub(crate) fn servers_of(forgotten: &DeletedCredentials) -> Vec<&str> {
+    forgotten.iter().map(|(key, _)| split_key(key).0).collect()
 }
 
 /// Revokes a key that was just created and must not be used, because the credentials of its predecessor could not be
 /// deleted. Returns a message for the operator.
-pub(crate) async fn unmade(keys: &ApiKeys, name: &str, who: &Approver, why: &str) -> String {
+pub(crate) async fn revoke_unused_key(
+    keys: &ApiKeys,
+    name: &str,
+    who: &Approver,
+    why: &str,
+) -> String {
     match keys.revoke(name, who).await {
         Ok(()) => format!("no key was created: {why}"),
         Err(error) => format!(
@@ -63,7 +68,7 @@ pub(crate) async fn unmade(keys: &ApiKeys, name: &str, who: &Approver, why: &str
 ///
 /// # Errors
 /// Several callers share the name; the message says why.
-pub(crate) fn apart(caller: &str) -> Result<(), &'static str> {
+pub(crate) fn check_distinguishable(caller: &str) -> Result<(), &'static str> {
     match caller.contains(':') || matches!(caller, "operator@terminal" | "operator@console") {
         true => Ok(()),
         false => Err(
@@ -76,16 +81,17 @@ pub(crate) fn apart(caller: &str) -> Result<(), &'static str> {
 ///
 /// # Errors
 /// The message is for the operator.
-fn may_be(config: &Config, caller: &str) -> Result<(), String> {
+fn check_caller(config: &Config, caller: &str) -> Result<(), String> {
     if caller.contains('@') {
-        apart(caller).map_err(|why| format!("not for {}: {why}", visible_line(caller)))?;
+        check_distinguishable(caller)
+            .map_err(|why| format!("not for {}: {why}", visible_line(caller)))?;
     }
     let known = match caller.split_once(':') {
         Some(("key", name)) => !name.is_empty(),
         Some((issuer, subject)) => {
             !subject.is_empty() && config.auth.issuers.iter().any(|one| one.id == issuer)
         }
-        None => apart(caller).is_ok(),
+        None => check_distinguishable(caller).is_ok(),
     };
     match known {
         true => Ok(()),
@@ -97,23 +103,23 @@ fn may_be(config: &Config, caller: &str) -> Result<(), String> {
 }
 
 /// Returns the stored credential of a caller.
-pub(crate) async fn granted(
+pub(crate) async fn stored_credential(
     grants: &Path,
     id: &str,
     address: &RemoteAddress,
     caller: &str,
 ) -> Result<Option<OAuthCredential>, StoreError> {
-    let key = key(id, address, Some(caller));
+    let key = store_key(id, address, Some(caller));
     FileCredentialStore::new(grants).grant(&key).await
 }
 
 /// Returns the callers with credentials for a server.
-pub(crate) async fn who(
+pub(crate) async fn callers_with_credentials(
     grants: &Path,
     id: &str,
     address: &RemoteAddress,
 ) -> Result<Vec<String>, StoreError> {
-    let begin = key(id, address, Some(""));
+    let begin = store_key(id, address, Some(""));
     let keys = FileCredentialStore::new(grants).keys().await?;
     let callers = keys.iter().filter_map(|key| key.strip_prefix(&begin));
     Ok(callers.map(str::to_owned).collect())
@@ -123,19 +129,19 @@ pub(crate) async fn who(
 ///
 /// # Errors
 /// The message is for the operator.
-pub(crate) async fn room(config: &Config, at: SignInTarget<'_>) -> Result<(), String> {
+pub(crate) async fn check_quota(config: &Config, at: SignInTarget<'_>) -> Result<(), String> {
     let SignInTarget {
-        id,
+        server_id: id,
         address,
-        grants,
+        credentials_dir: grants,
         caller: Some(caller),
     } = at
     else {
         return Ok(());
     };
-    may_be(config, caller)?;
+    check_caller(config, caller)?;
     let most = config.limits.callers_per_server;
-    let callers = who(grants, id, address)
+    let callers = callers_with_credentials(grants, id, address)
         .await
         .map_err(|bad| bad.to_string())?;
     if callers.len() < most || callers.iter().any(|known| known == caller) {
@@ -148,30 +154,30 @@ pub(crate) async fn room(config: &Config, at: SignInTarget<'_>) -> Result<(), St
 
 /// Revokes deleted credentials at their authorization servers, as far as these are reachable. Without a supervisor,
 /// the keyring is not read.
-pub(crate) async fn give_back(
+pub(crate) async fn revoke_credentials(
     config: &Config,
     grants: &Path,
     forgotten: &DeletedCredentials,
     servers: Option<&ServerSupervisor>,
 ) {
     let each = forgotten.iter().filter_map(|(key, grant)| {
-        let (id, url, caller) = parts(key);
+        let (id, url, caller) = split_key(key);
         let caller = caller?;
         let server = config.servers.iter().find(|server| server.id == id)?;
         let address = server.address.as_ref().filter(|at| at.url == url)?;
         let at = SignInTarget {
-            id,
+            server_id: id,
             address,
-            grants,
+            credentials_dir: grants,
             caller: Some(caller),
         };
         Some(async move {
-            let secret = match (servers, address.client.given()) {
-                (Some(servers), _) => servers.secret_of(config, address).await,
+            let secret = match (servers, address.client.credential_value()) {
+                (Some(servers), _) => servers.client_secret(config, address).await,
                 (None, given) => given.map(ConfigValue::read).transpose(),
             };
-            if let Ok(login) = secret.and_then(|secret| at.login(secret)) {
-                login.build().give_back(grant).await;
+            if let Ok(login) = secret.and_then(|secret| at.oauth_client(secret)) {
+                login.build().revoke(grant).await;
             }
         })
     });
@@ -183,8 +189,11 @@ pub(crate) async fn give_back(
 ///
 /// # Errors
 /// The store cannot be read or written; the message is for the operator.
-pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<DeletedCredentials, String> {
-    let forgotten = forget(grants, &format!("key:{name}")).await;
+pub(crate) async fn delete_key_credentials(
+    grants: &Path,
+    name: &str,
+) -> Result<DeletedCredentials, String> {
+    let forgotten = delete_credentials(grants, &format!("key:{name}")).await;
     forgotten.map_err(|bad| {
         format!(
             "the credentials of key:{name} could not be deleted: {}",
@@ -193,7 +202,7 @@ pub(crate) async fn forget_key(grants: &Path, name: &str) -> Result<DeletedCrede
     })
 }
 
-async fn forget(grants: &Path, caller: &str) -> Result<DeletedCredentials, StoreError> {
+async fn delete_credentials(grants: &Path, caller: &str) -> Result<DeletedCredentials, StoreError> {
     // If no credential was ever stored, do not create the store.
     if !grants.join("grants.sealed").exists() {
         return Ok(DeletedCredentials::new());
@@ -204,9 +213,9 @@ async fn forget(grants: &Path, caller: &str) -> Result<DeletedCredentials, Store
     for key in keys.iter().filter(|key| caller_of(key) == Some(caller)) {
         // A concurrent refresh would store it again, so take the lock. If the lock is not available, delete it
         // anyway.
-        let _turn = store.turn(key).await.ok();
+        let _turn = store.refresh_lock(key).await.ok();
         let grant = store.grant(key).await.ok().flatten();
-        store.keep(key, None).await?;
+        store.put(key, None).await?;
         forgotten.extend(grant.map(|grant| (key.clone(), grant)));
     }
     Ok(forgotten)
@@ -217,12 +226,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_is_named_by_a_key_or_a_token_and_others_are_refused() {
+    fn accepts_callers_with_a_key_or_a_token_only() {
         let text = "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://l.test\"\n\
                     [server.far]\nurl = \"https://far.test/mcp\"\ngrants = \"caller\"\n";
         let config = Config::parse(Path::new("/etc/t.toml"), text).unwrap();
         for good in ["key:ci", "corp:alice", "corp:a b; c", "operator@terminal"] {
-            assert_eq!(may_be(&config, good), Ok(()), "{good}");
+            assert_eq!(check_caller(&config, good), Ok(()), "{good}");
         }
         for (bad, told) in [
             ("anonymous@http", "cannot be told apart"),
@@ -233,12 +242,12 @@ mod tests {
             ("other:alice", "no name of a caller"),
             ("", "no name of a caller"),
         ] {
-            let error = may_be(&config, bad).unwrap_err();
+            let error = check_caller(&config, bad).unwrap_err();
             assert!(error.contains(told), "{bad}: {error}");
         }
         let address = config.servers[0].address.as_ref().unwrap();
-        let kept = key("far", address, Some("corp:a b; c"));
+        let kept = store_key("far", address, Some("corp:a b; c"));
         assert_eq!(caller_of(&kept), Some("corp:a b; c"));
-        assert_eq!(caller_of(&key("far", address, None)), None);
+        assert_eq!(caller_of(&store_key("far", address, None)), None);
     }
 }

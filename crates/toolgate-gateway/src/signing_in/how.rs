@@ -1,6 +1,6 @@
 //! Instructions for a person who reads that a sign-in is missing.
 
-use crate::startup::{flags, shell};
+use crate::startup::{option_words, shell_quote};
 
 /// Instructions for signing in: the console's URL, if there is one, and the options that name the gateway's config
 /// and data. A command without these options would sign in elsewhere.
@@ -15,12 +15,12 @@ impl SignInInstructions {
     pub(crate) fn new(console: Option<String>, words: &[String]) -> SignInInstructions {
         SignInInstructions {
             console,
-            flags: flags(words, &["--config", "--data"]),
+            flags: option_words(words, &["--config", "--data"]),
         }
     }
 
     /// Creates the instructions of a gateway that reported its options.
-    pub(crate) fn with(flags: &str) -> SignInInstructions {
+    pub(crate) fn from_flags(flags: &str) -> SignInInstructions {
         SignInInstructions {
             console: None,
             flags: flags.to_owned(),
@@ -28,11 +28,11 @@ impl SignInInstructions {
     }
 
     /// Formats the instructions for a server, for one caller or for all.
-    pub(crate) fn words(&self, id: &str, caller: Option<&str>) -> String {
+    pub(crate) fn text(&self, id: &str, caller: Option<&str>) -> String {
         let (mut run, mut page) = (format!("toolgate login {id}"), format!("#/servers/{id}"));
         if let Some(caller) = caller {
             // An issuer chose part of the name, and a person puts this into a shell.
-            run.push_str(&format!(" --caller {}", shell(caller)));
+            run.push_str(&format!(" --caller {}", shell_quote(caller)));
             page.push('/');
             page.extend(form_urlencoded::byte_serialize(caller.as_bytes()));
         }
@@ -56,11 +56,11 @@ mod tests {
         };
         let how = words(&["--config", "/c/t.toml", "--stdio", "--data", "/tmp/a b"]);
         assert_eq!(
-            how.words("far", Some("corp:a b")),
+            how.text("far", Some("corp:a b")),
             "run: toolgate login far --caller 'corp:a b' --config /c/t.toml --data '/tmp/a b'"
         );
         // Words after `--` belong to the server.
         let how = words(&["run", "--stdio", "--", "x", "--data", "y"]);
-        assert_eq!(how.words("far", None), "run: toolgate login far");
+        assert_eq!(how.text("far", None), "run: toolgate login far");
     }
 }

@@ -11,7 +11,7 @@ mod same_key;
 mod users;
 mod visits;
 
-pub(crate) use as_client::by_itself;
+pub(crate) use as_client::client_credentials_builder;
 pub(crate) use by_caller::{
     IDENTITY_SEGMENT, IdentityProof, MissingSignIn, REDIRECT_SEGMENT, SIGN_IN_PATH, SignInLinks,
     SignInPages,
@@ -31,16 +31,16 @@ use toolgate_auth::{
 };
 
 /// Returns the directory of the stored credentials.
-pub(crate) fn folder(data: &Path) -> PathBuf {
+pub(crate) fn credentials_dir(data: &Path) -> PathBuf {
     data.join("grants")
 }
 
 /// Target of a sign-in: the server, the caller, and the directory of the credentials.
 #[derive(Clone, Copy)]
 pub(crate) struct SignInTarget<'a> {
-    pub(crate) id: &'a str,
+    pub(crate) server_id: &'a str,
     pub(crate) address: &'a RemoteAddress,
-    pub(crate) grants: &'a Path,
+    pub(crate) credentials_dir: &'a Path,
     /// Caller that owns the credential, if each caller has one of its own; `None` for all callers.
     pub(crate) caller: Option<&'a str>,
 }
@@ -69,14 +69,14 @@ impl<'a> SignInTarget<'a> {
                 "the server {id} is a local process and has no sign-in"
             ));
         };
-        if let Some(why) = address.no_sign_in() {
+        if let Some(why) = address.sign_in_obstacle() {
             return Err(format!("the server {id} {why}"));
         }
-        match (caller, address.a_grant_each()) {
+        match (caller, address.has_caller_credentials()) {
             (Some(_), true) | (None, false) => Ok(SignInTarget {
-                id,
+                server_id: id,
                 address,
-                grants,
+                credentials_dir: grants,
                 caller,
             }),
             (Some(_), false) => Err(format!(
@@ -90,8 +90,8 @@ impl<'a> SignInTarget<'a> {
 
     /// Returns the store key of the credential. It contains the server's name and URL, because the name may later
     /// refer to another server. A caller's credential has the caller in its key as well.
-    pub(crate) fn key(&self) -> String {
-        callers::key(self.id, self.address, self.caller)
+    pub(crate) fn store_key(&self) -> String {
+        callers::store_key(self.server_id, self.address, self.caller)
     }
 
     /// Builds the OAuth client over the stored credential. `secret` is the client's secret or private key, if it has
@@ -99,42 +99,51 @@ impl<'a> SignInTarget<'a> {
     ///
     /// # Errors
     /// The address cannot be used for OAuth, or the key is invalid.
-    pub(crate) fn login(&self, secret: Option<Secret>) -> Result<OAuthClientBuilder, String> {
-        self.kept(FileCredentialStore::new(self.grants), secret)
+    pub(crate) fn oauth_client(
+        &self,
+        secret: Option<Secret>,
+    ) -> Result<OAuthClientBuilder, String> {
+        self.client_over(FileCredentialStore::new(self.credentials_dir), secret)
     }
 
     /// Builds the OAuth client for a sign-in. For callers, it enforces the quota of credentials, and that the API key
     /// is still the same.
     ///
     /// # Errors
-    /// As for [`SignInTarget::login`].
-    pub(crate) fn begin(
+    /// As for [`SignInTarget::oauth_client`].
+    pub(crate) fn sign_in_client(
         &self,
         secret: Option<Secret>,
         most: usize,
         key: KeyGenerationCheck,
     ) -> Result<OAuthClientBuilder, String> {
-        let store = FileCredentialStore::new(self.grants);
+        let store = FileCredentialStore::new(self.credentials_dir);
         if self.caller.is_none() {
-            return self.kept(store, secret);
+            return self.client_over(store, secret);
         }
         let room = CredentialQuota {
             store,
-            begin: callers::key(self.id, self.address, Some("")),
-            most,
-            key,
+            prefix: callers::store_key(self.server_id, self.address, Some("")),
+            max_entries: most,
+            generation: key,
         };
-        self.kept(room, secret)
+        self.client_over(room, secret)
     }
 
-    fn kept(
+    fn client_over(
         &self,
         store: impl toolgate_auth::client::CredentialStore,
         secret: Option<Secret>,
     ) -> Result<OAuthClientBuilder, String> {
-        let login = as_client::login(self.address, secret);
-        let login = login.map_err(|why| format!("the server {}: {why}", self.id))?;
-        let hand = format!("write its client_id and issuer in [server.{}]", self.id);
-        Ok(login.key(&self.key()).by_hand(&hand).store(store))
+        let login = as_client::client_builder(self.address, secret);
+        let login = login.map_err(|why| format!("the server {}: {why}", self.server_id))?;
+        let hand = format!(
+            "write its client_id and issuer in [server.{}]",
+            self.server_id
+        );
+        Ok(login
+            .key(&self.store_key())
+            .registration_hint(&hand)
+            .store(store))
     }
 }

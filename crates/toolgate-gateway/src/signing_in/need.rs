@@ -17,11 +17,11 @@ use toolgate_auth::client::{
 
 /// Need for a person to sign in to a server, with the message about it.
 pub(crate) struct SignInNeed {
-    words: Mutex<Option<Arc<str>>>,
+    message: Mutex<Option<Arc<str>>>,
     /// True if a token was sent before. If so, a sign-in has ended; otherwise it was missing from the start.
-    had: AtomicBool,
+    had_token: AtomicBool,
     /// Counter that is raised with each change that the console shows.
-    shown: watch::Sender<u64>,
+    console_version: watch::Sender<u64>,
 }
 
 /// Error source: a person has to sign in first.
@@ -44,67 +44,67 @@ impl SignInNeed {
     /// Creates a tracker without a need.
     pub(crate) fn new(shown: watch::Sender<u64>) -> SignInNeed {
         SignInNeed {
-            words: Mutex::default(),
-            had: AtomicBool::new(false),
-            shown,
+            message: Mutex::default(),
+            had_token: AtomicBool::new(false),
+            console_version: shown,
         }
     }
 
     /// Returns the reason for the sign-in, with instructions; `None` if there is no need.
-    pub(crate) fn words(&self) -> Option<Arc<str>> {
+    pub(crate) fn message(&self) -> Option<Arc<str>> {
         self.lock().clone()
     }
 
     /// Returns whether a token was sent, and no sign-out followed.
-    pub(crate) fn had(&self) -> bool {
-        self.had.load(Relaxed)
+    pub(crate) fn had_token(&self) -> bool {
+        self.had_token.load(Relaxed)
     }
 
     /// Records a sign-out. A sign-in that is missing from now on has not expired.
-    pub(crate) fn forget(&self) {
-        self.had.store(false, Relaxed);
+    pub(crate) fn forget_token(&self) {
+        self.had_token.store(false, Relaxed);
     }
 
     /// Returns the error of a server, or the need for a sign-in if that is the cause.
-    pub(crate) fn why(&self, server: &str, error: Error) -> Error {
+    pub(crate) fn explain_error(&self, server: &str, error: Error) -> Error {
         match self
-            .words()
+            .message()
             .filter(|_| *error.kind() == ErrorKind::Upstream)
         {
             Some(words) => {
                 let text = format!("the server {server}: {words}");
-                Error::new(ErrorKind::Upstream, text).because(SignInRequired)
+                Error::new(ErrorKind::Upstream, text).with_source(SignInRequired)
             }
             None => error,
         }
     }
 
-    fn is(&self, now: Option<String>) {
+    fn set_message(&self, now: Option<String>) {
         let mut words = self.lock();
         if words.as_deref() != now.as_deref() {
             *words = now.map(Arc::from);
             drop(words);
-            self.shown.send_modify(|version| *version += 1);
+            self.console_version.send_modify(|version| *version += 1);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<str>>> {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+        self.message.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// OAuth client that reports when it needs a person.
 pub(crate) struct ReportingCredentials {
-    pub(crate) login: OAuthClient,
+    pub(crate) client: OAuthClient,
     pub(crate) need: Arc<SignInNeed>,
 }
 
 impl ReportingCredentials {
-    fn look(&self, error: &AuthError) {
+    fn report_error(&self, error: &AuthError) {
         if error.kind() == AuthErrorKind::NeedsSignIn {
-            let ended = self.need.had.load(Relaxed);
+            let ended = self.need.had_token.load(Relaxed);
             let before = if ended { "the sign-in has ended; " } else { "" };
-            self.need.is(Some(format!("{before}{error}")));
+            self.need.set_message(Some(format!("{before}{error}")));
         }
     }
 }
@@ -115,41 +115,41 @@ impl CredentialProvider for ReportingCredentials {
         request: CredentialRequest<'a>,
     ) -> BoxFuture<'a, Result<HeaderMap, AuthError>> {
         Box::pin(async move {
-            let headers = self.login.headers(request).await;
+            let headers = self.client.headers(request).await;
             match &headers {
                 Ok(headers) if !headers.is_empty() => {
-                    self.need.had.store(true, Relaxed);
-                    self.need.is(None);
+                    self.need.had_token.store(true, Relaxed);
+                    self.need.set_message(None);
                 }
                 Ok(_) => {}
-                Err(error) => self.look(error),
+                Err(error) => self.report_error(error),
             }
             headers
         })
     }
 
-    fn refused<'a>(
+    fn on_rejection<'a>(
         &'a self,
         request: CredentialRequest<'a>,
         refusal: RejectedResponse<'a>,
     ) -> BoxFuture<'a, Result<RetryDecision, AuthError>> {
         Box::pin(async move {
-            let again = self.login.refused(request, refusal).await;
+            let again = self.client.on_rejection(request, refusal).await;
             // A token with too few scopes is still valid for other requests.
             if let Err(error) = &again
                 && refusal.status == StatusCode::UNAUTHORIZED
             {
-                self.look(error);
+                self.report_error(error);
             }
             again
         })
     }
 
-    fn answered(&self, headers: &HeaderMap) {
-        self.login.answered(headers);
+    fn on_response(&self, headers: &HeaderMap) {
+        self.client.on_response(headers);
     }
 
-    fn may_wait(&self) -> bool {
-        self.login.may_wait()
+    fn may_wait_for_user(&self) -> bool {
+        self.client.may_wait_for_user()
     }
 }

@@ -12,20 +12,20 @@ use toolgate_auth::client::{
 /// caller's API key is the same.
 pub(super) struct CredentialQuota {
     pub(super) store: FileCredentialStore,
-    pub(super) begin: String,
-    pub(super) most: usize,
-    pub(super) key: KeyGenerationCheck,
+    pub(super) prefix: String,
+    pub(super) max_entries: usize,
+    pub(super) generation: KeyGenerationCheck,
 }
 
 impl CredentialQuota {
     /// Stores a credential under a new key, if the quota has space. The lock makes each process count the entries of
     /// the others.
-    async fn keep_new(&self, key: &str, grant: OAuthCredential) -> Result<(), StoreError> {
-        let (begin, most) = (&self.begin, self.most);
+    async fn store_new(&self, key: &str, grant: OAuthCredential) -> Result<(), StoreError> {
+        let (begin, most) = (&self.prefix, self.max_entries);
         if !key.starts_with(begin) {
-            return self.store.keep(key, Some(grant)).await;
+            return self.store.put(key, Some(grant)).await;
         }
-        let _one = self.store.turn(begin).await?;
+        let _one = self.store.refresh_lock(begin).await?;
         let keys = self.store.keys().await?;
         let others = keys
             .iter()
@@ -34,7 +34,7 @@ impl CredentialQuota {
             let why = format!("{most} callers are already signed in there; sign one of them out");
             return Err(StoreError::refused(why));
         }
-        self.store.keep(key, Some(grant)).await
+        self.store.put(key, Some(grant)).await
     }
 }
 
@@ -46,7 +46,7 @@ impl CredentialStore for CredentialQuota {
         self.store.grant(key)
     }
 
-    fn keep<'a>(
+    fn put<'a>(
         &'a self,
         key: &'a str,
         grant: Option<OAuthCredential>,
@@ -55,19 +55,19 @@ impl CredentialStore for CredentialQuota {
             // A sign-in stores its credential under the lock. Revoking a key deletes its credentials under the lock
             // too: before this, or after it.
             if grant.is_some() {
-                self.key.check()?;
+                self.generation.check()?;
             }
             match grant {
                 Some(grant) if self.store.grant(key).await?.is_none() => {
-                    self.keep_new(key, grant).await
+                    self.store_new(key, grant).await
                 }
-                grant => self.store.keep(key, grant).await,
+                grant => self.store.put(key, grant).await,
             }
         })
     }
 
-    fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
-        self.store.turn(key)
+    fn refresh_lock<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
+        self.store.refresh_lock(key)
     }
 
     fn client<'a>(
@@ -77,12 +77,12 @@ impl CredentialStore for CredentialQuota {
         self.store.client(issuer)
     }
 
-    fn keep_client<'a>(
+    fn put_client<'a>(
         &'a self,
         issuer: &'a str,
         client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.store.keep_client(issuer, client)
+        self.store.put_client(issuer, client)
     }
 }
 
@@ -93,21 +93,21 @@ mod tests {
     use toolgate_auth::Secret;
 
     #[tokio::test]
-    async fn a_bound_holds_for_all_who_come_at_once() {
+    async fn enforces_the_quota_for_concurrent_sign_ins() {
         let folder = std::env::temp_dir().join(format!("toolgate-room-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let text = r#"{"issuer":"https://as.test","resource":"https://a.test","access":"a","bound":false,"scopes":""}"#;
         let grant = OAuthCredential::from_text(&Secret::new(text)).unwrap();
         let room = || CredentialQuota {
             store: FileCredentialStore::new(&folder),
-            begin: "far ".to_owned(),
-            most: 2,
-            key: KeyGenerationCheck::of(None, |_| Ok(None)).unwrap(),
+            prefix: "far ".to_owned(),
+            max_entries: 2,
+            generation: KeyGenerationCheck::current(None, |_| Ok(None)).unwrap(),
         };
-        room().keep("near", Some(grant.clone())).await.unwrap();
+        room().put("near", Some(grant.clone())).await.unwrap();
         let rooms: Vec<CredentialQuota> = (0..6).map(|_| room()).collect();
         let keep =
-            async |room: &CredentialQuota, key: String| room.keep(&key, Some(grant.clone())).await;
+            async |room: &CredentialQuota, key: String| room.put(&key, Some(grant.clone())).await;
         let all = rooms
             .iter()
             .zip(0..)
@@ -123,10 +123,10 @@ mod tests {
         );
         // A caller with an entry may replace it, other prefixes are not counted, and a free place is given away.
         let first = format!("far {}", kept[0]);
-        room().keep(&first, Some(grant.clone())).await.unwrap();
-        room().keep("near too", Some(grant.clone())).await.unwrap();
-        room().keep(&first, None).await.unwrap();
-        room().keep("far new", Some(grant.clone())).await.unwrap();
+        room().put(&first, Some(grant.clone())).await.unwrap();
+        room().put("near too", Some(grant.clone())).await.unwrap();
+        room().put(&first, None).await.unwrap();
+        room().put("far new", Some(grant.clone())).await.unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -14,8 +14,8 @@ pub(crate) struct KeyGenerationCheck(Option<StartGeneration>);
 #[derive(Clone)]
 struct StartGeneration {
     name: String,
-    holder: u64,
-    now: Arc<GenerationLookup>,
+    generation: u64,
+    lookup: Arc<GenerationLookup>,
 }
 
 impl KeyGenerationCheck {
@@ -23,7 +23,7 @@ impl KeyGenerationCheck {
     ///
     /// # Errors
     /// There is no valid key, or it cannot be read.
-    pub(crate) fn of(
+    pub(crate) fn current(
         caller: Option<&str>,
         now: impl Fn(&str) -> Result<Option<u64>, String> + Send + Sync + 'static,
     ) -> Result<KeyGenerationCheck, String> {
@@ -39,8 +39,8 @@ impl KeyGenerationCheck {
         };
         Ok(KeyGenerationCheck(Some(StartGeneration {
             name: name.to_owned(),
-            holder,
-            now: Arc::new(now),
+            generation: holder,
+            lookup: Arc::new(now),
         })))
     }
 
@@ -49,7 +49,12 @@ impl KeyGenerationCheck {
     /// # Errors
     /// It has changed, or cannot be read.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let Some(StartGeneration { name, holder, now }) = &self.0 else {
+        let Some(StartGeneration {
+            name,
+            generation: holder,
+            lookup: now,
+        }) = &self.0
+        else {
             return Ok(());
         };
         match now(name).map_err(StoreError::new)? == Some(*holder) {

@@ -20,7 +20,7 @@ impl IdentityIssuers {
     ///
     /// # Errors
     /// A secret cannot be read; the message says why.
-    pub(crate) async fn of(
+    pub(crate) async fn build(
         config: &Config,
         shared: &GatewayResources,
     ) -> Result<IdentityIssuers, String> {
@@ -30,15 +30,17 @@ impl IdentityIssuers {
         };
         for issuer in &config.auth.issuers {
             let Some(set) = &issuer.sign_in else { continue };
-            let authenticate = match &set.secret {
-                Some(source) => ClientAuthentication::Secret(shared.secret(config, source).await?),
+            let authenticate = match &set.client_secret {
+                Some(source) => {
+                    ClientAuthentication::Secret(shared.read_secret(config, source).await?)
+                }
                 None => ClientAuthentication::None,
             };
-            let client = RegisteredClient::new(set.client.as_str(), authenticate);
+            let client = RegisteredClient::new(set.client_id.as_str(), authenticate);
             let asks = UserIdentification::new(issuer.url.clone(), resource.clone(), client)
-                .scopes(ScopeSet::of(set.scopes.iter().map(String::as_str)))
-                .reach(issuer.reach())
-                .limits(door::limits(config).0);
+                .scopes(ScopeSet::from_scopes(set.scopes.iter().map(String::as_str)))
+                .reach(issuer.address_policy())
+                .limits(door::issuer_limits(config).0);
             users.0.insert(issuer.id.clone(), Arc::new(asks));
         }
         Ok(users)
@@ -50,7 +52,7 @@ impl IdentityIssuers {
     }
 
     /// Returns the client with which a user of an issuer proves their identity.
-    pub(crate) fn at(&self, issuer: &str) -> Option<Arc<UserIdentification>> {
+    pub(crate) fn find(&self, issuer: &str) -> Option<Arc<UserIdentification>> {
         self.0.get(issuer).cloned()
     }
 }
@@ -77,10 +79,10 @@ impl PendingIdentifications {
         key: &str,
     ) -> Result<Url, String> {
         let what = BrowserFlowPurpose {
-            at: issuer.to_owned(),
+            target: issuer.to_owned(),
             caller: Some(caller.to_owned()),
         };
-        self.0.give_up(&what);
+        self.0.cancel(&what);
         let work = |person| async move { asks.token(&person).await };
         let begun = self.0.begin(what, redirect, (key, None), work).await?;
         Ok(begun.page)

@@ -3,7 +3,7 @@
 //! The redirect URI is a page of ours. It submits the response itself, with a key that only the page has that began
 //! the flow. A response is accepted only with that key.
 
-use crate::door::same;
+use crate::door::equal_secrets;
 use futures_util::future::BoxFuture;
 use std::{
     future::pending,
@@ -39,28 +39,28 @@ const INTERRUPTED_MESSAGE: &str = "the sign-in was interrupted; start again";
 
 /// Pending browser flows. Each yields a `T`.
 pub(super) struct BrowserFlows<T> {
-    all: Mutex<FlowTable<T>>,
+    flows: Mutex<FlowTable<T>>,
     /// Error for an authorization response that is not accepted.
-    other: &'static str,
+    unexpected: &'static str,
 }
 
 /// Flows that have their page, and the purposes of those that are being started.
 struct FlowTable<T> {
-    open: Vec<PendingFlow<T>>,
-    beginning: Vec<BrowserFlowPurpose>,
+    pending: Vec<PendingFlow<T>>,
+    starting: Vec<BrowserFlowPurpose>,
 }
 
 /// Reserved place of a flow that is being started.
 struct ReservedFlow<'a, T> {
-    all: &'a Mutex<FlowTable<T>>,
-    what: BrowserFlowPurpose,
+    flows: &'a Mutex<FlowTable<T>>,
+    purpose: BrowserFlowPurpose,
 }
 
 impl<T> Drop for ReservedFlow<'_, T> {
     fn drop(&mut self) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = all.beginning.iter().position(|what| *what == self.what) {
-            all.beginning.swap_remove(at);
+        let mut all = self.flows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = all.starting.iter().position(|what| *what == self.purpose) {
+            all.starting.swap_remove(at);
         }
     }
 }
@@ -69,20 +69,20 @@ impl<T> Drop for ReservedFlow<'_, T> {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct BrowserFlowPurpose {
     /// Server or issuer, by its name in the config.
-    pub(super) at: String,
+    pub(super) target: String,
     /// Caller that owns the result, if it is for one caller.
     pub(super) caller: Option<String>,
 }
 
 /// A pending flow.
 struct PendingFlow<T> {
-    what: BrowserFlowPurpose,
+    purpose: BrowserFlowPurpose,
     /// Key of the page or session that began it.
-    by: String,
+    key: String,
     state: Secret,
     answer: oneshot::Sender<String>,
-    work: FlowTask<T>,
-    until: Instant,
+    task: FlowTask<T>,
+    expires_at: Instant,
 }
 
 /// Authorization page of a started flow.
@@ -102,20 +102,20 @@ impl<T> Drop for FlowTask<T> {
 }
 
 impl<T: Send + 'static> BrowserFlows<T> {
-    /// Creates an empty set. `other` is the error for a response that is not accepted.
+    /// Creates an empty set. `unexpected` is the error for a response that is not accepted.
     pub(super) fn new(other: &'static str) -> BrowserFlows<T> {
         BrowserFlows {
-            all: Mutex::new(FlowTable {
-                open: Vec::new(),
-                beginning: Vec::new(),
+            flows: Mutex::new(FlowTable {
+                pending: Vec::new(),
+                starting: Vec::new(),
             }),
-            other,
+            unexpected: other,
         }
     }
 
-    /// Starts a flow, and returns the authorization page; the browser comes back to `redirect`.
+    /// Starts a flow, and returns the authorization page; the browser comes back to `redirect_uri`.
     ///
-    /// The flow is canceled when `until` resolves. `work` runs the flow with the person.
+    /// The flow is canceled when `expires_at` resolves. `task` runs the flow with the person.
     ///
     /// # Errors
     /// The message is for the person.
@@ -129,7 +129,7 @@ impl<T: Send + 'static> BrowserFlows<T> {
     where
         F: Future<Output = Result<T, AuthError>> + Send + 'static,
     {
-        let _place = self.place(&what)?;
+        let _place = self.reserve(&what)?;
         let (sent, page) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
         let work = work(BrowserPerson {
@@ -159,43 +159,43 @@ impl<T: Send + 'static> BrowserFlows<T> {
                 }),
             }
         };
-        let at = &what.at;
+        let at = &what.target;
         let late = |_| {
             format!(
                 "the authorization server of {at} did not respond within {ISSUER_STEP_TIMEOUT:?}"
             )
         };
         let begun = timeout(ISSUER_STEP_TIMEOUT, page).await.map_err(late)??;
-        let state = value(begun.page.query().unwrap_or_default(), "state");
+        let state = query_value(begun.page.query().unwrap_or_default(), "state");
         let state = state.ok_or("the sign-in has no state")?;
         let one = PendingFlow {
-            what,
-            by: by.to_owned(),
+            purpose: what,
+            key: by.to_owned(),
             state: Secret::new(state),
             answer,
-            work,
-            until: Instant::now() + PERSON_TIMEOUT,
+            task: work,
+            expires_at: Instant::now() + PERSON_TIMEOUT,
         };
-        self.all().open.push(one);
+        self.lock_valid().pending.push(one);
         Ok(begun)
     }
 
     /// Reserves a place for one more flow. A caller can start one flow at a time.
-    fn place(&self, what: &BrowserFlowPurpose) -> Result<ReservedFlow<'_, T>, String> {
-        let mut all = self.all();
+    fn reserve(&self, what: &BrowserFlowPurpose) -> Result<ReservedFlow<'_, T>, String> {
+        let mut all = self.lock_valid();
         let most = MAX_PENDING_FLOWS - what.caller.as_ref().map_or(0, |_| OPERATOR_RESERVED_FLOWS);
-        if all.open.len() + all.beginning.len() >= most {
+        if all.pending.len() + all.starting.len() >= most {
             return Err(format!(
                 "{most} sign-ins are open already; end one of them, or wait {PERSON_TIMEOUT:?}"
             ));
         }
-        if what.caller.is_some() && all.beginning.contains(what) {
+        if what.caller.is_some() && all.starting.contains(what) {
             return Err("this sign-in is already starting; try again in a moment".to_owned());
         }
-        all.beginning.push(what.clone());
+        all.starting.push(what.clone());
         Ok(ReservedFlow {
-            all: &self.all,
-            what: what.clone(),
+            flows: &self.flows,
+            purpose: what.clone(),
         })
     }
 
@@ -211,14 +211,14 @@ impl<T: Send + 'static> BrowserFlows<T> {
         by: &str,
         then: impl FnOnce(BrowserFlowPurpose, T) -> R + Send + 'static,
     ) -> Result<R, String> {
-        let open = self.answered(query, by).ok_or(self.other)?;
+        let open = self.take_flow(query, by).ok_or(self.unexpected)?;
         let query = query.to_owned();
         #[allow(
             clippy::disallowed_methods,
             reason = "bounded in time; a code is valid once, and must not be lost with the connection that delivered it"
         )]
         let ending = tokio::spawn(async move {
-            let (what, brought) = ended(open, query).await?;
+            let (what, brought) = finish(open, query).await?;
             Ok(then(what, brought))
         });
         ending
@@ -227,37 +227,41 @@ impl<T: Send + 'static> BrowserFlows<T> {
     }
 
     /// Cancels the flows with that purpose.
-    pub(super) fn give_up(&self, what: &BrowserFlowPurpose) {
-        self.all().open.retain(|open| open.what != *what);
+    pub(super) fn cancel(&self, what: &BrowserFlowPurpose) {
+        self.lock_valid()
+            .pending
+            .retain(|open| open.purpose != *what);
     }
 
-    fn answered(&self, query: &str, by: &str) -> Option<PendingFlow<T>> {
-        let state = value(query, "state").filter(|_| query.len() <= MAX_RESPONSE_QUERY_BYTES)?;
-        let open = &mut self.all().open;
-        let ours = |open: &PendingFlow<T>| open.state.is(&state) & same(by, &open.by);
+    fn take_flow(&self, query: &str, by: &str) -> Option<PendingFlow<T>> {
+        let state =
+            query_value(query, "state").filter(|_| query.len() <= MAX_RESPONSE_QUERY_BYTES)?;
+        let open = &mut self.lock_valid().pending;
+        let ours =
+            |open: &PendingFlow<T>| open.state.matches(&state) & equal_secrets(by, &open.key);
         let at = open.iter().position(ours)?;
         Some(open.swap_remove(at))
     }
 
     /// Locks the flows and removes the expired ones.
-    fn all(&self) -> MutexGuard<'_, FlowTable<T>> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lock_valid(&self) -> MutexGuard<'_, FlowTable<T>> {
+        let mut all = self.flows.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        all.open.retain(|one| one.until > now);
+        all.pending.retain(|one| one.expires_at > now);
         all
     }
 }
 
 /// Hands over the response, and waits for the result.
-async fn ended<T>(open: PendingFlow<T>, query: String) -> Result<(BrowserFlowPurpose, T), String> {
+async fn finish<T>(open: PendingFlow<T>, query: String) -> Result<(BrowserFlowPurpose, T), String> {
     let PendingFlow {
-        what,
+        purpose: what,
         answer,
-        mut work,
+        task: mut work,
         ..
     } = open;
     let _ = answer.send(query);
-    let at = &what.at;
+    let at = &what.target;
     let late =
         |_| format!("the sign-in for {at} took longer than {ISSUER_STEP_TIMEOUT:?}; begin again");
     match timeout(ISSUER_STEP_TIMEOUT, &mut work.0)
@@ -271,7 +275,7 @@ async fn ended<T>(open: PendingFlow<T>, query: String) -> Result<(BrowserFlowPur
 }
 
 /// Returns the value of a query parameter that occurs once.
-fn value(query: &str, name: &str) -> Option<String> {
+fn query_value(query: &str, name: &str) -> Option<String> {
     let mut pairs = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
     let value = pairs.next()?.1.into_owned();
     pairs.next().is_none().then_some(value)
@@ -312,21 +316,23 @@ impl SignIn for BrowserPerson {
             }) as Box<dyn PendingSignIn>
         });
         Box::pin(async move {
-            visit.ok_or_else(|| AuthError::new(AuthErrorKind::Limit, "a person is asked once"))
+            visit.ok_or_else(|| {
+                AuthError::new(AuthErrorKind::LimitReached, "a person is asked once")
+            })
         })
     }
 }
 
 impl PendingSignIn for BrowserVisit {
-    fn redirect(&self) -> &str {
+    fn redirect_uri(&self) -> &str {
         &self.redirect
     }
 
-    fn issuer(&mut self, issuer: &str) {
+    fn announce_issuer(&mut self, issuer: &str) {
         self.issuer = issuer.to_owned();
     }
 
-    fn go(self: Box<Self>, page: Url) -> BoxFuture<'static, Result<String, AuthError>> {
+    fn open_and_wait(self: Box<Self>, page: Url) -> BoxFuture<'static, Result<String, AuthError>> {
         let BrowserVisit { ends, issuer, .. } = *self;
         let (sent, answered) = ends;
         Box::pin(async move {
@@ -351,10 +357,10 @@ mod tests {
     use futures_util::{FutureExt, future};
 
     #[tokio::test]
-    async fn one_is_begun_for_a_caller_at_a_time_and_all_are_counted() {
+    async fn starts_one_flow_per_caller_and_counts_all() {
         let visits = BrowserFlows::<()>::new("other");
         let what = |caller: &str| BrowserFlowPurpose {
-            at: "far".to_owned(),
+            target: "far".to_owned(),
             caller: (!caller.is_empty()).then(|| caller.to_owned()),
         };
         let begin = |caller: &str| {

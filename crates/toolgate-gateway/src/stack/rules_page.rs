@@ -1,6 +1,6 @@
 //! Tests every example of `docs/rules.md`: it is read as a config, and decides each call as the page says.
 
-use super::access;
+use super::access_policy;
 use crate::config::Config;
 use serde_json::json;
 use toolgate::{Call, Caller, Definition, Item, Json, MaybeReady, Op, Origin, Rule, RuleDecision};
@@ -41,12 +41,12 @@ fn verdict(access: &AccessRules, caller: &str, name: &str, args: &str) -> &'stat
     let item = Item::new(origin, Definition::tool(Json::from_value(&def)).unwrap());
     let args = Json::from_value(&serde_json::from_str(args).unwrap());
     let call = Call::new("c", Caller::new(caller), Op::Tool, tool, args);
-    if !access.sees(&call.caller, &item) {
+    if !access.is_visible(&call.caller, &item) {
         return "hide";
     }
     match access.decide(&call, &item) {
-        MaybeReady::Now(RuleDecision::Allow) => "allow",
-        MaybeReady::Now(RuleDecision::Ask(_)) => "ask",
+        MaybeReady::Ready(RuleDecision::Allow) => "allow",
+        MaybeReady::Ready(RuleDecision::Ask(_)) => "ask",
         _ => "deny",
     }
 }
@@ -56,7 +56,7 @@ fn the_examples_of_the_page_hold() {
     let (mut rules, mut told) = (None, 0);
     for (language, text) in blocks() {
         match language {
-            "toml" => rules = Some(access(&config(text))),
+            "toml" => rules = Some(access_policy(&config(text))),
             "verdicts" => {
                 for line in text.lines() {
                     let words: Vec<&str> = line.split_whitespace().collect();

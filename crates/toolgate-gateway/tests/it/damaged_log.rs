@@ -60,7 +60,7 @@ fn verdict(state: &Path, live: bool) -> (u8, String) {
         live,
         ..VerifyOptions::default()
     };
-    let code = verify(&state.join("audit"), &against).unwrap().code();
+    let code = verify(&state.join("audit"), &against).unwrap().exit_code();
     assert_eq!(out.status.code(), Some(i32::from(code)), "{said}");
     (code, said)
 }

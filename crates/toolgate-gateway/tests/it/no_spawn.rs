@@ -38,13 +38,13 @@ fn body(dice: &mut SeededRng) -> Vec<u8> {
         Modern::body(&json!(1), "tools/list", json!({})),
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"command": "sh", "capabilities": {}}}),
     ];
-    let mut bytes = shapes[dice.roll(shapes.len())].to_string().into_bytes();
-    for _ in 0..dice.roll(4) {
-        let at = dice.roll(bytes.len());
-        match dice.roll(3) {
-            0 => bytes[at] = dice.roll(256) as u8,
+    let mut bytes = shapes[dice.below(shapes.len())].to_string().into_bytes();
+    for _ in 0..dice.below(4) {
+        let at = dice.below(bytes.len());
+        match dice.below(3) {
+            0 => bytes[at] = dice.below(256) as u8,
             1 => bytes.truncate(at.max(1)),
-            _ => bytes.insert(at, b"{}[]\",:\\"[dice.roll(8)]),
+            _ => bytes.insert(at, b"{}[]\",:\\"[dice.below(8)]),
         }
     }
     bytes
@@ -58,12 +58,12 @@ fn requests(gate: &Gate, route: &str, dice: &mut SeededRng) -> usize {
         let mut batch = Vec::new();
         for last in (0..BATCH).map(|number| number + 1 == BATCH) {
             let body = body(dice);
-            let query = if dice.roll(4) == 0 {
+            let query = if dice.below(4) == 0 {
                 "?command=sh&args=-c"
             } else {
                 ""
             };
-            let name = names[dice.roll(names.len())];
+            let name = names[dice.below(names.len())];
             let close = if last { "Connection: close\r\n" } else { "" };
             batch.extend_from_slice(
                 format!(

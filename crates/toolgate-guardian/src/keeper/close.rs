@@ -19,7 +19,7 @@ const SIGKILL_TIMEOUT: Duration = Duration::from_millis(900);
 const SIGKILL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Ends every child and every descendant.
-pub(super) fn all(table: &ChildTable) {
+pub(super) fn end_all(table: &ChildTable) {
     let (state, empty) = wait_for(&table.changed, table.lock(), STDIN_GRACE, is_empty);
     if empty {
         return;

@@ -41,12 +41,12 @@ pub(super) fn watch(keeper: &Arc<ChildSupervisor>, id: u64) -> io::Result<Arc<Co
 pub(super) fn request(keeper: &ChildSupervisor, id: u64, steps: WireSteps) {
     let mut state = keeper.table.lock();
     if let Some(entry) = state.entries.get_mut(&id) {
-        entry.note_strays();
-        entry.order.get_or_insert(steps);
+        entry.record_detached();
+        entry.requested_steps.get_or_insert(steps);
         entry.changed.notify_all();
     }
     drop(state);
-    keeper.tell(&GuardianEvent::Ending { id }, &[]);
+    keeper.send_event(&GuardianEvent::Ending { id }, &[]);
 }
 
 struct ChildWatch {
@@ -75,7 +75,8 @@ impl ChildWatch {
         if let Some(entry) = self.keeper.table.lock().entries.get_mut(&self.id) {
             entry.ended = true;
         }
-        self.keeper.tell(&GuardianEvent::Ended { id: self.id }, &[]);
+        self.keeper
+            .send_event(&GuardianEvent::Ended { id: self.id }, &[]);
         self.keeper.table.lock().entries.remove(&self.id);
         self.keeper.table.changed.notify_all();
     }
@@ -83,12 +84,12 @@ impl ChildWatch {
     /// Waits for a request to end the child, or for its exit (`Some(None)`). `None` without an entry.
     fn until_order_or_exit(&self) -> Option<Option<WireSteps>> {
         let table = &self.keeper.table;
-        let waits = |entry: &SupervisedChild| entry.running && entry.order.is_none();
+        let waits = |entry: &SupervisedChild| entry.running && entry.requested_steps.is_none();
         let state = wait(&self.changed, table.lock(), |state| {
             !self.entry(state).is_some_and(waits)
         });
         let entry = self.entry(&state)?;
-        Some(entry.order.filter(|_| entry.running))
+        Some(entry.requested_steps.filter(|_| entry.running))
     }
 
     fn until_exit(&self, at_most: Duration) {
@@ -130,7 +131,7 @@ impl ChildWatch {
         let (code, signal) = (entry.code, entry.signal);
         drop(state);
         self.reported = true;
-        self.keeper.tell(
+        self.keeper.send_event(
             &GuardianEvent::Exited {
                 id: self.id,
                 code,

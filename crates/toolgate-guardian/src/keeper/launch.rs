@@ -27,7 +27,7 @@ pub(super) fn launch(command: &WireCommand) -> Result<(Pid, [OwnedFd; 3]), Strin
     let program = find(command, directory.as_deref())?;
     let child = start(command, &program, directory.as_deref())
         .map_err(|error| explain(&program, &error))?;
-    take_apart(child).ok_or_else(|| format!("{} has no pipes", program.display()))
+    take_pipes(child).ok_or_else(|| format!("{} has no pipes", program.display()))
 }
 
 fn start(command: &WireCommand, program: &Path, directory: Option<&Path>) -> io::Result<Child> {
@@ -50,7 +50,7 @@ fn start(command: &WireCommand, program: &Path, directory: Option<&Path>) -> io:
         .spawn()
 }
 
-fn take_apart(mut child: Child) -> Option<(Pid, [OwnedFd; 3])> {
+fn take_pipes(mut child: Child) -> Option<(Pid, [OwnedFd; 3])> {
     let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
     let pipes = [
         child.stdin.take()?.into(),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_is_found_in_absolute_entries_of_the_path_only() {
+    fn searches_only_absolute_path_entries() {
         assert_eq!(
             find(&command("sh", "/nowhere:/bin"), None),
             Ok("/bin/sh".into())
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_starts_at_the_working_directory() {
+    fn resolves_relative_paths_from_the_working_directory() {
         assert_eq!(
             find(&command("bin/sh", ""), Some(Path::new("/"))),
             Ok("/bin/sh".into())
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_says_what_to_do() {
+    fn every_error_contains_a_remedy() {
         let tell = |program: &str| find(&command(program, "/nowhere"), None).unwrap_err();
         assert_eq!(
             tell("nothing"),

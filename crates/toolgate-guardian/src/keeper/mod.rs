@@ -59,14 +59,14 @@ fn run() -> io::Result<()> {
     thread::Builder::new()
         .name("reaper".into())
         .spawn(move || reaper::run(&reaper.table))?;
-    keeper.tell(
+    keeper.send_event(
         &GuardianEvent::Ready {
             version: MESSAGE_VERSION,
         },
         &[],
     );
     let ended = keeper.serve();
-    close::all(&keeper.table);
+    close::end_all(&keeper.table);
     ended
 }
 
@@ -99,8 +99,8 @@ impl ChildSupervisor {
 
     fn spawn(self: &Arc<Self>, id: u64, command: &WireCommand) {
         match self.start(id, command) {
-            Ok((pid, pipes)) => self.tell(&GuardianEvent::Spawned { id, pid }, &pipes),
-            Err(why) => self.tell(&GuardianEvent::Refused { id, why }, &[]),
+            Ok((pid, pipes)) => self.send_event(&GuardianEvent::Spawned { id, pid }, &pipes),
+            Err(why) => self.send_event(&GuardianEvent::Refused { id, why }, &[]),
         }
     }
 
@@ -134,7 +134,7 @@ impl ChildSupervisor {
     }
 
     /// Sends an event. Ignores a failure, because `serve` detects the closed socket.
-    fn tell(&self, event: &GuardianEvent, pipes: &[OwnedFd]) {
+    fn send_event(&self, event: &GuardianEvent, pipes: &[OwnedFd]) {
         let Ok(bytes) = frame::encode(event) else {
             return;
         };

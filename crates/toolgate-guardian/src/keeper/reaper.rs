@@ -11,7 +11,7 @@ pub(super) fn run(table: &ChildTable) {
         match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             Ok(_) => reap(table),
             Err(Errno::INTR) => {}
-            Err(_) => rest(table),
+            Err(_) => sleep_without_children(table),
         }
     }
 }
@@ -33,7 +33,7 @@ fn reap_under_lock(state: &mut ChildTableState) -> Option<Errno> {
 }
 
 /// Sleeps while there is no child.
-fn rest(table: &ChildTable) {
+fn sleep_without_children(table: &ChildTable) {
     let mut state = table.lock();
     // Checked again under the lock: a child may just have been started.
     if reap_under_lock(&mut state) == Some(Errno::CHILD) {

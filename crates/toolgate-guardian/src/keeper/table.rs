@@ -32,13 +32,13 @@ pub(super) struct SupervisedChild {
     pub(super) code: Option<i32>,
     pub(super) signal: Option<i32>,
     /// Requested shutdown with its timeouts.
-    pub(super) order: Option<WireSteps>,
+    pub(super) requested_steps: Option<WireSteps>,
     /// Notified when this child changes. Only its own thread waits here, so that a change does not wake the threads of
     /// all children.
     pub(super) changed: Arc<Condvar>,
     /// True if no process is left and the gateway is about to be told. The entry no longer counts for the limit.
     pub(super) ended: bool,
-    strays: Vec<DescendantProcess>,
+    detached: Vec<DescendantProcess>,
 }
 
 impl Default for ChildTable {
@@ -98,10 +98,10 @@ impl SupervisedChild {
             running: true,
             code: None,
             signal: None,
-            order: None,
+            requested_steps: None,
             changed,
             ended: false,
-            strays: Vec::new(),
+            detached: Vec::new(),
         }
     }
 
@@ -109,29 +109,29 @@ impl SupervisedChild {
     pub(super) fn is_gone(&self) -> bool {
         !self.running
             && test_kill_process_group(self.leader).is_err()
-            && !self.strays.iter().any(DescendantProcess::is_alive)
+            && !self.detached.iter().any(DescendantProcess::is_alive)
     }
 
     /// Records the descendants that left the group. Once their parents are gone, nothing shows whose descendants they
     /// are.
-    pub(super) fn note_strays(&mut self) {
-        let mut roots: Vec<Pid> = self.strays.iter().map(|stray| stray.pid).collect();
+    pub(super) fn record_detached(&mut self) {
+        let mut roots: Vec<Pid> = self.detached.iter().map(|stray| stray.pid).collect();
         if self.running {
             roots.push(self.leader);
         }
-        self.strays.retain(DescendantProcess::is_alive);
+        self.detached.retain(DescendantProcess::is_alive);
         for found in tree::descendants(&roots) {
-            if found.group != self.leader && !self.strays.contains(&found) {
-                self.strays.push(found);
+            if found.group != self.leader && !self.detached.contains(&found) {
+                self.detached.push(found);
             }
         }
     }
 
     /// Signals the group and every descendant that left it. Skips exited ones.
     pub(super) fn signal(&mut self, signal: Signal) {
-        self.note_strays();
+        self.record_detached();
         self.signal_group(signal);
-        for stray in &self.strays {
+        for stray in &self.detached {
             stray.signal(signal);
         }
     }

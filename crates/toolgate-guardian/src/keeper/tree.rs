@@ -75,7 +75,7 @@ fn children(parent: Pid) -> impl Iterator<Item = Pid> {
 
 /// Returns the descendants by the parents of all processes, for a kernel that does not list children.
 fn descendants_by_parent(roots: &[Pid]) -> Vec<DescendantProcess> {
-    let all = everything();
+    let all = all_processes();
     let mut known: HashSet<Pid> = roots.iter().copied().collect();
     let mut found = Vec::new();
     loop {
@@ -103,7 +103,7 @@ struct ProcessStat {
     dead: bool,
 }
 
-fn everything() -> Vec<ProcessStat> {
+fn all_processes() -> Vec<ProcessStat> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_full_of_parentheses_is_read() {
+    fn parses_a_name_with_parentheses() {
         let pid = Pid::from_raw(7).unwrap();
         let stat = "7 (a) S 9 (b) Z 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 4242 0";
         let line = parse(pid, stat).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_below_its_parent() {
+    fn finds_this_process_below_its_parent() {
         let parent = rustix::process::getppid().unwrap();
         for found in [descendants(&[parent]), descendants_by_parent(&[parent])] {
             assert!(found.iter().any(|process| process.pid == getpid()));

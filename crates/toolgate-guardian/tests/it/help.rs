@@ -14,20 +14,20 @@ pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
 /// Long enough that a step which should not be reached is seen to be taken.
 pub(crate) const FOREVER: ShutdownSteps = ShutdownSteps {
-    stdin: Duration::from_secs(600),
-    term: Duration::from_secs(600),
+    stdin_grace: Duration::from_secs(600),
+    term_grace: Duration::from_secs(600),
 };
 
 /// So short that the last step is reached soon.
 pub(crate) const SHORT: ShutdownSteps = ShutdownSteps {
-    stdin: Duration::from_millis(50),
-    term: Duration::from_millis(50),
+    stdin_grace: Duration::from_millis(50),
+    term_grace: Duration::from_millis(50),
 };
 
 /// Once its input ended the child is not in time, and SIGTERM shall be enough.
 pub(crate) const TERM: ShutdownSteps = ShutdownSteps {
-    stdin: Duration::from_millis(50),
-    term: Duration::from_secs(600),
+    stdin_grace: Duration::from_millis(50),
+    term_grace: Duration::from_secs(600),
 };
 
 pub(crate) fn guardian() -> Guardian {

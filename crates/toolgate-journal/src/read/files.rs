@@ -78,7 +78,7 @@ impl SegmentFile {
 ///
 /// # Errors
 /// The directory cannot be read.
-pub fn files(dir: &Path) -> io::Result<Vec<SegmentFile>> {
+pub fn segment_files(dir: &Path) -> io::Result<Vec<SegmentFile>> {
     let mut all = Vec::new();
     for id in chain::ids(dir)? {
         let mut numbers: Vec<u64> = segments(dir, &id).collect();

@@ -68,7 +68,7 @@ impl StateClock {
     }
 
     /// Returns the row that stores the current time.
-    pub(super) fn row(&self) -> Value {
+    pub(super) fn to_row(&self) -> Value {
         let up = boot_time();
         json!({
             "ms": millis(self.now()),
@@ -78,7 +78,7 @@ impl StateClock {
     }
 
     /// Advances the clock to the time of a row, plus the time since then if the machine was not rebooted.
-    pub(super) fn take(&self, row: &Value) {
+    pub(super) fn merge_row(&self, row: &Value) {
         let number = |key: &str| {
             row.get(key)
                 .and_then(Value::as_u64)
@@ -125,23 +125,23 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn a_row_of_the_future_is_the_time_from_then_on() {
+    fn adopts_a_time_in_the_future() {
         let ahead = StateClock::default();
         ahead.raise(SystemTime::now() + HOUR);
-        let row = ahead.row();
+        let row = ahead.to_row();
         let clock = StateClock::default();
-        clock.take(&row);
+        clock.merge_row(&row);
         assert!(clock.now() >= ahead.now() - HOUR / 100);
         let before = clock.now();
         // A row of the past changes nothing.
-        clock.take(&StateClock::default().row());
+        clock.merge_row(&StateClock::default().to_row());
         assert!(clock.now() >= before);
     }
 
     #[test]
-    fn time_passes_while_nothing_runs() {
+    fn counts_time_while_no_process_runs() {
         let clock = StateClock::default();
-        let mut row = clock.row();
+        let mut row = clock.to_row();
         let Some(up) = row["up_ms"].as_u64() else {
             return;
         };
@@ -152,17 +152,17 @@ mod tests {
         let later = millis(SystemTime::now() + HOUR);
         row["up_ms"] = json!(earlier);
         row["ms"] = json!(later);
-        clock.take(&row);
+        clock.merge_row(&row);
         assert!(millis(clock.now()) >= later + 10);
         // In another boot, only the stored time counts.
         let other = StateClock::default();
         row["boot"] = json!("other");
         row["up_ms"] = json!(0);
-        other.take(&row);
+        other.merge_row(&row);
         assert!(other.now() < SystemTime::now() + HOUR + HOUR / 2);
         // A malformed row changes nothing.
         for bad in [json!(null), json!({"ms": "x"}), json!({"ms": u64::MAX})] {
-            other.take(&bad);
+            other.merge_row(&bad);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{StateError, line::StateChange};
 use crate::{
     chain,
-    disk::{FileDisk, private},
+    disk::{FileDisk, open_private},
 };
 use rustix::fs::{FlockOperation, flock};
 use std::{
@@ -28,8 +28,8 @@ pub(super) struct StateFile {
     /// Inode of `data`. Another process may have replaced the file by a compacted one.
     inode: u64,
     /// Position up to which the file was read, in bytes and lines.
-    pub(super) read: u64,
-    lines: usize,
+    pub(super) read_bytes: u64,
+    read_lines: usize,
 }
 
 /// Guard of the directory lock, which is released when dropped.
@@ -45,7 +45,7 @@ impl Drop for DirectoryLock {
 /// Changes of other processes since the last read.
 pub(super) struct ForeignChanges {
     /// True if the file was replaced, so that all known rows are obsolete.
-    pub(super) anew: bool,
+    pub(super) was_replaced: bool,
     /// Changes with the size of their lines in bytes.
     pub(super) changes: Vec<(StateChange, u64)>,
 }
@@ -64,8 +64,8 @@ impl StateFile {
             lock,
             data,
             inode,
-            read: 0,
-            lines: 0,
+            read_bytes: 0,
+            read_lines: 0,
         })
     }
 
@@ -75,7 +75,9 @@ impl StateFile {
 
     /// Returns whether another process wrote.
     pub(super) fn is_stale(&self) -> bool {
-        fs::metadata(self.path()).map_or(true, |m| m.ino() != self.inode || m.len() != self.read)
+        fs::metadata(self.path()).map_or(true, |m| {
+            m.ino() != self.inode || m.len() != self.read_bytes
+        })
     }
 
     /// Waits for the directory lock.
@@ -95,18 +97,21 @@ impl StateFile {
     pub(super) fn catch_up(&mut self, _held: &DirectoryLock) -> Result<ForeignChanges, StateError> {
         let path = self.path();
         let now = open(&path)?;
-        let anew = inode(&now, &path)? != self.inode || size(&now, &path)? < self.read;
+        let anew = inode(&now, &path)? != self.inode || size(&now, &path)? < self.read_bytes;
         if anew {
             self.inode = inode(&now, &path)?;
-            (self.data, self.read, self.lines) = (now, 0, 0);
+            (self.data, self.read_bytes, self.read_lines) = (now, 0, 0);
         }
         let mut bytes = Vec::new();
         let mut from = File::open(&path).map_err(|e| StateError::file("read", &path, e))?;
-        from.seek(SeekFrom::Start(self.read))
+        from.seek(SeekFrom::Start(self.read_bytes))
             .and_then(|_| from.take(MAX_STATE_BYTES).read_to_end(&mut bytes))
             .map_err(|e| StateError::file("read", &path, e))?;
         let changes = self.parse(&bytes)?;
-        Ok(ForeignChanges { anew, changes })
+        Ok(ForeignChanges {
+            was_replaced: anew,
+            changes,
+        })
     }
 
     fn parse(&mut self, bytes: &[u8]) -> Result<Vec<(StateChange, u64)>, StateError> {
@@ -115,30 +120,30 @@ impl StateFile {
         while let Some(end) = rest.iter().position(|b| *b == b'\n') {
             let (line, more) = rest.split_at(end);
             let more = more.get(1..).unwrap_or_default();
-            let Some(change) = StateChange::read(line) else {
+            let Some(change) = StateChange::parse_line(line) else {
                 if more.is_empty() {
                     break;
                 }
-                let (path, line) = (self.path(), self.lines + 1);
+                let (path, line) = (self.path(), self.read_lines + 1);
                 return Err(StateError::Damaged { path, line });
             };
             let length = end as u64 + 1;
             changes.push((change, length));
-            self.lines += 1;
-            self.read += length;
+            self.read_lines += 1;
+            self.read_bytes += length;
             rest = more;
         }
         if !rest.is_empty() {
-            self.cut()?;
+            self.truncate()?;
         }
         Ok(changes)
     }
 
     /// Truncates the file to the part that was read.
-    pub(super) fn cut(&mut self) -> Result<(), StateError> {
+    pub(super) fn truncate(&mut self) -> Result<(), StateError> {
         let cut = self
             .data
-            .set_len(self.read)
+            .set_len(self.read_bytes)
             .and_then(|()| self.data.sync_all());
         cut.map_err(|e| StateError::file("truncate the end of", &self.path(), e))
     }
@@ -151,8 +156,8 @@ impl StateFile {
     /// Syncs the appended lines.
     pub(super) fn sync(&mut self, text: &str) -> io::Result<()> {
         self.data.sync_data()?;
-        self.read += text.len() as u64;
-        self.lines += text.lines().count();
+        self.read_bytes += text.len() as u64;
+        self.read_lines += text.lines().count();
         Ok(())
     }
 
@@ -164,7 +169,7 @@ impl StateFile {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(wrong(e)),
             _ => {}
         }
-        let mut new = private(&path, true).map_err(wrong)?;
+        let mut new = open_private(&path, true).map_err(wrong)?;
         new.write_all(text.as_bytes())
             .and_then(|()| new.sync_all())
             .and_then(|()| fs::rename(&path, self.path()))
@@ -172,14 +177,14 @@ impl StateFile {
             .map_err(wrong)?;
         self.inode = inode(&new, &path)?;
         self.data = new;
-        (self.read, self.lines) = (text.len() as u64, text.lines().count());
+        (self.read_bytes, self.read_lines) = (text.len() as u64, text.lines().count());
         Ok(())
     }
 }
 
 fn open(path: &Path) -> Result<File, StateError> {
-    let opened = match private(path, true) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => private(path, false),
+    let opened = match open_private(path, true) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => open_private(path, false),
         other => other,
     };
     opened.map_err(|e| StateError::file("open", path, e))

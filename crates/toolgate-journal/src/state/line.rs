@@ -19,7 +19,7 @@ pub(super) struct StateChange {
 
 impl StateChange {
     /// Appends the line and a newline to `out`.
-    pub(super) fn push(&self, out: &mut String) {
+    pub(super) fn append_line(&self, out: &mut String) {
         let (version, table, key) = (self.version, json!(self.table), json!(self.key));
         let mut body = format!("{{\"n\":{version},\"t\":{table},\"k\":{key}");
         if let Some(value) = &self.value {
@@ -32,7 +32,7 @@ impl StateChange {
     }
 
     /// Parses a line without its newline; `None` if its form or hash is wrong.
-    pub(super) fn read(line: &[u8]) -> Option<StateChange> {
+    pub(super) fn parse_line(line: &[u8]) -> Option<StateChange> {
         let (body, tail) = line.split_at_checked(line.len().checked_sub(HASH_SUFFIX_BYTES)?)?;
         let hash = tail.strip_prefix(b",\"h\":\"")?.strip_suffix(b"\"}")?;
         if hash != check(body).as_bytes() {
@@ -65,19 +65,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back(version: u64, table: String, key: String, value in proptest::option::of(".*")) {
+        fn round_trips(version: u64, table: String, key: String, value in proptest::option::of(".*")) {
             let value = value.map(|text| json!({"text": text, "n": 1}));
             let change = StateChange { version, table, key, value };
             let mut line = String::new();
-            change.push(&mut line);
+            change.append_line(&mut line);
             let line = line.strip_suffix('\n').unwrap();
             prop_assert!(!line.contains('\n'));
-            prop_assert_eq!(StateChange::read(line.as_bytes()), Some(change));
+            prop_assert_eq!(StateChange::parse_line(line.as_bytes()), Some(change));
         }
     }
 
     #[test]
-    fn each_flipped_byte_is_found() {
+    fn detects_every_flipped_byte() {
         let mut line = String::new();
         let value = Some(json!({"a": 1}));
         let change = StateChange {
@@ -86,12 +86,12 @@ mod tests {
             key: "g-1".into(),
             value,
         };
-        change.push(&mut line);
+        change.append_line(&mut line);
         let line = line.trim_end().as_bytes();
         for at in 0..line.len() {
             let mut bad = line.to_vec();
             bad[at] ^= 1;
-            assert_eq!(StateChange::read(&bad), None, "byte {at}");
+            assert_eq!(StateChange::parse_line(&bad), None, "byte {at}");
         }
     }
 }

@@ -69,20 +69,20 @@ pub enum WriteOutcome {
 #[derive(Clone, Copy, Debug)]
 pub struct StateLimits {
     /// Maximum number of entries in all tables.
-    pub rows: usize,
+    pub max_rows: usize,
     /// Maximum size of an entry and its key in bytes.
-    pub row_bytes: usize,
+    pub max_row_bytes: usize,
     /// Maximum number of queued changes.
-    pub queue: usize,
+    pub max_queue: usize,
 }
 
 impl Default for StateLimits {
     /// Returns 100,000 entries of 1 MiB, and a queue of 1,024.
     fn default() -> StateLimits {
         StateLimits {
-            rows: 100_000,
-            row_bytes: 1024 * 1024,
-            queue: 1024,
+            max_rows: 100_000,
+            max_row_bytes: 1024 * 1024,
+            max_queue: 1024,
         }
     }
 }
@@ -206,7 +206,7 @@ impl DurableState {
     pub fn open(dir: impl Into<PathBuf>, limits: StateLimits) -> Result<DurableState, StateError> {
         let shared = Arc::new(StateShared::default());
         let writer = StateWriter::open(dir.into(), shared.clone(), limits)?;
-        let (queue, inbox) = sync_channel(limits.queue.max(1));
+        let (queue, inbox) = sync_channel(limits.max_queue.max(1));
         let home = writer.dir().to_owned();
         let thread = thread::Builder::new()
             .name("state".to_owned())
@@ -277,10 +277,10 @@ impl DurableState {
             return Err(StateError::Failed(reason.clone()));
         }
         let size = key.len() + value.as_ref().map_or(0, |value| value.to_string().len());
-        if size > self.limits.row_bytes {
+        if size > self.limits.max_row_bytes {
             return Err(StateError::Full(format!(
                 "an entry of {size} bytes exceeds the limit of {} bytes",
-                self.limits.row_bytes
+                self.limits.max_row_bytes
             )));
         }
         let message = QueuedChange {

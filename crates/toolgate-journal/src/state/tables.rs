@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 pub(super) struct StateTables {
     tables: HashMap<String, BTreeMap<String, StoredRow>>,
     /// Number of entries in all tables.
-    pub(super) rows: usize,
+    pub(super) row_count: usize,
     /// Size of their lines in bytes.
     pub(super) bytes: u64,
 }
@@ -50,7 +50,7 @@ impl StateTables {
         let rows = self.tables.entry(table).or_default();
         let before = match value {
             Some(value) => {
-                self.rows += 1;
+                self.row_count += 1;
                 self.bytes += line;
                 let row = StateRow {
                     key: key.clone(),
@@ -61,12 +61,12 @@ impl StateTables {
             }
             None => rows.remove(&key),
         };
-        self.rows -= usize::from(before.is_some());
+        self.row_count -= usize::from(before.is_some());
         self.bytes -= before.map_or(0, |held| held.line);
     }
 
     /// Returns the compacted file with exactly these entries.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn compacted(&self) -> String {
         let mut text = String::new();
         for (table, rows) in &self.tables {
             for StoredRow { row, .. } in rows.values() {
@@ -78,7 +78,7 @@ impl StateTables {
                     key,
                     value,
                 }
-                .push(&mut text);
+                .append_line(&mut text);
             }
         }
         text

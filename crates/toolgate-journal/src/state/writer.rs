@@ -58,7 +58,7 @@ struct StagedChanges {
     changes: Vec<(StateChange, u64)>,
     text: String,
     /// Number of added entries. Removals free no space before they are on disk.
-    more: usize,
+    added_rows: usize,
 }
 
 impl StagedChanges {
@@ -87,7 +87,7 @@ impl StateWriter {
         };
         let held = writer.file.lock()?;
         writer.catch_up(&held)?;
-        writer.tidy(&held)?;
+        writer.compact(&held)?;
         Ok(writer)
     }
 
@@ -105,16 +105,16 @@ impl StateWriter {
                     self.commit(batch);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.look();
-                    self.keep_time(IDLE_CLOCK_INTERVAL);
+                    self.poll_changes();
+                    self.write_time(IDLE_CLOCK_INTERVAL);
                 }
-                Err(RecvTimeoutError::Disconnected) => return self.keep_time(CLOCK_INTERVAL),
+                Err(RecvTimeoutError::Disconnected) => return self.write_time(CLOCK_INTERVAL),
             }
         }
     }
 
     /// Reads the changes of other processes. An unreadable file fails the next write, which reports it.
-    fn look(&mut self) {
+    fn poll_changes(&mut self) {
         if self.file.is_stale()
             && let Ok(held) = self.file.lock()
         {
@@ -123,7 +123,10 @@ impl StateWriter {
     }
 
     fn catch_up(&mut self, held: &DirectoryLock) -> Result<(), StateError> {
-        let ForeignChanges { anew, changes } = self.file.catch_up(held)?;
+        let ForeignChanges {
+            was_replaced: anew,
+            changes,
+        } = self.file.catch_up(held)?;
         if anew || !changes.is_empty() {
             self.publish(anew, changes);
         }
@@ -146,7 +149,7 @@ impl StateWriter {
         batch: Vec<QueuedChange>,
         answers: &mut ChangeAnswers,
     ) -> Result<(), StateError> {
-        let held = self.ready();
+        let held = self.lock_and_catch_up();
         let mut staged = StagedChanges::default();
         for message in batch {
             let answer = self.decide(&message, &mut staged);
@@ -161,7 +164,7 @@ impl StateWriter {
                     value,
                 };
                 let before = staged.text.len();
-                change.push(&mut staged.text);
+                change.append_line(&mut staged.text);
                 let line = (staged.text.len() - before) as u64;
                 staged.changes.push((change, line));
             }
@@ -174,10 +177,10 @@ impl StateWriter {
         if self.is_time_due(CLOCK_INTERVAL) {
             self.stage_time(&mut staged);
         }
-        self.durable(&staged.text)?;
+        self.write_and_sync(&staged.text)?;
         self.publish(false, staged.changes);
         // The changes are on disk; a failed compaction is retried later.
-        let _ = self.tidy(&held);
+        let _ = self.compact(&held);
         Ok(())
     }
 
@@ -188,18 +191,18 @@ impl StateWriter {
 
     /// Writes the time if this process has changed something before and no process wrote the time recently. A failure
     /// also fails the next change, which reports it.
-    fn keep_time(&mut self, interval: Duration) {
+    fn write_time(&mut self, interval: Duration) {
         if self.time_written.is_none() || !self.is_time_due(interval) {
             return;
         }
-        let Ok(held) = self.ready() else {
+        let Ok(held) = self.lock_and_catch_up() else {
             return;
         };
         let mut staged = StagedChanges::default();
         self.stage_time(&mut staged);
-        if self.durable(&staged.text).is_ok() {
+        if self.write_and_sync(&staged.text).is_ok() {
             self.publish(false, staged.changes);
-            let _ = self.tidy(&held);
+            let _ = self.compact(&held);
         }
     }
 
@@ -209,16 +212,16 @@ impl StateWriter {
             version: self.version,
             table: clock::TABLE.to_owned(),
             key: clock::KEY.to_owned(),
-            value: Some(self.shared.clock.row()),
+            value: Some(self.shared.clock.to_row()),
         };
-        change.push(&mut staged.text);
+        change.append_line(&mut staged.text);
         let before: u64 = staged.changes.iter().map(|(_, line)| line).sum();
         let line = staged.text.len() as u64 - before;
         staged.changes.push((change, line));
         self.time_written = Some(Instant::now());
     }
 
-    fn ready(&mut self) -> Result<DirectoryLock, StateError> {
+    fn lock_and_catch_up(&mut self) -> Result<DirectoryLock, StateError> {
         if let Some(reason) = self.shared.failed.get() {
             return Err(StateError::Failed(reason.clone()));
         }
@@ -238,7 +241,7 @@ impl StateWriter {
             let there = known.row(table, key).map(|row| row.version);
             // The row of the clock does not count, since no caller added it.
             let clock = known.row(clock::TABLE, clock::KEY).is_some();
-            let rows = known.rows - usize::from(clock);
+            let rows = known.row_count - usize::from(clock);
             (staged.row(table, key).unwrap_or(there), rows)
         };
         let fits = match message.expect {
@@ -250,22 +253,22 @@ impl StateWriter {
             return Ok(WriteOutcome::Conflict);
         }
         if there.is_none() && message.value.is_some() {
-            if rows + staged.more >= self.limits.rows {
-                let most = self.limits.rows;
+            if rows + staged.added_rows >= self.limits.max_rows {
+                let most = self.limits.max_rows;
                 return Err(StateError::Full(format!(
                     "there are {most} entries already, which is the limit; delete some"
                 )));
             }
-            staged.more += 1;
+            staged.added_rows += 1;
         }
         self.version += 1;
         Ok(WriteOutcome::Done(self.version))
     }
 
     /// Writes and syncs text. A full disk may accept it later; a failed sync is final.
-    fn durable(&mut self, text: &str) -> Result<(), StateError> {
+    fn write_and_sync(&mut self, text: &str) -> Result<(), StateError> {
         if let Err(cause) = self.file.write(text) {
-            if let Err(error) = self.file.cut() {
+            if let Err(error) = self.file.truncate() {
                 return Err(self.fail(&error.to_string()));
             }
             return Err(StateError::file("write the state in", self.dir(), cause));
@@ -276,22 +279,22 @@ impl StateWriter {
 
     fn fail(&self, reason: &str) -> StateError {
         let reason: Arc<str> = reason.into();
-        // The cell is empty: `ready` checked, and only this thread fills it.
+        // The cell is empty: `lock_and_catch_up` checked, and only this thread fills it.
         let _ = self.shared.failed.set(reason.clone());
         StateError::Failed(reason)
     }
 
     /// Compacts the file if much of it is obsolete.
-    fn tidy(&mut self, held: &DirectoryLock) -> Result<(), StateError> {
-        if self.file.read < COMPACTION_BYTES {
+    fn compact(&mut self, held: &DirectoryLock) -> Result<(), StateError> {
+        if self.file.read_bytes < COMPACTION_BYTES {
             return Ok(());
         }
         let mut text = {
             let tables = self.shared.tables();
-            if tables.bytes * 2 > self.file.read {
+            if tables.bytes * 2 > self.file.read_bytes {
                 return Ok(());
             }
-            tables.text()
+            tables.compacted()
         };
         // Versions never restart; otherwise a used version could match again.
         let (table, key) = (String::new(), String::new());
@@ -301,7 +304,7 @@ impl StateWriter {
             key,
             value: None,
         }
-        .push(&mut text);
+        .append_line(&mut text);
         self.file.replace(held, &text)
     }
 
@@ -317,7 +320,7 @@ impl StateWriter {
         for (change, line) in changes {
             self.version = self.version.max(change.version);
             if let (clock::TABLE, Some(time)) = (change.table.as_str(), &change.value) {
-                self.shared.clock.take(time);
+                self.shared.clock.merge_row(time);
             }
             tables.apply(change, line);
         }

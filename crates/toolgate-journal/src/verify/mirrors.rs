@@ -24,7 +24,8 @@ impl MirrorPaths {
     pub(super) fn of(dir: &Path, given: &[PathBuf]) -> Self {
         let mut all = Self { paths: Vec::new() };
         if !given.is_empty() {
-            all.paths.extend(given.iter().map(|path| whole(path)));
+            all.paths
+                .extend(given.iter().map(|path| canonical_path(path)));
             return all;
         }
         all.add([dir.join("..").join(DEFAULT_MIRROR)].into_iter());
@@ -38,7 +39,7 @@ impl MirrorPaths {
         let before = self.paths.len();
         for mirror in mirrors {
             let is_there = mirror.is_dir() || mirror.is_file();
-            let mirror = whole(&mirror);
+            let mirror = canonical_path(&mirror);
             if is_there && !self.paths.contains(&mirror) {
                 self.paths.push(mirror);
             }
@@ -53,11 +54,11 @@ fn named(home: &Path) -> Option<PathBuf> {
     let mut line = Vec::new();
     let mut input = BufReader::new(File::open(file).ok()?).take(MAX_FIRST_RECORD_BYTES);
     input.read_until(b'\n', &mut line).ok()?;
-    let record = CanonicalLine::read(line.strip_suffix(b"\n")?).ok()?;
-    ChainTerms::read(&record).mirror
+    let record = CanonicalLine::parse(line.strip_suffix(b"\n")?).ok()?;
+    ChainTerms::parse(&record).mirror
 }
 
 /// Returns the canonical path, so that two spellings count as one.
-pub(super) fn whole(path: &Path) -> PathBuf {
+pub(super) fn canonical_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

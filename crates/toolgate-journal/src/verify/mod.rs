@@ -17,7 +17,7 @@ pub use report::{
     AuditReport, AuditVerdict, ChainReport, FaultPosition, MissingEvidence, OpenCall, RecordFault,
 };
 
-use mirrors::{MirrorPaths, whole};
+use mirrors::{MirrorPaths, canonical_path};
 pub(crate) use resume::resume;
 use rustix::fs::{FlockOperation, flock};
 use signed::MirrorCheckpoints;
@@ -47,7 +47,7 @@ pub struct AuditCheck {
     pub keys: Vec<String>,
     /// Checkpoint mirrors: files, or directories of files. Without any, `checkpoints` beside the directory and the
     /// mirrors that the chains name count.
-    pub places: Vec<PathBuf>,
+    pub mirrors: Vec<PathBuf>,
 }
 
 impl AuditCheck {
@@ -56,7 +56,7 @@ impl AuditCheck {
         Self {
             dir: dir.into(),
             keys: Vec::new(),
-            places: Vec::new(),
+            mirrors: Vec::new(),
         }
     }
 
@@ -67,9 +67,9 @@ impl AuditCheck {
     pub fn run(&self) -> io::Result<AuditReport> {
         let mut keys = self.keys.clone();
         if keys.is_empty() {
-            keys.extend(crate::sign::existing(&self.dir));
+            keys.extend(crate::sign::existing_public_key(&self.dir));
         }
-        let mut mirrors = MirrorPaths::of(&self.dir, &self.places);
+        let mut mirrors = MirrorPaths::of(&self.dir, &self.mirrors);
         loop {
             let report = self.against(&mirrors.paths, &keys)?;
             // A later start may have named another mirror, which is compared as well.
@@ -77,7 +77,7 @@ impl AuditCheck {
                 .chains
                 .iter()
                 .filter_map(|chain| chain.named_mirror());
-            if !self.places.is_empty() || !mirrors.add(named) {
+            if !self.mirrors.is_empty() || !mirrors.add(named) {
                 return Ok(report);
             }
         }
@@ -86,23 +86,26 @@ impl AuditCheck {
     fn against(&self, mirrors: &[PathBuf], keys: &[String]) -> io::Result<AuditReport> {
         // Read before the chains: otherwise a chain that grows meanwhile would seem to be behind its mirror.
         let mut kept = MirrorCheckpoints::read(mirrors, keys)?;
-        let homes = homes(&self.dir, mirrors)?;
-        let judge = |home: &PathBuf| judge(home, keys.to_vec(), &mut kept);
+        let homes = chain_directories(&self.dir, mirrors)?;
+        let judge = |home: &PathBuf| verify_chain(home, keys.to_vec(), &mut kept);
         let mut chains: Vec<_> = homes.iter().map(judge).collect();
-        for chain in chains.iter_mut().filter(|chain| chain.bad.is_none()) {
-            chain.doubts = doubts(chain, mirrors, keys);
+        for chain in chains
+            .iter_mut()
+            .filter(|chain| chain.first_fault.is_none())
+        {
+            chain.missing_evidence = doubts(chain, mirrors, keys);
         }
-        let mac_key_exchanged = exchanged(&self.dir, &chains);
+        let mac_key_exchanged = is_mac_key_exchanged(&self.dir, &chains);
         let gone = std::mem::take(&mut kept.chains);
         chains.extend(
             gone.into_iter()
-                .map(|(chain, marks)| removed(&self.dir, chain, &marks)),
+                .map(|(chain, marks)| removed_chain(&self.dir, chain, &marks)),
         );
         Ok(AuditReport {
             chains,
-            second_place: !mirrors.is_empty(),
-            unreadable: kept.unreadable,
-            foreign: kept.foreign,
+            has_mirror: !mirrors.is_empty(),
+            unreadable_lines: kept.unreadable_lines,
+            foreign_lines: kept.foreign_lines,
             mac_key_exchanged,
         })
     }
@@ -134,7 +137,7 @@ fn doubts(chain: &ChainReport, mirrors: &[PathBuf], keys: &[String]) -> Vec<Miss
 }
 
 /// Returns whether no chain states the `mac.key` of the directory. `None` for a copy of the log without the key.
-fn exchanged(dir: &Path, chains: &[ChainReport]) -> Option<bool> {
+fn is_mac_key_exchanged(dir: &Path, chains: &[ChainReport]) -> Option<bool> {
     let digest = crate::key::existing_digest(dir)?;
     let stated = chains.iter().filter_map(|chain| chain.terms.as_ref());
     let mut stated = stated
@@ -145,11 +148,11 @@ fn exchanged(dir: &Path, chains: &[ChainReport]) -> Option<bool> {
 }
 
 /// Returns the directories of the chains. The mirror may be among them, though it is better elsewhere.
-fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+fn chain_directories(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut homes = Vec::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() && !mirrors.contains(&whole(&entry.path())) {
+        if entry.file_type()?.is_dir() && !mirrors.contains(&canonical_path(&entry.path())) {
             homes.push(entry.path());
         }
     }
@@ -158,7 +161,7 @@ fn homes(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Returns the last signed checkpoint of each chain among lines of a mirror.
-pub(crate) fn last_marks(lines: &[Vec<u8>], key: &str) -> BTreeMap<String, (u64, String)> {
+pub(crate) fn last_checkpoints(lines: &[Vec<u8>], key: &str) -> BTreeMap<String, (u64, String)> {
     let keys = [key.to_owned()];
     let mut kept = MirrorCheckpoints::default();
     lines.iter().for_each(|line| kept.line(line, &keys));
@@ -169,7 +172,7 @@ pub(crate) fn last_marks(lines: &[Vec<u8>], key: &str) -> BTreeMap<String, (u64,
 }
 
 /// Verifies one chain, which must not be empty unless a process is about to write it.
-fn judge(home: &Path, keys: Vec<String>, kept: &mut MirrorCheckpoints) -> ChainReport {
+fn verify_chain(home: &Path, keys: Vec<String>, kept: &mut MirrorCheckpoints) -> ChainReport {
     let mut walk = ChainScan::new(home, is_locked(home), keys, kept);
     let read = segment_files(home).map_err(|cause| (home.to_owned(), cause));
     if let Err((file, cause)) = read.and_then(|files| walk.files(files)) {
@@ -177,25 +180,25 @@ fn judge(home: &Path, keys: Vec<String>, kept: &mut MirrorCheckpoints) -> ChainR
     }
     let mut report = walk.finish().report;
     // A chain with a failed sync is never repaired: its end may be torn.
-    let torn = report.bad.as_ref().and_then(|bad| match bad.what {
+    let torn = report.first_fault.as_ref().and_then(|bad| match bad.fault {
         RecordFault::Torn { bytes } => Some(bytes),
         _ => None,
     });
     if let Some(bytes) = torn.filter(|_| home.join("failed").exists() && report.records > 0) {
-        report.bad = None;
-        report.set_aside += bytes;
+        report.first_fault = None;
+        report.torn_bytes += bytes;
     }
-    if report.records == 0 && report.bad.is_none() && !report.live {
-        report.bad = Some(FaultPosition::of(home, 0, 1, RecordFault::Empty));
+    if report.records == 0 && report.first_fault.is_none() && !report.live {
+        report.first_fault = Some(FaultPosition::of(home, 0, 1, RecordFault::Empty));
     }
     report
 }
 
 /// Reports a chain of which only the checkpoints are left.
-fn removed(dir: &Path, chain: String, marks: &BTreeMap<u64, String>) -> ChainReport {
+fn removed_chain(dir: &Path, chain: String, marks: &BTreeMap<u64, String>) -> ChainReport {
     let kept = marks.keys().next_back().copied().unwrap_or(0);
     ChainReport {
-        bad: Some(FaultPosition::of(
+        first_fault: Some(FaultPosition::of(
             &dir.join(&chain),
             0,
             1,

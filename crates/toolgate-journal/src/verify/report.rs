@@ -11,11 +11,11 @@ pub struct AuditReport {
     /// Reports of the chains, oldest first.
     pub chains: Vec<ChainReport>,
     /// True if a checkpoint mirror was compared.
-    pub second_place: bool,
+    pub has_mirror: bool,
     /// Number of unreadable lines in the mirrors, as a crash leaves them.
-    pub unreadable: u64,
+    pub unreadable_lines: u64,
     /// Number of lines in the mirrors that are not checkpoints signed by the key.
-    pub foreign: u64,
+    pub foreign_lines: u64,
     /// True if `mac.key` was exchanged: no chain states its digest. `None` if there is none to compare.
     pub mac_key_exchanged: Option<bool>,
 }
@@ -79,10 +79,12 @@ impl AuditReport {
 
     /// Returns the result for all chains.
     pub fn verdict(&self) -> AuditVerdict {
-        let bad = self.chains.iter().any(|chain| chain.bad.is_some());
-        if bad || self.foreign > 0 || self.mac_key_exchanged == Some(true) {
+        let bad = self.chains.iter().any(|chain| chain.first_fault.is_some());
+        if bad || self.foreign_lines > 0 || self.mac_key_exchanged == Some(true) {
             AuditVerdict::Broken
-        } else if self.chains.is_empty() || self.chains.iter().any(|c| !c.doubts.is_empty()) {
+        } else if self.chains.is_empty()
+            || self.chains.iter().any(|c| !c.missing_evidence.is_empty())
+        {
             AuditVerdict::CannotTell
         } else {
             AuditVerdict::Intact
@@ -103,27 +105,27 @@ pub struct ChainReport {
     /// Sequence number of the last record before the first bad one, including retired records.
     pub records: u64,
     /// Sequence number of the first record that exists, if it is not the first of the chain.
-    pub first: u64,
+    pub first_record: u64,
     /// Number of the last retired segment; 0 if there is none.
-    pub retired: u64,
+    pub last_retired_segment: u64,
     /// Number of valid checkpoints.
     pub checkpoints: u64,
     /// Sequence number of the last record that a valid checkpoint covers.
     pub signed: u64,
     /// Sequence number of the last record that a checkpoint of a mirror covers and confirms.
-    pub kept: Option<u64>,
+    pub mirrored: Option<u64>,
     /// Hash of the last good record. Compare it with one that you stored earlier.
     pub head: Option<String>,
     /// First bad position. Everything after it proves nothing and is not read.
-    pub bad: Option<FaultPosition>,
+    pub first_fault: Option<FaultPosition>,
     /// Calls that neither ended nor were closed as unknown, in order of their beginning.
-    pub open: Vec<OpenCall>,
+    pub open_calls: Vec<OpenCall>,
     /// Number of calls that were closed as unknown after a crash.
-    pub unknown: u64,
+    pub unknown_calls: u64,
     /// Size in bytes of the torn writes that earlier starts set aside.
-    pub set_aside: u64,
+    pub torn_bytes: u64,
     /// Missing evidence, if no damage was detected.
-    pub doubts: Vec<MissingEvidence>,
+    pub missing_evidence: Vec<MissingEvidence>,
     /// Number of records after the last checkpoint.
     pub unsigned: u64,
     /// True if no signed record states how many of these may exist.
@@ -166,7 +168,7 @@ pub struct FaultPosition {
     /// Sequence number that the record at this position should have.
     pub seq: u64,
     /// Fault of the record.
-    pub what: RecordFault,
+    pub fault: RecordFault,
 }
 
 impl FaultPosition {
@@ -176,7 +178,7 @@ impl FaultPosition {
             file,
             line,
             seq,
-            what,
+            fault: what,
         }
     }
 }
@@ -255,8 +257,10 @@ impl fmt::Display for RecordFault {
 impl fmt::Display for ChainReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "chain {}: ", self.chain)?;
-        match &self.bad {
-            None if self.doubts.is_empty() => write!(f, "intact, {} records", self.records)?,
+        match &self.first_fault {
+            None if self.missing_evidence.is_empty() => {
+                write!(f, "intact, {} records", self.records)?
+            }
             None => write!(f, "CANNOT TELL, {} records", self.records)?,
             Some(bad) => {
                 write!(
@@ -265,30 +269,30 @@ impl fmt::Display for ChainReport {
                     bad.seq,
                     bad.file.display(),
                     bad.line,
-                    bad.what
+                    bad.fault
                 )?;
                 write!(f, "{} records before it are good", self.records)?;
             }
         }
         if self.live {
-            write!(f, ", in use, {} calls in flight", self.open.len())?;
-        } else if let Some(first) = self.open.first() {
+            write!(f, ", in use, {} calls in flight", self.open_calls.len())?;
+        } else if let Some(first) = self.open_calls.first() {
             write!(
                 f,
                 ", {} calls without an outcome (first: {} at record {})",
-                self.open.len(),
+                self.open_calls.len(),
                 first.call,
                 first.seq
             )?;
         }
-        if self.unknown > 0 {
-            write!(f, ", {} calls closed as unknown", self.unknown)?;
+        if self.unknown_calls > 0 {
+            write!(f, ", {} calls closed as unknown", self.unknown_calls)?;
         }
-        if self.set_aside > 0 {
-            write!(f, ", {} bytes set aside after crashes", self.set_aside)?;
+        if self.torn_bytes > 0 {
+            write!(f, ", {} bytes set aside after crashes", self.torn_bytes)?;
         }
-        if self.retired > 0 {
-            write!(f, ", segments up to {} retired", self.retired)?;
+        if self.last_retired_segment > 0 {
+            write!(f, ", segments up to {} retired", self.last_retired_segment)?;
         }
         write!(f, ", signed up to record {}", self.signed)?;
         if self.unsigned > 0 {
@@ -298,13 +302,13 @@ impl fmt::Display for ChainReport {
                 self.unsigned
             )?;
         }
-        if let Some(kept) = self.kept {
+        if let Some(kept) = self.mirrored {
             write!(f, ", up to record {kept} also in a checkpoint mirror")?;
         }
         if let Some(head) = &self.head {
             write!(f, ", head {head}")?;
         }
-        self.doubts
+        self.missing_evidence
             .iter()
             .try_for_each(|doubt| write!(f, "; {doubt}"))
     }
@@ -322,28 +326,35 @@ impl fmt::Display for AuditReport {
                 "mac.key is not the key that the records name: it was replaced"
             )?;
         }
-        if self.foreign > 0 {
-            let lines = self.foreign;
+        if self.foreign_lines > 0 {
+            let lines = self.foreign_lines;
             writeln!(f, "{lines} lines of the mirror are not signed by the key")?;
         }
-        let bad = self.chains.iter().filter(|chain| chain.bad.is_some());
+        let bad = self
+            .chains
+            .iter()
+            .filter(|chain| chain.first_fault.is_some());
         match self.verdict() {
             AuditVerdict::Broken => write!(f, "NOT INTACT: {} of {chains} chains", bad.count()),
             AuditVerdict::CannotTell if chains == 0 => {
                 f.write_str("CANNOT TELL: there are no chains to verify")
             }
             AuditVerdict::CannotTell => {
-                let unclear = self.chains.iter().filter(|c| !c.doubts.is_empty()).count();
+                let unclear = self
+                    .chains
+                    .iter()
+                    .filter(|c| !c.missing_evidence.is_empty())
+                    .count();
                 write!(f, "CANNOT TELL: {unclear} of {chains} chains")
             }
-            AuditVerdict::Intact => self.signed_up_to(f),
+            AuditVerdict::Intact => self.write_signed_range(f),
         }
     }
 }
 
 impl AuditReport {
     /// Writes what "intact" covers: the signed part of each chain.
-    fn signed_up_to(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_signed_range(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.chains.as_slice() {
             [one] => write!(f, "intact: signed up to record {}", one.signed)?,
             all => {
@@ -355,7 +366,7 @@ impl AuditReport {
             }
         }
         f.write_str("; later records can be changed or cut off without detection")?;
-        if self.second_place {
+        if self.has_mirror {
             return Ok(());
         }
         f.write_str("; without a checkpoint mirror, so can the end of a chain or a whole chain")

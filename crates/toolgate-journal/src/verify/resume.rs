@@ -31,7 +31,7 @@ pub(crate) fn resume(home: &Path, key: &str, kept: &[Vec<u8>]) -> ChainFindings 
     }
     let mut found = walk.finish();
     // The bounds of the unsigned end are in an older segment.
-    if found.report.unbounded && found.report.first > 1 {
+    if found.report.unbounded && found.report.first_record > 1 {
         let mut seen = MirrorCheckpoints::default();
         kept.iter().for_each(|line| seen.line(line, &keys));
         let mut walk = ChainScan::new(home, false, keys, &mut seen);
@@ -92,7 +92,7 @@ fn seal(file: &Path) -> io::Result<Option<SegmentSeal>> {
         return Ok(None);
     };
     let line = lines.rsplit(|b| *b == b'\n').next().unwrap_or_default();
-    let Ok(record) = CanonicalLine::read(line) else {
+    let Ok(record) = CanonicalLine::parse(line) else {
         return Ok(None);
     };
     if record.text("ev").as_deref() != Some("segment.sealed") {

@@ -11,14 +11,17 @@ const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
 
 impl ChainScan {
     /// Verifies the journal's own records: checkpoints, seals and retirements.
-    pub(super) fn own(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
+    pub(super) fn check_own_record(
+        &mut self,
+        record: &CanonicalLine<'_>,
+    ) -> Result<(), RecordFault> {
         let event = record.text("ev").unwrap_or_default();
-        if self.part.sealed {
+        if self.current_segment.sealed {
             return Err(RecordFault::Seal("a record follows it"));
         }
-        let first_of_part = self.part.first == self.report.records + 1;
+        let first_of_part = self.current_segment.first == self.report.records + 1;
         if first_of_part {
-            self.part.since = record.number("ts").unwrap_or(0);
+            self.current_segment.since = record.number("ts").unwrap_or(0);
         }
         if first_of_part && self.report.segments > 1 && event != "checkpoint" {
             return Err(RecordFault::Signature(
@@ -37,12 +40,12 @@ impl ChainScan {
     }
 
     fn checkpoint(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
-        let mark = signed::mark(record, &self.keys)?;
+        let mark = signed::verify_checkpoint(record, &self.keys)?;
         if mark.last != self.report.records || mark.head != self.prev {
             return Err(RecordFault::Signature("it belongs to another position"));
         }
         if !self.keys.is_empty() {
-            self.unsigned.sign()?;
+            self.unsigned.check_signed()?;
         }
         self.report.checkpoints += 1;
         self.report.signed = mark.last;
@@ -50,23 +53,23 @@ impl ChainScan {
     }
 
     fn seal(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
-        let digest = self.part.digest.clone().finish();
-        let count = self.report.records + 1 - self.part.first;
+        let digest = self.current_segment.digest.clone().finish();
+        let count = self.report.records + 1 - self.current_segment.first;
         let fits = record.text("sha256").as_ref() == Some(&hex(digest.as_ref()))
-            && record.number("bytes") == Some(self.part.bytes)
+            && record.number("bytes") == Some(self.current_segment.bytes)
             && record.number("count") == Some(count)
-            && record.number("first") == Some(self.part.first)
+            && record.number("first") == Some(self.current_segment.first)
             && record.number("last") == Some(self.report.records);
         if !fits {
             return Err(RecordFault::Seal("it does not match the segment"));
         }
-        self.part.sealed = true;
+        self.current_segment.sealed = true;
         Ok(())
     }
 
     fn retired(&mut self, record: &CanonicalLine<'_>) {
-        self.report.retired = record.number("segment").unwrap_or(0);
-        if let Some(claim) = &mut self.claim
+        self.report.last_retired_segment = record.number("segment").unwrap_or(0);
+        if let Some(claim) = &mut self.unproven_start
             && record.number("segment") == Some(claim.segment)
         {
             claim.confirmed = record.number("last") == Some(claim.last)
@@ -75,7 +78,7 @@ impl ChainScan {
     }
 
     /// Verifies the position of a record in the chain.
-    pub(super) fn place(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
+    pub(super) fn check_position(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
         let seq = record
             .number("seq")
             .ok_or(RecordFault::Head("it has no sequence number"))?;
@@ -117,11 +120,11 @@ impl ChainScan {
     }
 
     /// Updates the state of the chain by a record.
-    pub(super) fn follow(&mut self, record: &CanonicalLine<'_>) {
+    pub(super) fn update(&mut self, record: &CanonicalLine<'_>) {
         self.report.records += 1;
         let event = record.text("ev").unwrap_or_default();
-        let first = self.report.records == self.part.first;
-        self.unsigned.follow(&event, record, first);
+        let first = self.report.records == self.current_segment.first;
+        self.unsigned.update(&event, record, first);
         let call = || record.text("call").unwrap_or_default();
         match event.as_str() {
             "call.begin" => {
@@ -133,9 +136,9 @@ impl ChainScan {
             }
             "call.unknown" => {
                 self.open.remove(&call());
-                self.report.unknown += 1;
+                self.report.unknown_calls += 1;
             }
-            "recovered" => self.report.set_aside += record.number("bytes").unwrap_or(0),
+            "recovered" => self.report.torn_bytes += record.number("bytes").unwrap_or(0),
             _ => {}
         }
     }
@@ -144,7 +147,7 @@ impl ChainScan {
 /// Cuts `"h":"…",` out of the line, hashes the rest and compares.
 pub(super) fn check_hash(line: &[u8], record: &CanonicalLine<'_>) -> Result<String, RecordFault> {
     const MISSING: RecordFault = RecordFault::Head("it has no hash");
-    let place = record.member("h").ok_or(MISSING)?.place.clone();
+    let place = record.member("h").ok_or(MISSING)?.range.clone();
     let stated = record.text("h").ok_or(MISSING)?;
     // `mono` always follows `h`; a record without it is malformed.
     let rest = line

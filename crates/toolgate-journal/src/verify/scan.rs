@@ -13,7 +13,7 @@ pub(super) type JsonFlaw = &'static str;
 pub(super) struct RecordMember<'a> {
     pub(super) name: String,
     /// Range from the quote of the name to the end of the value.
-    pub(super) place: Range<usize>,
+    pub(super) range: Range<usize>,
     value: &'a str,
 }
 
@@ -21,12 +21,16 @@ pub(super) struct RecordMember<'a> {
 pub(super) struct CanonicalLine<'a>(pub(super) Vec<RecordMember<'a>>);
 
 impl<'a> CanonicalLine<'a> {
-    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, JsonFlaw> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, JsonFlaw> {
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
         let mut scan = CanonicalParser { text, at: 0 };
         let mut members = Vec::new();
         scan.object(1, |name, place, value| {
-            members.push(RecordMember { name, place, value })
+            members.push(RecordMember {
+                name,
+                range: place,
+                value,
+            })
         })?;
         if scan.at < text.len() {
             Err("something follows the object")
@@ -198,7 +202,7 @@ mod tests {
     use super::*;
 
     fn reads(text: &str) -> bool {
-        CanonicalLine::read(text.as_bytes()).is_ok()
+        CanonicalLine::parse(text.as_bytes()).is_ok()
     }
 
     #[test]
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_every_other_spelling() {
+    fn rejects_every_other_spelling() {
         let spellings = [
             "",
             "[]",
@@ -249,7 +253,7 @@ mod tests {
         for text in spellings {
             assert!(!reads(text), "{text}");
         }
-        assert!(CanonicalLine::read(b"{\"a\":\"\xff\"}").is_err());
+        assert!(CanonicalLine::parse(b"{\"a\":\"\xff\"}").is_err());
         assert!(!reads(&format!(
             "{{\"a\":{}{}}}",
             "[".repeat(10_000),

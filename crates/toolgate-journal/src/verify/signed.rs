@@ -19,7 +19,10 @@ pub(super) struct SignedHead {
 }
 
 /// Parses a checkpoint and verifies its signature. Without `keys`, any key is accepted.
-pub(super) fn mark(record: &CanonicalLine<'_>, keys: &[String]) -> Result<SignedHead, RecordFault> {
+pub(super) fn verify_checkpoint(
+    record: &CanonicalLine<'_>,
+    keys: &[String],
+) -> Result<SignedHead, RecordFault> {
     const INCOMPLETE: RecordFault = RecordFault::Signature("it lacks a field");
     let text = |name| record.text(name).ok_or(INCOMPLETE);
     let number = |name| record.number(name).ok_or(INCOMPLETE);
@@ -44,9 +47,9 @@ pub(super) fn mark(record: &CanonicalLine<'_>, keys: &[String]) -> Result<Signed
 pub(super) struct MirrorCheckpoints {
     pub(super) chains: BTreeMap<String, BTreeMap<u64, String>>,
     /// Number of unreadable lines, as a crash leaves them.
-    pub(super) unreadable: u64,
+    pub(super) unreadable_lines: u64,
     /// Number of complete lines that are not signed by the key.
-    pub(super) foreign: u64,
+    pub(super) foreign_lines: u64,
 }
 
 impl MirrorCheckpoints {
@@ -79,13 +82,13 @@ impl MirrorCheckpoints {
         if line.is_empty() {
             return;
         }
-        match CanonicalLine::read(line).map(|record| mark(&record, keys)) {
+        match CanonicalLine::parse(line).map(|record| verify_checkpoint(&record, keys)) {
             Ok(Ok(mark)) => {
                 let chain = self.chains.entry(mark.chain).or_default();
                 chain.insert(mark.last, mark.head);
             }
-            Ok(Err(_)) => self.foreign += 1,
-            Err(_) => self.unreadable += 1,
+            Ok(Err(_)) => self.foreign_lines += 1,
+            Err(_) => self.unreadable_lines += 1,
         }
     }
 }

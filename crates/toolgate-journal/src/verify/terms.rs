@@ -33,7 +33,7 @@ pub(crate) struct UnsignedBounds {
 }
 
 impl UnsignedBounds {
-    fn most(self) -> u64 {
+    fn max_records(self) -> u64 {
         let most = self.records.saturating_add(self.batch);
         most.saturating_add(UNSIGNED_SLACK)
     }
@@ -41,7 +41,7 @@ impl UnsignedBounds {
 
 impl ChainTerms {
     /// Parses the terms of a record.
-    pub(super) fn read(record: &CanonicalLine<'_>) -> Self {
+    pub(super) fn parse(record: &CanonicalLine<'_>) -> Self {
         let bounds = || {
             Some(UnsignedBounds {
                 batch: record.number("batch_records")?,
@@ -78,7 +78,7 @@ pub(super) struct UnsignedEnd {
 
 impl UnsignedEnd {
     /// Accounts for a record or a checkpoint.
-    pub(super) fn follow(
+    pub(super) fn update(
         &mut self,
         event: &str,
         record: &CanonicalLine<'_>,
@@ -88,7 +88,7 @@ impl UnsignedEnd {
         let checkpoint = event == "checkpoint";
         let starts = matches!(event, "genesis" | "recovered");
         if starts || (checkpoint && first_of_segment) {
-            let terms = ChainTerms::read(record);
+            let terms = ChainTerms::parse(record);
             // Older versions state no terms at the start of a segment.
             if starts || terms.bounds.is_some() {
                 self.stated = Some(terms);
@@ -114,10 +114,10 @@ impl UnsignedEnd {
     }
 
     /// Verifies that a checkpoint comes in time. It signs the terms that were stated before it.
-    pub(super) fn sign(&mut self) -> Result<(), RecordFault> {
+    pub(super) fn check_signed(&mut self) -> Result<(), RecordFault> {
         let stated = self.stated.as_ref().and_then(|terms| terms.bounds);
         let most = [self.bounds(), stated].into_iter().flatten();
-        let most = most.map(UnsignedBounds::most).max();
+        let most = most.map(UnsignedBounds::max_records).max();
         let most = most.filter(|_| !self.old).unwrap_or(MAX_UNSIGNED);
         if self.records > most {
             return Err(RecordFault::Unsigned);
@@ -135,7 +135,7 @@ impl UnsignedEnd {
         // One write may be late: the one whose checkpoint a crash cut off.
         let (late, first, last) = self.late;
         let two_writes = late > bounds.batch || last - first > bounds.micros;
-        self.records > bounds.most() || two_writes
+        self.records > bounds.max_records() || two_writes
     }
 
     /// Returns whether no signed terms bound the unsigned end.

@@ -26,10 +26,10 @@ pub(super) struct ChainScan {
     pub(super) prev: String,
     pub(super) open: BTreeMap<String, (u64, u64)>,
     pub(super) keys: Vec<String>,
-    pub(super) kept: BTreeMap<u64, String>,
+    pub(super) mirrored_heads: BTreeMap<u64, String>,
     /// Unproven start of the chain after retirement: a segment, and the record before it.
-    pub(super) claim: Option<UnprovenStart>,
-    pub(super) part: SegmentScan,
+    pub(super) unproven_start: Option<UnprovenStart>,
+    pub(super) current_segment: SegmentScan,
     pub(super) newest: Option<PathBuf>,
     pub(super) unsigned: UnsignedEnd,
 }
@@ -96,9 +96,9 @@ impl ChainScan {
             prev: NO_HASH.to_owned(),
             open: BTreeMap::new(),
             keys,
-            kept,
-            claim: None,
-            part: SegmentScan::new(1),
+            mirrored_heads: kept,
+            unproven_start: None,
+            current_segment: SegmentScan::new(1),
             newest: None,
             unsigned: UnsignedEnd::default(),
         }
@@ -108,7 +108,7 @@ impl ChainScan {
     pub(super) fn begin_after(&mut self, segment: u64, last: u64, hash: String) {
         self.report.segments = segment;
         self.report.records = last;
-        self.report.first = last + 1;
+        self.report.first_record = last + 1;
         self.prev = hash;
     }
 
@@ -121,23 +121,25 @@ impl ChainScan {
                 self.fail(&file, 0, what);
                 break;
             }
-            if index > 0 && !self.part.sealed {
+            if index > 0 && !self.current_segment.sealed {
                 self.fail(&file, 0, RecordFault::Seal("the previous segment has none"));
                 break;
             }
             self.report.segments = number;
             self.report.end = (number, 0);
-            self.part = SegmentScan::new(self.report.records + 1);
+            self.current_segment = SegmentScan::new(self.report.records + 1);
             self.newest = Some(file.clone());
             if from_here
-                && let Err(fault) = self.claim(&file, number).map_err(|e| (file.clone(), e))?
+                && let Err(fault) = self
+                    .accept_start(&file, number)
+                    .map_err(|e| (file.clone(), e))?
             {
                 self.fail(&file, 1, fault);
                 break;
             }
             self.segment(&file, index + 1 == last)
                 .map_err(|cause| (file, cause))?;
-            if self.report.bad.is_some() {
+            if self.report.first_fault.is_some() {
                 break;
             }
         }
@@ -145,12 +147,12 @@ impl ChainScan {
     }
 
     /// Accepts the position of the first record; a record of the retirement must confirm it.
-    fn claim(&mut self, file: &Path, number: u64) -> io::Result<Result<(), RecordFault>> {
+    fn accept_start(&mut self, file: &Path, number: u64) -> io::Result<Result<(), RecordFault>> {
         let mut line = Vec::new();
         BufReader::new(File::open(file)?)
             .take(MAX_LINE_BYTES + 1)
             .read_until(b'\n', &mut line)?;
-        let read = CanonicalLine::read(line.strip_suffix(b"\n").unwrap_or(&line));
+        let read = CanonicalLine::parse(line.strip_suffix(b"\n").unwrap_or(&line));
         let place = read.ok().and_then(|record| {
             let last = record.number("seq")?.checked_sub(1)?;
             Some((last, record.text("prev")?))
@@ -161,8 +163,8 @@ impl ChainScan {
             )));
         };
         self.begin_after(number, last, seal.clone());
-        self.part = SegmentScan::new(last + 1);
-        self.claim = Some(UnprovenStart {
+        self.current_segment = SegmentScan::new(last + 1);
+        self.unproven_start = Some(UnprovenStart {
             segment: number - 1,
             last,
             seal,
@@ -192,8 +194,8 @@ impl ChainScan {
                 return Ok(());
             }
             self.report.end.1 += line.len() as u64;
-            self.part.bytes += line.len() as u64;
-            self.part.digest.update(&line);
+            self.current_segment.bytes += line.len() as u64;
+            self.current_segment.digest.update(&line);
         }
     }
 
@@ -207,38 +209,45 @@ impl ChainScan {
             }
         }
         let whole = whole.ok_or(RecordFault::Form("it has no newline at its end"))?;
-        let record = CanonicalLine::read(whole).map_err(RecordFault::Form)?;
+        let record = CanonicalLine::parse(whole).map_err(RecordFault::Form)?;
         let hash = check_hash(whole, &record)?;
-        self.place(&record)?;
-        self.own(&record)?;
+        self.check_position(&record)?;
+        self.check_own_record(&record)?;
         let seq = self.report.records + 1;
-        if self.kept.get(&seq).is_some_and(|kept| *kept != hash) {
+        if self
+            .mirrored_heads
+            .get(&seq)
+            .is_some_and(|kept| *kept != hash)
+        {
             return Err(RecordFault::Forked);
         }
-        if self.kept.contains_key(&seq) {
-            self.report.kept = Some(seq);
+        if self.mirrored_heads.contains_key(&seq) {
+            self.report.mirrored = Some(seq);
         }
-        self.follow(&record);
+        self.update(&record);
         self.prev = hash;
         Ok(())
     }
 
     pub(super) fn fail(&mut self, file: &Path, line: u64, what: RecordFault) {
         let seq = self.report.records + 1;
-        self.report.bad = Some(FaultPosition::of(file, line, seq, what));
+        self.report.first_fault = Some(FaultPosition::of(file, line, seq, what));
     }
 
     /// Verifies the conditions that are known only at the end.
-    fn whole(&mut self) {
-        let torn =
-            matches!(&self.report.bad, Some(bad) if matches!(bad.what, RecordFault::Torn { .. }));
-        if self.report.bad.is_some() && !torn {
+    fn check_end(&mut self) {
+        let torn = matches!(&self.report.first_fault, Some(bad) if matches!(bad.fault, RecordFault::Torn { .. }));
+        if self.report.first_fault.is_some() && !torn {
             return;
         }
         let records = self.report.records;
-        let kept = self.kept.keys().next_back().copied().unwrap_or(0);
-        let nothing = self.report.checkpoints == 0 && self.report.first <= 1 && records > 1;
-        let what = if self.claim.as_ref().is_some_and(|claim| !claim.confirmed) {
+        let kept = self.mirrored_heads.keys().next_back().copied().unwrap_or(0);
+        let nothing = self.report.checkpoints == 0 && self.report.first_record <= 1 && records > 1;
+        let what = if self
+            .unproven_start
+            .as_ref()
+            .is_some_and(|claim| !claim.confirmed)
+        {
             RecordFault::Head("earlier segments are missing, and no record retires them")
         } else if kept > records {
             RecordFault::Cut { kept }
@@ -252,20 +261,20 @@ impl ChainScan {
     }
 
     pub(super) fn finish(mut self) -> ChainFindings {
-        self.whole();
+        self.check_end();
         self.report.head = Some(self.prev).filter(|_| self.report.records > 0);
         let open = self.open.into_iter();
-        self.report.open = open
+        self.report.open_calls = open
             .map(|(call, (seq, seg))| OpenCall { call, seq, seg })
             .collect();
-        self.report.open.sort_by_key(|call| call.seq);
+        self.report.open_calls.sort_by_key(|call| call.seq);
         self.report.unsigned = self.unsigned.records;
         self.report.unbounded = self.unsigned.is_unbounded();
-        self.report.covered = !self.kept.is_empty();
+        self.report.covered = !self.mirrored_heads.is_empty();
         self.report.terms = self.unsigned.stated;
         ChainFindings {
             report: self.report,
-            part: self.part,
+            part: self.current_segment,
         }
     }
 }

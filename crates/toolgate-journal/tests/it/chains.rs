@@ -12,10 +12,10 @@ use toolgate_journal::{AuditJournal, Error, JournalOptions};
 fn two_handles_never_share_a_chain() {
     let scratch = Scratch::new();
     let (one, two) = (scratch.open(), scratch.open());
-    assert_ne!(one.chain(), two.chain());
-    let first = one.chain().to_owned();
+    assert_ne!(one.initial_chain(), two.initial_chain());
+    let first = one.initial_chain().to_owned();
     drop(one);
-    assert_eq!(scratch.open().chain(), first);
+    assert_eq!(scratch.open().initial_chain(), first);
     drop(two);
     assert!(scratch.verify().is_intact());
 }
@@ -32,8 +32,11 @@ fn handles_opened_at_once_never_share_a_chain_and_agree_on_the_key() {
         .into_iter()
         .map(|thread| thread.join().unwrap())
         .collect();
-    let chains: BTreeSet<&str> = journals.iter().map(AuditJournal::chain).collect();
-    let macs: BTreeSet<String> = journals.iter().map(|journal| journal.mac(b"x")).collect();
+    let chains: BTreeSet<&str> = journals.iter().map(AuditJournal::initial_chain).collect();
+    let macs: BTreeSet<String> = journals
+        .iter()
+        .map(|journal| journal.keyed_digest(b"x"))
+        .collect();
     assert_eq!((chains.len(), macs.len()), (16, 1));
     for journal in &journals {
         append(journal, begin("c")).unwrap();
@@ -46,13 +49,13 @@ fn nobody_else_can_read_the_files() {
     let scratch = Scratch::new();
     let journal = scratch.open();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let home = scratch.0.join(journal.chain());
+    let home = scratch.0.join(journal.initial_chain());
     assert_eq!((mode(&scratch.0), mode(&home)), (0o700, 0o700));
     for path in [
         scratch.0.join("mac.key"),
         scratch.0.join("checkpoint.key"),
         home.join("lock"),
-        scratch.segment(journal.chain()),
+        scratch.segment(journal.initial_chain()),
     ] {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
@@ -71,7 +74,7 @@ fn the_digest_is_hmac_sha256() {
     let key = scratch.0.join("mac.key");
     fs::write(&key, "0b".repeat(32)).unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    let mac = scratch.open().mac(b"Hi There");
+    let mac = scratch.open().keyed_digest(b"Hi There");
     assert_eq!(
         mac,
         "198a607eb44bfbc69903a0f1cf2bbdc5ba0aa3f3d9ae3c1c7a3b1696a0b68cf7"
@@ -99,7 +102,7 @@ fn a_key_that_others_can_read_is_refused() {
 fn a_segment_is_never_written_through_a_link() {
     let scratch = Scratch::new();
     let journal = scratch.open();
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     drop(journal);
     let (file, elsewhere) = (scratch.segment(&chain), scratch.0.join("elsewhere"));
     fs::rename(&file, &elsewhere).unwrap();

@@ -18,7 +18,7 @@ fn append_resolves_only_after_the_sync() {
     disk.wait_for_sync();
     assert!(matches!(disk.take_log()[..], [Op::Write(_), Op::Sync]));
     assert!(
-        scratch.lines(journal.chain())[2].contains(r#""call":"c1""#),
+        scratch.lines(journal.initial_chain())[2].contains(r#""call":"c1""#),
         "written before the sync"
     );
     let mut context = Context::from_waker(Waker::noop());
@@ -28,7 +28,10 @@ fn append_resolves_only_after_the_sync() {
     );
     disk.hold(false);
     let receipt = block_on(future).unwrap();
-    assert_eq!((receipt.chain.as_ref(), receipt.seq), (journal.chain(), 3));
+    assert_eq!(
+        (receipt.chain.as_ref(), receipt.seq),
+        (journal.initial_chain(), 3)
+    );
 }
 
 #[test]
@@ -62,23 +65,23 @@ fn a_dropped_future_is_still_recorded() {
     let scratch = Scratch::new();
     let journal = scratch.open();
     drop(journal.append(begin("c1")));
-    journal.note(end("c1")).unwrap();
+    journal.enqueue(end("c1")).unwrap();
     journal.close();
-    assert_eq!(scratch.lines(journal.chain()).len(), 5);
+    assert_eq!(scratch.lines(journal.initial_chain()).len(), 5);
 }
 
 #[test]
 fn a_full_queue_refuses_at_once_and_drops_nothing() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
     let mut options = disk.options(&scratch);
-    options.queue = 4;
+    options.max_queue_entries = 4;
     let journal = AuditJournal::open(options).unwrap();
     disk.take_log();
     disk.hold(true);
     let mut accepted = vec![journal.append(begin("c0"))];
     disk.wait_for_sync();
     accepted.extend((1..=4).map(|at| journal.append(begin(&format!("c{at}")))));
-    assert!(matches!(journal.note(end("c0")), Err(Error::Overloaded)));
+    assert!(matches!(journal.enqueue(end("c0")), Err(Error::Overloaded)));
     let refused = pin!(journal.append(end("c0")));
     let answer = refused.poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(answer, Poll::Ready(Err(Error::Overloaded))));
@@ -95,19 +98,19 @@ fn a_full_queue_refuses_at_once_and_drops_nothing() {
 fn queued_bytes_have_a_limit() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
     let mut options = disk.options(&scratch);
-    options.queue_bytes = 10_000;
+    options.max_queue_bytes = 10_000;
     let journal = AuditJournal::open(options).unwrap();
     disk.take_log();
     disk.hold(true);
     let first = journal.append(begin("c0"));
     disk.wait_for_sync();
     let big = || AuditEntry::new(AuditEvent::DENY).with("text", "x".repeat(6000));
-    journal.note(big()).unwrap();
-    assert!(matches!(journal.note(big()), Err(Error::Overloaded)));
+    journal.enqueue(big()).unwrap();
+    assert!(matches!(journal.enqueue(big()), Err(Error::Overloaded)));
     disk.hold(false);
     block_on(first).unwrap();
     append(&journal, begin("c1")).unwrap();
-    journal.note(big()).unwrap();
+    journal.enqueue(big()).unwrap();
 }
 
 #[test]
@@ -115,7 +118,7 @@ fn close_writes_what_is_queued() {
     let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
     let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     for at in 0..1000 {
-        journal.note(begin(&format!("c{at}"))).unwrap();
+        journal.enqueue(begin(&format!("c{at}"))).unwrap();
     }
     journal.close();
     assert_eq!(disk.take_log().last(), Some(&Op::Sync));
@@ -124,7 +127,7 @@ fn close_writes_what_is_queued() {
         append(&journal, begin("late")),
         Err(Error::Closed)
     ));
-    assert_eq!(scratch.calls(journal.chain()), 1000);
+    assert_eq!(scratch.calls(journal.initial_chain()), 1000);
 }
 
 // Figures for people; nothing is asserted about them.

@@ -18,7 +18,7 @@ fn check_failed(journal: &AuditJournal, disk: &FaultyDisk) {
         Err(Error::Failed(_))
     ));
     assert!(matches!(
-        journal.note(begin("later")),
+        journal.enqueue(begin("later")),
         Err(Error::Failed(_))
     ));
     assert_eq!(disk.take_log(), []);
@@ -58,10 +58,10 @@ fn a_chain_whose_sync_failed_is_never_continued() {
     let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
     disk.fail_sync(ErrorKind::Other);
     append(&journal, begin("c1")).unwrap_err();
-    let failed = journal.chain().to_owned();
+    let failed = journal.initial_chain().to_owned();
     drop(journal);
     let next = scratch.open();
-    assert_ne!(next.chain(), failed);
+    assert_ne!(next.initial_chain(), failed);
     append(&next, begin("c2")).unwrap();
 }
 
@@ -76,14 +76,14 @@ fn a_full_disk_is_final_and_the_torn_record_is_set_aside() {
         Err(Error::Failed(_))
     ));
     check_failed(&journal, &disk);
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     drop(journal);
     let next = scratch.open();
-    assert_eq!(next.chain(), chain);
+    assert_eq!(next.initial_chain(), chain);
     append(&next, end("c9")).unwrap();
     let report = scratch.verify();
     assert!(report.is_intact(), "{report}");
-    assert_eq!(report.chains[0].set_aside, 100);
+    assert_eq!(report.chains[0].torn_bytes, 100);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn no_fault_loses_an_answered_record() {
                 answered.extend(append(&journal, begin(&format!("c{number}"))));
             }
             assert_eq!(answered.len(), at, "all before the fault, none after it");
-            let chain = journal.chain().to_owned();
+            let chain = journal.initial_chain().to_owned();
             drop(journal);
             drop(scratch.open());
             let lines = scratch.lines(&chain);

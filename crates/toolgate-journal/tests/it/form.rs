@@ -17,9 +17,9 @@ fn the_first_record_introduces_the_writer() {
     let mut options = JournalOptions::new(&scratch.0);
     options.product = "toolgate 9.9".to_owned();
     options.config_hash = "abc".to_owned();
-    options.about.insert("host".to_owned(), json!("h1"));
+    options.extra_fields.insert("host".to_owned(), json!("h1"));
     let journal = AuditJournal::open(options).unwrap();
-    let record = parse(&scratch.lines(journal.chain())[0]);
+    let record = parse(&scratch.lines(journal.initial_chain())[0]);
     let names: Vec<&str> = record.keys().map(String::as_str).collect();
     let mut expected = vec![
         "batch_records",
@@ -57,7 +57,7 @@ fn records_are_chained() {
     let scratch = Scratch::new();
     let journal = scratch.open();
     append(&journal, begin("c1")).unwrap();
-    let lines = scratch.lines(journal.chain());
+    let lines = scratch.lines(journal.initial_chain());
     assert_eq!(parse(&lines[1])["prev"], parse(&lines[0])["h"]);
 }
 
@@ -70,13 +70,13 @@ fn long_records_are_shortened_and_still_recorded() {
         (0, 2000),
     ] {
         let mut options = JournalOptions::new(&scratch.0);
-        options.record_limit = limit;
+        options.max_record_bytes = limit;
         let journal = AuditJournal::open(options).unwrap();
         let entry = begin("c1")
             .with("args", "\u{1}".repeat(size))
             .with("args_len", size);
         append(&journal, entry).unwrap();
-        let line = scratch.lines(journal.chain()).pop().unwrap();
+        let line = scratch.lines(journal.initial_chain()).pop().unwrap();
         assert!(
             line.len() < limit.clamp(1024, MAX_RECORD_BYTES),
             "{}",
@@ -109,7 +109,7 @@ fn what_cannot_be_recorded_is_refused_and_nothing_is_written() {
             "{entry:?}"
         );
     }
-    assert_eq!(scratch.lines(journal.chain()).len(), 2);
+    assert_eq!(scratch.lines(journal.initial_chain()).len(), 2);
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -154,13 +154,13 @@ proptest! {
             let mut entry = AuditEntry::new(AuditEvent::LIST);
             entry.fields = fields.into_iter().collect();
             expected.push(entry.fields.clone());
-            journal.note(entry).unwrap();
+            journal.enqueue(entry).unwrap();
         }
         journal.close();
         let report = scratch.verify();
         prop_assert!(report.is_intact(), "{}", report);
         prop_assert_eq!(report.chains[0].records, expected.len() as u64 + 3);
-        for (line, fields) in scratch.lines(journal.chain())[2..].iter().zip(expected) {
+        for (line, fields) in scratch.lines(journal.initial_chain())[2..].iter().zip(expected) {
             let mut record = parse(line);
             record.retain(|name, _| !OWN.contains(&name.as_str()));
             prop_assert_eq!(record, fields);

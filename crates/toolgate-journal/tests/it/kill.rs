@@ -44,7 +44,7 @@ fn record_for_ever(journal: &AuditJournal, name: u32) {
 fn options(dir: &Path) -> JournalOptions {
     let mut options = JournalOptions::new(dir);
     options.segment_bytes = 8192;
-    options.checkpoints = Some(elsewhere(dir));
+    options.checkpoint_mirror = Some(elsewhere(dir));
     options
 }
 
@@ -131,7 +131,7 @@ fn answered_records_survive_twenty_kills_under_load() {
         let took = start.elapsed();
         slowest = slowest.max(took);
         in_time += u32::from(took <= Duration::from_secs(1));
-        let lines = scratch.lines(journal.chain());
+        let lines = scratch.lines(journal.initial_chain());
         receipts.iter().for_each(|receipt| check(&lines, receipt));
         answered += receipts.len();
         append(&journal, begin("after")).unwrap();
@@ -140,7 +140,7 @@ fn answered_records_survive_twenty_kills_under_load() {
         let report = crate::rotation::check(&scratch);
         assert!(report.is_intact(), "round {round}: {report}");
         assert_eq!(report.chains.len(), 1, "each start continues the chain");
-        assert_eq!(report.chains[0].open, [], "every begin is closed");
+        assert_eq!(report.chains[0].open_calls, [], "every begin is closed");
     }
     let found = crate::rotation::check(&scratch).chains.remove(0);
     assert!(found.segments >= 100, "only {} segments", found.segments);
@@ -148,7 +148,7 @@ fn answered_records_survive_twenty_kills_under_load() {
     assert!(slowest < Duration::from_secs(10), "{slowest:?}");
     println!(
         "T63: 20 kills under load, {answered} answered records, none lost, {} calls closed as unknown, {in_time} restarts within 1 s, the slowest {slowest:?}",
-        found.unknown
+        found.unknown_calls
     );
     println!(
         "T70: {} segments of {} records rotated under load and kills, intact",
@@ -163,14 +163,14 @@ fn a_chain_is_taken_over_only_from_a_dead_process() {
     let receipt = victim.receipt().unwrap();
     let theirs = receipt.split_once(':').unwrap().0;
     let ours = scratch.open();
-    assert_ne!(ours.chain(), theirs);
+    assert_ne!(ours.initial_chain(), theirs);
     let live = verify(&scratch.0).unwrap();
     assert!(
         live.is_intact() && live.chains.iter().all(|chain| chain.live),
         "{live}"
     );
     victim.kill();
-    assert_eq!(scratch.open().chain(), theirs);
+    assert_eq!(scratch.open().initial_chain(), theirs);
     drop(ours);
     assert!(scratch.verify().is_intact());
 }

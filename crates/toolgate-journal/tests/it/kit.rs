@@ -142,7 +142,7 @@ impl FaultyDisk {
         let mut options = JournalOptions::new(&scratch.0);
         options.disk = Arc::new(self.clone());
         // Far off, for tests of what happens before.
-        options.retry = Duration::from_secs(3600);
+        options.repair_interval = Duration::from_secs(3600);
         options
     }
 

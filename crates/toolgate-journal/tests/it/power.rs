@@ -24,10 +24,10 @@ fn snapshot() -> Snapshot {
     disk.take_log();
     disk.hold(true);
     journal
-        .note(begin("lost").with("args", "x".repeat(9000)))
+        .enqueue(begin("lost").with("args", "x".repeat(9000)))
         .unwrap();
     disk.wait_for_sync();
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     let bytes = fs::read(scratch.segment(&chain)).unwrap();
     let synced = usize::try_from(disk.synced()).unwrap();
     assert!(synced < bytes.len(), "something was on its way");
@@ -71,7 +71,7 @@ fn answered_records_survive_a_power_cut() {
         fs::write(scratch.segment(&shot.chain), after_the_cut(&shot, length, &zeros)).unwrap();
         scratch.put_key(&shot.key);
         let journal = scratch.open();
-        prop_assert_eq!(journal.chain(), &shot.chain);
+        prop_assert_eq!(journal.initial_chain(), &shot.chain);
         drop(journal);
         let report = scratch.verify();
         prop_assert!(report.is_intact(), "{}", report);

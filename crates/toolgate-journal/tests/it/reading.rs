@@ -38,8 +38,8 @@ fn the_last_records_of_all_chains_by_time() {
         (all.len(), all[0].event.as_str(), all[0].seq),
         (10, "genesis", 1)
     );
-    assert_eq!(all[9].chain, two.chain());
-    assert_eq!(all[9].raw, scratch.lines(two.chain())[4]);
+    assert_eq!(all[9].chain, two.initial_chain());
+    assert_eq!(all[9].raw, scratch.lines(two.initial_chain())[4]);
     assert!(tail(&scratch.0, 0).unwrap().is_empty());
 }
 
@@ -113,7 +113,7 @@ fn everything_from_the_start() {
 fn half_a_line_is_waited_for() {
     let scratch = Scratch::new();
     let journal = scratch.open();
-    let file = scratch.segment(journal.chain());
+    let file = scratch.segment(journal.initial_chain());
     let mut follower = AuditFollower::from_end(&scratch.0).unwrap();
     let mut file = OpenOptions::new().append(true).open(file).unwrap();
     file.write_all(b"{\"ev\":\"de").unwrap();
@@ -133,7 +133,7 @@ fn half_a_line_is_waited_for() {
 fn a_follower_goes_on_in_the_next_segment() {
     let scratch = Scratch::new();
     let journal = scratch.open();
-    let first = scratch.segment(journal.chain());
+    let first = scratch.segment(journal.initial_chain());
     let mut follower = AuditFollower::from_end(&scratch.0).unwrap();
     record(&journal, "a");
     fs::write(

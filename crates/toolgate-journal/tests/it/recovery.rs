@@ -12,7 +12,7 @@ fn crashed() -> (Scratch, String) {
     for entry in [begin("c1"), begin("c2"), end("c1"), begin("c3")] {
         append(&journal, entry).unwrap();
     }
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     journal.close();
     (scratch, chain)
 }
@@ -30,7 +30,7 @@ fn torn_files(scratch: &Scratch, chain: &str) -> Vec<PathBuf> {
 fn open_calls_are_closed_as_unknown() {
     let (scratch, chain) = crashed();
     let journal = scratch.open();
-    assert_eq!(journal.chain(), chain);
+    assert_eq!(journal.initial_chain(), chain);
     let lines = scratch.lines(&chain);
     assert_eq!(lines.len(), 11);
     assert!(
@@ -44,7 +44,10 @@ fn open_calls_are_closed_as_unknown() {
     let report = scratch.verify();
     assert!(report.is_intact(), "{report}");
     assert_eq!(
-        (report.chains[0].unknown, report.chains[0].open.len()),
+        (
+            report.chains[0].unknown_calls,
+            report.chains[0].open_calls.len()
+        ),
         (2, 0)
     );
 }
@@ -54,7 +57,7 @@ fn a_start_after_a_clean_end_closes_nothing() {
     let scratch = Scratch::new();
     drop(scratch.open());
     let journal = scratch.open();
-    let lines = scratch.lines(journal.chain());
+    let lines = scratch.lines(journal.initial_chain());
     assert_eq!(lines.len(), 4);
     assert!(lines[2].contains(r#""bytes":0,"calls":0"#));
 }
@@ -69,16 +72,16 @@ fn a_torn_end_is_set_aside_at_every_length() {
     let start = sound.len() - last.len() - 1;
     for torn in (1..=last.len()).step_by(23).chain([last.len()]) {
         fs::write(&file, &sound[..start + torn]).unwrap();
-        let bad = scratch.verify().chains.remove(0).bad.unwrap();
+        let bad = scratch.verify().chains.remove(0).first_fault.unwrap();
         assert_eq!(
-            (bad.line, bad.what),
+            (bad.line, bad.fault),
             (7, RecordFault::Torn { bytes: torn as u64 })
         );
         drop(scratch.open());
         let report = scratch.verify();
         assert!(report.is_intact(), "{report}");
         assert_eq!(
-            (report.chains[0].set_aside, report.chains[0].unknown),
+            (report.chains[0].torn_bytes, report.chains[0].unknown_calls),
             (torn as u64, 2)
         );
         let files = torn_files(&scratch, &chain);
@@ -99,7 +102,7 @@ fn blocks_of_zeros_are_set_aside() {
     drop(scratch.open());
     let report = scratch.verify();
     assert!(report.is_intact(), "{report}");
-    assert_eq!(report.chains[0].set_aside, 5023);
+    assert_eq!(report.chains[0].torn_bytes, 5023);
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn a_crash_before_the_first_record_is_mended() {
     for left in ["", "{\"boot\":", "no file"] {
         let scratch = Scratch::new();
         let journal = scratch.open();
-        let chain = journal.chain().to_owned();
+        let chain = journal.initial_chain().to_owned();
         drop(journal);
         let file = scratch.segment(&chain);
         if left == "no file" {
@@ -117,7 +120,7 @@ fn a_crash_before_the_first_record_is_mended() {
         }
         .unwrap();
         let journal = scratch.open();
-        assert_eq!(journal.chain(), chain);
+        assert_eq!(journal.initial_chain(), chain);
         assert!(scratch.lines(&chain)[0].contains(r#""ev":"genesis""#));
         assert!(scratch.verify().is_intact());
     }
@@ -131,13 +134,13 @@ fn a_zero_far_from_the_end_is_not_a_torn_end() {
     let journal = scratch.open();
     for _ in 0..60 {
         let entry = begin("big").with("args", "x".repeat(60_000));
-        journal.note(entry).unwrap();
+        journal.enqueue(entry).unwrap();
     }
     drop(journal);
     let mut bytes = fs::read(&file).unwrap();
     bytes[700] = 0;
     fs::write(&file, &bytes).unwrap();
-    assert_ne!(scratch.open().chain(), chain);
+    assert_ne!(scratch.open().initial_chain(), chain);
     assert_eq!(fs::read(&file).unwrap(), bytes);
     assert!(!scratch.verify().is_intact());
 }
@@ -151,14 +154,14 @@ fn a_changed_chain_is_left_alone() {
         .replacen("files.read", "files.rxxx", 1);
     fs::write(&file, &changed).unwrap();
     let journal = scratch.open();
-    assert_ne!(journal.chain(), chain);
+    assert_ne!(journal.initial_chain(), chain);
     assert_eq!(fs::read_to_string(&file).unwrap(), changed);
     let report = scratch.verify();
     assert_eq!(
-        report.chains[0].bad.as_ref().unwrap().what,
+        report.chains[0].first_fault.as_ref().unwrap().fault,
         RecordFault::Hash
     );
-    assert!(report.chains[1].bad.is_none());
+    assert!(report.chains[1].first_fault.is_none());
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn a_live_chain_may_have_calls_in_flight_and_half_a_line() {
     let scratch = Scratch::new();
     let journal = scratch.open();
     append(&journal, begin("c1")).unwrap();
-    let file = scratch.segment(journal.chain());
+    let file = scratch.segment(journal.initial_chain());
     let mut bytes = fs::read(&file).unwrap();
     bytes.extend(b"{\"boot\"");
     fs::write(&file, bytes).unwrap();

@@ -9,7 +9,7 @@ use toolgate_journal::{AuditJournal, Error, JournalHealth, JournalOptions};
 
 fn soon(disk: &FaultyDisk, scratch: &Scratch) -> JournalOptions {
     let mut options = disk.options(scratch);
-    options.retry = Duration::from_millis(10);
+    options.repair_interval = Duration::from_millis(10);
     options
 }
 
@@ -31,15 +31,15 @@ fn a_full_disk_is_gone_on_from_in_a_new_segment() {
     assert!(matches!(append(&journal, end("c1")), Err(Error::Failed(_))));
     wait_for_health(&journal);
     let receipt = append(&journal, begin("c2")).unwrap();
-    assert_eq!(receipt.chain.as_ref(), journal.chain());
+    assert_eq!(receipt.chain.as_ref(), journal.initial_chain());
     append(&journal, end("c2")).unwrap();
     drop(journal);
     let report = scratch.verify();
     assert!(report.is_intact() && report.chains.len() == 1, "{report}");
     let found = &report.chains[0];
-    assert_eq!((found.segments, found.set_aside), (2, 100));
+    assert_eq!((found.segments, found.torn_bytes), (2, 100));
     assert_eq!(
-        (found.open.len(), found.unknown),
+        (found.open_calls.len(), found.unknown_calls),
         (0, 0),
         "every begin is closed by its own end"
     );
@@ -69,16 +69,16 @@ fn after_a_failed_sync_a_new_chain_says_what_it_follows() {
     append(&journal, end("c1")).unwrap_err();
     wait_for_health(&journal);
     let receipt = append(&journal, begin("c2")).unwrap();
-    assert_ne!(receipt.chain.as_ref(), journal.chain());
+    assert_ne!(receipt.chain.as_ref(), journal.initial_chain());
     let lines = scratch.lines(&receipt.chain);
-    assert!(lines[0].contains(&format!("\"after\":\"{}\"", journal.chain())));
+    assert!(lines[0].contains(&format!("\"after\":\"{}\"", journal.initial_chain())));
     let owed = lines.iter().find(|line| line.contains("call.end")).unwrap();
     assert!(owed.contains("\"call\":\"c1\""));
-    let old = journal.chain().to_owned();
+    let old = journal.initial_chain().to_owned();
     drop(journal);
     let report = scratch.verify();
     assert!(report.is_intact() && report.chains.len() == 2, "{report}");
-    assert_ne!(scratch.open().chain(), old, "it is never continued");
+    assert_ne!(scratch.open().initial_chain(), old, "it is never continued");
 }
 
 /// The calls that began, and those that were closed, in all chains.
@@ -111,12 +111,12 @@ fn calls_that_were_open_when_a_sync_failed_are_closed_in_the_chain_that_follows(
     append(&journal, end("ends-now")).unwrap_err();
     wait_for_health(&journal);
     append(&journal, end("ends-later")).unwrap();
-    let old = journal.chain().to_owned();
+    let old = journal.initial_chain().to_owned();
     drop(journal);
     // Nothing is open in what is continued, though the process that ran the third call is gone.
     let next = scratch.open();
-    assert_ne!(next.chain(), old);
-    let carried = scratch.lines(next.chain());
+    assert_ne!(next.initial_chain(), old);
+    let carried = scratch.lines(next.initial_chain());
     let carried = carried.iter().filter(|line| line.contains("call.begin"));
     assert_eq!(carried.clone().count(), 2, "{carried:?}");
     assert!(carried.clone().all(|line| line.contains(&old)));
@@ -124,7 +124,13 @@ fn calls_that_were_open_when_a_sync_failed_are_closed_in_the_chain_that_follows(
     let report = scratch.verify();
     assert!(report.is_intact(), "{report}");
     let found = report.chains.iter().find(|chain| chain.chain != old);
-    assert_eq!((found.unwrap().open.len(), found.unwrap().unknown), (0, 1));
+    assert_eq!(
+        (
+            found.unwrap().open_calls.len(),
+            found.unwrap().unknown_calls
+        ),
+        (0, 1)
+    );
     let (begun, closed) = begun_and_closed(&scratch);
     assert_eq!(begun, closed);
 }
@@ -201,7 +207,7 @@ fn on_a_small_disk() {
     let ballast = dir.join("ballast");
     std::fs::write(&ballast, vec![b'x'; 512 * 1024]).unwrap();
     let mut options = JournalOptions::new(dir.join("audit"));
-    options.retry = Duration::from_millis(50);
+    options.repair_interval = Duration::from_millis(50);
     options.segment_bytes = 64 * 1024;
     let journal = AuditJournal::open(options).unwrap();
     let (mut answered, mut start);

@@ -16,7 +16,7 @@ fn record(journal: &AuditJournal, calls: usize) {
 
 fn keeping(scratch: &Scratch) -> JournalOptions {
     let mut options = small(scratch);
-    options.keep_bytes = Some(20_000);
+    options.retain_bytes = Some(20_000);
     options
 }
 
@@ -25,7 +25,7 @@ fn the_oldest_segments_go_and_the_rest_verifies() {
     let scratch = Scratch::new();
     let journal = AuditJournal::open(keeping(&scratch)).unwrap();
     record(&journal, 100);
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     drop(journal);
     let files = segments(&scratch, &chain);
     let bytes: u64 = files
@@ -36,11 +36,14 @@ fn the_oldest_segments_go_and_the_rest_verifies() {
     let report = check(&scratch);
     assert!(report.is_intact(), "{report}");
     let found = &report.chains[0];
-    assert!(found.first > 100 && found.retired > 10, "{report}");
-    assert_eq!(found.open, []);
+    assert!(
+        found.first_record > 100 && found.last_retired_segment > 10,
+        "{report}"
+    );
+    assert_eq!(found.open_calls, []);
     // And the chain goes on, also with one more start.
     let journal = AuditJournal::open(keeping(&scratch)).unwrap();
-    assert_eq!(journal.chain(), chain);
+    assert_eq!(journal.initial_chain(), chain);
     record(&journal, 20);
     drop(journal);
     assert!(check(&scratch).is_intact());
@@ -51,12 +54,12 @@ fn a_segment_that_nobody_retired_is_missed() {
     let scratch = Scratch::new();
     let journal = AuditJournal::open(keeping(&scratch)).unwrap();
     record(&journal, 100);
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     drop(journal);
     fs::remove_file(&segments(&scratch, &chain)[0]).unwrap();
-    let bad = check(&scratch).chains.remove(0).bad.unwrap();
+    let bad = check(&scratch).chains.remove(0).first_fault.unwrap();
     let why = "earlier segments are missing, and no record retires them";
-    assert_eq!(bad.what, RecordFault::Head(why));
+    assert_eq!(bad.fault, RecordFault::Head(why));
 }
 
 // A crash between the record and the removal leaves the file; the next start removes it.
@@ -65,7 +68,7 @@ fn a_retired_segment_that_is_still_there_is_no_fault() {
     let scratch = Scratch::new();
     let journal = AuditJournal::open(small(&scratch)).unwrap();
     record(&journal, 60);
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     drop(journal);
     let first = segments(&scratch, &chain).remove(0);
     let text = fs::read(&first).unwrap();
@@ -76,7 +79,7 @@ fn a_retired_segment_that_is_still_there_is_no_fault() {
     // Only the last that went can be put back without a gap; the first is one of them only if one went.
     fs::write(&first, text).unwrap();
     let gone_on = AuditJournal::open(keeping(&scratch)).unwrap();
-    assert_eq!(gone_on.chain(), chain);
+    assert_eq!(gone_on.initial_chain(), chain);
     assert!(!first.exists());
     drop(gone_on);
     assert!(check(&scratch).is_intact(), "{}", check(&scratch));
@@ -92,7 +95,7 @@ fn a_hold_keeps_everything() {
     for by in ["setting", "file", "open call"] {
         let scratch = Scratch::new();
         let mut options = keeping(&scratch);
-        options.hold = by == "setting";
+        options.suspend_retention = by == "setting";
         let journal = AuditJournal::open(options).unwrap();
         if by == "file" {
             fs::write(scratch.0.join("hold"), "").unwrap();
@@ -101,7 +104,7 @@ fn a_hold_keeps_everything() {
             append(&journal, begin("long")).unwrap();
         }
         record(&journal, 60);
-        let first = scratch.segment(journal.chain());
+        let first = scratch.segment(journal.initial_chain());
         assert!(first.exists(), "{by}");
     }
 }
@@ -110,17 +113,17 @@ fn a_hold_keeps_everything() {
 fn segments_go_by_age() {
     let scratch = Scratch::new();
     let mut options = small(&scratch);
-    options.keep_age = Some(Duration::from_secs(3600));
+    options.retain_age = Some(Duration::from_secs(3600));
     let journal = AuditJournal::open(options.clone()).unwrap();
     record(&journal, 40);
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     drop(journal);
     assert_eq!(
         number(&segments(&scratch, &chain)[0]),
         1,
         "nothing is that old"
     );
-    options.keep_age = Some(Duration::ZERO);
+    options.retain_age = Some(Duration::ZERO);
     drop(AuditJournal::open(options).unwrap());
     assert_eq!(
         segments(&scratch, &chain).len(),

@@ -9,13 +9,13 @@ use toolgate_journal::{AuditJournal, JournalOptions};
 pub(crate) fn small(scratch: &Scratch) -> JournalOptions {
     let mut options = JournalOptions::new(&scratch.0);
     options.segment_bytes = 4096;
-    options.checkpoints = Some(scratch.elsewhere());
+    options.checkpoint_mirror = Some(scratch.elsewhere());
     options
 }
 
 pub(crate) fn check(scratch: &Scratch) -> AuditReport {
     let mut check = AuditCheck::new(&scratch.0);
-    check.places.push(scratch.elsewhere());
+    check.mirrors.push(scratch.elsewhere());
     check.run().unwrap()
 }
 
@@ -38,7 +38,7 @@ fn log(calls: usize) -> (Scratch, String) {
         append(&journal, begin(&format!("c{at}"))).unwrap();
         append(&journal, end(&format!("c{at}"))).unwrap();
     }
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     journal.close();
     (scratch, chain)
 }
@@ -66,9 +66,12 @@ fn segments_are_sealed_and_signed_and_the_chain_goes_on() {
     assert!(report.is_intact(), "{report}");
     let found = &report.chains[0];
     assert_eq!(found.segments, files.len() as u64);
-    assert_eq!((found.open.len(), found.open[0].call.as_str()), (1, "long"));
     assert_eq!(
-        (found.signed, found.kept),
+        (found.open_calls.len(), found.open_calls[0].call.as_str()),
+        (1, "long")
+    );
+    assert_eq!(
+        (found.signed, found.mirrored),
         (found.records - 1, Some(found.signed))
     );
 }
@@ -108,9 +111,9 @@ fn every_point_of_a_rotation_is_continued() {
             fs::write(&files[2], &all[2][..length]).unwrap();
         }
         let mut options = small(&scratch);
-        options.checkpoints = None;
+        options.checkpoint_mirror = None;
         let journal = AuditJournal::open(options).unwrap();
-        assert_eq!(journal.chain(), chain, "{length} {next:?}");
+        assert_eq!(journal.initial_chain(), chain, "{length} {next:?}");
         append(&journal, begin("after")).unwrap();
         append(&journal, end("after")).unwrap();
         drop(journal);
@@ -118,7 +121,7 @@ fn every_point_of_a_rotation_is_continued() {
         assert!(report.is_intact(), "{length} {next:?}: {report}");
         let found = &report.chains[0];
         assert_eq!(
-            (found.open.len(), found.unknown > 0),
+            (found.open_calls.len(), found.unknown_calls > 0),
             (0, true),
             "`long` is closed"
         );
@@ -144,10 +147,10 @@ fn a_start_reads_from_the_last_seal_only() {
         .replacen("read", "rxxx", 1);
     fs::write(&files[1], changed).unwrap();
     let journal = AuditJournal::open(small(&scratch)).unwrap();
-    assert_eq!(journal.chain(), chain);
+    assert_eq!(journal.initial_chain(), chain);
     drop(journal);
-    let bad = check(&scratch).chains.remove(0).bad.unwrap();
-    assert_eq!((bad.file, bad.what), (files[1].clone(), RecordFault::Hash));
+    let bad = check(&scratch).chains.remove(0).first_fault.unwrap();
+    assert_eq!((bad.file, bad.fault), (files[1].clone(), RecordFault::Hash));
 }
 
 #[test]
@@ -162,7 +165,7 @@ fn a_seal_is_checked() {
             "no seal" => fs::write(&files[1], &text[..cut]).unwrap(),
             _ => fs::write(&files[1], format!("{text}{}", &text[cut..])).unwrap(),
         }
-        let bad = check(&scratch).chains.remove(0).bad.unwrap();
+        let bad = check(&scratch).chains.remove(0).first_fault.unwrap();
         let at = if change == "grown" { 1 } else { 2 };
         assert_eq!(bad.file, files[at], "{change}: {bad:?}");
     }
@@ -177,5 +180,5 @@ fn the_age_of_a_segment_is_a_limit() {
     for at in 0..3 {
         append(&journal, begin(&format!("c{at}"))).unwrap();
     }
-    assert_eq!(segments(&scratch, journal.chain()).len(), 4);
+    assert_eq!(segments(&scratch, journal.initial_chain()).len(), 4);
 }

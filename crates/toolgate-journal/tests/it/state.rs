@@ -179,8 +179,8 @@ fn a_long_file_is_put_in_order() {
 fn limits() {
     let scratch = Scratch::new();
     let limits = StateLimits {
-        rows: 2,
-        row_bytes: 100,
+        max_rows: 2,
+        max_row_bytes: 100,
         ..StateLimits::default()
     };
     let state = DurableState::open(&scratch.0, limits).unwrap();

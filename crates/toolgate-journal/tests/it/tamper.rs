@@ -26,7 +26,7 @@ fn log() -> Log {
         append(&journal, end(&format!("c{at}"))).unwrap();
     }
     append(&journal, begin("open")).unwrap();
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     journal.close();
     Log {
         file: scratch.segment(&chain),
@@ -38,7 +38,7 @@ fn log() -> Log {
 impl Log {
     fn bad(&self, bytes: &[u8]) -> Option<FaultPosition> {
         fs::write(&self.file, bytes).unwrap();
-        self.scratch.verify().chains.remove(0).bad
+        self.scratch.verify().chains.remove(0).first_fault
     }
 
     /// What is found when the lines are these.
@@ -60,8 +60,8 @@ fn a_sound_log_is_intact() {
     assert_eq!(report.chains[0].records, 10);
     assert_eq!(
         (
-            report.chains[0].open[0].call.as_str(),
-            report.chains[0].open[0].seq
+            report.chains[0].open_calls[0].call.as_str(),
+            report.chains[0].open_calls[0].seq
         ),
         ("open", 9)
     );
@@ -82,7 +82,7 @@ fn every_flipped_byte_names_its_record() {
         let line = sound[..at].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
         for flip in [0x01, 0x20, 0x80, *byte] {
             file.write_all_at(&[byte ^ flip], at as u64).unwrap();
-            let bad = log.scratch.verify().chains.remove(0).bad;
+            let bad = log.scratch.verify().chains.remove(0).first_fault;
             let bad = bad.unwrap_or_else(|| panic!("byte {at} flipped by {flip} was not seen"));
             assert_eq!((bad.line, bad.seq), (line, line), "byte {at}: {bad:?}");
             assert_eq!(bad.file, log.file);
@@ -99,7 +99,7 @@ fn a_deleted_record_is_a_gap() {
         lines.remove(at);
         let bad = log.check(&lines).unwrap();
         assert_eq!(
-            (bad.seq, bad.what),
+            (bad.seq, bad.fault),
             (
                 at as u64 + 1,
                 RecordFault::Gap {
@@ -118,7 +118,7 @@ fn repeated_and_swapped_records_are_gaps() {
         lines.insert(at, lines[at]);
         let bad = log.check(&lines).unwrap();
         assert_eq!(
-            (bad.seq, bad.what),
+            (bad.seq, bad.fault),
             (
                 at as u64 + 2,
                 RecordFault::Gap {
@@ -131,7 +131,7 @@ fn repeated_and_swapped_records_are_gaps() {
             lines.swap(at, other);
             let bad = log.check(&lines).unwrap();
             assert_eq!(
-                (bad.seq, bad.what),
+                (bad.seq, bad.fault),
                 (
                     at as u64 + 1,
                     RecordFault::Gap {
@@ -175,7 +175,7 @@ fn a_replaced_record_with_a_good_hash_breaks_the_next() {
     let mut lines = log.lines();
     lines[4] = &forged;
     let bad = log.check(&lines).unwrap();
-    assert_eq!((bad.seq, bad.what), (6, RecordFault::Prev));
+    assert_eq!((bad.seq, bad.fault), (6, RecordFault::Prev));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn an_inserted_record_with_a_good_hash_breaks_the_next() {
     lines.insert(4, &forged);
     let bad = log.check(&lines).unwrap();
     assert_eq!(
-        (bad.line, bad.seq, bad.what),
+        (bad.line, bad.seq, bad.fault),
         (6, 6, RecordFault::Gap { found: 5 })
     );
 }
@@ -202,7 +202,7 @@ fn a_record_of_another_chain_is_named() {
     lines[4] = &other.lines[4];
     let bad = log.check(&lines).unwrap();
     assert_eq!(
-        (bad.seq, bad.what),
+        (bad.seq, bad.fault),
         (5, RecordFault::Head("it belongs to another chain"))
     );
 }
@@ -211,17 +211,20 @@ fn a_record_of_another_chain_is_named() {
 fn a_segment_out_of_order_is_named() {
     let log = log();
     fs::rename(&log.file, log.file.with_file_name("seg-00000002.jsonl")).unwrap();
-    let bad = log.scratch.verify().chains.remove(0).bad.unwrap();
-    assert_eq!(bad.what, RecordFault::Head("it belongs to another segment"));
+    let bad = log.scratch.verify().chains.remove(0).first_fault.unwrap();
+    assert_eq!(
+        bad.fault,
+        RecordFault::Head("it belongs to another segment")
+    );
 }
 
 #[test]
 fn an_emptied_chain_is_named() {
     let log = log();
-    assert_eq!(log.check(&[]).unwrap().what, RecordFault::Empty);
+    assert_eq!(log.check(&[]).unwrap().fault, RecordFault::Empty);
     fs::remove_file(&log.file).unwrap();
-    let bad = log.scratch.verify().chains.remove(0).bad.unwrap();
-    assert_eq!((bad.seq, bad.what), (1, RecordFault::Empty));
+    let bad = log.scratch.verify().chains.remove(0).first_fault.unwrap();
+    assert_eq!((bad.seq, bad.fault), (1, RecordFault::Empty));
 }
 
 #[test]
@@ -264,9 +267,9 @@ fn a_chain_made_anew_without_the_key_is_found_by_its_signature() {
     let bad = log.check(&lines).unwrap();
     assert_eq!(bad.seq, 10, "the first checkpoint after the change");
     assert!(
-        matches!(bad.what, RecordFault::Signature(_)),
+        matches!(bad.fault, RecordFault::Signature(_)),
         "{:?}",
-        bad.what
+        bad.fault
     );
     // Without its checkpoints it is not signed at all.
     let bare: Vec<String> = log
@@ -281,7 +284,7 @@ fn a_chain_made_anew_without_the_key_is_found_by_its_signature() {
         .collect();
     let bare = rechained(&bare);
     let lines: Vec<&str> = bare.iter().map(String::as_str).collect();
-    assert_eq!(log.check(&lines).unwrap().what, RecordFault::Unsigned);
+    assert_eq!(log.check(&lines).unwrap().fault, RecordFault::Unsigned);
 }
 
 // Stated in the documentation: without a checkpoint elsewhere, this leaves no trace in the files.

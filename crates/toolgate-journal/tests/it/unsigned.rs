@@ -46,8 +46,8 @@ fn options(scratch: &Scratch) -> JournalOptions {
     let mut options = small(scratch);
     options.segment_bytes = 1 << 20;
     options.checkpoint_records = 10;
-    options.batch = 4;
-    options.checkpoint_every = Duration::from_secs(3600);
+    options.max_batch_records = 4;
+    options.checkpoint_interval = Duration::from_secs(3600);
     options
 }
 
@@ -58,7 +58,7 @@ fn log(scratch: &Scratch, calls: usize) -> (String, std::path::PathBuf) {
         append(&journal, begin(&format!("c{at}"))).unwrap();
         append(&journal, end(&format!("c{at}"))).unwrap();
     }
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     journal.close();
     let file = segments(scratch, &chain).remove(0);
     (chain, file)
@@ -77,8 +77,8 @@ fn a_forged_end_longer_than_the_stated_bounds_is_broken() {
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
     let report = check(&scratch);
     assert_eq!(report.verdict(), AuditVerdict::Broken, "{report}");
-    let bad = report.chains[0].bad.as_ref().unwrap();
-    assert_eq!(bad.what, RecordFault::Unsigned);
+    let bad = report.chains[0].first_fault.as_ref().unwrap();
+    assert_eq!(bad.fault, RecordFault::Unsigned);
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn a_forged_end_within_the_bounds_is_named_as_unsigned() {
 fn records_later_than_the_stated_seconds_need_a_checkpoint() {
     let scratch = Scratch::new();
     let mut options = options(&scratch);
-    options.checkpoint_every = Duration::from_millis(900);
+    options.checkpoint_interval = Duration::from_millis(900);
     options.checkpoint_records = 1000;
-    options.batch = 2;
+    options.max_batch_records = 2;
     let journal = AuditJournal::open(options).unwrap();
     let start = Instant::now();
     let mut at = 0;
@@ -115,7 +115,7 @@ fn records_later_than_the_stated_seconds_need_a_checkpoint() {
         std::thread::sleep(Duration::from_millis(100));
         at += 1;
     }
-    let chain = journal.chain().to_owned();
+    let chain = journal.initial_chain().to_owned();
     journal.close();
     assert_eq!(check(&scratch).verdict(), AuditVerdict::Intact);
     forge(&segments(&scratch, &chain).remove(0), 4);
@@ -124,11 +124,11 @@ fn records_later_than_the_stated_seconds_need_a_checkpoint() {
         .unwrap()
         .chains
         .remove(0)
-        .bad;
+        .first_fault;
     assert!(bad.is_some());
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
-    let bad = check(&scratch).chains.remove(0).bad.unwrap();
-    assert_eq!(bad.what, RecordFault::Unsigned);
+    let bad = check(&scratch).chains.remove(0).first_fault.unwrap();
+    assert_eq!(bad.fault, RecordFault::Unsigned);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_mirror_without_a_line_for_a_chain_that_names_it_leaves_a_doubt() {
     let report = check(&scratch);
     assert_eq!(report.verdict(), AuditVerdict::CannotTell);
     assert!(matches!(
-        report.chains[0].doubts[..],
+        report.chains[0].missing_evidence[..],
         [MissingEvidence::NoMirror { named: Some(_) }]
     ));
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
@@ -155,7 +155,7 @@ fn an_exchanged_mac_key_is_broken_and_the_next_start_says_so() {
     assert_eq!(report.mac_key_exchanged, Some(true));
     assert_eq!(report.verdict(), AuditVerdict::Broken);
     let journal = AuditJournal::open(options(&scratch)).unwrap();
-    assert_eq!(journal.notices().unwrap()[0].about, "mac.key");
+    assert_eq!(journal.notices().unwrap()[0].subject, "mac.key");
     journal.close();
     assert_eq!(check(&scratch).verdict(), AuditVerdict::Intact);
 }
@@ -167,7 +167,7 @@ fn a_start_over_a_cut_log_names_it_in_the_next_chain_until_it_is_acknowledged() 
     let lines: Vec<String> = scratch.lines(&chain);
     fs::write(&file, lines[..5].join("\n") + "\n").unwrap();
     let journal = AuditJournal::open(options(&scratch)).unwrap();
-    let next = journal.chain().to_owned();
+    let next = journal.initial_chain().to_owned();
     assert_ne!(next, chain);
     let genesis = scratch.lines(&next).remove(0);
     assert!(
@@ -178,10 +178,10 @@ fn a_start_over_a_cut_log_names_it_in_the_next_chain_until_it_is_acknowledged() 
     assert!(genesis.contains("the end was cut off"), "{genesis}");
     journal.close();
     let open = notices(&scratch.0).unwrap();
-    assert_eq!((open.len(), &open[0].about), (1, &chain));
+    assert_eq!((open.len(), &open[0].subject), (1, &chain));
     acknowledge(&scratch.0, &open[0]).unwrap();
     let journal = AuditJournal::open(options(&scratch)).unwrap();
-    assert_eq!(journal.chain(), next, "it is reported once");
+    assert_eq!(journal.initial_chain(), next, "it is reported once");
     assert!(journal.notices().unwrap().is_empty());
 }
 
@@ -191,12 +191,12 @@ fn a_start_without_a_chain_that_the_mirror_covers_names_it_in_the_next_chain() {
     let (chain, _) = log(&scratch, 3);
     fs::remove_dir_all(scratch.0.join(&chain)).unwrap();
     let journal = AuditJournal::open(options(&scratch)).unwrap();
-    let genesis = scratch.lines(journal.chain()).remove(0);
+    let genesis = scratch.lines(journal.initial_chain()).remove(0);
     assert!(
         genesis.contains(&format!("\"after\":\"{chain}\"")),
         "{genesis}"
     );
-    assert_eq!(journal.notices().unwrap()[0].about, chain);
+    assert_eq!(journal.notices().unwrap()[0].subject, chain);
 }
 
 #[test]
@@ -206,8 +206,8 @@ fn a_start_over_a_forged_end_does_not_sign_it() {
     forge(&file, 4);
     fs::remove_dir_all(scratch.elsewhere()).unwrap();
     let journal = AuditJournal::open(options(&scratch)).unwrap();
-    assert_ne!(journal.chain(), chain);
-    assert_eq!(journal.notices().unwrap()[0].about, chain);
+    assert_ne!(journal.initial_chain(), chain);
+    assert_eq!(journal.notices().unwrap()[0].subject, chain);
 }
 
 /// Displaces the segment of a running writer; all that was answered is in the log afterwards.
@@ -215,10 +215,10 @@ fn displaced(displace: impl Fn(&Path)) -> (Scratch, AuditReport) {
     let scratch = Scratch::new();
     let mut options = options(&scratch);
     options.checkpoint_records = 3;
-    options.retry = Duration::from_millis(10);
+    options.repair_interval = Duration::from_millis(10);
     let journal = AuditJournal::open(options).unwrap();
     append(&journal, begin("before")).unwrap();
-    displace(&segments(&scratch, journal.chain()).remove(0));
+    displace(&segments(&scratch, journal.initial_chain()).remove(0));
     let (mut answered, mut refused) = (vec!["before".to_owned()], 0);
     let start = Instant::now();
     for at in 0.. {

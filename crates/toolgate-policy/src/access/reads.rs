@@ -28,7 +28,7 @@ impl ArgumentReads {
         }
         let names = names::of(item, None);
         let matching = self.rules.iter();
-        for rule in matching.filter(|rule| names.hold(&rule.tools, &rule.except)) {
+        for rule in matching.filter(|rule| names.restricted_by(&rule.tools, &rule.except)) {
             all.extend(&rule.names);
         }
         all

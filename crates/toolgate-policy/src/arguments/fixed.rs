@@ -1,6 +1,6 @@
 //! Fixed arguments: set by the operator for every call of a tool, and neither visible to nor accepted from callers.
 
-use super::strange;
+use super::undeclared_problem;
 use serde_json::{Map, Value};
 use toolgate_core::{Json, SchemaViolation};
 
@@ -8,7 +8,7 @@ use toolgate_core::{Json, SchemaViolation};
 pub(super) struct FixedArguments {
     set: Map<String, Value>,
     /// Schema as callers see it.
-    pub(super) seen: Value,
+    pub(super) visible_schema: Value,
 }
 
 impl FixedArguments {
@@ -22,16 +22,22 @@ impl FixedArguments {
         if let Some(known) = seen.get_mut("properties").and_then(Value::as_object_mut) {
             known.retain(|name, _| !set.contains_key(name));
         }
-        FixedArguments { set, seen }
+        FixedArguments {
+            set,
+            visible_schema: seen,
+        }
     }
 
     /// Returns a problem for each fixed argument that the caller sent: to callers they are unknown.
-    pub(super) fn sent(&self, arguments: &Value) -> Vec<SchemaViolation> {
+    pub(super) fn sent_by_caller(&self, arguments: &Value) -> Vec<SchemaViolation> {
         let none = Map::new();
-        let known = self.seen.get("properties").and_then(Value::as_object);
+        let known = self
+            .visible_schema
+            .get("properties")
+            .and_then(Value::as_object);
         let sent = arguments.as_object().into_iter().flatten();
         let sent = sent.filter(|(name, _)| self.set.contains_key(*name));
-        sent.map(|(name, value)| strange(known.unwrap_or(&none), name, value))
+        sent.map(|(name, value)| undeclared_problem(known.unwrap_or(&none), name, value))
             .collect()
     }
 
@@ -52,12 +58,13 @@ impl FixedArguments {
     }
 
     /// Removes the values of fixed arguments from problems.
-    pub(super) fn unsaid(&self, mut found: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
+    pub(super) fn without_values(&self, mut found: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
         for problem in &mut found {
             let first = problem.path.split('/').nth(1).unwrap_or_default();
             let first = first.replace("~1", "/").replace("~0", "~");
             if self.set.contains_key(&first) {
-                problem.got = "a value that the operator set; report it to the operator".to_owned();
+                problem.received =
+                    "a value that the operator set; report it to the operator".to_owned();
             }
         }
         found

@@ -1,8 +1,8 @@
 //! Validation of prompt arguments and completion parameters.
 
 use crate::{
-    schema::{MAX_SCHEMA_PROBLEMS, short},
-    text::clean,
+    schema::{MAX_SCHEMA_PROBLEMS, truncate},
+    text::sanitize_text,
 };
 use toolgate_core::{Definition, ItemKind, Json, SchemaViolation};
 
@@ -22,12 +22,18 @@ pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<SchemaViola
     let strange = arguments
         .members()
         .filter(|(name, _)| !known.iter().any(|a| a.name == *name))
-        .map(|(name, _)| problem(&name, takes(prompt), "an argument that it does not take"));
+        .map(|(name, _)| {
+            problem(
+                &name,
+                expected_arguments(prompt),
+                "an argument that it does not take",
+            )
+        });
     missing.chain(strange).take(MAX_SCHEMA_PROBLEMS).collect()
 }
 
 /// Returns the problems of completion parameters.
-pub(super) fn completed(of: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
+pub(super) fn completion_problems(of: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
     let name = arguments.get("argument").and_then(|a| a.get("name"));
     let name = name.and_then(|n| n.string()).unwrap_or_default();
     let known = match of.kind() {
@@ -40,12 +46,12 @@ pub(super) fn completed(of: &Definition, arguments: &Json) -> Vec<SchemaViolatio
     }
     vec![problem(
         &name,
-        takes(of),
+        expected_arguments(of),
         "an argument that it does not take",
     )]
 }
 
-fn takes(prompt: &Definition) -> String {
+fn expected_arguments(prompt: &Definition) -> String {
     let names: Vec<String> = prompt
         .prompt_arguments()
         .into_iter()
@@ -53,14 +59,14 @@ fn takes(prompt: &Definition) -> String {
         .collect();
     match names.is_empty() {
         true => "no arguments".to_owned(),
-        false => short(&clean(&format!("one of {}", names.join(", ")))),
+        false => truncate(&sanitize_text(&format!("one of {}", names.join(", ")))),
     }
 }
 
 fn problem(name: &str, expected: String, got: &str) -> SchemaViolation {
     SchemaViolation {
-        path: short(&clean(&crate::schema::step("", name))),
+        path: truncate(&sanitize_text(&crate::schema::pointer_step("", name))),
         expected,
-        got: got.to_owned(),
+        received: got.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Matches in the strings of a call's arguments, such as secrets, with the place of each.
 
-use crate::{SecretRedactor, clean, schema};
+use crate::{SecretRedactor, sanitize_text, schema};
 use std::borrow::Cow;
 use toolgate_core::{Call, Json, Op};
 use toolgate_wire::json::JsonKind;
@@ -53,7 +53,7 @@ impl FoundMatches {
                 JsonKind::Object => {
                     for (key, member) in value.members() {
                         self.add(&format!("{at} (a name)"), search.matches("", &key));
-                        let at = schema::step(&at, &SecretRedactor::redact_text(&key));
+                        let at = schema::pointer_step(&at, &SecretRedactor::redact_text(&key));
                         open.push((at, key.into_owned(), member));
                     }
                 }
@@ -72,7 +72,7 @@ impl FoundMatches {
 
     fn described(&self) -> Option<String> {
         let named = self.0.iter().take(MAX_NAMED_MATCHES).map(|(at, name)| {
-            let at = schema::short(&clean(at));
+            let at = schema::truncate(&sanitize_text(at));
             format!("{at} ({name})")
         });
         let mut named: Vec<String> = named.collect();

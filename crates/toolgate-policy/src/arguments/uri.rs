@@ -2,7 +2,7 @@
 
 use crate::{
     schema,
-    text::clean,
+    text::sanitize_text,
     whatwg::{self, UriForm},
 };
 use toolgate_core::SchemaViolation;
@@ -23,25 +23,27 @@ const MAX_URI_BYTES: usize = 8 * 1024;
 
 /// Returns the problems of a resource URI.
 pub(super) fn problems(uri: &str, spelling: UriSpelling) -> Vec<SchemaViolation> {
-    let found = match (wrong(uri), spelling) {
+    let found = match (syntax_problem(uri), spelling) {
         (Some((expected, got)), _) => Some((expected.to_owned(), got)),
-        (None, UriSpelling::Canonical) => misspelled(uri),
+        (None, UriSpelling::Canonical) => spelling_problem(uri),
         (None, UriSpelling::Verbatim) => None,
     };
     let problem = |(expected, got): (String, &str)| SchemaViolation {
         path: "/uri".to_owned(),
         expected,
-        got: got.to_owned(),
+        received: got.to_owned(),
     };
     found.map(problem).into_iter().collect()
 }
 
 /// Returns the problem of a URI that URL parsers rewrite or reject.
-fn misspelled(uri: &str) -> Option<(String, &'static str)> {
-    match whatwg::form(uri) {
+fn spelling_problem(uri: &str) -> Option<(String, &'static str)> {
+    match whatwg::classify_uri(uri) {
         UriForm::Canonical => None,
         UriForm::Rewritten(read) => Some((
-            schema::short(&clean(&format!("the URI as URL parsers write it: {read}"))),
+            schema::truncate(&sanitize_text(&format!(
+                "the URI as URL parsers write it: {read}"
+            ))),
             "a spelling that URL parsers read as different resources",
         )),
         UriForm::Unparsable => Some((
@@ -51,7 +53,7 @@ fn misspelled(uri: &str) -> Option<(String, &'static str)> {
     }
 }
 
-fn wrong(uri: &str) -> Option<(&'static str, &'static str)> {
+fn syntax_problem(uri: &str) -> Option<(&'static str, &'static str)> {
     if uri.len() > MAX_URI_BYTES {
         return Some(("a URI of at most 8 KiB", "a longer one"));
     }
@@ -73,7 +75,7 @@ fn wrong(uri: &str) -> Option<(&'static str, &'static str)> {
             "one with some",
         ));
     }
-    if climbs(rest) {
+    if has_parent_segment(rest) {
         return Some((
             "a URI without .. in its path",
             "a path that leads out of its folder",
@@ -83,7 +85,7 @@ fn wrong(uri: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Reports whether a path segment is `..`, at any level of percent-encoding.
-fn climbs(rest: &str) -> bool {
+fn has_parent_segment(rest: &str) -> bool {
     let mut path = rest.split(['?', '#']).next().unwrap_or_default().to_owned();
     loop {
         if path.split(['/', '\\']).any(|step| step == "..") {
@@ -122,7 +124,8 @@ mod tests {
     /// Holds: RES-08, RES-09
     #[test]
     fn a_uri_is_checked_before_a_server_sees_it() {
-        let check = |uri: &str, good: bool| assert_eq!(wrong(uri).is_none(), good, "{uri}");
+        let check =
+            |uri: &str, good: bool| assert_eq!(syntax_problem(uri).is_none(), good, "{uri}");
         check("file:///srv/docs/a.txt", true);
         check("test://template/1/data?x=..", true);
         check("urn:a:b", true);

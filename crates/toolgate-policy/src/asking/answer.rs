@@ -1,9 +1,9 @@
 //! Validation of elicitation form responses against their `requestedSchema`.
 
-use super::is_page;
+use super::is_url_mode;
 use crate::{
     schema::{self, CheckResult, RequiredDefaults, SchemaBounds, SchemaProblems},
-    text::clean,
+    text::sanitize_text,
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ const FORM_SCHEMAS_SLOT: &str = "asking-forms";
 ///
 /// # Errors
 /// The reason why the response is invalid or the schema is unusable.
-pub fn check_form_answer(requested: &Json, content: &Value) -> Result<(), String> {
+pub fn check_form_response(requested: &Json, content: &Value) -> Result<(), String> {
     let compiled = schema::compiled(requested, &SchemaBounds::default());
     let found = match schema::check(&compiled, content, RequiredDefaults::Optional) {
-        CheckResult::Now(found) => found,
+        CheckResult::Ready(found) => found,
         // No network caller waits here: only the application itself uses this function.
-        CheckResult::Soon(_) => match compiled.as_ref() {
+        CheckResult::Pending(_) => match compiled.as_ref() {
             Ok(schema) => schema::problems(schema, content),
             Err(_) => Vec::new(),
         },
@@ -41,7 +41,7 @@ fn explain(
     mut found: Vec<SchemaViolation>,
 ) -> Result<(), String> {
     let schema = compiled.as_ref().map_err(|why| unusable(why))?;
-    found.extend(unknown(&schema.tree, content));
+    found.extend(unknown_fields(&schema.tree, content));
     match found.is_empty() {
         true => Ok(()),
         false => Err(SchemaProblems { problems: found }.sentence()),
@@ -53,7 +53,7 @@ fn unusable(why: &str) -> String {
 }
 
 /// Returns the fields that the form does not name.
-fn unknown(requested: &Value, content: &Value) -> Vec<SchemaViolation> {
+fn unknown_fields(requested: &Value, content: &Value) -> Vec<SchemaViolation> {
     let none = Map::new();
     let known = requested.get("properties").and_then(Value::as_object);
     let known = known.unwrap_or(&none);
@@ -62,29 +62,32 @@ fn unknown(requested: &Value, content: &Value) -> Vec<SchemaViolation> {
     unknown
         .take(schema::MAX_SCHEMA_PROBLEMS)
         .map(|(name, value)| SchemaViolation {
-            path: short(&schema::step("", name)),
-            expected: short(&schema::stranger("field", name, Some(known))),
-            got: schema::kind(value, true),
+            path: short(&schema::pointer_step("", name)),
+            expected: short(&schema::unknown_member("field", name, Some(known))),
+            received: schema::describe_value(value, true),
         })
         .collect()
 }
 
 fn short(text: &str) -> String {
-    schema::short(&clean(text))
+    schema::truncate(&sanitize_text(text))
 }
 
 /// Stores the schemas of forms with the input requests, so that the responses can be checked.
 ///
 /// # Errors
 /// A schema is unusable, so no response could be checked.
-pub(super) fn keep_forms(questions: &mut InputRequests) -> Result<(), String> {
+pub(super) fn store_form_schemas(questions: &mut InputRequests) -> Result<(), String> {
     let mut forms = ObjectWriter::new();
     let mut some = false;
-    for InputRequest { key, kind } in &questions.asks {
+    for InputRequest { key, kind } in &questions.requests {
         let InputRequestKind::Elicit(params) = kind else {
             continue;
         };
-        let Some(requested) = params.get("requestedSchema").filter(|_| !is_page(params)) else {
+        let Some(requested) = params
+            .get("requestedSchema")
+            .filter(|_| !is_url_mode(params))
+        else {
             continue;
         };
         if let Err(why) = schema::compiled(&requested, &SchemaBounds::default()).as_ref() {
@@ -106,7 +109,7 @@ pub(super) fn keep_forms(questions: &mut InputRequests) -> Result<(), String> {
 ///
 /// # Errors
 /// A response does not match its form.
-pub(super) async fn check_answers(round: &mut Round) -> Result<(), String> {
+pub(super) async fn check_form_responses(round: &mut Round) -> Result<(), String> {
     let Some(forms) = round.slots.remove(FORM_SCHEMAS_SLOT) else {
         return Ok(());
     };
@@ -129,8 +132,8 @@ pub(super) async fn check_answers(round: &mut Round) -> Result<(), String> {
             content.map_or_else(|| Value::Object(Map::new()), |content| content.to_value());
         let compiled: Arc<_> = schema::compiled(&requested, &SchemaBounds::default());
         let found = match schema::check(&compiled, &content, RequiredDefaults::Optional) {
-            CheckResult::Now(found) => found,
-            CheckResult::Soon(found) => found.await?,
+            CheckResult::Ready(found) => found,
+            CheckResult::Pending(found) => found.await?,
         };
         explain(&compiled, &content, found)?;
     }

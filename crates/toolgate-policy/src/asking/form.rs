@@ -2,7 +2,7 @@
 
 use super::{
     warnings::{refers_back, without_warnings},
-    words::{TextLocation, secret},
+    words::{TextLocation, find_secret},
 };
 use toolgate_core::Json;
 use toolgate_wire::json::JsonKind;
@@ -11,13 +11,13 @@ use toolgate_wire::json::JsonKind;
 const MAX_FORM_SCHEMA_DEPTH: usize = 8;
 
 /// Returns the secret that a form asks for, and its location: a field, or the message if a field accepts free text.
-pub(super) fn fishes(params: &Json) -> Option<(String, &'static str)> {
+pub(super) fn find_secret_request(params: &Json) -> Option<(String, &'static str)> {
     let mut seen = SecretScan::default();
     if let Some(schema) = params.get("requestedSchema") {
-        seen.look("", &schema, MAX_FORM_SCHEMA_DEPTH);
+        seen.scan_schema("", &schema, MAX_FORM_SCHEMA_DEPTH);
     }
     if let Some(message) = params.get("message").and_then(|message| message.string()) {
-        let asked = seen.prose(&message, TextLocation::Prose);
+        let asked = seen.scan_text(&message, TextLocation::Prose);
         if seen.takes_text && seen.found.is_none() {
             seen.found = asked.map(|what| ("its message".to_owned(), what));
         }
@@ -43,57 +43,62 @@ struct SecretScan {
 
 impl SecretScan {
     /// Returns the secret that a text asks for, outside of its warnings.
-    fn prose(&mut self, text: &str, place: TextLocation) -> Option<&'static str> {
+    fn scan_text(&mut self, text: &str, place: TextLocation) -> Option<&'static str> {
         let rest = without_warnings(text);
         self.rest.push_str(rest.as_deref().unwrap_or(text));
         self.rest.push('\n');
-        let named = secret(text, place)?;
+        let named = find_secret(text, place)?;
         let Some(rest) = rest else {
             return Some(named);
         };
         self.warned = Some(named);
-        secret(&rest, place)
+        find_secret(&rest, place)
     }
 
-    fn look(&mut self, name: &str, schema: &Json, depth: usize) {
+    fn scan_schema(&mut self, name: &str, schema: &Json, depth: usize) {
         if self.found.is_some() || depth == 0 {
             return;
         }
         for (name, field) in schema.get("properties").iter().flat_map(Json::members) {
-            self.look(&name, &field, depth - 1);
+            self.scan_schema(&name, &field, depth - 1);
         }
         if let Some(items) = schema.get("items") {
-            self.look(name, &items, depth - 1);
+            self.scan_schema(name, &items, depth - 1);
         }
         for key in ["allOf", "anyOf", "oneOf"] {
             for part in schema.get(key).iter().flat_map(Json::items) {
-                self.look(name, &part, depth - 1);
+                self.scan_schema(name, &part, depth - 1);
             }
         }
         let text = |key: &str| schema.get(key).and_then(|text| text.string());
-        if !takes_text(schema) {
+        if !accepts_free_text(schema) {
             let texts = ["title", "description"].into_iter().filter_map(text);
             self.rest.extend(texts.map(|text| text + "\n"));
             return;
         }
         self.takes_text = true;
-        let titled = text("title").and_then(|title| self.prose(&title, TextLocation::Name));
-        let told = text("description").and_then(|told| self.prose(&told, TextLocation::Prose));
+        let titled = text("title").and_then(|title| self.scan_text(&title, TextLocation::Name));
+        let told = text("description").and_then(|told| self.scan_text(&told, TextLocation::Prose));
         let hidden = || {
             text("format")
                 .filter(|format| format == "password")
                 .map(|_| "password")
         };
-        let found = secret(name, TextLocation::Name)
+        let found = find_secret(name, TextLocation::Name)
             .or(titled)
             .or(told)
             .or_else(hidden);
-        self.found = found.map(|what| (format!("the field {:?}", crate::words::shown(name)), what));
+        self.found = found.map(|what| {
+            (
+                format!("the field {:?}", crate::words::printable(name)),
+                what,
+            )
+        });
     }
 }
 
 /// Reports whether a field accepts free input, unlike a choice or a boolean.
-fn takes_text(field: &Json) -> bool {
+fn accepts_free_text(field: &Json) -> bool {
     let fixed = |one: &Json| ["enum", "const"].iter().any(|key| one.get(key).is_some());
     let choice = |key| {
         let parts: Option<Json> = field.get(key);
@@ -121,7 +126,7 @@ mod tests {
 
     fn found(message: &str, fields: Value) -> Option<String> {
         let params = json!({"message": message, "requestedSchema": {"type": "object", "properties": fields}});
-        fishes(&Json::from_value(&params)).map(|(at, what)| format!("{at}: {what}"))
+        find_secret_request(&Json::from_value(&params)).map(|(at, what)| format!("{at}: {what}"))
     }
 
     #[test]

@@ -19,7 +19,7 @@ const SAMPLING_APPROVAL_SLOT: &str = "asking-approval";
 const CONFIRM_SLOT: &str = "confirm";
 
 /// Returns the input requests that awaited an approval since the last round.
-pub(super) fn questions(call: &Call) -> Option<InputRequests> {
+pub(super) fn pending_requests(call: &Call) -> Option<InputRequests> {
     let held = call.round.slots.get(PENDING_REQUESTS_SLOT)?;
     let held = Json::read(held.clone().into_bytes(), &JsonLimits::default()).ok()?;
     let mut slots = call.round.slots.clone();
@@ -45,15 +45,15 @@ pub(super) fn questions(call: &Call) -> Option<InputRequests> {
     };
     let asks = InputRequiredResult::read(&held).ok()?.requests;
     Some(InputRequests {
-        asks: asks.into_iter().map(ask).collect(),
+        requests: asks.into_iter().map(ask).collect(),
         slots,
         // The previous round still holds the open request at the server.
         ..InputRequests::default()
     })
 }
 
-/// Serializes input requests, for [`questions`] to read.
-fn text(questions: &InputRequests) -> String {
+/// Serializes input requests, for [`pending_requests`] to read.
+fn serialize_requests(questions: &InputRequests) -> String {
     let request = |ask: &InputRequest| {
         let (method, params) = match &ask.kind {
             InputRequestKind::Elicit(params) => (elicitation::NAME, Some(params.clone())),
@@ -68,7 +68,7 @@ fn text(questions: &InputRequests) -> String {
         }
     };
     let required = InputRequiredResult {
-        requests: questions.asks.iter().map(request).collect(),
+        requests: questions.requests.iter().map(request).collect(),
         ..InputRequiredResult::default()
     };
     required.json().as_str().to_owned()
@@ -77,7 +77,7 @@ fn text(questions: &InputRequests) -> String {
 /// Returns a synthetic tool that represents sampling requests of one server to the approver.
 ///
 /// An approval of a tool therefore never covers its sampling requests, and the reverse.
-fn as_tool(item: &Item) -> Result<Item, Error> {
+fn sampling_tool(item: &Item) -> Result<Item, Error> {
     let definition = serde_json::json!({
         "name": elicitation::SAMPLING,
         "description": "Questions of this server to the model of whoever calls it",
@@ -89,16 +89,16 @@ fn as_tool(item: &Item) -> Result<Item, Error> {
 }
 
 /// Returns a copy of the call with the sampling requests as its arguments.
-fn as_call(call: &Call, item: &Item, questions: &InputRequests) -> Call {
+fn sampling_call(call: &Call, item: &Item, questions: &InputRequests) -> Call {
     let mut about = call.clone();
-    item.def.name().clone_into(&mut about.of.name);
+    item.def.name().clone_into(&mut about.invocation.name);
     let mut asked = ObjectWriter::new();
-    for ask in &questions.asks {
+    for ask in &questions.requests {
         if let InputRequestKind::Sample(params) = &ask.kind {
             asked.raw(&ask.key, params);
         }
     }
-    about.of.arguments = CallArguments::new(asked.finish());
+    about.invocation.arguments = CallArguments::new(asked.finish());
     let id = call.round.slots.get(SAMPLING_APPROVAL_SLOT);
     about.round.slots = id
         .map(|id| (CONFIRM_SLOT.to_owned(), id.clone()))
@@ -109,55 +109,60 @@ fn as_call(call: &Call, item: &Item, questions: &InputRequests) -> Call {
 
 impl InputRequestPolicy {
     /// Passes on the input requests once the sampling requests are approved, or requests the approval.
-    pub(super) async fn hold(
+    pub(super) async fn approve_sampling(
         &self,
         call: &Call,
         item: &Item,
         mut questions: InputRequests,
     ) -> Result<Outcome, Error> {
-        let Some(person) = &self.person else {
+        let Some(person) = &self.approval else {
             let text =
                 "refused: a sampling request needs an approval, and no approver is available here";
-            call.trail.add(NAME, "refuse", text);
+            call.decision_log.add(NAME, "refuse", text);
             return Err(Error::new(ErrorKind::Refused(RefusalReason::Rule), text));
         };
-        let tool = Arc::new(as_tool(item)?);
-        let about = as_call(call, &tool, &questions);
+        let tool = Arc::new(sampling_tool(item)?);
+        let about = sampling_call(call, &tool, &questions);
         let why = format!(
             "the server {} sends a sampling request to the model of {}",
             item.origin.server, call.caller
         );
-        match person.confirm(&about, &tool, vec![why]).await? {
-            ApprovalOutcome::Yes { .. } => {}
-            ApprovalOutcome::Edited { arguments, .. } => edit(&mut questions, &arguments)?,
-            ApprovalOutcome::Ask(approval) => {
+        match person.request_approval(&about, &tool, vec![why]).await? {
+            ApprovalOutcome::Approved { .. } => {}
+            ApprovalOutcome::ApprovedWithEdits { arguments, .. } => {
+                apply_edit(&mut questions, &arguments)?
+            }
+            ApprovalOutcome::InputRequired(approval) => {
                 let id = approval
                     .slots
                     .get(CONFIRM_SLOT)
                     .cloned()
                     .unwrap_or_default();
                 let mut slots = questions.slots.clone();
-                slots.insert(PENDING_REQUESTS_SLOT.to_owned(), text(&questions));
+                slots.insert(
+                    PENDING_REQUESTS_SLOT.to_owned(),
+                    serialize_requests(&questions),
+                );
                 slots.insert(SAMPLING_APPROVAL_SLOT.to_owned(), id);
-                return Ok(Outcome::Ask(InputRequests {
-                    asks: approval.asks,
+                return Ok(Outcome::InputRequired(InputRequests {
+                    requests: approval.requests,
                     slots,
-                    open: questions.open,
+                    guard: questions.guard,
                 }));
             }
         }
-        Ok(Outcome::Ask(questions))
+        Ok(Outcome::InputRequired(questions))
     }
 }
 
 /// Replaces the sampling requests with those that the approver edited.
-fn edit(questions: &mut InputRequests, written: &Json) -> Result<(), Error> {
-    for ask in &mut questions.asks {
+fn apply_edit(questions: &mut InputRequests, written: &Json) -> Result<(), Error> {
+    for ask in &mut questions.requests {
         if let InputRequestKind::Sample(params) = &mut ask.kind {
             let text = "refused: the edit of the approver removed a sampling request";
             let new = written.get(&ask.key);
             *params =
-                new.ok_or_else(|| Error::new(ErrorKind::Refused(RefusalReason::Person), text))?;
+                new.ok_or_else(|| Error::new(ErrorKind::Refused(RefusalReason::Approver), text))?;
         }
     }
     Ok(())

@@ -27,24 +27,24 @@ impl Layer for InputRequestPolicy {
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
             let Some(item) = call.item().cloned() else {
-                return Err(call.unknown());
+                return Err(call.unknown_item_error());
             };
-            if let Some(questions) = held::questions(&call) {
+            if let Some(questions) = held::pending_requests(&call) {
                 return Box::pin(self.resume(&call, &item, questions)).await;
             }
             let server = item.origin.server.as_ref();
-            if self.answers
-                && let Err(why) = answer::check_answers(&mut call.round).await
+            if self.validate_responses
+                && let Err(why) = answer::check_form_responses(&mut call.round).await
             {
-                return Err(unfit(server, &why, &call.trail));
+                return Err(invalid_response(server, &why, &call.decision_log));
             }
-            let left = self.offered(server, &call.abilities);
+            let left = self.offered_capabilities(server, &call.capabilities);
             let looked_at = self.sampling.of(server) == SamplingPolicy::Ask && left.sampling;
             let whole = looked_at.then(|| call.clone());
             let asked = InputRequestContext {
                 caller: call.caller.clone(),
-                trail: call.trail.clone(),
-                has: std::mem::replace(&mut call.abilities, left.clone()),
+                trail: call.decision_log.clone(),
+                has: std::mem::replace(&mut call.capabilities, left.clone()),
                 left,
                 call: whole,
                 item,
@@ -52,42 +52,52 @@ impl Layer for InputRequestPolicy {
             match next.call(call).await {
                 Ok(Outcome::Done(output)) => Ok(Outcome::Done(output)),
                 // Rare, so boxed to keep the future of a call small.
-                other => Box::pin(self.asked(asked, other)).await,
+                other => Box::pin(self.judge_outcome(asked, other)).await,
             }
         })
     }
 }
 
 impl InputRequestPolicy {
-    async fn asked(
+    async fn judge_outcome(
         &self,
         asked: InputRequestContext,
         outcome: Result<Outcome, Error>,
     ) -> Result<Outcome, Error> {
         let server = asked.item.origin.server.as_ref();
         let mut questions = match outcome {
-            Ok(Outcome::Ask(questions)) => questions,
+            Ok(Outcome::InputRequired(questions)) => questions,
             Err(error) => {
-                let error = self.told(server, (&asked.has, &asked.left), error, &asked.trail);
+                let error = self.explain_unsupported(
+                    server,
+                    (&asked.has, &asked.left),
+                    error,
+                    &asked.trail,
+                );
                 return Err(error);
             }
             done => return done,
         };
-        for InputRequest { kind, .. } in &mut questions.asks {
+        for InputRequest { kind, .. } in &mut questions.requests {
             self.judge(server, &asked.caller, kind, &asked.trail)?;
         }
-        if self.answers
-            && let Err(why) = answer::keep_forms(&mut questions)
+        if self.validate_responses
+            && let Err(why) = answer::store_form_schemas(&mut questions)
         {
             let text = format!(
                 "refused: the server {server} sent a form whose responses cannot be validated: {why}"
             );
             asked.trail.add(NAME, "refuse", text.as_str());
-            return Err(Error::new(ErrorKind::Refused(RefusalReason::Result), text));
+            return Err(Error::new(
+                ErrorKind::Refused(RefusalReason::BlockedResult),
+                text,
+            ));
         }
         match asked.call {
-            Some(call) if samples(&questions) => self.hold(&call, &asked.item, questions).await,
-            _ => Ok(Outcome::Ask(questions)),
+            Some(call) if has_sampling(&questions) => {
+                self.approve_sampling(&call, &asked.item, questions).await
+            }
+            _ => Ok(Outcome::InputRequired(questions)),
         }
     }
 
@@ -100,27 +110,27 @@ impl InputRequestPolicy {
     ) -> Result<Outcome, Error> {
         let server = item.origin.server.as_ref();
         if self.sampling.of(server) == SamplingPolicy::Ask {
-            return self.hold(call, item, questions).await;
+            return self.approve_sampling(call, item, questions).await;
         }
-        for InputRequest { kind, .. } in &mut questions.asks {
+        for InputRequest { kind, .. } in &mut questions.requests {
             if matches!(kind, InputRequestKind::Sample(_)) {
-                self.judge(server, &call.caller, kind, &call.trail)?;
+                self.judge(server, &call.caller, kind, &call.decision_log)?;
             }
         }
-        Ok(Outcome::Ask(questions))
+        Ok(Outcome::InputRequired(questions))
     }
 }
 
 /// Returns the error for an invalid form response.
-fn unfit(server: &str, why: &str, trail: &DecisionLog) -> Error {
+fn invalid_response(server: &str, why: &str, trail: &DecisionLog) -> Error {
     let text = format!(
         "the response to the form of the server {server} is invalid and was not sent: {why}"
     );
     trail.add(NAME, "refuse", text.as_str());
-    Error::new(ErrorKind::Invalid(Vec::new()), text)
+    Error::new(ErrorKind::InvalidArguments(Vec::new()), text)
 }
 
-fn samples(questions: &InputRequests) -> bool {
+fn has_sampling(questions: &InputRequests) -> bool {
     let samples = |ask: &InputRequest| matches!(ask.kind, InputRequestKind::Sample(_));
-    questions.asks.iter().any(samples)
+    questions.requests.iter().any(samples)
 }

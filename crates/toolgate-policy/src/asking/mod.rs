@@ -8,7 +8,7 @@ mod page;
 mod warnings;
 mod words;
 
-pub use answer::check_form_answer;
+pub use answer::check_form_response;
 
 use crate::{PerServer, RateLimiter, RateQuota};
 use std::sync::Arc;
@@ -38,9 +38,9 @@ pub enum SamplingPolicy {
     /// Require an approval for each request.
     Ask,
     /// Allow requests up to a rate limit for each caller.
-    Often(RateQuota),
+    RateLimited(RateQuota),
     /// Allow all requests, including tools and context; for servers of the program itself.
-    Free,
+    Unlimited,
 }
 
 /// Policy for input requests. Disabled capabilities are not offered to the server either.
@@ -48,24 +48,24 @@ pub enum SamplingPolicy {
 #[non_exhaustive]
 pub struct InputRequestPolicy {
     /// Elicitation forms, by server.
-    pub forms: PerServer<ElicitationPolicy>,
+    pub elicitation_forms: PerServer<ElicitationPolicy>,
     /// Rejection of invalid form responses: they fail the call. If false, the application must validate responses.
-    pub answers: bool,
+    pub validate_responses: bool,
     /// Permission for elicitation URLs, by server; `https` only.
-    pub pages: PerServer<bool>,
+    pub elicitation_urls: PerServer<bool>,
     /// Permission for elicitation URLs with `http` on a loopback address, for programs on the user's own machine.
-    pub loopback: bool,
+    pub allow_loopback_urls: bool,
     /// Sampling requests, by server.
     pub sampling: PerServer<SamplingPolicy>,
     /// Upper bound of `maxTokens` in sampling requests, by server.
-    pub tokens: PerServer<u64>,
+    pub max_tokens: PerServer<u64>,
     /// Permission to request the roots of the client, by server.
     pub roots: PerServer<bool>,
     /// Prefix of forms and URLs with the name of the server and the host. Not needed if the application displays them.
-    pub named: bool,
+    pub show_server: bool,
     /// Rate limiter of sampling requests.
     pub rate: RateLimiter,
-    person: Option<Arc<dyn ApprovalStep>>,
+    approval: Option<Arc<dyn ApprovalStep>>,
 }
 
 impl Default for InputRequestPolicy {
@@ -73,16 +73,16 @@ impl Default for InputRequestPolicy {
     /// URLs including loopback, and unlimited sampling.
     fn default() -> InputRequestPolicy {
         InputRequestPolicy {
-            forms: PerServer::default(),
-            answers: true,
-            pages: PerServer::all(true),
-            loopback: true,
-            sampling: PerServer::all(SamplingPolicy::Free),
-            tokens: PerServer::all(u64::MAX),
+            elicitation_forms: PerServer::default(),
+            validate_responses: true,
+            elicitation_urls: PerServer::all(true),
+            allow_loopback_urls: true,
+            sampling: PerServer::all(SamplingPolicy::Unlimited),
+            max_tokens: PerServer::all(u64::MAX),
             roots: PerServer::all(true),
-            named: false,
+            show_server: false,
             rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(60)),
-            person: None,
+            approval: None,
         }
     }
 }
@@ -90,8 +90,8 @@ impl Default for InputRequestPolicy {
 impl std::fmt::Debug for InputRequestPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("InputRequestPolicy")
-            .field("forms", &self.forms)
-            .field("pages", &self.pages)
+            .field("forms", &self.elicitation_forms)
+            .field("pages", &self.elicitation_urls)
             .field("sampling", &self.sampling)
             .finish_non_exhaustive()
     }
@@ -102,18 +102,23 @@ const NAME: &str = "asking";
 
 impl InputRequestPolicy {
     /// Sets the confirm that approves sampling requests.
-    pub fn by_person(mut self, person: Arc<dyn ApprovalStep>) -> InputRequestPolicy {
-        self.person = Some(person);
+    pub fn with_approval(mut self, person: Arc<dyn ApprovalStep>) -> InputRequestPolicy {
+        self.approval = Some(person);
         self
     }
 
     /// Returns the client capabilities that are offered to a server.
-    pub fn offered(&self, server: &str, has: &ClientCapabilities) -> ClientCapabilities {
+    pub fn offered_capabilities(
+        &self,
+        server: &str,
+        has: &ClientCapabilities,
+    ) -> ClientCapabilities {
         let sampling = self.sampling.of(server);
-        let free = sampling == SamplingPolicy::Free;
+        let free = sampling == SamplingPolicy::Unlimited;
         ClientCapabilities {
-            elicitation: has.elicitation && self.forms.of(server) != ElicitationPolicy::Off,
-            elicitation_url: has.elicitation_url && self.pages.of(server),
+            elicitation: has.elicitation
+                && self.elicitation_forms.of(server) != ElicitationPolicy::Off,
+            elicitation_url: has.elicitation_url && self.elicitation_urls.of(server),
             sampling: has.sampling && sampling != SamplingPolicy::Off,
             sampling_tools: has.sampling_tools && free,
             sampling_context: has.sampling_context && free,
@@ -137,28 +142,41 @@ impl InputRequestPolicy {
         let judged = match kind {
             // Created by the gateway; no server can send it.
             InputRequestKind::Approve(_) | InputRequestKind::SignIn(_) => Ok(()),
-            InputRequestKind::Elicit(params) if is_page(params) => self.page(server, params, trail),
-            InputRequestKind::Elicit(params) => self.form(server, params, trail),
-            InputRequestKind::Sample(params) => self.sample(server, caller, params),
-            InputRequestKind::Roots if self.roots.of(server) => Ok(()),
-            InputRequestKind::Roots => {
-                Err(off(server, "for the roots of its caller", "roots = false"))
+            InputRequestKind::Elicit(params) if is_url_mode(params) => {
+                self.judge_url(server, params, trail)
             }
+            InputRequestKind::Elicit(params) => self.judge_form(server, params, trail),
+            InputRequestKind::Sample(params) => self.judge_sampling(server, caller, params),
+            InputRequestKind::Roots if self.roots.of(server) => Ok(()),
+            InputRequestKind::Roots => Err(disabled_error(
+                server,
+                "for the roots of its caller",
+                "roots = false",
+            )),
         };
-        judged.inspect_err(|error| trail.add(NAME, "refuse", error.public()))
+        judged.inspect_err(|error| trail.add(NAME, "refuse", error.public_message()))
     }
 
-    fn form(&self, server: &str, params: &mut Json, trail: &DecisionLog) -> Result<(), Error> {
-        let forms = self.forms.of(server);
+    fn judge_form(
+        &self,
+        server: &str,
+        params: &mut Json,
+        trail: &DecisionLog,
+    ) -> Result<(), Error> {
+        let forms = self.elicitation_forms.of(server);
         if forms == ElicitationPolicy::Off {
-            return Err(off(server, "a user by a form", "forms = \"off\""));
+            return Err(disabled_error(
+                server,
+                "a user by a form",
+                "forms = \"off\"",
+            ));
         }
-        if let Some((place, what)) = form::fishes(params) {
+        if let Some((place, what)) = form::find_secret_request(params) {
             let what =
                 format!("a form of the server {server} asks for a secret: {place} has {what:?}");
             if forms == ElicitationPolicy::Check {
                 return Err(Error::new(
-                    ErrorKind::Refused(RefusalReason::Result),
+                    ErrorKind::Refused(RefusalReason::BlockedResult),
                     format!(
                         "refused: {what}; the server must use URL mode elicitation for secrets"
                     ),
@@ -166,24 +184,28 @@ impl InputRequestPolicy {
             }
             trail.add(NAME, "warn", what);
         }
-        self.name(params, format!("[{server}]"));
+        self.prefix_message(params, format!("[{server}]"));
         Ok(())
     }
 
-    fn page(&self, server: &str, params: &mut Json, trail: &DecisionLog) -> Result<(), Error> {
-        if !self.pages.of(server) {
-            return Err(off(server, "a user to open a page", "pages = \"off\""));
+    fn judge_url(&self, server: &str, params: &mut Json, trail: &DecisionLog) -> Result<(), Error> {
+        if !self.elicitation_urls.of(server) {
+            return Err(disabled_error(
+                server,
+                "a user to open a page",
+                "pages = \"off\"",
+            ));
         }
         let url = params
             .get("url")
             .and_then(|url| url.string())
             .unwrap_or_default();
-        let page = page::ElicitationUrl::read(&url, self.loopback).map_err(|why| {
+        let page = page::ElicitationUrl::read(&url, self.allow_loopback_urls).map_err(|why| {
             let text = format!("refused: the server {server} sent an unsafe URL: {why}");
-            Error::new(ErrorKind::Refused(RefusalReason::Result), text)
+            Error::new(ErrorKind::Refused(RefusalReason::BlockedResult), text)
         })?;
         let mut head = format!("[{server}] [page at {}]", page.host);
-        if page.alike {
+        if page.is_confusable {
             trail.add(
                 NAME,
                 "warn",
@@ -193,13 +215,13 @@ impl InputRequestPolicy {
                 " [careful: this host has letters that can look like those of another one]",
             );
         }
-        self.name(params, head);
+        self.prefix_message(params, head);
         Ok(())
     }
 
     /// Prefixes the message with our text, so that the server cannot forge it.
-    fn name(&self, params: &mut Json, head: String) {
-        if !self.named {
+    fn prefix_message(&self, params: &mut Json, head: String) {
+        if !self.show_server {
             return;
         }
         let message = params
@@ -210,31 +232,40 @@ impl InputRequestPolicy {
         *params = params.with("message", &message);
     }
 
-    fn sample(&self, server: &str, caller: &Caller, params: &mut Json) -> Result<(), Error> {
+    fn judge_sampling(
+        &self,
+        server: &str,
+        caller: &Caller,
+        params: &mut Json,
+    ) -> Result<(), Error> {
         match self.sampling.of(server) {
             SamplingPolicy::Off => {
-                return Err(off(server, "the model of its caller", "sampling = \"off\""));
+                return Err(disabled_error(
+                    server,
+                    "the model of its caller",
+                    "sampling = \"off\"",
+                ));
             }
-            SamplingPolicy::Free => return Ok(()),
-            SamplingPolicy::Often(quota) => {
-                bounded(server, params, self.tokens.of(server))?;
+            SamplingPolicy::Unlimited => return Ok(()),
+            SamplingPolicy::RateLimited(quota) => {
+                bound_sampling(server, params, self.max_tokens.of(server))?;
                 self.rate
                     .take_for(caller, &format!("{server} for sampling requests"), quota)?;
             }
-            SamplingPolicy::Ask => bounded(server, params, self.tokens.of(server))?,
+            SamplingPolicy::Ask => bound_sampling(server, params, self.max_tokens.of(server))?,
         }
         Ok(())
     }
 
     /// Replaces a missing-capability error if the policy withheld the capability from the server.
-    fn told(
+    fn explain_unsupported(
         &self,
         server: &str,
         (has, left): (&ClientCapabilities, &ClientCapabilities),
         error: Error,
         trail: &DecisionLog,
     ) -> Error {
-        let ErrorKind::Unsupported(need) = error.kind() else {
+        let ErrorKind::MissingCapability(need) = error.kind() else {
             return error;
         };
         let (cut, what, how) = match need {
@@ -269,22 +300,22 @@ impl InputRequestPolicy {
         if !cut {
             return error;
         }
-        let error = off(server, what, how);
-        trail.add(NAME, "refuse", error.public());
+        let error = disabled_error(server, what, how);
+        trail.add(NAME, "refuse", error.public_message());
         error
     }
 }
 
 /// Returns the error for a disabled kind of input request.
-fn off(server: &str, what: &str, how: &str) -> Error {
+fn disabled_error(server: &str, what: &str, how: &str) -> Error {
     let text = format!("refused: the server {server} may not ask {what} ({how})");
     Error::new(ErrorKind::Refused(RefusalReason::Rule), text)
 }
 
 /// Bounds a sampling request: no tools, no context, and at most this many tokens.
-fn bounded(server: &str, params: &mut Json, most: u64) -> Result<(), Error> {
+fn bound_sampling(server: &str, params: &mut Json, most: u64) -> Result<(), Error> {
     if params.get("tools").is_some() || params.get("toolChoice").is_some() {
-        return Err(off(
+        return Err(disabled_error(
             server,
             "the model of its caller with tools",
             "it never may",
@@ -301,6 +332,6 @@ fn bounded(server: &str, params: &mut Json, most: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn is_page(params: &Json) -> bool {
+fn is_url_mode(params: &Json) -> bool {
     params.get("mode").and_then(|mode| mode.string()).as_deref() == Some("url")
 }

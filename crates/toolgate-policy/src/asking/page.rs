@@ -8,7 +8,7 @@ pub(super) struct ElicitationUrl {
     /// Host, in lower case.
     pub(super) host: String,
     /// True if the host may be confusable: it has non-ASCII letters, possibly as Punycode.
-    pub(super) alike: bool,
+    pub(super) is_confusable: bool,
 }
 
 impl ElicitationUrl {
@@ -59,7 +59,10 @@ impl ElicitationUrl {
         }
         let host = host.to_lowercase();
         let alike = !host.is_ascii() || host.split('.').any(|label| label.starts_with("xn--"));
-        Ok(ElicitationUrl { host, alike })
+        Ok(ElicitationUrl {
+            host,
+            is_confusable: alike,
+        })
     }
 }
 
@@ -83,7 +86,11 @@ mod tests {
             ("https://bаnk.example/", "bаnk.example", true),
         ] {
             let page = ElicitationUrl::read(url, false).unwrap();
-            assert_eq!((page.host.as_str(), page.alike), (host, alike), "{url}");
+            assert_eq!(
+                (page.host.as_str(), page.is_confusable),
+                (host, alike),
+                "{url}"
+            );
         }
         for url in [
             "http://bank.example/",

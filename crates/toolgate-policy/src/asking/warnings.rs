@@ -3,7 +3,7 @@
 //! Every word of a warning must be in these lists. A text that means something else, or that revokes the warning,
 //! always has another word; the form is rejected then. English only.
 
-use super::words::{has_secret, words};
+use super::words::{mark_secrets, split_words};
 
 /// Words allowed before the negation.
 const BEFORE: &[&str] = &[
@@ -115,7 +115,7 @@ pub(super) fn without_warnings(text: &str) -> Option<String> {
         // The rest of a list. Its last part must say "or": without it, the opposite may be meant.
         let mut list = String::new();
         for part in sentence.split_inclusive(',') {
-            let words = words(part);
+            let words = split_words(part);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             if is_warning(&words) {
                 (warned, found) = (true, true);
@@ -136,7 +136,7 @@ pub(super) fn without_warnings(text: &str) -> Option<String> {
 
 /// Reports whether a text may refer back to the secret of a warning.
 pub(super) fn refers_back(text: &str) -> bool {
-    let words = words(text);
+    let words = split_words(text);
     let of_form = |at: usize| {
         let next = words.get(at + 1).map(String::as_str);
         next.is_some_and(|next| OF_FORM.contains(&next))
@@ -183,13 +183,13 @@ fn of_secret(words: &[&str]) -> bool {
         .is_some_and(|word| ["your", "a", "any", "the"].contains(word));
     let named = words
         .first()
-        .is_some_and(|word| has_secret(&[*word]).is_some());
+        .is_some_and(|word| mark_secrets(&[*word]).is_some());
     (begins || named) && only(words, AROUND)
 }
 
 /// Reports whether the words name at least one secret and otherwise only contain known words.
 fn only(words: &[&str], known: &[&str]) -> bool {
-    let Some(secret) = has_secret(words) else {
+    let Some(secret) = mark_secrets(words) else {
         return false;
     };
     let other = |at: usize| {
@@ -201,16 +201,19 @@ fn only(words: &[&str], known: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::{TextLocation, secret};
+    use super::super::words::{TextLocation, find_secret};
     use super::*;
 
     /// Reports whether a single text asks for a secret despite its warnings.
     fn asks(text: &str) -> bool {
-        match (secret(text, TextLocation::Prose), without_warnings(text)) {
+        match (
+            find_secret(text, TextLocation::Prose),
+            without_warnings(text),
+        ) {
             (None, _) => false,
             (Some(_), None) => true,
             (Some(_), Some(rest)) => {
-                secret(&rest, TextLocation::Prose).is_some() || refers_back(&rest)
+                find_secret(&rest, TextLocation::Prose).is_some() || refers_back(&rest)
             }
         }
     }

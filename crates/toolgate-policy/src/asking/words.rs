@@ -124,8 +124,8 @@ struct PhraseLists {
 static PHRASE_LISTS: LazyLock<PhraseLists> = LazyLock::new(|| {
     let phrase = |text: &&'static str| MatchPhrase {
         text,
-        words: text.split(' ').map(forms).collect(),
-        joined: forms(&text.replace(' ', "")),
+        words: text.split(' ').map(word_forms).collect(),
+        joined: word_forms(&text.replace(' ', "")),
     };
     let phrases = |list: &[&'static str]| list.iter().map(phrase).collect();
     PhraseLists {
@@ -139,39 +139,42 @@ static PHRASE_LISTS: LazyLock<PhraseLists> = LazyLock::new(|| {
 
 /// Returns the secret that a text asks for. Confusable letters, digits instead of letters and spaces between letters do
 /// not hide it.
-pub(super) fn secret(text: &str, place: TextLocation) -> Option<&'static str> {
+pub(super) fn find_secret(text: &str, place: TextLocation) -> Option<&'static str> {
     if let Some(word) = UNPARTED.iter().find(|word| text.contains(**word)) {
         return Some(word);
     }
     let lists = &*PHRASE_LISTS;
-    let words: Vec<WordForms> = words(text).iter().map(|word| forms(word)).collect();
+    let words: Vec<WordForms> = split_words(text)
+        .iter()
+        .map(|word| word_forms(word))
+        .collect();
     let named = |list: &[MatchPhrase]| {
         let mut list = list.iter();
-        list.find(|phrase| is_itself(&words, phrase, lists))
+        list.find(|phrase| names_secret(&words, phrase, lists))
             .map(|phrase| phrase.text)
     };
     let told = || {
         lists
             .give
             .iter()
-            .any(|give| places(&words, give).next().is_some())
+            .any(|give| find_phrase(&words, give).next().is_some())
     };
     match (named(&lists.strong), place) {
         (Some(found), _) => Some(found),
         (None, TextLocation::Name) => {
-            named(&lists.weak).or_else(|| in_one_piece(text, &words, lists))
+            named(&lists.weak).or_else(|| find_joined(text, &words, lists))
         }
         (None, TextLocation::Prose) => named(&lists.weak).filter(|_| told()),
     }
 }
 
 /// Marks the words that name secrets; `None` if there are none.
-pub(super) fn has_secret(words: &[&str]) -> Option<Vec<bool>> {
+pub(super) fn mark_secrets(words: &[&str]) -> Option<Vec<bool>> {
     let lists = &*PHRASE_LISTS;
-    let forms: Vec<WordForms> = words.iter().map(|word| forms(word)).collect();
+    let forms: Vec<WordForms> = words.iter().map(|word| word_forms(word)).collect();
     let mut named = vec![false; words.len()];
     for phrase in lists.strong.iter().chain(&lists.weak) {
-        for at in places(&forms, phrase) {
+        for at in find_phrase(&forms, phrase) {
             named[at..at + phrase.words.len()].fill(true);
         }
     }
@@ -179,7 +182,10 @@ pub(super) fn has_secret(words: &[&str]) -> Option<Vec<bool>> {
 }
 
 /// Returns the positions at which a phrase occurs.
-fn places<'a>(words: &'a [WordForms], phrase: &'a MatchPhrase) -> impl Iterator<Item = usize> + 'a {
+fn find_phrase<'a>(
+    words: &'a [WordForms],
+    phrase: &'a MatchPhrase,
+) -> impl Iterator<Item = usize> + 'a {
     let same = |(a, b): (&WordForms, &WordForms)| a.iter().any(|form| b.contains(form));
     let length = phrase.words.len();
     words
@@ -190,25 +196,25 @@ fn places<'a>(words: &'a [WordForms], phrase: &'a MatchPhrase) -> impl Iterator<
 }
 
 /// Reports whether a phrase occurs and means the secret itself: `password`, but not `password policy`.
-fn is_itself(words: &[WordForms], phrase: &MatchPhrase, lists: &PhraseLists) -> bool {
-    places(words, phrase).any(|at| {
+fn names_secret(words: &[WordForms], phrase: &MatchPhrase, lists: &PhraseLists) -> bool {
+    find_phrase(words, phrase).any(|at| {
         let (before, after) = (&words[..at], &words[at + phrase.words.len()..]);
-        let begins = |other: &MatchPhrase| places(after, other).next() == Some(0);
+        let begins = |other: &MatchPhrase| find_phrase(after, other).next() == Some(0);
         let ends = |other: &MatchPhrase| {
             let start = before.len().checked_sub(other.words.len());
-            start.is_some_and(|start| places(&before[start..], other).next().is_some())
+            start.is_some_and(|start| find_phrase(&before[start..], other).next().is_some())
         };
         !lists.after.iter().any(begins) && !lists.before.iter().any(ends)
     })
 }
 
 /// Finds a phrase of more than 5 bytes in a name without separators, such as `userpassword`.
-fn in_one_piece(text: &str, words: &[WordForms], lists: &PhraseLists) -> Option<&'static str> {
+fn find_joined(text: &str, words: &[WordForms], lists: &PhraseLists) -> Option<&'static str> {
     let last = words.last()?;
     if lists.after.iter().any(|after| after.joined[0] == last[0]) {
         return None;
     }
-    let whole = forms(&text.replace(|c: char| !c.is_alphanumeric(), ""));
+    let whole = word_forms(&text.replace(|c: char| !c.is_alphanumeric(), ""));
     let within = |phrase: &&MatchPhrase| {
         let mut pieces = phrase.joined.iter();
         let long = phrase.text.len() > 5;
@@ -219,7 +225,7 @@ fn in_one_piece(text: &str, words: &[WordForms], lists: &PhraseLists) -> Option<
 
 /// Splits a text into lower-case words: `apiKey`, `api_key` and `API key` are two words each. Consecutive single
 /// letters form one word.
-pub(super) fn words(text: &str) -> Vec<String> {
+pub(super) fn split_words(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut before = ' ';
     for c in text.chars() {
@@ -246,7 +252,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 }
 
 /// Returns the comparison forms of a word, without a trailing number or plural.
-fn forms(word: &str) -> WordForms {
+fn word_forms(word: &str) -> WordForms {
     let word = match word.chars().any(char::is_alphabetic) {
         true => word.trim_end_matches(|c: char| c.is_ascii_digit()),
         false => word,
@@ -282,7 +288,7 @@ mod tests {
             ("a password", "a password"),
             ("", ""),
         ] {
-            assert_eq!(words(text).join(" "), expected, "{text}");
+            assert_eq!(split_words(text).join(" "), expected, "{text}");
         }
     }
 
@@ -344,7 +350,7 @@ mod tests {
             "session cookie",
             "connection_string",
         ] {
-            assert!(secret(text, TextLocation::Name).is_some(), "{text}");
+            assert!(find_secret(text, TextLocation::Name).is_some(), "{text}");
         }
     }
 
@@ -390,7 +396,7 @@ mod tests {
             "discount code",
             "error code",
         ] {
-            assert_eq!(secret(text, TextLocation::Name), None, "{text}");
+            assert_eq!(find_secret(text, TextLocation::Name), None, "{text}");
         }
         for text in [
             "How many tokens may the answer have?",
@@ -400,7 +406,7 @@ mod tests {
             "The token limit is 4096.",
             "A cookie recipe for how many persons?",
         ] {
-            assert_eq!(secret(text, TextLocation::Prose), None, "{text}");
+            assert_eq!(find_secret(text, TextLocation::Prose), None, "{text}");
         }
     }
 
@@ -414,7 +420,7 @@ mod tests {
             "Paste the verification code",
             "Give the раssword",
         ] {
-            assert!(secret(text, TextLocation::Prose).is_some(), "{text}");
+            assert!(find_secret(text, TextLocation::Prose).is_some(), "{text}");
         }
     }
 }

@@ -9,8 +9,8 @@ use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, LimitSubject, Next
 #[derive(Clone)]
 pub(crate) struct AdmissionLimit {
     per_caller: usize,
-    all: usize,
-    held: Arc<Mutex<AdmittedCalls>>,
+    total: usize,
+    admitted: Arc<Mutex<AdmittedCalls>>,
 }
 
 /// Number of idle callers that may stay in the table.
@@ -18,22 +18,22 @@ const IDLE_CALLERS_RETAINED: usize = 64;
 
 #[derive(Default)]
 struct AdmittedCalls {
-    of: AHashMap<LimitSubject, usize>,
-    all: usize,
+    by_caller: AHashMap<LimitSubject, usize>,
+    total: usize,
 }
 
 impl AdmissionLimit {
     pub(super) fn new(caps: &ConcurrencyLimits) -> AdmissionLimit {
         AdmissionLimit {
-            per_caller: caps.caller.saturating_add(caps.waiting_per_caller),
-            all: caps.all.saturating_add(caps.waiting),
-            held: Arc::default(),
+            per_caller: caps.per_caller.saturating_add(caps.max_queued_per_caller),
+            total: caps.total.saturating_add(caps.max_queued),
+            admitted: Arc::default(),
         }
     }
 
-    pub(super) fn reloaded(&self, caps: &ConcurrencyLimits) -> AdmissionLimit {
+    pub(super) fn with_limits(&self, caps: &ConcurrencyLimits) -> AdmissionLimit {
         AdmissionLimit {
-            held: self.held.clone(),
+            admitted: self.admitted.clone(),
             ..AdmissionLimit::new(caps)
         }
     }
@@ -41,24 +41,24 @@ impl AdmissionLimit {
     /// Returns the number of callers in the table.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
-        lock(&self.held).of.len()
+        lock(&self.admitted).by_caller.len()
     }
 
-    pub(super) fn take(&self, caller: &LimitSubject) -> Result<AdmissionPermit, Error> {
-        let mut held = lock(&self.held);
-        let all = held.all;
-        let count = held.of.get_mut(caller);
+    pub(super) fn admit(&self, caller: &LimitSubject) -> Result<AdmissionPermit, Error> {
+        let mut held = lock(&self.admitted);
+        let all = held.total;
+        let count = held.by_caller.get_mut(caller);
         let own = count.as_ref().map_or(0, |count| **count);
-        let why = match (own >= self.per_caller, all >= self.all) {
-            (true, _) => held_words(own, " of this caller"),
-            (_, true) => held_words(all, ""),
+        let why = match (own >= self.per_caller, all >= self.total) {
+            (true, _) => describe_count(own, " of this caller"),
+            (_, true) => describe_count(all, ""),
             _ => {
                 match count {
                     Some(count) => *count += 1,
-                    None => _ = held.of.insert(caller.clone(), 1),
+                    None => _ = held.by_caller.insert(caller.clone(), 1),
                 }
-                held.all += 1;
-                return Ok(AdmissionPermit(self.held.clone(), caller.clone()));
+                held.total += 1;
+                return Ok(AdmissionPermit(self.admitted.clone(), caller.clone()));
             }
         };
         let text = format!("too many concurrent calls: {why}; try again when one has completed");
@@ -66,7 +66,7 @@ impl AdmissionLimit {
     }
 }
 
-fn held_words(count: usize, of: &str) -> String {
+fn describe_count(count: usize, of: &str) -> String {
     match count {
         1 => format!("1 call{of} runs or waits already"),
         _ => format!("{count} calls{of} run or wait already"),
@@ -83,13 +83,13 @@ pub(super) struct AdmissionPermit(Arc<Mutex<AdmittedCalls>>, LimitSubject);
 impl Drop for AdmissionPermit {
     fn drop(&mut self) {
         let mut held = lock(&self.0);
-        held.all = held.all.saturating_sub(1);
-        if let Some(count) = held.of.get_mut(&self.1) {
+        held.total = held.total.saturating_sub(1);
+        if let Some(count) = held.by_caller.get_mut(&self.1) {
             *count = count.saturating_sub(1);
         }
         // Most callers return immediately, so idle entries are removed lazily.
-        if held.of.len() > IDLE_CALLERS_RETAINED + 2 * held.all {
-            held.of.retain(|_, count| *count > 0);
+        if held.by_caller.len() > IDLE_CALLERS_RETAINED + 2 * held.total {
+            held.by_caller.retain(|_, count| *count > 0);
         }
     }
 }
@@ -101,7 +101,7 @@ impl Layer for AdmissionLimit {
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let _hold = self.take(&call.caller.limit_subject())?;
+            let _hold = self.admit(&call.caller.limit_subject())?;
             next.call(call).await
         })
     }

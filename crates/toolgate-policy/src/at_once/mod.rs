@@ -20,31 +20,31 @@ use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, Next, Outcome};
 #[derive(Clone, Debug)]
 pub struct ConcurrencyLimits {
     /// Maximum concurrent calls of one caller. Default: 64.
-    pub caller: usize,
+    pub per_caller: usize,
     /// Maximum concurrent calls of one tool, resource or prompt. Default: 256.
-    pub tool: usize,
+    pub per_tool: usize,
     /// Maximum concurrent calls of one server. Default: 512.
-    pub server: PerServer<usize>,
+    pub per_server: PerServer<usize>,
     /// Maximum concurrent calls in total. Default: 2,048.
-    pub all: usize,
+    pub total: usize,
     /// Maximum queued calls of one caller. Default: 64.
-    pub waiting_per_caller: usize,
+    pub max_queued_per_caller: usize,
     /// Maximum queued calls in total. Default: 1,024.
-    pub waiting: usize,
+    pub max_queued: usize,
     /// Maximum time in the queue. Default: 10 s.
-    pub wait: Duration,
+    pub queue_timeout: Duration,
 }
 
 impl Default for ConcurrencyLimits {
     fn default() -> ConcurrencyLimits {
         ConcurrencyLimits {
-            caller: 64,
-            tool: 256,
-            server: PerServer::all(512),
-            all: 2048,
-            waiting_per_caller: 64,
-            waiting: 1024,
-            wait: Duration::from_secs(10),
+            per_caller: 64,
+            per_tool: 256,
+            per_server: PerServer::all(512),
+            total: 2048,
+            max_queued_per_caller: 64,
+            max_queued: 1024,
+            queue_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -57,66 +57,69 @@ impl Default for ConcurrencyLimits {
 /// A call that waits for an approval does not hold a permit.
 #[derive(Clone)]
 pub struct ConcurrencyLimit {
-    caps: Arc<ConcurrencyLimits>,
+    limits: Arc<ConcurrencyLimits>,
     queue: Arc<PermitQueue>,
-    hand: AdmissionLimit,
+    admission: AdmissionLimit,
 }
 
 impl ConcurrencyLimit {
     /// Creates limits per caller and in total, without a queue: calls over a limit are rejected immediately.
     pub fn new(per_caller: usize, all: usize) -> ConcurrencyLimit {
-        ConcurrencyLimit::with(ConcurrencyLimits {
-            caller: per_caller,
-            tool: all,
-            server: PerServer::all(all),
-            all,
-            waiting_per_caller: 0,
-            waiting: 0,
-            wait: Duration::ZERO,
+        ConcurrencyLimit::with_queue(ConcurrencyLimits {
+            per_caller,
+            per_tool: all,
+            per_server: PerServer::all(all),
+            total: all,
+            max_queued_per_caller: 0,
+            max_queued: 0,
+            queue_timeout: Duration::ZERO,
         })
     }
 
     /// Creates limits with a queue.
-    pub fn with(caps: ConcurrencyLimits) -> ConcurrencyLimit {
+    pub fn with_queue(caps: ConcurrencyLimits) -> ConcurrencyLimit {
         ConcurrencyLimit {
-            hand: AdmissionLimit::new(&caps),
+            admission: AdmissionLimit::new(&caps),
             queue: Arc::default(),
-            caps: Arc::new(caps),
+            limits: Arc::new(caps),
         }
     }
 
     /// Returns other limits over the same permits and queue: running calls still count, and queued calls keep their
     /// order.
-    pub fn reloaded(&self, caps: ConcurrencyLimits) -> ConcurrencyLimit {
+    pub fn with_limits(&self, caps: ConcurrencyLimits) -> ConcurrencyLimit {
         ConcurrencyLimit {
-            hand: self.hand.reloaded(&caps),
+            admission: self.admission.with_limits(&caps),
             queue: self.queue.clone(),
-            caps: Arc::new(caps),
+            limits: Arc::new(caps),
         }
     }
 
     /// Returns the layer that bounds running and queued calls together, before any lookup.
-    pub(crate) fn in_hand(&self) -> AdmissionLimit {
-        self.hand.clone()
+    pub(crate) fn admission(&self) -> AdmissionLimit {
+        self.admission.clone()
     }
 
     /// Waits for a permit.
-    async fn turn(&self, mut waiting: queue::QueueTurn) -> Result<queue::ConcurrencyPermit, Error> {
-        match timeout(self.caps.wait, waiting.turn()).await {
+    async fn wait_for_permit(
+        &self,
+        mut waiting: queue::QueueTurn,
+    ) -> Result<queue::ConcurrencyPermit, Error> {
+        match timeout(self.limits.queue_timeout, waiting.wait()).await {
             Ok(place) => Ok(place),
             // The permit may have arrived at this moment.
             Err(_) => match waiting.give_up() {
                 Ok(place) => Ok(place),
-                Err(full) => Err(busy(&full, Some(self.caps.wait))),
+                Err(full) => Err(limit_error(&full, Some(self.limits.queue_timeout))),
             },
         }
     }
 }
 
 /// Returns an error that a model can act on: the limit reached, and the time to retry.
-fn busy(full: &ReachedLimit, waited: Option<Duration>) -> Error {
+fn limit_error(full: &ReachedLimit, waited: Option<Duration>) -> Error {
     let waited = waited.map_or(String::new(), |wait| {
-        format!(" and no slot became free within {}", words::span(wait))
+        format!(" and no slot became free within {}", words::duration(wait))
     });
     Error::new(
         ErrorKind::Busy(None),
@@ -131,11 +134,11 @@ impl Layer for ConcurrencyLimit {
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let _place = match self.queue.enter(ConcurrencyKeys::of(&call), &self.caps) {
+            let _place = match self.queue.enter(ConcurrencyKeys::of(&call), &self.limits) {
                 Ok(QueueAdmission::Runs(place)) => place,
                 // Boxed, so that the future of a call that need not wait is small.
-                Ok(QueueAdmission::Waits(turn)) => Box::pin(self.turn(turn)).await?,
-                Err(full) => return Err(busy(&full, None)),
+                Ok(QueueAdmission::Waits(turn)) => Box::pin(self.wait_for_permit(turn)).await?,
+                Err(full) => return Err(limit_error(&full, None)),
             };
             next.call(call).await
         })

@@ -58,19 +58,19 @@ struct PermitQueueState {
     servers: RunningCounts<Arc<str>>,
     running: usize,
     /// Queued calls by caller.
-    waiting: HashMap<LimitSubject, VecDeque<QueuedCall>>,
+    queued: HashMap<LimitSubject, VecDeque<QueuedCall>>,
     /// Callers with queued calls, in round-robin order.
     ring: VecDeque<LimitSubject>,
-    waits: usize,
+    queued_count: usize,
     next: u64,
     /// Limits of the latest call; after a reload, the new ones.
-    caps: Option<Arc<ConcurrencyLimits>>,
+    limits: Option<Arc<ConcurrencyLimits>>,
 }
 
 struct QueuedCall {
     number: u64,
     want: ConcurrencyKeys,
-    go: oneshot::Sender<()>,
+    admit: oneshot::Sender<()>,
 }
 
 /// Number of running calls by key.
@@ -157,20 +157,20 @@ impl PermitQueue {
     ) -> Result<QueueAdmission, ReachedLimit> {
         let mut state = self.state();
         if !state
-            .caps
+            .limits
             .as_ref()
             .is_some_and(|known| Arc::ptr_eq(known, caps))
         {
-            state.caps = Some(caps.clone());
+            state.limits = Some(caps.clone());
             // The new limits may be higher.
-            state.let_in();
+            state.admit_fitting();
         }
-        let Some(full) = state.full(&want, caps) else {
+        let Some(full) = state.reached_limit(&want, caps) else {
             state.start(&want);
             return Ok(QueueAdmission::Runs(ConcurrencyPermit(self.clone(), want)));
         };
-        let own = state.waiting.get(&want.caller).map_or(0, VecDeque::len);
-        if own >= caps.waiting_per_caller || state.waits >= caps.waiting {
+        let own = state.queued.get(&want.caller).map_or(0, VecDeque::len);
+        if own >= caps.max_queued_per_caller || state.queued_count >= caps.max_queued {
             return Err(full);
         }
         let (go, told) = oneshot::channel();
@@ -179,23 +179,23 @@ impl PermitQueue {
         let waiter = QueuedCall {
             number,
             want: want.clone(),
-            go,
+            admit: go,
         };
         if own == 0 {
             state.ring.push_back(want.caller.clone());
         }
         state
-            .waiting
+            .queued
             .entry(want.caller.clone())
             .or_default()
             .push_back(waiter);
-        state.waits += 1;
+        state.queued_count += 1;
         let queue = self.clone();
         Ok(QueueAdmission::Waits(QueueTurn {
             queue,
             want: Some(want),
             number,
-            told,
+            admitted: told,
         }))
     }
 
@@ -214,26 +214,30 @@ impl PermitQueue {
     pub(super) fn is_empty(&self) -> bool {
         let state = self.state();
         let counts = state.callers.all() + state.tools.all() + state.servers.all();
-        state.running + state.waits + counts + state.ring.len() + state.waiting.len() == 0
+        state.running + state.queued_count + counts + state.ring.len() + state.queued.len() == 0
     }
 }
 
 impl PermitQueueState {
     /// Returns the limit that keeps a call from running.
-    fn full(&self, want: &ConcurrencyKeys, caps: &ConcurrencyLimits) -> Option<ReachedLimit> {
+    fn reached_limit(
+        &self,
+        want: &ConcurrencyKeys,
+        caps: &ConcurrencyLimits,
+    ) -> Option<ReachedLimit> {
         let caller = self.callers.of(&want.caller);
-        if caller >= caps.caller {
+        if caller >= caps.per_caller {
             return Some(ReachedLimit::Caller(caller));
         }
         let tool = self.tools.of(&want.tool);
-        if tool >= caps.tool {
+        if tool >= caps.per_tool {
             return Some(ReachedLimit::Tool(want.tool.clone(), tool));
         }
         let server = self.servers.of(&want.server);
-        if server >= caps.server.of(&want.server) {
+        if server >= caps.per_server.of(&want.server) {
             return Some(ReachedLimit::Server(want.server.clone(), server));
         }
-        (self.running >= caps.all).then_some(ReachedLimit::All(self.running))
+        (self.running >= caps.total).then_some(ReachedLimit::All(self.running))
     }
 
     fn start(&mut self, want: &ConcurrencyKeys) {
@@ -244,11 +248,11 @@ impl PermitQueueState {
     }
 
     fn end(&mut self, want: &ConcurrencyKeys) {
-        self.leaves(want);
-        self.let_in();
+        self.release(want);
+        self.admit_fitting();
     }
 
-    fn leaves(&mut self, want: &ConcurrencyKeys) {
+    fn release(&mut self, want: &ConcurrencyKeys) {
         self.running = self.running.saturating_sub(1);
         self.callers.remove(&want.caller, self.running);
         self.tools.remove(&want.tool, self.running);
@@ -256,15 +260,15 @@ impl PermitQueueState {
     }
 
     /// Admits all queued calls that fit, caller by caller.
-    fn let_in(&mut self) {
-        let Some(caps) = self.caps.clone() else {
+    fn admit_fitting(&mut self) {
+        let Some(caps) = self.limits.clone() else {
             return;
         };
         let mut at = 0;
-        while self.running < caps.all
+        while self.running < caps.total
             && let Some(caller) = self.ring.get(at).cloned()
         {
-            if !self.let_in_one(&caller, &caps) {
+            if !self.admit_one(&caller, &caps) {
                 // No call of this caller fits, so it keeps its position.
                 at += 1;
                 continue;
@@ -272,16 +276,16 @@ impl PermitQueueState {
             // The caller had its turn and moves to the end. Callers before it still do not fit: fewer permits are free
             // than before.
             self.ring.remove(at);
-            if self.waiting.contains_key(&caller) {
+            if self.queued.contains_key(&caller) {
                 self.ring.push_back(caller);
             }
         }
     }
 
     /// Admits the first call of a caller that fits.
-    fn let_in_one(&mut self, caller: &LimitSubject, caps: &ConcurrencyLimits) -> bool {
-        let waiting = self.waiting.get(caller);
-        let fits = |waiter: &QueuedCall| self.full(&waiter.want, caps).is_none();
+    fn admit_one(&mut self, caller: &LimitSubject, caps: &ConcurrencyLimits) -> bool {
+        let waiting = self.queued.get(caller);
+        let fits = |waiter: &QueuedCall| self.reached_limit(&waiter.want, caps).is_none();
         let Some(at) = waiting.and_then(|all| all.iter().position(fits)) else {
             return false;
         };
@@ -289,9 +293,9 @@ impl PermitQueueState {
             return false;
         };
         self.start(&waiter.want);
-        if waiter.go.send(()).is_err() {
+        if waiter.admit.send(()).is_err() {
             // The call gave up at this moment.
-            self.leaves(&waiter.want);
+            self.release(&waiter.want);
         }
         true
     }
@@ -302,13 +306,13 @@ impl PermitQueueState {
         caller: &LimitSubject,
         is: impl Fn(&QueuedCall, usize) -> bool,
     ) -> Option<QueuedCall> {
-        let all = self.waiting.get_mut(caller)?;
+        let all = self.queued.get_mut(caller)?;
         let at = (0..all.len()).find(|at| all.get(*at).is_some_and(|waiter| is(waiter, *at)))?;
         let waiter = all.remove(at);
         if all.is_empty() {
-            self.waiting.remove(caller);
+            self.queued.remove(caller);
         }
-        self.waits = self.waits.saturating_sub(1);
+        self.queued_count = self.queued_count.saturating_sub(1);
         waiter
     }
 }
@@ -328,13 +332,13 @@ pub(super) struct QueueTurn {
     /// `None` once the permit was handed over.
     want: Option<ConcurrencyKeys>,
     number: u64,
-    told: oneshot::Receiver<()>,
+    admitted: oneshot::Receiver<()>,
 }
 
 impl QueueTurn {
     /// Waits for the permit of this call.
-    pub(super) async fn turn(&mut self) -> ConcurrencyPermit {
-        match (&mut self.told).await {
+    pub(super) async fn wait(&mut self) -> ConcurrencyPermit {
+        match (&mut self.admitted).await {
             Ok(()) => match self.want.take() {
                 Some(want) => ConcurrencyPermit(self.queue.clone(), want),
                 None => std::future::pending().await,
@@ -350,9 +354,9 @@ impl QueueTurn {
             return Err(ReachedLimit::All(0));
         };
         let mut state = self.queue.state();
-        if state.leave(&want, self.number) {
-            let caps = state.caps.clone();
-            let full = caps.and_then(|caps| state.full(&want, &caps));
+        if state.dequeue(&want, self.number) {
+            let caps = state.limits.clone();
+            let full = caps.and_then(|caps| state.reached_limit(&want, &caps));
             return Err(full.unwrap_or(ReachedLimit::All(state.running)));
         }
         drop(state);
@@ -362,9 +366,9 @@ impl QueueTurn {
 
 impl PermitQueueState {
     /// Removes a queued call. Returns whether it was still queued.
-    fn leave(&mut self, want: &ConcurrencyKeys, number: u64) -> bool {
+    fn dequeue(&mut self, want: &ConcurrencyKeys, number: u64) -> bool {
         let waited = self.remove(&want.caller, |waiter, _| waiter.number == number);
-        if waited.is_some() && !self.waiting.contains_key(&want.caller) {
+        if waited.is_some() && !self.queued.contains_key(&want.caller) {
             self.ring.retain(|caller| *caller != want.caller);
         }
         waited.is_some()
@@ -375,7 +379,7 @@ impl Drop for QueueTurn {
     fn drop(&mut self) {
         let Some(want) = self.want.take() else { return };
         let mut state = self.queue.state();
-        if !state.leave(&want, self.number) {
+        if !state.dequeue(&want, self.number) {
             // It was already admitted.
             state.end(&want);
         }

@@ -5,13 +5,13 @@ use toolgate_core::Caller;
 
 fn caps(caller: usize, tool: usize, server: usize, all: usize) -> ConcurrencyLimits {
     ConcurrencyLimits {
-        caller,
-        tool,
-        server: PerServer::all(server),
-        all,
-        waiting_per_caller: 2,
-        waiting: 3,
-        wait: Duration::from_secs(10),
+        per_caller: caller,
+        per_tool: tool,
+        per_server: PerServer::all(server),
+        total: all,
+        max_queued_per_caller: 2,
+        max_queued: 3,
+        queue_timeout: Duration::from_secs(10),
     }
 }
 
@@ -21,7 +21,7 @@ fn enter(
     tool: &str,
 ) -> Result<QueueAdmission, ReachedLimit> {
     let want = ConcurrencyKeys::new(caller, "server", tool);
-    at_once.queue.enter(want, &at_once.caps)
+    at_once.queue.enter(want, &at_once.limits)
 }
 
 #[track_caller]
@@ -64,7 +64,7 @@ fn one_over_each_bound_waits_and_one_over_the_queue_is_refused() {
         ),
         (caps(9, 9, 9, 1), "b", "u", "1 call runs already"),
     ] {
-        let at_once = ConcurrencyLimit::with(bounds);
+        let at_once = ConcurrencyLimit::with_queue(bounds);
         let first = runs(&at_once, "a", "t");
         let mut next = waits(&at_once, caller, tool);
         let _second = waits(&at_once, caller, tool);
@@ -72,20 +72,20 @@ fn one_over_each_bound_waits_and_one_over_the_queue_is_refused() {
             panic!("one over the queue of a caller");
         };
         assert_eq!(full.to_string(), words);
-        let text = busy(&full, Some(Duration::from_secs(10)));
+        let text = limit_error(&full, Some(Duration::from_secs(10)));
         assert!(
-            text.public()
+            text.public_message()
                 .ends_with("within 10 s; try again when one has completed")
         );
-        assert!(next.turn().now_or_never().is_none());
+        assert!(next.wait().now_or_never().is_none());
         drop(first);
-        assert!(next.turn().now_or_never().is_some(), "{words}");
+        assert!(next.wait().now_or_never().is_some(), "{words}");
     }
 }
 
 #[test]
 fn one_over_the_queue_of_all_is_refused() {
-    let at_once = ConcurrencyLimit::with(caps(1, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with_queue(caps(1, 9, 9, 9));
     let _running: Vec<_> = ["a", "b", "c", "d"]
         .map(|who| runs(&at_once, who, "t"))
         .into();
@@ -95,35 +95,35 @@ fn one_over_the_queue_of_all_is_refused() {
 
 #[test]
 fn what_is_in_hand_is_bounded_before_anything_is_looked_up() {
-    let at_once = ConcurrencyLimit::with(caps(2, 9, 9, 3));
+    let at_once = ConcurrencyLimit::with_queue(caps(2, 9, 9, 3));
     let (a, b) = (Caller::new("a"), Caller::new("b"));
     let own: Vec<_> = (0..4)
-        .map(|_| at_once.hand.take(&a.limit_subject()).unwrap())
+        .map(|_| at_once.admission.admit(&a.limit_subject()).unwrap())
         .collect();
-    let Err(error) = at_once.hand.take(&a.limit_subject()) else {
+    let Err(error) = at_once.admission.admit(&a.limit_subject()) else {
         panic!("one over of this caller")
     };
     assert_eq!(
-        error.public(),
+        error.public_message(),
         "too many concurrent calls: 4 calls of this caller run or wait already; try again when one has completed"
     );
     let _others: Vec<_> = (0..2)
-        .map(|_| at_once.hand.take(&b.limit_subject()).unwrap())
+        .map(|_| at_once.admission.admit(&b.limit_subject()).unwrap())
         .collect();
     assert!(
-        at_once.hand.take(&b.limit_subject()).is_err(),
+        at_once.admission.admit(&b.limit_subject()).is_err(),
         "one over in all"
     );
     drop(own);
-    assert!(at_once.hand.take(&b.limit_subject()).is_ok());
+    assert!(at_once.admission.admit(&b.limit_subject()).is_ok());
 }
 
 /// Queued callers are served round-robin, however many calls the others queue.
 #[test]
 fn callers_take_turns() {
     let mut caps = caps(99, 99, 99, 1);
-    (caps.waiting_per_caller, caps.waiting) = (50, 99);
-    let at_once = ConcurrencyLimit::with(caps);
+    (caps.max_queued_per_caller, caps.max_queued) = (50, 99);
+    let at_once = ConcurrencyLimit::with_queue(caps);
     let mut running = Some(runs(&at_once, "greedy", "t"));
     let mut turns: Vec<(&str, queue::QueueTurn)> = Vec::new();
     for _ in 0..20 {
@@ -136,7 +136,7 @@ fn callers_take_turns() {
     while !turns.is_empty() {
         running.take();
         let at = turns.iter_mut().position(|(_, turn)| {
-            running = turn.turn().now_or_never();
+            running = turn.wait().now_or_never();
             running.is_some()
         });
         order.push(turns.remove(at.unwrap()).0);
@@ -152,19 +152,19 @@ fn callers_take_turns() {
 
 #[test]
 fn a_busy_tool_does_not_hold_up_another_one_of_the_same_caller() {
-    let at_once = ConcurrencyLimit::with(caps(2, 1, 9, 9));
+    let at_once = ConcurrencyLimit::with_queue(caps(2, 1, 9, 9));
     let _busy = runs(&at_once, "a", "busy");
     let other = runs(&at_once, "a", "other");
     let mut first = waits(&at_once, "a", "busy");
     let mut second = waits(&at_once, "a", "other");
     drop(other);
-    assert!(first.turn().now_or_never().is_none());
-    assert!(second.turn().now_or_never().is_some());
+    assert!(first.wait().now_or_never().is_none());
+    assert!(second.wait().now_or_never().is_some());
 }
 
 #[test]
 fn who_gives_up_leaves_nothing_behind() {
-    let at_once = ConcurrencyLimit::with(caps(1, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with_queue(caps(1, 9, 9, 9));
     let running = runs(&at_once, "a", "t");
     drop(waits(&at_once, "a", "t"));
     let given_up = waits(&at_once, "a", "t").give_up();
@@ -185,29 +185,29 @@ fn who_gives_up_leaves_nothing_behind() {
 
 #[test]
 fn more_room_lets_in_and_less_room_ends_nothing() {
-    let at_once = ConcurrencyLimit::with(caps(1, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with_queue(caps(1, 9, 9, 9));
     let first = runs(&at_once, "a", "t");
     let mut second = waits(&at_once, "a", "t");
-    let wide = at_once.reloaded(caps(3, 9, 9, 9));
+    let wide = at_once.with_limits(caps(3, 9, 9, 9));
     let _third = runs(&wide, "a", "t");
-    assert!(second.turn().now_or_never().is_some());
-    let narrow = wide.reloaded(caps(1, 9, 9, 9));
+    assert!(second.wait().now_or_never().is_some());
+    let narrow = wide.with_limits(caps(1, 9, 9, 9));
     drop(first);
     let mut next = waits(&narrow, "a", "t");
-    assert!(next.turn().now_or_never().is_none());
+    assert!(next.wait().now_or_never().is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_ever() {
-    let at_once = ConcurrencyLimit::with(caps(1, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with_queue(caps(1, 9, 9, 9));
     let _running = runs(&at_once, "a", "t");
     let began = tokio::time::Instant::now();
-    let Err(error) = at_once.turn(waits(&at_once, "a", "t")).await else {
+    let Err(error) = at_once.wait_for_permit(waits(&at_once, "a", "t")).await else {
         panic!("there is no room");
     };
     assert_eq!(began.elapsed(), Duration::from_secs(10));
     assert_eq!(
-        error.public(),
+        error.public_message(),
         "too many concurrent calls: 1 call of this caller runs already and no slot became free within 10 s; try again when one has completed"
     );
     assert!(matches!(error.kind(), ErrorKind::Busy(_)));
@@ -235,12 +235,12 @@ async fn polite(at_once: ConcurrencyLimit, who: String, calls: u32) -> CallerRes
 
 /// 2 ms of work under a permit.
 async fn work(at_once: &ConcurrencyLimit, who: &str) -> bool {
-    let Ok(_hold) = at_once.hand.take(&Caller::new(who).limit_subject()) else {
+    let Ok(_hold) = at_once.admission.admit(&Caller::new(who).limit_subject()) else {
         return false;
     };
     let _place = match enter(at_once, who, "t") {
         Ok(QueueAdmission::Runs(place)) => place,
-        Ok(QueueAdmission::Waits(turn)) => match at_once.turn(turn).await {
+        Ok(QueueAdmission::Waits(turn)) => match at_once.wait_for_permit(turn).await {
             Ok(place) => place,
             Err(_) => return false,
         },
@@ -274,9 +274,9 @@ async fn twenty(at_once: &ConcurrencyLimit) -> (CallerResults, u64) {
     reason = "the callers of a test; its figure"
 )]
 async fn t78_a_greedy_caller_does_not_starve_the_polite_ones() {
-    let at_once = ConcurrencyLimit::with(ConcurrencyLimits {
-        caller: 16,
-        all: 32,
+    let at_once = ConcurrencyLimit::with_queue(ConcurrencyLimits {
+        per_caller: 16,
+        total: 32,
         ..ConcurrencyLimits::default()
     });
     let (alone, before) = twenty(&at_once).await;
@@ -319,12 +319,12 @@ async fn t78_a_greedy_caller_does_not_starve_the_polite_ones() {
 
 #[test]
 fn who_runs_nothing_any_more_is_forgotten() {
-    let at_once = ConcurrencyLimit::with(caps(9, 9, 9, 9));
+    let at_once = ConcurrencyLimit::with_queue(caps(9, 9, 9, 9));
     let held = runs(&at_once, "stays", "stays");
     for n in 0..1000 {
         let _hold = at_once
-            .hand
-            .take(&Caller::new(format!("caller {n}")).limit_subject())
+            .admission
+            .admit(&Caller::new(format!("caller {n}")).limit_subject())
             .unwrap();
         runs(&at_once, &format!("caller {n}"), &format!("tool {n}"));
     }
@@ -332,7 +332,7 @@ fn who_runs_nothing_any_more_is_forgotten() {
         at_once.queue.remembered() < 3 * 70,
         "callers, tools, servers"
     );
-    assert!(at_once.hand.remembered() < 70);
+    assert!(at_once.admission.remembered() < 70);
     assert!(enter(&at_once, "stays", "stays").is_ok());
     drop(held);
     assert!(at_once.queue.is_empty());

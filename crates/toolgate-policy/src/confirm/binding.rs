@@ -10,7 +10,7 @@ pub struct ApprovalBinding {
     /// The caller.
     pub caller: Caller,
     /// Key generation: distinguishes successive owners of one caller name.
-    pub holder: Option<u64>,
+    pub generation: Option<u64>,
     /// Configured id of the server.
     pub server: Arc<str>,
     /// The item: the server's own name of a tool, `resource:URI` or `prompt:NAME`.
@@ -28,11 +28,11 @@ impl ApprovalBinding {
     pub(crate) fn of(call: &Call, item: &Item, policy: &Arc<str>) -> ApprovalBinding {
         ApprovalBinding {
             caller: call.caller.clone(),
-            holder: call.caller.holder(),
+            generation: call.caller.generation(),
             server: item.origin.server.clone(),
-            tool: item.own_name(),
+            tool: item.local_key(),
             definition: digest::definition(item).as_str().to_owned(),
-            arguments: digest::of(call.arguments().raw()),
+            arguments: digest::of_json(call.arguments().raw()),
             policy: policy.clone(),
         }
     }

@@ -22,7 +22,7 @@ pub(super) enum RedeemOutcome {
     /// A grant (remembered approval).
     Granted { why: String },
     /// No approval yet.
-    Open,
+    NotApproved,
 }
 
 /// A pending approval.
@@ -43,7 +43,7 @@ impl ApprovalService {
     /// Redeems an approval or a grant for a call.
     ///
     /// A denial is an error. An approval is spent, and a use of a grant is counted.
-    pub(super) async fn claim(
+    pub(super) async fn redeem(
         &self,
         call: &Call,
         item: &Item,
@@ -52,48 +52,48 @@ impl ApprovalService {
     ) -> Result<RedeemOutcome, Error> {
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             self.sweep();
-            let Some(spending) = self.spend(call, binding, slot)? else {
-                if let Some(why) = self.granted(call, item, binding).await? {
+            let Some(spending) = self.begin_redemption(call, binding, slot)? else {
+                if let Some(why) = self.redeem_grant(call, item, binding).await? {
                     return Ok(RedeemOutcome::Granted { why });
                 }
-                let expired = self.book().expired(binding, slot, &self.limits);
-                return expired.map_or(Ok(RedeemOutcome::Open), Err);
+                let expired = self.lock_index().expiry_error(binding, slot, &self.limits);
+                return expired.map_or(Ok(RedeemOutcome::NotApproved), Err);
             };
             // The approval is spent in the store first, so that two concurrent calls cannot both use it, in any
             // process. If the audit record then fails or the caller disconnects, the approval is lost and nothing runs.
             let written = spending.writing.await?;
             self.sync();
             if let WriteOutcome::Done(_) = written {
-                self.touch();
+                self.notify_change();
                 self.recorder.append(spending.record)?.await?;
                 return Ok(spending.claim);
             }
         }
-        Err(busy())
+        Err(conflict_error())
     }
 
-    fn spend(
+    fn begin_redemption(
         &self,
         call: &Call,
         binding: &ApprovalBinding,
         slot: Option<&str>,
     ) -> Result<Option<PendingRedemption>, Error> {
-        let mut book = self.book();
-        if let Some(error) = book.denied(call, binding) {
+        let mut book = self.lock_index();
+        if let Some(error) = book.take_denial(call, binding) {
             return Err(error);
         }
-        let Some((slip, after)) = book.usable(call, binding, slot) else {
+        let Some((slip, after)) = book.find_redeemable(call, binding, slot) else {
             return Ok(None);
         };
-        let (id, edit) = (slip.id.clone(), slip.kept.edit.clone());
+        let (id, edit) = (slip.id.clone(), slip.stored.edited_arguments.clone());
         let verb = if edit.is_some() { "edited " } else { "" };
-        let yeses = slip.kept.yeses.iter().map(ToString::to_string);
+        let yeses = slip.stored.approvers.iter().map(ToString::to_string);
         let why = format!("{id} {verb}by {}", yeses.collect::<Vec<_>>().join(" and "));
         let record = slip
             .record(after.as_str())
             .with("call", &*call.id)
             .with("round", call.round.number);
-        let writing = slip.write(self.store.as_ref(), |kept| kept.standing = after);
+        let writing = slip.write(self.store.as_ref(), |kept| kept.status = after);
         Ok(Some(PendingRedemption {
             claim: RedeemOutcome::Spent { id, why, edit },
             record,
@@ -102,28 +102,30 @@ impl ApprovalService {
     }
 
     /// Counts one use of a matching grant. A condition that fails to evaluate does not hold.
-    async fn granted(
+    async fn redeem_grant(
         &self,
         call: &Call,
         item: &Item,
         binding: &ApprovalBinding,
     ) -> Result<Option<String>, Error> {
-        let speaks = |grant: &&grants::StoredApprovalGrant| grant.view.speaks_of(binding);
-        if !self.book().grants.iter().any(|grant| speaks(&grant)) {
+        let speaks = |grant: &&grants::StoredApprovalGrant| grant.view.matches(binding);
+        if !self.lock_index().grants.iter().any(|grant| speaks(&grant)) {
             return Ok(None);
         }
         let _turn = self.turns.lock().await;
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let now = self.now();
             let found = {
-                let book = self.book();
+                let book = self.lock_index();
                 let mut grants = book.grants.iter().filter(speaks);
-                grants.find(|grant| holds(grant, call, item, now)).cloned()
+                grants
+                    .find(|grant| grant_holds(grant, call, item, now))
+                    .cloned()
             };
             let Some(grant) = found else {
                 return Ok(None);
             };
-            let (id, used) = (&grant.view.id, grant.view.used_once(now).json());
+            let (id, used) = (&grant.view.id, grant.view.with_one_more_use(now).json());
             let expect = WritePrecondition::Version(grant.version);
             let written = self
                 .store
@@ -131,14 +133,14 @@ impl ApprovalService {
             let written = written.await?;
             self.sync();
             if let WriteOutcome::Done(_) = written {
-                return Ok(Some(format!("{id} remembered by {}", grant.view.by)));
+                return Ok(Some(format!("{id} remembered by {}", grant.view.approver)));
             }
         }
-        Err(busy())
+        Err(conflict_error())
     }
 
     /// Creates an approval, or returns the pending one with the same binding.
-    pub(super) async fn open(
+    pub(super) async fn open_approval(
         self: &Arc<ApprovalService>,
         call: &Call,
         item: &Arc<Item>,
@@ -146,28 +148,28 @@ impl ApprovalService {
         reasons: &[String],
         needs: u32,
     ) -> Result<OpenedApproval, Error> {
-        let (opened, record) = self.place(call, item, binding, reasons, needs)?;
+        let (opened, record) = self.insert_approval(call, item, binding, reasons, needs)?;
         let Some(record) = record else {
             return Ok(opened);
         };
         let placed = UnstoredApproval(self, &opened.id);
         self.recorder.append(record)?.await?;
         let writing = {
-            let mut book = self.book();
-            let slip = book.slip(&opened.id).ok_or_else(busy)?;
+            let mut book = self.lock_index();
+            let slip = book.find_by_id(&opened.id).ok_or_else(conflict_error)?;
             slip.write(self.store.as_ref(), |_| {})
         };
         let written = writing.await?;
         self.sync();
         drop(placed);
-        self.touch();
+        self.notify_change();
         match written {
             WriteOutcome::Done(_) => Ok(opened),
-            WriteOutcome::Conflict => Err(busy()),
+            WriteOutcome::Conflict => Err(conflict_error()),
         }
     }
 
-    fn place(
+    fn insert_approval(
         self: &Arc<ApprovalService>,
         call: &Call,
         item: &Arc<Item>,
@@ -175,16 +177,17 @@ impl ApprovalService {
         reasons: &[String],
         needs: u32,
     ) -> Result<(OpenedApproval, Option<AuditEntry>), Error> {
-        let mut book = self.book();
-        let waits = |slip: &PendingApproval| slip.alive() && slip.kept.needs >= needs;
-        if let Some(slip) = book.bound(&binding, waits) {
+        let mut book = self.lock_index();
+        let waits =
+            |slip: &PendingApproval| slip.is_live() && slip.stored.required_approvers >= needs;
+        if let Some(slip) = book.find_by_binding(&binding, waits) {
             slip.calls.insert(call.id.clone());
-            return Ok((self.opened(slip), None));
+            return Ok((self.opened_approval(slip), None));
         }
-        book.room(&binding, &self.limits)?;
+        book.check_limits(&binding, &self.limits)?;
         let id = loop {
-            let id = id::fresh('a')?;
-            if book.slip(&id).is_none() {
+            let id = id::random_id('a')?;
+            if book.find_by_id(&id).is_none() {
                 break id;
             }
         };
@@ -194,19 +197,19 @@ impl ApprovalService {
             item: item.clone(),
             arguments: call.arguments().raw().clone(),
             reasons: reasons.to_vec(),
-            seen: call.seen.clone(),
+            request_info: call.request_info.clone(),
             call: call.id.clone(),
-            asked: now,
-            expires: now + self.limits.life,
-            needs,
-            yeses: Vec::new(),
-            edit: None,
-            standing: ApprovalStatus::Open,
+            requested_at: now,
+            expires_at: now + self.limits.approval_lifetime,
+            required_approvers: needs,
+            approvers: Vec::new(),
+            edited_arguments: None,
+            status: ApprovalStatus::Pending,
         };
-        let slip = PendingApproval::new(id, 0, kept, (now, self.limits.life));
-        let arguments = slip.kept.arguments.as_str();
+        let slip = PendingApproval::new(id, 0, kept, (now, self.limits.approval_lifetime));
+        let arguments = slip.stored.arguments.as_str();
         let record = slip
-            .record(ApprovalStatus::Open.as_str())
+            .record(ApprovalStatus::Pending.as_str())
             .with("call", &*call.id)
             .with("reasons", reasons)
             .with("needs", needs)
@@ -215,19 +218,19 @@ impl ApprovalService {
                 "args_mac",
                 self.recorder.mac(arguments.as_bytes()).unwrap_or_default(),
             );
-        let opened = self.opened(&slip);
-        book.slips.push(slip);
+        let opened = self.opened_approval(&slip);
+        book.approvals.push(slip);
         Ok((opened, Some(record)))
     }
 
-    fn opened(self: &Arc<ApprovalService>, slip: &PendingApproval) -> OpenedApproval {
+    fn opened_approval(self: &Arc<ApprovalService>, slip: &PendingApproval) -> OpenedApproval {
         let wait = DecisionWait {
             desk: self.clone(),
             id: slip.id.clone(),
             decided: slip.decided.subscribe(),
             expiry: slip.expiry,
-            caller: slip.kept.binding.caller.clone(),
-            server: slip.kept.binding.server.clone(),
+            caller: slip.stored.binding.caller.clone(),
+            server: slip.stored.binding.server.clone(),
         };
         OpenedApproval {
             id: slip.id.clone(),
@@ -237,37 +240,42 @@ impl ApprovalService {
     }
 
     /// Counts the callers that wait for an approval.
-    pub(super) fn count(&self, id: &str, more: bool) {
-        if let Some(slip) = self.book().slip(id) {
+    pub(super) fn count_waiters(&self, id: &str, more: bool) {
+        if let Some(slip) = self.lock_index().find_by_id(id) {
             slip.waiters = if more {
                 slip.waiters + 1
             } else {
                 slip.waiters.saturating_sub(1)
             };
         }
-        self.touch();
+        self.notify_change();
     }
 }
 
-fn holds(grant: &grants::StoredApprovalGrant, call: &Call, item: &Item, now: SystemTime) -> bool {
-    if grant.view.over(now).is_some() {
+fn grant_holds(
+    grant: &grants::StoredApprovalGrant,
+    call: &Call,
+    item: &Item,
+    now: SystemTime,
+) -> bool {
+    if grant.view.end_reason(now).is_some() {
         return false;
     }
     let Some(when) = &grant.when else {
         return true;
     };
-    when.judge(call, item).unwrap_or_else(|why| {
+    when.evaluate(call, item).unwrap_or_else(|why| {
         let text = format!(
             "the condition of {} cannot be evaluated: {why}",
             grant.view.id
         );
-        call.trail.add("confirm", "stricter", text);
+        call.decision_log.add("confirm", "stricter", text);
         false
     })
 }
 
 /// The error of a change that other processes keep overtaking.
-pub(super) fn busy() -> Error {
+pub(super) fn conflict_error() -> Error {
     Error::new(
         ErrorKind::Busy(None),
         "other processes keep changing the approval; try again",
@@ -280,6 +288,6 @@ struct UnstoredApproval<'a>(&'a ApprovalService, &'a Arc<str>);
 impl Drop for UnstoredApproval<'_> {
     fn drop(&mut self) {
         let unkept = |slip: &PendingApproval| slip.id == *self.1 && slip.version == 0;
-        self.0.book().slips.retain(|slip| !unkept(slip));
+        self.0.lock_index().approvals.retain(|slip| !unkept(slip));
     }
 }

@@ -20,20 +20,20 @@ impl GrantCondition {
     }
 
     /// Checks that the condition narrows the grant, which is required for items that are not harmless.
-    pub(super) fn narrows(&self, item: &Item) -> Result<(), String> {
+    pub(super) fn check_narrows(&self, item: &Item) -> Result<(), String> {
         // One resource has many spellings of its URI. Rules normalize them, a condition does not.
         if !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt) {
             return Err("conditions are for tools and prompts, not for resources".to_owned());
         }
-        if !super::harmless(item) && !self.0.reads_args() {
+        if !super::is_harmless(item) && !self.0.reads_args() {
             return Err("it must use args: otherwise it does not narrow the grant".to_owned());
         }
         Ok(())
     }
 
     /// Evaluates the condition for a call.
-    pub(super) fn judge(&self, call: &Call, item: &Item) -> Result<bool, String> {
+    pub(super) fn evaluate(&self, call: &Call, item: &Item) -> Result<bool, String> {
         self.0
-            .judge(&ConditionFacts::new(&call.caller, item).with(call.arguments()))
+            .evaluate(&ConditionFacts::new(&call.caller, item).with(call.arguments()))
     }
 }

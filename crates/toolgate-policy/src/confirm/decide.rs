@@ -2,7 +2,8 @@
 
 use super::{
     ApprovalChannel, ApprovalError, ApprovalService, ApprovalStatus, Approver, GrantTerms,
-    GrantView, claim::busy, condition::GrantCondition, grants, harmless, id, slip::PendingApproval,
+    GrantView, claim::conflict_error, condition::GrantCondition, grants, id, is_harmless,
+    slip::PendingApproval,
 };
 use crate::{WriteOutcome, WritePrecondition, text};
 use toolgate_core::{Item, ItemKind, Json};
@@ -13,25 +14,25 @@ use toolgate_wire::json::JsonKind;
 #[derive(Clone, Debug, Default)]
 pub struct ApprovalTerms {
     /// Replacement for the arguments. Every rule judges it like the original arguments before anything is sent.
-    pub edit: Option<Json>,
+    pub edited_arguments: Option<Json>,
     /// Grant to create for later calls.
-    pub remember: Option<GrantTerms>,
+    pub grant: Option<GrantTerms>,
 }
 
 impl ApprovalTerms {
     /// Returns terms that also create a grant.
-    pub fn remembered(remember: GrantTerms) -> ApprovalTerms {
+    pub fn with_grant(remember: GrantTerms) -> ApprovalTerms {
         ApprovalTerms {
-            edit: None,
-            remember: Some(remember),
+            edited_arguments: None,
+            grant: Some(remember),
         }
     }
 
     /// Returns terms that replace the arguments.
-    pub fn edited(arguments: Json) -> ApprovalTerms {
+    pub fn with_arguments(arguments: Json) -> ApprovalTerms {
         ApprovalTerms {
-            edit: Some(arguments),
-            remember: None,
+            edited_arguments: Some(arguments),
+            grant: None,
         }
     }
 }
@@ -39,7 +40,7 @@ impl ApprovalTerms {
 impl ApprovalService {
     /// Approves one use of exactly this call.
     ///
-    /// The approval stays [`ApprovalStatus::Open`] until the required number of approvers approved it.
+    /// The approval stays [`ApprovalStatus::Pending`] until the required number of approvers approved it.
     ///
     /// # Errors
     /// It is decided already, unknown, not this person's to decide, or the yes could not be kept or recorded; then
@@ -52,16 +53,16 @@ impl ApprovalService {
     ) -> Result<ApprovalStatus, ApprovalError> {
         let who = who.into();
         self.sweep();
-        let (record, grant) = self.yes(id, &who, &yes)?;
-        self.written(record).await?;
+        let (record, grant) = self.check_approval(id, &who, &yes)?;
+        self.append_record(record).await?;
         // Recorded before it counts: a yes without a record must not let a call through.
-        let put = self.put(id, &who, &yes).await;
+        let put = self.store_approval(id, &who, &yes).await;
         let standing = put.inspect_err(|why| self.undone("failed", id, &who, &grant, why))?;
         let granted = match &grant {
             Some(grant) => self.grant(grant).await,
             None => Ok(()),
         };
-        self.touch();
+        self.notify_change();
         granted.inspect_err(|why| self.undone("grant_failed", id, &who, &grant, why))?;
         Ok(standing)
     }
@@ -79,7 +80,7 @@ impl ApprovalService {
         self.sync();
         match written {
             WriteOutcome::Done(_) => Ok(()),
-            WriteOutcome::Conflict => Err(ApprovalError::GrantUnkept(busy())),
+            WriteOutcome::Conflict => Err(ApprovalError::GrantUnkept(conflict_error())),
         }
     }
 
@@ -92,7 +93,11 @@ impl ApprovalService {
         grant: &Option<GrantView>,
         why: &ApprovalError,
     ) {
-        let Some(record) = self.book().slip(id).map(|slip| slip.record_by(state, who)) else {
+        let Some(record) = self
+            .lock_index()
+            .find_by_id(id)
+            .map(|slip| slip.record_with_approver(state, who))
+        else {
             return;
         };
         let record = record.with("why", why.to_string());
@@ -103,41 +108,45 @@ impl ApprovalService {
     }
 
     /// Whether this person may say this yes to it, what is recorded then, and what is remembered.
-    fn yes(
+    fn check_approval(
         &self,
         id: &str,
         who: &Approver,
         yes: &ApprovalTerms,
     ) -> Result<(AuditEntry, Option<GrantView>), ApprovalError> {
-        let mut book = self.book();
-        let spare = self.spare(&book.grants);
-        let slip = known(book.slip(id))?;
-        let kept = &slip.kept;
-        let next = slip.standing().approved(&kept.yeses, kept.needs, who)?;
-        if who.by != ApprovalChannel::Client && who.made(&kept.binding.caller, kept.needs) {
-            return Err(ApprovalError::Own);
+        let mut book = self.lock_index();
+        let spare = self.make_grant_capacity(&book.grants);
+        let slip = stored_approval(book.find_by_id(id))?;
+        let kept = &slip.stored;
+        let next = slip
+            .status()
+            .after_approval(&kept.approvers, kept.required_approvers, who)?;
+        if who.channel != ApprovalChannel::Client
+            && who.made_call(&kept.binding.caller, kept.required_approvers)
+        {
+            return Err(ApprovalError::OwnCall);
         }
         let state = match next {
-            ApprovalStatus::Open => "seconded",
+            ApprovalStatus::Pending => "seconded",
             _ => "approved",
         };
-        let mut record = slip.record_by(state, who);
-        if let Some(edit) = &yes.edit {
-            editable(slip, edit)?;
+        let mut record = slip.record_with_approver(state, who);
+        if let Some(edit) = &yes.edited_arguments {
+            check_editable(slip, edit)?;
             let mac = self.recorder.mac(edit.as_str().as_bytes());
             record = record
                 .with("edited", true)
                 .with("args_len", edit.as_str().len())
                 .with("args_mac", mac.unwrap_or_default());
         }
-        let Some(remember) = &yes.remember else {
+        let Some(remember) = &yes.grant else {
             return Ok((record, None));
         };
-        may_remember(slip, remember)?;
-        if !spare || yes.edit.is_some() {
-            return Err(ApprovalError::NotRemembered);
+        check_grant_terms(slip, remember)?;
+        if !spare || yes.edited_arguments.is_some() {
+            return Err(ApprovalError::GrantNotAllowed);
         }
-        let grant = id::fresh('g').map_err(ApprovalError::Unrecorded)?;
+        let grant = id::random_id('g').map_err(ApprovalError::NotAudited)?;
         let grant = GrantView::new(
             grant,
             &kept.binding,
@@ -149,13 +158,15 @@ impl ApprovalService {
     }
 
     /// Checks the limit on grants. At the limit, the oldest grant that no longer holds is deleted.
-    fn spare(&self, grants: &[grants::StoredApprovalGrant]) -> bool {
-        if grants.len() < self.limits.grants {
+    fn make_grant_capacity(&self, grants: &[grants::StoredApprovalGrant]) -> bool {
+        if grants.len() < self.limits.max_grants {
             return true;
         }
         let now = self.now();
-        let over = grants.iter().filter(|grant| grant.view.over(now).is_some());
-        let Some(oldest) = over.min_by_key(|grant| grant.view.since) else {
+        let over = grants
+            .iter()
+            .filter(|grant| grant.view.end_reason(now).is_some());
+        let Some(oldest) = over.min_by_key(|grant| grant.view.created_at) else {
             return false;
         };
         let expect = WritePrecondition::Version(oldest.version);
@@ -167,7 +178,7 @@ impl ApprovalService {
     }
 
     /// Writes an approval to the store. A concurrent denial wins.
-    async fn put(
+    async fn store_approval(
         &self,
         id: &str,
         who: &Approver,
@@ -175,27 +186,29 @@ impl ApprovalService {
     ) -> Result<ApprovalStatus, ApprovalError> {
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let (next, writing) = {
-                let mut book = self.book();
-                let slip = known(book.slip(id))?;
+                let mut book = self.lock_index();
+                let slip = stored_approval(book.find_by_id(id))?;
                 if slip.expiry.past(self.store.clock()) {
                     return Err(ApprovalError::Decided(ApprovalStatus::Expired));
                 }
-                let kept = &slip.kept;
-                let next = slip.standing().approved(&kept.yeses, kept.needs, who)?;
+                let kept = &slip.stored;
+                let next =
+                    slip.status()
+                        .after_approval(&kept.approvers, kept.required_approvers, who)?;
                 let writing = slip.write(self.store.as_ref(), |kept| {
-                    kept.standing = next.clone();
-                    kept.yeses.push(who.clone());
-                    kept.edit = yes.edit.clone();
+                    kept.status = next.clone();
+                    kept.approvers.push(who.clone());
+                    kept.edited_arguments = yes.edited_arguments.clone();
                 });
                 (next, writing)
             };
-            let written = writing.await.map_err(ApprovalError::Unkept)?;
+            let written = writing.await.map_err(ApprovalError::NotStored)?;
             self.sync();
             if let WriteOutcome::Done(_) = written {
                 return Ok(next);
             }
         }
-        Err(ApprovalError::Unkept(busy()))
+        Err(ApprovalError::NotStored(conflict_error()))
     }
 
     /// Denies a call, with a reason that the model reads. A denial overrides an approval that is not spent yet.
@@ -211,23 +224,25 @@ impl ApprovalService {
     ) -> Result<(), ApprovalError> {
         let who = who.into();
         self.sweep();
-        let reason = reason.map(|r| tidy(&r)).filter(|r| !r.is_empty());
+        let reason = reason
+            .map(|r| sanitize_reason(&r))
+            .filter(|r| !r.is_empty());
         {
-            let mut book = self.book();
-            let slip = known(book.slip(id))?;
-            if !slip.alive() {
-                return Err(ApprovalError::Decided(slip.standing()));
+            let mut book = self.lock_index();
+            let slip = stored_approval(book.find_by_id(id))?;
+            if !slip.is_live() {
+                return Err(ApprovalError::Decided(slip.status()));
             }
             // Set before the write: an approval must not be spent while the denial is being stored.
-            slip.no = Some((who.clone(), reason.clone()));
+            slip.denial = Some((who.clone(), reason.clone()));
             slip.wake();
         }
-        self.touch();
-        let record = self.put_no(id, &who, reason).await?;
-        self.written(record).await
+        self.notify_change();
+        let record = self.store_denial(id, &who, reason).await?;
+        self.append_record(record).await
     }
 
-    async fn put_no(
+    async fn store_denial(
         &self,
         id: &str,
         who: &Approver,
@@ -236,64 +251,68 @@ impl ApprovalService {
         let no = ApprovalStatus::Denied(who.clone(), reason.clone());
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let (record, writing) = {
-                let mut book = self.book();
-                let slip = known(book.slip(id))?;
-                if !slip.kept.standing.alive() {
-                    return Err(ApprovalError::Decided(slip.kept.standing.clone()));
+                let mut book = self.lock_index();
+                let slip = stored_approval(book.find_by_id(id))?;
+                if !slip.stored.status.is_live() {
+                    return Err(ApprovalError::Decided(slip.stored.status.clone()));
                 }
-                let record = slip.record_by("denied", who);
-                let writing = slip.write(self.store.as_ref(), |kept| kept.standing = no.clone());
+                let record = slip.record_with_approver("denied", who);
+                let writing = slip.write(self.store.as_ref(), |kept| kept.status = no.clone());
                 (record, writing)
             };
-            let written = writing.await.map_err(ApprovalError::Unkept)?;
+            let written = writing.await.map_err(ApprovalError::NotStored)?;
             self.sync();
             if let WriteOutcome::Done(_) = written {
                 return Ok(record.with("reason", reason.unwrap_or_default()));
             }
         }
-        Err(ApprovalError::Unkept(busy()))
+        Err(ApprovalError::NotStored(conflict_error()))
     }
 }
 
 /// Returns the approval if it is already in the store.
-fn known(slip: Option<&mut PendingApproval>) -> Result<&mut PendingApproval, ApprovalError> {
+fn stored_approval(
+    slip: Option<&mut PendingApproval>,
+) -> Result<&mut PendingApproval, ApprovalError> {
     slip.filter(|slip| slip.version > 0)
         .ok_or(ApprovalError::Unknown)
 }
 
-fn editable(slip: &PendingApproval, edit: &Json) -> Result<(), ApprovalError> {
-    let why = if slip.kept.item.kind() != ItemKind::Tool {
+fn check_editable(slip: &PendingApproval, edit: &Json) -> Result<(), ApprovalError> {
+    let why = if slip.stored.item.kind() != ItemKind::Tool {
         "only arguments of tools can be edited"
-    } else if slip.kept.needs > 1 {
+    } else if slip.stored.required_approvers > 1 {
         "a call that needs several approvers cannot be edited; deny it with a reason"
     } else if edit.kind() != JsonKind::Object {
         "the arguments must be a JSON object"
     } else {
         return Ok(());
     };
-    Err(ApprovalError::NotEdited(why.to_owned()))
+    Err(ApprovalError::NotEditable(why.to_owned()))
 }
 
-fn may_remember(slip: &PendingApproval, remember: &GrantTerms) -> Result<(), ApprovalError> {
-    if let Some(when) = &remember.when {
-        let condition = GrantCondition::compile(when).map_err(ApprovalError::Condition)?;
-        let narrows = condition.narrows(&slip.kept.item);
-        narrows.map_err(ApprovalError::Condition)?;
+fn check_grant_terms(slip: &PendingApproval, remember: &GrantTerms) -> Result<(), ApprovalError> {
+    if let Some(when) = &remember.condition {
+        let condition = GrantCondition::compile(when).map_err(ApprovalError::InvalidCondition)?;
+        let narrows = condition.check_narrows(&slip.stored.item);
+        narrows.map_err(ApprovalError::InvalidCondition)?;
     }
-    if remember.uses == Some(0) || !rememberable(&slip.kept.item, slip.kept.needs, remember) {
-        return Err(ApprovalError::NotRemembered);
+    if remember.max_uses == Some(0)
+        || !allows_grant(&slip.stored.item, slip.stored.required_approvers, remember)
+    {
+        return Err(ApprovalError::GrantNotAllowed);
     }
     Ok(())
 }
 
-fn rememberable(item: &Item, needs: u32, remember: &GrantTerms) -> bool {
-    needs <= 1 && (harmless(item) || remember.when.is_some())
+fn allows_grant(item: &Item, needs: u32, remember: &GrantTerms) -> bool {
+    needs <= 1 && (is_harmless(item) || remember.condition.is_some())
 }
 
 /// Returns the reason as the model reads it: sanitized, at most 1,000 characters.
-fn tidy(reason: &str) -> String {
+fn sanitize_reason(reason: &str) -> String {
     const MAX_REASON_CHARS: usize = 1000;
-    text::clean(reason.trim())
+    text::sanitize_text(reason.trim())
         .chars()
         .take(MAX_REASON_CHARS)
         .collect()

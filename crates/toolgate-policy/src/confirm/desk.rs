@@ -19,7 +19,7 @@ pub struct ApprovalService {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) limits: ApprovalLimits,
     pub(super) freezes: Arc<FreezeRegistry>,
-    book: Mutex<ApprovalIndex>,
+    index: Mutex<ApprovalIndex>,
     changed: watch::Sender<u64>,
     /// Ended approvals whose end is being written to the store.
     pub(super) endings: EndingApprovals,
@@ -44,7 +44,7 @@ impl ApprovalService {
             recorder,
             store,
             limits,
-            book: Mutex::default(),
+            index: Mutex::default(),
             changed: watch::Sender::new(0),
             endings: EndingApprovals::default(),
             turns: tokio::sync::Mutex::default(),
@@ -66,30 +66,32 @@ impl ApprovalService {
     /// Returns the approvals that can still be decided or spent, oldest first, including those of other processes.
     pub fn list(&self) -> Vec<ApprovalView> {
         self.sweep();
-        let book = self.book();
-        let shown = |slip: &&PendingApproval| slip.alive() && slip.version > 0;
+        let book = self.lock_index();
+        let shown = |slip: &&PendingApproval| slip.is_live() && slip.version > 0;
         let mut list: Vec<ApprovalView> = book
-            .slips
+            .approvals
             .iter()
             .filter(shown)
             .map(ApprovalView::of)
             .collect();
-        list.sort_by_key(|view| view.asked);
+        list.sort_by_key(|view| view.requested_at);
         list
     }
 
     /// Returns an approval of any status, until it is evicted.
     pub fn find(&self, id: &str) -> Option<ApprovalView> {
         self.sweep();
-        self.book().slip(id).map(|slip| ApprovalView::of(slip))
+        self.lock_index()
+            .find_by_id(id)
+            .map(|slip| ApprovalView::of(slip))
     }
 
     /// Returns all grants, oldest first, including those that no longer hold.
     pub fn grants(&self) -> Vec<GrantView> {
         self.sync();
-        let book = self.book();
+        let book = self.lock_index();
         let mut grants: Vec<GrantView> = book.grants.iter().map(|g| g.view.clone()).collect();
-        grants.sort_by_key(|grant| grant.since);
+        grants.sort_by_key(|grant| grant.created_at);
         grants
     }
 
@@ -104,15 +106,15 @@ impl ApprovalService {
         let gone = self
             .store
             .write(grants::GRANTS_TABLE, id, None, WritePrecondition::Any);
-        gone.await.map_err(ApprovalError::Unkept)?;
+        gone.await.map_err(ApprovalError::NotStored)?;
         self.sync();
-        self.touch();
+        self.notify_change();
         let record = AuditEntry::new(AuditEvent::APPROVAL)
             .with("state", "revoked")
             .with("grant", id)
             .with("srv", &*grant.server)
             .with("tool", grant.tool);
-        self.written(match &grant.caller {
+        self.append_record(match &grant.caller {
             Some(caller) => record.with("caller", caller.name()),
             None => record,
         })
@@ -121,7 +123,8 @@ impl ApprovalService {
 
     /// Expires all approvals that this process requested under another policy. The rules judge their calls again.
     pub fn policy_changed(&self, policy: &str) {
-        let other = |slip: &PendingApproval| slip.own && *slip.kept.binding.policy != *policy;
+        let other =
+            |slip: &PendingApproval| slip.is_local && *slip.stored.binding.policy != *policy;
         self.expire(&ApprovalStatus::Expired, other);
     }
 
@@ -137,26 +140,26 @@ impl ApprovalService {
 
     /// Reports whether this approval is live and has exactly this binding.
     pub(super) fn is_open(&self, id: &str, binding: &ApprovalBinding) -> bool {
-        let mut book = self.book();
-        book.slip(id)
-            .is_some_and(|slip| slip.alive() && slip.kept.binding == *binding)
+        let mut book = self.lock_index();
+        book.find_by_id(id)
+            .is_some_and(|slip| slip.is_live() && slip.stored.binding == *binding)
     }
 
     /// Synchronizes the index with the store, if the store changed.
     pub(super) fn sync(&self) {
         let now = *self.store.changed().borrow();
-        let mut book = self.book();
-        if book.seen == Some(now) {
+        let mut book = self.lock_index();
+        if book.store_changes == Some(now) {
             return;
         }
         // Read under the lock, so that older rows cannot overwrite newer ones.
         let approvals = self.store.entries(kept::APPROVALS_TABLE);
         let grants = self.store.entries(grants::GRANTS_TABLE);
-        let times = (self.now(), self.limits.life);
-        book.take(approvals, grants, times);
-        book.seen = Some(now);
+        let times = (self.now(), self.limits.approval_lifetime);
+        book.merge_rows(approvals, grants, times);
+        book.store_changes = Some(now);
         drop(book);
-        self.touch();
+        self.notify_change();
     }
 
     /// Synchronizes with the store, ends expired and revoked approvals, and evicts those that ended one lifetime ago.
@@ -167,11 +170,11 @@ impl ApprovalService {
             slip.expiry.past(self.store.clock())
         });
         self.expire(&ApprovalStatus::Revoked, |slip| {
-            keys.gone(&slip.kept.binding.caller).is_some()
+            keys.rejection_reason(&slip.stored.binding.caller).is_some()
         });
         let clock = self.store.clock();
-        let gone = self.book().forget(
-            self.limits.life,
+        let gone = self.lock_index().evict_ended(
+            self.limits.approval_lifetime,
             ApprovalService::MAX_APPROVALS_IN_MEMORY,
             clock,
         );
@@ -185,19 +188,19 @@ impl ApprovalService {
         }
     }
 
-    pub(super) async fn written(&self, record: AuditEntry) -> Result<(), ApprovalError> {
+    pub(super) async fn append_record(&self, record: AuditEntry) -> Result<(), ApprovalError> {
         let written = self
             .recorder
             .append(record)
-            .map_err(ApprovalError::Unrecorded)?;
-        written.await.map_err(ApprovalError::Unrecorded)
+            .map_err(ApprovalError::NotAudited)?;
+        written.await.map_err(ApprovalError::NotAudited)
     }
 
-    pub(super) fn touch(&self) {
+    pub(super) fn notify_change(&self) {
         self.changed.send_modify(|n| *n += 1);
     }
 
-    pub(super) fn book(&self) -> MutexGuard<'_, ApprovalIndex> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock_index(&self) -> MutexGuard<'_, ApprovalIndex> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     ApprovalBinding, Approver,
     condition::GrantCondition,
-    kept::{at, caller, millis},
+    kept::{caller_with_generation, from_unix_millis, to_unix_millis},
 };
 use crate::{ApprovalLimits, StateRow};
 use serde_json::{Value, json};
@@ -16,12 +16,12 @@ pub(super) const GRANTS_TABLE: &str = "grants";
 /// Scope of a grant: expiry, number of uses, condition and callers.
 #[derive(Clone, Debug, Default)]
 pub struct GrantTerms {
-    /// Expiry. Default: [`ApprovalLimits::grant_life`] from now. Maximum: [`ApprovalLimits::grant_longest`] from now.
-    pub until: Option<SystemTime>,
+    /// Expiry. Default: [`ApprovalLimits::default_grant_lifetime`] from now. Maximum: [`ApprovalLimits::max_grant_lifetime`] from now.
+    pub expires_at: Option<SystemTime>,
     /// Maximum number of uses, counted in rounds of calls. Default: unlimited.
-    pub uses: Option<u64>,
+    pub max_uses: Option<u64>,
     /// CEL condition that a call must satisfy.
-    pub when: Option<String>,
+    pub condition: Option<String>,
     /// Extends the grant from this caller to all callers.
     pub all_callers: bool,
 }
@@ -40,19 +40,19 @@ pub struct GrantView {
     /// SHA-256 of the approved definition. A changed definition needs a new approval.
     pub definition: String,
     /// The approver.
-    pub by: Approver,
+    pub approver: Approver,
     /// Creation time.
-    pub since: SystemTime,
+    pub created_at: SystemTime,
     /// Expiry.
-    pub until: SystemTime,
+    pub expires_at: SystemTime,
     /// Maximum number of uses.
-    pub uses: Option<u64>,
+    pub max_uses: Option<u64>,
     /// CEL condition that a call must satisfy.
-    pub when: Option<String>,
+    pub condition: Option<String>,
     /// Number of uses so far, counted in rounds of calls.
     pub used: u64,
     /// Time of the last use.
-    pub last: Option<SystemTime>,
+    pub last_used: Option<SystemTime>,
 }
 
 impl GrantView {
@@ -63,57 +63,57 @@ impl GrantView {
         remember: &GrantTerms,
         (limits, now): (&ApprovalLimits, SystemTime),
     ) -> GrantView {
-        let usual = now + limits.grant_life;
-        let most = now + limits.grant_longest;
+        let usual = now + limits.default_grant_lifetime;
+        let most = now + limits.max_grant_lifetime;
         GrantView {
             id,
             caller: (!remember.all_callers).then(|| binding.caller.clone()),
             server: binding.server.clone(),
             tool: binding.tool.clone(),
             definition: binding.definition.clone(),
-            by,
-            since: now,
-            until: remember.until.unwrap_or(usual).min(most),
-            uses: remember.uses,
-            when: remember.when.clone(),
+            approver: by,
+            created_at: now,
+            expires_at: remember.expires_at.unwrap_or(usual).min(most),
+            max_uses: remember.max_uses,
+            condition: remember.condition.clone(),
             used: 0,
-            last: None,
+            last_used: None,
         }
     }
 
     /// Returns the reason why the grant no longer holds at a time of the store's clock: `expired` or `used up`.
-    pub fn over(&self, now: SystemTime) -> Option<&'static str> {
-        if now >= self.until {
+    pub fn end_reason(&self, now: SystemTime) -> Option<&'static str> {
+        if now >= self.expires_at {
             return Some("expired");
         }
-        self.uses
+        self.max_uses
             .is_some_and(|uses| self.used >= uses)
             .then_some("used up")
     }
 
-    pub(super) fn speaks_of(&self, binding: &ApprovalBinding) -> bool {
+    pub(super) fn matches(&self, binding: &ApprovalBinding) -> bool {
         self.caller
             .as_ref()
-            .is_none_or(|c| *c == binding.caller && c.holder() == binding.holder)
+            .is_none_or(|c| *c == binding.caller && c.generation() == binding.generation)
             && self.server == binding.server
             && self.tool == binding.tool
             && self.definition == binding.definition
     }
 
     /// Returns a copy with one more use.
-    pub(super) fn used_once(&self, now: SystemTime) -> GrantView {
+    pub(super) fn with_one_more_use(&self, now: SystemTime) -> GrantView {
         GrantView {
             used: self.used.saturating_add(1),
-            last: Some(now),
+            last_used: Some(now),
             ..self.clone()
         }
     }
 
     pub(super) fn json(&self) -> Value {
         json!({
-            "caller": self.caller.as_ref().map(Caller::name), "holder": self.caller.as_ref().and_then(Caller::holder), "server": &*self.server, "tool": self.tool,
-            "definition": self.definition, "by": self.by.json(), "since": millis(self.since), "until": millis(self.until),
-            "uses": self.uses, "when": self.when, "used": self.used, "last": self.last.map(millis),
+            "caller": self.caller.as_ref().map(Caller::name), "holder": self.caller.as_ref().and_then(Caller::generation), "server": &*self.server, "tool": self.tool,
+            "definition": self.definition, "by": self.approver.json(), "since": to_unix_millis(self.created_at), "until": to_unix_millis(self.expires_at),
+            "uses": self.max_uses, "when": self.condition, "used": self.used, "last": self.last_used.map(to_unix_millis),
         })
     }
 
@@ -127,26 +127,26 @@ impl GrantView {
             id: id.into(),
             caller: match maybe("caller")? {
                 None => None,
-                Some(name) => Some(caller(name.as_str()?, value.get("holder"))),
+                Some(name) => Some(caller_with_generation(name.as_str()?, value.get("holder"))),
             },
             server: text("server")?.into(),
             tool: text("tool")?.to_owned(),
             definition: text("definition")?.to_owned(),
-            by: Approver::read(value.get("by")?)?,
-            since: at(value.get("since")?)?,
-            until: at(value.get("until")?)?,
-            uses: match maybe("uses")? {
+            approver: Approver::read(value.get("by")?)?,
+            created_at: from_unix_millis(value.get("since")?)?,
+            expires_at: from_unix_millis(value.get("until")?)?,
+            max_uses: match maybe("uses")? {
                 None => None,
                 Some(uses) => Some(uses.as_u64()?),
             },
-            when: match maybe("when")? {
+            condition: match maybe("when")? {
                 None => None,
                 Some(when) => Some(when.as_str()?.to_owned()),
             },
             used: value.get("used")?.as_u64()?,
-            last: match maybe("last")? {
+            last_used: match maybe("last")? {
                 None => None,
-                Some(last) => Some(at(last)?),
+                Some(last) => Some(from_unix_millis(last)?),
             },
         })
     }
@@ -164,7 +164,7 @@ impl StoredApprovalGrant {
     /// Reads a grant from the store. Returns `None` for an unreadable row or an invalid condition.
     pub(super) fn read(row: &StateRow) -> Option<StoredApprovalGrant> {
         let view = GrantView::read(&row.key, &row.value)?;
-        let when = match &view.when {
+        let when = match &view.condition {
             None => None,
             Some(text) => Some(GrantCondition::compile(text).ok()?),
         };

@@ -8,7 +8,7 @@ use toolgate_core::{Error, ErrorKind};
 const ID_ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 
 /// Returns a random id such as `a-k3x9pq`: a letter and 30 random bits. The caller must check that it is unused.
-pub(super) fn fresh(letter: char) -> Result<Arc<str>, Error> {
+pub(super) fn random_id(letter: char) -> Result<Arc<str>, Error> {
     let mut bytes = [0u8; 6];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| {

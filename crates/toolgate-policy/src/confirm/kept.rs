@@ -20,32 +20,32 @@ pub(super) struct StoredApproval {
     pub(super) item: Arc<Item>,
     pub(super) arguments: Json,
     pub(super) reasons: Vec<String>,
-    pub(super) seen: Arc<RequestInfo>,
+    pub(super) request_info: Arc<RequestInfo>,
     /// Id of the first call that requested the approval.
     pub(super) call: Arc<str>,
-    pub(super) asked: SystemTime,
-    pub(super) expires: SystemTime,
+    pub(super) requested_at: SystemTime,
+    pub(super) expires_at: SystemTime,
     /// Required number of approvers.
-    pub(super) needs: u32,
+    pub(super) required_approvers: u32,
     /// Approvers so far.
-    pub(super) yeses: Vec<Approver>,
+    pub(super) approvers: Vec<Approver>,
     /// Arguments as edited by an approver.
-    pub(super) edit: Option<Json>,
+    pub(super) edited_arguments: Option<Json>,
     /// Status. The clock can end an approval before its row says so; the process that writes the end first records it.
-    pub(super) standing: ApprovalStatus,
+    pub(super) status: ApprovalStatus,
 }
 
 impl StoredApproval {
     pub(super) fn json(&self) -> Value {
-        let (binding, item, seen) = (&self.binding, &self.item, &self.seen);
+        let (binding, item, seen) = (&self.binding, &self.item, &self.request_info);
         json!({
-            "caller": binding.caller.name(), "holder": binding.holder, "server": &*binding.server, "tool": binding.tool,
+            "caller": binding.caller.name(), "holder": binding.generation, "server": &*binding.server, "tool": binding.tool,
             "definition": binding.definition, "arguments": binding.arguments, "policy": &*binding.policy,
-            "text": self.arguments.as_str(), "edit": self.edit.as_ref().map(Json::as_str),
-            "item": {"kind": item.kind().word(), "def": item.def.json().as_str(), "local": item.local, "trusted": item.origin.trusted},
+            "text": self.arguments.as_str(), "edit": self.edited_arguments.as_ref().map(Json::as_str),
+            "item": {"kind": item.kind().as_str(), "def": item.def.json().as_str(), "local": item.local_name, "trusted": item.origin.trusted},
             "seen": {"revision": seen.revision, "transport": seen.transport, "client": seen.client.as_deref(), "request": seen.request},
-            "reasons": self.reasons, "call": &*self.call, "asked": millis(self.asked), "expires": millis(self.expires),
-            "needs": self.needs, "yeses": self.yeses.iter().map(Approver::json).collect::<Vec<_>>(), "standing": self.standing.json(),
+            "reasons": self.reasons, "call": &*self.call, "asked": to_unix_millis(self.requested_at), "expires": to_unix_millis(self.expires_at),
+            "needs": self.required_approvers, "yeses": self.approvers.iter().map(Approver::json).collect::<Vec<_>>(), "standing": self.status.json(),
         })
     }
 
@@ -55,9 +55,9 @@ impl StoredApproval {
     /// requests a new one.
     pub(super) fn read(value: &Value) -> Option<StoredApproval> {
         let text = |key: &str| value.get(key)?.as_str();
-        let caller = caller(text("caller")?, value.get("holder"));
+        let caller = caller_with_generation(text("caller")?, value.get("holder"));
         let binding = ApprovalBinding {
-            holder: caller.holder(),
+            generation: caller.generation(),
             caller,
             server: text("server")?.into(),
             tool: text("tool")?.to_owned(),
@@ -70,36 +70,36 @@ impl StoredApproval {
         let kept = StoredApproval {
             item: Arc::new(item(value.get("item")?, &binding)?),
             arguments: arguments(text("text")?)?,
-            edit: match value.get("edit")? {
+            edited_arguments: match value.get("edit")? {
                 Value::Null => None,
                 edit => Some(arguments(edit.as_str()?)?),
             },
             reasons: reasons
                 .map(|r| Some(r.as_str()?.to_owned()))
                 .collect::<Option<_>>()?,
-            seen: Arc::new(seen(value.get("seen")?)?),
+            request_info: Arc::new(seen(value.get("seen")?)?),
             call: text("call")?.into(),
-            asked: at(value.get("asked")?)?,
-            expires: at(value.get("expires")?)?,
-            needs: value.get("needs")?.as_u64()?.try_into().ok()?,
-            yeses: yeses.collect::<Option<_>>()?,
-            standing: ApprovalStatus::read(value.get("standing")?)?,
+            requested_at: from_unix_millis(value.get("asked")?)?,
+            expires_at: from_unix_millis(value.get("expires")?)?,
+            required_approvers: value.get("needs")?.as_u64()?.try_into().ok()?,
+            approvers: yeses.collect::<Option<_>>()?,
+            status: ApprovalStatus::read(value.get("standing")?)?,
             binding,
         };
-        kept.holds_together().then_some(kept)
+        kept.is_consistent().then_some(kept)
     }
 
     /// Checks that the displayed arguments and definition match the digests of the binding.
-    fn holds_together(&self) -> bool {
+    fn is_consistent(&self) -> bool {
         let binding = &self.binding;
         let approved = matches!(
-            self.standing,
+            self.status,
             ApprovalStatus::Approved(_) | ApprovalStatus::Spent { .. }
         );
-        digest::of(&self.arguments) == binding.arguments
+        digest::of_json(&self.arguments) == binding.arguments
             && digest::definition(&self.item).as_str() == binding.definition
-            && self.item.own_name() == binding.tool
-            && (!approved || self.yeses.len() >= self.needs as usize)
+            && self.item.local_key() == binding.tool
+            && (!approved || self.approvers.len() >= self.required_approvers as usize)
     }
 }
 
@@ -117,14 +117,16 @@ fn arguments(text: &str) -> Option<Json> {
 fn item(value: &Value, binding: &ApprovalBinding) -> Option<Item> {
     let text = |key: &str| value.get(key)?.as_str();
     let word = text("kind")?;
-    let kind = ItemKind::ALL.into_iter().find(|kind| kind.word() == word)?;
+    let kind = ItemKind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == word)?;
     let def = Definition::read(kind, arguments(text("def")?)?).ok()?;
     let origin = Origin {
         server: binding.server.clone(),
         trusted: value.get("trusted")?.as_bool()?,
     };
     let mut item = Item::new(origin, def);
-    item.local = text("local")?.to_owned();
+    item.local_name = text("local")?.to_owned();
     Some(item)
 }
 
@@ -141,21 +143,21 @@ fn seen(value: &Value) -> Option<RequestInfo> {
 }
 
 /// Converts a time to Unix milliseconds.
-pub(super) fn millis(at: SystemTime) -> u64 {
+pub(super) fn to_unix_millis(at: SystemTime) -> u64 {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Reads a time in Unix milliseconds.
-pub(super) fn at(value: &Value) -> Option<SystemTime> {
+pub(super) fn from_unix_millis(value: &Value) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?))
 }
 
 /// Returns a caller with its key generation, if there is one.
-pub(super) fn caller(name: &str, holder: Option<&Value>) -> Caller {
+pub(super) fn caller_with_generation(name: &str, holder: Option<&Value>) -> Caller {
     let caller = Caller::new(name);
     match holder.and_then(Value::as_u64) {
-        Some(holder) => caller.held_by(holder),
+        Some(holder) => caller.with_generation(holder),
         None => caller,
     }
 }

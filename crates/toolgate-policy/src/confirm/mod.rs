@@ -60,24 +60,24 @@ impl ClientApprovals {
     fn allows(self, item: &Item) -> bool {
         match self {
             ClientApprovals::Never => false,
-            ClientApprovals::Harmless => harmless(item),
+            ClientApprovals::Harmless => is_harmless(item),
             ClientApprovals::Always => true,
         }
     }
 }
 
 /// Reports whether a trusted server annotates the tool as read-only or not destructive.
-fn harmless(item: &Item) -> bool {
-    let hints = item.hints();
+fn is_harmless(item: &Item) -> bool {
+    let hints = item.annotations();
     hints.read_only || !hints.destructive
 }
 
 /// Confirms calls with the approval service. It never waits for a decision.
 pub struct ApprovalConfirm {
-    desk: Arc<ApprovalService>,
+    service: Arc<ApprovalService>,
     policy: Arc<str>,
     via_client: ClientApprovals,
-    persons: QuorumRules,
+    quorum: QuorumRules,
 }
 
 impl ApprovalConfirm {
@@ -88,20 +88,20 @@ impl ApprovalConfirm {
         via_client: ClientApprovals,
     ) -> ApprovalConfirm {
         ApprovalConfirm {
-            desk,
+            service: desk,
             policy,
             via_client,
-            persons: QuorumRules::default(),
+            quorum: QuorumRules::default(),
         }
     }
 
     /// Sets the rules for calls that need several approvers.
-    pub fn by_persons(mut self, persons: QuorumRules) -> ApprovalConfirm {
-        self.persons = persons;
+    pub fn with_quorum(mut self, persons: QuorumRules) -> ApprovalConfirm {
+        self.quorum = persons;
         self
     }
 
-    async fn settle(
+    async fn confirm_call(
         &self,
         call: &Call,
         item: &Arc<Item>,
@@ -109,28 +109,34 @@ impl ApprovalConfirm {
     ) -> Result<ApprovalOutcome, Error> {
         let binding = ApprovalBinding::of(call, item, &self.policy);
         let slot = call.round.slots.get(APPROVAL_SLOT).map(String::as_str);
-        let needs = self.persons.needed(&call.caller, item, call.name());
+        let needs = self
+            .quorum
+            .required_approvers(&call.caller, item, call.name());
         // The caller's own client does not count as a second approver.
-        let via_client = needs <= 1 && call.abilities.elicitation && self.via_client.allows(item);
+        let via_client =
+            needs <= 1 && call.capabilities.elicitation && self.via_client.allows(item);
         if let (true, Some(id)) = (via_client, slot) {
-            self.hear(call, id, &binding).await?;
+            self.apply_client_decision(call, id, &binding).await?;
         }
-        match self.desk.claim(call, item, &binding, slot).await? {
+        match self.service.redeem(call, item, &binding, slot).await? {
             RedeemOutcome::Spent { id, why, edit } => {
-                call.trail.add("confirm", "approved", why);
+                call.decision_log.add("confirm", "approved", why);
                 let slot = Some(id.to_string());
                 Ok(match edit {
-                    Some(arguments) => ApprovalOutcome::Edited { slot, arguments },
-                    None => ApprovalOutcome::Yes { slot },
+                    Some(arguments) => ApprovalOutcome::ApprovedWithEdits { slot, arguments },
+                    None => ApprovalOutcome::Approved { slot },
                 })
             }
             RedeemOutcome::Granted { why } => {
-                call.trail.add("confirm", "granted", why);
-                Ok(ApprovalOutcome::Yes { slot: None })
+                call.decision_log.add("confirm", "granted", why);
+                Ok(ApprovalOutcome::Approved { slot: None })
             }
-            RedeemOutcome::Open => {
-                let opened = self.desk.open(call, item, binding, &reasons, needs).await?;
-                Ok(ApprovalOutcome::Ask(question(
+            RedeemOutcome::NotApproved => {
+                let opened = self
+                    .service
+                    .open_approval(call, item, binding, &reasons, needs)
+                    .await?;
+                Ok(ApprovalOutcome::InputRequired(approval_request(
                     call, item, reasons, opened, via_client,
                 )))
             }
@@ -138,45 +144,50 @@ impl ApprovalConfirm {
     }
 
     /// Applies the elicitation result of the caller's own client as the decision of its user.
-    async fn hear(&self, call: &Call, id: &str, binding: &ApprovalBinding) -> Result<(), Error> {
+    async fn apply_client_decision(
+        &self,
+        call: &Call,
+        id: &str,
+        binding: &ApprovalBinding,
+    ) -> Result<(), Error> {
         let Some(answer) = call.round.answer(APPROVAL_KEY).and_then(ElicitAnswer::read) else {
             return Ok(());
         };
-        if !self.desk.is_open(id, binding) {
+        if !self.service.is_open(id, binding) {
             return Ok(());
         }
         let (yes, reason) = match &answer {
-            ElicitAnswer::Accept(Some(form)) => (said_yes(form), said_why(form)),
+            ElicitAnswer::Accept(Some(form)) => (is_approved(form), denial_reason(form)),
             _ => (false, None),
         };
         let who = Approver::named(ApprovalChannel::Client, call.caller.name());
         let heard = match yes {
             true => self
-                .desk
+                .service
                 .approve(id, who, ApprovalTerms::default())
                 .await
                 .map(|_| ()),
-            false => self.desk.deny(id, who, reason).await,
+            false => self.service.deny(id, who, reason).await,
         };
         match heard {
-            Err(ApprovalError::Unkept(error) | ApprovalError::Unrecorded(error)) => Err(error),
+            Err(ApprovalError::NotStored(error) | ApprovalError::NotAudited(error)) => Err(error),
             // Another approver decided first, or the client must not decide: the approval service has the final status.
             Ok(()) | Err(_) => Ok(()),
         }
     }
 }
 
-fn said_yes(form: &Json) -> bool {
+fn is_approved(form: &Json) -> bool {
     form.get("approve").and_then(|yes| yes.bool()) == Some(true)
 }
 
-fn said_why(form: &Json) -> Option<String> {
+fn denial_reason(form: &Json) -> Option<String> {
     form.get("reason")
         .and_then(|why| why.string())
         .filter(|why| !why.trim().is_empty())
 }
 
-fn question(
+fn approval_request(
     call: &Call,
     item: &Arc<Item>,
     reasons: Vec<String>,
@@ -190,34 +201,37 @@ fn question(
         reasons,
         expires: opened.expires,
         via_client,
-        waiting: opened.waiting,
+        waiter: opened.waiting,
     };
     let asks = vec![InputRequest {
         key: APPROVAL_KEY.to_owned(),
         kind: InputRequestKind::Approve(approval),
     }];
     InputRequests {
-        asks,
+        requests: asks,
         slots: RoundSlots::from([(APPROVAL_SLOT.to_owned(), opened.id.to_string())]),
         ..InputRequests::default()
     }
 }
 
 impl Confirms for ApprovalConfirm {
-    fn confirm<'a>(
+    fn request_approval<'a>(
         &'a self,
         call: &'a Call,
         item: &'a Arc<Item>,
         reasons: Vec<String>,
     ) -> BoxFuture<'a, Result<ApprovalOutcome, Error>> {
         Box::pin(async move {
-            let settled = self.settle(call, item, reasons).await;
-            settled.inspect_err(|error| call.trail.add("confirm", "refuse", error.public()))
+            let settled = self.confirm_call(call, item, reasons).await;
+            settled.inspect_err(|error| {
+                call.decision_log
+                    .add("confirm", "refuse", error.public_message())
+            })
         })
     }
 
     fn explain(&self, call: &Call, item: &Item) -> String {
-        let who = match self.persons.needed(&call.caller, item, call.name()) {
+        let who = match self.quorum.required_approvers(&call.caller, item, call.name()) {
             0 | 1 => "an approver at the console or the terminal decides, or the user of the caller's own client"
                 .to_owned(),
             more => format!("{more} approvers at the console or the terminal decide"),

@@ -1,6 +1,6 @@
 //! Approvals within one process: the program that makes the call asks its own user.
 
-use super::{APPROVAL_KEY, APPROVAL_SLOT, said_why, said_yes};
+use super::{APPROVAL_KEY, APPROVAL_SLOT, denial_reason, is_approved};
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
@@ -23,7 +23,7 @@ const APPROVED_VALUE: &str = "yes";
 const REPORTED_LIFETIME: Duration = Duration::from_secs(3600);
 
 impl ApprovalStep for InProcessConfirm {
-    fn confirm<'a>(
+    fn request_approval<'a>(
         &'a self,
         call: &'a Call,
         item: &'a Arc<Item>,
@@ -36,33 +36,39 @@ impl ApprovalStep for InProcessConfirm {
                 .get(APPROVAL_SLOT)
                 .is_some_and(|said| said == APPROVED_VALUE)
             {
-                return Ok(yes());
+                return Ok(approved());
             }
             let Some(answer) = call.round.answer(APPROVAL_KEY).and_then(ElicitAnswer::read) else {
-                return Ok(ApprovalOutcome::Ask(question(call, item, reasons)));
+                return Ok(ApprovalOutcome::InputRequired(approval_request(
+                    call, item, reasons,
+                )));
             };
             let why = match &answer {
-                ElicitAnswer::Accept(Some(form)) if said_yes(form) => {
-                    call.trail.add("confirm", "approved", "by the program");
-                    return Ok(yes());
+                ElicitAnswer::Accept(Some(form)) if is_approved(form) => {
+                    call.decision_log
+                        .add("confirm", "approved", "by the program");
+                    return Ok(approved());
                 }
-                ElicitAnswer::Accept(Some(form)) => said_why(form),
+                ElicitAnswer::Accept(Some(form)) => denial_reason(form),
                 _ => None,
             };
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             let text = format!("refused: a person denied this call{why}");
-            Err(Error::new(ErrorKind::Refused(RefusalReason::Person), text))
+            Err(Error::new(
+                ErrorKind::Refused(RefusalReason::Approver),
+                text,
+            ))
         })
     }
 }
 
-fn yes() -> ApprovalOutcome {
-    ApprovalOutcome::Yes {
+fn approved() -> ApprovalOutcome {
+    ApprovalOutcome::Approved {
         slot: Some(APPROVED_VALUE.to_owned()),
     }
 }
 
-fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> InputRequests {
+fn approval_request(call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> InputRequests {
     let approval = ApprovalRequest {
         id: call.id.clone(),
         item: item.clone(),
@@ -70,10 +76,10 @@ fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> InputRequest
         reasons,
         expires: SystemTime::now() + REPORTED_LIFETIME,
         via_client: false,
-        waiting: Arc::new(NeverDecided),
+        waiter: Arc::new(NeverDecided),
     };
     InputRequests {
-        asks: vec![InputRequest {
+        requests: vec![InputRequest {
             key: APPROVAL_KEY.to_owned(),
             kind: InputRequestKind::Approve(approval),
         }],
@@ -85,11 +91,11 @@ fn question(call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> InputRequest
 struct NeverDecided;
 
 impl DecisionWaiter for NeverDecided {
-    fn decided(&self) -> BoxFuture<'static, ()> {
+    fn wait_for_decision(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::pending())
     }
 
-    fn attend(&self) -> Box<dyn Send + Sync> {
+    fn mark_waiting(&self) -> Box<dyn Send + Sync> {
         Box::new(())
     }
 }

@@ -34,7 +34,7 @@ impl EndingApproval {
         EndingApproval {
             id: slip.id.clone(),
             record: slip.record(end.as_str()),
-            writing: slip.write(store, |kept| kept.standing = end.clone()),
+            writing: slip.write(store, |kept| kept.status = end.clone()),
         }
     }
 }
@@ -74,7 +74,7 @@ impl ApprovalService {
         let mut kept = self.store.changed();
         loop {
             self.sweep();
-            let next = self.book().next_expiry();
+            let next = self.lock_index().next_expiry();
             let look = Instant::now() + MAX_CLOCK_CHECK_INTERVAL;
             tokio::select! {
                 changed = kept.changed() => if changed.is_err() {
@@ -82,38 +82,40 @@ impl ApprovalService {
                 },
                 () = tokio::time::sleep_until(next.map_or(look, |next| next.min(look))) => {}
                 () = self.endings.more.notified() => {}
-                () = self.some_ended() => {}
+                () = self.wait_for_ends() => {}
             }
         }
     }
 
     /// Ends the approvals that match the predicate, with this status.
     pub(super) fn expire(&self, end: &ApprovalStatus, over: impl Fn(&PendingApproval) -> bool) {
-        let ended = self.book().expire(self.store.as_ref(), end, over);
+        let ended = self
+            .lock_index()
+            .end_matching(self.store.as_ref(), end, over);
         if ended.is_empty() {
             return;
         }
-        self.touch();
+        self.notify_change();
         // An in-memory store has completed already. The ends in flight have another waker, which must stay registered.
         let new = EndingApprovals::default();
         *new.lock() = ended;
         let ready = new.ready(&mut Context::from_waker(Waker::noop()));
         self.endings.lock().append(&mut new.lock());
         self.endings.more.notify_one();
-        self.ended(ready);
+        self.record_ends(ready);
     }
 
     /// Completes once the store has answered for at least one end.
-    async fn some_ended(&self) {
+    async fn wait_for_ends(&self) {
         let ready = poll_fn(|cx| match self.endings.ready(cx) {
             none if none.is_empty() => Poll::Pending,
             some => Poll::Ready(some),
         });
         let ready = ready.await;
-        self.ended(ready);
+        self.record_ends(ready);
     }
 
-    fn ended(&self, ready: Vec<(EndingApproval, Result<WriteOutcome, Error>)>) {
+    fn record_ends(&self, ready: Vec<(EndingApproval, Result<WriteOutcome, Error>)>) {
         for (ending, answer) in ready {
             match answer {
                 Ok(WriteOutcome::Done(_)) => self.recorder.note(ending.record),

@@ -14,7 +14,7 @@ pub struct QuorumRule {
     /// Patterns of items to exclude.
     pub except: Vec<GlobPattern>,
     /// Required number of approvers.
-    pub approvals: u32,
+    pub required_approvers: u32,
 }
 
 /// Quorum rules. The largest number of all matching rules applies; without a match it is one.
@@ -28,13 +28,17 @@ impl QuorumRules {
     }
 
     /// Returns the number of approvers that a call needs. `uri` selects the resource of a template.
-    pub fn needed(&self, caller: &Caller, item: &Item, uri: &str) -> u32 {
+    pub fn required_approvers(&self, caller: &Caller, item: &Item, uri: &str) -> u32 {
         let names = names::of(item, Some(uri));
         let speaks = |rule: &&QuorumRule| {
             (rule.callers.is_empty() || rule.callers.iter().any(|p| p.matches(caller.name())))
-                && names.hold(&rule.tools, &rule.except)
+                && names.restricted_by(&rule.tools, &rule.except)
         };
-        let wanted = self.0.iter().filter(speaks).map(|rule| rule.approvals);
+        let wanted = self
+            .0
+            .iter()
+            .filter(speaks)
+            .map(|rule| rule.required_approvers);
         wanted.max().unwrap_or(1).max(1)
     }
 }

@@ -18,7 +18,7 @@ use toolgate_journal::{AuditEntry, AuditEvent};
 /// clock extends it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ApprovalExpiry {
-    pub(super) steady: Instant,
+    pub(super) monotonic: Instant,
     pub(super) wall: SystemTime,
 }
 
@@ -27,7 +27,7 @@ impl ApprovalExpiry {
     pub(super) fn at(wall: SystemTime, now: SystemTime, life: Duration) -> ApprovalExpiry {
         let left = wall.duration_since(now).unwrap_or_default().min(life);
         ApprovalExpiry {
-            steady: Instant::now() + left,
+            monotonic: Instant::now() + left,
             wall,
         }
     }
@@ -37,7 +37,7 @@ impl ApprovalExpiry {
     }
 
     pub(super) fn past_by(&self, more: Duration, clock: &StateClock) -> bool {
-        Instant::now() >= self.steady + more || clock.now() >= self.wall + more
+        Instant::now() >= self.monotonic + more || clock.now() >= self.wall + more
     }
 }
 
@@ -45,19 +45,19 @@ impl ApprovalExpiry {
 pub(super) struct PendingApproval {
     pub(super) id: Arc<str>,
     /// The stored row as of `version`; version 0 means that the first write is in flight.
-    pub(super) kept: StoredApproval,
+    pub(super) stored: StoredApproval,
     pub(super) version: u64,
     /// A denial that is being written to the store. It takes effect immediately.
-    pub(super) no: Option<(Approver, Option<String>)>,
+    pub(super) denial: Option<(Approver, Option<String>)>,
     /// Final status, if the approval expired, the policy changed or the caller's key was revoked.
-    pub(super) over: Option<ApprovalStatus>,
+    pub(super) ended: Option<ApprovalStatus>,
     pub(super) expiry: ApprovalExpiry,
     /// True if this process requested the approval.
-    pub(super) own: bool,
+    pub(super) is_local: bool,
     /// Ids of the calls that requested it.
     pub(super) calls: BTreeSet<Arc<str>>,
     /// Ids of the calls that received the denial.
-    pub(super) told: BTreeSet<Arc<str>>,
+    pub(super) denied_calls: BTreeSet<Arc<str>>,
     /// Number of callers that wait now.
     pub(super) waiters: usize,
     /// True once the approval is decided.
@@ -71,50 +71,50 @@ impl PendingApproval {
         kept: StoredApproval,
         (now, life): (SystemTime, Duration),
     ) -> PendingApproval {
-        let settled = kept.standing != ApprovalStatus::Open;
+        let settled = kept.status != ApprovalStatus::Pending;
         PendingApproval {
             id,
-            expiry: ApprovalExpiry::at(kept.expires, now, life),
+            expiry: ApprovalExpiry::at(kept.expires_at, now, life),
             calls: [kept.call.clone()].into(),
-            kept,
+            stored: kept,
             version,
-            no: None,
-            over: None,
-            own: version == 0,
-            told: BTreeSet::new(),
+            denial: None,
+            ended: None,
+            is_local: version == 0,
+            denied_calls: BTreeSet::new(),
             waiters: 0,
             decided: watch::Sender::new(settled),
         }
     }
 
     /// Returns the status. A denial overrides an unspent approval, and a use overrides everything.
-    pub(super) fn standing(&self) -> ApprovalStatus {
-        match (&self.kept.standing, &self.no) {
+    pub(super) fn status(&self) -> ApprovalStatus {
+        match (&self.stored.status, &self.denial) {
             (spent @ ApprovalStatus::Spent { .. }, _) => spent.clone(),
             (_, Some((who, why))) => ApprovalStatus::Denied(who.clone(), why.clone()),
-            (ApprovalStatus::Open | ApprovalStatus::Approved(_), None) => {
-                self.over.as_ref().unwrap_or(&self.kept.standing).clone()
+            (ApprovalStatus::Pending | ApprovalStatus::Approved(_), None) => {
+                self.ended.as_ref().unwrap_or(&self.stored.status).clone()
             }
             (standing, None) => standing.clone(),
         }
     }
 
     /// Reports whether the approval can still be decided or spent.
-    pub(super) fn alive(&self) -> bool {
-        self.standing().alive()
+    pub(super) fn is_live(&self) -> bool {
+        self.status().is_live()
     }
 
     /// Replaces the stored row with a newer version.
-    pub(super) fn take(&mut self, kept: StoredApproval, version: u64) {
+    pub(super) fn replace_stored(&mut self, kept: StoredApproval, version: u64) {
         // Expiry is judged again after a change by another process.
-        self.over = None;
-        (self.kept, self.version) = (kept, version);
+        self.ended = None;
+        (self.stored, self.version) = (kept, version);
         self.wake();
     }
 
     /// Wakes the waiting callers, if the approval is decided.
     pub(super) fn wake(&self) {
-        if self.standing() != ApprovalStatus::Open {
+        if self.status() != ApprovalStatus::Pending {
             self.decided.send_replace(true);
         }
     }
@@ -125,7 +125,7 @@ impl PendingApproval {
         store: &dyn StateStore,
         change: impl FnOnce(&mut StoredApproval),
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
-        let mut kept = self.kept.clone();
+        let mut kept = self.stored.clone();
         change(&mut kept);
         let expect = match self.version {
             0 => WritePrecondition::Absent,
@@ -136,20 +136,20 @@ impl PendingApproval {
 
     /// Returns an `approval` audit record.
     pub(super) fn record(&self, state: &str) -> AuditEntry {
-        let binding = &self.kept.binding;
+        let binding = &self.stored.binding;
         AuditEntry::new(AuditEvent::APPROVAL)
             .with("approval", &*self.id)
             .with("state", state)
             .with("caller", binding.caller.name())
             .with("srv", &*binding.server)
-            .with("tool", self.kept.item.full_name())
+            .with("tool", self.stored.item.full_name())
             .with("tool_hash", binding.definition.as_str())
             .with("policy_hash", &*binding.policy)
     }
 
     /// Returns an `approval` audit record with the approver.
-    pub(super) fn record_by(&self, state: &str, who: &Approver) -> AuditEntry {
-        let record = self.record(state).with("by", who.by.as_str());
+    pub(super) fn record_with_approver(&self, state: &str, who: &Approver) -> AuditEntry {
+        let record = self.record(state).with("by", who.channel.as_str());
         match &who.name {
             Some(name) => record.with("who", &**name),
             None => record,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ApprovalStatus {
     /// Pending: not decided yet.
-    Open,
+    Pending,
     /// Approved for one use of exactly this call, by the last required approver.
     Approved(Approver),
     /// Denied, with the reason that the model reads.
@@ -32,7 +32,7 @@ impl ApprovalStatus {
     /// Returns the name of the status in audit records.
     pub fn as_str(&self) -> &'static str {
         match self {
-            ApprovalStatus::Open => "asked",
+            ApprovalStatus::Pending => "asked",
             ApprovalStatus::Approved(_) => "approved",
             ApprovalStatus::Denied(..) => "denied",
             ApprovalStatus::Expired => "expired",
@@ -42,36 +42,41 @@ impl ApprovalStatus {
     }
 
     /// Reports whether the approval can still be decided or spent.
-    pub(super) fn alive(&self) -> bool {
-        matches!(self, ApprovalStatus::Open | ApprovalStatus::Approved(_))
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self, ApprovalStatus::Pending | ApprovalStatus::Approved(_))
     }
 
     /// Returns the status after one more approval. It stays open until the quorum is reached.
-    pub(super) fn approved(
+    pub(super) fn after_approval(
         &self,
         yeses: &[Approver],
         needs: u32,
         who: &Approver,
     ) -> Result<ApprovalStatus, ApprovalError> {
-        if *self != ApprovalStatus::Open {
+        if *self != ApprovalStatus::Pending {
             return Err(ApprovalError::Decided(self.clone()));
         }
-        if needs > 1 && (who.name.is_none() || who.by == super::ApprovalChannel::Client) {
-            return Err(ApprovalError::Nameless);
+        if needs > 1 && (who.name.is_none() || who.channel == super::ApprovalChannel::Client) {
+            return Err(ApprovalError::UnidentifiedApprover);
         }
-        if yeses.iter().any(|yes| yes.is(who)) {
-            return Err(ApprovalError::Same);
+        if yeses.iter().any(|yes| yes.may_be_same(who)) {
+            return Err(ApprovalError::SameApprover);
         }
         let enough = yeses.len() + 1 >= needs as usize;
         Ok(match enough {
             true => ApprovalStatus::Approved(who.clone()),
-            false => ApprovalStatus::Open,
+            false => ApprovalStatus::Pending,
         })
     }
 
     /// Returns the status after a round of a call used the approval. A round counts once: repeating it is a second use,
     /// which is not allowed.
-    pub(super) fn spent(&self, call: &Arc<str>, round: u32, named: bool) -> Option<ApprovalStatus> {
+    pub(super) fn after_use(
+        &self,
+        call: &Arc<str>,
+        round: u32,
+        named: bool,
+    ) -> Option<ApprovalStatus> {
         let by = match self {
             ApprovalStatus::Approved(by) => by,
             ApprovalStatus::Spent {
@@ -97,7 +102,7 @@ impl ApprovalStatus {
             ApprovalStatus::Spent { call, round, by } => {
                 json!({"is": "spent", "who": by.json(), "call": &**call, "round": round})
             }
-            ApprovalStatus::Open => json!({"is": "open"}),
+            ApprovalStatus::Pending => json!({"is": "open"}),
             ApprovalStatus::Expired => json!({"is": "expired"}),
             ApprovalStatus::Revoked => json!({"is": "revoked"}),
         }
@@ -106,7 +111,7 @@ impl ApprovalStatus {
     pub(super) fn read(value: &Value) -> Option<ApprovalStatus> {
         let who = || Approver::read(value.get("who")?);
         Some(match value.get("is")?.as_str()? {
-            "open" => ApprovalStatus::Open,
+            "open" => ApprovalStatus::Pending,
             "expired" => ApprovalStatus::Expired,
             "revoked" => ApprovalStatus::Revoked,
             "approved" => ApprovalStatus::Approved(who()?),

@@ -1,6 +1,6 @@
 //! Views of approvals and errors of decisions, for the console and the command line.
 
-use super::{ApprovalBinding, ApprovalStatus, Approver, harmless, slip::PendingApproval};
+use super::{ApprovalBinding, ApprovalStatus, Approver, is_harmless, slip::PendingApproval};
 use std::{
     fmt,
     sync::Arc,
@@ -12,29 +12,29 @@ use toolgate_core::{Error, Item, Json, RequestInfo};
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovalLimits {
     /// Time in which an approval can be decided and spent. Default: 600 s.
-    pub life: Duration,
+    pub approval_lifetime: Duration,
     /// Maximum number of pending approvals per caller. Default: 16.
-    pub per_caller: usize,
+    pub max_pending_per_caller: usize,
     /// Maximum number of pending approvals in total. Default: 256.
-    pub open: usize,
+    pub max_pending: usize,
     /// Maximum number of grants. Default: 1,000.
-    pub grants: usize,
+    pub max_grants: usize,
     /// Lifetime of a grant without an explicit expiry. Default: 8 hours.
-    pub grant_life: Duration,
+    pub default_grant_lifetime: Duration,
     /// Maximum lifetime of a grant. Default: 366 days.
-    pub grant_longest: Duration,
+    pub max_grant_lifetime: Duration,
 }
 
 impl Default for ApprovalLimits {
     /// Returns the default limits: 600 s, 16 per caller, 256 in total, 1,000 grants, 8 hours, 366 days.
     fn default() -> ApprovalLimits {
         ApprovalLimits {
-            life: Duration::from_secs(600),
-            per_caller: 16,
-            open: 256,
-            grants: 1000,
-            grant_life: Duration::from_secs(8 * 3600),
-            grant_longest: Duration::from_secs(366 * 24 * 3600),
+            approval_lifetime: Duration::from_secs(600),
+            max_pending_per_caller: 16,
+            max_pending: 256,
+            max_grants: 1000,
+            default_grant_lifetime: Duration::from_secs(8 * 3600),
+            max_grant_lifetime: Duration::from_secs(366 * 24 * 3600),
         }
     }
 }
@@ -55,25 +55,25 @@ pub struct ApprovalView {
     /// Ids of the calls that requested it.
     pub calls: Vec<Arc<str>>,
     /// Request information of the first call.
-    pub seen: Arc<RequestInfo>,
+    pub request_info: Arc<RequestInfo>,
     /// Time of the request.
-    pub asked: SystemTime,
+    pub requested_at: SystemTime,
     /// Expiry.
-    pub expires: SystemTime,
+    pub expires_at: SystemTime,
     /// Status.
-    pub standing: ApprovalStatus,
+    pub status: ApprovalStatus,
     /// True if a caller waits for the decision now.
-    pub connected: bool,
-    /// True if this process requested the approval, so that `connected` is known.
-    pub own: bool,
+    pub is_awaited: bool,
+    /// True if this process requested the approval, so that `is_awaited` is known.
+    pub is_local: bool,
     /// True if a grant may be created without a condition.
-    pub may_remember: bool,
+    pub allows_grant: bool,
     /// Required number of approvers.
-    pub needs: u32,
+    pub required_approvers: u32,
     /// Approvers so far.
-    pub yeses: Vec<Approver>,
+    pub approvers: Vec<Approver>,
     /// Arguments as edited by an approver.
-    pub edit: Option<Json>,
+    pub edited_arguments: Option<Json>,
 }
 
 /// Reason why a decision was rejected.
@@ -84,23 +84,23 @@ pub enum ApprovalError {
     /// The approval is already decided or has expired.
     Decided(ApprovalStatus),
     /// No grant can be created for this item.
-    NotRemembered,
+    GrantNotAllowed,
     /// The arguments cannot be edited, for this reason.
-    NotEdited(String),
+    NotEditable(String),
     /// The condition is invalid, for this reason.
-    Condition(String),
+    InvalidCondition(String),
     /// The call needs several approvers, and this channel does not identify the approver.
-    Nameless,
+    UnidentifiedApprover,
     /// This approver already approved the call.
-    Same,
+    SameApprover,
     /// The approver made the call.
-    Own,
+    OwnCall,
     /// The decision could not be stored.
-    Unkept(Error),
+    NotStored(Error),
     /// The approval counts, but its grant could not be kept.
     GrantUnkept(Error),
     /// The decision could not be recorded.
-    Unrecorded(Error),
+    NotAudited(Error),
 }
 
 impl fmt::Display for ApprovalError {
@@ -110,20 +110,20 @@ impl fmt::Display for ApprovalError {
             ApprovalError::Decided(ApprovalStatus::Spent { .. }) => f.write_str("the approval was already used"),
             ApprovalError::Decided(ApprovalStatus::Revoked) => f.write_str("the API key of the caller was revoked, so the call was rejected"),
             ApprovalError::Decided(standing) => write!(f, "the approval is already {}", standing.as_str()),
-            ApprovalError::NotRemembered => f.write_str(
+            ApprovalError::GrantNotAllowed => f.write_str(
                 "a grant needs a tool that a trusted server annotates as harmless, or a condition; it cannot be combined with edited arguments or several approvers, and their number is limited; approve this call only",
             ),
-            ApprovalError::NotEdited(why) => write!(f, "the arguments cannot be edited: {why}"),
-            ApprovalError::Condition(why) => write!(f, "the condition is invalid: {why}"),
-            ApprovalError::Nameless => f.write_str(
+            ApprovalError::NotEditable(why) => write!(f, "the arguments cannot be edited: {why}"),
+            ApprovalError::InvalidCondition(why) => write!(f, "the condition is invalid: {why}"),
+            ApprovalError::UnidentifiedApprover => f.write_str(
                 "this call needs several approvers, and this sign-in does not identify you; use a terminal, or sign in with `toolgate console --as NAME`",
             ),
-            ApprovalError::Same => f.write_str("you already approved this call; another person must approve it too"),
-            ApprovalError::Own => f.write_str("you made this call; another person must decide"),
+            ApprovalError::SameApprover => f.write_str("you already approved this call; another person must approve it too"),
+            ApprovalError::OwnCall => f.write_str("you made this call; another person must decide"),
             ApprovalError::GrantUnkept(error) => {
                 write!(f, "the call is approved, but the grant was not stored: {error}")
             }
-            ApprovalError::Unkept(error) | ApprovalError::Unrecorded(error) => error.fmt(f),
+            ApprovalError::NotStored(error) | ApprovalError::NotAudited(error) => error.fmt(f),
         }
     }
 }
@@ -132,7 +132,7 @@ impl std::error::Error for ApprovalError {}
 
 impl ApprovalView {
     pub(super) fn of(slip: &PendingApproval) -> ApprovalView {
-        let kept = &slip.kept;
+        let kept = &slip.stored;
         ApprovalView {
             id: slip.id.clone(),
             binding: kept.binding.clone(),
@@ -140,16 +140,16 @@ impl ApprovalView {
             arguments: kept.arguments.clone(),
             reasons: kept.reasons.clone(),
             calls: slip.calls.iter().cloned().collect(),
-            seen: kept.seen.clone(),
-            asked: kept.asked,
-            expires: slip.expiry.wall,
-            standing: slip.standing(),
-            connected: slip.waiters > 0,
-            own: slip.own,
-            may_remember: kept.needs <= 1 && harmless(&kept.item),
-            needs: kept.needs,
-            yeses: kept.yeses.clone(),
-            edit: kept.edit.clone(),
+            request_info: kept.request_info.clone(),
+            requested_at: kept.requested_at,
+            expires_at: slip.expiry.wall,
+            status: slip.status(),
+            is_awaited: slip.waiters > 0,
+            is_local: slip.is_local,
+            allows_grant: kept.required_approvers <= 1 && is_harmless(&kept.item),
+            required_approvers: kept.required_approvers,
+            approvers: kept.approvers.clone(),
+            edited_arguments: kept.edited_arguments.clone(),
         }
     }
 }

@@ -15,15 +15,15 @@ pub(super) struct DecisionWait {
 }
 
 impl DecisionWaiter for DecisionWait {
-    fn decided(&self) -> BoxFuture<'static, ()> {
-        let (mut decided, over) = (self.decided.clone(), self.expiry.steady);
+    fn wait_for_decision(&self) -> BoxFuture<'static, ()> {
+        let (mut decided, over) = (self.decided.clone(), self.expiry.monotonic);
         let (desk, caller, server) = (self.desk.clone(), self.caller.clone(), self.server.clone());
         // Another process may decide, or a freeze may end the wait. The retried call then returns the error.
         let elsewhere = async move {
             let mut kept = desk.store.changed();
             loop {
                 desk.sync();
-                if desk.freezes.speaks(&caller, &server).is_some() {
+                if desk.freezes.frozen_reason(&caller, &server).is_some() {
                     return;
                 }
                 if kept.changed().await.is_err() {
@@ -41,8 +41,8 @@ impl DecisionWaiter for DecisionWait {
         })
     }
 
-    fn attend(&self) -> Box<dyn Send + Sync> {
-        self.desk.count(&self.id, true);
+    fn mark_waiting(&self) -> Box<dyn Send + Sync> {
+        self.desk.count_waiters(&self.id, true);
         Box::new(WaiterGuard {
             desk: self.desk.clone(),
             id: self.id.clone(),
@@ -57,6 +57,6 @@ struct WaiterGuard {
 
 impl Drop for WaiterGuard {
     fn drop(&mut self) {
-        self.desk.count(&self.id, false);
+        self.desk.count_waiters(&self.id, false);
     }
 }

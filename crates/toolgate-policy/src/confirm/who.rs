@@ -39,25 +39,25 @@ impl ApprovalChannel {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Approver {
     /// The channel.
-    pub by: ApprovalChannel,
+    pub channel: ApprovalChannel,
     /// Name of the person: the user of a terminal, or the label of a console sign-in.
     pub name: Option<Arc<str>>,
     /// True for the owner of the gateway, whose own calls carry no name.
-    pub owner: bool,
+    pub is_owner: bool,
 }
 
 impl Approver {
     /// Creates an approver that the channel identifies.
     pub fn named(by: ApprovalChannel, name: impl Into<Arc<str>>) -> Approver {
         Approver {
-            by,
+            channel: by,
             name: Some(name.into()),
-            owner: false,
+            is_owner: false,
         }
     }
 
     /// Reports whether both may be the same person: the names are equal, or at least one is unknown.
-    pub(super) fn is(&self, other: &Approver) -> bool {
+    pub(super) fn may_be_same(&self, other: &Approver) -> bool {
         match (&self.name, &other.name) {
             (Some(one), Some(other)) => one == other,
             // An approver without a name may be any person.
@@ -68,12 +68,12 @@ impl Approver {
     /// Reports whether this approver made the call: compares their name with the caller's (`operator@NAME`, `key:NAME`
     /// or `NAME`). The owner may approve their own calls from a terminal or the console, unless the call needs several
     /// approvers.
-    pub(super) fn made(&self, caller: &Caller, needs: u32) -> bool {
+    pub(super) fn made_call(&self, caller: &Caller, needs: u32) -> bool {
         let Some(name) = &self.name else {
             return false;
         };
         let caller = caller.name();
-        if self.owner && matches!(caller, "operator@terminal" | "operator@console") {
+        if self.is_owner && matches!(caller, "operator@terminal" | "operator@console") {
             return needs > 1;
         }
         let named = |prefix| caller.strip_prefix(prefix).is_some_and(|n| *n == **name);
@@ -81,7 +81,7 @@ impl Approver {
     }
 
     pub(super) fn json(&self) -> Value {
-        json!({"by": self.by.as_str(), "name": self.name.as_deref(), "owner": self.owner})
+        json!({"by": self.channel.as_str(), "name": self.name.as_deref(), "owner": self.is_owner})
     }
 
     pub(super) fn read(value: &Value) -> Option<Approver> {
@@ -91,16 +91,20 @@ impl Approver {
             name => Some(name.as_str()?.into()),
         };
         let owner = value.get("owner")?.as_bool()?;
-        Some(Approver { by, name, owner })
+        Some(Approver {
+            channel: by,
+            name,
+            is_owner: owner,
+        })
     }
 }
 
 impl From<ApprovalChannel> for Approver {
     fn from(by: ApprovalChannel) -> Approver {
         Approver {
-            by,
+            channel: by,
             name: None,
-            owner: false,
+            is_owner: false,
         }
     }
 }
@@ -108,6 +112,6 @@ impl From<ApprovalChannel> for Approver {
 impl fmt::Display for Approver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("a person");
-        write!(f, "{name} ({})", self.by.as_str())
+        write!(f, "{name} ({})", self.channel.as_str())
     }
 }

@@ -20,32 +20,32 @@ static WITHHOLD_EVERYWHERE: AtomicBool = AtomicBool::new(false);
 
 /// Withholds formatted panic messages in the whole process from now on. Use it in programs whose logs must not contain
 /// call data. The location of a panic is still logged.
-pub fn withhold_panic_words() {
+pub fn withhold_panic_messages() {
     WITHHOLD_EVERYWHERE.store(true, Relaxed);
-    hook();
+    install_hook();
 }
 
 /// Runs work on a call. The panic hook withholds formatted messages of panics in it.
-pub(crate) fn withheld<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_panics_withheld<T>(work: impl FnOnce() -> T) -> T {
     struct PreviousInCall(bool);
     impl Drop for PreviousInCall {
         fn drop(&mut self) {
             IN_CALL.set(self.0);
         }
     }
-    hook();
+    install_hook();
     let _before = PreviousInCall(IN_CALL.replace(true));
     work()
 }
 
 /// Installs our hook in front of the current one, once. A program that sets another hook later replaces it.
-fn hook() {
+fn install_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = take_hook();
         set_hook(Box::new(move |info| {
             match IN_CALL.get() || WITHHOLD_EVERYWHERE.load(Relaxed) {
-                true => tell(info),
+                true => write_panic(info),
                 false => before(info),
             }
         }));
@@ -53,7 +53,7 @@ fn hook() {
 }
 
 /// Writes the location, and the message if it is a string literal. Write errors are ignored.
-fn tell(info: &PanicHookInfo<'_>) {
+fn write_panic(info: &PanicHookInfo<'_>) {
     let words = info.payload().downcast_ref::<&'static str>();
     let words = words.unwrap_or(&"the message is withheld: it may contain call data");
     let place = info.location().map(ToString::to_string);

@@ -13,13 +13,13 @@ const REDACTED_PLACEHOLDER: &str = toolgate_wire::placeholder::REDACTED_BY_SCHEM
 pub(super) struct MarkedArguments {
     names: HashSet<String>,
     /// True if a marked schema has no property name, so that its location in the arguments is unknown.
-    unnamed: bool,
+    has_unnamed: bool,
 }
 
 impl MarkedArguments {
     /// Returns the marked names of an item, computed once per item.
     pub(super) fn of(item: &Item) -> Arc<MarkedArguments> {
-        item.memo(|item| {
+        item.cached(|item| {
             let mut hidden = MarkedArguments::default();
             if let Some(schema) = item.def.json().get("inputSchema") {
                 hidden.walk(&schema.to_value(), None);
@@ -35,7 +35,7 @@ impl MarkedArguments {
                 if is_marked(schema) {
                     match name {
                         Some(name) => _ = self.names.insert(name.to_owned()),
-                        None => self.unnamed = true,
+                        None => self.has_unnamed = true,
                     }
                 }
                 for (key, value) in members {
@@ -70,7 +70,7 @@ impl MarkedArguments {
 
     /// Returns the redacted arguments; `None` if the marked ones are unknown.
     pub(super) fn redact(&self, json: &Json) -> Option<Json> {
-        match (self.unnamed, self.names.is_empty()) {
+        match (self.has_unnamed, self.names.is_empty()) {
             (true, _) => None,
             (false, true) => Some(json.clone()),
             (false, false) => Some(self.without(json)),

@@ -63,7 +63,7 @@ fn numbers_stay_to_the_letter() {
 #[test]
 fn one_byte_over_is_omitted() {
     let contents = AuditContents {
-        bytes: 9,
+        max_bytes: 9,
         ..AuditContents::default()
     };
     let held = |value| contents.redacted(&Json::from_value(&value), &MarkedArguments::default());

@@ -1,8 +1,8 @@
 //! API keys of a data directory, shared by all processes that use its store.
 
 use super::{
-    ApiKeyDigest, ApiKeyRejection, ApiKeyView, CALLER_PREFIX, KeyEndReason, VerifiedApiKey, at,
-    digest, millis, row::StoredApiKey,
+    ApiKeyDigest, ApiKeyRejection, ApiKeyView, CALLER_PREFIX, KeyEndReason, VerifiedApiKey, digest,
+    from_unix_millis, row::StoredApiKey, to_unix_millis,
 };
 use crate::{AuditRecorder, StateRow, StateStore, WritePrecondition};
 use serde_json::json;
@@ -29,9 +29,9 @@ pub struct ApiKeys {
     pub(super) recorder: Arc<AuditRecorder>,
     pub(super) store: Arc<dyn StateStore>,
     /// Parsed table, and the change counter of the store when it was read.
-    read: Mutex<(Option<u64>, Arc<ApiKeyTable>)>,
+    table: Mutex<(Option<u64>, Arc<ApiKeyTable>)>,
     /// Last use of each key in this process, and which of these the store has.
-    pub(super) used: Mutex<HashMap<String, ApiKeyUse>>,
+    pub(super) last_uses: Mutex<HashMap<String, ApiKeyUse>>,
 }
 
 /// The parsed table.
@@ -44,9 +44,9 @@ pub(super) struct ApiKeyTable {
 }
 
 pub(super) struct ApiKeyUse {
-    holder: u64,
-    last: SystemTime,
-    kept: Option<SystemTime>,
+    generation: u64,
+    last_used: SystemTime,
+    stored: Option<SystemTime>,
 }
 
 impl ApiKeys {
@@ -55,8 +55,8 @@ impl ApiKeys {
         ApiKeys {
             recorder,
             store,
-            read: Mutex::default(),
-            used: Mutex::default(),
+            table: Mutex::default(),
+            last_uses: Mutex::default(),
         }
     }
 
@@ -67,10 +67,10 @@ impl ApiKeys {
 
     /// Returns all keys by name, including recently revoked ones.
     pub fn list(&self) -> Vec<ApiKeyView> {
-        let known = self.known();
-        let uses = self.uses(&known);
+        let known = self.current_table();
+        let uses = self.last_uses(&known);
         let view = |key: &StoredApiKey| ApiKeyView {
-            used: uses.get(&key.view.name).copied(),
+            last_used: uses.get(&key.view.name).copied(),
             ..key.view.clone()
         };
         let mut views: Vec<ApiKeyView> = known.keys.values().map(view).collect();
@@ -82,78 +82,95 @@ impl ApiKeys {
     ///
     /// # Errors
     /// The key is unknown or no longer valid.
-    pub fn open(&self, shown: &str) -> Result<VerifiedApiKey, ApiKeyRejection> {
+    pub fn verify(&self, shown: &str) -> Result<VerifiedApiKey, ApiKeyRejection> {
         let digest = digest(shown);
-        let known = self.known();
-        let names = known.names.get(&first(&digest)).into_iter().flatten();
+        let known = self.current_table();
+        let names = known
+            .names
+            .get(&digest_prefix(&digest))
+            .into_iter()
+            .flatten();
         let keys = names.filter_map(|name| known.keys.get(name));
-        let mut keys = keys.filter_map(|key| Some((key, key.end(&digest)?)));
+        let mut keys = keys.filter_map(|key| Some((key, key.expiry_of(&digest)?)));
         let (key, end) = keys.next().ok_or(ApiKeyRejection::Unknown)?;
         let (name, now) = (key.view.name.clone(), self.now());
-        let over = key.view.over(now);
+        let over = key.view.end_reason(now);
         // The view holds the expiry of the current key and was checked above, so this is the end of the replaced key.
         match over.or(end
             .is_some_and(|end| end <= now)
             .then_some(KeyEndReason::Replaced))
         {
             None => {
-                self.note(&name, key.holder);
-                let holder = key.holder;
+                self.note_use(&name, key.generation);
+                let holder = key.generation;
                 Ok(VerifiedApiKey {
                     name,
                     digest,
-                    holder,
+                    generation: holder,
                 })
             }
-            Some(over) => Err(ApiKeyRejection::Over(name, over)),
+            Some(over) => Err(ApiKeyRejection::Ended(name, over)),
         }
     }
 
     /// Returns the key generation of a name, if its key is valid. Rotation keeps the generation; a new key for a freed
     /// name gets another one.
-    pub fn holder(&self, name: &str) -> Option<u64> {
-        let known = self.known();
+    pub fn generation(&self, name: &str) -> Option<u64> {
+        let known = self.current_table();
         let key = known.keys.get(name)?;
-        let opens = key.view.over(self.now()).is_none();
-        opens.then_some(key.holder)
+        let opens = key.view.end_reason(self.now()).is_none();
+        opens.then_some(key.generation)
     }
 
-    fn note(&self, name: &str, holder: u64) {
+    fn note_use(&self, name: &str, holder: u64) {
         let last = self.now();
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self
+            .last_uses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match used.get_mut(name) {
-            Some(used) if used.holder == holder => used.last = last,
+            Some(used) if used.generation == holder => used.last_used = last,
             _ => {
                 let kept = None;
-                used.insert(name.to_owned(), ApiKeyUse { holder, last, kept });
+                used.insert(
+                    name.to_owned(),
+                    ApiKeyUse {
+                        generation: holder,
+                        last_used: last,
+                        stored: kept,
+                    },
+                );
             }
         }
     }
 
     /// Returns the last use of each key, in any process of the data directory. Uses of an earlier generation do not
     /// count.
-    fn uses(&self, known: &ApiKeyTable) -> HashMap<String, SystemTime> {
+    fn last_uses(&self, known: &ApiKeyTable) -> HashMap<String, SystemTime> {
         let row = |row: StateRow| {
             let key = known.keys.get(&row.key)?;
-            let last = at(row.value.get("at")?.as_u64()?)?;
+            let last = from_unix_millis(row.value.get("at")?.as_u64()?)?;
             let own = match row.value.get("holder") {
-                Some(holder) => holder.as_u64() == Some(key.holder),
+                Some(holder) => holder.as_u64() == Some(key.generation),
                 // Format of older versions.
-                None => last >= key.view.created,
+                None => last >= key.view.created_at,
             };
             own.then_some((row.key, last))
         };
         let rows = self.store.entries(KEY_USES_TABLE).into_iter();
         let mut uses: HashMap<_, _> = rows.filter_map(row).collect();
-        let here = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = self
+            .last_uses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for (name, used) in here.iter() {
             if known
                 .keys
                 .get(name)
-                .is_some_and(|k| k.holder == used.holder)
+                .is_some_and(|k| k.generation == used.generation)
             {
-                let last = uses.entry(name.clone()).or_insert(used.last);
-                *last = used.last.max(*last);
+                let last = uses.entry(name.clone()).or_insert(used.last_used);
+                *last = used.last_used.max(*last);
             }
         }
         uses
@@ -161,42 +178,48 @@ impl ApiKeys {
 
     /// Stores the last use of each key, at most once a minute per key. Uses are not audited; a failed write is retried
     /// after the next use.
-    pub async fn keep_uses(&self) {
+    pub async fn store_uses(&self) {
         let due = {
-            let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let used = self
+                .last_uses
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let mut due = Vec::new();
             for (name, used) in used.iter() {
                 let since = used
-                    .kept
-                    .and_then(|kept| used.last.duration_since(kept).ok());
-                if used.kept.is_none()
+                    .stored
+                    .and_then(|kept| used.last_used.duration_since(kept).ok());
+                if used.stored.is_none()
                     || since.is_some_and(|since| since >= LAST_USE_WRITE_INTERVAL)
                 {
-                    due.push((name.clone(), used.last, used.holder));
+                    due.push((name.clone(), used.last_used, used.generation));
                 }
             }
             due
         };
         for (name, last, holder) in due {
-            let value = json!({"at": millis(last), "holder": holder});
+            let value = json!({"at": to_unix_millis(last), "holder": holder});
             let written =
                 self.store
                     .write(KEY_USES_TABLE, &name, Some(value), WritePrecondition::Any);
             if written.await.is_err() {
                 continue;
             }
-            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(used) = used.get_mut(&name).filter(|used| used.holder == holder) {
-                used.kept = Some(last);
+            let mut used = self
+                .last_uses
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if let Some(used) = used.get_mut(&name).filter(|used| used.generation == holder) {
+                used.stored = Some(last);
             }
         }
     }
 
     /// Completes once the key is no longer valid: revoked, replaced or expired.
-    pub async fn ended(self: Arc<Self>, pass: VerifiedApiKey) {
+    pub async fn invalidated(self: Arc<Self>, pass: VerifiedApiKey) {
         let left = |key: &StoredApiKey| {
-            let (end, now) = (key.end(&pass.digest)?, self.now());
-            if key.view.over(now).is_some() {
+            let (end, now) = (key.expiry_of(&pass.digest)?, self.now());
+            if key.view.end_reason(now).is_some() {
                 return None;
             }
             match end {
@@ -204,23 +227,24 @@ impl ApiKeys {
                 Some(end) => end.duration_since(now).ok().filter(|left| !left.is_zero()),
             }
         };
-        self.until(&pass.name, left).await;
+        self.wait_until_ended(&pass.name, left).await;
     }
 
     /// Completes once the key is revoked or its name belongs to another generation. Neither expiry nor rotation ends
     /// calls in flight.
-    pub async fn withdrawn(self: Arc<Self>, pass: VerifiedApiKey) {
-        let stays = |key: &StoredApiKey| key.holder == pass.holder && key.view.revoked.is_none();
+    pub async fn revoked(self: Arc<Self>, pass: VerifiedApiKey) {
+        let stays =
+            |key: &StoredApiKey| key.generation == pass.generation && key.view.revoked_at.is_none();
         let left = |key: &StoredApiKey| stays(key).then_some(Duration::MAX);
-        self.until(&pass.name, left).await;
+        self.wait_until_ended(&pass.name, left).await;
     }
 
     /// Completes once `left` returns no remaining time for the key of this name.
-    async fn until(&self, name: &str, left: impl Fn(&StoredApiKey) -> Option<Duration>) {
+    async fn wait_until_ended(&self, name: &str, left: impl Fn(&StoredApiKey) -> Option<Duration>) {
         let mut changed = self.store.changed();
         loop {
             changed.mark_unchanged();
-            let Some(left) = self.known().keys.get(name).and_then(&left) else {
+            let Some(left) = self.current_table().keys.get(name).and_then(&left) else {
                 return;
             };
             let wait = match left {
@@ -238,23 +262,23 @@ impl ApiKeys {
 
     /// Returns the reason, as a sentence, why calls of this caller are rejected: its key was revoked or its name
     /// belongs to another generation. An expired key only rejects new requests, so calls in flight may complete.
-    pub fn gone(&self, caller: &Caller) -> Option<String> {
+    pub fn rejection_reason(&self, caller: &Caller) -> Option<String> {
         let name = caller.name().strip_prefix(CALLER_PREFIX)?;
-        let known = self.known();
+        let known = self.current_table();
         let key = known.keys.get(name);
         // A revoked key may already have a successor of the same name when this process reads the store.
-        if caller.holder().is_some() && caller.holder() != key.map(|key| key.holder) {
+        if caller.generation().is_some() && caller.generation() != key.map(|key| key.generation) {
             return Some(
                 "the key of this caller was deleted; a new key of that name belongs to another caller".to_owned(),
             );
         }
-        let revoked = key?.view.over(self.now())? == KeyEndReason::Revoked;
+        let revoked = key?.view.end_reason(self.now())? == KeyEndReason::Revoked;
         revoked.then(|| "the operator revoked the key of this caller".to_owned())
     }
 
-    pub(super) fn known(&self) -> Arc<ApiKeyTable> {
+    pub(super) fn current_table(&self) -> Arc<ApiKeyTable> {
         let change = *self.store.changed().borrow();
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if read.0 != Some(change) {
             // Most changes concern other tables.
             if read.1.versions != self.store.versions(KEYS_TABLE) {
@@ -277,7 +301,7 @@ impl ApiKeyTable {
             };
             let old = key.old.as_ref().map(|old| &old.digest);
             for digest in std::iter::once(&key.digest).chain(old) {
-                let names = known.names.entry(first(digest)).or_default();
+                let names = known.names.entry(digest_prefix(digest)).or_default();
                 names.push(row.key.clone());
             }
             known.keys.insert(row.key.clone(), key);
@@ -291,13 +315,13 @@ impl ApiKeyTable {
     }
 }
 
-pub(super) fn first(digest: &ApiKeyDigest) -> [u8; 8] {
+pub(super) fn digest_prefix(digest: &ApiKeyDigest) -> [u8; 8] {
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
     first
 }
 
 /// Returns the key generation, derived from the digest of the first key of that generation.
-pub(super) fn number(digest: &ApiKeyDigest) -> u64 {
-    u64::from_be_bytes(first(digest))
+pub(super) fn generation_of(digest: &ApiKeyDigest) -> u64 {
+    u64::from_be_bytes(digest_prefix(digest))
 }

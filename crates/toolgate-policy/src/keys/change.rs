@@ -3,9 +3,10 @@
 use super::{
     ApiKeyError, ApiKeyView, ApiKeys, ENDED_KEY_RETENTION, KeyEndReason, MAX_KEY_LIFETIME,
     NewApiKey,
-    book::{KEY_USES_TABLE, KEYS_TABLE, number},
-    digest, is_name, millis,
+    book::{KEY_USES_TABLE, KEYS_TABLE, generation_of},
+    digest, is_valid_name,
     row::{ReplacedApiKey, StoredApiKey},
+    to_unix_millis,
 };
 use crate::{Approver, WriteOutcome, WritePrecondition};
 use std::{
@@ -27,51 +28,51 @@ impl ApiKeys {
         most: usize,
     ) -> Result<NewApiKey, ApiKeyError> {
         let now = self.now();
-        if !is_name(name) {
-            return Err(ApiKeyError::Name);
+        if !is_valid_name(name) {
+            return Err(ApiKeyError::InvalidName);
         }
-        ahead(expires, now)?;
-        self.forget(now).await?;
-        let known = self.known();
+        check_expiry(expires, now)?;
+        self.delete_old(now).await?;
+        let known = self.current_table();
         let expect = match known.keys.get(name) {
-            Some(key) if key.view.over(now).is_none() => return Err(ApiKeyError::Taken),
+            Some(key) if key.view.end_reason(now).is_none() => return Err(ApiKeyError::NameInUse),
             Some(_) => WritePrecondition::Version(known.version(name)),
-            None if known.keys.len() >= most => return Err(ApiKeyError::Full(most)),
+            None if known.keys.len() >= most => return Err(ApiKeyError::LimitReached(most)),
             None => WritePrecondition::Absent,
         };
-        let key = NewApiKey::make(None)?;
+        let key = NewApiKey::generate(None)?;
         // The audit record comes first, so that no unrecorded key is ever valid.
         let record = entry("created", name, who);
         let record = match expires {
-            Some(end) => record.with("expires", millis(end)),
+            Some(end) => record.with("expires", to_unix_millis(end)),
             None => record,
         };
         self.recorder.append(record)?.await?;
         let digest = digest(key.reveal());
         let made = StoredApiKey {
             digest,
-            holder: number(&digest),
+            generation: generation_of(&digest),
             old: None,
             view: ApiKeyView {
                 name: name.to_owned(),
-                created: now,
-                expires,
-                revoked: None,
-                by: who.to_string(),
-                used: None,
-                old: None,
+                created_at: now,
+                expires_at: expires,
+                revoked_at: None,
+                created_by: who.to_string(),
+                last_used: None,
+                old_valid_until: None,
             },
         };
         match self.write(&made, expect).await? {
             WriteOutcome::Done(_) => Ok(key),
-            WriteOutcome::Conflict => Err(ApiKeyError::Taken),
+            WriteOutcome::Conflict => Err(ApiKeyError::NameInUse),
         }
     }
 
     /// Replaces the key of a name. Permissions and grants of the name stay.
     ///
     /// The replaced key stays valid for `keep`; an older replaced key becomes invalid. Calls in flight with either
-    /// complete. The new key inherits the old expiry unless `expires` is set. The old key never outlives the new one.
+    /// complete. The new key inherits the old expiry unless `expires_at` is set. The old key never outlives the new one.
     ///
     /// # Errors
     /// No valid key has this name, or the key could not be stored or recorded. Nothing changes then.
@@ -84,37 +85,37 @@ impl ApiKeys {
     ) -> Result<NewApiKey, ApiKeyError> {
         let now = self.now();
         let (before, expect) = self.valid(name, now)?;
-        let end = expires.or(before.view.expires);
-        ahead(expires, now)?;
-        let ends = before.view.expires.into_iter().chain(end);
+        let end = expires.or(before.view.expires_at);
+        check_expiry(expires, now)?;
+        let ends = before.view.expires_at.into_iter().chain(end);
         let until = ends.fold(now + keep.min(MAX_KEY_LIFETIME), SystemTime::min);
         let until = Some(until).filter(|until| *until > now);
-        let key = NewApiKey::make(until)?;
+        let key = NewApiKey::generate(until)?;
         let record = entry("rotated", name, who);
         let record = until
             .iter()
-            .fold(record, |r, at| r.with("old_until", millis(*at)));
+            .fold(record, |r, at| r.with("old_until", to_unix_millis(*at)));
         let record = end
             .iter()
-            .fold(record, |r, at| r.with("expires", millis(*at)));
+            .fold(record, |r, at| r.with("expires", to_unix_millis(*at)));
         self.recorder.append(record)?.await?;
         let made = StoredApiKey {
             digest: digest(key.reveal()),
-            holder: before.holder,
+            generation: before.generation,
             old: Some(ReplacedApiKey {
                 digest: before.digest,
-                until: until.unwrap_or(UNIX_EPOCH),
+                valid_until: until.unwrap_or(UNIX_EPOCH),
             }),
             view: ApiKeyView {
-                created: now,
-                expires: end,
-                by: who.to_string(),
+                created_at: now,
+                expires_at: end,
+                created_by: who.to_string(),
                 ..before.view
             },
         };
         match self.write(&made, expect).await? {
             WriteOutcome::Done(_) => Ok(key),
-            WriteOutcome::Conflict => Err(ApiKeyError::Changed),
+            WriteOutcome::Conflict => Err(ApiKeyError::ChangedConcurrently),
         }
     }
 
@@ -131,16 +132,19 @@ impl ApiKeys {
     ) -> Result<(), ApiKeyError> {
         let now = self.now();
         let (mut key, expect) = self.valid(name, now)?;
-        ahead(Some(end), now)?;
-        if key.view.expires.is_none_or(|before| before > end) {
-            return Err(ApiKeyError::Later(name.to_owned(), key.view.expires));
+        check_expiry(Some(end), now)?;
+        if key.view.expires_at.is_none_or(|before| before > end) {
+            return Err(ApiKeyError::ExpiresLater(
+                name.to_owned(),
+                key.view.expires_at,
+            ));
         }
-        let record = entry("extended", name, who).with("expires", millis(end));
+        let record = entry("extended", name, who).with("expires", to_unix_millis(end));
         self.recorder.append(record)?.await?;
-        key.view.expires = Some(end);
+        key.view.expires_at = Some(end);
         match self.write(&key, expect).await? {
             WriteOutcome::Done(_) => Ok(()),
-            WriteOutcome::Conflict => Err(ApiKeyError::Changed),
+            WriteOutcome::Conflict => Err(ApiKeyError::ChangedConcurrently),
         }
     }
 
@@ -149,11 +153,11 @@ impl ApiKeys {
     /// # Errors
     /// No key has this name, or the revocation could not be stored or recorded.
     pub async fn revoke(&self, name: &str, who: &Approver) -> Result<(), ApiKeyError> {
-        let known = self.known();
+        let known = self.current_table();
         let key = known.keys.get(name);
-        let key = key.filter(|key| key.view.revoked.is_none());
+        let key = key.filter(|key| key.view.revoked_at.is_none());
         let mut key = key.ok_or(ApiKeyError::Unknown)?.clone();
-        key.view.revoked = Some(self.now());
+        key.view.revoked_at = Some(self.now());
         // The revocation takes effect before it is audited.
         self.write(&key, WritePrecondition::Any).await?;
         self.recorder
@@ -168,9 +172,9 @@ impl ApiKeys {
         name: &str,
         now: SystemTime,
     ) -> Result<(StoredApiKey, WritePrecondition), ApiKeyError> {
-        let known = self.known();
+        let known = self.current_table();
         let key = known.keys.get(name).ok_or(ApiKeyError::Unknown)?;
-        match (key.view.over(now), key.view.expires) {
+        match (key.view.end_reason(now), key.view.expires_at) {
             (None, _) => Ok((key.clone(), WritePrecondition::Version(known.version(name)))),
             (Some(KeyEndReason::Expired), Some(end)) => {
                 Err(ApiKeyError::Expired(name.to_owned(), end))
@@ -191,10 +195,10 @@ impl ApiKeys {
     }
 
     /// Deletes keys that were revoked or expired more than [`ENDED_KEY_RETENTION`] ago.
-    async fn forget(&self, now: SystemTime) -> Result<(), ApiKeyError> {
-        let known = self.known();
+    async fn delete_old(&self, now: SystemTime) -> Result<(), ApiKeyError> {
+        let known = self.current_table();
         for (name, key) in &known.keys {
-            let end = key.view.revoked.or(key.view.expires);
+            let end = key.view.revoked_at.or(key.view.expires_at);
             let long_ago = end.is_some_and(|end| {
                 let since = now.duration_since(end);
                 since.is_ok_and(|since| since > ENDED_KEY_RETENTION)
@@ -205,7 +209,10 @@ impl ApiKeys {
                 self.store
                     .write(KEY_USES_TABLE, name, None, WritePrecondition::Any)
                     .await?;
-                let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut used = self
+                    .last_uses
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 used.remove(name);
             }
         }
@@ -214,10 +221,10 @@ impl ApiKeys {
 }
 
 /// Checks that an expiry is in the future and at most 100 years ahead.
-fn ahead(end: Option<SystemTime>, now: SystemTime) -> Result<(), ApiKeyError> {
+fn check_expiry(end: Option<SystemTime>, now: SystemTime) -> Result<(), ApiKeyError> {
     match end {
-        Some(end) if end <= now => Err(ApiKeyError::Past),
-        Some(end) if end > now + MAX_KEY_LIFETIME => Err(ApiKeyError::Far),
+        Some(end) if end <= now => Err(ApiKeyError::ExpiryInPast),
+        Some(end) if end > now + MAX_KEY_LIFETIME => Err(ApiKeyError::ExpiryTooFar),
         _ => Ok(()),
     }
 }
@@ -226,7 +233,7 @@ fn entry(state: &str, name: &str, who: &Approver) -> AuditEntry {
     let record = AuditEntry::new(AuditEvent::KEY)
         .with("state", state)
         .with("caller", super::caller(name).name())
-        .with("by", who.by.as_str());
+        .with("by", who.channel.as_str());
     match &who.name {
         Some(name) => record.with("who", &**name),
         None => record,

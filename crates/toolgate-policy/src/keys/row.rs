@@ -1,6 +1,9 @@
 //! Storage format of an API key.
 
-use super::{ApiKeyDigest, ApiKeyView, at, book::number, hex, millis, same, unhex};
+use super::{
+    ApiKeyDigest, ApiKeyView, book::generation_of, equal_in_constant_time, from_unix_millis, hex,
+    to_unix_millis, unhex,
+};
 use crate::StateRow;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,7 +14,7 @@ pub(super) struct StoredApiKey {
     pub(super) view: ApiKeyView,
     pub(super) digest: ApiKeyDigest,
     /// Key generation: the same for all rotated keys of one owner.
-    pub(super) holder: u64,
+    pub(super) generation: u64,
     pub(super) old: Option<ReplacedApiKey>,
 }
 
@@ -20,14 +23,14 @@ pub(super) struct StoredApiKey {
 pub(super) struct ReplacedApiKey {
     pub(super) digest: ApiKeyDigest,
     /// End of the grace period; 1970 if there was none.
-    pub(super) until: SystemTime,
+    pub(super) valid_until: SystemTime,
 }
 
 impl StoredApiKey {
     pub(super) fn read(row: &StateRow) -> Option<StoredApiKey> {
         let number_of = |value: Option<&Value>| match value {
             None | Some(Value::Null) => Some(None),
-            Some(value) => value.as_u64().and_then(at).map(Some),
+            Some(value) => value.as_u64().and_then(from_unix_millis).map(Some),
         };
         let time = |key: &str| number_of(row.value.get(key));
         let text = |key: &str| row.value.get(key).and_then(Value::as_str);
@@ -35,27 +38,27 @@ impl StoredApiKey {
         let old = |old: &Value| {
             Some(ReplacedApiKey {
                 digest: unhex(old.get("sha256")?.as_str()?)?,
-                until: number_of(old.get("until"))??,
+                valid_until: number_of(old.get("until"))??,
             })
         };
         let old = row.value.get("old").and_then(old);
         Some(StoredApiKey {
             digest,
             // If absent, the current key is the first of its generation.
-            holder: match row.value.get("holder") {
+            generation: match row.value.get("holder") {
                 Some(holder) => holder.as_u64()?,
-                None => number(&digest),
+                None => generation_of(&digest),
             },
             view: ApiKeyView {
                 name: row.key.clone(),
-                created: time("created")??,
-                expires: time("expires")?,
-                revoked: time("revoked")?,
-                by: text("by").unwrap_or_default().to_owned(),
-                used: None,
-                old: old
+                created_at: time("created")??,
+                expires_at: time("expires")?,
+                revoked_at: time("revoked")?,
+                created_by: text("by").unwrap_or_default().to_owned(),
+                last_used: None,
+                old_valid_until: old
                     .as_ref()
-                    .map(|old| old.until)
+                    .map(|old| old.valid_until)
                     .filter(|until| *until > UNIX_EPOCH),
             },
             old,
@@ -66,19 +69,22 @@ impl StoredApiKey {
         let view = &self.view;
         let old = self.old.as_ref();
         json!({
-            "sha256": hex(&self.digest), "holder": self.holder, "created": millis(view.created),
-            "expires": view.expires.map(millis), "revoked": view.revoked.map(millis), "by": view.by,
-            "old": old.map(|old| json!({"sha256": hex(&old.digest), "until": millis(old.until)})),
+            "sha256": hex(&self.digest), "holder": self.generation, "created": to_unix_millis(view.created_at),
+            "expires": view.expires_at.map(to_unix_millis), "revoked": view.revoked_at.map(to_unix_millis), "by": view.created_by,
+            "old": old.map(|old| json!({"sha256": hex(&old.digest), "until": to_unix_millis(old.valid_until)})),
         })
     }
 
     /// Returns the expiry of the key with this digest: `None` if the name has no such key, `Some(None)` if it never
     /// expires.
-    pub(super) fn end(&self, digest: &ApiKeyDigest) -> Option<Option<SystemTime>> {
-        if same(&self.digest, digest) {
-            return Some(self.view.expires);
+    pub(super) fn expiry_of(&self, digest: &ApiKeyDigest) -> Option<Option<SystemTime>> {
+        if equal_in_constant_time(&self.digest, digest) {
+            return Some(self.view.expires_at);
         }
-        let old = self.old.as_ref().filter(|old| same(&old.digest, digest))?;
-        Some(Some(old.until))
+        let old = self
+            .old
+            .as_ref()
+            .filter(|old| equal_in_constant_time(&old.digest, digest))?;
+        Some(Some(old.valid_until))
     }
 }

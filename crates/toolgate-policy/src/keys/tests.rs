@@ -27,24 +27,28 @@ fn who() -> Approver {
 async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
     let (store, keys) = book();
     let key = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
-    let pass = keys.open(key.reveal()).unwrap();
+    let pass = keys.verify(key.reveal()).unwrap();
     assert_eq!(pass.caller().name(), "key:ci");
-    assert_eq!(keys.gone(&pass.caller()), None);
+    assert_eq!(keys.rejection_reason(&pass.caller()), None);
     let kept = format!("{:?}", store.entries("keys"));
     let secret = key.reveal().strip_prefix("tg_").unwrap();
     assert!(secret.len() == 64 && !kept.contains(secret), "{kept}");
     let taken = keys.create("ci", None, &who(), MAX_KEYS).await;
-    assert!(matches!(taken, Err(ApiKeyError::Taken)));
+    assert!(matches!(taken, Err(ApiKeyError::NameInUse)));
 
-    let ended = keys.clone().ended(pass.clone());
+    let ended = keys.clone().invalidated(pass.clone());
     let (_, revoked) = {
         let who = who();
         tokio::join!(ended, keys.revoke("ci", &who))
     };
     revoked.unwrap();
-    let over = ApiKeyRejection::Over("ci".to_owned(), KeyEndReason::Revoked);
-    assert_eq!(keys.open(key.reveal()).unwrap_err(), over);
-    assert!(keys.gone(&pass.caller()).unwrap().contains("revoked"));
+    let over = ApiKeyRejection::Ended("ci".to_owned(), KeyEndReason::Revoked);
+    assert_eq!(keys.verify(key.reveal()).unwrap_err(), over);
+    assert!(
+        keys.rejection_reason(&pass.caller())
+            .unwrap()
+            .contains("revoked")
+    );
     assert!(matches!(
         keys.revoke("ci", &who()).await,
         Err(ApiKeyError::Unknown)
@@ -53,20 +57,20 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
     // The name is free again. Proofs of the old key do not become valid with the new key.
     let second = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     assert_eq!(
-        keys.open(key.reveal()).unwrap_err(),
+        keys.verify(key.reveal()).unwrap_err(),
         ApiKeyRejection::Unknown,
         "the old text names nobody"
     );
-    let other = keys.open(second.reveal()).unwrap();
-    assert_eq!(keys.gone(&other.caller()), None);
-    assert!(other.caller() == pass.caller() && !other.caller().is_still(&pass.caller()));
+    let other = keys.verify(second.reveal()).unwrap();
+    assert_eq!(keys.rejection_reason(&other.caller()), None);
+    assert!(other.caller() == pass.caller() && !other.caller().same_principal(&pass.caller()));
     // This check runs after the name was reused, so it never saw the name free.
     assert!(
-        keys.gone(&pass.caller())
+        keys.rejection_reason(&pass.caller())
             .unwrap()
             .contains("another caller")
     );
-    keys.clone().ended(pass).await;
+    keys.clone().invalidated(pass).await;
 }
 
 #[tokio::test]
@@ -89,13 +93,13 @@ async fn what_is_no_key_opens_nothing() {
         format!("{}{other}{}", &text[..at], &text[at + 1..])
     }));
     for wrong in wrong {
-        assert_eq!(keys.open(&wrong).unwrap_err(), ApiKeyRejection::Unknown);
+        assert_eq!(keys.verify(&wrong).unwrap_err(), ApiKeyRejection::Unknown);
     }
     for name in ["", "a b", "a/b", "a*", "é", &"a".repeat(65)] {
         assert!(
             matches!(
                 keys.create(name, None, &who(), MAX_KEYS).await,
-                Err(ApiKeyError::Name)
+                Err(ApiKeyError::InvalidName)
             ),
             "{name}"
         );
@@ -106,7 +110,7 @@ async fn what_is_no_key_opens_nothing() {
         .write("keys", "a", bad, WritePrecondition::Any)
         .await
         .unwrap();
-    assert_eq!(keys.open(&text).unwrap_err(), ApiKeyRejection::Unknown);
+    assert_eq!(keys.verify(&text).unwrap_err(), ApiKeyRejection::Unknown);
 }
 
 #[tokio::test]
@@ -115,29 +119,29 @@ async fn a_key_ends_by_itself() {
     let past = Some(SystemTime::now() - Duration::from_secs(1));
     assert!(matches!(
         keys.create("a", past, &who(), MAX_KEYS).await,
-        Err(ApiKeyError::Past)
+        Err(ApiKeyError::ExpiryInPast)
     ));
     let soon = SystemTime::now() + Duration::from_secs(3600);
     let key = keys
         .create("a", Some(soon), &who(), MAX_KEYS)
         .await
         .unwrap();
-    let pass = keys.open(key.reveal()).unwrap();
+    let pass = keys.verify(key.reveal()).unwrap();
     let mut row = store.row("keys", "a").unwrap();
     row.value["expires"] = json!(1);
     let write = store.write("keys", "a", Some(row.value), WritePrecondition::Any);
-    let (_, written) = tokio::join!(keys.clone().ended(pass.clone()), write);
+    let (_, written) = tokio::join!(keys.clone().invalidated(pass.clone()), write);
     written.unwrap();
-    let over = ApiKeyRejection::Over("a".to_owned(), KeyEndReason::Expired);
-    assert_eq!(keys.open(key.reveal()).unwrap_err(), over);
+    let over = ApiKeyRejection::Ended("a".to_owned(), KeyEndReason::Expired);
+    assert_eq!(keys.verify(key.reveal()).unwrap_err(), over);
     // Calls in flight complete.
-    assert_eq!(keys.gone(&Caller::new("key:a")), None);
-    assert_eq!(keys.clone().withdrawn(pass.clone()).now_or_never(), None);
+    assert_eq!(keys.rejection_reason(&Caller::new("key:a")), None);
+    assert_eq!(keys.clone().revoked(pass.clone()).now_or_never(), None);
     let ann = who();
-    let (_, revoked) = tokio::join!(keys.clone().withdrawn(pass), keys.revoke("a", &ann));
+    let (_, revoked) = tokio::join!(keys.clone().revoked(pass), keys.revoke("a", &ann));
     revoked.unwrap();
-    assert!(keys.gone(&Caller::new("key:a")).is_some());
-    assert_eq!(keys.gone(&Caller::new("key:b")), None);
+    assert!(keys.rejection_reason(&Caller::new("key:a")).is_some());
+    assert_eq!(keys.rejection_reason(&Caller::new("key:b")), None);
     let mut row = store.row("keys", "a").unwrap();
     row.value["revoked"] = json!(1);
     let write = store.write("keys", "a", Some(row.value), WritePrecondition::Any);
@@ -159,7 +163,7 @@ async fn one_key_too_many_is_not_made() {
     }
     assert!(matches!(
         keys.create("one-over", None, &who(), MAX_KEYS).await,
-        Err(ApiKeyError::Full(MAX_KEYS))
+        Err(ApiKeyError::LimitReached(MAX_KEYS))
     ));
 }
 
@@ -167,7 +171,7 @@ async fn one_key_too_many_is_not_made() {
 fn used(store: &Arc<MemoryStateStore>, name: &str) -> Option<SystemTime> {
     let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
     let view = keys.list().into_iter().find(|view| view.name == name);
-    view.unwrap().used
+    view.unwrap().last_used
 }
 
 /// A store whose next write fails.
@@ -209,15 +213,15 @@ async fn a_use_that_could_not_be_stored_is_stored_later() {
     let store = Arc::new(FailingOnce(memory.clone(), false.into()));
     let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
     let key = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
-    keys.open(key.reveal()).unwrap();
+    keys.verify(key.reveal()).unwrap();
     store.1.store(true, std::sync::atomic::Ordering::SeqCst);
-    keys.keep_uses().await;
+    keys.store_uses().await;
     assert_eq!(used(&memory, "ci"), None, "the write failed");
-    keys.keep_uses().await;
+    keys.store_uses().await;
     assert!(used(&memory, "ci").is_some());
     // Once it is stored, the same use is not written again.
     let version = memory.row("key_uses", "ci").unwrap().version;
-    keys.keep_uses().await;
+    keys.store_uses().await;
     assert_eq!(memory.row("key_uses", "ci").unwrap().version, version);
 }
 
@@ -227,19 +231,19 @@ async fn a_key_that_is_made_again_was_never_used() {
     let key = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     let late = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
     for keys in [&*keys, &late] {
-        keys.open(key.reveal()).unwrap();
+        keys.verify(key.reveal()).unwrap();
     }
-    keys.keep_uses().await;
-    assert!(used(&store, "ci").is_some() && keys.list()[0].used.is_some());
+    keys.store_uses().await;
+    assert!(used(&store, "ci").is_some() && keys.list()[0].last_used.is_some());
 
     keys.revoke("ci", &who()).await.unwrap();
     let second = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
-    assert_eq!((used(&store, "ci"), keys.list()[0].used), (None, None));
+    assert_eq!((used(&store, "ci"), keys.list()[0].last_used), (None, None));
     // A slow process stores the last use of the deleted key.
-    late.keep_uses().await;
-    assert_eq!((used(&store, "ci"), late.list()[0].used), (None, None));
-    keys.open(second.reveal()).unwrap();
-    keys.keep_uses().await;
+    late.store_uses().await;
+    assert_eq!((used(&store, "ci"), late.list()[0].last_used), (None, None));
+    keys.verify(second.reveal()).unwrap();
+    keys.store_uses().await;
     assert!(used(&store, "ci").is_some());
     // Format of older versions.
     let old = Some(json!({"at": 1}));
@@ -254,55 +258,58 @@ async fn a_key_that_is_made_again_was_never_used() {
 async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_while() {
     let (store, keys) = book();
     let first = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
-    let pass = keys.open(first.reveal()).unwrap();
+    let pass = keys.verify(first.reveal()).unwrap();
     let hour = Duration::from_secs(3600);
     let second = keys.rotate("ci", None, hour, &who()).await.unwrap();
-    let other = keys.open(second.reveal()).unwrap();
+    let other = keys.verify(second.reveal()).unwrap();
     // Both are valid for the same generation, and calls in flight continue.
-    assert!(keys.open(first.reveal()).is_ok());
-    assert!(other.caller().is_still(&pass.caller()));
-    assert_eq!(keys.gone(&pass.caller()), None);
+    assert!(keys.verify(first.reveal()).is_ok());
+    assert!(other.caller().same_principal(&pass.caller()));
+    assert_eq!(keys.rejection_reason(&pass.caller()), None);
     let left = keys.list()[0]
-        .old
+        .old_valid_until
         .unwrap()
         .duration_since(SystemTime::now());
     assert!(left.unwrap() <= hour);
 
     // At most two keys are valid; the proof of the first one ends.
-    let ended = keys.clone().ended(pass.clone());
+    let ended = keys.clone().invalidated(pass.clone());
     let mine = who();
     let (_, third) = tokio::join!(ended, keys.rotate("ci", None, hour, &mine));
     let third = third.unwrap();
     assert_eq!(
-        keys.open(first.reveal()).unwrap_err(),
+        keys.verify(first.reveal()).unwrap_err(),
         ApiKeyRejection::Unknown
     );
     for key in [&second, &third] {
-        assert!(keys.open(key.reveal()).is_ok());
+        assert!(keys.verify(key.reveal()).is_ok());
     }
     // The grace period ends.
     let mut row = store.row("keys", "ci").unwrap();
     row.value["old"]["until"] = json!(1);
     let write = store.write("keys", "ci", Some(row.value), WritePrecondition::Any);
-    let (_, written) = tokio::join!(keys.clone().ended(other), write);
+    let (_, written) = tokio::join!(keys.clone().invalidated(other), write);
     written.unwrap();
-    let over = ApiKeyRejection::Over("ci".to_owned(), KeyEndReason::Replaced);
-    assert_eq!(keys.open(second.reveal()).unwrap_err(), over);
+    let over = ApiKeyRejection::Ended("ci".to_owned(), KeyEndReason::Replaced);
+    assert_eq!(keys.verify(second.reveal()).unwrap_err(), over);
     // A grace period of zero ends immediately. Calls in flight continue, as the generation is the same.
-    let begun = keys.open(third.reveal()).unwrap();
+    let begun = keys.verify(third.reveal()).unwrap();
     let fourth = keys.rotate("ci", None, Duration::ZERO, &who()).await;
-    assert_eq!(keys.clone().ended(begun.clone()).now_or_never(), Some(()));
+    assert_eq!(
+        keys.clone().invalidated(begun.clone()).now_or_never(),
+        Some(())
+    );
     for begun in [&pass, &begun] {
-        let withdrawn = keys.clone().withdrawn(begun.clone());
+        let withdrawn = keys.clone().revoked(begun.clone());
         assert_eq!(withdrawn.now_or_never(), None);
-        assert_eq!(keys.gone(&begun.caller()), None);
+        assert_eq!(keys.rejection_reason(&begun.caller()), None);
     }
-    assert_eq!(keys.open(third.reveal()).unwrap_err(), over);
-    assert_eq!(keys.list()[0].old, None);
+    assert_eq!(keys.verify(third.reveal()).unwrap_err(), over);
+    assert_eq!(keys.list()[0].old_valid_until, None);
     keys.revoke("ci", &who()).await.unwrap();
-    let over = ApiKeyRejection::Over("ci".to_owned(), KeyEndReason::Revoked);
-    assert_eq!(keys.open(fourth.unwrap().reveal()).unwrap_err(), over);
-    keys.clone().withdrawn(pass).await;
+    let over = ApiKeyRejection::Ended("ci".to_owned(), KeyEndReason::Revoked);
+    assert_eq!(keys.verify(fourth.unwrap().reveal()).unwrap_err(), over);
+    keys.clone().revoked(pass).await;
     let gone = keys.rotate("ci", None, hour, &who()).await;
     assert!(matches!(gone, Err(ApiKeyError::Unknown)));
 }
@@ -312,12 +319,12 @@ async fn a_key_lives_on_where_its_end_is_put_off() {
     let (_, keys) = book();
     let days = |n: u64| SystemTime::now() + Duration::from_secs(n * 86_400);
     let first = keys.create("ci", Some(days(1)), &who(), MAX_KEYS).await;
-    let pass = keys.open(first.unwrap().reveal()).unwrap();
+    let pass = keys.verify(first.unwrap().reveal()).unwrap();
     keys.extend("ci", days(90), &who()).await.unwrap();
-    assert!(keys.list()[0].expires.unwrap() > days(89));
-    assert_eq!(keys.gone(&pass.caller()), None);
+    assert!(keys.list()[0].expires_at.unwrap() > days(89));
+    assert_eq!(keys.rejection_reason(&pass.caller()), None);
     let past = keys.extend("ci", SystemTime::UNIX_EPOCH, &who()).await;
-    assert!(matches!(past, Err(ApiKeyError::Past)));
+    assert!(matches!(past, Err(ApiKeyError::ExpiryInPast)));
     let none = keys.extend("b", days(1), &who()).await;
     assert!(matches!(none, Err(ApiKeyError::Unknown)));
     // The old key keeps its expiry.
@@ -327,10 +334,10 @@ async fn a_key_lives_on_where_its_end_is_put_off() {
     let far = Some(days(90));
     let made = keys.rotate("d", far, month, &who()).await.unwrap();
     let view = &keys.list()[1];
-    assert!(made.old().unwrap() < days(3) && view.expires.unwrap() > days(89));
+    assert!(made.old_valid_until().unwrap() < days(3) && view.expires_at.unwrap() > days(89));
     // It never outlives the new key.
     let made = keys.rotate("d", soon, month, &who()).await.unwrap();
-    assert_eq!(made.old(), soon);
+    assert_eq!(made.old_valid_until(), soon);
 }
 
 #[tokio::test]
@@ -338,18 +345,21 @@ async fn an_end_is_put_off_and_not_too_far() {
     let (store, keys) = book();
     let days = |n: u64| SystemTime::now() + Duration::from_secs(n * 86_400);
     let far = keys.create("a", Some(days(36_600)), &who(), MAX_KEYS).await;
-    assert!(matches!(far, Err(ApiKeyError::Far)));
+    assert!(matches!(far, Err(ApiKeyError::ExpiryTooFar)));
     keys.create("a", Some(days(9)), &who(), MAX_KEYS)
         .await
         .unwrap();
     keys.create("b", None, &who(), MAX_KEYS).await.unwrap();
     let far = keys.extend("a", days(36_600), &who()).await;
-    assert!(matches!(far, Err(ApiKeyError::Far)));
+    assert!(matches!(far, Err(ApiKeyError::ExpiryTooFar)));
     for name in ["a", "b"] {
         let earlier = keys.extend(name, days(8), &who()).await;
-        assert!(matches!(earlier, Err(ApiKeyError::Later(..))), "{name}");
+        assert!(
+            matches!(earlier, Err(ApiKeyError::ExpiresLater(..))),
+            "{name}"
+        );
     }
-    assert!(keys.list()[0].expires.unwrap() > days(8) && keys.list()[1].expires.is_none());
+    assert!(keys.list()[0].expires_at.unwrap() > days(8) && keys.list()[1].expires_at.is_none());
     let mut row = store.row("keys", "a").unwrap();
     row.value["expires"] = json!(1000);
     let write = store.write("keys", "a", Some(row.value), WritePrecondition::Any);

@@ -4,13 +4,13 @@
 const SNIFF_BASE64_CHARS: usize = 64;
 
 /// Decodes the first bytes; `None` if the text is not Base64 in the standard alphabet (RFC 4648, section 4).
-pub(super) fn start(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decode_start(text: &str) -> Option<Vec<u8>> {
     let letters = letters(text)?;
     Some(decode(letters.get(..SNIFF_BASE64_CHARS).unwrap_or(letters)))
 }
 
 /// Decodes the whole text; `None` if it is not Base64.
-pub(crate) fn whole(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode_all(text: &str) -> Option<Vec<u8>> {
     letters(text).map(decode)
 }
 

@@ -23,7 +23,7 @@ pub struct MediaSanitizer {
     /// Enables the check, by server. Default: all servers.
     pub check: PerServer<bool>,
     /// Maximum Base64 length of one block, in bytes. Default: 8 MiB.
-    pub bytes: usize,
+    pub max_base64_bytes: usize,
 }
 
 impl Default for MediaSanitizer {
@@ -31,7 +31,7 @@ impl Default for MediaSanitizer {
     fn default() -> MediaSanitizer {
         MediaSanitizer {
             check: PerServer::all(true),
-            bytes: 8 << 20,
+            max_base64_bytes: 8 << 20,
         }
     }
 }
@@ -41,7 +41,7 @@ impl Sanitizer for MediaSanitizer {
         "media"
     }
 
-    fn scrub(
+    fn sanitize(
         &self,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
@@ -51,7 +51,7 @@ impl Sanitizer for MediaSanitizer {
         Ok(())
     }
 
-    fn scrub_for(
+    fn sanitize_for_call(
         &self,
         asked: &SanitizeContext,
         from: Option<&Origin>,
@@ -60,7 +60,9 @@ impl Sanitizer for MediaSanitizer {
     ) -> Result<(), Error> {
         let withheld = self.work(from, value);
         if !withheld.is_empty() {
-            asked.trail.add("media", "withhold", withheld.join("; "));
+            asked
+                .decision_log
+                .add("media", "withhold", withheld.join("; "));
         }
         Ok(())
     }
@@ -91,11 +93,11 @@ impl MediaSanitizer {
             }
             // A completion is text. Definitions have no media except icons, which are links.
             UntrustedContent::Output(Output::Complete(_))
-            | UntrustedContent::About(_)
+            | UntrustedContent::Instructions(_)
             | UntrustedContent::Error(_)
             | UntrustedContent::Event(_)
             | UntrustedContent::Item(_)
-            | UntrustedContent::Questions(_) => {}
+            | UntrustedContent::InputRequests(_) => {}
         }
         withheld.truncate(MAX_MEDIA_REASONS);
         withheld
@@ -140,11 +142,11 @@ impl MediaSanitizer {
         let Some(data) = data.as_ref().and_then(Json::str_cow) else {
             return Err("it has no data".to_owned());
         };
-        if data.len() > self.bytes {
-            let (size, most) = (words::size(data.len()), words::size(self.bytes));
+        if data.len() > self.max_base64_bytes {
+            let (size, most) = (words::size(data.len()), words::size(self.max_base64_bytes));
             return Err(format!("its Base64 is {size} large, the limit is {most}"));
         }
-        let start = base64::start(&data).ok_or("its data is not Base64")?;
+        let start = base64::decode_start(&data).ok_or("its data is not Base64")?;
         let said = json.get("mimeType").and_then(|m| m.string());
         let Some(said) = said else {
             return match must {
@@ -160,7 +162,7 @@ impl MediaSanitizer {
             .to_ascii_lowercase();
         match must {
             Some(family) if !said.starts_with(family) => {
-                Err(format!("its MIME type is {}", words::shown(&said)))
+                Err(format!("its MIME type is {}", words::printable(&said)))
             }
             None if !said.starts_with("image/") && !said.starts_with("audio/") => Ok(()),
             _ => sniff::check(&said, &start),

@@ -124,7 +124,7 @@ fn what_cannot_be_checked_is_withheld() {
 }
 
 #[test]
-fn what_is_no_picture_and_no_sound_only_has_to_be_base64() {
+fn other_resources_only_need_valid_base64() {
     for block in [
         json!({"type": "resource", "resource": {"uri": "a:b", "mimeType": "application/pdf", "blob": "JVBERg=="}}),
         json!({"type": "resource", "resource": {"uri": "a:b", "mimeType": "text/plain", "text": "<html>"}}),
@@ -141,7 +141,7 @@ fn withholds_media_over_the_size_limit() {
     let size = block["data"].as_str().unwrap().len();
     for (bytes, fits) in [(size, true), (size - 1, false)] {
         let media = MediaSanitizer {
-            bytes,
+            max_base64_bytes: bytes,
             ..MediaSanitizer::default()
         };
         let mut content = Content::read(Json::from_value(&block)).unwrap();

@@ -15,23 +15,23 @@ pub(super) struct ConfusablePair(pub(super) usize, pub(super) usize);
 /// Returns the comparison forms of a name. Two names are confusable if they share one.
 ///
 /// Case is folded before and after confusable characters are merged: `I` looks like `l` and means `i`.
-pub(crate) fn forms(name: &str) -> [String; 2] {
+pub(crate) fn comparison_forms(name: &str) -> [String; 2] {
     let plain: String = name.nfkc().collect();
     let shape = |text: &str| {
         let shape: String = skeleton(text).collect();
         let kept = shape
             .to_lowercase()
             .nfkc()
-            .filter(|c| !is_joint(*c))
+            .filter(|c| !is_separator(*c))
             .collect::<String>();
         // Applied again: a lower-case letter may have a skeleton of its own.
-        skeleton(&kept).filter(|c| !is_joint(*c)).collect()
+        skeleton(&kept).filter(|c| !is_separator(*c)).collect()
     };
     [shape(&plain), shape(&plain.to_lowercase())]
 }
 
 /// Reports whether a character separates words in a name.
-fn is_joint(c: char) -> bool {
+fn is_separator(c: char) -> bool {
     matches!(c, '_' | '-' | '.' | ' ' | '/' | ':') || is_dash(c)
 }
 
@@ -41,8 +41,8 @@ fn is_dash(c: char) -> bool {
 
 /// Reports whether two names are confusable and not equal.
 #[cfg(test)]
-pub(super) fn look_alike(one: &str, two: &str) -> bool {
-    let (a, b) = (forms(one), forms(two));
+pub(super) fn are_confusable(one: &str, two: &str) -> bool {
+    let (a, b) = (comparison_forms(one), comparison_forms(two));
     one != two && a.iter().any(|form| b.contains(form))
 }
 
@@ -50,7 +50,7 @@ pub(super) fn look_alike(one: &str, two: &str) -> bool {
 /// ASCII.
 ///
 /// The same name on two servers is not a pair, as prefixes distinguish them. Confusable full names are a pair.
-pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<ConfusablePair> {
+pub(super) fn confusable_pairs(items: &[Arc<Item>]) -> BTreeSet<ConfusablePair> {
     let mut local: HashMap<String, Vec<usize>> = HashMap::new();
     let mut wire: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, item) in items.iter().enumerate() {
@@ -58,20 +58,20 @@ pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<ConfusablePair> {
             continue;
         }
         for (name, of) in [
-            (item.local.as_str(), &mut local),
+            (item.local_name.as_str(), &mut local),
             (item.def.name(), &mut wire),
         ] {
-            for form in BTreeSet::from(forms(name)) {
+            for form in BTreeSet::from(comparison_forms(name)) {
                 of.entry(form).or_default().push(at);
             }
         }
     }
     let near = |a: usize, b: usize| {
         let (a, b) = (&items[a], &items[b]);
-        a.origin.server != b.origin.server || !(a.local.is_ascii() && b.local.is_ascii())
+        a.origin.server != b.origin.server || !(a.local_name.is_ascii() && b.local_name.is_ascii())
     };
-    let locals = meeting(&local).filter(|p| items[p.0].local != items[p.1].local);
-    let wires = meeting(&wire);
+    let locals = pairs_in(&local).filter(|p| items[p.0].local_name != items[p.1].local_name);
+    let wires = pairs_in(&wire);
     locals
         .chain(wires)
         .filter(|p| near(p.0, p.1))
@@ -82,7 +82,7 @@ pub(super) fn pairs(items: &[Arc<Item>]) -> BTreeSet<ConfusablePair> {
 /// Maximum number of reported pairs. A server with so many confusable names has been reported often enough.
 const MAX_CONFUSABLE_PAIRS: usize = 10_000;
 
-fn meeting(of: &HashMap<String, Vec<usize>>) -> impl Iterator<Item = ConfusablePair> {
+fn pairs_in(of: &HashMap<String, Vec<usize>>) -> impl Iterator<Item = ConfusablePair> {
     of.values().flat_map(|all| {
         let rest = |n: usize| all[n + 1..].iter().copied();
         let each = all.iter().enumerate();
@@ -98,9 +98,13 @@ impl ToolNameIndex {
     pub(super) fn of(items: &[Arc<Item>]) -> ToolNameIndex {
         let mut names: HashMap<String, HashSet<Arc<str>>> = HashMap::new();
         for item in items.iter().filter(|item| item.kind() == ItemKind::Tool) {
-            let own = is_special(&item.local).then(|| item.local.clone());
+            let own = is_distinctive(&item.local_name).then(|| item.local_name.clone());
             let all = [item.full_name(), item.def.name().to_owned()];
-            for name in all.into_iter().chain(own).filter(|name| is_special(name)) {
+            for name in all
+                .into_iter()
+                .chain(own)
+                .filter(|name| is_distinctive(name))
+            {
                 names
                     .entry(name)
                     .or_default()
@@ -111,7 +115,7 @@ impl ToolNameIndex {
     }
 
     /// Returns the tools of other servers that a text mentions.
-    pub(super) fn foreign(&self, text: &str, server: &str) -> BTreeSet<&str> {
+    pub(super) fn mentions(&self, text: &str, server: &str) -> BTreeSet<&str> {
         let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let words = text
             .split(|c| !part(c))
@@ -123,7 +127,7 @@ impl ToolNameIndex {
 }
 
 /// Reports whether a name is not an ordinary word: at least 6 characters, with a separator, digit or capital inside.
-fn is_special(name: &str) -> bool {
+fn is_distinctive(name: &str) -> bool {
     let inside = |c: char| matches!(c, '_' | '-' | '.') || c.is_ascii_digit() || c.is_uppercase();
     name.chars().count() >= 6 && name.chars().skip(1).any(inside)
 }

@@ -20,7 +20,7 @@ const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 pub(super) struct PinTable {
     store: Arc<dyn StateStore>,
     changed: watch::Receiver<u64>,
-    kept: Mutex<PinCache>,
+    cache: Mutex<PinCache>,
     /// Counter of decisions that change lists.
     pub(super) stale: watch::Sender<ChangeCounters>,
 }
@@ -34,9 +34,9 @@ struct PinCache {
     /// Counter of changes of `rows`.
     generation: u64,
     /// Change counter of the store when it was last read, and the time of that read.
-    seen: Option<(u64, Instant)>,
+    last_read: Option<(u64, Instant)>,
     /// Flags that were already reported.
-    told: HashSet<String>,
+    reported: HashSet<String>,
 }
 
 /// Cached entry of the table.
@@ -47,15 +47,15 @@ struct CachedPinRow {
 }
 
 /// Returns the key prefix of a server with this identity.
-pub(super) fn prefix(server: &str, identity: &str) -> String {
+pub(super) fn key_prefix(server: &str, identity: &str) -> String {
     let identity = digest_of(identity);
     format!("{server}/{}/", &identity[..16])
 }
 
 /// Returns the key of a row.
-pub(super) fn key(server: &str, identity: &str, kind: &str, name: &str) -> String {
+pub(super) fn row_key(server: &str, identity: &str, kind: &str, name: &str) -> String {
     let thing = digest_of(&format!("{kind}\n{name}"));
-    prefix(server, identity) + &thing[..32]
+    key_prefix(server, identity) + &thing[..32]
 }
 
 impl PinTable {
@@ -63,62 +63,72 @@ impl PinTable {
         PinTable {
             changed: store.changed(),
             store,
-            kept: Mutex::default(),
+            cache: Mutex::default(),
             stale: watch::Sender::default(),
         }
     }
 
     /// Reads writes of other processes, at most every [`REFRESH_INTERVAL`]. Returns the generation, which changes with the rows.
-    pub(super) fn look(&self) -> u64 {
-        self.read(REFRESH_INTERVAL)
+    pub(super) fn refresh(&self) -> u64 {
+        self.refresh_after(REFRESH_INTERVAL)
     }
 
     /// Reads all writes of other processes up to now, for an operator's decision.
-    pub(super) fn look_close(&self) {
-        self.read(Duration::ZERO);
+    pub(super) fn refresh_now(&self) {
+        self.refresh_after(Duration::ZERO);
     }
 
-    fn read(&self, calm: Duration) -> u64 {
+    fn refresh_after(&self, calm: Duration) -> u64 {
         let count = *self.changed.borrow();
-        let mut kept = self.kept();
+        let mut kept = self.lock_cache();
         let is_fresh = |(seen, at): (u64, Instant)| seen == count || at.elapsed() < calm;
-        if kept.seen.is_some_and(is_fresh) {
+        if kept.last_read.is_some_and(is_fresh) {
             return kept.generation;
         }
-        kept.seen = Some((count, Instant::now()));
-        if !kept.take(&*self.store) {
+        kept.last_read = Some((count, Instant::now()));
+        if !kept.read_changes(&*self.store) {
             return kept.generation;
         }
         kept.generation += 1;
         let generation = kept.generation;
         drop(kept);
-        self.tell_all();
+        self.mark_lists_changed();
         generation
     }
 
     /// Marks the lists of all kinds as changed.
-    fn tell_all(&self) {
+    fn mark_lists_changed(&self) {
         let all = |stale: &mut ChangeCounters| {
-            ItemKind::ALL.into_iter().for_each(|kind| stale.list(kind))
+            ItemKind::ALL
+                .into_iter()
+                .for_each(|kind| stale.count_list_change(kind))
         };
         self.stale.send_modify(all);
     }
 
     /// Returns the row of a key; `Some(None)` if the entry is malformed.
     pub(super) fn row(&self, key: &str) -> Option<Option<PinRow>> {
-        self.see(key, |row| row.map(|row| row.cloned()))
+        self.with_row(key, |row| row.map(|row| row.cloned()))
     }
 
     /// Calls a function with the row of a key, without cloning it: a row holds whole definitions, and every call reads
     /// one.
-    pub(super) fn see<T>(&self, key: &str, see: impl FnOnce(Option<Option<&PinRow>>) -> T) -> T {
-        let kept = self.kept();
+    pub(super) fn with_row<T>(
+        &self,
+        key: &str,
+        see: impl FnOnce(Option<Option<&PinRow>>) -> T,
+    ) -> T {
+        let kept = self.lock_cache();
         see(kept.rows.get(key).map(|known| known.row.as_ref()))
     }
 
     /// Returns the number of rows of a server.
     pub(super) fn count(&self, prefix: &str) -> usize {
-        self.kept().count.get(prefix).copied().unwrap_or_default()
+        self.lock_cache()
+            .count
+            .get(prefix)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Returns the matching rows with this key prefix, sorted by name.
@@ -127,7 +137,7 @@ impl PinTable {
         prefix: &str,
         meant: impl Fn(&PinRow) -> bool,
     ) -> Vec<(String, PinRow)> {
-        let kept = self.kept();
+        let kept = self.lock_cache();
         let of = kept.rows.iter().filter(|(key, _)| key.starts_with(prefix));
         let read = of.filter_map(|(key, row)| Some((key, row.row.as_ref()?)));
         let mut rows: Vec<(String, PinRow)> = read
@@ -151,17 +161,17 @@ impl PinTable {
             .store
             .write(PINS_TABLE, key, Some(row.to_value()), expect);
         let WriteOutcome::Done(version) = written.await? else {
-            self.read(Duration::ZERO);
+            self.refresh_after(Duration::ZERO);
             return Ok(false);
         };
         row.version = version;
-        let mut kept = self.kept();
+        let mut kept = self.lock_cache();
         let newer = |known: &CachedPinRow| known.version > version;
         if !kept.rows.get(key).is_some_and(newer) {
             let row = Some(row);
             let known = CachedPinRow { version, row };
             if kept.rows.insert(key.to_owned(), known).is_none() {
-                *kept.count.entry(head(key)).or_default() += 1;
+                *kept.count.entry(prefix_of(key)).or_default() += 1;
             }
             kept.generation += 1;
         }
@@ -176,20 +186,20 @@ impl PinTable {
         self.store
             .write(PINS_TABLE, key, None, WritePrecondition::Any)
             .await?;
-        self.read(Duration::ZERO);
+        self.refresh_after(Duration::ZERO);
         Ok(())
     }
 
     /// Reports whether this flag is reported for the first time since the program started.
-    pub(super) fn is_news(&self, what: String) -> bool {
+    pub(super) fn report_once(&self, what: String) -> bool {
         const MAX_REPORTED_FLAGS: usize = 100_000;
-        let mut kept = self.kept();
-        kept.told.len() < MAX_REPORTED_FLAGS && kept.told.insert(what)
+        let mut kept = self.lock_cache();
+        kept.reported.len() < MAX_REPORTED_FLAGS && kept.reported.insert(what)
     }
 
     /// Marks lists as changed after a decision.
-    pub(super) fn decided(&self) {
-        self.tell_all();
+    pub(super) fn notify_decision(&self) {
+        self.mark_lists_changed();
     }
 
     /// Follows writes of other processes and marks lists as changed. Runs until it is dropped.
@@ -198,13 +208,13 @@ impl PinTable {
         while changed.changed().await.is_ok() {
             tokio::time::sleep(REFRESH_INTERVAL).await;
             changed.mark_unchanged();
-            self.read(Duration::ZERO);
+            self.refresh_after(Duration::ZERO);
         }
         std::future::pending().await
     }
 
-    fn kept(&self) -> MutexGuard<'_, PinCache> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_cache(&self) -> MutexGuard<'_, PinCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -212,9 +222,9 @@ impl PinCache {
     /// Reads the changed rows of the store, and reports whether there were any.
     ///
     /// Only changed rows are read: the table is long, and a write to any table of the store triggers this.
-    fn take(&mut self, store: &dyn StateStore) -> bool {
+    fn read_changes(&mut self, store: &dyn StateStore) -> bool {
         if self.rows.is_empty() {
-            return self.take_all(store.entries(PINS_TABLE));
+            return self.replace_all(store.entries(PINS_TABLE));
         }
         let versions: HashMap<String, u64> = store.versions(PINS_TABLE).into_iter().collect();
         let before = self.rows.len();
@@ -244,7 +254,7 @@ impl PinCache {
         changed
     }
 
-    fn take_all(&mut self, entries: Vec<crate::StateRow>) -> bool {
+    fn replace_all(&mut self, entries: Vec<crate::StateRow>) -> bool {
         let known = |entry: crate::StateRow| {
             let (version, row) = (entry.version, PinRow::read(&entry.value, entry.version));
             (entry.key, CachedPinRow { version, row })
@@ -257,12 +267,12 @@ impl PinCache {
     fn recount(&mut self) {
         self.count.clear();
         for key in self.rows.keys() {
-            *self.count.entry(head(key)).or_default() += 1;
+            *self.count.entry(prefix_of(key)).or_default() += 1;
         }
     }
 }
 
 /// Returns the prefix of a key, up to its last part.
-fn head(key: &str) -> String {
+fn prefix_of(key: &str) -> String {
     key[..key.rfind('/').map_or(0, |at| at + 1)].to_owned()
 }

@@ -7,7 +7,7 @@ use toolgate_wire::json::JsonKind;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DefinitionDifference {
     /// Path, for example `inputSchema.properties.path.description`; empty for the whole document.
-    pub place: String,
+    pub path: String,
     /// Old value as JSON; `None` if there was none.
     pub old: Option<String>,
     /// New value as JSON; `None` if there is none.
@@ -27,7 +27,7 @@ pub fn diff(old: &str, new: &str) -> Vec<DefinitionDifference> {
     let mut found = DifferenceCollector(Vec::new());
     match (read(old), read(new)) {
         (Ok(a), Ok(b)) => found.compare("", &a, &b),
-        _ if old != new => found.add("", Some(old), Some(new), alike(old, new)),
+        _ if old != new => found.add("", Some(old), Some(new), differ_in_white_space(old, new)),
         _ => {}
     }
     found.0
@@ -39,7 +39,7 @@ impl DifferenceCollector {
     fn add(&mut self, place: &str, old: Option<&str>, new: Option<&str>, cosmetic: bool) {
         if self.0.len() < MAX_DIFFERENCES {
             self.0.push(DefinitionDifference {
-                place: place.to_owned(),
+                path: place.to_owned(),
                 old: old.map(str::to_owned),
                 new: new.map(str::to_owned),
                 cosmetic,
@@ -57,8 +57,8 @@ impl DifferenceCollector {
                 let same = old
                     .zip(new)
                     .is_some_and(|(old, new)| match is_title(place) {
-                        true => folded(&old) == folded(&new),
-                        false => alike(&old, &new),
+                        true => fold_title(&old) == fold_title(&new),
+                        false => differ_in_white_space(&old, &new),
                     });
                 self.add(place, Some(a.as_str()), Some(b.as_str()), same);
             }
@@ -115,12 +115,12 @@ fn sorted(items: &[Json]) -> Vec<String> {
 }
 
 /// Reports whether two texts differ in white space only.
-fn alike(old: &str, new: &str) -> bool {
+fn differ_in_white_space(old: &str, new: &str) -> bool {
     old.split_whitespace().eq(new.split_whitespace())
 }
 
 /// Returns the letters and digits of a title in lower case: a title with other words is a real difference.
-fn folded(text: &str) -> String {
+fn fold_title(text: &str) -> String {
     let kept = text.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()
 }
@@ -131,7 +131,7 @@ mod tests {
 
     fn told(old: &str, new: &str) -> Vec<(String, bool)> {
         let all = diff(old, new).into_iter();
-        all.map(|one| (one.place, one.cosmetic)).collect()
+        all.map(|one| (one.path, one.cosmetic)).collect()
     }
 
     #[test]

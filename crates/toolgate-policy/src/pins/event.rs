@@ -41,14 +41,18 @@ impl fmt::Display for PinEvent {
                 write!(f, "the {kind} {name} changed; {end}")
             }
             PinEventKind::Changed(places) => {
-                write!(f, "the {kind} {name} changed ({}); {end}", few(places))
+                write!(
+                    f,
+                    "the {kind} {name} changed ({}); {end}",
+                    first_paths(places)
+                )
             }
             PinEventKind::Flag(text) => write!(f, "the {kind} {name}: {text}"),
         }
     }
 }
 
-fn few(places: &[String]) -> String {
+fn first_paths(places: &[String]) -> String {
     let first: Vec<&str> = places.iter().take(3).map(String::as_str).collect();
     match places.len() {
         0..=3 => first.join(", "),

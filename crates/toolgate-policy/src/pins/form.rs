@@ -9,7 +9,7 @@ pub(super) struct PinnedDigest(pub(super) Arc<str>);
 
 /// Returns the digest of the pinned form of an item, before overrides. Computed once per item.
 pub(super) fn digest(item: &Item) -> Arc<str> {
-    item.memo(|item| PinnedDigest(digest_of(&text(item))))
+    item.cached(|item| PinnedDigest(digest_of(&text(item))))
         .0
         .clone()
 }
@@ -24,18 +24,18 @@ pub(super) fn digest_of(text: &str) -> Arc<str> {
 /// Every member counts, including `_meta` and unknown members, because hosts receive them. For resources, `size` and
 /// `lastModified` are left out: they describe the contents.
 pub(super) fn text(item: &Item) -> String {
-    let own = item.own.as_ref().map(|own| &own.def);
-    let named =
-        (own.is_none() && item.def.name() != item.local).then(|| item.def.renamed(&item.local));
+    let own = item.original.as_ref().map(|own| &own.def);
+    let named = (own.is_none() && item.def.name() != item.local_name)
+        .then(|| item.def.renamed(&item.local_name));
     let json = own.or(named.as_ref()).unwrap_or(&item.def).json();
     match item.kind() {
         ItemKind::Tool | ItemKind::Prompt | ItemKind::Skill => json.canonical(),
-        ItemKind::Resource | ItemKind::Template => lasting(json).canonical(),
+        ItemKind::Resource | ItemKind::Template => without_volatile_members(json).canonical(),
     }
 }
 
 /// Returns the definition of a resource without `size` and `lastModified`.
-fn lasting(json: &Json) -> Json {
+fn without_volatile_members(json: &Json) -> Json {
     let mut lasting = json.clone();
     if json.get("size").is_some_and(|size| size.u64().is_some()) {
         lasting = lasting.without("size");
@@ -99,9 +99,9 @@ mod tests {
         let came = item(ItemKind::Tool, json!({"name": "t", "inputSchema": {}}));
         let shown = json!({"name": "u", "description": "other", "inputSchema": {}});
         let mut shown = item(ItemKind::Tool, shown);
-        shown.own = Some(Arc::new(toolgate_core::OriginalDefinition {
+        shown.original = Some(Arc::new(toolgate_core::OriginalDefinition {
             def: came.def.clone(),
-            fixed: None,
+            fixed_arguments: None,
         }));
         assert_eq!(digest(&came), digest(&shown));
     }

@@ -22,7 +22,7 @@ use toolgate_core::{
 pub(crate) struct PinObserver {
     pins: Pins,
     /// True if this layer stores new definitions. Otherwise they stay hidden until another process stores them.
-    keeps: bool,
+    stores_new: bool,
     last: [Mutex<Option<LastMarkedList>>; ItemKind::ALL.len()],
 }
 
@@ -38,32 +38,32 @@ impl PinObserver {
     pub(crate) fn new(pins: Pins, keeps: bool) -> PinObserver {
         PinObserver {
             pins,
-            keeps,
+            stores_new: keeps,
             last: Default::default(),
         }
     }
 
-    async fn mark(&self, kind: ItemKind, from: Catalog) -> Catalog {
-        let generation = self.pins.book.look();
+    async fn mark_list(&self, kind: ItemKind, from: Catalog) -> Catalog {
+        let generation = self.pins.table.refresh();
         let last = match &*self.last(kind) {
-            Some(last) if last.generation == generation && last.from.same(&from) => {
+            Some(last) if last.generation == generation && last.from.is_same_snapshot(&from) => {
                 return last.to.clone();
             }
             last => last.clone(),
         };
-        let things = self.things(&from);
-        let seen = match self.keeps {
-            true => self.keep(&things).await,
+        let things = self.observed_definitions(&from);
+        let seen = match self.stores_new {
+            true => self.observe_all(&things).await,
             false => Vec::new(),
         };
         // Read before marking: a decision made in the meantime is applied at the next list.
-        let generation = self.pins.book.look();
+        let generation = self.pins.table.refresh();
         let failed: HashMap<&str, &Error> = things
             .iter()
             .zip(&seen)
             .filter_map(|(thing, seen)| Some((&*thing.key, seen.as_ref().err()?)))
             .collect();
-        let to = self.marked(&from, &failed, last.as_ref());
+        let to = self.marked_list(&from, &failed, last.as_ref());
         if failed.is_empty() {
             let (from, to) = (from, to.clone());
             let last = LastMarkedList {
@@ -77,19 +77,25 @@ impl PinObserver {
     }
 
     /// Returns all definitions of a list that are pinned.
-    fn things(&self, from: &Catalog) -> Vec<ObservedDefinition> {
+    fn observed_definitions(&self, from: &Catalog) -> Vec<ObservedDefinition> {
         let listed = from.items().iter().filter(|item| !is_unlisted(item));
-        let items = listed.map(|item| self.pins.thing(item));
-        let words = from.about().iter().map(|about| self.pins.words(about));
+        let items = listed.map(|item| self.pins.observed_item(item));
+        let words = from
+            .server_instructions()
+            .iter()
+            .map(|about| self.pins.observed_instructions(about));
         items.chain(words).collect()
     }
 
     /// Stores new definitions concurrently, so that they share one wait for the disk.
-    async fn keep(&self, things: &[ObservedDefinition]) -> Vec<Result<ObserveOutcome, Error>> {
+    async fn observe_all(
+        &self,
+        things: &[ObservedDefinition],
+    ) -> Vec<Result<ObserveOutcome, Error>> {
         const MAX_CONCURRENT_WRITES: usize = 128;
         let mut each: Vec<BoxFuture<'_, Result<ObserveOutcome, Error>>> = Vec::new();
         for thing in things {
-            each.push(Box::pin(self.pins.see(thing)));
+            each.push(Box::pin(self.pins.observe(thing)));
         }
         stream::iter(each)
             .buffered(MAX_CONCURRENT_WRITES)
@@ -97,7 +103,7 @@ impl PinObserver {
             .await
     }
 
-    fn marked(
+    fn marked_list(
         &self,
         from: &Catalog,
         failed: &HashMap<&str, &Error>,
@@ -111,15 +117,16 @@ impl PinObserver {
             let old = before.get(&Arc::as_ptr(item));
             match old.filter(|old| old.pin.as_deref() == Some(&pin)) {
                 Some(old) => Arc::clone(old),
-                None => Arc::new(item.pinned(Arc::new(pin))),
+                None => Arc::new(item.with_pin(Arc::new(pin))),
             }
         });
-        let about = from.about().iter().filter(|about| {
-            let thing = self.pins.words(about);
+        let about = from.server_instructions().iter().filter(|about| {
+            let thing = self.pins.observed_instructions(about);
             !failed.contains_key(&*thing.key) && self.pins.judge(&thing).1.is_none()
         });
         let about = about.cloned().collect();
-        from.with_items(items.collect()).with_about(about)
+        from.with_items(items.collect())
+            .with_server_instructions(about)
     }
 
     fn pin(&self, item: &Arc<Item>, failed: &HashMap<&str, &Error>) -> DefinitionPin {
@@ -127,29 +134,29 @@ impl PinObserver {
             return DefinitionPin::unlisted();
         }
         let digest = form::digest(item);
-        let thing = self.pins.thing(item);
+        let thing = self.pins.observed_item(item);
         let (state, hidden) = match failed.get(&*thing.key) {
-            Some(error) => (PinState::New, Some(error.public().to_owned())),
+            Some(error) => (PinState::New, Some(error.public_message().to_owned())),
             None => self.pins.judge(&thing),
         };
         DefinitionPin {
             digest,
             state,
-            hidden: hidden.map(Arc::from),
-            flags: Vec::new(),
+            hidden_reason: hidden.map(Arc::from),
+            review_flags: Vec::new(),
         }
     }
 
     /// Flags confusable names, and texts that mention tools of other servers.
     fn flag(&self, items: &[Arc<Item>], pins: &mut [DefinitionPin]) {
-        let hide = self.pins.look_alikes == super::ConfusableNameAction::Hide;
-        for alike::ConfusablePair(a, b) in alike::pairs(items) {
+        let hide = self.pins.on_confusable == super::ConfusableNameAction::Hide;
+        for alike::ConfusablePair(a, b) in alike::confusable_pairs(items) {
             for (one, other) in [(a, b), (b, a)] {
                 let text = format!("its name looks like {}", items[other].full_name());
-                if hide && pins[one].hidden.is_none() {
-                    pins[one].hidden = Some(text.as_str().into());
+                if hide && pins[one].hidden_reason.is_none() {
+                    pins[one].hidden_reason = Some(text.as_str().into());
                 }
-                pins[one].flags.push(text);
+                pins[one].review_flags.push(text);
             }
         }
         let Some(first) = items.first() else { return };
@@ -160,19 +167,19 @@ impl PinObserver {
             let names = ToolNameIndex::of(items);
             for (item, pin) in items.iter().zip(&mut *pins) {
                 let json = item.def.json().canonical();
-                let foreign = names.foreign(&json, &item.origin.server);
+                let foreign = names.mentions(&json, &item.origin.server);
                 let flags = foreign
                     .iter()
                     .map(|name| format!("its text mentions {name}, a tool of another server"));
-                pin.flags.extend(flags);
+                pin.review_flags.extend(flags);
             }
         }
-        if self.keeps {
+        if self.stores_new {
             let flagged = items
                 .iter()
                 .zip(pins)
-                .filter(|(_, pin)| !pin.flags.is_empty());
-            flagged.for_each(|(item, pin)| self.pins.flagged(item, pin));
+                .filter(|(_, pin)| !pin.review_flags.is_empty());
+            flagged.for_each(|(item, pin)| self.pins.report_flags(item, pin));
         }
     }
 
@@ -205,21 +212,21 @@ impl Layer for PinObserver {
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<Catalog, Error>> {
         let kind = ask.kind;
-        Box::pin(async move { Ok(self.mark(kind, next.list(ask).await?).await) })
+        Box::pin(async move { Ok(self.mark_list(kind, next.list(ask).await?).await) })
     }
 
     /// Judges the pin again: the call may have waited for an approval since its definition was listed.
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
-        self.pins.book.look();
+        self.pins.table.refresh();
         let item = call
             .item()
             .and_then(|item| Some((item, item.pin.as_ref()?)));
-        let why = item.and_then(|(item, pin)| self.pins.judge_again(item, pin));
+        let why = item.and_then(|(item, pin)| self.pins.hidden_reason(item, pin));
         match why {
             None => next.call(call),
             Some(why) => {
-                call.trail.add("pins", "hide", why);
-                Box::pin(async move { Err(call.unknown()) })
+                call.decision_log.add("pins", "hide", why);
+                Box::pin(async move { Err(call.unknown_item_error()) })
             }
         }
     }
@@ -237,8 +244,8 @@ impl Layer for PinObserver {
                 ..want.clone()
             };
             let theirs = next.changes(want).await?;
-            let ours = ChangeStream::new(self.pins.book.stale.subscribe());
-            Ok(theirs.and(ours.only(&lists)))
+            let ours = ChangeStream::new(self.pins.table.stale.subscribe());
+            Ok(theirs.merged_with(ours.filtered(&lists)))
         })
     }
 }
@@ -251,9 +258,9 @@ impl Layer for PinObserver {
 pub struct PinRule;
 
 /// Returns the reason why the pin hides an item from callers.
-pub fn hidden(item: &Item) -> Option<&str> {
+pub fn hidden_reason(item: &Item) -> Option<&str> {
     match &item.pin {
-        Some(pin) => pin.hidden.as_deref(),
+        Some(pin) => pin.hidden_reason.as_deref(),
         None => Some("its definition was not checked against its pin"),
     }
 }
@@ -264,24 +271,24 @@ impl Rule for PinRule {
     }
 
     /// A definition is hidden from all callers equally.
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         false
     }
 
-    fn sees(&self, _: &Caller, item: &Item) -> bool {
-        hidden(item).is_none()
+    fn is_visible(&self, _: &Caller, item: &Item) -> bool {
+        hidden_reason(item).is_none()
     }
 
-    fn why_hidden(&self, _: &Caller, item: &Item) -> String {
-        hidden(item).unwrap_or_default().to_owned()
+    fn hidden_reason(&self, _: &Caller, item: &Item) -> String {
+        hidden_reason(item).unwrap_or_default().to_owned()
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         // Accepted definitions are not logged.
         if let Some(pin) = item.pin.as_ref().filter(|p| p.state != PinState::Accepted) {
             let digest = pin.digest.get(..12).unwrap_or_default();
-            call.trail.add("pins", pin.state.as_str(), digest);
+            call.decision_log.add("pins", pin.state.as_str(), digest);
         }
-        MaybeReady::Now(RuleDecision::Allow)
+        MaybeReady::Ready(RuleDecision::Allow)
     }
 }

@@ -22,12 +22,12 @@ mod skeleton;
 mod tests;
 
 use crate::{AuditRecorder, PerServer, StateStore};
-pub(crate) use alike::forms as shapes;
+pub(crate) use alike::comparison_forms as shapes;
 use book::PinTable;
 pub use diff::{DefinitionDifference, diff};
 pub use event::{PinEvent, PinEventKind};
 pub(crate) use layer::PinObserver;
-pub use layer::{PinRule, hidden};
+pub use layer::{PinRule, hidden_reason};
 pub use settle::{PinError, PinView, PinnedText, StoredPin};
 use std::{collections::HashMap, fmt, sync::Arc};
 use toolgate_core::{Error, Item, ServerInstructions};
@@ -67,52 +67,52 @@ pub enum ConfusableNameAction {
 /// Pins and their settings. Clones share the pins.
 #[derive(Clone)]
 pub struct Pins {
-    first: PerServer<NewDefinitionAction>,
-    change: PerServer<ChangedDefinitionAction>,
-    look_alikes: ConfusableNameAction,
-    most: usize,
-    book: Arc<PinTable>,
+    on_new: PerServer<NewDefinitionAction>,
+    on_change: PerServer<ChangedDefinitionAction>,
+    on_confusable: ConfusableNameAction,
+    max_per_server: usize,
+    table: Arc<PinTable>,
     identities: Arc<HashMap<String, Arc<str>>>,
     recorder: Arc<AuditRecorder>,
-    told: Arc<dyn Fn(PinEvent) + Send + Sync>,
+    on_event: Arc<dyn Fn(PinEvent) + Send + Sync>,
 }
 
 impl Pins {
     /// Creates pins in a store with the defaults: new definitions are accepted, changed ones are hidden.
     pub fn new(store: Arc<dyn StateStore>, recorder: Arc<AuditRecorder>) -> Pins {
         Pins {
-            first: PerServer::default(),
-            change: PerServer::default(),
-            look_alikes: ConfusableNameAction::default(),
-            most: 10_000,
-            book: Arc::new(PinTable::new(store)),
+            on_new: PerServer::default(),
+            on_change: PerServer::default(),
+            on_confusable: ConfusableNameAction::default(),
+            max_per_server: 10_000,
+            table: Arc::new(PinTable::new(store)),
             identities: Arc::default(),
             recorder,
-            told: Arc::new(|_| {}),
+            on_event: Arc::new(|_| {}),
         }
     }
 
     /// Sets the action for new definitions. Default: accept.
-    pub fn first(mut self, first: PerServer<NewDefinitionAction>) -> Pins {
-        self.first = first;
+    pub fn on_new(mut self, first: PerServer<NewDefinitionAction>) -> Pins {
+        self.on_new = first;
         self
     }
 
     /// Sets the action for changed definitions. Default: hide.
-    pub fn change(mut self, change: PerServer<ChangedDefinitionAction>) -> Pins {
-        self.change = change;
+    pub fn on_change(mut self, change: PerServer<ChangedDefinitionAction>) -> Pins {
+        self.on_change = change;
         self
     }
 
     /// Sets the action for confusable names. Default: flag.
-    pub fn look_alikes(mut self, then: ConfusableNameAction) -> Pins {
-        self.look_alikes = then;
+    pub fn on_confusable(mut self, then: ConfusableNameAction) -> Pins {
+        self.on_confusable = then;
         self
     }
 
     /// Sets the maximum number of pinned definitions per server. Default: 10,000. Further definitions are hidden.
-    pub fn most(mut self, per_server: usize) -> Pins {
-        self.most = per_server;
+    pub fn max_per_server(mut self, per_server: usize) -> Pins {
+        self.max_per_server = per_server;
         self
     }
 
@@ -132,40 +132,40 @@ impl Pins {
     }
 
     /// Sets the handler of pin events. Each event is reported once; the function must not block.
-    pub fn told(mut self, told: impl Fn(PinEvent) + Send + Sync + 'static) -> Pins {
-        self.told = Arc::new(told);
+    pub fn on_event(mut self, told: impl Fn(PinEvent) + Send + Sync + 'static) -> Pins {
+        self.on_event = Arc::new(told);
         self
     }
 
     /// Sets the audit recorder.
-    pub fn recorded(mut self, recorder: Arc<AuditRecorder>) -> Pins {
+    pub fn with_recorder(mut self, recorder: Arc<AuditRecorder>) -> Pins {
         self.recorder = recorder;
         self
     }
 
     /// Follows decisions of other processes and notifies callers of changed lists. Runs until it is dropped.
     pub async fn follow(&self) {
-        self.book.follow().await;
+        self.table.follow().await;
     }
 
     /// Pins the instructions of a server if they are new, and reports whether they may be passed on.
     ///
     /// # Errors
     /// The pin cannot be stored. The instructions must not be passed on then.
-    pub async fn see_words(&self, about: &ServerInstructions) -> Result<bool, Error> {
-        let thing = self.words(about);
-        self.book.look();
-        self.see(&thing).await?;
+    pub async fn observe_instructions(&self, about: &ServerInstructions) -> Result<bool, Error> {
+        let thing = self.observed_instructions(about);
+        self.table.refresh();
+        self.observe(&thing).await?;
         Ok(self.judge(&thing).1.is_none())
     }
 
     /// Reports whether the instructions of a server are accepted.
-    pub fn knows_words(&self, about: &ServerInstructions) -> bool {
-        self.judge(&self.words(about)).1.is_none()
+    pub fn accepts_instructions(&self, about: &ServerInstructions) -> bool {
+        self.judge(&self.observed_instructions(about)).1.is_none()
     }
 
-    fn event(&self, event: PinEvent) {
-        (self.told)(event);
+    fn emit(&self, event: PinEvent) {
+        (self.on_event)(event);
     }
 
     fn identity_of(&self, server: &str) -> Arc<str> {
@@ -185,15 +185,15 @@ impl Pins {
 impl fmt::Debug for Pins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pins")
-            .field("first", &self.first)
-            .field("change", &self.change)
+            .field("first", &self.on_new)
+            .field("change", &self.on_change)
             .finish_non_exhaustive()
     }
 }
 
 /// Returns the key prefix of the pins of a server with this identity (command or address).
 pub fn key_prefix(server: &str, is: &str) -> String {
-    book::prefix(server, &form::digest_of(is))
+    book::key_prefix(server, &form::digest_of(is))
 }
 
 /// Returns the pin state of an item for rules: `new`, `accepted` or `changed`. Items without a state are `new`.

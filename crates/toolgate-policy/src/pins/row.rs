@@ -10,9 +10,9 @@ pub(super) struct AcceptedDefinition {
     /// Canonical form; absent if it is too long to store.
     pub(super) text: Option<String>,
     /// `first sight`, `setting`, or the name of the operator.
-    pub(super) by: String,
+    pub(super) accepted_by: String,
     /// Time of acceptance, in Unix milliseconds.
-    pub(super) at: u64,
+    pub(super) accepted_at: u64,
 }
 
 /// A different definition that the server sent under the same name.
@@ -20,9 +20,9 @@ pub(super) struct AcceptedDefinition {
 pub(super) struct ChangedDefinition {
     pub(super) digest: Arc<str>,
     pub(super) text: Option<String>,
-    pub(super) at: u64,
+    pub(super) received_at: u64,
     /// Operator who rejected it.
-    pub(super) rejected: Option<String>,
+    pub(super) rejected_by: Option<String>,
     /// True if the server offers the accepted definition again. The other one stays stored: if it comes back, it is not
     /// reported again, and a rejection still applies.
     pub(super) withdrawn: bool,
@@ -39,7 +39,7 @@ pub(super) struct PinRow {
     /// The full name without the server.
     pub(super) name: String,
     /// Time of first sight, in Unix milliseconds.
-    pub(super) first: u64,
+    pub(super) first_seen: u64,
     pub(super) accepted: Option<AcceptedDefinition>,
     pub(super) other: Option<ChangedDefinition>,
     /// Number of changed definitions since the last decision.
@@ -56,7 +56,7 @@ impl PinRow {
             identity,
             kind: kind.to_owned(),
             name: name.to_owned(),
-            first: now(),
+            first_seen: now_unix_millis(),
             accepted: None,
             other: None,
             changes: 0,
@@ -65,7 +65,7 @@ impl PinRow {
     }
 
     /// The other definition, unless the server went back to the accepted one.
-    pub(super) fn current_other(&self) -> Option<&ChangedDefinition> {
+    pub(super) fn pending_definition(&self) -> Option<&ChangedDefinition> {
         self.other.as_ref().filter(|other| !other.withdrawn)
     }
 
@@ -79,14 +79,13 @@ impl PinRow {
     pub(super) fn to_value(&self) -> Value {
         let mut row = json!({
             "server": &*self.server, "identity": &*self.identity, "kind": self.kind, "name": self.name,
-            "first": self.first, "changes": self.changes,
+            "first": self.first_seen, "changes": self.changes,
         });
         if let Some(one) = &self.accepted {
-            row["accepted"] =
-                json!({"sha256": &*one.digest, "text": one.text, "by": one.by, "at": one.at});
+            row["accepted"] = json!({"sha256": &*one.digest, "text": one.text, "by": one.accepted_by, "at": one.accepted_at});
         }
         if let Some(one) = &self.other {
-            row["other"] = json!({"sha256": &*one.digest, "text": one.text, "at": one.at, "rejected": one.rejected});
+            row["other"] = json!({"sha256": &*one.digest, "text": one.text, "at": one.received_at, "rejected": one.rejected_by});
             if one.withdrawn {
                 row["other"]["withdrawn"] = true.into();
             }
@@ -102,7 +101,7 @@ impl PinRow {
             identity: text(row, "identity")?.into(),
             kind: text(row, "kind")?,
             name: text(row, "name")?,
-            first: row.get("first")?.as_u64()?,
+            first_seen: row.get("first")?.as_u64()?,
             accepted: match row.get("accepted") {
                 Some(one) => Some(accepted(one.as_object()?)?),
                 None => None,
@@ -121,8 +120,8 @@ fn accepted(one: &Map<String, Value>) -> Option<AcceptedDefinition> {
     Some(AcceptedDefinition {
         digest: text(one, "sha256")?.into(),
         text: text(one, "text"),
-        by: text(one, "by")?,
-        at: one.get("at")?.as_u64()?,
+        accepted_by: text(one, "by")?,
+        accepted_at: one.get("at")?.as_u64()?,
     })
 }
 
@@ -130,8 +129,8 @@ fn other(one: &Map<String, Value>) -> Option<ChangedDefinition> {
     Some(ChangedDefinition {
         digest: text(one, "sha256")?.into(),
         text: text(one, "text"),
-        at: one.get("at")?.as_u64()?,
-        rejected: text(one, "rejected"),
+        received_at: one.get("at")?.as_u64()?,
+        rejected_by: text(one, "rejected"),
         withdrawn: one.get("withdrawn").and_then(Value::as_bool) == Some(true),
     })
 }
@@ -141,7 +140,7 @@ fn text(of: &Map<String, Value>, key: &str) -> Option<String> {
 }
 
 /// Returns the current time in Unix milliseconds.
-pub(super) fn now() -> u64 {
+pub(super) fn now_unix_millis() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
@@ -157,18 +156,18 @@ mod tests {
             identity: "i".into(),
             kind: "tool".to_owned(),
             name: "t".to_owned(),
-            first: 7,
+            first_seen: 7,
             accepted: Some(AcceptedDefinition {
                 digest: "d".into(),
                 text: None,
-                by: "console".to_owned(),
-                at: 8,
+                accepted_by: "console".to_owned(),
+                accepted_at: 8,
             }),
             other: Some(ChangedDefinition {
                 digest: "e".into(),
                 text: Some("{}".to_owned()),
-                at: 9,
-                rejected: Some("terminal".to_owned()),
+                received_at: 9,
+                rejected_by: Some("terminal".to_owned()),
                 withdrawn: true,
             }),
             changes: 2,

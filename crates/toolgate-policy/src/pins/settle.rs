@@ -2,7 +2,7 @@
 
 use super::{
     DefinitionDifference, Pins, book, diff,
-    row::{AcceptedDefinition, PinRow, now},
+    row::{AcceptedDefinition, PinRow, now_unix_millis},
     sight::INSTRUCTIONS,
 };
 use std::{fmt, sync::Arc};
@@ -21,21 +21,21 @@ pub struct PinView {
     /// State. `New` and `Changed` pins await a decision unless they are rejected.
     pub state: PinState,
     /// Operator who rejected the new definition.
-    pub rejected: Option<String>,
+    pub rejected_by: Option<String>,
     /// Time of first sight, in Unix milliseconds.
-    pub first: u64,
+    pub first_seen: u64,
     /// Digest of the accepted definition.
-    pub accepted: Option<Arc<str>>,
+    pub accepted_digest: Option<Arc<str>>,
     /// Origin of the acceptance: `first sight`, `setting`, `console` or `terminal`.
-    pub by: Option<String>,
+    pub accepted_by: Option<String>,
     /// Time of acceptance, in Unix milliseconds.
-    pub at: Option<u64>,
+    pub accepted_at: Option<u64>,
     /// Digest of the new or changed definition.
-    pub other: Option<Arc<str>>,
+    pub pending_digest: Option<Arc<str>>,
     /// Differences; empty if there are none, or if one of the definitions is too long to store.
     pub differences: Vec<DefinitionDifference>,
     /// New definition as canonical JSON, if none was accepted before.
-    pub text: Option<String>,
+    pub pending_text: Option<String>,
     /// True if the new or changed definition is hidden from callers.
     pub hidden: bool,
 }
@@ -50,11 +50,11 @@ pub struct StoredPin {
     /// Full name, for example `server.tool`.
     pub name: String,
     /// True if the server still has the identity that it had then.
-    pub ours: bool,
+    pub same_identity: bool,
     /// Accepted definition.
     pub accepted: Option<PinnedText>,
     /// Different definition that the server sent since.
-    pub other: Option<PinnedText>,
+    pub pending: Option<PinnedText>,
 }
 
 /// A stored definition.
@@ -63,7 +63,7 @@ pub struct PinnedText {
     /// Canonical JSON; absent if it is too long to store.
     pub text: Option<String>,
     /// Time since when it is stored, in Unix milliseconds.
-    pub at: u64,
+    pub stored_at: u64,
 }
 
 /// Reason why a decision failed.
@@ -72,24 +72,24 @@ pub enum PinError {
     /// No pin has this name.
     Unknown,
     /// The pin needs no decision.
-    Settled,
+    NothingToDecide,
     /// The definition changed again since it was reviewed.
-    Moved,
+    ChangedSinceReview,
     /// The decision could not be stored.
-    Unkept(Error),
+    NotStored(Error),
 }
 
 impl fmt::Display for PinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PinError::Unknown => f.write_str("there is no pin of that name; see toolgate pins list"),
-            PinError::Settled => {
+            PinError::NothingToDecide => {
                 f.write_str("there is nothing to decide: the definition is the accepted one")
             }
-            PinError::Moved => {
+            PinError::ChangedSinceReview => {
                 f.write_str("the definition changed again since you reviewed it; review it again with toolgate pins diff")
             }
-            PinError::Unkept(error) => f.write_str(error.public()),
+            PinError::NotStored(error) => f.write_str(error.public_message()),
         }
     }
 }
@@ -104,46 +104,55 @@ impl Pins {
     }
 
     /// Returns the pending and rejected pins, pending ones first, at most `most`.
-    pub fn open(&self, most: usize) -> Vec<PinView> {
-        let mut rows = self.rows(None, |row| row.current_other().is_some());
-        rows.sort_by_key(|(_, row)| row.other.as_ref().is_some_and(|one| one.rejected.is_some()));
+    pub fn awaiting_decision(&self, most: usize) -> Vec<PinView> {
+        let mut rows = self.rows(None, |row| row.pending_definition().is_some());
+        rows.sort_by_key(|(_, row)| {
+            row.other
+                .as_ref()
+                .is_some_and(|one| one.rejected_by.is_some())
+        });
         let first = rows.iter().take(most);
         first.map(|(_, row)| self.view(row)).collect()
     }
 
     /// Returns the stored definitions of these servers by name, without instructions.
-    pub fn kept(&self) -> Vec<StoredPin> {
-        self.book.look_close();
+    pub fn stored(&self) -> Vec<StoredPin> {
+        self.table.refresh_now();
         let mut ids: Vec<&String> = self.identities.keys().collect();
         ids.sort();
-        let of = |id: &&String| self.book.rows(&format!("{id}/"), |_| true);
+        let of = |id: &&String| self.table.rows(&format!("{id}/"), |_| true);
         let rows = ids.iter().flat_map(of);
-        rows.filter_map(|(_, row)| self.kept_row(&row)).collect()
+        rows.filter_map(|(_, row)| self.stored_pin(&row)).collect()
     }
 
     /// Returns the last instructions of a server with its current identity, if they are stored.
-    pub fn kept_instructions(&self, server: &str) -> Option<String> {
+    pub fn stored_instructions(&self, server: &str) -> Option<String> {
         let is = |row: &PinRow| row.kind == INSTRUCTIONS;
         let (_, row) = self.rows(Some(server), is).into_iter().next()?;
-        let last = row.current_other().map(|one| one.text.clone());
+        let last = row.pending_definition().map(|one| one.text.clone());
         let text = last.or_else(|| row.accepted.map(|one| one.text))??;
         let json = Json::read(text.into_bytes(), &Default::default()).ok()?;
         json.string()
     }
 
-    fn kept_row(&self, row: &PinRow) -> Option<StoredPin> {
-        let kind = ItemKind::ALL.into_iter().find(|k| k.word() == row.kind)?;
+    fn stored_pin(&self, row: &PinRow) -> Option<StoredPin> {
+        let kind = ItemKind::ALL.into_iter().find(|k| k.as_str() == row.kind)?;
         let text = |text: &Option<String>, at| PinnedText {
             text: text.clone(),
-            at,
+            stored_at: at,
         };
         Some(StoredPin {
             server: row.server.clone(),
             kind,
             name: row.full_name(),
-            ours: row.identity == self.identity_of(&row.server),
-            accepted: row.accepted.as_ref().map(|one| text(&one.text, one.at)),
-            other: row.current_other().map(|one| text(&one.text, one.at)),
+            same_identity: row.identity == self.identity_of(&row.server),
+            accepted: row
+                .accepted
+                .as_ref()
+                .map(|one| text(&one.text, one.accepted_at)),
+            pending: row
+                .pending_definition()
+                .map(|one| text(&one.text, one.received_at)),
         })
     }
 
@@ -164,7 +173,7 @@ impl Pins {
         digest: Option<&str>,
         by: &str,
     ) -> Result<usize, PinError> {
-        self.settle(name, digest, |row| accept(row, by), "accept", by)
+        self.decide(name, digest, |row| accept(row, by), "accept", by)
             .await
     }
 
@@ -179,7 +188,7 @@ impl Pins {
         digest: Option<&str>,
         by: &str,
     ) -> Result<usize, PinError> {
-        self.settle(name, digest, |row| reject(row, by), "reject", by)
+        self.decide(name, digest, |row| reject(row, by), "reject", by)
             .await
     }
 
@@ -192,8 +201,8 @@ impl Pins {
             return Err(PinError::Unknown);
         }
         let waits = |row: &PinRow| {
-            row.current_other()
-                .is_some_and(|other| other.rejected.is_none())
+            row.pending_definition()
+                .is_some_and(|other| other.rejected_by.is_none())
         };
         let mut count = 0;
         for (key, row) in self.rows(Some(server), waits) {
@@ -201,7 +210,7 @@ impl Pins {
                 .await?;
             count += 1;
         }
-        self.book.decided();
+        self.table.notify_decision();
         Ok(count)
     }
 
@@ -216,14 +225,14 @@ impl Pins {
             return Err(PinError::Unknown);
         }
         for (key, row) in &rows {
-            self.book.remove(key).await.map_err(PinError::Unkept)?;
+            self.table.remove(key).await.map_err(PinError::NotStored)?;
             self.record(row, "forget", by);
         }
-        self.book.decided();
+        self.table.notify_decision();
         Ok(rows.len())
     }
 
-    async fn settle(
+    async fn decide(
         &self,
         name: &str,
         digest: Option<&str>,
@@ -237,25 +246,25 @@ impl Pins {
         }
         let open: Vec<_> = rows
             .into_iter()
-            .filter(|(_, row)| row.current_other().is_some())
+            .filter(|(_, row)| row.pending_definition().is_some())
             .collect();
         if open.is_empty() {
-            return Err(PinError::Settled);
+            return Err(PinError::NothingToDecide);
         }
-        let meant = |row: &PinRow| match (digest, row.current_other()) {
+        let meant = |row: &PinRow| match (digest, row.pending_definition()) {
             (Some(digest), Some(other)) => digest.len() >= 8 && other.digest.starts_with(digest),
             (None, _) => true,
             (Some(_), None) => false,
         };
         let open: Vec<_> = open.into_iter().filter(|(_, row)| meant(row)).collect();
         if open.is_empty() {
-            return Err(PinError::Moved);
+            return Err(PinError::ChangedSinceReview);
         }
         let count = open.len();
         for (key, row) in open {
             self.write(&key, row, change, word, by).await?;
         }
-        self.book.decided();
+        self.table.notify_decision();
         Ok(count)
     }
 
@@ -268,15 +277,15 @@ impl Pins {
         by: &str,
     ) -> Result<(), PinError> {
         if !change(&mut row) {
-            return Err(PinError::Settled);
+            return Err(PinError::NothingToDecide);
         }
-        match self.book.put(key, row.clone()).await {
+        match self.table.put(key, row.clone()).await {
             Ok(true) => {
                 self.record(&row, word, by);
                 Ok(())
             }
-            Ok(false) => Err(PinError::Moved),
-            Err(error) => Err(PinError::Unkept(error)),
+            Ok(false) => Err(PinError::ChangedSinceReview),
+            Err(error) => Err(PinError::NotStored(error)),
         }
     }
 
@@ -297,12 +306,12 @@ impl Pins {
     }
 
     fn rows(&self, server: Option<&str>, meant: impl Fn(&PinRow) -> bool) -> Vec<(String, PinRow)> {
-        self.book.look_close();
+        self.table.refresh_now();
         let mut ids: Vec<&String> = self.identities.keys().collect();
         ids.retain(|id| server.is_none_or(|server| server == id.as_str()));
         ids.sort();
-        let prefix = |id: &str| book::prefix(id, &self.identity_of(id));
-        let of = |id: &&String| self.book.rows(&prefix(id), &meant);
+        let prefix = |id: &str| book::key_prefix(id, &self.identity_of(id));
+        let of = |id: &&String| self.table.rows(&prefix(id), &meant);
         ids.iter().flat_map(of).collect()
     }
 
@@ -319,18 +328,18 @@ impl Pins {
             return Vec::new();
         }
         let identity = self.identity_of(server);
-        let kinds = ItemKind::ALL.into_iter().map(|kind| (kind.word(), local));
+        let kinds = ItemKind::ALL.into_iter().map(|kind| (kind.as_str(), local));
         let instructions = (local == INSTRUCTIONS).then_some((INSTRUCTIONS, ""));
         let keyed = kinds.chain(instructions).map(|(kind, local)| {
             let row = PinRow::new(server.into(), identity.clone(), kind, local);
-            (book::key(server, &identity, kind, local), row)
+            (book::row_key(server, &identity, kind, local), row)
         });
-        let torn = |key: &str| matches!(self.book.row(key), Some(None));
+        let torn = |key: &str| matches!(self.table.row(key), Some(None));
         keyed.filter(|(key, _)| torn(key)).collect()
     }
 
     fn view(&self, row: &PinRow) -> PinView {
-        let (old, new) = (row.accepted.as_ref(), row.current_other());
+        let (old, new) = (row.accepted.as_ref(), row.pending_definition());
         let text = |text: Option<&String>| text.cloned();
         let both = old.as_ref().and_then(|one| text(one.text.as_ref()));
         let both = both.zip(new.as_ref().and_then(|one| text(one.text.as_ref())));
@@ -343,14 +352,14 @@ impl Pins {
                 (Some(_), Some(_)) => PinState::Changed,
                 (None, _) => PinState::New,
             },
-            rejected: new.as_ref().and_then(|one| one.rejected.clone()),
-            first: row.first,
-            accepted: old.as_ref().map(|one| one.digest.clone()),
-            by: old.as_ref().map(|one| one.by.clone()),
-            at: old.as_ref().map(|one| one.at),
-            other: new.as_ref().map(|one| one.digest.clone()),
+            rejected_by: new.as_ref().and_then(|one| one.rejected_by.clone()),
+            first_seen: row.first_seen,
+            accepted_digest: old.as_ref().map(|one| one.digest.clone()),
+            accepted_by: old.as_ref().map(|one| one.accepted_by.clone()),
+            accepted_at: old.as_ref().map(|one| one.accepted_at),
+            pending_digest: new.as_ref().map(|one| one.digest.clone()),
             differences: both.map(|(old, new)| diff(&old, &new)).unwrap_or_default(),
-            text: match old {
+            pending_text: match old {
                 None => new.as_ref().and_then(|one| one.text.clone()),
                 Some(_) => None,
             },
@@ -369,8 +378,8 @@ fn accept(row: &mut PinRow, by: &str) -> bool {
     row.accepted = Some(AcceptedDefinition {
         digest: other.digest,
         text: other.text,
-        by: by.to_owned(),
-        at: now(),
+        accepted_by: by.to_owned(),
+        accepted_at: now_unix_millis(),
     });
     row.changes = 0;
     true
@@ -380,7 +389,7 @@ fn reject(row: &mut PinRow, by: &str) -> bool {
     let Some(other) = row.other.as_mut() else {
         return false;
     };
-    other.rejected = Some(by.to_owned());
+    other.rejected_by = Some(by.to_owned());
     row.changes = 0;
     true
 }

@@ -2,7 +2,7 @@
 
 use super::{
     ChangedDefinitionAction, NewDefinitionAction, PinEvent, PinEventKind, Pins, book, diff, form,
-    row::{AcceptedDefinition, ChangedDefinition, PinRow, now},
+    row::{AcceptedDefinition, ChangedDefinition, PinRow, now_unix_millis},
 };
 use std::sync::Arc;
 use toolgate_core::{
@@ -38,7 +38,7 @@ pub(super) enum ObserveOutcome {
     /// The definition was known.
     Known,
     /// The pin was stored or updated.
-    Kept,
+    Stored,
 }
 
 /// Maximum length of a stored definition, in bytes. For longer ones only the digest is stored, so differences cannot be
@@ -49,29 +49,29 @@ const MAX_UNDECIDED_CHANGES: u64 = 16;
 
 impl Pins {
     /// Returns the observed definition of an item.
-    pub(super) fn thing(&self, item: &Arc<Item>) -> ObservedDefinition {
+    pub(super) fn observed_item(&self, item: &Arc<Item>) -> ObservedDefinition {
         let server = &item.origin.server;
         let identity = self.identity_of(server);
         ObservedDefinition {
             key: key(item, &identity),
             server: server.clone(),
             identity,
-            kind: item.kind().word(),
-            name: item.given_name(),
+            kind: item.kind().as_str(),
+            name: item.upstream_key(),
             digest: form::digest(item),
             form: DefinitionSource::Item(item.clone()),
         }
     }
 
     /// Returns the observed instructions of a server.
-    pub(super) fn words(&self, about: &ServerInstructions) -> ObservedDefinition {
+    pub(super) fn observed_instructions(&self, about: &ServerInstructions) -> ObservedDefinition {
         let server = about.server.clone().unwrap_or_else(|| self.only_server());
         let identity = self.identity_of(&server);
         let text = Json::from_value(&about.text.as_str().into())
             .as_str()
             .to_owned();
         ObservedDefinition {
-            key: book::key(&server, &identity, INSTRUCTIONS, "").into(),
+            key: book::row_key(&server, &identity, INSTRUCTIONS, "").into(),
             server,
             identity,
             kind: INSTRUCTIONS,
@@ -82,20 +82,20 @@ impl Pins {
     }
 
     /// Returns the reason why an item that was observed before is hidden now.
-    pub(super) fn judge_again(&self, item: &Item, pin: &DefinitionPin) -> Option<String> {
+    pub(super) fn hidden_reason(&self, item: &Item, pin: &DefinitionPin) -> Option<String> {
         // An item that no server listed has no row: a resource that the caller reads by a link, for example.
         if pin.is_unlisted() {
             return None;
         }
         let server = &item.origin.server;
         let key = key(item, &self.identity_of(server));
-        self.book
-            .see(&key, |row| self.judge_row(row, &pin.digest, server).1)
+        self.table
+            .with_row(&key, |row| self.judge_row(row, &pin.digest, server).1)
     }
 
     /// Returns the state of a definition, and the reason if it is hidden. Writes nothing.
     pub(super) fn judge(&self, thing: &ObservedDefinition) -> (PinState, Option<String>) {
-        self.book.see(&thing.key, |row| {
+        self.table.with_row(&thing.key, |row| {
             self.judge_row(row, &thing.digest, &thing.server)
         })
     }
@@ -127,7 +127,7 @@ impl Pins {
             return (PinState::Accepted, None);
         }
         let other = row.other.as_ref().filter(|one| one.digest == *digest);
-        let rejected = other.and_then(|one| one.rejected.as_ref());
+        let rejected = other.and_then(|one| one.rejected_by.as_ref());
         if let Some(by) = rejected {
             let state = state(row);
             return (state, Some(format!("this definition was rejected ({by})")));
@@ -136,7 +136,7 @@ impl Pins {
             "toolgate pins diff {0}, then accept or reject",
             row.full_name()
         );
-        match (state(row), self.change.of(server)) {
+        match (state(row), self.on_change.of(server)) {
             (PinState::Changed, ChangedDefinitionAction::Warn) => (PinState::Changed, None),
             (PinState::New, _) => (
                 PinState::New,
@@ -152,40 +152,46 @@ impl Pins {
     }
 
     /// Observes a definition: stores it if it is new or changed, and reports it.
-    pub(super) async fn see(&self, thing: &ObservedDefinition) -> Result<ObserveOutcome, Error> {
+    pub(super) async fn observe(
+        &self,
+        thing: &ObservedDefinition,
+    ) -> Result<ObserveOutcome, Error> {
         loop {
-            let Some((row, news)) = self.next(thing)? else {
+            let Some((row, news)) = self.next_row(thing)? else {
                 return Ok(ObserveOutcome::Known);
             };
-            if self.book.put(&thing.key, row.clone()).await? {
-                self.tell(thing, &row, news);
-                return Ok(ObserveOutcome::Kept);
+            if self.table.put(&thing.key, row.clone()).await? {
+                self.report(thing, &row, news);
+                return Ok(ObserveOutcome::Stored);
             }
         }
     }
 
     /// Returns the row to write and the news to report, or `None` if nothing changed.
-    fn next(&self, thing: &ObservedDefinition) -> Result<Option<(PinRow, ObservationNews)>, Error> {
-        let Some(known) = self.book.row(&thing.key) else {
-            self.has_room(thing)?;
-            return Ok(Some(self.at_first(thing)));
+    fn next_row(
+        &self,
+        thing: &ObservedDefinition,
+    ) -> Result<Option<(PinRow, ObservationNews)>, Error> {
+        let Some(known) = self.table.row(&thing.key) else {
+            self.check_limit(thing)?;
+            return Ok(Some(self.first_row(thing)));
         };
         let Some(row) = known else { return Ok(None) };
         let is = |digest: Option<&Arc<str>>| digest == Some(&thing.digest);
         if is(row.accepted.as_ref().map(|one| &one.digest)) {
-            return Ok(returned(row));
+            return Ok(row_after_return(row));
         }
         if is(row.other.as_ref().map(|one| &one.digest)) {
-            return Ok(reappeared(row));
+            return Ok(row_after_reappearance(row));
         }
-        Ok((row.changes < MAX_UNDECIDED_CHANGES).then(|| self.another(thing, row)))
+        Ok((row.changes < MAX_UNDECIDED_CHANGES).then(|| self.changed_row(thing, row)))
     }
 
-    fn has_room(&self, thing: &ObservedDefinition) -> Result<(), Error> {
-        let most = self.most;
+    fn check_limit(&self, thing: &ObservedDefinition) -> Result<(), Error> {
+        let most = self.max_per_server;
         if self
-            .book
-            .count(&book::prefix(&thing.server, &thing.identity))
+            .table
+            .count(&book::key_prefix(&thing.server, &thing.identity))
             < most
         {
             return Ok(());
@@ -194,13 +200,16 @@ impl Pins {
             "the server {} has more than {most} pinned definitions, the limit in limits.pins_per_server; raise it, or delete old pins with toolgate pins forget",
             thing.server
         );
-        Err(Error::new(ErrorKind::Refused(RefusalReason::Record), text))
+        Err(Error::new(
+            ErrorKind::Refused(RefusalReason::AuditUnavailable),
+            text,
+        ))
     }
 
-    fn at_first(&self, thing: &ObservedDefinition) -> (PinRow, ObservationNews) {
+    fn first_row(&self, thing: &ObservedDefinition) -> (PinRow, ObservationNews) {
         let (server, identity) = (thing.server.clone(), thing.identity.clone());
         let mut row = PinRow::new(server, identity, thing.kind, &thing.name);
-        match self.first.of(&thing.server) {
+        match self.on_new.of(&thing.server) {
             NewDefinitionAction::Accept => row.accepted = Some(thing.accepted("first sight")),
             NewDefinitionAction::Ask => row.other = Some(thing.other()),
         }
@@ -208,17 +217,21 @@ impl Pins {
         (row, ObservationNews::First { waits })
     }
 
-    fn another(&self, thing: &ObservedDefinition, mut row: PinRow) -> (PinRow, ObservationNews) {
+    fn changed_row(
+        &self,
+        thing: &ObservedDefinition,
+        mut row: PinRow,
+    ) -> (PinRow, ObservationNews) {
         let Some(old) = row.accepted.clone() else {
             row.other = Some(thing.other());
             row.changes += 1;
             return (row, ObservationNews::None);
         };
         let places = match (&old.text, thing.text()) {
-            (Some(old), Some(new)) => diff(old, &new).into_iter().map(|d| d.place).collect(),
+            (Some(old), Some(new)) => diff(old, &new).into_iter().map(|d| d.path).collect(),
             _ => Vec::new(),
         };
-        let hidden = match self.change.of(&thing.server) {
+        let hidden = match self.on_change.of(&thing.server) {
             ChangedDefinitionAction::Allow => {
                 row.accepted = Some(thing.accepted("setting"));
                 row.other = None;
@@ -246,7 +259,7 @@ impl Pins {
         )
     }
 
-    fn tell(&self, thing: &ObservedDefinition, row: &PinRow, news: ObservationNews) {
+    fn report(&self, thing: &ObservedDefinition, row: &PinRow, news: ObservationNews) {
         let entry = |event| {
             AuditEntry::new(event)
                 .with("server", &*thing.server)
@@ -282,7 +295,7 @@ impl Pins {
             }
         };
         if hidden || matches!(what, PinEventKind::Changed(_)) {
-            self.event(PinEvent {
+            self.emit(PinEvent {
                 server: thing.server.clone(),
                 kind: thing.kind.to_owned(),
                 name: row.full_name(),
@@ -293,24 +306,24 @@ impl Pins {
     }
 
     /// Reports flags, each once.
-    pub(super) fn flagged(&self, item: &Item, pin: &DefinitionPin) {
-        for flag in &pin.flags {
+    pub(super) fn report_flags(&self, item: &Item, pin: &DefinitionPin) {
+        for flag in &pin.review_flags {
             let name = item.full_name();
-            if !self.book.is_news(format!("{name}\n{flag}")) {
+            if !self.table.report_once(format!("{name}\n{flag}")) {
                 continue;
             }
             let entry = AuditEntry::new("tool.flagged")
                 .with("server", &*item.origin.server)
                 .with("name", name.as_str())
-                .with("kind", item.kind().word())
+                .with("kind", item.kind().as_str())
                 .with("text", flag.as_str());
             self.recorder.note(entry);
-            self.event(PinEvent {
+            self.emit(PinEvent {
                 server: item.origin.server.clone(),
-                kind: item.kind().word().to_owned(),
+                kind: item.kind().as_str().to_owned(),
                 name,
                 what: PinEventKind::Flag(flag.clone()),
-                hidden: pin.hidden.is_some(),
+                hidden: pin.hidden_reason.is_some(),
             });
         }
     }
@@ -339,7 +352,7 @@ enum ObservationNews {
 }
 
 /// Returns the updated row if the server offers the accepted definition again.
-fn returned(mut row: PinRow) -> Option<(PinRow, ObservationNews)> {
+fn row_after_return(mut row: PinRow) -> Option<(PinRow, ObservationNews)> {
     if row.changes >= MAX_UNDECIDED_CHANGES {
         return None;
     }
@@ -349,7 +362,7 @@ fn returned(mut row: PinRow) -> Option<(PinRow, ObservationNews)> {
 }
 
 /// Returns the updated row if the server offers the changed definition again, after the accepted one.
-fn reappeared(mut row: PinRow) -> Option<(PinRow, ObservationNews)> {
+fn row_after_reappearance(mut row: PinRow) -> Option<(PinRow, ObservationNews)> {
     let was = row.accepted.as_ref()?.digest.clone();
     let other = row.other.as_mut().filter(|other| other.withdrawn)?;
     other.withdrawn = false;
@@ -360,10 +373,10 @@ fn reappeared(mut row: PinRow) -> Option<(PinRow, ObservationNews)> {
 /// Returns the key of an item of a server with this identity.
 fn key(item: &Item, identity: &Arc<str>) -> Arc<str> {
     let make = |item: &Item| {
-        let (kind, name) = (item.kind().word(), item.given_name());
-        Arc::<str>::from(book::key(&item.origin.server, identity, kind, &name))
+        let (kind, name) = (item.kind().as_str(), item.upstream_key());
+        Arc::<str>::from(book::row_key(&item.origin.server, identity, kind, &name))
     };
-    let known = item.memo(|item| CachedPinKey {
+    let known = item.cached(|item| CachedPinKey {
         identity: identity.clone(),
         key: make(item),
     });
@@ -396,8 +409,8 @@ impl ObservedDefinition {
         AcceptedDefinition {
             digest: self.digest.clone(),
             text: self.text(),
-            by: by.to_owned(),
-            at: now(),
+            accepted_by: by.to_owned(),
+            accepted_at: now_unix_millis(),
         }
     }
 
@@ -405,8 +418,8 @@ impl ObservedDefinition {
         ChangedDefinition {
             digest: self.digest.clone(),
             text: self.text(),
-            at: now(),
-            rejected: None,
+            received_at: now_unix_millis(),
+            rejected_by: None,
             withdrawn: false,
         }
     }

@@ -7,9 +7,9 @@ include!(concat!(env!("OUT_DIR"), "/alike.rs"));
 
 /// Returns the skeleton of a text: confusable texts have the same one.
 pub(super) fn skeleton(text: &str) -> impl Iterator<Item = char> {
-    let seen = text.nfd().filter(|sign| !is_unseen(*sign));
+    let seen = text.nfd().filter(|sign| !is_ignorable(*sign));
     seen.flat_map(|sign| {
-        let like = like(sign);
+        let like = prototype_of(sign);
         let itself = like.is_none().then_some(sign);
         like.unwrap_or_default().chars().chain(itself)
     })
@@ -17,14 +17,14 @@ pub(super) fn skeleton(text: &str) -> impl Iterator<Item = char> {
 }
 
 /// Returns the prototype of a character, if it differs from the character.
-fn like(sign: char) -> Option<&'static str> {
+fn prototype_of(sign: char) -> Option<&'static str> {
     let nth = SIGNS.binary_search(&u32::from(sign)).ok()?;
     let end = |nth: usize| ENDS.get(nth).map(|end| usize::from(*end));
     let start = nth.checked_sub(1).map_or(Some(0), end)?;
     TEXT.get(start..end(nth)?)
 }
 
-fn is_unseen(sign: char) -> bool {
+fn is_ignorable(sign: char) -> bool {
     UNSEEN
         .iter()
         .any(|(from, to)| (*from..=*to).contains(&sign))

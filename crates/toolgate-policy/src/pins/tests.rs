@@ -2,7 +2,7 @@
 
 use super::{
     Pins,
-    alike::{forms, look_alike},
+    alike::{are_confusable, comparison_forms},
 };
 use crate::{AuditRecorder, MemoryStateStore};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn the_key_of_an_item_is_that_of_the_server_as_these_pins_know_it() {
             Arc::new(AuditRecorder::log()),
         );
         let pins = pins.identities([("s".to_owned(), is.to_owned())]);
-        pins.thing(&item).key
+        pins.observed_item(&item).key
     };
     let first = key("one command");
     assert_ne!(first, key("another command"));
@@ -51,10 +51,10 @@ fn t44_names_that_people_confuse() {
         ("scope", "\u{455}\u{441}\u{43e}\u{440}\u{435}"),
     ] {
         assert!(
-            look_alike(one, two),
+            are_confusable(one, two),
             "{one} {two} {:?} {:?}",
-            forms(one),
-            forms(two)
+            comparison_forms(one),
+            comparison_forms(two)
         );
     }
     for (one, two) in [
@@ -65,7 +65,7 @@ fn t44_names_that_people_confuse() {
         ("写入", "读取"),
         ("a", "a"),
     ] {
-        assert!(!look_alike(one, two), "{one} {two}");
+        assert!(!are_confusable(one, two), "{one} {two}");
     }
 }
 
@@ -101,6 +101,6 @@ proptest! {
             }
         };
         let disguised: String = name.chars().zip(&picks).enumerate().map(swap).collect();
-        prop_assert!(disguised != name && look_alike(&name, &disguised), "{name} {disguised} {:?} {:?}", forms(&name), forms(&disguised));
+        prop_assert!(disguised != name && are_confusable(&name, &disguised), "{name} {disguised} {:?} {:?}", comparison_forms(&name), comparison_forms(&disguised));
     }
 }

@@ -39,15 +39,15 @@ pub fn unchecked_keywords(schema: &Json, bounds: &SchemaBounds) -> Result<Vec<St
 }
 
 /// Returns whether a value is valid against a schema. Nothing is valid against a schema that does not compile.
-pub fn fits(schema: &Json, value: &Value) -> bool {
-    judge(schema, value, &SchemaBounds::default()).unwrap_or(false)
+pub fn fits_schema(schema: &Json, value: &Value) -> bool {
+    validate_value(schema, value, &SchemaBounds::default()).unwrap_or(false)
 }
 
 /// Validates a value against a schema without a time limit: for tests and tools, not for untrusted values.
 ///
 /// # Errors
 /// Returns the reason if the schema cannot be compiled.
-pub fn judge(schema: &Json, value: &Value, bounds: &SchemaBounds) -> Result<bool, String> {
+pub fn validate_value(schema: &Json, value: &Value, bounds: &SchemaBounds) -> Result<bool, String> {
     let schema = SchemaValidator::compile(schema, bounds)?;
     Ok(problems(&schema, value).is_empty())
 }

@@ -4,7 +4,7 @@
 //! unknown. The whole value is then rejected, even if the pattern is below `not` or `if`.
 
 use super::ecma;
-use crate::contain::withheld;
+use crate::contain::with_panics_withheld;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::Value;
 use std::{
@@ -86,14 +86,14 @@ impl BacktrackingPattern {
                 .delegate_dfa_size_limit(self.max_bytes)
                 .build()
         };
-        match catch_unwind(|| withheld(build)) {
+        match catch_unwind(|| with_panics_withheld(build)) {
             Ok(built) => built.map_err(|error| error.to_string()),
             Err(_) => Err("the regular expression engine failed".to_owned()),
         }
     }
 
     fn matches(&self, text: &str) -> bool {
-        if is_over() {
+        if is_bound_reached() {
             return false;
         }
         let row = MAX_STEPS.iter().position(|(bytes, _)| text.len() <= *bytes);
@@ -101,7 +101,9 @@ impl BacktrackingPattern {
         let compiled = self.compiled[row].get_or_init(|| self.build(MAX_STEPS[row].1).ok());
         let start = Instant::now();
         let matched = compiled.as_ref().and_then(|regex| {
-            let matched = catch_unwind(AssertUnwindSafe(|| withheld(|| regex.is_match(text))));
+            let matched = catch_unwind(AssertUnwindSafe(|| {
+                with_panics_withheld(|| regex.is_match(text))
+            }));
             matched.ok()?.ok()
         });
         spend(start.elapsed(), matched.is_none(), &self.pattern);
@@ -116,7 +118,7 @@ thread_local! {
     static OVER: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-fn is_over() -> bool {
+fn is_bound_reached() -> bool {
     OVER.with_borrow(Option::is_some)
 }
 

@@ -14,7 +14,7 @@ pub struct SchemaBounds {
     /// Maximum nesting of subschemas. Default: 32.
     pub depth: usize,
     /// Maximum number of subschemas. Default: 2000.
-    pub parts: usize,
+    pub subschemas: usize,
     /// Maximum number of regular expressions. Default: 200.
     pub patterns: usize,
     /// Maximum processor time for one value, as estimated for a release build before the check starts. Default: 50
@@ -27,7 +27,7 @@ impl Default for SchemaBounds {
         SchemaBounds {
             bytes: 64 * 1024,
             depth: 32,
-            parts: 2000,
+            subschemas: 2000,
             patterns: 200,
             time: Duration::from_millis(50),
         }
@@ -37,7 +37,7 @@ impl Default for SchemaBounds {
 /// Keywords whose value is data, not schemas.
 const DATA_KEYWORDS: [&str; 5] = ["const", "enum", "default", "example", "examples"];
 
-pub(super) fn bytes(schema: &Json, most: usize) -> Result<(), String> {
+pub(super) fn check_size(schema: &Json, most: usize) -> Result<(), String> {
     match schema.as_str().len() {
         bytes if bytes > most => Err(format!(
             "it is {} long, the limit is {}",
@@ -60,7 +60,7 @@ pub(super) enum SubschemaRelation<'a> {
     /// It applies to the items of a list.
     Items,
     /// It applies only if a reference leads to it.
-    Kept,
+    Definition,
 }
 
 /// One subschema of a schema.
@@ -104,8 +104,8 @@ impl<'a> SchemaGraph<'a> {
                     bounds.depth
                 ));
             }
-            if at >= bounds.parts {
-                return Err(format!("it has more than {} subschemas", bounds.parts));
+            if at >= bounds.subschemas {
+                return Err(format!("it has more than {} subschemas", bounds.subschemas));
             }
             let base = if at > 0 && schema.get("$id").is_some_and(Value::is_string) {
                 at
@@ -121,7 +121,7 @@ impl<'a> SchemaGraph<'a> {
                 base,
                 within: Vec::new(),
             });
-            for (place, inner) in parts_of(schema, &mut graph.patterns) {
+            for (place, inner) in subschemas_of(schema, &mut graph.patterns) {
                 waiting.push((inner, depth + 1, base, Some((at, place))));
             }
             if graph.patterns > bounds.patterns {
@@ -141,7 +141,7 @@ impl<'a> SchemaGraph<'a> {
 }
 
 /// Returns the direct subschemas of a schema.
-fn parts_of<'a>(
+fn subschemas_of<'a>(
     schema: &'a Map<String, Value>,
     patterns: &mut usize,
 ) -> Vec<(SubschemaRelation<'a>, &'a Value)> {
@@ -157,7 +157,7 @@ fn parts_of<'a>(
                 parts.extend(map.values().map(|v| (SubschemaRelation::Members, v)));
             }
             ("$defs" | "definitions", Value::Object(map)) => {
-                parts.extend(map.values().map(|v| (SubschemaRelation::Kept, v)))
+                parts.extend(map.values().map(|v| (SubschemaRelation::Definition, v)))
             }
             ("dependentSchemas" | "dependencies", Value::Object(map)) => {
                 parts.extend(map.values().map(|v| (SubschemaRelation::Same, v)));
@@ -177,9 +177,9 @@ fn parts_of<'a>(
             }
             (key, _) if DATA_KEYWORDS.contains(&key) => {}
             // A reference may lead into an unknown keyword, so its value counts too.
-            (_, Value::Object(_)) => parts.push((SubschemaRelation::Kept, value)),
+            (_, Value::Object(_)) => parts.push((SubschemaRelation::Definition, value)),
             (_, Value::Array(list)) => {
-                parts.extend(list.iter().map(|v| (SubschemaRelation::Kept, v)))
+                parts.extend(list.iter().map(|v| (SubschemaRelation::Definition, v)))
             }
             _ => {}
         }

@@ -4,7 +4,7 @@
 //! processor time of a release build, because a running check cannot be stopped.
 
 use super::{CompiledSchema, SchemaValidator, problems, work::MAX_VALUE_DEPTH};
-use crate::contain::withheld;
+use crate::contain::with_panics_withheld;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
@@ -22,9 +22,9 @@ static SLOW_CHECK_PERMITS: Semaphore = Semaphore::const_new(MAX_SLOW_CHECKS);
 /// The result of a check, immediate or pending. An error says why there is no result.
 pub(crate) enum CheckResult {
     /// The check ran inline.
-    Now(Vec<SchemaViolation>),
+    Ready(Vec<SchemaViolation>),
     /// The check runs on a blocking thread, or times out.
-    Soon(BoxFuture<'static, Result<Vec<SchemaViolation>, String>>),
+    Pending(BoxFuture<'static, Result<Vec<SchemaViolation>, String>>),
 }
 
 /// Returns whether a short unparsed value fits a plain schema, as nearly all do; `false` if that needs a parsed
@@ -41,7 +41,7 @@ pub(crate) fn fits(compiled: &CompiledSchema, value: &JsonView<'_>) -> bool {
     schema.depth >= MAX_VALUE_DEPTH
         && (text.len() <= MAX_VALUE_DEPTH || levels() <= MAX_VALUE_DEPTH)
         && schema.cost.of_short(text.len()) <= most
-        && plain.is_some_and(|plain| plain.takes_text(value))
+        && plain.is_some_and(|plain| plain.accepts_text(value))
 }
 
 /// Policy for required members that have a default.
@@ -61,15 +61,15 @@ pub(crate) fn check(
     defaults: RequiredDefaults,
 ) -> CheckResult {
     let Ok(schema) = compiled.as_ref() else {
-        return CheckResult::Now(Vec::new());
+        return CheckResult::Ready(Vec::new());
     };
     let (cost, most) = (schema.cost.of(value), nanos(schema.time));
     if cost > most {
-        return CheckResult::Now(vec![too_much(schema.time)]);
+        return CheckResult::Ready(vec![too_much(schema.time)]);
     }
     // The time of backtracking cannot be estimated.
     if cost <= MAX_INLINE_NANOS && !schema.backtracks {
-        return CheckResult::Now(judged(schema, value, defaults));
+        return CheckResult::Ready(find_problems(schema, value, defaults));
     }
     let (compiled, value, time) = (
         compiled.clone(),
@@ -81,12 +81,14 @@ pub(crate) fn check(
         let judge = move || {
             let _place = place;
             let schema = compiled.as_ref().as_ref().ok()?;
-            Some(withheld(|| judged(schema, &value, defaults)))
+            Some(with_panics_withheld(|| {
+                find_problems(schema, &value, defaults)
+            }))
         };
         let found = tokio::task::spawn_blocking(judge).await;
         found.ok().flatten().ok_or(())
     };
-    CheckResult::Soon(Box::pin(async move {
+    CheckResult::Pending(Box::pin(async move {
         match tokio::time::timeout(time, work).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(())) => Err("checking it against its schema failed".to_owned()),
@@ -98,7 +100,7 @@ pub(crate) fn check(
     }))
 }
 
-fn judged(
+fn find_problems(
     schema: &SchemaValidator,
     value: &Value,
     defaults: RequiredDefaults,
@@ -120,7 +122,7 @@ fn too_much(time: Duration) -> SchemaViolation {
     SchemaViolation {
         path: String::new(),
         expected: "a value that is cheaper to check against this schema".to_owned(),
-        got: format!(
+        received: format!(
             "a value that could take longer than {} ms to check (`schema_milliseconds`)",
             time.as_millis()
         ),

@@ -1,7 +1,7 @@
 //! Required members with a default, which a server fills in.
 
 use super::position::{self, get_mut};
-use super::reference::unpercent;
+use super::reference::percent_decode;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ fn has_default(schema: &Value, root: &Value, left: &mut usize) -> bool {
     *left = rest;
     let target = || {
         let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
-        root.pointer(&unpercent(pointer)?)
+        root.pointer(&percent_decode(pointer)?)
     };
     let included = schema.get("allOf").and_then(Value::as_array);
     let mut included = included.into_iter().flatten().chain(target());

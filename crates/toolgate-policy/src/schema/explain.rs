@@ -1,7 +1,7 @@
 //! Explanations of invalid values that a model can act on and that do not contain the value itself.
 
 use super::{SchemaValidator, backtracking};
-use crate::text::clean;
+use crate::text::sanitize_text;
 use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Wrong},
@@ -20,11 +20,11 @@ pub(crate) struct SchemaProblems {
 }
 
 impl SchemaProblems {
-    /// Formats the problems as `at /a expected an integer, got a string of 3 characters; at …`.
+    /// Formats the problems as `at /a expected an integer, received a string of 3 characters; at …`.
     pub(crate) fn sentence(&self) -> String {
         let say = |p: &SchemaViolation| match p.path.as_str() {
-            "" => format!("expected {}, got {}", p.expected, p.got),
-            path => format!("at {path} expected {}, got {}", p.expected, p.got),
+            "" => format!("expected {}, got {}", p.expected, p.received),
+            path => format!("at {path} expected {}, got {}", p.expected, p.received),
         };
         self.problems.iter().map(say).collect::<Vec<_>>().join("; ")
     }
@@ -40,13 +40,13 @@ pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaVio
         return vec![SchemaViolation {
             path: String::new(),
             expected,
-            got: "more".to_owned(),
+            received: "more".to_owned(),
         }];
     }
     if schema
         .plain
         .as_ref()
-        .is_some_and(|plain| plain.takes(value))
+        .is_some_and(|plain| plain.accepts(value))
     {
         return Vec::new();
     }
@@ -56,7 +56,7 @@ pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaVio
             return vec![SchemaViolation {
                 path: String::new(),
                 expected: "a usable schema".to_owned(),
-                got: format!("a schema that cannot be used: {why}"),
+                received: format!("a schema that cannot be used: {why}"),
             }];
         }
     };
@@ -65,10 +65,10 @@ pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaVio
     found.unwrap_or_else(|pattern| {
         vec![SchemaViolation {
             path: String::new(),
-            expected: short(&clean(&format!(
+            expected: truncate(&sanitize_text(&format!(
                 "text that the pattern {pattern} can be matched against in bounded time (it has look-around or back-references)"
             ))),
-            got: "text for which it takes too long".to_owned(),
+            received: "text for which it takes too long".to_owned(),
         }]
     })
 }
@@ -77,11 +77,11 @@ fn found(schema: &SchemaValidator, validator: &Validator, value: &Value) -> Vec<
     if validator.is_valid(value) {
         return Vec::new();
     }
-    if !schema.cost.may_be_told(value) {
+    if !schema.cost.may_list_errors(value) {
         return vec![SchemaViolation {
             path: String::new(),
             expected: "a value that fits the schema; there are too many errors to list".to_owned(),
-            got: kind(value, true),
+            received: describe_value(value, true),
         }];
     }
     validator
@@ -106,21 +106,24 @@ fn too_deep(value: &Value, levels: usize) -> bool {
 
 fn problem(schema: &SchemaValidator, error: &ValidationError<'_>) -> SchemaViolation {
     let mut path = error.instance_path().to_string();
-    let place = at(&schema.tree, &path);
-    let mut got = kind(error.instance(), place.is_some_and(secret));
+    let place = subschema_at(&schema.tree, &path);
+    let mut got = describe_value(error.instance(), place.is_some_and(is_secret_schema));
     let mut expected = expected(error.kind());
     match error.kind() {
         Wrong::Required { property } => {
-            path = step(&path, property.as_str().unwrap_or_default());
+            path = pointer_step(&path, property.as_str().unwrap_or_default());
             got = "nothing".to_owned();
         }
         Wrong::AdditionalProperties { unexpected }
         | Wrong::UnevaluatedProperties { unexpected } => {
             let known = place.and_then(|s| s.get("properties")?.as_object());
             if let [name] = unexpected.as_slice() {
-                path = step(&path, name);
-                expected = stranger("member", name, known);
-                got = error.instance().get(name).map_or(got, |v| kind(v, true));
+                path = pointer_step(&path, name);
+                expected = unknown_member("member", name, known);
+                got = error
+                    .instance()
+                    .get(name)
+                    .map_or(got, |v| describe_value(v, true));
             } else {
                 expected = format!("no members {}{}", names(unexpected), there_are(known));
             }
@@ -136,19 +139,19 @@ fn problem(schema: &SchemaValidator, error: &ValidationError<'_>) -> SchemaViola
         _ => {}
     }
     SchemaViolation {
-        path: short(&clean(&path)),
-        expected: short(&clean(&expected)),
-        got,
+        path: truncate(&sanitize_text(&path)),
+        expected: truncate(&sanitize_text(&expected)),
+        received: got,
     }
 }
 
 /// Appends a member name to a JSON pointer.
-pub(crate) fn step(path: &str, name: &str) -> String {
+pub(crate) fn pointer_step(path: &str, name: &str) -> String {
     format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Returns the explanation of an unknown member, with a suggestion or the known names.
-pub(crate) fn stranger(what: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
+pub(crate) fn unknown_member(what: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
     let near = known.and_then(|known| nearest(name, known.keys()));
     match near {
         Some(near) => format!("no {what} of this name; did you mean {near:?}?"),
@@ -182,7 +185,7 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<&'
 }
 
 /// Describes a value by its kind and size. Never quotes strings, since a secret may be in the wrong place.
-pub(crate) fn kind(value: &Value, secret: bool) -> String {
+pub(crate) fn describe_value(value: &Value, secret: bool) -> String {
     let many = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     match value {
         Value::Null => "null".to_owned(),
@@ -267,7 +270,7 @@ fn article(name: &str) -> String {
 }
 
 /// Truncates a long text; schemas are untrusted too.
-pub(crate) fn short(text: &str) -> String {
+pub(crate) fn truncate(text: &str) -> String {
     let end = text
         .char_indices()
         .map(|(at, c)| at + c.len_utf8())
@@ -283,7 +286,7 @@ pub(crate) fn short(text: &str) -> String {
 
 /// Returns the subschema at a JSON pointer, without following references. It decides which values are hidden: only
 /// numbers and booleans are ever shown, and not if the schema marks them as secret.
-fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
+fn subschema_at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').skip(1).try_fold(schema, |at, step| {
         let step = step.replace("~1", "/").replace("~0", "~");
         at.get("properties")
@@ -293,7 +296,7 @@ fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// Returns whether a schema marks its values as secret (`writeOnly`, or the format `password`).
-fn secret(schema: &Value) -> bool {
+fn is_secret_schema(schema: &Value) -> bool {
     schema.get("writeOnly") == Some(&Value::Bool(true))
         || schema.get("format").and_then(Value::as_str) == Some("password")
 }

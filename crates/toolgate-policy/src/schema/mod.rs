@@ -21,12 +21,13 @@ mod tests;
 mod withhold;
 mod work;
 
-pub use author::{check_schemas, fits, judge, unchecked_keywords};
+pub use author::{check_schemas, fits_schema, unchecked_keywords, validate_value};
 pub use bounds::SchemaBounds;
 pub use budget::RequiredDefaults;
 pub(crate) use budget::{CheckResult, check, fits as fits_short};
 pub(crate) use explain::{
-    MAX_SCHEMA_PROBLEMS, SchemaProblems, kind, problems, short, step, stranger,
+    MAX_SCHEMA_PROBLEMS, SchemaProblems, describe_value, pointer_step, problems, truncate,
+    unknown_member,
 };
 pub(crate) use kept::{CompiledSchema, compiled};
 pub use withhold::SchemaSanitizer;
@@ -77,7 +78,7 @@ impl SchemaValidator {
     pub(crate) fn compile(schema: &Json, bounds: &SchemaBounds) -> Result<SchemaValidator, String> {
         #[cfg(test)]
         tests::COMPILED.set(tests::COMPILED.get() + 1);
-        bounds::bytes(schema, bounds.bytes)?;
+        bounds::check_size(schema, bounds.bytes)?;
         let original = schema.to_value();
         let dialect = dialect::of(&bounds::SchemaGraph::of(&original, bounds)?)?;
         let tree = rewrite::rewrite(&original, dialect);
@@ -165,7 +166,7 @@ impl SchemaValidator {
             false => options,
         };
         let built = options.build(&self.tree);
-        built.map_err(|error| shorten(&error.to_string()))
+        built.map_err(|error| truncate_message(&error.to_string()))
     }
 }
 
@@ -186,9 +187,9 @@ fn options(draft: Draft, max_pattern_bytes: usize) -> ValidationOptions<'static>
 }
 
 /// Truncates a message that may quote the whole schema.
-fn shorten(text: &str) -> String {
+fn truncate_message(text: &str) -> String {
     const MAX_MESSAGE_CHARS: usize = 200;
-    let text = crate::text::clean(text);
+    let text = crate::text::sanitize_text(text);
     match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((at, _)) => format!("{} …", &text[..at]),
         None => text.into_owned(),

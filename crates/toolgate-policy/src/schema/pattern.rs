@@ -132,7 +132,7 @@ fn counts() {
 }
 
 #[test]
-fn what_stands_in_a_row_is_cheap() {
+fn anchored_sequences_are_cheap() {
     for (pattern, alive) in [
         ("^.{1,5000}$", 3),
         ("^[a-z]{1,64}-[a-z]{1,60}$", 64),

@@ -58,13 +58,13 @@ impl PlainSchema {
     }
 
     /// Returns whether a value passes all checks. The JSON parser bounds the recursion.
-    pub(super) fn takes(&self, value: &Value) -> bool {
-        self.0.iter().all(|check| check.takes(value))
+    pub(super) fn accepts(&self, value: &Value) -> bool {
+        self.0.iter().all(|check| check.accepts(value))
     }
 
     /// Returns whether an unparsed value passes all checks, without building a tree.
-    pub(super) fn takes_text(&self, value: &JsonView<'_>) -> bool {
-        self.0.iter().all(|check| check.takes_text(value))
+    pub(super) fn accepts_text(&self, value: &JsonView<'_>) -> bool {
+        self.0.iter().all(|check| check.accepts_text(value))
     }
 }
 
@@ -180,15 +180,15 @@ fn properties(schema: &Map<String, Value>, draft: Draft) -> Option<Option<PlainC
 }
 
 impl PlainCheck {
-    fn takes(&self, value: &Value) -> bool {
+    fn accepts(&self, value: &Value) -> bool {
         let within =
             |count: usize, least: &u64, most: &u64| (*least..=*most).contains(&(count as u64));
         match (self, value) {
             (PlainCheck::Never, _) => false,
-            (PlainCheck::Type(types), value) => types & kinds(value) != 0,
+            (PlainCheck::Type(types), value) => types & type_bits(value) != 0,
             (PlainCheck::Enum(values), value) => values.iter().any(|one| equal(one, value)),
             (PlainCheck::Limit(limit, holds), Value::Number(number)) => {
-                order(number, limit).is_some_and(holds)
+                compare_numbers(number, limit).is_some_and(holds)
             }
             (PlainCheck::Length(least, most), Value::String(text)) => {
                 within(text.chars().count(), least, most)
@@ -205,39 +205,39 @@ impl PlainCheck {
             (PlainCheck::Properties(named, others), Value::Object(map)) => {
                 map.iter().all(|(name, value)| {
                     let found = named.binary_search_by(|(known, _)| known.as_str().cmp(name));
-                    found.map_or(others, |at| &named[at].1).takes(value)
+                    found.map_or(others, |at| &named[at].1).accepts(value)
                 })
             }
             (PlainCheck::Each(plain), Value::Array(items)) => {
-                items.iter().all(|item| plain.takes(item))
+                items.iter().all(|item| plain.accepts(item))
             }
-            (PlainCheck::All(all), value) => all.iter().all(|plain| plain.takes(value)),
-            (PlainCheck::Any(any), value) => any.iter().any(|plain| plain.takes(value)),
+            (PlainCheck::All(all), value) => all.iter().all(|plain| plain.accepts(value)),
+            (PlainCheck::Any(any), value) => any.iter().any(|plain| plain.accepts(value)),
             (PlainCheck::One(one), value) => {
                 one.iter()
-                    .filter(|plain| plain.takes(value))
+                    .filter(|plain| plain.accepts(value))
                     .take(2)
                     .count()
                     == 1
             }
-            (PlainCheck::Not(plain), value) => !plain.takes(value),
+            (PlainCheck::Not(plain), value) => !plain.accepts(value),
             _ => true,
         }
     }
 
-    fn takes_text(&self, value: &JsonView<'_>) -> bool {
+    fn accepts_text(&self, value: &JsonView<'_>) -> bool {
         let within =
             |count: usize, least: &u64, most: &u64| (*least..=*most).contains(&(count as u64));
         match (self, value.kind()) {
             (PlainCheck::Never, _) => false,
-            (PlainCheck::Type(types), kind) => types & kind_of(kind, value) != 0,
+            (PlainCheck::Type(types), kind) => types & view_type_bits(kind, value) != 0,
             (PlainCheck::Enum(values), JsonKind::String) => {
                 let text = value.str_cow();
                 values.iter().any(|one| one.as_str() == text.as_deref())
             }
             // Scalars are their own tree; lists and objects in `enum` are rare.
             (PlainCheck::Enum(_), _) | (PlainCheck::Limit(..), JsonKind::Number) => {
-                self.takes(&value.to_value())
+                self.accepts(&value.to_value())
             }
             (PlainCheck::Length(least, most), JsonKind::String) => {
                 let text = value.str_cow().unwrap_or_default();
@@ -256,38 +256,38 @@ impl PlainCheck {
             (PlainCheck::Properties(named, others), JsonKind::Object) => {
                 value.members().all(|(name, value)| {
                     let found = named.binary_search_by(|(known, _)| known.as_str().cmp(&name));
-                    found.map_or(others, |at| &named[at].1).takes_text(&value)
+                    found.map_or(others, |at| &named[at].1).accepts_text(&value)
                 })
             }
             (PlainCheck::Each(plain), JsonKind::Array) => {
-                value.items().all(|item| plain.takes_text(&item))
+                value.items().all(|item| plain.accepts_text(&item))
             }
-            (PlainCheck::All(all), _) => all.iter().all(|plain| plain.takes_text(value)),
-            (PlainCheck::Any(any), _) => any.iter().any(|plain| plain.takes_text(value)),
+            (PlainCheck::All(all), _) => all.iter().all(|plain| plain.accepts_text(value)),
+            (PlainCheck::Any(any), _) => any.iter().any(|plain| plain.accepts_text(value)),
             (PlainCheck::One(one), _) => {
-                let takes = one.iter().filter(|plain| plain.takes_text(value));
+                let takes = one.iter().filter(|plain| plain.accepts_text(value));
                 takes.take(2).count() == 1
             }
-            (PlainCheck::Not(plain), _) => !plain.takes_text(value),
+            (PlainCheck::Not(plain), _) => !plain.accepts_text(value),
             _ => true,
         }
     }
 }
 
 /// Returns the JSON Schema types of an unparsed value, as a bit set.
-fn kind_of(kind: JsonKind, value: &JsonView<'_>) -> u8 {
+fn view_type_bits(kind: JsonKind, value: &JsonView<'_>) -> u8 {
     match kind {
         JsonKind::Null => NULL_BIT,
         JsonKind::Bool => BOOLEAN_BIT,
         JsonKind::Object => OBJECT_BIT,
         JsonKind::Array => ARRAY_BIT,
         JsonKind::String => STRING_BIT,
-        JsonKind::Number => kinds(&value.to_value()),
+        JsonKind::Number => type_bits(&value.to_value()),
     }
 }
 
 /// Returns the JSON Schema types of a value, as a bit set.
-fn kinds(value: &Value) -> u8 {
+fn type_bits(value: &Value) -> u8 {
     match value {
         Value::Null => NULL_BIT,
         Value::Bool(_) => BOOLEAN_BIT,
@@ -318,20 +318,20 @@ fn exact(number: &Number) -> ExactNumber {
 }
 
 /// Compares two numbers without rounding; `None` for NaN.
-fn order(one: &Number, other: &Number) -> Option<Ordering> {
+fn compare_numbers(one: &Number, other: &Number) -> Option<Ordering> {
     match (exact(one), exact(other)) {
         (ExactNumber::Integer(one), ExactNumber::Integer(other)) => Some(one.cmp(&other)),
         (ExactNumber::Float(one), ExactNumber::Float(other)) => one.partial_cmp(&other),
-        (ExactNumber::Integer(one), ExactNumber::Float(other)) => beside(one, other),
+        (ExactNumber::Integer(one), ExactNumber::Float(other)) => compare_int_float(one, other),
         (ExactNumber::Float(one), ExactNumber::Integer(other)) => {
-            beside(other, one).map(Ordering::reverse)
+            compare_int_float(other, one).map(Ordering::reverse)
         }
     }
 }
 
 /// Compares an integer of at most 65 bits with a float. A huge float is truncated far beyond that range, which
 /// changes nothing.
-fn beside(integer: i128, float: f64) -> Option<Ordering> {
+fn compare_int_float(integer: i128, float: f64) -> Option<Ordering> {
     let rest = 0.0.partial_cmp(&float.fract())?;
     Some(integer.cmp(&(float.trunc() as i128)).then(rest))
 }
@@ -340,7 +340,7 @@ fn beside(integer: i128, float: f64) -> Option<Ordering> {
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
-            order(one, other).is_some_and(Ordering::is_eq)
+            compare_numbers(one, other).is_some_and(Ordering::is_eq)
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))

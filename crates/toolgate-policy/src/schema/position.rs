@@ -39,7 +39,7 @@ pub(super) fn is_list(key: &str) -> bool {
 }
 
 /// Classifies the value of a keyword.
-pub(super) fn holds(key: &str, value: &Value) -> KeywordContent {
+pub(super) fn keyword_content(key: &str, value: &Value) -> KeywordContent {
     match value {
         _ if DATA_KEYWORDS.contains(&key) => KeywordContent::Data,
         Value::Object(_) if is_map(key) => KeywordContent::Map,
@@ -74,7 +74,7 @@ fn collect<'a>(value: &'a Value, path: &mut Vec<String>, found: &mut Vec<Located
     });
     for (key, value) in schema {
         path.push(key.clone());
-        match (holds(key, value), value) {
+        match (keyword_content(key, value), value) {
             (KeywordContent::Schema, value) => collect(value, path, found),
             (KeywordContent::Map, Value::Object(map)) => {
                 for (name, value) in map {

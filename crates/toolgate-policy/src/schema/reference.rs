@@ -106,7 +106,7 @@ impl<'a> SchemaAnchors<'a> {
         match fragment {
             "" => Ok(base),
             pointer if pointer.starts_with('/') => {
-                pointed(graph, base, pointer).ok_or_else(nowhere)
+                resolve_pointer(graph, base, pointer).ok_or_else(nowhere)
             }
             anchor => self
                 .anchors
@@ -119,8 +119,8 @@ impl<'a> SchemaAnchors<'a> {
 
 /// Returns the index of the subschema at a JSON pointer. Boolean schemas have no index: the root stands for them,
 /// which only raises the cost estimate.
-fn pointed(graph: &SchemaGraph<'_>, base: usize, pointer: &str) -> Option<usize> {
-    let pointer = unpercent(pointer)?;
+fn resolve_pointer(graph: &SchemaGraph<'_>, base: usize, pointer: &str) -> Option<usize> {
+    let pointer = percent_decode(pointer)?;
     let mut steps = pointer
         .split('/')
         .skip(1)
@@ -138,7 +138,7 @@ fn pointed(graph: &SchemaGraph<'_>, base: usize, pointer: &str) -> Option<usize>
     }
 }
 
-pub(super) fn unpercent(text: &str) -> Option<String> {
+pub(super) fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -7,7 +7,7 @@ use super::{
     backtracking::{self, EcmaPattern},
     ecma,
     position::{self, get_mut, is_list, is_map, pointer},
-    shorten,
+    truncate_message,
 };
 use jsonschema::Draft;
 use serde_json::{Map, Value};
@@ -32,7 +32,7 @@ pub(super) fn repair(tree: Value, draft: Draft, max_pattern_bytes: usize) -> Rep
         draft,
         max_pattern_bytes,
         skipped: Vec::new(),
-        changed: BTreeSet::new(),
+        weakened: BTreeSet::new(),
         applicators: false,
         backtracking_names: false,
     };
@@ -55,7 +55,7 @@ struct SchemaRepair {
     max_pattern_bytes: usize,
     skipped: Vec<String>,
     /// Paths of weakened schemas: they accept more values than written.
-    changed: BTreeSet<SchemaPath>,
+    weakened: BTreeSet<SchemaPath>,
     /// True if a removed keyword decides which members or items are known.
     applicators: bool,
     backtracking_names: bool,
@@ -106,12 +106,13 @@ impl SchemaRepair {
             _ => why,
         };
         self.note(&at, why);
-        self.changed.insert(holder);
+        self.weakened.insert(holder);
     }
 
     fn note(&mut self, at: &[String], why: &str) {
-        let at = shorten(&pointer(at));
-        self.skipped.push(format!("{at} ({})", shorten(why)));
+        let at = truncate_message(&pointer(at));
+        self.skipped
+            .push(format!("{at} ({})", truncate_message(why)));
     }
 
     /// Moves patterns that need it to the backtracking engine, and removes those that no engine compiles.
@@ -194,7 +195,7 @@ impl SchemaRepair {
         let keys = keys.iter().map(|key| (*key).to_owned());
         let at: SchemaPath = path.iter().cloned().chain(keys).collect();
         self.note(&at, &format!("the pattern cannot be compiled: {why}"));
-        self.changed.insert(path.to_vec());
+        self.weakened.insert(path.to_vec());
     }
 
     /// Removes the `unevaluated…` keywords if it is unknown which members or items other keywords evaluate.
@@ -211,10 +212,10 @@ impl SchemaRepair {
 
     /// Removes negations of weakened schemas.
     fn negations(&mut self) {
-        if self.changed.is_empty() {
+        if self.weakened.is_empty() {
             return;
         }
-        let partial = partial(&self.tree, &self.changed);
+        let partial = weakened(&self.tree, &self.weakened);
         for path in paths(&self.tree) {
             self.negation(&path, &partial);
         }
@@ -294,7 +295,7 @@ fn paths(tree: &Value) -> Vec<SchemaPath> {
 }
 
 /// Returns the weakened schemas, and all schemas that contain or refer to one.
-fn partial(tree: &Value, changed: &BTreeSet<SchemaPath>) -> BTreeSet<SchemaPath> {
+fn weakened(tree: &Value, changed: &BTreeSet<SchemaPath>) -> BTreeSet<SchemaPath> {
     let schemas = position::schemas(tree);
     let mut partial = BTreeSet::new();
     changed

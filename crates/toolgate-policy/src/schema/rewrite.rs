@@ -3,8 +3,8 @@
 use super::{
     backtracking,
     dialect::{self, SchemaDialect},
-    position::{KeywordContent, holds},
-    reference::unpercent,
+    position::{KeywordContent, keyword_content},
+    reference::percent_decode,
 };
 use jsonschema::Draft;
 use serde_json::{Map, Value, json};
@@ -71,7 +71,7 @@ impl<'a> DialectRewriter<'a> {
             if left_out {
                 continue;
             }
-            let value = match (holds(key, value), value) {
+            let value = match (keyword_content(key, value), value) {
                 (KeywordContent::Map, Value::Object(map)) => {
                     let parts = map.iter();
                     let parts = parts.map(|(k, v)| (k.clone(), self.schema(v, base, alone)));
@@ -131,7 +131,7 @@ impl<'a> DialectRewriter<'a> {
         let (mut at, mut here) = (Some(base), KeywordContent::Schema);
         let mut new = String::from("#");
         for token in pointer.split('/').skip(1) {
-            let name = unpercent(token).unwrap_or_default();
+            let name = percent_decode(token).unwrap_or_default();
             let name = name.replace("~1", "/").replace("~0", "~");
             let next = at.and_then(|at| match at {
                 Value::Object(map) => map.get(&name),
@@ -140,9 +140,9 @@ impl<'a> DialectRewriter<'a> {
             });
             match (at, here) {
                 (Some(Value::Object(schema)), KeywordContent::Schema) => {
-                    let step = place(schema, &name).unwrap_or_else(|| token.to_owned());
+                    let step = moved_keyword(schema, &name).unwrap_or_else(|| token.to_owned());
                     new.push_str(&format!("/{step}"));
-                    here = next.map_or(KeywordContent::Data, |next| holds(&name, next));
+                    here = next.map_or(KeywordContent::Data, |next| keyword_content(&name, next));
                 }
                 (_, holder) => {
                     new.push_str(&format!("/{token}"));
@@ -159,7 +159,7 @@ impl<'a> DialectRewriter<'a> {
 }
 
 /// Returns the new location of a keyword's value, as part of a pointer.
-fn place(schema: &Map<String, Value>, key: &str) -> Option<String> {
+fn moved_keyword(schema: &Map<String, Value>, key: &str) -> Option<String> {
     let tuple = schema.get("items").is_some_and(Value::is_array);
     let (to, clashes) = match key {
         "items" if tuple => ("prefixItems", schema.contains_key("prefixItems")),

@@ -32,12 +32,12 @@ fn refused(schema: Value, why: &str) {
     }
 }
 
-/// Returns the problems of a value, as `path: expected, got`.
+/// Returns the problems of a value, as `path: expected, received`.
 fn said(schema: Value, value: Value) -> Vec<String> {
     let found = problems(&taken(schema), &value);
     found
         .iter()
-        .map(|p| format!("{}: {}, {}", p.path, p.expected, p.got))
+        .map(|p| format!("{}: {}, {}", p.path, p.expected, p.received))
         .collect()
 }
 
@@ -633,7 +633,7 @@ fn negations_of_what_is_not_checked_are_not_checked() {
 }
 
 #[test]
-fn words() {
+fn explains_each_kind_of_error() {
     for (schema, value, expected) in [
         (
             json!({"type": ["string", "null"]}),
@@ -707,7 +707,7 @@ fn words() {
 }
 
 #[test]
-fn members_that_nobody_expects() {
+fn reports_unknown_members() {
     for key in ["additionalProperties", "unevaluatedProperties"] {
         let closed = json!({"properties": {"path": {}}, key: false});
         assert_eq!(
@@ -726,7 +726,7 @@ fn members_that_nobody_expects() {
 }
 
 #[test]
-fn at_most_eight_problems() {
+fn reports_at_most_eight_problems() {
     let value: Value = (0..20).map(Value::from).collect();
     assert_eq!(said(json!({"items": {"type": "string"}}), value).len(), 8);
 }

@@ -19,7 +19,7 @@ impl Sanitizer for SchemaSanitizer {
         "schemas"
     }
 
-    fn scrub(
+    fn sanitize(
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
@@ -37,8 +37,8 @@ impl Sanitizer for SchemaSanitizer {
                 format!("its {which} cannot be used: {why}"),
             )
         };
-        let input = item.memo(|item| CompiledInputSchema::of(item, &self.0));
-        let promised = item.memo(|item| DeclaredOutputSchema::of(item, &self.0));
+        let input = item.cached(|item| CompiledInputSchema::of(item, &self.0));
+        let promised = item.cached(|item| DeclaredOutputSchema::of(item, &self.0));
         let mut skipped = Vec::new();
         match input.0.as_ref() {
             Err(why) => return Err(wrong("inputSchema", why)),
@@ -57,11 +57,11 @@ impl Sanitizer for SchemaSanitizer {
         let mut noted = item.with_def(item.def.clone());
         for (which, at) in skipped {
             let reason = format!("{which} at {at}");
-            noted = noted.noted(NoteAction::PartlyChecked, &reason);
+            noted = noted.with_note(NoteAction::PartlyChecked, &reason);
         }
         // The new item is compiled with these bounds too.
-        noted.memo(|item| CompiledInputSchema::of(item, &self.0));
-        noted.memo(|item| DeclaredOutputSchema::of(item, &self.0));
+        noted.cached(|item| CompiledInputSchema::of(item, &self.0));
+        noted.cached(|item| DeclaredOutputSchema::of(item, &self.0));
         *item = Arc::new(noted);
         Ok(())
     }

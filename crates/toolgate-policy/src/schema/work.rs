@@ -60,7 +60,7 @@ pub(crate) struct CheckCost {
 #[derive(Clone, Default)]
 struct CostSite {
     /// Number of subschemas that examine it.
-    looks: u64,
+    subschemas: u64,
     /// Cost of any value.
     each: u64,
     /// Cost for each byte of a string.
@@ -79,7 +79,7 @@ struct CostSite {
 impl CostSite {
     fn add(&mut self, schema: &Map<String, Value>, n: u64) {
         let add = |sum: &mut u64, cost: u64| *sum = sum.saturating_add(cost.saturating_mul(n));
-        add(&mut self.looks, 1);
+        add(&mut self.subschemas, 1);
         let has = |key: &str| schema.contains_key(key);
         let lists = ["enum", "const", "required", "dependentRequired"];
         let compared = lists.iter().filter_map(|key| schema.get(*key)).map(values);
@@ -114,7 +114,7 @@ impl CostSite {
     }
 
     fn take_worst(&mut self, other: &CostSite) {
-        self.looks = self.looks.max(other.looks);
+        self.subschemas = self.subschemas.max(other.subschemas);
         self.each = self.each.max(other.each);
         self.text = self.text.max(other.text);
         self.names = self.names.max(other.names);
@@ -150,7 +150,7 @@ impl CheckCost {
         let texts = worst.text.saturating_mul(2).saturating_add(worst.names);
         let seen = worst.seen.saturating_mul(worst.each);
         // A check of an unparsed value scans all of it, once for each level that contains it.
-        let steps = worst.looks.saturating_mul(MAX_VALUE_DEPTH as u64);
+        let steps = worst.subschemas.saturating_mul(MAX_VALUE_DEPTH as u64);
         let all = [each, texts, seen, steps];
         let all = all.into_iter().fold(0, u64::saturating_add);
         all.saturating_mul(bytes as u64)
@@ -158,8 +158,8 @@ impl CheckCost {
 
     /// Returns whether all errors of a value may be listed: each subschema may report one, and repeats the value in
     /// it.
-    pub(super) fn may_be_told(&self, value: &Value) -> bool {
-        values(value).saturating_mul(self.worst.looks) <= MAX_LISTED_ERROR_WORK
+    pub(super) fn may_list_errors(&self, value: &Value) -> bool {
+        values(value).saturating_mul(self.worst.subschemas) <= MAX_LISTED_ERROR_WORK
     }
 
     fn site(&self, at: usize) -> &CostSite {
@@ -241,9 +241,13 @@ pub(super) fn of(graph: &SchemaGraph<'_>, edges: &ReferenceEdges) -> Result<Chec
         });
     };
     let first = count.spread(SubschemaCounts::from([(root, 1)]));
-    let mut level = vec![sites.place(first).0];
+    let mut level = vec![sites.intern(first).0];
     for depth in 0..MAX_VALUE_DEPTH {
-        let most = level.iter().map(|at| sites.looks(*at)).max().unwrap_or(0);
+        let most = level
+            .iter()
+            .map(|at| sites.subschemas_at(*at))
+            .max()
+            .unwrap_or(0);
         if most > MAX_SUBSCHEMAS_PER_SITE || count.steps > MAX_ESTIMATE_STEPS {
             let depth = depth.checked_sub(1).ok_or_else(too_much)?;
             let cost = sites.worst_of(&count);
@@ -277,7 +281,7 @@ fn too_much() -> String {
 /// The known locations; two that the same subschemas examine equally often are one.
 #[derive(Default)]
 struct CostSites {
-    looks: Vec<SubschemaCounts>,
+    counts: Vec<SubschemaCounts>,
     known: BTreeMap<SubschemaCounts, usize>,
     sites: Vec<CostSite>,
     names: usize,
@@ -285,24 +289,24 @@ struct CostSites {
 
 impl CostSites {
     /// Returns the index of a location, and whether it is new.
-    fn place(&mut self, looks: SubschemaCounts) -> (usize, bool) {
+    fn intern(&mut self, looks: SubschemaCounts) -> (usize, bool) {
         if let Some(&at) = self.known.get(&looks) {
             return (at, false);
         }
-        let at = self.looks.len();
+        let at = self.counts.len();
         self.known.insert(looks.clone(), at);
-        self.looks.push(looks);
+        self.counts.push(looks);
         self.sites.push(CostSite::default());
         (at, true)
     }
 
-    fn looks(&self, at: usize) -> u64 {
-        let looks = self.looks[at].values();
+    fn subschemas_at(&self, at: usize) -> u64 {
+        let looks = self.counts[at].values();
         looks.fold(0, |sum: u64, n| sum.saturating_add(*n))
     }
 
     fn fill(&mut self, at: usize, count: &CostEstimator<'_>) {
-        for (&rank, &n) in &self.looks[at] {
+        for (&rank, &n) in &self.counts[at] {
             let part = &count.graph.parts[count.order[rank]];
             self.sites[at].add(part.schema, n);
         }
@@ -389,13 +393,13 @@ impl<'g> CostEstimator<'g> {
         let (mut items, mut members) = (SubschemaCounts::new(), SubschemaCounts::new());
         let mut named: HashMap<&str, SubschemaCounts> = HashMap::new();
         let graph = self.graph;
-        for (&rank, &n) in &sites.looks[at] {
+        for (&rank, &n) in &sites.counts[at] {
             for (place, to) in &graph.parts[self.order[rank]].within {
                 let looks = match place {
                     SubschemaRelation::Items => &mut items,
                     SubschemaRelation::Members => &mut members,
                     SubschemaRelation::Member(name) => named.entry(name).or_default(),
-                    SubschemaRelation::Same | SubschemaRelation::Kept => continue,
+                    SubschemaRelation::Same | SubschemaRelation::Definition => continue,
                 };
                 add(looks, self.rank[*to], n);
                 self.steps += 1;
@@ -404,7 +408,7 @@ impl<'g> CostEstimator<'g> {
         let mut new = Vec::new();
         let mut place =
             |count: &mut CostEstimator<'_>, sites: &mut CostSites, looks: SubschemaCounts| {
-                let (at, is_new) = sites.place(count.spread(looks));
+                let (at, is_new) = sites.intern(count.spread(looks));
                 new.extend(is_new.then_some(at));
                 at
             };

@@ -18,11 +18,11 @@ pub(super) struct FoundSecret {
 
 /// Returns all secrets of a text, in order and without overlaps.
 pub(super) fn find(text: &str) -> Vec<FoundSecret> {
-    by_rules(&rules(), text)
+    find_by_rules(&rules(), text)
 }
 
 /// Returns the secrets that the given rules find.
-pub(super) fn by_rules(rules: &ActiveRules, text: &str) -> Vec<FoundSecret> {
+pub(super) fn find_by_rules(rules: &ActiveRules, text: &str) -> Vec<FoundSecret> {
     let Some(starts) = starts(rules, text) else {
         return Vec::new();
     };
@@ -40,7 +40,7 @@ pub(super) fn by_rules(rules: &ActiveRules, text: &str) -> Vec<FoundSecret> {
             });
         }
     }
-    apart(found)
+    merge_overlaps(found)
 }
 
 /// Returns whether a raw JSON text may hold a secret: it has a keyword, or an escape that could hide one.
@@ -63,7 +63,7 @@ fn starts(rules: &ActiveRules, text: &str) -> Option<Vec<Option<usize>>> {
 }
 
 /// Merges overlapping matches: the union of their ranges, with the rule that comes first in the file.
-fn apart(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
+fn merge_overlaps(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     // The sort is stable: matches at one position stay in rule order.
     found.sort_by_key(|f| f.range.start);
     let mut apart: Vec<FoundSecret> = Vec::with_capacity(found.len());

@@ -56,7 +56,7 @@ impl KeywordSearch {
                 let Some(offset) = rarest(keyword.text.as_bytes(), even) else {
                     continue;
                 };
-                for place in keyword.places(offset) {
+                for place in keyword.table_indexes(offset) {
                     let mark = &mut marks[place];
                     if *mark == 0 {
                         // If there are more pairs than lists, pairs share a list.
@@ -94,7 +94,7 @@ impl KeywordSearch {
         let (strides, rest) = text.as_chunks::<STRIDE_BYTES>();
         for stride in strides {
             let marks = stride.as_chunks::<2>().0.iter();
-            let marks = marks.map(|pair| self.marks[place(*pair)]);
+            let marks = marks.map(|pair| self.marks[table_index(*pair)]);
             if marks.fold(0, |all, mark| all | mark) != 0 && self.compare(text, at, stride, enough)
             {
                 return true;
@@ -113,7 +113,7 @@ impl KeywordSearch {
         enough: &mut dyn FnMut(usize, usize) -> bool,
     ) -> bool {
         let pairs = stride.as_chunks::<2>().0.iter().enumerate();
-        let marked = pairs.map(|(nth, pair)| (from + 2 * nth, self.marks[place(*pair)]));
+        let marked = pairs.map(|(nth, pair)| (from + 2 * nth, self.marks[table_index(*pair)]));
         for (at, mark) in marked.filter(|(_, mark)| *mark != 0) {
             for pair in &self.lists[usize::from(mark) - 1] {
                 let keyword = &self.words[pair.word];
@@ -130,7 +130,7 @@ impl KeywordSearch {
 
 impl RuleKeyword {
     /// Returns the table indexes of the pair at an offset, one for each combination of cases.
-    fn places(&self, offset: usize) -> Vec<usize> {
+    fn table_indexes(&self, offset: usize) -> Vec<usize> {
         let bytes = self.text.as_bytes();
         let ways = |at: usize| match self.is_exact {
             true => vec![bytes[at]],
@@ -142,8 +142,11 @@ impl RuleKeyword {
         };
         let seconds = ways(offset + 1);
         let firsts = ways(offset).into_iter();
-        let both =
-            firsts.flat_map(|first| seconds.iter().map(move |second| place([first, *second])));
+        let both = firsts.flat_map(|first| {
+            seconds
+                .iter()
+                .map(move |second| table_index([first, *second]))
+        });
         both.collect()
     }
 
@@ -160,7 +163,7 @@ impl RuleKeyword {
 }
 
 /// Returns the table index of a pair of bytes.
-fn place(pair: [u8; 2]) -> usize {
+fn table_index(pair: [u8; 2]) -> usize {
     usize::from(u16::from_le_bytes(pair))
 }
 

@@ -36,12 +36,12 @@ impl Rule for OutboundSecrets {
         "leaks"
     }
 
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         false
     }
 
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
-        MaybeReady::Now(self.judge(call, item))
+        MaybeReady::Ready(self.judge(call, item))
     }
 }
 
@@ -60,12 +60,12 @@ impl OutboundSecrets {
             OnOutboundSecret::Ask if !matches!(call.op, Op::Complete(_)) => {
                 RuleDecision::Ask(reason)
             }
-            OnOutboundSecret::Ask | OnOutboundSecret::Deny => RuleDecision::Refuse(Error::new(
+            OnOutboundSecret::Ask | OnOutboundSecret::Deny => RuleDecision::Deny(Error::new(
                 Failure::Refused(RefusalReason::Rule),
                 format!("refused: {reason}; leave it out, or ask the operator (setting `leaks`)"),
             )),
             OnOutboundSecret::Warn => {
-                call.trail.add("leaks", "warn", reason);
+                call.decision_log.add("leaks", "warn", reason);
                 RuleDecision::Allow
             }
             OnOutboundSecret::Pass => RuleDecision::Allow,

@@ -24,7 +24,7 @@ pub use leaks::{OnOutboundSecret, OutboundSecrets};
 pub use rule_file::{SecretRules, SecretRulesError};
 
 use self::edit::SecretRedaction;
-use crate::{PerServer, clean};
+use crate::{PerServer, sanitize_text};
 use serde_json::{Map, Value};
 use std::{borrow::Cow, sync::Arc};
 use toolgate_core::{
@@ -54,7 +54,7 @@ pub enum OnSecret {
 #[derive(Clone, Debug, Default)]
 pub struct SecretRedactor {
     /// The policy for secrets, by server.
-    pub found: PerServer<OnSecret>,
+    pub on_secret: PerServer<OnSecret>,
 }
 
 impl SecretRedactor {
@@ -82,8 +82,8 @@ impl SecretRedactor {
 
     /// Returns the text without secrets, for an audit log or a screen. It is unchanged if it has none, even with
     /// invisible characters removed. Otherwise it is sanitized, and each secret is replaced by `[redacted:RULE]`.
-    pub fn without(text: &str) -> Cow<'_, str> {
-        match clean(text) {
+    pub fn redact_for_display(text: &str) -> Cow<'_, str> {
+        match sanitize_text(text) {
             Cow::Borrowed(text) => SecretRedactor::redact_text(text),
             Cow::Owned(clean) => match find::redact(&clean, &mut |_| {}) {
                 Some(redacted) => Cow::Owned(redacted),
@@ -94,7 +94,7 @@ impl SecretRedactor {
 
     /// Returns the id of the rule that finds a secret in a text, or that makes the text a secret because of its
     /// member name.
-    pub fn rule_of(name: &str, text: &str) -> Option<Arc<str>> {
+    pub fn matching_rule(name: &str, text: &str) -> Option<Arc<str>> {
         let field = &field::FIELD_RULE;
         let by_name = || field.holds(name, text).then(|| field.id.into());
         find::find(text)
@@ -104,13 +104,13 @@ impl SecretRedactor {
             .or_else(by_name)
     }
 
-    fn work(
+    fn redact(
         &self,
         trail: Option<&DecisionLog>,
         from: Option<&Origin>,
         value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        let found = from.map_or_else(OnSecret::default, |from| self.found.of(&from.server));
+        let found = from.map_or_else(OnSecret::default, |from| self.on_secret.of(&from.server));
         if found == OnSecret::Pass {
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl SecretRedactor {
             dry: found == OnSecret::Warn,
             ..SecretRedaction::default()
         };
-        let edited = crate::edit::edit(value, &mut redaction);
+        let edited = crate::edit::edit_strings(value, &mut redaction);
         for (rule, times) in redaction.seen {
             if let Some(trail) = trail {
                 trail.count(&[COUNTER_PREFIX, &rule].concat(), times);
@@ -133,23 +133,23 @@ impl Sanitizer for SecretRedactor {
         "secrets"
     }
 
-    fn scrub(
+    fn sanitize(
         &self,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
         value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        self.work(None, from, value)
+        self.redact(None, from, value)
     }
 
-    fn scrub_for(
+    fn sanitize_for_call(
         &self,
         asked: &SanitizeContext,
         from: Option<&Origin>,
         _: Option<&Arc<Item>>,
         value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        self.work(Some(&asked.trail), from, value)
+        self.redact(Some(&asked.decision_log), from, value)
     }
 }
 

@@ -138,7 +138,7 @@ proptest::proptest! {
 fn a_pattern_is_compiled_when_it_may_find_something() {
     let rules = ActiveRules::with(&[]);
     let compiled = || rules.rules.iter().filter(|rule| rule.is_compiled()).count();
-    let look = |text: &str| find::by_rules(&rules, text).len();
+    let look = |text: &str| find::find_by_rules(&rules, text).len();
     assert_eq!(look("a broken token of prose: none, and a pwd"), 0);
     assert_eq!(compiled(), 0);
     assert_eq!(look("passphrase=k3R9vQ2mX7bT1nL5"), 1);
@@ -272,7 +272,7 @@ fn cost() {
 /// Operator rules, and what they find in a text.
 fn found_by(file: &str, text: &str) -> Vec<String> {
     let rules = ActiveRules::with(&[SecretRules::parse(file).unwrap()]);
-    let found = find::by_rules(&rules, text).into_iter();
+    let found = find::find_by_rules(&rules, text).into_iter();
     found
         .map(|found| format!("{} {}", found.rule, &text[found.range]))
         .collect()

@@ -95,7 +95,8 @@ pub(super) fn belongs(
         0x200B => spaceless(before) && after.is_some_and(spaceless),
         0x200C => joining(before) || before.is_alphanumeric() && after.is_some_and(joining),
         0x200D => {
-            let pictures = (picture(before) || before == '\u{FE0F}') && after.is_some_and(picture);
+            let pictures =
+                (is_emoji(before) || before == '\u{FE0F}') && after.is_some_and(is_emoji);
             pictures || joining(before) || after.is_some_and(joining)
         }
         0x200E | 0x200F | 0x061C => right_to_left,
@@ -103,11 +104,11 @@ pub(super) fn belongs(
         0x180B..=0x180F => matches!(before as u32, 0x1800..=0x18AF),
         0x115F => after.is_some_and(jamo),
         0x1160 => jamo(before),
-        0xFE0E => picture(before),
+        0xFE0E => is_emoji(before),
         0xFE0F => {
-            picture(before) || matches!(before, '0'..='9' | '#' | '*') && after == Some('\u{20E3}')
+            is_emoji(before) || matches!(before, '0'..='9' | '#' | '*') && after == Some('\u{20E3}')
         }
-        0xFE00..=0xFE0D => varied(before),
+        0xFE00..=0xFE0D => has_variants(before),
         0xE0100..=0xE01EF => ideograph(before),
         _ => false,
     }
@@ -155,7 +156,7 @@ fn spaceless(c: char) -> bool {
 }
 
 /// Returns whether a character can be shown as emoji, or is a skin tone modifier.
-fn picture(c: char) -> bool {
+fn is_emoji(c: char) -> bool {
     matches!(c as u32, 0xA9 | 0xAE | 0x203C | 0x2049 | 0x2122 | 0x2139 | 0x2190..=0x21FF | 0x2300..=0x23FF | 0x24C2
         | 0x25A0..=0x27BF | 0x2900..=0x297F | 0x2B00..=0x2BFF | 0x3030 | 0x303D | 0x3297 | 0x3299 | 0x1F000..=0x1FAFF)
 }
@@ -165,7 +166,7 @@ fn ideograph(c: char) -> bool {
 }
 
 /// Returns whether a character has standardized variants and is not an emoji.
-fn varied(c: char) -> bool {
+fn has_variants(c: char) -> bool {
     let c = c as u32;
     let symbols = matches!(c, 0x2200..=0x22FF | 0x2A00..=0x2AFF | 0x3000..=0x303F | 0xFF00..=0xFFEF | 0x1D400..=0x1D7FF);
     let scripts = matches!(c, 0x1000..=0x109F | 0x1800..=0x18AF | 0xA840..=0xA87F | 0xAA60..=0xAA7F | 0x13000..=0x1345F);

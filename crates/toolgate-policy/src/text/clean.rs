@@ -12,8 +12,8 @@ use super::classes::{self, CharClass};
 use std::borrow::Cow;
 
 /// Returns the text without characters that a person would not see; borrowed if nothing was removed.
-pub fn clean(text: &str) -> Cow<'_, str> {
-    cleaned(text, TextKind::Message, &mut 0)
+pub fn sanitize_text(text: &str) -> Cow<'_, str> {
+    sanitized(text, TextKind::Message, &mut 0)
 }
 
 /// The set of characters that are kept.
@@ -41,12 +41,12 @@ const BOM: char = '\u{feff}';
 
 /// Sanitizes a text of a kind. Adds the number of characters that were removed, or replaced by a line feed, to
 /// `removed`.
-pub(super) fn cleaned<'a>(text: &'a str, kind: TextKind, removed: &mut u64) -> Cow<'a, str> {
+pub(super) fn sanitized<'a>(text: &'a str, kind: TextKind, removed: &mut u64) -> Cow<'a, str> {
     let (mark, rest) = match (kind, text.strip_prefix(BOM)) {
         (TextKind::Content, Some(rest)) => (&text[..BOM.len_utf8()], rest),
         _ => ("", text),
     };
-    if at_a_glance(rest, kind) {
+    if is_clean_text(rest, kind) {
         return Cow::Borrowed(text);
     }
     let first = without_controls(rest, kind, removed);
@@ -59,7 +59,7 @@ pub(super) fn cleaned<'a>(text: &'a str, kind: TextKind, removed: &mut u64) -> C
 }
 
 /// Returns whether every character of a text is kept.
-pub(super) fn at_a_glance(text: &str, kind: TextKind) -> bool {
+pub(super) fn is_clean_text(text: &str, kind: TextKind) -> bool {
     let scan = ScanOptions {
         kind,
         escapes: false,
@@ -177,7 +177,7 @@ fn kept_up_to(text: &str, mut at: usize, end: usize, scan: ScanOptions) -> Optio
     while at + 8 <= end
         && let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)
     {
-        let mut hits = hits(u64::from_le_bytes(*eight), scan.escapes);
+        let mut hits = suspect_bytes(u64::from_le_bytes(*eight), scan.escapes);
         let mut next = at + 8;
         while hits != 0 {
             let place = hits.trailing_zeros() as usize / 8;
@@ -229,7 +229,7 @@ const BYTE_LOW_BITS: u64 = u64::from_le_bytes([0x7f; 8]);
 const BYTE_HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
 
 /// Sets the high bit of each byte to inspect: not printable ASCII, or a backslash if there are escapes.
-fn hits(eight: u64, escapes: bool) -> u64 {
+fn suspect_bytes(eight: u64, escapes: bool) -> u64 {
     let low = eight & BYTE_LOW_BITS;
     // No sum overflows into the next byte: each is below 0x100.
     let unlike = |byte: u8| (low ^ (BYTE_ONES * u64::from(byte))).wrapping_add(BYTE_LOW_BITS);
@@ -394,7 +394,7 @@ mod tests {
 
     /// One piece, or two, at every position in a block.
     #[test]
-    fn all_that_stays_is_told_from_all_that_does_not() {
+    fn scan_agrees_with_the_reference() {
         for before in 0..2 * SCAN_BLOCK_BYTES + SCAN_STEP_BYTES + 4 {
             for one in PIECES {
                 for two in PIECES {

@@ -5,9 +5,9 @@ mod clean;
 #[cfg(test)]
 mod tests;
 
-pub use clean::clean;
+pub use clean::sanitize_text;
 
-use crate::edit::{ContentLocation, StringEditor, edit};
+use crate::edit::{ContentLocation, StringEditor, edit_strings};
 use clean::TextKind;
 use std::{borrow::Cow, sync::Arc};
 use toolgate_core::{
@@ -29,16 +29,16 @@ impl Sanitizer for TextSanitizer {
         "text"
     }
 
-    fn scrub(
+    fn sanitize(
         &self,
         _: Option<&Origin>,
         _: Option<&Arc<Item>>,
         value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
-        edit(value, &mut TextSanitizerPass::default())
+        edit_strings(value, &mut TextSanitizerPass::default())
     }
 
-    fn scrub_for(
+    fn sanitize_for_call(
         &self,
         asked: &SanitizeContext,
         _: Option<&Origin>,
@@ -50,9 +50,9 @@ impl Sanitizer for TextSanitizer {
             UntrustedContent::Output(_) | UntrustedContent::Error(_)
         );
         let mut cleaning = TextSanitizerPass::default();
-        let edited = edit(value, &mut cleaning);
+        let edited = edit_strings(value, &mut cleaning);
         if of_result && cleaning.removed > 0 {
-            asked.trail.count(REMOVED_COUNTER, cleaning.removed);
+            asked.decision_log.count(REMOVED_COUNTER, cleaning.removed);
         }
         edited
     }
@@ -74,7 +74,7 @@ struct TextSanitizerPass {
 
 impl TextSanitizerPass {
     fn string(&mut self, text: &str, kind: TextKind) -> Option<String> {
-        match clean::cleaned(text, kind, &mut self.removed) {
+        match clean::sanitized(text, kind, &mut self.removed) {
             Cow::Borrowed(_) => None,
             Cow::Owned(text) => Some(text),
         }

@@ -1,17 +1,17 @@
 //! Tests that invisible characters are removed and every script stays intact.
 
-use super::{clean, clean::TextKind};
+use super::{clean::TextKind, sanitize_text};
 use proptest::prelude::*;
 
 fn check(dirty: &str, expected: &str) {
-    assert_eq!(clean(dirty), expected, "{dirty:?}");
+    assert_eq!(sanitize_text(dirty), expected, "{dirty:?}");
 }
 
 fn kept(text: &str) {
     assert!(
-        matches!(clean(text), std::borrow::Cow::Borrowed(_)),
+        matches!(sanitize_text(text), std::borrow::Cow::Borrowed(_)),
         "{text:?} became {:?}",
-        clean(text)
+        sanitize_text(text)
     );
 }
 
@@ -130,7 +130,7 @@ fn every_script_stays() {
 /// The text after sanitizing as result content.
 fn content(text: &str) -> (String, u64) {
     let mut removed = 0;
-    let text = super::clean::cleaned(text, TextKind::Content, &mut removed).into_owned();
+    let text = super::clean::sanitized(text, TextKind::Content, &mut removed).into_owned();
     (text, removed)
 }
 
@@ -284,7 +284,7 @@ proptest! {
         let json = format!("{{{space}\"a\":\"{text}\",\"{text}\":[1]}}");
         let limits = toolgate_wire::json::JsonLimits::default();
         if let Ok(json) = toolgate_core::Json::read(json.into_bytes(), &limits) {
-            let cleaned = json.map_strings(&mut |at| match clean(at.text) {
+            let cleaned = json.map_strings(&mut |at| match sanitize_text(at.text) {
                 std::borrow::Cow::Borrowed(_) => None,
                 std::borrow::Cow::Owned(clean) => Some(clean),
             });
@@ -299,7 +299,7 @@ proptest! {
                 prop_assert_eq!(cleaned, None);
             }
         }
-        let glance = super::clean::at_a_glance(&text, TextKind::Message);
+        let glance = super::clean::is_clean_text(&text, TextKind::Message);
         let slowly = text.chars().all(|c| super::classes::of(c) == super::classes::CharClass::Keep);
         prop_assert_eq!(glance, slowly);
     }
@@ -310,9 +310,9 @@ proptest! {
 
     #[test]
     fn cleaning_twice_changes_nothing_more(text in mixed()) {
-        let once = clean(&text).into_owned();
-        prop_assert_eq!(&*clean(&once), &*once);
-        prop_assert!(matches!(clean(&once), std::borrow::Cow::Borrowed(_)) || clean(&once) == once);
+        let once = sanitize_text(&text).into_owned();
+        prop_assert_eq!(&*sanitize_text(&once), &*once);
+        prop_assert!(matches!(sanitize_text(&once), std::borrow::Cow::Borrowed(_)) || sanitize_text(&once) == once);
     }
 
     #[test]
@@ -328,21 +328,21 @@ proptest! {
 
     #[test]
     fn the_forbidden_never_survives(text in mixed()) {
-        prop_assert!(!clean(&text).chars().any(forbidden), "{:?}", clean(&text));
+        prop_assert!(!sanitize_text(&text).chars().any(forbidden), "{:?}", sanitize_text(&text));
     }
 
     #[test]
     fn what_is_visible_survives(text in "[ -~äß中文한ก\n\t]{0,40}") {
-        prop_assert_eq!(&*clean(&text), &*text);
+        prop_assert_eq!(&*sanitize_text(&text), &*text);
     }
 }
 
 #[test]
 fn every_character_alone() {
     for c in (0..=0x10FFFF).filter_map(char::from_u32) {
-        let cleaned = clean(c.encode_utf8(&mut [0; 4])).into_owned();
+        let cleaned = sanitize_text(c.encode_utf8(&mut [0; 4])).into_owned();
         assert!(!cleaned.chars().any(forbidden), "{c:?}");
-        assert_eq!(*clean(&cleaned), *cleaned);
+        assert_eq!(*sanitize_text(&cleaned), *cleaned);
     }
 }
 

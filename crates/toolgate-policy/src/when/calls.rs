@@ -65,7 +65,7 @@ pub(super) fn function(parser: &mut CelParser, name: &str, at: usize) -> Result<
     if name == "has" {
         let argument = parser.at();
         let of = parser.expression()?;
-        parser.needs(")")?;
+        parser.expect(")")?;
         return match of {
             CelExpr::Select(of, field) => Ok(CelExpr::Has(of, field)),
             _ => Err((
@@ -89,12 +89,12 @@ fn for_each(parser: &mut CelParser, each: CelMacro, of: CelExpr) -> Result<CelEx
             format!("{name} is already defined; choose another name"),
         ));
     }
-    parser.needs(",")?;
+    parser.expect(",")?;
     parser.names.push(name.clone());
     let body = parser.expression();
     parser.names.pop();
     let body = body?;
-    parser.needs(")")?;
+    parser.expect(")")?;
     Ok(CelExpr::Each(each, Box::new(of), name, Box::new(body)))
 }
 
@@ -117,7 +117,7 @@ fn known(name: &str, method: bool, at: usize) -> Result<FunctionSignature, CelEr
     let names = names
         .chain(MACROS.iter().map(|e| e.0))
         .chain(["has", "matches"]);
-    Err((at, unknown("function", name, names)))
+    Err((at, unknown_name_message("function", name, names)))
 }
 
 fn checked(
@@ -157,7 +157,11 @@ fn pattern_of(text: &str) -> Result<Regex, String> {
 }
 
 /// Returns the message for an unknown name, with a suggestion or the known names.
-pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn unknown_name_message<'a>(
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> String {
     let known: Vec<&str> = known.collect();
     let near = known
         .iter()

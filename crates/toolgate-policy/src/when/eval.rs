@@ -11,9 +11,9 @@ use std::{cmp::Ordering, rc::Rc};
 /// Reason why an evaluation has no value.
 pub(super) enum EvalError {
     /// A value is missing or has the wrong type. Another operand may still decide the result.
-    Wrong(String),
+    Invalid(String),
     /// The step budget is spent. The evaluation stops.
-    Spent,
+    BudgetSpent,
 }
 
 type EvalResult<'a> = Result<CelValue<'a>, EvalError>;
@@ -31,12 +31,12 @@ pub(super) struct CelEvaluator<'a> {
 }
 
 fn wrong<T>(why: impl Into<String>) -> Result<T, EvalError> {
-    Err(EvalError::Wrong(why.into()))
+    Err(EvalError::Invalid(why.into()))
 }
 
 impl<'a> CelEvaluator<'a> {
     fn spend(&mut self, steps: usize) -> Result<(), EvalError> {
-        self.left = self.left.checked_sub(steps).ok_or(EvalError::Spent)?;
+        self.left = self.left.checked_sub(steps).ok_or(EvalError::BudgetSpent)?;
         Ok(())
     }
 
@@ -49,7 +49,7 @@ impl<'a> CelEvaluator<'a> {
             CelExpr::Float(float) => Ok(CelValue::Float(*float)),
             CelExpr::Text(text) => Ok(CelValue::Text(text)),
             CelExpr::Args => self.args(),
-            CelExpr::Fact(fact) => self.facts.value(*fact).map_err(EvalError::Wrong),
+            CelExpr::Fact(fact) => self.facts.value(*fact).map_err(EvalError::Invalid),
             CelExpr::Var(name) => {
                 let found = self.names.iter().rev().find(|(known, _)| known == name);
                 found.map_or_else(
@@ -64,14 +64,22 @@ impl<'a> CelEvaluator<'a> {
             CelExpr::Select(of, key) => self.select(expr, of, key),
             CelExpr::Has(of, key) => match self.value(of)? {
                 CelValue::Object(members) => Ok(CelValue::Bool(members.contains_key(key))),
-                other => wrong(format!("{} is {}, not an object", of.name(), other.word())),
+                other => wrong(format!(
+                    "{} is {}, not an object",
+                    of.name(),
+                    other.type_name()
+                )),
             },
             CelExpr::Index(of, at) => self.index(of, at),
             CelExpr::Not(of) => Ok(CelValue::Bool(!self.truth(of)?)),
             CelExpr::Neg(of) => match self.value(of)? {
-                CelValue::Int(int) => whole(-int),
+                CelValue::Int(int) => checked_int(-int),
                 CelValue::Float(float) => Ok(CelValue::Float(-float)),
-                other => wrong(format!("{} is {}, not a number", of.name(), other.word())),
+                other => wrong(format!(
+                    "{} is {}, not a number",
+                    of.name(),
+                    other.type_name()
+                )),
             },
             CelExpr::All(parts) => self.joined(parts.iter().map(|part| (part, None)), false),
             CelExpr::Any(parts) => self.joined(parts.iter().map(|part| (part, None)), true),
@@ -100,7 +108,7 @@ impl<'a> CelEvaluator<'a> {
     fn args(&mut self) -> EvalResult<'a> {
         let args = match self.args {
             Some(args) => args,
-            None => self.facts.args().map_err(EvalError::Wrong)?,
+            None => self.facts.args().map_err(EvalError::Invalid)?,
         };
         self.args = Some(args);
         Ok(CelValue::Object(args))
@@ -112,7 +120,7 @@ impl<'a> CelEvaluator<'a> {
             other => wrong(format!(
                 "{} is {}, not true or false",
                 expr.name(),
-                other.word()
+                other.type_name()
             )),
         }
     }
@@ -129,7 +137,7 @@ impl<'a> CelEvaluator<'a> {
             match self.under(name, |me| me.truth(part)) {
                 Ok(is) if is == sought => return Ok(CelValue::Bool(sought)),
                 Ok(_) => {}
-                Err(EvalError::Spent) => return Err(EvalError::Spent),
+                Err(EvalError::BudgetSpent) => return Err(EvalError::BudgetSpent),
                 Err(wrong) => trouble = trouble.or(Some(wrong)),
             }
         }
@@ -157,7 +165,7 @@ impl<'a> CelEvaluator<'a> {
     ) -> EvalResult<'a> {
         let over = self.value(of)?;
         let Some(items) = over.each() else {
-            return wrong(format!("{} is {}, not a list", of.name(), over.word()));
+            return wrong(format!("{} is {}, not a list", of.name(), over.type_name()));
         };
         if matches!(each, CelMacro::All | CelMacro::Exists) {
             let parts = items.map(|item| (body, Some((name, item))));
@@ -184,7 +192,11 @@ impl<'a> CelEvaluator<'a> {
                 Some(value) => Ok(CelValue::of(value)),
                 None => wrong(format!("{} is missing", whole.name())),
             },
-            other => wrong(format!("{} is {}, not an object", of.name(), other.word())),
+            other => wrong(format!(
+                "{} is {}, not an object",
+                of.name(),
+                other.type_name()
+            )),
         }
     }
 
@@ -198,7 +210,7 @@ impl<'a> CelEvaluator<'a> {
                 usize::try_from(*at).ok().and_then(|at| over.item(at))
             }
             _ => {
-                let (of, is, by) = (of.name(), over.word(), index.word());
+                let (of, is, by) = (of.name(), over.type_name(), index.type_name());
                 return wrong(format!("{of} is {is} and cannot be indexed by {by}"));
             }
         };
@@ -221,7 +233,7 @@ impl<'a> CelEvaluator<'a> {
             | BinaryOperator::AtLeast => {
                 self.read(&left)?;
                 let Some(order) = left.order(&right) else {
-                    return wrong(unlike(sides, &left, &right));
+                    return wrong(type_mismatch(sides, &left, &right));
                 };
                 Ok(CelValue::Bool(match binary {
                     BinaryOperator::Less => order == Ordering::Less,
@@ -236,9 +248,8 @@ impl<'a> CelEvaluator<'a> {
                 let made = [left.text(), right.text()].map(Option::unwrap_or_default);
                 Ok(CelValue::Made(made.concat().into()))
             }
-            _ => {
-                count(binary, &left, &right).unwrap_or_else(|| wrong(unlike(sides, &left, &right)))
-            }
+            _ => arithmetic(binary, &left, &right)
+                .unwrap_or_else(|| wrong(type_mismatch(sides, &left, &right))),
         }
     }
 
@@ -272,7 +283,7 @@ impl<'a> CelEvaluator<'a> {
                 }
                 Ok(true)
             }
-            (a, b) if a.word() == "a list" && b.word() == "a list" => {
+            (a, b) if a.type_name() == "a list" && b.type_name() == "a list" => {
                 let length = a.len().unwrap_or_default();
                 if b.len() != Some(length) {
                     return Ok(false);
@@ -290,7 +301,7 @@ impl<'a> CelEvaluator<'a> {
             }
             (a, b) => match a.order(b) {
                 Some(order) => Ok(order == Ordering::Equal),
-                None => wrong(unlike(sides, left, right)),
+                None => wrong(type_mismatch(sides, left, right)),
             },
         }
     }
@@ -305,14 +316,14 @@ impl<'a> CelEvaluator<'a> {
             return Ok(CelValue::Bool(members.contains_key(key)));
         }
         let Some(items) = of.each().filter(|_| !matches!(of, CelValue::Object(_))) else {
-            return wrong(unlike(sides, sought, of));
+            return wrong(type_mismatch(sides, sought, of));
         };
         let mut trouble = None;
         for item in items {
             match self.equal(sought, &item, sides) {
                 Ok(true) => return Ok(CelValue::Bool(true)),
                 Ok(false) => {}
-                Err(EvalError::Spent) => return Err(EvalError::Spent),
+                Err(EvalError::BudgetSpent) => return Err(EvalError::BudgetSpent),
                 Err(wrong) => trouble = Some(wrong),
             }
         }
@@ -329,7 +340,11 @@ impl<'a> CelEvaluator<'a> {
             CelFunction::Size => match (value.len(), value.text()) {
                 (Some(length), _) => Ok(CelValue::Int(length as i128)),
                 (None, Some(text)) => Ok(CelValue::Int(text.chars().count() as i128)),
-                (None, None) => wrong(format!("{} is {} and has no size", of.name(), value.word())),
+                (None, None) => wrong(format!(
+                    "{} is {} and has no size",
+                    of.name(),
+                    value.type_name()
+                )),
             },
             CelFunction::Int => to_int(of, &value),
             CelFunction::Text => to_text(of, value),
@@ -355,19 +370,25 @@ impl<'a> CelEvaluator<'a> {
 
 fn a_text<'v>(of: &CelExpr, value: &'v CelValue<'_>) -> Result<&'v str, EvalError> {
     value.text().map_or_else(
-        || wrong(format!("{} is {}, not a string", of.name(), value.word())),
+        || {
+            wrong(format!(
+                "{} is {}, not a string",
+                of.name(),
+                value.type_name()
+            ))
+        },
         Ok,
     )
 }
 
-fn unlike(sides: (&CelExpr, &CelExpr), left: &CelValue<'_>, right: &CelValue<'_>) -> String {
+fn type_mismatch(sides: (&CelExpr, &CelExpr), left: &CelValue<'_>, right: &CelValue<'_>) -> String {
     let (a, b) = (sides.0.name(), sides.1.name());
-    let (left, right) = (left.word(), right.word());
+    let (left, right) = (left.type_name(), right.type_name());
     format!("{a} is {left} and {b} is {right}, which cannot be combined")
 }
 
 /// Returns an integer if it is in the range of JSON integers: `i64::MIN` to `u64::MAX`.
-fn whole<'a>(int: i128) -> EvalResult<'a> {
+fn checked_int<'a>(int: i128) -> EvalResult<'a> {
     if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&int) {
         Ok(CelValue::Int(int))
     } else {
@@ -377,21 +398,23 @@ fn whole<'a>(int: i128) -> EvalResult<'a> {
 
 /// Computes an arithmetic operation; `None` if an operand is not a number or their types differ: nothing is rounded
 /// implicitly.
-fn count<'a>(
+fn arithmetic<'a>(
     binary: BinaryOperator,
     left: &CelValue<'_>,
     right: &CelValue<'_>,
 ) -> Option<EvalResult<'a>> {
     match (left, right) {
         (CelValue::Int(a), CelValue::Int(b)) => Some(match binary {
-            BinaryOperator::Add => whole(a + b),
-            BinaryOperator::Subtract => whole(a - b),
-            BinaryOperator::Multiply => a.checked_mul(*b).map_or(whole(i128::MAX), whole),
+            BinaryOperator::Add => checked_int(a + b),
+            BinaryOperator::Subtract => checked_int(a - b),
+            BinaryOperator::Multiply => a
+                .checked_mul(*b)
+                .map_or(checked_int(i128::MAX), checked_int),
             BinaryOperator::Divide | BinaryOperator::Remainder if *b == 0 => {
                 wrong("a number is divided by zero")
             }
-            BinaryOperator::Divide => whole(a / b),
-            _ => whole(a % b),
+            BinaryOperator::Divide => checked_int(a / b),
+            _ => checked_int(a % b),
         }),
         (CelValue::Float(a), CelValue::Float(b)) => {
             let float = match binary {
@@ -428,7 +451,7 @@ fn to_int<'a>(of: &CelExpr, value: &CelValue<'_>) -> EvalResult<'a> {
             _ => wrong(format!(
                 "{} is {} that is not an integer",
                 of.name(),
-                other.word()
+                other.type_name()
             )),
         },
     }
@@ -442,7 +465,7 @@ fn to_text<'a>(of: &CelExpr, value: CelValue<'a>) -> EvalResult<'a> {
         other => wrong(format!(
             "{} is {}, which string() does not accept",
             of.name(),
-            other.word()
+            other.type_name()
         )),
     }
 }

@@ -22,7 +22,7 @@ pub struct ConditionFacts<'a> {
     /// The pin state: `new`, `accepted` or `changed`; `None` if definitions are not pinned.
     pub pinned: Option<&'a str>,
     /// Another form of the arguments, evaluated in their place.
-    pub(crate) instead: Option<&'a Value>,
+    pub(crate) substitute: Option<&'a Value>,
 }
 
 impl<'a> ConditionFacts<'a> {
@@ -34,7 +34,7 @@ impl<'a> ConditionFacts<'a> {
             arguments: None,
             time: SystemTime::now(),
             pinned: item.pin.as_ref().map(|pin| pin.state.as_str()),
-            instead: None,
+            substitute: None,
         }
     }
 
@@ -50,21 +50,21 @@ impl<'a> ConditionFacts<'a> {
         let Some(arguments) = self.arguments else {
             return Err("there are no arguments to evaluate".to_owned());
         };
-        if arguments.raw().lossy() {
+        if arguments.raw().is_lossy() {
             return Err("args has a number that cannot be represented exactly".to_owned());
         }
-        let value = self.instead.unwrap_or_else(|| arguments.value());
+        let value = self.substitute.unwrap_or_else(|| arguments.value());
         value
             .as_object()
             .ok_or_else(|| "args is not an object".to_owned())
     }
 
     pub(super) fn value(&'a self, fact: CallFact) -> Result<CelValue<'a>, String> {
-        let hints = self.item.hints();
+        let hints = self.item.annotations();
         Ok(match fact {
             CallFact::CallerName => CelValue::Text(self.caller.name()),
             CallFact::Server => CelValue::Text(&self.item.origin.server),
-            CallFact::ToolName => CelValue::Text(&self.item.local),
+            CallFact::ToolName => CelValue::Text(&self.item.local_name),
             CallFact::ToolKind => CelValue::Text(match self.item.kind() {
                 ItemKind::Tool => "tool",
                 ItemKind::Resource => "resource",
@@ -122,7 +122,7 @@ mod tests {
     use super::date;
 
     #[test]
-    fn days_have_dates() {
+    fn formats_dates() {
         for (days, text) in [
             (0, "1970-01-01"),
             (59, "1970-03-01"),

@@ -12,7 +12,7 @@ pub(super) enum TokenKind {
     /// A string literal, without escapes.
     Text(String),
     /// An operator or a bracket.
-    Sign(&'static str),
+    Operator(&'static str),
     /// The end of the text.
     End,
 }
@@ -20,7 +20,7 @@ pub(super) enum TokenKind {
 /// A token with its byte offset.
 #[derive(Clone, Debug)]
 pub(super) struct CelToken {
-    pub(super) word: TokenKind,
+    pub(super) kind: TokenKind,
     pub(super) at: usize,
 }
 
@@ -34,7 +34,7 @@ const OPERATORS: &[&str] = &[
 ];
 
 /// Splits a text into tokens, with [`TokenKind::End`] as the last.
-pub(super) fn words(text: &str) -> Result<Vec<CelToken>, CelError> {
+pub(super) fn tokenize(text: &str) -> Result<Vec<CelToken>, CelError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -53,11 +53,11 @@ pub(super) fn words(text: &str) -> Result<Vec<CelToken>, CelError> {
             c if c.is_ascii_alphabetic() || c == '_' => name(rest).map_err(|wrong| (at, wrong))?,
             c => sign(rest, c).map_err(|wrong| (at, wrong))?,
         };
-        tokens.push(CelToken { word, at });
+        tokens.push(CelToken { kind: word, at });
         at += length;
     }
     tokens.push(CelToken {
-        word: TokenKind::End,
+        kind: TokenKind::End,
         at: text.len(),
     });
     Ok(tokens)
@@ -65,7 +65,7 @@ pub(super) fn words(text: &str) -> Result<Vec<CelToken>, CelError> {
 
 fn sign(rest: &str, first: char) -> Result<(TokenKind, usize), String> {
     if let Some(sign) = OPERATORS.iter().find(|sign| rest.starts_with(**sign)) {
-        return Ok((TokenKind::Sign(sign), sign.len()));
+        return Ok((TokenKind::Operator(sign), sign.len()));
     }
     Err(match first {
         '=' => "a single = is not an operator; write ==".to_owned(),

@@ -77,7 +77,7 @@ impl CelCondition {
             return Err(format!("the condition has {is} bytes; {most} are allowed"));
         }
         let expr = parse::parse(text, limits.depth)
-            .map_err(|(at, wrong)| format!("{}: {wrong}", place(text, at)))?;
+            .map_err(|(at, wrong)| format!("{}: {wrong}", position(text, at)))?;
         let reads = |such: fn(&CelExpr) -> bool| expr.any(&such);
         Ok(CelCondition(Arc::new(CompiledCondition {
             args: reads(|part| matches!(part, CelExpr::Args)),
@@ -94,7 +94,7 @@ impl CelCondition {
     /// # Errors
     /// Returns the reason if there is no result: a field is missing, a value has the wrong type, or the step budget
     /// is spent. The reason contains no value of the call.
-    pub fn judge(&self, facts: &ConditionFacts<'_>) -> Result<bool, String> {
+    pub fn evaluate(&self, facts: &ConditionFacts<'_>) -> Result<bool, String> {
         let mut evaluator = CelEvaluator {
             facts,
             left: self.0.steps,
@@ -105,10 +105,12 @@ impl CelCondition {
             Ok(CelValue::Bool(holds)) => Ok(holds),
             Ok(other) => Err(format!(
                 "it evaluates to {}, not true or false",
-                other.word()
+                other.type_name()
             )),
-            Err(EvalError::Wrong(why)) => Err(why),
-            Err(EvalError::Spent) => Err(format!("it takes more than {} steps", self.0.steps)),
+            Err(EvalError::Invalid(why)) => Err(why),
+            Err(EvalError::BudgetSpent) => {
+                Err(format!("it takes more than {} steps", self.0.steps))
+            }
         }
     }
 
@@ -154,7 +156,7 @@ impl PartialEq for CelCondition {
 impl Eq for CelCondition {}
 
 /// Formats a byte offset as a position in characters, from 1; with the line only if the text has several.
-fn place(text: &str, at: usize) -> String {
+fn position(text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or(text);
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
     match text.trim_end().contains('\n') {

@@ -2,7 +2,7 @@
 
 use super::{
     calls,
-    lex::{CelError, CelToken, TokenKind, words},
+    lex::{CelError, CelToken, TokenKind, tokenize},
     tree::{BinaryOperator, CallFact, CelExpr, StaticType},
 };
 
@@ -11,18 +11,18 @@ pub(super) struct CelParser {
     tokens: Vec<CelToken>,
     next: usize,
     depth: usize,
-    deepest: usize,
+    max_depth: usize,
     /// Variables in scope, outermost first.
     pub(super) names: Vec<String>,
 }
 
-/// Parses a condition with a maximum nesting of `deepest`.
+/// Parses a condition with a maximum nesting of `max_depth`.
 pub(super) fn parse(text: &str, deepest: usize) -> Result<CelExpr, CelError> {
     let mut parser = CelParser {
-        tokens: words(text)?,
+        tokens: tokenize(text)?,
         next: 0,
         depth: 0,
-        deepest,
+        max_depth: deepest,
         names: Vec::new(),
     };
     if *parser.peek() == TokenKind::End {
@@ -30,13 +30,13 @@ pub(super) fn parse(text: &str, deepest: usize) -> Result<CelExpr, CelError> {
     }
     let expr = parser.expression()?;
     match parser.peek() {
-        TokenKind::End if matches!(expr.gives(), StaticType::Bool | StaticType::Unknown) => {
+        TokenKind::End if matches!(expr.static_type(), StaticType::Bool | StaticType::Unknown) => {
             Ok(expr)
         }
         TokenKind::End => {
             let wrong = format!(
                 "the condition evaluates to {}, not true or false",
-                expr.gives().word()
+                expr.static_type().name()
             );
             Err((0, wrong))
         }
@@ -51,7 +51,7 @@ impl CelParser {
 
     fn peek(&self) -> &TokenKind {
         let token = self.tokens.get(self.next);
-        token.map_or(&TokenKind::End, |token| &token.word)
+        token.map_or(&TokenKind::End, |token| &token.kind)
     }
 
     fn take(&mut self) -> TokenKind {
@@ -61,14 +61,14 @@ impl CelParser {
     }
 
     /// Consumes the next token if it is this operator or bracket.
-    pub(super) fn takes(&mut self, sign: &str) -> bool {
-        let is = matches!(self.peek(), TokenKind::Sign(next) if *next == sign);
+    pub(super) fn accept(&mut self, sign: &str) -> bool {
+        let is = matches!(self.peek(), TokenKind::Operator(next) if *next == sign);
         self.next += usize::from(is);
         is
     }
 
-    pub(super) fn needs(&mut self, sign: &str) -> Result<(), CelError> {
-        if self.takes(sign) {
+    pub(super) fn expect(&mut self, sign: &str) -> Result<(), CelError> {
+        if self.accept(sign) {
             Ok(())
         } else {
             Err(self.unexpected(sign))
@@ -79,7 +79,7 @@ impl CelParser {
         let found = match self.peek() {
             TokenKind::End => "unexpected end of the condition".to_owned(),
             TokenKind::Name(name) => format!("unexpected {name}"),
-            TokenKind::Sign(sign) => format!("unexpected {sign}"),
+            TokenKind::Operator(sign) => format!("unexpected {sign}"),
             TokenKind::Int(_) | TokenKind::Float(_) => "unexpected number".to_owned(),
             TokenKind::Text(_) => "unexpected string".to_owned(),
         };
@@ -89,15 +89,15 @@ impl CelParser {
     /// Parses `a ? b : c` and everything with a higher precedence.
     pub(super) fn expression(&mut self) -> Result<CelExpr, CelError> {
         self.depth += 1;
-        if self.depth > self.deepest {
-            return Err((self.at(), too_deep(self.deepest)));
+        if self.depth > self.max_depth {
+            return Err((self.at(), too_deep(self.max_depth)));
         }
         let test = self.chain("||", CelExpr::Any, |p| {
             p.chain("&&", CelExpr::All, CelParser::comparison)
         })?;
-        let expr = if self.takes("?") {
+        let expr = if self.accept("?") {
             let yes = self.expression()?;
-            self.needs(":")?;
+            self.expect(":")?;
             CelExpr::Cond(Box::new([test, yes, self.expression()?]))
         } else {
             test
@@ -115,15 +115,15 @@ impl CelParser {
         let from = self.at();
         let first = part(self)?;
         let mut parts = vec![(from, first)];
-        while self.takes(sign) {
+        while self.accept(sign) {
             parts.push((self.at(), part(self)?));
         }
         if parts.len() == 1 {
             return Ok(parts.remove(0).1);
         }
         for (at, part) in &parts {
-            if !matches!(part.gives(), StaticType::Bool | StaticType::Unknown) {
-                let gives = part.gives().word();
+            if !matches!(part.static_type(), StaticType::Bool | StaticType::Unknown) {
+                let gives = part.static_type().name();
                 let wrong = format!("{sign} needs true or false on both sides, not {gives}");
                 return Err((*at, wrong));
             }
@@ -143,10 +143,10 @@ impl CelParser {
             let wrong = "comparisons cannot be chained; join two with &&".to_owned();
             return Err((self.at(), wrong));
         }
-        let (l, r) = (left.gives(), right.gives());
+        let (l, r) = (left.static_type(), right.static_type());
         let known = |gives| !matches!(gives, StaticType::Unknown | StaticType::Null);
         if binary != BinaryOperator::In && known(l) && known(r) && l != r {
-            let wrong = format!("cannot compare {} with {}", l.word(), r.word());
+            let wrong = format!("cannot compare {} with {}", l.name(), r.name());
             return Err((at, wrong));
         }
         Ok(CelExpr::Binary(binary, Box::new([left, right])))
@@ -154,12 +154,12 @@ impl CelParser {
 
     fn compares(&self) -> Option<BinaryOperator> {
         Some(match self.peek() {
-            TokenKind::Sign("==") => BinaryOperator::Equal,
-            TokenKind::Sign("!=") => BinaryOperator::Unequal,
-            TokenKind::Sign("<") => BinaryOperator::Less,
-            TokenKind::Sign("<=") => BinaryOperator::AtMost,
-            TokenKind::Sign(">") => BinaryOperator::More,
-            TokenKind::Sign(">=") => BinaryOperator::AtLeast,
+            TokenKind::Operator("==") => BinaryOperator::Equal,
+            TokenKind::Operator("!=") => BinaryOperator::Unequal,
+            TokenKind::Operator("<") => BinaryOperator::Less,
+            TokenKind::Operator("<=") => BinaryOperator::AtMost,
+            TokenKind::Operator(">") => BinaryOperator::More,
+            TokenKind::Operator(">=") => BinaryOperator::AtLeast,
             TokenKind::Name(name) if name == "in" => BinaryOperator::In,
             _ => return None,
         })
@@ -175,16 +175,16 @@ impl CelParser {
         let mut links = self.depth;
         loop {
             let binary = match (level, self.peek()) {
-                (0, TokenKind::Sign("+")) => BinaryOperator::Add,
-                (0, TokenKind::Sign("-")) => BinaryOperator::Subtract,
-                (1, TokenKind::Sign("*")) => BinaryOperator::Multiply,
-                (1, TokenKind::Sign("/")) => BinaryOperator::Divide,
-                (1, TokenKind::Sign("%")) => BinaryOperator::Remainder,
+                (0, TokenKind::Operator("+")) => BinaryOperator::Add,
+                (0, TokenKind::Operator("-")) => BinaryOperator::Subtract,
+                (1, TokenKind::Operator("*")) => BinaryOperator::Multiply,
+                (1, TokenKind::Operator("/")) => BinaryOperator::Divide,
+                (1, TokenKind::Operator("%")) => BinaryOperator::Remainder,
                 _ => return Ok(left),
             };
             links += 1;
-            if links > self.deepest {
-                return Err((self.at(), too_deep(self.deepest)));
+            if links > self.max_depth {
+                return Err((self.at(), too_deep(self.max_depth)));
             }
             self.next += 1;
             left = CelExpr::Binary(binary, Box::new([left, part(self)?]));
@@ -192,13 +192,13 @@ impl CelParser {
     }
 
     fn unary(&mut self) -> Result<CelExpr, CelError> {
-        let not = self.takes("!");
-        if !not && !self.takes("-") {
+        let not = self.accept("!");
+        if !not && !self.accept("-") {
             return self.member();
         }
         self.depth += 1;
-        if self.depth > self.deepest {
-            return Err((self.at(), too_deep(self.deepest)));
+        if self.depth > self.max_depth {
+            return Err((self.at(), too_deep(self.max_depth)));
         }
         let at = self.at();
         let of = self.unary()?;
@@ -209,8 +209,8 @@ impl CelParser {
             StaticType::Number
         };
         match of {
-            of if of.gives() != wanted && of.gives() != StaticType::Unknown => {
-                let (sign, gives) = (if not { "!" } else { "-" }, of.gives().word());
+            of if of.static_type() != wanted && of.static_type() != StaticType::Unknown => {
+                let (sign, gives) = (if not { "!" } else { "-" }, of.static_type().name());
                 Err((at, format!("{sign} cannot be applied to {gives}")))
             }
             CelExpr::Int(int) => Ok(CelExpr::Int(-int)),
@@ -225,20 +225,20 @@ impl CelParser {
         let mut links = self.depth;
         loop {
             links += 1;
-            if links > self.deepest {
-                return Err((self.at(), too_deep(self.deepest)));
+            if links > self.max_depth {
+                return Err((self.at(), too_deep(self.max_depth)));
             }
-            if self.takes(".") {
+            if self.accept(".") {
                 let at = self.at();
                 let name = self.name("the name of a field")?;
-                expr = if self.takes("(") {
+                expr = if self.accept("(") {
                     calls::method(self, expr, &name, at)?
                 } else {
                     CelExpr::Select(Box::new(expr), name)
                 };
-            } else if self.takes("[") {
+            } else if self.accept("[") {
                 let index = self.expression()?;
-                self.needs("]")?;
+                self.expect("]")?;
                 expr = CelExpr::Index(Box::new(expr), Box::new(index));
             } else {
                 return Ok(expr);
@@ -260,27 +260,27 @@ impl CelParser {
     fn primary(&mut self) -> Result<CelExpr, CelError> {
         let at = self.at();
         match self.peek() {
-            TokenKind::Sign("(") => {
+            TokenKind::Operator("(") => {
                 self.next += 1;
                 let inner = self.expression()?;
-                self.needs(")")?;
+                self.expect(")")?;
                 Ok(inner)
             }
-            TokenKind::Sign("[") => {
+            TokenKind::Operator("[") => {
                 self.next += 1;
                 Ok(CelExpr::List(self.list("]")?))
             }
-            TokenKind::Sign("{") => {
+            TokenKind::Operator("{") => {
                 Err((at, "objects cannot be written in a condition".to_owned()))
             }
-            TokenKind::Sign(_) | TokenKind::End => Err(self.unexpected("a value")),
+            TokenKind::Operator(_) | TokenKind::End => Err(self.unexpected("a value")),
             TokenKind::Name(name) if name == "in" => Err(self.unexpected("a value")),
             _ => match self.take() {
                 TokenKind::Int(int) => Ok(CelExpr::Int(int.into())),
                 TokenKind::Float(float) => Ok(CelExpr::Float(float)),
                 TokenKind::Text(text) => Ok(CelExpr::Text(text)),
                 TokenKind::Name(name) => self.named(name, at),
-                TokenKind::Sign(_) | TokenKind::End => Err(self.unexpected("a value")),
+                TokenKind::Operator(_) | TokenKind::End => Err(self.unexpected("a value")),
             },
         }
     }
@@ -288,9 +288,9 @@ impl CelParser {
     /// Parses expressions separated by commas, up to the closing bracket.
     pub(super) fn list(&mut self, close: &str) -> Result<Vec<CelExpr>, CelError> {
         let mut parts = Vec::new();
-        while !self.takes(close) {
+        while !self.accept(close) {
             if !parts.is_empty() {
-                self.needs(",")?;
+                self.expect(",")?;
             }
             parts.push(self.expression()?);
         }
@@ -304,7 +304,7 @@ impl CelParser {
             "null" => return Ok(CelExpr::Null),
             _ => {}
         }
-        if self.takes("(") {
+        if self.accept("(") {
             return calls::function(self, &name, at);
         }
         if self.names.contains(&name) {
@@ -319,7 +319,7 @@ impl CelParser {
                 let known = known
                     .into_iter()
                     .chain(self.names.iter().map(String::as_str));
-                Err((at, calls::unknown("name", other, known)))
+                Err((at, calls::unknown_name_message("name", other, known)))
             }
         }
     }
@@ -329,7 +329,7 @@ impl CelParser {
             let (whose, field) = name.split_once('.')?;
             (whose == of).then_some((field, *fact))
         });
-        if !self.takes(".") {
+        if !self.accept(".") {
             let fields: Vec<&str> = fields.map(|(field, _)| field).collect();
             let wrong = format!("{of} is not a value; its fields are {}", fields.join(", "));
             return Err((at, wrong));
@@ -342,7 +342,7 @@ impl CelParser {
             None => {
                 let what = format!("field of {of}");
                 let known = fields.map(|(field, _)| field);
-                Err((at, calls::unknown(&what, &name, known)))
+                Err((at, calls::unknown_name_message(&what, &name, known)))
             }
         }
     }

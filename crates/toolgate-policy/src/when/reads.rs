@@ -57,7 +57,7 @@ impl CelCondition {
 
     /// Returns whether the condition may read a text with this mark, judged by the paths in it. If it computes a
     /// path, everything below the fixed part of the path counts.
-    pub fn may_read(&self, args: &Value, mark: &str) -> bool {
+    pub fn may_read_mark(&self, args: &Value, mark: &str) -> bool {
         let look = MarkSearch { args, mark };
         look.at(&self.0.expr)
     }
@@ -96,7 +96,7 @@ struct MarkSearch<'a> {
 /// The result of following a path.
 enum PathEnd<'a> {
     /// An unredacted value or a container.
-    There(&'a Value),
+    Visible(&'a Value),
     /// No value.
     Nothing,
     /// A value that is hidden by a mark.
@@ -113,14 +113,14 @@ impl<'a> MarkSearch<'a> {
         }
         // A test for a name in an object reads none of its values.
         if let CelExpr::Binary(BinaryOperator::In, parts) = expr
-            && let Some(PathEnd::There(Value::Object(map))) = self.end(&parts[1])
+            && let Some(PathEnd::Visible(Value::Object(map))) = self.end(&parts[1])
         {
             return self.marks_keys(map) || self.at(&parts[0]);
         }
         match self.end(expr) {
             Some(PathEnd::Hidden) => true,
             Some(PathEnd::Nothing) => false,
-            Some(PathEnd::There(value)) => self.marks(value),
+            Some(PathEnd::Visible(value)) => self.marks(value),
             None => expr.parts().into_iter().any(|part| self.at(part)),
         }
     }
@@ -128,7 +128,7 @@ impl<'a> MarkSearch<'a> {
     /// Follows a path of literal names from the arguments; `None` for any other expression.
     fn end(&self, expr: &CelExpr) -> Option<PathEnd<'a>> {
         match expr {
-            CelExpr::Args => Some(PathEnd::There(self.args)),
+            CelExpr::Args => Some(PathEnd::Visible(self.args)),
             CelExpr::Select(of, key) => Some(self.step(self.end(of)?, key)),
             CelExpr::Index(of, at) => match at.as_ref() {
                 CelExpr::Text(key) => Some(self.step(self.end(of)?, key)),
@@ -140,13 +140,13 @@ impl<'a> MarkSearch<'a> {
 
     fn step(&self, end: PathEnd<'a>, key: &str) -> PathEnd<'a> {
         match end {
-            PathEnd::There(Value::Object(map)) => match map.get(key) {
-                Some(value) => PathEnd::There(value),
+            PathEnd::Visible(Value::Object(map)) => match map.get(key) {
+                Some(value) => PathEnd::Visible(value),
                 None if self.marks_keys(map) => PathEnd::Hidden,
                 None => PathEnd::Nothing,
             },
-            PathEnd::There(value) if self.marks(value) => PathEnd::Hidden,
-            PathEnd::There(_) => PathEnd::Nothing,
+            PathEnd::Visible(value) if self.marks(value) => PathEnd::Hidden,
+            PathEnd::Visible(_) => PathEnd::Nothing,
             end => end,
         }
     }
@@ -171,7 +171,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_is_looked_at_counts() {
+    fn detects_reads_of_marked_values() {
         let args = json!({
             "path": "/a", "token": "[redacted:x:1]", "deep": {"a": 1, "b": "see [redacted:y:2]"},
             "list": ["a", "[redacted:x:1]"], "keys": {"[redacted:z:3]": 1},
@@ -179,7 +179,7 @@ mod tests {
         let reads = |text: &str| {
             CelCondition::compile(text)
                 .unwrap()
-                .may_read(&args, "[redacted:")
+                .may_read_mark(&args, "[redacted:")
         };
         for text in [
             "args.path == '/a'",

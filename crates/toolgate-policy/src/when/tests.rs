@@ -24,7 +24,7 @@ fn judged_raw(text: &str, args: &str) -> Result<bool, String> {
         pinned: Some("accepted"),
         ..ConditionFacts::new(&caller, &item).with(&args)
     };
-    CelCondition::compile(text).unwrap().judge(&facts)
+    CelCondition::compile(text).unwrap().evaluate(&facts)
 }
 
 fn judged(text: &str, args: Value) -> Result<bool, String> {
@@ -80,14 +80,14 @@ fn annotations_count_where_the_server_is_trusted() {
     );
     for trusted in [true, false] {
         assert_eq!(
-            when.judge(&ConditionFacts::new(&caller, &item(trusted))),
+            when.evaluate(&ConditionFacts::new(&caller, &item(trusted))),
             Ok(trusted)
         );
     }
 }
 
 #[test]
-fn what_cannot_be_told_is_an_error() {
+fn unevaluable_conditions_are_errors() {
     for (text, args, why) in [
         ("args.path == 'x'", json!({}), "args.path is missing"),
         (
@@ -198,7 +198,7 @@ fn what_cannot_be_told_is_an_error() {
 
 /// The order of operands does not matter: one that decides does so in every position.
 #[test]
-fn a_part_that_decides_stands_above_one_that_cannot_be_told() {
+fn a_deciding_operand_overrides_errors() {
     for (text, holds) in [
         ("args.nope == 1 || true", Some(true)),
         ("true || args.nope == 1", Some(true)),
@@ -213,7 +213,7 @@ fn a_part_that_decides_stands_above_one_that_cannot_be_told() {
 }
 
 #[test]
-fn numbers_that_are_not_exact_are_not_judged() {
+fn rejects_numbers_that_are_not_exact() {
     let args = r#"{"n": 123456789012345678901234567890, "ok": 1}"#;
     let why = "args has a number that cannot be represented exactly";
     assert_eq!(judged_raw("args.ok == 1", args), Err(why.to_owned()));
@@ -222,7 +222,7 @@ fn numbers_that_are_not_exact_are_not_judged() {
 
 /// Invalid texts with their error messages.
 #[test]
-fn wrong_conditions_are_refused_with_their_place() {
+fn rejects_invalid_conditions_with_their_position() {
     for (text, why) in [
         ("", "column 1: the condition is empty"),
         ("  // nothing", "column 1: the condition is empty"),
@@ -443,7 +443,7 @@ fn every_evaluation_ends() {
 }
 
 #[test]
-fn what_a_condition_reads_is_known_before() {
+fn reports_what_a_condition_reads() {
     for (text, args, time, pinned) in [
         ("args.n == 1", true, false, false),
         ("true || [1].exists(x, has(args.n))", true, false, false),

@@ -129,7 +129,7 @@ pub(super) enum StaticType {
 }
 
 impl StaticType {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             StaticType::Bool => "true or false",
             StaticType::Number => "a number",
@@ -143,7 +143,7 @@ impl StaticType {
 
 impl CelExpr {
     /// Returns the static type.
-    pub(super) fn gives(&self) -> StaticType {
+    pub(super) fn static_type(&self) -> StaticType {
         match self {
             CelExpr::Null => StaticType::Null,
             CelExpr::Int(_) | CelExpr::Float(_) | CelExpr::Neg(_) => StaticType::Number,
@@ -157,10 +157,10 @@ impl CelExpr {
             | CelExpr::All(_)
             | CelExpr::Any(_) => StaticType::Bool,
             CelExpr::Matches(..) | CelExpr::Each(..) => StaticType::Bool,
-            CelExpr::Fact(fact) => fact.gives(),
-            CelExpr::Binary(binary, parts) => binary.gives(&parts[0]),
-            CelExpr::Call(function, _) => function.gives(),
-            CelExpr::Cond(parts) => match (parts[1].gives(), parts[2].gives()) {
+            CelExpr::Fact(fact) => fact.static_type(),
+            CelExpr::Binary(binary, parts) => binary.static_type(&parts[0]),
+            CelExpr::Call(function, _) => function.static_type(),
+            CelExpr::Cond(parts) => match (parts[1].static_type(), parts[2].static_type()) {
                 (yes, no) if yes == no => yes,
                 _ => StaticType::Unknown,
             },
@@ -209,7 +209,7 @@ impl CelExpr {
 }
 
 impl CallFact {
-    fn gives(self) -> StaticType {
+    fn static_type(self) -> StaticType {
         match self {
             CallFact::ReadOnly
             | CallFact::Destructive
@@ -222,9 +222,9 @@ impl CallFact {
 }
 
 impl BinaryOperator {
-    fn gives(self, left: &CelExpr) -> StaticType {
+    fn static_type(self, left: &CelExpr) -> StaticType {
         match self {
-            BinaryOperator::Add => left.gives(),
+            BinaryOperator::Add => left.static_type(),
             BinaryOperator::Subtract
             | BinaryOperator::Multiply
             | BinaryOperator::Divide
@@ -235,7 +235,7 @@ impl BinaryOperator {
 }
 
 impl CelFunction {
-    fn gives(self) -> StaticType {
+    fn static_type(self) -> StaticType {
         match self {
             CelFunction::Size | CelFunction::Int => StaticType::Number,
             CelFunction::LowerAscii | CelFunction::Text => StaticType::Text,

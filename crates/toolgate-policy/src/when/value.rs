@@ -41,7 +41,7 @@ impl<'a> CelValue<'a> {
     }
 
     /// Returns the type name, for messages.
-    pub(super) fn word(&self) -> &'static str {
+    pub(super) fn type_name(&self) -> &'static str {
         match self {
             CelValue::Null => "null",
             CelValue::Bool(_) => "true or false",

@@ -16,7 +16,7 @@ fn yes(
     world: &World,
     questions: &InputRequests,
 ) -> impl Future<Output = Result<ApprovalStatus, ApprovalError>> {
-    let (desk, id) = (world.route.desk.clone(), approval(questions));
+    let (desk, id) = (world.route.approvals.clone(), approval(questions));
     async move {
         desk.approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
             .await
@@ -64,21 +64,21 @@ async fn the_question_shows_everything() {
     let world = World::new();
     let call = world.call("wipe", json!({"path": "/x"}));
     let questions = world.asked(&call).await;
-    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
     assert_eq!(shown.arguments.as_str(), "{\"path\":\"/x\"}");
     assert_eq!(shown.item.full_name(), "demo.wipe");
     assert_eq!(shown.reasons, ["no rule: not known to be read-only"]);
-    let view = &world.route.desk.list()[0];
+    let view = &world.route.approvals.list()[0];
     assert_eq!(
-        (view.standing.clone(), view.connected),
-        (ApprovalStatus::Open, false)
+        (view.status.clone(), view.is_awaited),
+        (ApprovalStatus::Pending, false)
     );
-    let attended = shown.waiting.attend();
-    assert!(world.route.desk.list()[0].connected);
+    let attended = shown.waiter.mark_waiting();
+    assert!(world.route.approvals.list()[0].is_awaited);
     drop(attended);
-    assert!(!world.route.desk.list()[0].connected);
+    assert!(!world.route.approvals.list()[0].is_awaited);
 }
 
 #[tokio::test]
@@ -133,11 +133,11 @@ async fn anything_changed_asks_again() {
     world.tools(vec![crate::world::item(
         json!({"name": "wipe", "inputSchema": {"type": "object"}}),
     )]);
-    world.route.policy = "p2".into();
+    world.route.policy_id = "p2".into();
     world.asked(&again(&call, &questions)).await;
     assert_eq!(world.reached(), 0);
     // With everything as it was, the approval is still good. The order of members does not count.
-    world.route.policy = "p1".into();
+    world.route.policy_id = "p1".into();
     world
         .go(with(
             "wipe",
@@ -152,10 +152,10 @@ async fn a_new_policy_ends_what_waits() {
     let world = World::new();
     let call = world.call("wipe", json!({}));
     let questions = world.asked(&call).await;
-    world.route.desk.policy_changed("p1");
-    assert_eq!(world.route.desk.list().len(), 1);
-    world.route.desk.policy_changed("p2");
-    assert_eq!(world.route.desk.list().len(), 0);
+    world.route.approvals.policy_changed("p1");
+    assert_eq!(world.route.approvals.list().len(), 1);
+    world.route.approvals.policy_changed("p2");
+    assert_eq!(world.route.approvals.list().len(), 0);
     assert!(matches!(
         yes(&world, &questions).await,
         Err(ApprovalError::Decided(ApprovalStatus::Expired))
@@ -170,14 +170,14 @@ async fn denied_says_why() {
     let why = Some("not on \u{1b}[31mFridays\u{200b}".to_owned());
     world
         .route
-        .desk
+        .approvals
         .deny(&approval(&questions), ApprovalChannel::Terminal, why)
         .await
         .unwrap();
     let outcome = world.go(again(&call, &questions)).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
-        &ErrorKind::Refused(RefusalReason::Person)
+        &ErrorKind::Refused(RefusalReason::Approver)
     );
     assert_eq!(text(outcome), "denied by a person: not on Fridays");
     let deny = &world.events("deny")[0];
@@ -196,7 +196,7 @@ async fn denied_says_why() {
     let questions = world.asked(&next).await;
     world
         .route
-        .desk
+        .approvals
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
@@ -213,7 +213,7 @@ async fn a_caller_that_gave_up_hears_the_no_and_uses_the_yes() {
     let questions = world.asked(&gone).await;
     world
         .route
-        .desk
+        .approvals
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
@@ -235,7 +235,7 @@ async fn a_no_wins_over_an_unused_yes() {
     yes(&world, &questions).await.unwrap();
     world
         .route
-        .desk
+        .approvals
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
@@ -264,13 +264,13 @@ async fn two_that_wait_for_the_same_share_the_question_not_the_yes() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_decides_in_time() {
-    let world = World::with(|m| m.desk.life = Duration::from_secs(600));
+    let world = World::with(|m| m.desk.approval_lifetime = Duration::from_secs(600));
     let call = world.call("wipe", json!({}));
     let questions = world.asked(&call).await;
-    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
-    shown.waiting.decided().await;
+    shown.waiter.wait_for_decision().await;
     let outcome = world.go(again(&call, &questions)).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
@@ -301,10 +301,11 @@ async fn a_yes_does_not_last_for_ever() {
 async fn deciding_wakes_who_waits() {
     let world = World::new();
     let questions = world.asked(&world.call("wipe", json!({}))).await;
-    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
-    let (decided, approved) = tokio::join!(shown.waiting.decided(), yes(&world, &questions));
+    let (decided, approved) =
+        tokio::join!(shown.waiter.wait_for_decision(), yes(&world, &questions));
     approved.unwrap();
     let () = decided;
 }
@@ -316,18 +317,18 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
     let questions = world.asked(&call).await;
     world
         .route
-        .desk
+        .approvals
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
-            ApprovalTerms::remembered(GrantTerms::default()),
+            ApprovalTerms::with_grant(GrantTerms::default()),
         )
         .await
         .unwrap();
     world.go(again(&call, &questions)).await.unwrap();
     world.go(world.call("add", json!({"a": 2}))).await.unwrap();
     world.go(world.call("add", json!({"a": 3}))).await.unwrap();
-    let grant = world.route.desk.grants().remove(0);
+    let grant = world.route.approvals.grants().remove(0);
     assert_eq!((grant.used, grant.tool.as_str()), (2, "add"));
     assert_eq!(world.events("call.begin")[2]["approval"], &*grant.id);
     let mut other = world.call("add", json!({"a": 2}));
@@ -336,8 +337,8 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
     let changed = json!({"name": "add", "description": "new", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}});
     world.tools(vec![crate::world::item(changed)]);
     world.asked(&world.call("add", json!({"a": 3}))).await;
-    assert_eq!(world.route.desk.grants()[0].used, 2);
-    world.route.desk.revoke(&grant.id).await.unwrap();
+    assert_eq!(world.route.approvals.grants()[0].used, 2);
+    world.route.approvals.revoke(&grant.id).await.unwrap();
     world.asked(&world.call("add", json!({"a": 4}))).await;
 }
 
@@ -347,15 +348,18 @@ async fn a_yes_to_destroying_is_never_remembered() {
     let questions = world.asked(&world.call("wipe", json!({}))).await;
     let kept = world
         .route
-        .desk
+        .approvals
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
-            ApprovalTerms::remembered(GrantTerms::default()),
+            ApprovalTerms::with_grant(GrantTerms::default()),
         )
         .await;
-    assert!(matches!(kept, Err(ApprovalError::NotRemembered)));
-    assert_eq!(world.route.desk.list()[0].standing, ApprovalStatus::Open);
+    assert!(matches!(kept, Err(ApprovalError::GrantNotAllowed)));
+    assert_eq!(
+        world.route.approvals.list()[0].status,
+        ApprovalStatus::Pending
+    );
 }
 
 #[tokio::test]
@@ -363,9 +367,9 @@ async fn the_callers_own_client_may_answer_where_allowed() {
     let mut world = World::new();
     world.route.via_client = ClientApprovals::Always;
     let mut call = world.call("wipe", json!({}));
-    call.abilities.elicitation = true;
+    call.capabilities.elicitation = true;
     let questions = world.asked(&call).await;
-    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
     assert!(shown.via_client);
@@ -398,7 +402,7 @@ async fn the_callers_own_client_says_no() {
     ];
     for (answer, expected) in no {
         let mut call = world.call("wipe", json!({}));
-        call.abilities.elicitation = true;
+        call.capabilities.elicitation = true;
         let questions = world.asked(&call).await;
         assert_eq!(
             text(
@@ -417,10 +421,10 @@ async fn the_clients_answer_counts_only_for_its_question() {
     let mut world = World::new();
     let accept = json!({"action": "accept", "content": {"approve": true}});
     let mut call = world.call("wipe", json!({}));
-    call.abilities.elicitation = true;
+    call.capabilities.elicitation = true;
     // Destroying tools are not for the client by default.
     let questions = world.asked(&call).await;
-    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
     assert!(!shown.via_client);
@@ -433,11 +437,11 @@ async fn the_clients_answer_counts_only_for_its_question() {
         .asked(&with_answer(call.clone(), accept.clone()))
         .await;
     let mut changed = world.call("wipe", json!({"more": 1}));
-    changed.abilities.elicitation = true;
+    changed.capabilities.elicitation = true;
     changed.round = again(&call, &questions).round.clone();
     world.asked(&with_answer(changed, accept)).await;
-    let first = world.route.desk.find(&approval(&questions)).unwrap();
-    assert_eq!(first.standing, ApprovalStatus::Open);
+    let first = world.route.approvals.find(&approval(&questions)).unwrap();
+    assert_eq!(first.status, ApprovalStatus::Pending);
     assert_eq!(world.reached(), 0);
 }
 
@@ -453,8 +457,8 @@ async fn an_approval_holds_for_later_rounds_of_the_same_call() {
                         key: "name".into(),
                         kind: InputRequestKind::Roots,
                     };
-                    Ok(Outcome::Ask(InputRequests {
-                        asks: vec![ask],
+                    Ok(Outcome::InputRequired(InputRequests {
+                        requests: vec![ask],
                         ..Default::default()
                     }))
                 }
@@ -486,8 +490,8 @@ async fn an_approval_holds_for_later_rounds_of_the_same_call() {
 #[tokio::test]
 async fn a_desk_has_room_for_so_many() {
     let world = World::with(|m| {
-        m.desk.per_caller = 2;
-        m.desk.open = 3;
+        m.desk.max_pending_per_caller = 2;
+        m.desk.max_pending = 3;
     });
     world.asked(&world.call("wipe", json!({"n": 1}))).await;
     let second = world.asked(&world.call("wipe", json!({"n": 2}))).await;
@@ -507,7 +511,7 @@ async fn a_desk_has_room_for_so_many() {
     // A decision makes room.
     world
         .route
-        .desk
+        .approvals
         .deny(&approval(&second), ApprovalChannel::Console, None)
         .await
         .unwrap();
@@ -524,11 +528,11 @@ async fn the_same_tool_of_another_server_is_another() {
     let questions = world.asked(&call).await;
     world
         .route
-        .desk
+        .approvals
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
-            ApprovalTerms::remembered(GrantTerms::default()),
+            ApprovalTerms::with_grant(GrantTerms::default()),
         )
         .await
         .unwrap();
@@ -547,7 +551,7 @@ async fn another_tool_of_the_same_look_is_another() {
             toolgate_core::Origin { server: "demo".into(), trusted: true },
             crate::world::item(json!({"name": "t", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}})).def.clone(),
         );
-        item.local = name.to_owned();
+        item.local_name = name.to_owned();
         std::sync::Arc::new(item)
     };
     world.tools(vec![same("one")]);
@@ -555,11 +559,11 @@ async fn another_tool_of_the_same_look_is_another() {
     let questions = world.asked(&call).await;
     world
         .route
-        .desk
+        .approvals
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
-            ApprovalTerms::remembered(GrantTerms::default()),
+            ApprovalTerms::with_grant(GrantTerms::default()),
         )
         .await
         .unwrap();
@@ -573,7 +577,10 @@ async fn a_no_that_comes_while_a_yes_is_written_wins() {
     let call = world.call("wipe", json!({}));
     let questions = world.asked(&call).await;
     let id = approval(&questions);
-    let no = world.route.desk.deny(&id, ApprovalChannel::Terminal, None);
+    let no = world
+        .route
+        .approvals
+        .deny(&id, ApprovalChannel::Terminal, None);
     let (yes, no) = tokio::join!(yes(&world, &questions), no);
     // How far the yes came by then is up to the disk.
     let denied =
@@ -588,18 +595,18 @@ async fn a_no_that_comes_while_a_yes_is_written_wins() {
 
 #[tokio::test]
 async fn so_many_grants() {
-    let world = World::with(|m| m.desk.grants = 1);
+    let world = World::with(|m| m.desk.max_grants = 1);
     for (a, fits) in [(1, true), (2, false)] {
         let mut call = world.call("add", json!({"a": a}));
         call.caller = Caller::new(format!("key:{a}"));
         let questions = world.asked(&call).await;
         let kept = world
             .route
-            .desk
+            .approvals
             .approve(
                 &approval(&questions),
                 ApprovalChannel::Console,
-                ApprovalTerms::remembered(GrantTerms::default()),
+                ApprovalTerms::with_grant(GrantTerms::default()),
             )
             .await;
         assert_eq!(kept.is_ok(), fits, "{kept:?}");
@@ -609,26 +616,26 @@ async fn so_many_grants() {
 #[tokio::test]
 async fn a_yes_is_remembered_for_so_long() {
     let world = World::with(|m| {
-        m.desk.grant_life = Duration::from_secs(60);
-        m.desk.grant_longest = Duration::from_secs(120);
+        m.desk.default_grant_lifetime = Duration::from_secs(60);
+        m.desk.max_grant_lifetime = Duration::from_secs(120);
     });
     let hour = std::time::SystemTime::now() + Duration::from_secs(3600);
     for (number, (until, seconds)) in [(None, 60), (Some(hour), 120)].into_iter().enumerate() {
         let mut call = world.call("add", json!({"a": number}));
         call.caller = Caller::new(format!("key:{number}"));
         let questions = world.asked(&call).await;
-        let yes = ApprovalTerms::remembered(GrantTerms {
-            until,
+        let yes = ApprovalTerms::with_grant(GrantTerms {
+            expires_at: until,
             ..GrantTerms::default()
         });
-        let desk = &world.route.desk;
+        let desk = &world.route.approvals;
         desk.approve(&approval(&questions), ApprovalChannel::Console, yes)
             .await
             .unwrap();
         let caller = Some(call.caller.clone());
         let grants = desk.grants();
         let grant = grants.iter().find(|g| g.caller == caller).unwrap();
-        let life = grant.until.duration_since(grant.since).unwrap();
+        let life = grant.expires_at.duration_since(grant.created_at).unwrap();
         assert_eq!(life, Duration::from_secs(seconds));
     }
 }
@@ -640,11 +647,11 @@ async fn what_is_over_is_forgotten() {
     let id = approval(&questions);
     tokio::time::advance(Duration::from_secs(601)).await;
     assert_eq!(
-        world.route.desk.find(&id).unwrap().standing,
+        world.route.approvals.find(&id).unwrap().status,
         ApprovalStatus::Expired
     );
     tokio::time::advance(Duration::from_secs(600)).await;
-    assert!(world.route.desk.find(&id).is_none());
+    assert!(world.route.approvals.find(&id).is_none());
 }
 
 #[tokio::test]
@@ -654,7 +661,7 @@ async fn a_reason_is_not_without_end() {
     let questions = world.asked(&call).await;
     world
         .route
-        .desk
+        .approvals
         .deny(
             &approval(&questions),
             ApprovalChannel::Console,
@@ -682,7 +689,7 @@ async fn a_used_approval_holds_for_nothing_but_its_own_call() {
     other.round = third.round.clone();
     world.asked(&other).await;
     let mut changed = third.clone();
-    changed.of.arguments = CallArguments::new(Json::from_value(&json!({"path": "/"})));
+    changed.invocation.arguments = CallArguments::new(Json::from_value(&json!({"path": "/"})));
     world.asked(&changed).await;
     // Nor is it without the slot.
     let mut bare = third.clone();
@@ -697,10 +704,10 @@ async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
     let world = World::new();
     let call = world.call("wipe", json!({"path": "/tmp/a"}));
     let questions = world.asked(&call).await;
-    let (desk, id) = (&world.route.desk, approval(&questions));
+    let (desk, id) = (&world.route.approvals, approval(&questions));
     let remember = |when: &str| {
-        ApprovalTerms::remembered(GrantTerms {
-            when: Some(when.to_owned()),
+        ApprovalTerms::with_grant(GrantTerms {
+            condition: Some(when.to_owned()),
             ..GrantTerms::default()
         })
     };
@@ -715,7 +722,7 @@ async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
             .approve(&id, ApprovalChannel::Console, remember(wrong))
             .await;
         assert!(
-            matches!(said, Err(ApprovalError::Condition(_))),
+            matches!(said, Err(ApprovalError::InvalidCondition(_))),
             "{wrong}: {said:?}"
         );
     }
@@ -742,35 +749,38 @@ async fn a_grant_ends_and_is_for_all_where_said() {
     let call = world.call("add", json!({"a": 1}));
     let questions = world.asked(&call).await;
     let remember = GrantTerms {
-        until: Some(std::time::SystemTime::now() + Duration::from_millis(300)),
+        expires_at: Some(std::time::SystemTime::now() + Duration::from_millis(300)),
         all_callers: true,
         ..GrantTerms::default()
     };
     let id = approval(&questions);
-    let yes = ApprovalTerms::remembered(remember);
+    let yes = ApprovalTerms::with_grant(remember);
     world
         .route
-        .desk
+        .approvals
         .approve(&id, ApprovalChannel::Console, yes)
         .await
         .unwrap();
     let mut other = world.call("add", json!({"a": 2}));
     other.caller = Caller::new("key:other");
-    let grant = world.route.desk.grants().remove(0);
-    if grant.over(std::time::SystemTime::now()).is_none() {
+    let grant = world.route.approvals.grants().remove(0);
+    if grant.end_reason(std::time::SystemTime::now()).is_none() {
         let _ = world.go(other).await;
     }
     // The clock of the wall decides, as after a restart.
-    while grant.over(std::time::SystemTime::now()).is_none() {
+    while grant.end_reason(std::time::SystemTime::now()).is_none() {
         std::thread::yield_now();
     }
-    assert_eq!(grant.over(std::time::SystemTime::now()), Some("expired"));
+    assert_eq!(
+        grant.end_reason(std::time::SystemTime::now()),
+        Some("expired")
+    );
     world.asked(&world.call("add", json!({"a": 3}))).await;
     let far = GrantView {
-        until: std::time::SystemTime::now() + Duration::from_secs(60),
+        expires_at: std::time::SystemTime::now() + Duration::from_secs(60),
         ..grant
     };
-    assert_eq!(far.over(std::time::SystemTime::now()), None);
+    assert_eq!(far.end_reason(std::time::SystemTime::now()), None);
 }
 
 #[tokio::test]
@@ -780,7 +790,7 @@ async fn what_one_was_allowed_is_not_for_who_has_the_name_next() {
         let mut call = world.call("add", json!({"a": a}));
         call.caller = Caller::new("corp:ann");
         if let Some(holder) = holder {
-            call.caller = call.caller.clone().held_by(holder);
+            call.caller = call.caller.clone().with_generation(holder);
         }
         call
     };
@@ -795,8 +805,8 @@ async fn what_one_was_allowed_is_not_for_who_has_the_name_next() {
     assert_eq!(said(world.go(first).await), "done");
     // And one that is remembered.
     let questions = world.asked(&of(Some(1), 2)).await;
-    let remember = ApprovalTerms::remembered(GrantTerms::default());
-    let desk = world.route.desk.clone();
+    let remember = ApprovalTerms::with_grant(GrantTerms::default());
+    let desk = world.route.approvals.clone();
     let id = approval(&questions);
     desk.approve(&id, ApprovalChannel::Console, remember)
         .await

@@ -10,13 +10,13 @@ use toolgate_core::{
 use toolgate_policy::{ApprovalChannel, ApprovalService, ApprovalTerms};
 
 async fn yes(world: &World, questions: &InputRequests) {
-    let (desk, id) = (&world.route.desk, approval(questions));
+    let (desk, id) = (&world.route.approvals, approval(questions));
     let yes = desk.approve(&id, ApprovalChannel::Console, ApprovalTerms::default());
     yes.await.unwrap();
 }
 
 fn shown(questions: &InputRequests) -> &str {
-    match &questions.asks[0].kind {
+    match &questions.requests[0].kind {
         InputRequestKind::Approve(approval) => approval.arguments.as_str(),
         other => panic!("no approval: {other:?}"),
     }
@@ -56,12 +56,12 @@ async fn matrix_a_changed_policy_or_a_passed_expiry_asks_anew() {
     let call = world.call("wipe", json!({}));
     let questions = world.asked(&call).await;
     yes(&world, &questions).await;
-    world.route.policy = "p2".into();
+    world.route.policy_id = "p2".into();
     assert_ne!(
         approval(&world.asked(&again(&call, &questions)).await),
         approval(&questions)
     );
-    world.route.policy = "p1".into();
+    world.route.policy_id = "p1".into();
     tokio::time::advance(Duration::from_secs(601)).await;
     let late = text(world.go(again(&call, &questions)).await);
     assert!(late.contains("the call was not approved within"), "{late}");
@@ -147,7 +147,7 @@ async fn tampered(world: &mut World, arguments: &Value, at: usize, how: u8) {
             bad.round = good.round.clone();
         }
         1 => bad.caller = Caller::new("key:other"),
-        2 => world.route.policy = "p2".into(),
+        2 => world.route.policy_id = "p2".into(),
         3 => world.tools(vec![item_of(
             "demo",
             true,

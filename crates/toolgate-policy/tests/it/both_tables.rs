@@ -28,7 +28,7 @@ const CLIENT_ONLY: [(&str, &str); 1] = [(
 
 /// Layers and rules, in their order.
 fn duties(pipeline: &Pipeline) -> (Vec<&'static str>, Vec<&'static str>) {
-    (pipeline.duties(), pipeline.rules())
+    (pipeline.policy_names(), pipeline.rules())
 }
 
 fn without(all: Vec<&'static str>, left_out: &[(&str, &str)]) -> Vec<&'static str> {
@@ -43,7 +43,7 @@ async fn each_duty_of_the_gateway_is_one_of_clients_and_servers_or_says_why_not(
     let pins = Pins::new(world.route.store.clone(), world.route.recorder.clone());
     let client = ProgramPolicy {
         pins: Some(pins),
-        ask: true,
+        in_process_approval: true,
         ..ProgramPolicy::default()
     };
     let client = duties(&client.over(world.script.clone()));

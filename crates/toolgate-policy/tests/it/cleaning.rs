@@ -57,20 +57,25 @@ async fn errors_and_problems() {
     let problem = || toolgate_core::SchemaViolation {
         path: DIRTY.into(),
         expected: DIRTY.into(),
-        got: DIRTY.into(),
+        received: DIRTY.into(),
     };
-    let error = outcome(move || Err(Error::new(ErrorKind::Invalid(vec![problem()]), DIRTY)))
-        .await
-        .unwrap_err();
-    assert_eq!(error.public(), CLEAN);
-    let ErrorKind::Invalid(problems) = error.kind() else {
+    let error = outcome(move || {
+        Err(Error::new(
+            ErrorKind::InvalidArguments(vec![problem()]),
+            DIRTY,
+        ))
+    })
+    .await
+    .unwrap_err();
+    assert_eq!(error.public_message(), CLEAN);
+    let ErrorKind::InvalidArguments(problems) = error.kind() else {
         panic!()
     };
     assert_eq!(
         (
             problems[0].path.as_str(),
             problems[0].expected.as_str(),
-            problems[0].got.as_str()
+            problems[0].received.as_str()
         ),
         (CLEAN, CLEAN, CLEAN)
     );
@@ -89,15 +94,15 @@ async fn questions() {
                 kind: InputRequestKind::Sample(dirty()),
             },
         ];
-        Ok(Outcome::Ask(InputRequests {
-            asks,
+        Ok(Outcome::InputRequired(InputRequests {
+            requests: asks,
             ..Default::default()
         }))
     };
-    let Ok(Outcome::Ask(questions)) = outcome(made).await else {
+    let Ok(Outcome::InputRequired(questions)) = outcome(made).await else {
         panic!()
     };
-    for ask in &questions.asks {
+    for ask in &questions.requests {
         let (InputRequestKind::Elicit(params) | InputRequestKind::Sample(params)) = &ask.kind
         else {
             panic!()
@@ -109,8 +114,8 @@ async fn questions() {
             key: "k\u{200b}".into(),
             kind: InputRequestKind::Roots,
         }];
-        Ok(Outcome::Ask(InputRequests {
-            asks,
+        Ok(Outcome::InputRequired(InputRequests {
+            requests: asks,
             ..Default::default()
         }))
     };
@@ -131,12 +136,12 @@ async fn progress_and_log() {
     let world = World::new();
     world.handle(|call| {
         Box::pin(async move {
-            call.reporter.tell(ReporterEvent::Progress(Progress {
+            call.reporter.send(ReporterEvent::Progress(Progress {
                 progress: 1.0,
                 total: None,
                 message: Some(DIRTY.into()),
             }));
-            call.reporter.tell(ReporterEvent::Log(LogMessage {
+            call.reporter.send(ReporterEvent::Log(LogMessage {
                 level: DIRTY.into(),
                 logger: Some(DIRTY.into()),
                 data: dirty(),
@@ -239,7 +244,7 @@ async fn keys_of_results() {
                     text
                 )
             }
-            (Err(error), None) => assert!(error.public().contains("invisible characters")),
+            (Err(error), None) => assert!(error.public_message().contains("invisible characters")),
             (other, _) => panic!("{other:?}"),
         }
     }
@@ -247,7 +252,11 @@ async fn keys_of_results() {
 
 #[tokio::test]
 async fn instructions() {
-    let catalog = toolgate_core::Catalog::of(Vec::new(), Vec::new(), Some(DIRTY.to_owned()));
+    let catalog = toolgate_core::Catalog::with_missing_servers(
+        Vec::new(),
+        Vec::new(),
+        Some(DIRTY.to_owned()),
+    );
     struct Fixed(toolgate_core::Catalog);
     impl Service for Fixed {
         fn list(
@@ -270,7 +279,7 @@ async fn instructions() {
         }
     }
     let world = World::new();
-    let pipeline = toolgate_policy::pipeline(&world.route, Arc::new(Fixed(catalog)));
+    let pipeline = toolgate_policy::gateway_pipeline(&world.route, Arc::new(Fixed(catalog)));
     let listed = pipeline
         .list(ListRequest::all(
             world.caller.clone(),

@@ -126,10 +126,10 @@ fn decided(access: &AccessRules, caller: &Caller, item: &Item, args: &Value) -> 
     let args = Json::from_value(args);
     let call = Call::new("c", caller.clone(), Op::Tool, item.def.name(), args);
     match access.decide(&call, item) {
-        MaybeReady::Now(RuleDecision::Allow) => RuleAction::Allow,
-        MaybeReady::Now(RuleDecision::Ask(_)) => RuleAction::Ask,
-        MaybeReady::Now(RuleDecision::Refuse(_)) => RuleAction::Deny,
-        MaybeReady::Later(_) => panic!("rules never wait"),
+        MaybeReady::Ready(RuleDecision::Allow) => RuleAction::Allow,
+        MaybeReady::Ready(RuleDecision::Ask(_)) => RuleAction::Ask,
+        MaybeReady::Ready(RuleDecision::Deny(_)) => RuleAction::Deny,
+        MaybeReady::Pending(_) => panic!("rules never wait"),
     }
 }
 
@@ -145,12 +145,12 @@ fn a_uri_is_judged_in_all_its_spellings() {
         Item::new(origin, def.unwrap())
     };
     let verdict = |rules: Vec<AccessRule>, uri: &str| {
-        let access = AccessRules::new(rules).otherwise(RuleAction::Ask);
+        let access = AccessRules::new(rules).default_action(RuleAction::Ask);
         let args = Json::from_value(&json!({ "uri": uri }));
         let call = Call::new("c", Caller::new("a"), Op::Resource, uri, args);
         match access.decide(&call, &item) {
-            MaybeReady::Now(RuleDecision::Allow) => RuleAction::Allow,
-            MaybeReady::Now(RuleDecision::Ask(_)) => RuleAction::Ask,
+            MaybeReady::Ready(RuleDecision::Allow) => RuleAction::Allow,
+            MaybeReady::Ready(RuleDecision::Ask(_)) => RuleAction::Ask,
             _ => RuleAction::Deny,
         }
     };
@@ -217,7 +217,7 @@ proptest! {
         args in prop::sample::select(vec![json!({}), json!({"x": 1}), json!({"x": 2, "y": "b"}), json!({"x": "1"})]),
     ) {
         let made = |rules: Vec<AccessRule>| match otherwise {
-            Some(then) => AccessRules::new(rules).otherwise(then),
+            Some(then) => AccessRules::new(rules).default_action(then),
             None => AccessRules::new(rules),
         };
         let before = made(rules.clone());
@@ -229,10 +229,10 @@ proptest! {
         for item in [item(hints), item(add)] {
             for caller in [Caller::new("a"), Caller::new("b")] {
                 prop_assert!(decided(&after, &caller, &item, &args) >= decided(&before, &caller, &item, &args));
-                prop_assert!(before.sees(&caller, &item) || !after.sees(&caller, &item));
+                prop_assert!(before.is_visible(&caller, &item) || !after.is_visible(&caller, &item));
                 // What is hidden could not have been used.
                 for access in [&before, &after] {
-                    prop_assert!(access.sees(&caller, &item) || decided(access, &caller, &item, &args) == RuleAction::Deny);
+                    prop_assert!(access.is_visible(&caller, &item) || decided(access, &caller, &item, &args) == RuleAction::Deny);
                 }
             }
         }

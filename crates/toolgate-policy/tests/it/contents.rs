@@ -18,14 +18,14 @@ fn world(
     of_results: PerServer<AuditContentForm>,
 ) -> World {
     let mut world = World::new();
-    world.route.cleaning.leaks = OutboundSecrets {
+    world.route.sanitizers.outbound_secrets = OutboundSecrets {
         found: PerServer::all(OnOutboundSecret::Pass),
     };
-    world.route.cleaning.secrets = SecretRedactor {
-        found: PerServer::all(OnSecret::Pass),
+    world.route.sanitizers.secrets = SecretRedactor {
+        on_secret: PerServer::all(OnSecret::Pass),
     };
-    world.route.contents.arguments = of_arguments;
-    world.route.contents.results = of_results;
+    world.route.audit_contents.arguments = of_arguments;
+    world.route.audit_contents.results = of_results;
     world.handle(|_| {
         let text = format!("the token is {}, take care", token());
         Box::pin(async move { Ok(Outcome::Done(Output::text(&text))) })
@@ -126,7 +126,7 @@ async fn what_a_schema_marks_and_what_is_too_long_is_not_held() {
         PerServer::all(AuditContentForm::Redacted),
         PerServer::default(),
     );
-    world.route.contents.bytes = 64;
+    world.route.audit_contents.max_bytes = 64;
     let schema =
         json!({"type": "object", "properties": {"pin": {"type": "integer", "writeOnly": true}}});
     let look = |schema: &Value| json!({"name": "look", "inputSchema": schema, "annotations": {"readOnlyHint": true}});

@@ -37,7 +37,7 @@ async fn works(
             let (start, _flag) = (Instant::now(), flag);
             while start.elapsed() < long {
                 sleep(often).await;
-                call.reporter.tell(ReporterEvent::Progress(Progress {
+                call.reporter.send(ReporterEvent::Progress(Progress {
                     progress: 1.0,
                     total: None,
                     message: None,
@@ -59,7 +59,7 @@ async fn silence_ends_a_call() {
         works(&world, Duration::from_secs(100), Duration::from_secs(100)).await;
     assert_eq!(took.as_secs(), 60);
     assert!(dropped, "the work goes on");
-    assert_eq!(outcome.as_ref().unwrap_err().kind(), &ErrorKind::Late);
+    assert_eq!(outcome.as_ref().unwrap_err().kind(), &ErrorKind::TimedOut);
     assert_eq!(
         text(outcome),
         "timed out after 60 s without a response or progress"
@@ -86,7 +86,7 @@ async fn progress_buys_time_up_to_a_hard_cap() {
 #[tokio::test(start_paused = true)]
 async fn a_server_may_have_its_own_time() {
     let mut world = World::new();
-    world.route.deadline.silence =
+    world.route.deadline.idle =
         PerServer::all(Duration::from_secs(60)).with("demo", Duration::from_secs(5));
     let (took, outcome, _) =
         works(&world, Duration::from_secs(100), Duration::from_secs(100)).await;

@@ -87,15 +87,15 @@ impl Model {
 
 async fn play(order: &[Step]) -> (bool, usize) {
     let world = World::unrecorded();
-    let desk = &world.route.desk;
+    let desk = &world.route.approvals;
     let call = world.call("wipe", json!({"path": "/x"}));
     let questions = world.asked(&call).await;
     let id = approval(&questions);
-    let InputRequestKind::Approve(shown) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
-    let waiting = shown.waiting.clone();
-    let mut attended = Some(waiting.attend());
+    let waiting = shown.waiter.clone();
+    let mut attended = Some(waiting.mark_waiting());
     let mut model = Model::default();
     for step in order {
         let settled = model.yes.is_some() || !model.alive();
@@ -103,7 +103,7 @@ async fn play(order: &[Step]) -> (bool, usize) {
             Step::Approve | Step::Edit => {
                 let yes = match step {
                     Step::Edit => {
-                        ApprovalTerms::edited(Json::from_value(&json!({"path": "/edited"})))
+                        ApprovalTerms::with_arguments(Json::from_value(&json!({"path": "/edited"})))
                     }
                     _ => ApprovalTerms::default(),
                 };
@@ -136,10 +136,10 @@ async fn play(order: &[Step]) -> (bool, usize) {
         model.step(*step);
     }
     // Whoever waits is woken: a second is enough where nothing has to be waited for.
-    let woken = tokio::time::timeout(Duration::from_secs(1), waiting.decided()).await;
+    let woken = tokio::time::timeout(Duration::from_secs(1), waiting.wait_for_decision()).await;
     assert!(woken.is_ok(), "{order:?}: still waits");
     drop(attended);
-    assert!(desk.list().iter().all(|view| !view.connected), "{order:?}");
+    assert!(desk.list().iter().all(|view| !view.is_awaited), "{order:?}");
     let text = world.script.reached.lock().unwrap().clone();
     match model.ran {
         Some(true) => assert_eq!(text, [r#"{"path":"/edited"}"#], "{order:?}"),
@@ -219,7 +219,7 @@ impl StateStore for Slow {
         let full = *self.full.lock().unwrap() == Some(table);
         if full || self.broken.load(std::sync::atomic::Ordering::SeqCst) {
             let error = Error::new(
-                ErrorKind::Refused(RefusalReason::Record),
+                ErrorKind::Refused(RefusalReason::AuditUnavailable),
                 "the disk is full",
             );
             return Box::pin(async { Err(error) });
@@ -264,7 +264,7 @@ fn two() -> (World, World, Arc<Slow>) {
         let mut world = World::unrecorded();
         world.route.store = slow.clone();
         let recorder = world.route.recorder.clone();
-        world.route.desk = ApprovalService::new(recorder, slow.clone(), Default::default());
+        world.route.approvals = ApprovalService::new(recorder, slow.clone(), Default::default());
         world
     };
     (world(&slow), world(&slow), slow)
@@ -310,7 +310,7 @@ async fn approved(a: &World, slow: &Slow) -> (Call, InputRequests) {
     let id = approval(&questions);
     let yes = a
         .route
-        .desk
+        .approvals
         .approve(&id, ApprovalChannel::Console, ApprovalTerms::default());
     at_once(slow, yes).await.unwrap();
     (call, questions)
@@ -342,7 +342,7 @@ async fn a_no_of_one_process_and_a_use_of_another_have_one_winner() {
         let (a, b, slow) = two();
         let (call, questions) = approved(&a, &slow).await;
         let (id, again) = (approval(&questions), again(&call, &questions));
-        let deny = b.route.desk.deny(&id, ApprovalChannel::Terminal, None);
+        let deny = b.route.approvals.deny(&id, ApprovalChannel::Terminal, None);
         let (use_, no) = race(&slow, first, a.go(again), deny).await;
         assert_ne!(ran(&use_), no.is_ok(), "{use_:?} {no:?}");
         assert_eq!(a.reached(), usize::from(ran(&use_)));
@@ -358,14 +358,14 @@ async fn the_last_use_of_a_grant_is_one_use() {
         let call = a.call("add", json!({"a": 1}));
         let questions = at_once(&slow, a.asked(&call)).await;
         let once = GrantTerms {
-            uses: Some(1),
+            max_uses: Some(1),
             ..GrantTerms::default()
         };
         let id = approval(&questions);
-        let yes = a.route.desk.approve(
+        let yes = a.route.approvals.approve(
             &id,
             ApprovalChannel::Console,
-            ApprovalTerms::remembered(once),
+            ApprovalTerms::with_grant(once),
         );
         at_once(&slow, yes).await.unwrap();
         // The approval itself is for the first call; two others want the grant.
@@ -378,9 +378,9 @@ async fn the_last_use_of_a_grant_is_one_use() {
         );
         let (one, two) = race(&slow, first, a.go(one), b.go(two)).await;
         assert_eq!(usize::from(ran(&one)) + usize::from(ran(&two)), 1);
-        assert_eq!(a.route.desk.grants()[0].used, 1);
+        assert_eq!(a.route.approvals.grants()[0].used, 1);
         assert_eq!(
-            a.route.desk.grants()[0].over(a.route.desk.now()),
+            a.route.approvals.grants()[0].end_reason(a.route.approvals.now()),
             Some("used up")
         );
     }
@@ -391,24 +391,26 @@ async fn a_revoked_grant_does_not_come_back() {
     let (a, b, slow) = two();
     let call = a.call("add", json!({"a": 1}));
     let questions = at_once(&slow, a.asked(&call)).await;
-    let yes = ApprovalTerms::remembered(GrantTerms::default());
+    let yes = ApprovalTerms::with_grant(GrantTerms::default());
     let id = approval(&questions);
     at_once(
         &slow,
-        a.route.desk.approve(&id, ApprovalChannel::Console, yes),
+        a.route
+            .approvals
+            .approve(&id, ApprovalChannel::Console, yes),
     )
     .await
     .unwrap();
     at_once(&slow, a.go(again(&call, &questions)))
         .await
         .unwrap();
-    let grant = a.route.desk.grants()[0].id.clone();
+    let grant = a.route.approvals.grants()[0].id.clone();
     // The use is on its way while another process withdraws the grant, and wins.
     let used = a.call("add", json!({"a": 2}));
-    let (gone, used) = race(&slow, 0, b.route.desk.revoke(&grant), a.go(used)).await;
+    let (gone, used) = race(&slow, 0, b.route.approvals.revoke(&grant), a.go(used)).await;
     gone.unwrap();
     assert!(!ran(&used), "{used:?}");
-    assert_eq!(a.route.desk.grants().len(), 0);
+    assert_eq!(a.route.approvals.grants().len(), 0);
 }
 
 #[tokio::test]
@@ -423,7 +425,7 @@ async fn what_cannot_be_kept_does_not_happen() {
     let other = a.call("wipe", json!({"path": "/y"}));
     assert_eq!(text(a.go(other).await), "the disk is full");
     assert_eq!(
-        a.route.desk.list().len(),
+        a.route.approvals.list().len(),
         1,
         "what was not kept is not shown"
     );
@@ -442,17 +444,21 @@ async fn a_yes_that_cannot_be_kept_is_none() {
     slow.broken.store(true, std::sync::atomic::Ordering::SeqCst);
     let yes = a
         .route
-        .desk
+        .approvals
         .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
         .await;
-    assert!(matches!(yes, Err(ApprovalError::Unkept(_))), "{yes:?}");
+    assert!(matches!(yes, Err(ApprovalError::NotStored(_))), "{yes:?}");
     assert_eq!(
-        a.route.desk.find(&id).unwrap().standing,
-        ApprovalStatus::Open
+        a.route.approvals.find(&id).unwrap().status,
+        ApprovalStatus::Pending
     );
     // A no that cannot be kept holds all the same, as long as this process runs.
-    let no = a.route.desk.deny(&id, ApprovalChannel::Console, None).await;
-    assert!(matches!(no, Err(ApprovalError::Unkept(_))), "{no:?}");
+    let no = a
+        .route
+        .approvals
+        .deny(&id, ApprovalChannel::Console, None)
+        .await;
+    assert!(matches!(no, Err(ApprovalError::NotStored(_))), "{no:?}");
     assert_eq!(
         text(a.go(again(&call, &questions)).await),
         "denied by a person"
@@ -489,7 +495,7 @@ async fn a_freeze_while_the_yes_is_used_wins() {
     let what = FreezeScope::Server("demo".to_owned());
     let freeze = b
         .route
-        .desk
+        .approvals
         .freezes()
         .freeze(what, Some("why".to_owned()), who);
     let (froze, outcome) = race(&slow, 0, freeze, a.go(again(&call, &questions))).await;
@@ -511,10 +517,14 @@ async fn a_decision_that_is_always_overtaken_says_so() {
         .store(true, std::sync::atomic::Ordering::SeqCst);
     let yes = a
         .route
-        .desk
+        .approvals
         .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
         .await;
-    let no = a.route.desk.deny(&id, ApprovalChannel::Console, None).await;
+    let no = a
+        .route
+        .approvals
+        .deny(&id, ApprovalChannel::Console, None)
+        .await;
     for error in [yes.unwrap_err(), no.unwrap_err()] {
         let text = "other processes keep changing the approval; try again";
         assert_eq!(error.to_string(), text, "{error:?}");
@@ -527,7 +537,7 @@ fn recorded() -> (World, Arc<Slow>) {
     let mut world = World::new();
     world.route.store = slow.clone();
     let recorder = world.route.recorder.clone();
-    world.route.desk = ApprovalService::new(recorder, slow.clone(), Default::default());
+    world.route.approvals = ApprovalService::new(recorder, slow.clone(), Default::default());
     (world, slow)
 }
 
@@ -547,15 +557,18 @@ async fn the_audit_log_says_that_an_approval_lost_to_a_denial() {
     let call = a.call("add", json!({"a": 1}));
     let questions = at_once(&slow, a.asked(&call)).await;
     let id = approval(&questions);
-    let yes = ApprovalTerms::remembered(GrantTerms::default());
-    let yes = a.route.desk.approve(&id, ApprovalChannel::Console, yes);
+    let yes = ApprovalTerms::with_grant(GrantTerms::default());
+    let yes = a
+        .route
+        .approvals
+        .approve(&id, ApprovalChannel::Console, yes);
     let no = async {
         // The record of the yes is on the disk, and its row on the way.
         while slow.held() == 0 {
             tokio::task::yield_now().await;
         }
         a.route
-            .desk
+            .approvals
             .deny(&id, ApprovalChannel::Terminal, None)
             .await
     };
@@ -567,7 +580,7 @@ async fn the_audit_log_says_that_an_approval_lost_to_a_denial() {
     states.sort();
     let [approved, denied, failed] = ["approved", "denied", "failed"].map(str::to_owned);
     assert_eq!(states, [(approved, true), (denied, false), (failed, true)]);
-    assert_eq!(a.route.desk.grants().len(), 0);
+    assert_eq!(a.route.approvals.grants().len(), 0);
 }
 
 #[tokio::test]
@@ -579,10 +592,10 @@ async fn the_audit_log_says_that_an_approval_could_not_be_kept() {
     *slow.full.lock().unwrap() = Some("approvals");
     let yes = a
         .route
-        .desk
+        .approvals
         .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
         .await;
-    assert!(matches!(yes, Err(ApprovalError::Unkept(_))), "{yes:?}");
+    assert!(matches!(yes, Err(ApprovalError::NotStored(_))), "{yes:?}");
     let states: Vec<String> = states(&a).into_iter().map(|(state, _)| state).collect();
     assert_eq!(states, ["asked", "approved", "failed"]);
 }
@@ -594,10 +607,12 @@ async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
     let questions = at_once(&slow, a.asked(&call)).await;
     let id = approval(&questions);
     *slow.full.lock().unwrap() = Some("grants");
-    let yes = ApprovalTerms::remembered(GrantTerms::default());
+    let yes = ApprovalTerms::with_grant(GrantTerms::default());
     let yes = at_once(
         &slow,
-        a.route.desk.approve(&id, ApprovalChannel::Console, yes),
+        a.route
+            .approvals
+            .approve(&id, ApprovalChannel::Console, yes),
     )
     .await;
     assert_eq!(
@@ -614,5 +629,5 @@ async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
         (spent, false),
     ];
     assert_eq!(states(&a), all);
-    assert_eq!(a.route.desk.grants().len(), 0);
+    assert_eq!(a.route.approvals.grants().len(), 0);
 }

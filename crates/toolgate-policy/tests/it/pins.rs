@@ -32,7 +32,7 @@ fn world(set: impl FnOnce(Pins) -> Pins) -> (World, Heard) {
         ("demo".to_owned(), "a".to_owned()),
         ("other".to_owned(), "b".to_owned()),
     ])
-    .told(move |event| to.lock().unwrap().push(event));
+    .on_event(move |event| to.lock().unwrap().push(event));
     world.route.pins = set(pins);
     (world, heard)
 }
@@ -169,7 +169,7 @@ async fn t43_every_field_of_200_tools() {
                 "{event:?}"
             );
             let view = world.route.pins.find(&event.name).remove(0);
-            let differs: Vec<&str> = view.differences.iter().map(|d| d.place.as_str()).collect();
+            let differs: Vec<&str> = view.differences.iter().map(|d| d.path.as_str()).collect();
             let n: usize = event.name.rsplit('_').next().unwrap().parse().unwrap();
             let here = |at: &&str| at.starts_with(&dotted(place(n)));
             sum[2] += usize::from(differs.len() == 1 && differs.iter().all(here));
@@ -273,7 +273,7 @@ proptest! {
 #[tokio::test]
 async fn t41_what_is_new_waits_where_the_setting_says_so() {
     let (world, heard) = world(|pins| {
-        pins.first(
+        pins.on_new(
             PerServer::all(NewDefinitionAction::Accept).with("demo", NewDefinitionAction::Ask),
         )
     });
@@ -292,8 +292,8 @@ async fn t41_what_is_new_waits_where_the_setting_says_so() {
         .await
         .unwrap_err();
     assert_eq!(
-        refused.public().replace("tool_1", "tool_9"),
-        nowhere.public()
+        refused.public_message().replace("tool_1", "tool_9"),
+        nowhere.public_message()
     );
     let events = take(&heard);
     assert_eq!(events.len(), 1);
@@ -309,15 +309,18 @@ async fn t41_what_is_new_waits_where_the_setting_says_so() {
     assert_eq!(names(&world, ItemKind::Tool).await, ["tool_2"]);
     let view = pins.find("demo.tool_1").remove(0);
     assert_eq!(
-        (view.state, view.rejected.as_deref()),
+        (view.state, view.rejected_by.as_deref()),
         (PinState::New, Some("console"))
     );
     // What was looked at is what is accepted, or nothing is.
     let wrong = pins
         .accept("demo.tool_1", Some("00000000"), "console")
         .await;
-    assert!(matches!(wrong, Err(PinError::Moved)), "{wrong:?}");
-    let digest = view.other.unwrap();
+    assert!(
+        matches!(wrong, Err(PinError::ChangedSinceReview)),
+        "{wrong:?}"
+    );
+    let digest = view.pending_digest.unwrap();
     pins.accept("demo.tool_1", Some(&digest[..12]), "console")
         .await
         .unwrap();
@@ -328,7 +331,7 @@ async fn t41_what_is_new_waits_where_the_setting_says_so() {
         .unwrap();
     assert_eq!(world.reached(), 1);
     let none = pins.accept("demo.tool_1", None, "console").await;
-    assert!(matches!(none, Err(PinError::Settled)), "{none:?}");
+    assert!(matches!(none, Err(PinError::NothingToDecide)), "{none:?}");
     let none = pins.accept("demo.tool_7", None, "console").await;
     assert!(matches!(none, Err(PinError::Unknown)), "{none:?}");
 }
@@ -381,7 +384,8 @@ async fn t43_all_kinds_and_the_words_of_a_server() {
             text: text.to_owned(),
         };
         world.catalog(
-            Catalog::new(vec![item("demo", ItemKind::Tool, tool(1))]).with_about(vec![about]),
+            Catalog::new(vec![item("demo", ItemKind::Tool, tool(1))])
+                .with_server_instructions(vec![about]),
         );
     };
     let told = async || {
@@ -446,11 +450,11 @@ async fn t43_a_pin_outlives_the_process() {
     assert_eq!(names(&second, ItemKind::Tool).await, [""; 0]);
     let view = second.route.pins.find("demo.tool_1").remove(0);
     assert_eq!(
-        view.differences[0].place,
+        view.differences[0].path,
         "inputSchema.properties.path.description"
     );
     // The other one decides, and this one hears of it.
-    let want = ChangeFilter::lists(Caller::new("key:test"));
+    let want = ChangeFilter::all_lists(Caller::new("key:test"));
     let mut changes = second.pipeline().changes(want).await.unwrap();
     first
         .route
@@ -472,7 +476,7 @@ async fn a_change_may_be_let_through_with_a_word_or_without() {
         (ChangedDefinitionAction::Warn, "changed"),
         (ChangedDefinitionAction::Allow, "accepted"),
     ] {
-        let (world, heard) = world(|pins| pins.change(PerServer::all(then)));
+        let (world, heard) = world(|pins| pins.on_change(PerServer::all(then)));
         offer(&world, &[plain(1)]);
         names(&world, ItemKind::Tool).await;
         let mut other = plain(1);
@@ -503,7 +507,7 @@ async fn a_change_may_be_let_through_with_a_word_or_without() {
 /// A limit: one over is hidden, and says which limit it is.
 #[tokio::test]
 async fn so_many_definitions_of_a_server_are_pinned() {
-    let (world, _) = world(|pins| pins.most(3));
+    let (world, _) = world(|pins| pins.max_per_server(3));
     let four: Vec<Value> = (0..4).map(tool).collect();
     offer(&world, &four[..3]);
     assert_eq!(names(&world, ItemKind::Tool).await.len(), 3);
@@ -513,9 +517,9 @@ async fn so_many_definitions_of_a_server_are_pinned() {
         ["tool_0", "tool_1", "tool_2"]
     );
     let call = world.call("tool_3", json!({"path": "x"}));
-    let trail = call.trail.clone();
+    let trail = call.decision_log.clone();
     world.go(call).await.unwrap_err();
-    let why = trail.steps().remove(0).why;
+    let why = trail.steps().remove(0).reason;
     assert!(why.contains("limits.pins_per_server"), "{why}");
     world
         .route
@@ -618,18 +622,18 @@ async fn only_what_changed_is_read_again() {
     names(&world, ItemKind::Tool).await;
     let read = || store.1.swap(0, Ordering::Relaxed);
     read();
-    assert_eq!(other.open(9).len(), 1);
+    assert_eq!(other.awaiting_decision(9).len(), 1);
     assert_eq!(read(), 1);
     let write = |table: &str, value: Value| {
         let anything = toolgate_policy::WritePrecondition::Any;
         store.write(table, "k", Some(value), anything)
     };
     write("grants", json!(1)).await.unwrap();
-    assert_eq!((other.open(9).len(), read()), (1, 0));
+    assert_eq!((other.awaiting_decision(9).len(), read()), (1, 0));
     write("pins", json!("no row")).await.unwrap();
-    assert_eq!((other.open(9).len(), read()), (1, 1));
+    assert_eq!((other.awaiting_decision(9).len(), read()), (1, 1));
     write("grants", json!(2)).await.unwrap();
-    assert_eq!((other.open(9).len(), read()), (1, 0));
+    assert_eq!((other.awaiting_decision(9).len(), read()), (1, 0));
     other.forget("demo.tool_7", "terminal").await.unwrap();
     assert_eq!((other.views(None).len(), read()), (299, 0));
 }
@@ -654,7 +658,7 @@ async fn a_server_that_never_rests_is_told_of_so_often() {
 #[tokio::test]
 async fn t44_look_alikes_are_flagged_or_hidden() {
     for then in [ConfusableNameAction::Flag, ConfusableNameAction::Hide] {
-        let (world, heard) = world(|pins| pins.look_alikes(then));
+        let (world, heard) = world(|pins| pins.on_confusable(then));
         let named = |server: &str, name: &str, says: &str| {
             item(
                 server,
@@ -704,7 +708,7 @@ async fn an_unreadable_pin_is_forgotten_by_name() {
         text: "Use it with care.".to_owned(),
     };
     let items = vec![item("demo", ItemKind::Tool, tool(1))];
-    world.catalog(Catalog::new(items).with_about(vec![about]));
+    world.catalog(Catalog::new(items).with_server_instructions(vec![about]));
     assert_eq!(names(&world, ItemKind::Tool).await, ["tool_1"]);
     for row in store.entries("pins") {
         let any = toolgate_policy::WritePrecondition::Any;

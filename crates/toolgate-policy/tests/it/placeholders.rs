@@ -8,17 +8,17 @@ use toolgate_wire::placeholder;
 
 async fn write(found: OnPlaceholder, arguments: Value) -> (World, Result<Outcome, Error>) {
     let mut world = World::new();
-    world.route.cleaning.placeholders.found = PerServer::all(found);
-    world.route.arguments.unknown = PerServer::all(true);
+    world.route.sanitizers.placeholders.found = PerServer::all(found);
+    world.route.arguments.allow_unknown = PerServer::all(true);
     let outcome = world.go(world.call("look", arguments)).await;
     (world, outcome)
 }
 
 fn reasons(outcome: Result<Outcome, Error>) -> String {
-    let Ok(Outcome::Ask(questions)) = outcome else {
+    let Ok(Outcome::InputRequired(questions)) = outcome else {
         panic!("{outcome:?}")
     };
-    let InputRequestKind::Approve(approval) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(approval) = &questions.requests[0].kind else {
         panic!("{questions:?}")
     };
     approval.reasons.join(" ")
@@ -40,7 +40,7 @@ async fn a_placeholder_that_would_be_written_back_asks() {
             "/edits/0/new ([withheld",
         ),
         (
-            json!({"text": placeholder::foreign("web", "c-1", "x")}),
+            json!({"text": placeholder::untrusted("web", "c-1", "x")}),
             "/text ([text of the server",
         ),
         (
@@ -67,11 +67,11 @@ async fn a_placeholder_that_would_be_written_back_asks() {
 #[tokio::test]
 async fn an_escape_does_not_hide_a_placeholder() {
     let mut world = World::new();
-    world.route.arguments.unknown = PerServer::all(true);
+    world.route.arguments.allow_unknown = PerServer::all(true);
     let mut call = world.call("look", json!({}));
     let raw = br#"{"text": "\u005bredacted\u003apassword]"}"#.to_vec();
     let json = toolgate_core::Json::read(raw, &Default::default()).unwrap();
-    call.of.arguments = toolgate_core::CallArguments::new(json);
+    call.invocation.arguments = toolgate_core::CallArguments::new(json);
     assert!(reasons(world.go(call).await).contains("/text"));
 }
 
@@ -79,7 +79,7 @@ async fn an_escape_does_not_hide_a_placeholder() {
 async fn the_setting_denies_or_allows_placeholders() {
     let arguments = || json!({"text": "[redacted:password]"});
     let (world, outcome) = write(OnPlaceholder::Deny, arguments()).await;
-    let text = outcome.unwrap_err().public().to_owned();
+    let text = outcome.unwrap_err().public_message().to_owned();
     assert!(
         text.starts_with("refused: the arguments contain placeholders"),
         "{text}"

@@ -19,7 +19,7 @@ const OPS: [(Op, &str); 3] = [
     (Op::Prompt, "greet"),
 ];
 
-/// A server with one thing of each kind, all allowed, that asks what `asks` says on the first round.
+/// A server with one thing of each kind, all allowed, that asks what `requests` says on the first round.
 fn world(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> World {
     let world = World::with(|making| {
         making.rules = vec![crate::world::rule("demo.*", RuleAction::Allow)];
@@ -50,8 +50,8 @@ fn world(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> Wo
             })
             .collect();
         let outcome = match call.round.answers.is_empty() {
-            true => Outcome::Ask(InputRequests {
-                asks,
+            true => Outcome::InputRequired(InputRequests {
+                requests: asks,
                 ..InputRequests::default()
             }),
             false => Outcome::Done(Output::text("answered")),
@@ -64,7 +64,7 @@ fn world(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> Wo
 fn call(world: &World, op: Op, name: &str) -> Call {
     let mut call = world.call(name, json!({}));
     call.op = op;
-    call.abilities = ClientCapabilities::ALL;
+    call.capabilities = ClientCapabilities::ALL;
     call
 }
 
@@ -92,7 +92,7 @@ fn sample() -> InputRequestKind {
 }
 
 fn params(questions: &InputRequests) -> Value {
-    match &questions.asks[0].kind {
+    match &questions.requests[0].kind {
         InputRequestKind::Elicit(params) | InputRequestKind::Sample(params) => params.to_value(),
         other => panic!("{other:?}"),
     }
@@ -134,10 +134,10 @@ async fn t51_a_question_that_fishes_is_refused_whatever_is_used() {
             let error = world.go(call(&world, op, name)).await.unwrap_err();
             assert_eq!(
                 error.kind(),
-                &ErrorKind::Refused(RefusalReason::Result),
+                &ErrorKind::Refused(RefusalReason::BlockedResult),
                 "{error}"
             );
-            assert!(error.public().contains("demo"), "{error}");
+            assert!(error.public_message().contains("demo"), "{error}");
             assert_eq!(recorded(&world), (json!("refused"), json!("refuse")));
             refused += 1;
         }
@@ -160,7 +160,7 @@ async fn t51_who_asks_and_where_a_page_leads_is_said_first() {
         ),
     ] {
         let mut world = world(move || vec![ask.clone()]);
-        world.route.asking.named = true;
+        world.route.input_requests.show_server = true;
         let questions = world.asked(&call(&world, Op::Tool, "look")).await;
         assert_eq!(params(&questions)["message"], says);
     }
@@ -177,19 +177,20 @@ async fn t51_a_look_alike_host_is_in_the_record() {
 async fn t51_forms_can_be_let_through_and_kinds_can_be_off() {
     let asks = || vec![form(json!({"password": {"type": "string"}}))];
     let mut warn = world(asks);
-    warn.route.asking.forms = PerServer::default().with("demo", ElicitationPolicy::Warn);
+    warn.route.input_requests.elicitation_forms =
+        PerServer::default().with("demo", ElicitationPolicy::Warn);
     let questions = warn.asked(&call(&warn, Op::Tool, "look")).await;
-    assert_eq!(questions.asks.len(), 1);
+    assert_eq!(questions.requests.len(), 1);
     assert_eq!(recorded(&warn), (json!("input_required"), json!("warn")));
 
     let mut off = world(|| vec![form(json!({"name": {"type": "string"}}))]);
-    off.route.asking.forms = PerServer::all(ElicitationPolicy::Off);
+    off.route.input_requests.elicitation_forms = PerServer::all(ElicitationPolicy::Off);
     assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("forms = \"off\""));
     let mut off = world(|| vec![page("https://bank.example/")]);
-    off.route.asking.pages = PerServer::all(false);
+    off.route.input_requests.elicitation_urls = PerServer::all(false);
     assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("pages = \"off\""));
     let mut off = world(|| vec![InputRequestKind::Roots]);
-    off.route.asking.roots = PerServer::all(false);
+    off.route.input_requests.roots = PerServer::all(false);
     assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("roots = false"));
 }
 
@@ -233,8 +234,11 @@ async fn an_answer_that_does_not_fit_its_form_ends_the_call() {
             match (world.go(second).await, says) {
                 (Ok(Outcome::Done(_)), None) => assert_eq!(world.reached(), reached + 1),
                 (Err(error), Some(says)) => {
-                    assert!(matches!(error.kind(), ErrorKind::Invalid(_)), "{error}");
-                    assert!(error.public().contains(says), "{answer}: {error}");
+                    assert!(
+                        matches!(error.kind(), ErrorKind::InvalidArguments(_)),
+                        "{error}"
+                    );
+                    assert!(error.public_message().contains(says), "{answer}: {error}");
                     assert_eq!(world.reached(), reached, "{answer}");
                 }
                 (other, _) => panic!("{answer}: {other:?}"),
@@ -249,23 +253,29 @@ async fn a_form_whose_schema_cannot_be_used_is_not_put() {
     let field = json!({"a": {"$ref": "https://evil.test/schema"}});
     let world = world(move || vec![form(field.clone())]);
     let error = world.go(call(&world, Op::Tool, "look")).await.unwrap_err();
-    assert_eq!(error.kind(), &ErrorKind::Refused(RefusalReason::Result));
-    assert!(error.public().contains("leads out of it"), "{error}");
+    assert_eq!(
+        error.kind(),
+        &ErrorKind::Refused(RefusalReason::BlockedResult)
+    );
+    assert!(
+        error.public_message().contains("leads out of it"),
+        "{error}"
+    );
 }
 
 /// What is off is not offered to the server; where it says that it needs it, the caller hears who is in the way.
 #[tokio::test]
 async fn t52_what_is_off_is_not_offered_to_the_server() {
     let mut world = world(Vec::new);
-    let asking = &mut world.route.asking;
+    let asking = &mut world.route.input_requests;
     asking.sampling = PerServer::all(SamplingPolicy::Off);
     asking.roots = PerServer::all(false);
     let offered = Arc::new(Mutex::new(ClientCapabilities::default()));
     let heard = offered.clone();
     world.handle(move |call| {
-        *heard.lock().unwrap() = call.abilities.clone();
+        *heard.lock().unwrap() = call.capabilities.clone();
         let missing = Error::new(
-            ErrorKind::Unsupported(RequiredCapability::Sampling),
+            ErrorKind::MissingCapability(RequiredCapability::Sampling),
             "needs sampling",
         );
         Box::pin(async { Err(missing) })
@@ -273,7 +283,10 @@ async fn t52_what_is_off_is_not_offered_to_the_server() {
     for (op, name) in OPS {
         let error = world.go(call(&world, op, name)).await.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Refused(RefusalReason::Rule));
-        assert!(error.public().contains("sampling = \"off\""), "{error}");
+        assert!(
+            error.public_message().contains("sampling = \"off\""),
+            "{error}"
+        );
         assert_eq!(recorded(&world), (json!("refused"), json!("refuse")));
         let left = ClientCapabilities {
             elicitation: true,
@@ -284,18 +297,18 @@ async fn t52_what_is_off_is_not_offered_to_the_server() {
     }
     // A caller that has no model is told that, as before.
     let mut bare = call(&world, Op::Tool, "look");
-    bare.abilities = ClientCapabilities::default();
+    bare.capabilities = ClientCapabilities::default();
     let error = world.go(bare).await.unwrap_err();
     assert_eq!(
         error.kind(),
-        &ErrorKind::Unsupported(RequiredCapability::Sampling)
+        &ErrorKind::MissingCapability(RequiredCapability::Sampling)
     );
 }
 
 #[tokio::test]
 async fn t52_sampling_that_is_off_passes_no_question() {
     let mut world = world(|| vec![sample()]);
-    world.route.asking.sampling = PerServer::all(SamplingPolicy::Off);
+    world.route.input_requests.sampling = PerServer::all(SamplingPolicy::Off);
     let pipeline = world.pipeline();
     let mut passed = 0;
     for n in 0..1_000 {
@@ -314,15 +327,15 @@ async fn t52_a_burst_gets_exactly_its_quota() {
         per: std::time::Duration::from_secs(1_000_000),
     };
     let mut world = world(|| vec![sample(), sample()]);
-    world.route.asking.sampling = PerServer::all(SamplingPolicy::Often(quota));
-    world.route.asking.tokens = PerServer::all(500);
+    world.route.input_requests.sampling = PerServer::all(SamplingPolicy::RateLimited(quota));
+    world.route.input_requests.max_tokens = PerServer::all(500);
     let pipeline = world.pipeline();
     let mut passed = [0; 2];
     for n in 0..1_000 {
         let mut call = call(&world, OPS[n % OPS.len()].0, OPS[n % OPS.len()].1);
         call.caller = Caller::new(format!("c{}", n % 2));
         match toolgate_core::Service::call(&pipeline, call).await {
-            Ok(Outcome::Ask(questions)) => passed[n % 2] += questions.asks.len(),
+            Ok(Outcome::InputRequired(questions)) => passed[n % 2] += questions.requests.len(),
             other => assert!(matches!(
                 other.unwrap_err().kind(),
                 ErrorKind::Busy(Some(_))
@@ -339,8 +352,8 @@ async fn t52_a_burst_gets_exactly_its_quota() {
 async fn t52_a_bounded_question_has_no_tools_no_context_and_few_tokens() {
     let quota = RateQuota::per_minute(100);
     let mut world = world(|| vec![sample()]);
-    world.route.asking.sampling = PerServer::all(SamplingPolicy::Often(quota));
-    world.route.asking.tokens = PerServer::all(500);
+    world.route.input_requests.sampling = PerServer::all(SamplingPolicy::RateLimited(quota));
+    world.route.input_requests.max_tokens = PerServer::all(500);
     let asked = params(&world.asked(&call(&world, Op::Tool, "look")).await);
     assert_eq!(asked["maxTokens"], 500);
     assert_eq!(asked.get("includeContext"), None);
@@ -352,8 +365,8 @@ async fn t52_a_bounded_question_has_no_tools_no_context_and_few_tokens() {
             )),
         };
         Box::pin(async {
-            Ok(Outcome::Ask(InputRequests {
-                asks: vec![ask],
+            Ok(Outcome::InputRequired(InputRequests {
+                requests: vec![ask],
                 ..InputRequests::default()
             }))
         })
@@ -364,8 +377,8 @@ async fn t52_a_bounded_question_has_no_tools_no_context_and_few_tokens() {
 /// A world in which a person looks at questions to the model.
 fn looked_at() -> World {
     let mut world = world(|| vec![sample()]);
-    world.route.asking.sampling = PerServer::all(SamplingPolicy::Ask);
-    world.route.asking.tokens = PerServer::all(500);
+    world.route.input_requests.sampling = PerServer::all(SamplingPolicy::Ask);
+    world.route.input_requests.max_tokens = PerServer::all(500);
     world
 }
 
@@ -382,7 +395,7 @@ async fn t52_a_person_looks_at_a_question_to_the_model_first() {
     for (op, name) in OPS {
         let first = call(&world, op, name);
         let wait = world.asked(&first).await;
-        let InputRequestKind::Approve(shown) = &wait.asks[0].kind else {
+        let InputRequestKind::Approve(shown) = &wait.requests[0].kind else {
             panic!("{wait:?}")
         };
         assert_eq!(shown.item.full_name(), "demo.sampling/createMessage");
@@ -393,7 +406,7 @@ async fn t52_a_person_looks_at_a_question_to_the_model_first() {
         assert_eq!(approval(&still), approval(&wait));
         world
             .route
-            .desk
+            .approvals
             .approve(
                 &approval(&wait),
                 ApprovalChannel::Console,
@@ -412,7 +425,7 @@ async fn t52_a_person_looks_at_a_question_to_the_model_first() {
         assert_ne!(approval(&next), approval(&wait));
         world
             .route
-            .desk
+            .approvals
             .deny(
                 &approval(&next),
                 ApprovalChannel::Console,
@@ -432,21 +445,21 @@ async fn t52_a_grant_for_a_tool_is_none_for_its_questions() {
         toolgate_policy::AccessRules::new(vec![crate::world::rule("demo.*", RuleAction::Ask)]);
     let mut first = call(&world, Op::Tool, "look");
     let wait = world.asked(&first).await;
-    let remember = ApprovalTerms::remembered(GrantTerms::default());
-    let desk = &world.route.desk;
+    let remember = ApprovalTerms::with_grant(GrantTerms::default());
+    let desk = &world.route.approvals;
     desk.approve(&approval(&wait), ApprovalChannel::Console, remember)
         .await
         .unwrap();
     first = again(&first, &wait);
     let about = world.asked(&first).await;
-    let InputRequestKind::Approve(shown) = &about.asks[0].kind else {
+    let InputRequestKind::Approve(shown) = &about.requests[0].kind else {
         panic!("{about:?}")
     };
     assert_eq!(shown.item.full_name(), "demo.sampling/createMessage");
     // The approval of the call holds for the round in which its question goes on.
     world
         .route
-        .desk
+        .approvals
         .approve(
             &approval(&about),
             ApprovalChannel::Console,
@@ -455,7 +468,10 @@ async fn t52_a_grant_for_a_tool_is_none_for_its_questions() {
         .await
         .unwrap();
     let asked = world.asked(&again(&first, &about)).await;
-    assert!(matches!(asked.asks[0].kind, InputRequestKind::Sample(_)));
+    assert!(matches!(
+        asked.requests[0].kind,
+        InputRequestKind::Sample(_)
+    ));
 }
 
 #[tokio::test]
@@ -465,12 +481,12 @@ async fn t52_what_a_person_writes_is_what_the_model_is_asked() {
     let wait = world.asked(&first).await;
     let edit = json(json!({"q0": {"messages": [], "maxTokens": 7}}));
     let yes = ApprovalTerms {
-        edit: Some(edit),
+        edited_arguments: Some(edit),
         ..ApprovalTerms::default()
     };
     world
         .route
-        .desk
+        .approvals
         .approve(&approval(&wait), ApprovalChannel::Console, yes)
         .await
         .unwrap();

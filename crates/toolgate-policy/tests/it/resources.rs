@@ -12,7 +12,7 @@ use toolgate_policy::{
 };
 
 fn thing(kind: ItemKind, name: &str, trusted: bool) -> Arc<Item> {
-    let json = json!({kind.key(): name, "name": "n"});
+    let json = json!({kind.key_member(): name, "name": "n"});
     let json = match kind {
         ItemKind::Prompt => json!({"name": name, "arguments": [{"name": "who"}]}),
         _ => json,
@@ -69,7 +69,7 @@ async fn go(world: &World, op: Op, name: &str) -> String {
     let outcome: Result<Outcome, Error> = world.go(call).await;
     match outcome {
         Ok(Outcome::Done(_)) => "ok".to_owned(),
-        Ok(Outcome::Ask(_)) => "ask".to_owned(),
+        Ok(Outcome::InputRequired(_)) => "ask".to_owned(),
         failed => text(failed),
     }
 }
@@ -272,11 +272,11 @@ fn scoped(scope: &str) -> World {
     world.route.scopes = RequiredScopes::new(vec![ScopeRule {
         tools: vec![GlobPattern::new("files.resource:*")],
         except: vec![GlobPattern::new("files.resource:*.md")],
-        needs: vec!["secret".to_owned()],
+        scopes: vec!["secret".to_owned()],
     }]);
     let mut principal = Principal::new("https://login.example.com", "ann");
     principal.scopes = vec![scope.to_owned()];
-    world.caller = Caller::new("corp:ann").with(principal);
+    world.caller = Caller::new("corp:ann").with_principal(principal);
     world
 }
 
@@ -298,12 +298,12 @@ async fn nobody_hears_of_changes_of_what_his_token_may_not_read() {
         ("secret", &["file:///docs/a", "file:///b", "file:///a.md"]),
     ] {
         let world = scoped(scope);
-        let mut want = ChangeFilter::lists(world.caller.clone());
+        let mut want = ChangeFilter::all_lists(world.caller.clone());
         want.uris = ["file:///docs/a", "file:///b", "file:///a.md"]
             .map(str::to_owned)
             .to_vec();
         let changes = world.pipeline().changes(want).await.unwrap();
-        assert_eq!(changes.told().unwrap().uris, expected, "{scope}");
+        assert_eq!(changes.filter().unwrap().uris, expected, "{scope}");
     }
 }
 
@@ -337,7 +337,7 @@ async fn changes_are_not_heard_under_an_ambiguous_uri() {
         rule("files.resource:file:///private/*", RuleAction::Deny),
     ];
     let world = world(rules, true);
-    let mut want = ChangeFilter::lists(world.caller.clone());
+    let mut want = ChangeFilter::all_lists(world.caller.clone());
     let uris = [
         "file:///docs/a",
         "file:///docs\\b",
@@ -348,5 +348,5 @@ async fn changes_are_not_heard_under_an_ambiguous_uri() {
     ];
     want.uris = uris.map(str::to_owned).to_vec();
     let changes = world.pipeline().changes(want).await.unwrap();
-    assert_eq!(changes.told().unwrap().uris, ["file:///docs/a"]);
+    assert_eq!(changes.filter().unwrap().uris, ["file:///docs/a"]);
 }

@@ -17,7 +17,7 @@ async fn refused(world: &World, name: &str, arguments: Value) -> Error {
 
 #[tokio::test]
 async fn the_order_of_the_duties() {
-    let duties = World::new().pipeline().duties();
+    let duties = World::new().pipeline().policy_names();
     let order = [
         "entry",
         "stop",
@@ -56,7 +56,7 @@ fn accepted(world: &World, name: &str) -> Arc<Item> {
         tools
             .find(name)
             .unwrap()
-            .pinned(Arc::new(DefinitionPin::unlisted())),
+            .with_pin(Arc::new(DefinitionPin::unlisted())),
     )
 }
 
@@ -92,14 +92,14 @@ async fn every_rule_of_the_table_is_explained() {
         "pins",
         "circuit breaker",
     ];
-    for duty in pipeline.duties() {
+    for duty in pipeline.policy_names() {
         assert!(told.contains(&duty) || untold.contains(&duty), "{duty}");
     }
     let item = accepted(&world, "add");
     let way = pipeline
         .explain(&world.call("add", json!({"a": 1})), &item)
         .await;
-    let mut by: Vec<&str> = way.steps.iter().map(|step| step.by).collect();
+    let mut by: Vec<&str> = way.steps.iter().map(|step| step.policy).collect();
     by.dedup();
     let rules = pipeline.rules();
     assert_eq!(
@@ -136,18 +136,18 @@ async fn what_is_explained_is_what_comes_and_uses_nothing_up() {
     };
     for _ in 0..3 {
         let way = explain("add", json!({"a": 1})).await;
-        assert_eq!(way.end, PredictedOutcome::Allow);
-        assert_eq!(way.decided.unwrap().why, "rule for demo.add");
+        assert_eq!(way.outcome, PredictedOutcome::Allow);
+        assert_eq!(way.deciding_step.unwrap().reason, "rule for demo.add");
     }
     let way = explain("wipe", json!({})).await;
-    assert_eq!(way.end, PredictedOutcome::Ask);
-    assert_eq!(way.decided.unwrap().by, "access");
+    assert_eq!(way.outcome, PredictedOutcome::Ask);
+    assert_eq!(way.deciding_step.unwrap().policy, "access");
     let way = explain("add", json!({"a": "x"})).await;
-    assert_eq!(way.end, PredictedOutcome::Refuse);
-    assert_eq!(way.decided.unwrap().by, "arguments");
+    assert_eq!(way.outcome, PredictedOutcome::Deny);
+    assert_eq!(way.deciding_step.unwrap().policy, "arguments");
     let way = explain("look", json!({})).await;
-    assert_eq!(way.end, PredictedOutcome::Hide);
-    assert_eq!(way.decided.unwrap().why, "rule for demo.look");
+    assert_eq!(way.outcome, PredictedOutcome::Hide);
+    assert_eq!(way.deciding_step.unwrap().reason, "rule for demo.look");
     assert_eq!(world.reached(), 0);
     assert_eq!(world.events("call.begin").len(), 0);
     world.go(world.call("add", json!({"a": 1}))).await.unwrap();
@@ -253,7 +253,7 @@ async fn so_often_and_no_more() {
     }
     let error = refused(&world, "look", json!({})).await;
     assert_eq!(
-        error.public(),
+        error.public_message(),
         "rate limit of demo.look: 5 per minute; retry in 12 s"
     );
     let ErrorKind::Busy(Some(wait)) = error.kind() else {
@@ -276,10 +276,10 @@ async fn bad_arguments_are_named() {
     let world = World::new();
     let error = refused(&world, "add", json!({"a": "one", "b": 1.5})).await;
     assert_eq!(
-        error.public(),
+        error.public_message(),
         "invalid arguments for add: at /a expected an integer, got a string of 3 characters; at /b expected an integer, got the number 1.5"
     );
-    let ErrorKind::Invalid(problems) = error.kind() else {
+    let ErrorKind::InvalidArguments(problems) = error.kind() else {
         panic!()
     };
     assert_eq!(
@@ -288,11 +288,11 @@ async fn bad_arguments_are_named() {
     );
     let error = refused(&world, "add", json!({})).await;
     assert_eq!(
-        error.public(),
+        error.public_message(),
         "invalid arguments for add: at /a expected a value, it is required, got nothing"
     );
     assert_eq!(
-        world.route.desk.list().len(),
+        world.route.approvals.list().len(),
         0,
         "nobody is asked about arguments that do not fit"
     );
@@ -304,16 +304,17 @@ async fn an_unknown_argument_is_refused_with_the_nearest_name() {
     let mut world = World::new();
     let near = refused(&world, "add", json!({"a": 1, "B": 2})).await;
     assert!(
-        near.public()
+        near.public_message()
             .contains("at /B expected no argument of this name; did you mean \"b\"?, got a number"),
         "{near}"
     );
     let far = refused(&world, "add", json!({"a": 1, "sidenote": "secret"})).await;
     assert!(
-        far.public().contains("there are \"a\", \"b\"") && !far.public().contains("secret"),
+        far.public_message().contains("there are \"a\", \"b\"")
+            && !far.public_message().contains("secret"),
         "{far}"
     );
-    world.route.arguments.unknown = PerServer::all(false).with("demo", true);
+    world.route.arguments.allow_unknown = PerServer::all(false).with("demo", true);
     world
         .asked(&world.call("add", json!({"a": 1, "sidenote": "x"})))
         .await;
@@ -328,7 +329,7 @@ async fn a_number_that_would_be_rounded_is_refused() {
         &Default::default(),
     )
     .unwrap();
-    call.of.arguments = toolgate_core::CallArguments::new(raw);
+    call.invocation.arguments = toolgate_core::CallArguments::new(raw);
     assert!(text(world.go(call).await).contains("numbers that fit 64 bits exactly"));
     assert_eq!(world.reached(), 0);
 }
@@ -342,10 +343,11 @@ async fn a_tool_that_cannot_be_checked_is_withheld() {
     )]);
     let told = refused(&world, "odd", json!({})).await;
     assert!(
-        told.public().starts_with("the tool odd is withheld: "),
+        told.public_message()
+            .starts_with("the tool odd is withheld: "),
         "{told:?}"
     );
-    let seen = toolgate_policy::inspect(&world.route, world.script.clone())
+    let seen = toolgate_policy::inspection_pipeline(&world.route, world.script.clone())
         .list(ListRequest::all(
             world.caller.clone(),
             toolgate_core::ItemKind::Tool,
@@ -403,7 +405,7 @@ async fn a_broken_result_may_pass_with_a_note() {
     let mut world = World::new();
     world.tools(vec![item(json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
         "outputSchema": {"type": "object"}}))]);
-    world.route.output_schema.broken = PerServer::all(OnInvalidOutput::Warn);
+    world.route.output_schema.on_invalid = PerServer::all(OnInvalidOutput::Warn);
     world.go(world.call("look", json!({}))).await.unwrap();
     let end = &world.events("call.end")[0];
     assert_eq!(end["out"], "ok");
@@ -411,7 +413,7 @@ async fn a_broken_result_may_pass_with_a_note() {
         end["trail"],
         json!([{"by": "output", "verdict": "warn", "why": "it has no structuredContent"}])
     );
-    world.route.output_schema.broken = PerServer::all(OnInvalidOutput::Pass);
+    world.route.output_schema.on_invalid = PerServer::all(OnInvalidOutput::Pass);
     world.go(world.call("look", json!({}))).await.unwrap();
     assert!(world.events("call.end")[1].get("trail").is_none());
 }
@@ -420,7 +422,7 @@ async fn a_broken_result_may_pass_with_a_note() {
 async fn a_promise_that_cannot_be_checked_is_withheld() {
     let world = World::new();
     world.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"$ref": "https://x.test/s"}}))]);
-    let seen = toolgate_policy::inspect(&world.route, world.script.clone())
+    let seen = toolgate_policy::inspection_pipeline(&world.route, world.script.clone())
         .list(ListRequest::all(
             world.caller.clone(),
             toolgate_core::ItemKind::Tool,

@@ -58,22 +58,24 @@ fn told(outcome: &Result<Outcome, Error>) -> Vec<String> {
             let blocks = result.content.iter().map(|c| c.json.to_value().to_string());
             blocks.chain(json).collect()
         }
-        Ok(Outcome::Ask(questions)) => {
+        Ok(Outcome::InputRequired(questions)) => {
             let text = |ask: &InputRequest| match &ask.kind {
                 InputRequestKind::Elicit(params) | InputRequestKind::Sample(params) => {
                     params.to_value().to_string()
                 }
                 _ => String::new(),
             };
-            questions.asks.iter().map(text).collect()
+            questions.requests.iter().map(text).collect()
         }
         Err(error) => {
             let problems = match error.kind() {
-                ErrorKind::Invalid(problems) => problems.clone(),
+                ErrorKind::InvalidArguments(problems) => problems.clone(),
                 _ => Vec::new(),
             };
             let problems = problems.iter().map(|p| p.json().to_value().to_string());
-            problems.chain([error.public().to_owned()]).collect()
+            problems
+                .chain([error.public_message().to_owned()])
+                .collect()
         }
         Ok(other) => panic!("{other:?}"),
     }
@@ -104,7 +106,7 @@ async fn no_channel_lets_a_secret_through() {
     let problem = || toolgate_core::SchemaViolation {
         path: planted(),
         expected: planted(),
-        got: planted(),
+        received: planted(),
     };
     type Make = Box<dyn Fn() -> Result<Outcome, Error> + Send + Sync>;
     let made: [Make; 4] = [
@@ -118,7 +120,12 @@ async fn no_channel_lets_a_secret_through() {
             })))
         }),
         Box::new(|| Ok(Outcome::Done(Output::error(&planted())))),
-        Box::new(move || Err(Error::new(ErrorKind::Invalid(vec![problem()]), planted()))),
+        Box::new(move || {
+            Err(Error::new(
+                ErrorKind::InvalidArguments(vec![problem()]),
+                planted(),
+            ))
+        }),
         Box::new(|| {
             let ask = |key: &str, kind: fn(Json) -> InputRequestKind| InputRequest {
                 key: key.into(),
@@ -128,8 +135,8 @@ async fn no_channel_lets_a_secret_through() {
                 ask("a", InputRequestKind::Elicit),
                 ask("b", InputRequestKind::Sample),
             ];
-            Ok(Outcome::Ask(InputRequests {
-                asks,
+            Ok(Outcome::InputRequired(InputRequests {
+                requests: asks,
                 ..InputRequests::default()
             }))
         }),
@@ -143,14 +150,14 @@ async fn no_channel_lets_a_secret_through() {
                 total: None,
                 message: Some(planted()),
             };
-            call.reporter.tell(ReporterEvent::Progress(progress));
+            call.reporter.send(ReporterEvent::Progress(progress));
             let data = json_of(&planted());
             let log = LogMessage {
                 level: "info".into(),
                 logger: Some(planted()),
                 data,
             };
-            call.reporter.tell(ReporterEvent::Log(log));
+            call.reporter.send(ReporterEvent::Log(log));
             let made = make();
             Box::pin(async { made })
         });
@@ -199,8 +206,8 @@ async fn each_server_has_its_setting() {
         (OnSecret::Pass, true, 0),
     ] {
         let mut world = World::new();
-        world.route.cleaning.secrets = SecretRedactor {
-            found: PerServer::all(OnSecret::Redact).with("demo", found),
+        world.route.sanitizers.secrets = SecretRedactor {
+            on_secret: PerServer::all(OnSecret::Redact).with("demo", found),
         };
         world.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text(&token()))) }));
         let (outcome, _) = through(&world, "look").await;
@@ -229,20 +236,20 @@ async fn a_redaction_that_breaks_a_schema_is_named_as_ours() {
     });
     let error = through(&world, "look").await.0.unwrap_err();
     assert!(
-        error.public().contains("redacted by this gateway"),
+        error.public_message().contains("redacted by this gateway"),
         "{}",
-        error.public()
+        error.public_message()
     );
-    assert!(!error.public().contains(&token()));
+    assert!(!error.public_message().contains(&token()));
 }
 
 /// What goes out with a call of a tool.
 async fn out(found: OnOutboundSecret, arguments: Value) -> (World, Result<Outcome, Error>) {
     let mut world = World::new();
-    world.route.cleaning.leaks = OutboundSecrets {
+    world.route.sanitizers.outbound_secrets = OutboundSecrets {
         found: PerServer::all(found),
     };
-    world.route.arguments.unknown = PerServer::all(true);
+    world.route.arguments.allow_unknown = PerServer::all(true);
     let call = world.call("look", arguments);
     let outcome = world.go(call).await;
     (world, outcome)
@@ -252,10 +259,10 @@ async fn out(found: OnOutboundSecret, arguments: Value) -> (World, Result<Outcom
 async fn secrets_do_not_leave_unasked() {
     let arguments = || json!({"a": {"list": ["x", token()]}, "password": "hunter2!"});
     let (world, outcome) = out(OnOutboundSecret::Ask, arguments()).await;
-    let Ok(Outcome::Ask(questions)) = outcome else {
+    let Ok(Outcome::InputRequired(questions)) = outcome else {
         panic!("{outcome:?}")
     };
-    let InputRequestKind::Approve(approval) = &questions.asks[0].kind else {
+    let InputRequestKind::Approve(approval) = &questions.requests[0].kind else {
         panic!()
     };
     let reason = approval.reasons.join(" ");
@@ -268,7 +275,7 @@ async fn secrets_do_not_leave_unasked() {
     assert_eq!(world.reached(), 0);
 
     let (world, outcome) = out(OnOutboundSecret::Deny, arguments()).await;
-    let text = outcome.unwrap_err().public().to_owned();
+    let text = outcome.unwrap_err().public_message().to_owned();
     assert!(text.starts_with("refused: the arguments hold"), "{text}");
     assert_eq!(world.reached(), 0);
 
@@ -288,7 +295,7 @@ async fn secrets_do_not_leave_unasked() {
 #[tokio::test]
 async fn a_secret_as_a_name_is_not_named() {
     let (_, outcome) = out(OnOutboundSecret::Deny, json!({ token(): 1 })).await;
-    let text = outcome.unwrap_err().public().to_owned();
+    let text = outcome.unwrap_err().public_message().to_owned();
     assert!(
         text.contains("github-token") && !text.contains(&token()),
         "{text}"

@@ -21,7 +21,7 @@ use toolgate_policy::{
 #[tokio::test]
 async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer() {
     let mut world = World::new();
-    world.route.waits = PerServer::all(AuditDurability::Strict);
+    world.route.audit_durability = PerServer::all(AuditDurability::Strict);
     let world = Arc::new(world);
     let weak = Arc::downgrade(&world);
     world.handle(move |_| {
@@ -31,7 +31,7 @@ async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer()
         Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
     });
     let mut call = world.call("look", json!({"x": 1}));
-    call.seen = Arc::new(toolgate_core::RequestInfo {
+    call.request_info = Arc::new(toolgate_core::RequestInfo {
         revision: "2025-11-25".into(),
         transport: "http",
         client: Some("cursor 1".into()),
@@ -70,9 +70,9 @@ async fn each_way_to_end_has_its_word() {
     let world = World::new();
     for (kind, out) in [
         (ErrorKind::Upstream, "upstream_lost"),
-        (ErrorKind::BadAnswer, "bad_answer"),
+        (ErrorKind::BadResponse, "bad_answer"),
         (ErrorKind::Cancelled, "cancelled_unknown"),
-        (ErrorKind::Answered(-32603), "rpc_error"),
+        (ErrorKind::JsonRpc(-32603), "rpc_error"),
         (ErrorKind::Bug, "bug"),
         (ErrorKind::NotFound, "rpc_error"),
     ] {
@@ -113,17 +113,17 @@ const ALONE: &str = "TOOLGATE_TEST_LAYER_THAT_PANICS";
 struct Panics(AtomicBool);
 
 impl CallObserver for Panics {
-    fn began(&self, _: &CallView) {}
+    fn on_begin(&self, _: &CallView) {}
 
-    fn changed(&self, _: &str, _: &CallStage) {
+    fn on_stage(&self, _: &str, _: &CallStage) {
         if self.0.swap(false, Ordering::SeqCst) {
             panic!("cannot show {}", String::from(CANARY));
         }
     }
 
-    fn progress(&self, _: &str, _: &Progress) {}
+    fn on_progress(&self, _: &str, _: &Progress) {}
 
-    fn ended(&self, _: &str, _: &CallEnd) {}
+    fn on_end(&self, _: &str, _: &CallEnd) {}
 }
 
 /// A fault in a duty itself is an error of the one call, recorded as what it is; the log says where it was, and nothing
@@ -214,7 +214,7 @@ async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
         // An approval of the drop before may still be good.
         let _ = world
             .route
-            .desk
+            .approvals
             .approve(
                 &approval(&questions),
                 ApprovalChannel::Console,
@@ -246,7 +246,10 @@ async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
                 return assert_eq!(world.reached(), before + 1);
             }
             // Drop what is left, so that the next turn asks anew.
-            None => world.route.desk.policy_changed(&format!("none-{polls}")),
+            None => world
+                .route
+                .approvals
+                .policy_changed(&format!("none-{polls}")),
         }
     }
 }
@@ -273,7 +276,7 @@ async fn an_observer_sees_the_whole_way() {
     let world = World::new();
     world.handle(|call| {
         Box::pin(async move {
-            call.reporter.tell(ReporterEvent::Progress(Progress {
+            call.reporter.send(ReporterEvent::Progress(Progress {
                 progress: 1.0,
                 total: None,
                 message: None,
@@ -284,7 +287,7 @@ async fn an_observer_sees_the_whole_way() {
     world.go(world.call("look", json!({}))).await.unwrap();
     let questions = world.asked(&world.call("wipe", json!({}))).await;
     let ends = world.watcher.ends.lock().unwrap();
-    assert_eq!((ends[0].out, ends[1].out), ("ok", "waiting"));
+    assert_eq!((ends[0].outcome, ends[1].outcome), ("ok", "waiting"));
     assert_eq!(&*ends[1].approvals[0], approval(&questions));
     assert_eq!(world.watcher.running.load(Ordering::SeqCst), 1);
     assert_eq!(world.watcher.progress.load(Ordering::SeqCst), 1);
@@ -338,12 +341,12 @@ fn on_broken_disk() -> (World, Arc<AtomicBool>) {
 #[tokio::test]
 async fn without_a_record_nothing_happens() {
     let (mut world, broken) = on_broken_disk();
-    world.route.waits = PerServer::all(AuditDurability::Strict);
+    world.route.audit_durability = PerServer::all(AuditDurability::Strict);
     broken.store(true, Ordering::SeqCst);
     let outcome = world.go(world.call("look", json!({}))).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
-        &ErrorKind::Refused(RefusalReason::Record)
+        &ErrorKind::Refused(RefusalReason::AuditUnavailable)
     );
     assert!(text(outcome).starts_with("refused: the audit log cannot be written"));
     assert_eq!(world.reached(), 0);
@@ -352,7 +355,7 @@ async fn without_a_record_nothing_happens() {
         let outcome = world.go(world.call(name, json!({}))).await;
         assert_eq!(
             outcome.unwrap_err().kind(),
-            &ErrorKind::Refused(RefusalReason::Record)
+            &ErrorKind::Refused(RefusalReason::AuditUnavailable)
         );
     }
     assert_eq!(world.reached(), 0);
@@ -369,7 +372,7 @@ async fn without_a_record_no_answer_is_released() {
     let outcome = world.go(world.call("look", json!({}))).await;
     assert_eq!(
         (world.reached(), outcome.unwrap_err().kind()),
-        (1, &ErrorKind::Refused(RefusalReason::Record))
+        (1, &ErrorKind::Refused(RefusalReason::AuditUnavailable))
     );
 }
 
@@ -381,7 +384,7 @@ async fn without_a_record_no_decision_counts() {
     broken.store(true, Ordering::SeqCst);
     world
         .route
-        .desk
+        .approvals
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
@@ -390,15 +393,15 @@ async fn without_a_record_no_decision_counts() {
         .await
         .unwrap_err();
     assert_eq!(
-        world.route.desk.list()[0].standing,
-        toolgate_policy::ApprovalStatus::Open
+        world.route.approvals.list()[0].status,
+        toolgate_policy::ApprovalStatus::Pending
     );
     world
         .go(world.call("wipe", json!({"n": 1})))
         .await
         .unwrap_err();
     assert_eq!(
-        world.route.desk.list().len(),
+        world.route.approvals.list().len(),
         1,
         "a question that is not recorded is not asked"
     );
@@ -406,7 +409,7 @@ async fn without_a_record_no_decision_counts() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_and_loses_no_end() {
-    let world = World::with(|m| m.options.queue_bytes = 6000);
+    let world = World::with(|m| m.options.max_queue_bytes = 6000);
     let pipeline = world.pipeline();
     world.handle(|_| Box::pin(std::future::pending()));
     let calls: Vec<_> = (0..200)
@@ -455,8 +458,8 @@ async fn a_question_of_the_server_ends_the_round() {
             kind: InputRequestKind::Roots,
         }];
         Box::pin(async {
-            Ok(Outcome::Ask(toolgate_core::InputRequests {
-                asks,
+            Ok(Outcome::InputRequired(toolgate_core::InputRequests {
+                requests: asks,
                 ..Default::default()
             }))
         })

@@ -215,10 +215,10 @@ fn passes(access: &AccessRules, item: &Item, uri: &str) -> bool {
     let passes = |rule: &&dyn Rule| {
         matches!(
             rule.decide(&call, item),
-            MaybeReady::Now(RuleDecision::Allow)
+            MaybeReady::Ready(RuleDecision::Allow)
         )
     };
-    rules.iter().all(passes) && access.hides_at(&call.caller, item, uri).is_none()
+    rules.iter().all(passes) && access.hidden_uri_reason(&call.caller, item, uri).is_none()
 }
 
 #[test]
@@ -327,10 +327,10 @@ fn a_condition_is_judged_on_what_url_parsers_read() {
         let args: Value = json!({ "uri": uri });
         let args = Json::from_value(&args);
         let call = Call::new("c", Caller::new("a"), Op::Resource, uri, args);
-        let access = AccessRules::new(vec![rule]).otherwise(RuleAction::Ask);
+        let access = AccessRules::new(vec![rule]).default_action(RuleAction::Ask);
         match access.decide(&call, &item) {
-            MaybeReady::Now(RuleDecision::Allow) => RuleAction::Allow,
-            MaybeReady::Now(RuleDecision::Ask(_)) => RuleAction::Ask,
+            MaybeReady::Ready(RuleDecision::Allow) => RuleAction::Allow,
+            MaybeReady::Ready(RuleDecision::Ask(_)) => RuleAction::Ask,
             _ => RuleAction::Deny,
         }
     };

@@ -114,7 +114,7 @@ fn world(waits: AuditDurability) -> (World, Slow) {
         making.options.disk = Arc::new(slow.clone());
         making.rules = vec![rule("demo.*", RuleAction::Allow)];
     });
-    world.route.waits = PerServer::all(AuditDurability::Strict).with("demo", waits);
+    world.route.audit_durability = PerServer::all(AuditDurability::Strict).with("demo", waits);
     (world, slow)
 }
 
@@ -188,7 +188,7 @@ async fn a_begin_that_fails_ends_the_call_that_did_not_wait_for_it() {
     let outcome = world.go(world.call("look", json!({}))).await;
     assert_eq!(
         outcome.unwrap_err().kind(),
-        &ErrorKind::Refused(RefusalReason::Record)
+        &ErrorKind::Refused(RefusalReason::AuditUnavailable)
     );
     assert_eq!(world.reached(), 2, "it had left");
     assert!(world.watcher.open.lock().unwrap().is_empty());
@@ -212,7 +212,7 @@ async fn an_answer_whose_begin_fails_is_not_released() {
         let outcome = world.go(world.call("look", json!({}))).await;
         assert_eq!(
             outcome.unwrap_err().kind(),
-            &ErrorKind::Refused(RefusalReason::Record),
+            &ErrorKind::Refused(RefusalReason::AuditUnavailable),
             "{waits:?}"
         );
     }
@@ -222,7 +222,7 @@ async fn an_answer_whose_begin_fails_is_not_released() {
 async fn a_call_whose_pin_is_forgotten_while_it_waits_does_not_leave() {
     for first in [NewDefinitionAction::Accept, NewDefinitionAction::Ask] {
         let (mut world, slow) = world(AuditDurability::Strict);
-        world.route.pins = world.route.pins.clone().first(PerServer::all(first));
+        world.route.pins = world.route.pins.clone().on_new(PerServer::all(first));
         let pins = world.route.pins.clone();
         // What comes first pins the definitions.
         let _ = world.go(world.call("look", json!({}))).await;

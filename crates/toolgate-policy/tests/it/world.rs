@@ -23,7 +23,7 @@ use toolgate_policy::{
     CallEnd, CallObserver, CallStage, CallTimeout, CallView, ChangedDefinitionAction,
     ClientApprovals, ConcurrencyLimit, GatewayPolicy, GlobPattern, InputRequestPolicy,
     OutputValidation, PerServer, Pins, QuorumRules, RateLimiter, RateQuota, RuleAction,
-    SanitizeConfig, SchemaSanitizer, SizeLimits, StateStore, pipeline,
+    SanitizeConfig, SchemaSanitizer, SizeLimits, StateStore, gateway_pipeline,
 };
 
 /// What the scripted service does with a call.
@@ -78,20 +78,20 @@ pub(crate) struct Watcher {
 }
 
 impl CallObserver for Watcher {
-    fn began(&self, call: &CallView) {
+    fn on_begin(&self, call: &CallView) {
         self.open.lock().unwrap().push(call.id.to_string());
     }
 
-    fn changed(&self, _: &str, stage: &CallStage) {
+    fn on_stage(&self, _: &str, stage: &CallStage) {
         let CallStage::Running(_) = stage;
         self.running.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn progress(&self, _: &str, _: &Progress) {
+    fn on_progress(&self, _: &str, _: &Progress) {
         self.progress.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn ended(&self, id: &str, end: &CallEnd) {
+    fn on_end(&self, id: &str, end: &CallEnd) {
         let mut open = self.open.lock().unwrap();
         let at = open
             .iter()
@@ -152,30 +152,30 @@ impl World {
         let route = GatewayPolicy {
             // Tests of other duties change their tools as they like.
             pins: Pins::new(store.clone(), recorder.clone())
-                .change(PerServer::all(ChangedDefinitionAction::Allow))
+                .on_change(PerServer::all(ChangedDefinitionAction::Allow))
                 .identities([("demo".to_owned(), "a test".to_owned())]),
-            desk: ApprovalService::new(recorder.clone(), store.clone(), making.desk),
+            approvals: ApprovalService::new(recorder.clone(), store.clone(), making.desk),
             recorder,
             observer: watcher.clone(),
-            policy: "p1".into(),
+            policy_id: "p1".into(),
             store,
             scopes: Default::default(),
             access: AccessRules::new(making.rules),
             rate: RateLimiter::new(Vec::new(), making.default),
             arguments: ArgumentValidation::default(),
-            asking: InputRequestPolicy::default(),
+            input_requests: InputRequestPolicy::default(),
             via_client: ClientApprovals::default(),
-            persons: QuorumRules::default(),
-            stop: toolgate_policy::CallCanceller::default(),
-            at_once: ConcurrencyLimit::new(1000, 1000),
+            quorum: QuorumRules::default(),
+            canceller: toolgate_policy::CallCanceller::default(),
+            concurrency: ConcurrencyLimit::new(1000, 1000),
             circuit_breaker: Default::default(),
             deadline: CallTimeout::default(),
             output_schema: OutputValidation::default(),
             schemas: SchemaSanitizer::default(),
-            cleaning: SanitizeConfig::default(),
+            sanitizers: SanitizeConfig::default(),
             size: SizeLimits::default(),
-            waits: toolgate_policy::PerServer::default(),
-            contents: toolgate_policy::AuditContents::default(),
+            audit_durability: toolgate_policy::PerServer::default(),
+            audit_contents: toolgate_policy::AuditContents::default(),
         };
         let done: Handler =
             Box::new(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
@@ -195,7 +195,7 @@ impl World {
     }
 
     pub(crate) fn pipeline(&self) -> Pipeline {
-        pipeline(&self.route, self.script.clone())
+        gateway_pipeline(&self.route, self.script.clone())
     }
 
     pub(crate) fn tools(&self, tools: Vec<Arc<Item>>) {
@@ -236,7 +236,7 @@ impl World {
     /// Calls, and gives the question that comes back.
     pub(crate) async fn asked(&self, call: &Call) -> InputRequests {
         match self.go(call.clone()).await {
-            Ok(Outcome::Ask(questions)) => questions,
+            Ok(Outcome::InputRequired(questions)) => questions,
             other => panic!("expected a question, got {other:?}"),
         }
     }
@@ -248,7 +248,7 @@ impl World {
             .recorder
             .journal()
             .unwrap()
-            .note(toolgate_journal::AuditEntry::new("test.mark").with("mark", marker.as_str()))
+            .enqueue(toolgate_journal::AuditEntry::new("test.mark").with("mark", marker.as_str()))
             .unwrap();
         let end = std::time::Instant::now() + Duration::from_secs(20);
         loop {
@@ -300,7 +300,7 @@ pub(crate) fn again(call: &Call, questions: &InputRequests) -> Call {
 
 /// The id of the approval that is asked for.
 pub(crate) fn approval(questions: &InputRequests) -> String {
-    let mut ids = questions.asks.iter().filter_map(|ask| match &ask.kind {
+    let mut ids = questions.requests.iter().filter_map(|ask| match &ask.kind {
         InputRequestKind::Approve(approval) => Some(approval.id.to_string()),
         _ => None,
     });
@@ -341,7 +341,7 @@ pub(crate) fn rule(tools: &str, then: RuleAction) -> AccessRule {
         callers: Vec::new(),
         except: Vec::new(),
         when: None,
-        then,
+        action: then,
         label: format!("rule for {tools}"),
     }
 }
@@ -349,7 +349,7 @@ pub(crate) fn rule(tools: &str, then: RuleAction) -> AccessRule {
 /// The public text of a failure.
 pub(crate) fn text(outcome: Result<Outcome, Error>) -> String {
     match outcome {
-        Err(error) => error.public().to_owned(),
+        Err(error) => error.public_message().to_owned(),
         Ok(outcome) => panic!("expected an error, got {outcome:?}"),
     }
 }

@@ -8,7 +8,7 @@ mod v2025_06_18;
 mod v2025_11_25;
 mod v2026_07_28;
 
-pub use tasks::related;
+pub use tasks::with_related_task;
 
 use crate::{
     json::{Json, JsonKind, ObjectWriter},
@@ -39,13 +39,13 @@ pub struct Dialect {
     /// True if every request is self-contained (2026-07-28); false if the session starts with a handshake.
     pub stateless: bool,
     /// Supported kinds of content.
-    content: &'static [ContentKind],
+    content_kinds: &'static [ContentKind],
     /// Members of definitions that the revision does not define; they are removed.
     unknown_members: &'static [&'static str],
     /// True if the revision has tool annotations.
     tool_annotations: bool,
     /// Supported values of `structuredContent`.
-    structured: StructuredSupport,
+    structured_content: StructuredSupport,
     /// True if arguments that violate the schema are a tool error, which a model can read, and not a protocol error.
     pub bad_arguments_are_tool_errors: bool,
     /// True if progress notifications may have a message.
@@ -70,7 +70,7 @@ pub struct Dialect {
     /// True if a session may send JSON-RPC batches.
     pub batches: bool,
     /// Supported members of `Implementation` besides name and version.
-    about: ImplementationMembers,
+    implementation_members: ImplementationMembers,
     /// Error code for a resource that does not exist.
     pub resource_not_found: i64,
 }
@@ -117,16 +117,16 @@ impl Dialect {
     pub fn definition(&self, definition: &Definition) -> Result<Json, &'static str> {
         let mut json = definition.json().clone();
         for member in self.unknown_members {
-            json = without(json, member);
+            json = remove_if_present(json, member);
         }
         if definition.kind() != ItemKind::Tool {
             return Ok(json);
         }
         if !self.tool_annotations {
-            json = without(json, "annotations");
+            json = remove_if_present(json, "annotations");
         }
-        if self.structured == StructuredSupport::Object && !describes_object(&json) {
-            json = without(json, "outputSchema");
+        if self.structured_content == StructuredSupport::Object && !describes_object(&json) {
+            json = remove_if_present(json, "outputSchema");
         }
         if !self.stateless {
             if let Some(input) = json.get("inputSchema")
@@ -147,10 +147,10 @@ impl Dialect {
 
     /// Removes the members of an implementation that this revision does not define.
     pub fn implementation(&self, mut program: Implementation) -> Implementation {
-        if self.about == ImplementationMembers::Nothing {
+        if self.implementation_members == ImplementationMembers::Nothing {
             program.title = None;
         }
-        if self.about != ImplementationMembers::All {
+        if self.implementation_members != ImplementationMembers::All {
             program = Implementation {
                 name: program.name,
                 version: program.version,
@@ -177,24 +177,24 @@ impl Dialect {
             m.finish()
         });
         let bytes: usize = items.iter().map(|item| item.as_str().len() + 1).sum();
-        let mut o = ObjectWriter::of(bytes + 512);
-        self.begin(&mut o);
-        o.array(kind.member(), |a| items.iter().for_each(|t| a.raw(t)));
+        let mut o = ObjectWriter::with_capacity(bytes + 512);
+        self.begin_result(&mut o);
+        o.array(kind.list_member(), |a| items.iter().for_each(|t| a.raw(t)));
         if let Some(next) = next {
             o.str("nextCursor", next);
         }
-        self.keep(&mut o, hint);
-        self.end(&mut o, missing.as_ref(), &server.json());
+        self.write_cache_hint(&mut o, hint);
+        self.end_result(&mut o, missing.as_ref(), &server.json());
         o.finish()
     }
 
     /// Writes the entry of one skill as a result.
     pub fn skill(&self, entry: &Json, hint: CacheHint, server: &Implementation) -> Json {
-        let mut o = ObjectWriter::of(entry.as_str().len() + 512);
-        self.begin(&mut o);
+        let mut o = ObjectWriter::with_capacity(entry.as_str().len() + 512);
+        self.begin_result(&mut o);
         o.raw("skill", entry);
-        self.keep(&mut o, hint);
-        self.end(&mut o, None, &server.json());
+        self.write_cache_hint(&mut o, hint);
+        self.end_result(&mut o, None, &server.json());
         o.finish()
     }
 
@@ -206,18 +206,18 @@ impl Dialect {
         server: &Implementation,
     ) -> Json {
         let mut o = ObjectWriter::new();
-        self.begin(&mut o);
+        self.begin_result(&mut o);
         o.array("resources", |a| children.iter().for_each(|one| a.raw(one)));
         if let Some(next) = next {
             o.str("nextCursor", next);
         }
-        self.end(&mut o, None, &server.json());
+        self.end_result(&mut o, None, &server.json());
         o.finish()
     }
 
     /// Writes the result of a call. Content that this revision does not support becomes text or is left out.
     pub fn output(&self, output: &Output, server: &Implementation) -> Json {
-        let mut o = ObjectWriter::of(room(output));
+        let mut o = ObjectWriter::with_capacity(result_capacity(output));
         self.write_output(&mut o, output, &server.json());
         o.finish()
     }
@@ -225,22 +225,27 @@ impl Dialect {
     /// Writes the reply with the result of a call into one buffer. `server` is [`Implementation::json`], which is the
     /// same for all replies.
     pub fn reply(&self, id: &Id, output: &Output, server: &Json) -> String {
-        message::reply_with(id, room(output), |o| self.write_output(o, output, server))
+        message::reply_with(id, result_capacity(output), |o| {
+            self.write_output(o, output, server)
+        })
     }
 
     fn write_output(&self, o: &mut ObjectWriter, output: &Output, server: &Json) {
-        self.begin(o);
+        self.begin_result(o);
         let meta = match output {
             Output::Tool(result) => self.tool_result(o, result),
             Output::Resource(result) => self.read_result(o, result),
             Output::Prompt(result) => self.prompt_result(o, result),
             Output::Complete(result) => self.complete_result(o, result),
         };
-        self.end(o, meta.as_ref(), server);
+        self.end_result(o, meta.as_ref(), server);
     }
 
     fn tool_result<'a>(&self, o: &mut ObjectWriter, result: &'a ToolResult) -> &'a Option<Json> {
-        let structured = result.structured.as_ref().filter(|s| self.takes(s));
+        let structured = result
+            .structured
+            .as_ref()
+            .filter(|s| self.supports_structured(s));
         let text = match structured {
             Some(_) => None,
             None => result.structured_as_text(),
@@ -262,7 +267,7 @@ impl Dialect {
         o.array("contents", |a| {
             result.contents.iter().for_each(|c| a.raw(c))
         });
-        self.keep(o, result.hint);
+        self.write_cache_hint(o, result.hint);
         &result.meta
     }
 
@@ -302,20 +307,20 @@ impl Dialect {
             if let Some(total) = result.total {
                 c.int("total", i64::try_from(total).unwrap_or(i64::MAX));
             }
-            if let Some(more) = result.more {
+            if let Some(more) = result.has_more {
                 c.bool("hasMore", more);
             }
         });
         &result.meta
     }
 
-    fn begin(&self, o: &mut ObjectWriter) {
+    fn begin_result(&self, o: &mut ObjectWriter) {
         if self.stateless {
-            o.fixed(r#""resultType":"complete""#);
+            o.constant_member(r#""resultType":"complete""#);
         }
     }
 
-    fn keep(&self, o: &mut ObjectWriter, hint: CacheHint) {
+    fn write_cache_hint(&self, o: &mut ObjectWriter, hint: CacheHint) {
         if self.stateless {
             hint.write(o);
         }
@@ -324,12 +329,12 @@ impl Dialect {
     /// Writes an empty result.
     pub fn empty(&self, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
-        self.begin(&mut o);
-        self.end(&mut o, None, &server.json());
+        self.begin_result(&mut o);
+        self.end_result(&mut o, None, &server.json());
         o.finish()
     }
 
-    fn end(&self, o: &mut ObjectWriter, foreign: Option<&Json>, server: &Json) {
+    fn end_result(&self, o: &mut ObjectWriter, foreign: Option<&Json>, server: &Json) {
         if self.stateless {
             o.object("_meta", |m| {
                 for (key, value) in foreign.into_iter().flat_map(Json::members) {
@@ -343,7 +348,7 @@ impl Dialect {
     }
 
     fn content<'a>(&self, block: &'a Content) -> Cow<'a, Json> {
-        if self.content.contains(&block.kind) {
+        if self.content_kinds.contains(&block.kind) {
             return Cow::Borrowed(&block.json);
         }
         let word = |key: &str| {
@@ -361,8 +366,8 @@ impl Dialect {
         Cow::Owned(Content::text(&text).json)
     }
 
-    fn takes(&self, structured: &Json) -> bool {
-        match self.structured {
+    fn supports_structured(&self, structured: &Json) -> bool {
+        match self.structured_content {
             StructuredSupport::Unknown => false,
             StructuredSupport::Object => structured.kind() == JsonKind::Object,
             StructuredSupport::Any => true,
@@ -371,11 +376,11 @@ impl Dialect {
 }
 
 /// Approximate size of a written result, in bytes.
-fn room(output: &Output) -> usize {
+fn result_capacity(output: &Output) -> usize {
     output.size() + 256
 }
 
-fn without(json: Json, member: &str) -> Json {
+fn remove_if_present(json: Json, member: &str) -> Json {
     if json.get(member).is_some() {
         json.without(member)
     } else {
@@ -405,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_keeps_its_bytes_where_the_revision_has_the_words() {
+    fn a_definition_keeps_its_bytes_if_the_revision_supports_it() {
         let text = r#"{"name":"a", "inputSchema":{"type":"object"},"outputSchema":{"type":"array"},"icons":[],"x":1e400}"#;
         let tool = Definition::tool(json(text)).unwrap();
         assert_eq!(MODERN.definition(&tool).unwrap().as_str(), text);

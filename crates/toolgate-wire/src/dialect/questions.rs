@@ -43,14 +43,14 @@ impl Dialect {
             if field.get("type")?.str_cow()? == "array" {
                 return None;
             }
-            written.raw(&name, &named(&field).unwrap_or(field));
+            written.raw(&name, &with_enum_names(&field).unwrap_or(field));
         }
         Some(requested.with("properties", &written.finish()))
     }
 }
 
 /// Returns a single choice in the older form, with `enum` and `enumNames`.
-fn named(field: &Json) -> Option<Json> {
+fn with_enum_names(field: &Json) -> Option<Json> {
     let choices = field.get("oneOf")?;
     let (mut values, mut names) = (ArrayWriter::new(), ArrayWriter::new());
     for choice in choices.items() {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_and_choices_of_several_have_no_words_before_2025_11_25() {
+    fn rejects_tools_and_multiple_choices_before_2025_11_25() {
         let (old, new) = (find("2025-06-18").unwrap(), find("2025-11-25").unwrap());
         let tools = json(r#"{"messages":[],"tools":[]}"#);
         assert!(old.sampling(&tools).is_none() && new.sampling(&tools).is_some());

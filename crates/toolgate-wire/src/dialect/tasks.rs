@@ -19,23 +19,23 @@ impl Dialect {
         } else {
             o.object("task", |o| task.write(o, self.tasks, false));
         }
-        self.end(&mut o, None, &server.json());
+        self.end_result(&mut o, None, &server.json());
         o.finish()
     }
 
     /// Writes the result of `tasks/get`.
     pub fn task(&self, task: &Task, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
-        self.begin(&mut o);
+        self.begin_result(&mut o);
         task.write(&mut o, self.tasks, true);
-        self.end(&mut o, None, &server.json());
+        self.end_result(&mut o, None, &server.json());
         o.finish()
     }
 
     /// Writes the result of `tasks/list`.
     pub fn task_list(&self, tasks: &[Task], next: Option<&str>) -> Json {
         let mut o = ObjectWriter::new();
-        self.begin(&mut o);
+        self.begin_result(&mut o);
         o.array("tasks", |a| {
             for task in tasks {
                 a.object(|o| task.write(o, self.tasks, false));
@@ -57,7 +57,7 @@ impl Dialect {
 }
 
 /// Returns the message with the id of its related task in `_meta` (2025-11-25).
-pub fn related(message: &Json, task: &str) -> Json {
+pub fn with_related_task(message: &Json, task: &str) -> Json {
     let mut of = ObjectWriter::new();
     of.str("taskId", task);
     let meta = message.get("_meta");

@@ -8,10 +8,10 @@ use crate::method::tasks::TaskForm;
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2024-11-05",
     stateless: false,
-    content: &[Text, Image, Resource],
+    content_kinds: &[Text, Image, Resource],
     unknown_members: &["title", "outputSchema", "_meta", "icons", "execution"],
     tool_annotations: false,
-    structured: StructuredSupport::Unknown,
+    structured_content: StructuredSupport::Unknown,
     bad_arguments_are_tool_errors: false,
     progress_message: false,
     elicitation: false,
@@ -23,6 +23,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     polled_streams: false,
     tasks: TaskForm::None,
     batches: false,
-    about: ImplementationMembers::Nothing,
+    implementation_members: ImplementationMembers::Nothing,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

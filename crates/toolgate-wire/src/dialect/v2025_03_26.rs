@@ -8,10 +8,10 @@ use crate::method::tasks::TaskForm;
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-03-26",
     stateless: false,
-    content: &[Text, Image, Resource, Audio],
+    content_kinds: &[Text, Image, Resource, Audio],
     unknown_members: &["title", "outputSchema", "_meta", "icons", "execution"],
     tool_annotations: true,
-    structured: StructuredSupport::Unknown,
+    structured_content: StructuredSupport::Unknown,
     bad_arguments_are_tool_errors: false,
     progress_message: true,
     elicitation: false,
@@ -23,6 +23,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     polled_streams: false,
     tasks: TaskForm::None,
     batches: true,
-    about: ImplementationMembers::Nothing,
+    implementation_members: ImplementationMembers::Nothing,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

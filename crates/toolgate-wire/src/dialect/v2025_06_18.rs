@@ -8,10 +8,10 @@ use crate::method::tasks::TaskForm;
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-06-18",
     stateless: false,
-    content: &[Text, Image, Resource, Audio, ResourceLink],
+    content_kinds: &[Text, Image, Resource, Audio, ResourceLink],
     unknown_members: &["icons", "execution"],
     tool_annotations: true,
-    structured: StructuredSupport::Object,
+    structured_content: StructuredSupport::Object,
     bad_arguments_are_tool_errors: false,
     progress_message: true,
     elicitation: true,
@@ -23,6 +23,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     polled_streams: false,
     tasks: TaskForm::None,
     batches: false,
-    about: ImplementationMembers::Title,
+    implementation_members: ImplementationMembers::Title,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

@@ -8,10 +8,10 @@ use crate::method::tasks::TaskForm;
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-11-25",
     stateless: false,
-    content: &[Text, Image, Resource, Audio, ResourceLink],
+    content_kinds: &[Text, Image, Resource, Audio, ResourceLink],
     unknown_members: &[],
     tool_annotations: true,
-    structured: StructuredSupport::Object,
+    structured_content: StructuredSupport::Object,
     bad_arguments_are_tool_errors: true,
     progress_message: true,
     elicitation: true,
@@ -23,6 +23,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     polled_streams: true,
     tasks: TaskForm::Core,
     batches: false,
-    about: ImplementationMembers::All,
+    implementation_members: ImplementationMembers::All,
     resource_not_found: code::RESOURCE_NOT_FOUND,
 };

@@ -8,10 +8,10 @@ use crate::method::tasks::TaskForm;
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2026-07-28",
     stateless: true,
-    content: &[Text, Image, Resource, Audio, ResourceLink],
+    content_kinds: &[Text, Image, Resource, Audio, ResourceLink],
     unknown_members: &["execution"],
     tool_annotations: true,
-    structured: StructuredSupport::Any,
+    structured_content: StructuredSupport::Any,
     bad_arguments_are_tool_errors: true,
     progress_message: true,
     elicitation: true,
@@ -23,6 +23,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     polled_streams: false,
     tasks: TaskForm::Extension,
     batches: false,
-    about: ImplementationMembers::All,
+    implementation_members: ImplementationMembers::All,
     resource_not_found: code::INVALID_PARAMS,
 };

@@ -73,7 +73,7 @@ fn begin_member<'a>(out: &mut String, open: Option<&mut CanonicalFrame<'a>>, key
 fn close(out: &mut String, open: Option<CanonicalFrame<'_>>) {
     let Some(open) = open else { return };
     if !open.members.is_sorted_by(|a, b| a.0 <= b.0) {
-        let sorted = sorted(out, &open);
+        let sorted = sorted_members(out, &open);
         out.truncate(open.start + 1);
         out.push_str(&sorted);
     }
@@ -81,7 +81,7 @@ fn close(out: &mut String, open: Option<CanonicalFrame<'_>>) {
 }
 
 /// Returns the members of a just written object, sorted by key.
-fn sorted(out: &str, open: &CanonicalFrame<'_>) -> String {
+fn sorted_members(out: &str, open: &CanonicalFrame<'_>) -> String {
     // Each member ends before the comma of the next one.
     let ends = open.members.iter().skip(1).map(|(_, start)| start - 1);
     let ends = ends.chain([out.len()]);

@@ -2,7 +2,7 @@
 
 use super::{
     Json,
-    lex::{JsonLexer, JsonToken, RawMember, members, says},
+    lex::{JsonLexer, JsonToken, RawMember, key_equals, members},
     text::{unescape, write_short},
 };
 use std::fmt;
@@ -69,8 +69,8 @@ pub(super) fn map_strings(
 pub(super) fn with(text: &str, key: &str, value: &Json) -> String {
     let mut end = None;
     for member in members(text) {
-        if says(member.key, key) {
-            return splice(text, member.value.start, member.value.end, value.as_str());
+        if key_equals(member.key, key) {
+            return replace_range(text, member.value.start, member.value.end, value.as_str());
         }
         end = Some(member.value.end);
     }
@@ -82,12 +82,12 @@ pub(super) fn with(text: &str, key: &str, value: &Json) -> String {
     new.push(':');
     new.push_str(value.as_str());
     match end.or_else(|| text.starts_with('{').then_some(1)) {
-        Some(at) => splice(text, at, at, &new),
+        Some(at) => replace_range(text, at, at, &new),
         None => ["{", &new, "}"].concat(),
     }
 }
 
-fn splice(text: &str, from: usize, to: usize, new: &str) -> String {
+fn replace_range(text: &str, from: usize, to: usize, new: &str) -> String {
     let before = text.get(..from).unwrap_or_default();
     let behind = text.get(to..).unwrap_or_default();
     [before, new, behind].concat()
@@ -98,7 +98,7 @@ pub(super) fn without(text: &str, key: &str) -> Option<String> {
     let all: Vec<RawMember<'_>> = members(text).collect();
     let (first, last) = (all.first()?, all.last()?);
     let kept: Vec<usize> = (0..all.len())
-        .filter(|n| all.get(*n).is_some_and(|m| !says(m.key, key)))
+        .filter(|n| all.get(*n).is_some_and(|m| !key_equals(m.key, key)))
         .collect();
     if kept.len() == all.len() {
         return None;

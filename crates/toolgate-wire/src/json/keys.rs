@@ -9,23 +9,26 @@ const MAX_LINEAR_KEYS: usize = 16;
 /// Keys of one object so far. The hash is seeded, so an attacker cannot choose colliding keys.
 pub(super) struct ObjectKeys<'a> {
     /// Index of its first key among those of all open objects. Keys are only added to the innermost object.
-    from: usize,
+    first: usize,
     /// Hash set of all keys, once there are many. Boxed, because few objects have so many.
     #[expect(clippy::box_collection, reason = "one pointer in each open object")]
-    many: Option<Box<HashSet<Cow<'a, str>>>>,
+    hashed: Option<Box<HashSet<Cow<'a, str>>>>,
 }
 
 impl<'a> ObjectKeys<'a> {
     /// Starts the keys of a new object.
     pub(super) fn new(few: &[Cow<'a, str>]) -> ObjectKeys<'a> {
         let from = few.len();
-        ObjectKeys { from, many: None }
+        ObjectKeys {
+            first: from,
+            hashed: None,
+        }
     }
 
     /// Ends the object and removes its keys.
     #[inline]
     pub(super) fn end(&self, few: &mut Vec<Cow<'a, str>>) {
-        few.truncate(self.from);
+        few.truncate(self.first);
     }
 
     #[inline(always)]
@@ -39,8 +42,8 @@ impl<'a> ObjectKeys<'a> {
         if matches!(&key, Cow::Owned(key) if key.contains('\0')) {
             return Err(ReadErrorKind::DuplicateKey);
         }
-        let own = few.get(self.from..).unwrap_or_default();
-        let new = if self.many.is_none() && own.len() < MAX_LINEAR_KEYS.min(limit) {
+        let own = few.get(self.first..).unwrap_or_default();
+        let new = if self.hashed.is_none() && own.len() < MAX_LINEAR_KEYS.min(limit) {
             let new = own.iter().all(|other| **other != *key);
             few.push(key);
             new
@@ -62,13 +65,13 @@ impl<'a> ObjectKeys<'a> {
         key: Cow<'a, str>,
         limit: usize,
     ) -> Result<bool, ReadErrorKind> {
-        let own = few.len() - self.from;
-        let count = self.many.as_ref().map_or(own, |many| many.len());
+        let own = few.len() - self.first;
+        let count = self.hashed.as_ref().map_or(own, |many| many.len());
         if count >= limit {
             return Err(ReadErrorKind::TooManyKeys);
         }
-        let many = self.many.get_or_insert_default();
-        many.extend(few.drain(self.from..));
+        let many = self.hashed.get_or_insert_default();
+        many.extend(few.drain(self.first..));
         Ok(many.insert(key))
     }
 }

@@ -31,7 +31,7 @@ impl<'a> JsonLexer<'a> {
     }
 
     /// Skips the object or array that starts at `start`, and returns its text.
-    pub(super) fn over(&mut self, start: usize) -> &'a str {
+    pub(super) fn skip_nested(&mut self, start: usize) -> &'a str {
         self.at = nested_end(self.text.as_bytes(), start);
         self.text.get(start..self.at).unwrap_or_default()
     }
@@ -58,7 +58,7 @@ impl<'a> Iterator for JsonLexer<'a> {
     type Item = (JsonToken<'a>, Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.at += between(self.text, self.at);
+        self.at += separator_bytes(self.text, self.at);
         let start = self.at;
         self.at += 1;
         let token = match self.text.as_bytes().get(start)? {
@@ -73,7 +73,7 @@ impl<'a> Iterator for JsonLexer<'a> {
 }
 
 /// Number of separator bytes at `at`: white space, commas and colons.
-fn between(text: &str, at: usize) -> usize {
+fn separator_bytes(text: &str, at: usize) -> usize {
     let rest = text.as_bytes().get(at..).unwrap_or_default();
     let parts = |b: &u8| is_space(*b) || matches!(b, b',' | b':');
     rest.iter().position(|b| !parts(b)).unwrap_or(rest.len())
@@ -88,13 +88,13 @@ pub(super) struct RawMember<'a> {
     /// Range of the value.
     pub(super) value: Range<usize>,
     /// True if the key is known to have no escapes.
-    pub(super) plain: bool,
+    pub(super) is_plain_key: bool,
 }
 
 impl<'a> RawMember<'a> {
     /// Returns the key without its escapes.
-    pub(super) fn said(&self) -> Cow<'a, str> {
-        match self.plain {
+    pub(super) fn unescaped_key(&self) -> Cow<'a, str> {
+        match self.is_plain_key {
             true => Cow::Borrowed(self.key),
             false => super::text::unescape(self.key),
         }
@@ -118,7 +118,7 @@ impl<'a> ContainerParts<'a> {
                 key,
                 start,
                 value: self.item()?,
-                plain: false,
+                is_plain_key: false,
             }),
             _ => None,
         }
@@ -127,7 +127,7 @@ impl<'a> ContainerParts<'a> {
     pub(super) fn item(&mut self) -> Option<Range<usize>> {
         match self.0.next()? {
             (JsonToken::Open(_), Range { start, .. }) => {
-                self.0.over(start);
+                self.0.skip_nested(start);
                 Some(start..self.0.at)
             }
             (JsonToken::Close, _) => None,
@@ -149,7 +149,7 @@ pub(super) fn items(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Returns true if a raw key equals `key` after removing its escapes.
-pub(super) fn says(inner: &str, key: &str) -> bool {
+pub(super) fn key_equals(inner: &str, key: &str) -> bool {
     match memchr::memchr(b'\\', inner.as_bytes()) {
         None => inner == key,
         // Before its first escape, a raw key equals its text, so a difference there is final.
@@ -162,10 +162,10 @@ pub(super) fn says(inner: &str, key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::says;
+    use super::key_equals;
 
     #[test]
-    fn a_key_says_what_it_is_without_its_escapes() {
+    fn compares_keys_without_their_escapes() {
         for (inner, key, same) in [
             ("", "", true),
             ("a", "a", true),
@@ -182,7 +182,7 @@ mod tests {
             (r"\\n", "\\n", true),
             (r"a\\", "a\\", true),
         ] {
-            assert_eq!(says(inner, key), same, "{inner} {key}");
+            assert_eq!(key_equals(inner, key), same, "{inner} {key}");
         }
     }
 }

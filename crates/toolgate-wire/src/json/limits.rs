@@ -66,7 +66,7 @@ pub enum ReadErrorKind {
     /// The number of values exceeds [`JsonLimits::elements`].
     TooManyElements,
     /// The memory budget is exhausted; the sender may retry.
-    NoRoom,
+    BudgetExceeded,
 }
 
 impl ReadError {
@@ -117,7 +117,7 @@ impl fmt::Display for ReadError {
             ReadErrorKind::TooLarge => "the JSON is too large",
             ReadErrorKind::TooManyKeys => "an object has too many members",
             ReadErrorKind::TooManyElements => "the JSON has too many values",
-            ReadErrorKind::NoRoom => "too many bytes are in flight; try again later",
+            ReadErrorKind::BudgetExceeded => "too many bytes are in flight; try again later",
         };
         write!(f, "{what} (at byte {})", self.offset)
     }

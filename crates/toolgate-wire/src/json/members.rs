@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Index of an object's members. [`Json::get`] scans the text each time; the index scans it once.
 #[derive(Clone, Debug, Default)]
 pub struct MemberIndex {
-    of: Option<Json>,
+    object: Option<Json>,
     /// Ranges of raw keys and of values; `None` if the reader has recorded them in its own index.
     list: Option<Vec<(Range<usize>, Range<usize>)>>,
 }
@@ -15,26 +15,26 @@ impl MemberIndex {
     /// Indexes an object; the index of any other value is empty.
     pub(super) fn of(json: &Json) -> MemberIndex {
         let range = |m: lex::RawMember<'_>| (m.start + 1..m.start + 1 + m.key.len(), m.value);
-        let found = json.found();
-        let known = matches!(found, MemberIter::Known { .. });
+        let found = json.members_in();
+        let known = matches!(found, MemberIter::Indexed { .. });
         MemberIndex {
             list: (!known).then(|| found.map(range).collect()),
-            of: Some(json.clone()),
+            object: Some(json.clone()),
         }
     }
 
     /// Returns a member.
     pub fn get(&self, key: &str) -> Option<Json> {
-        let of = self.of.as_ref()?;
+        let of = self.object.as_ref()?;
         let Some(list) = &self.list else {
             return of.get(key);
         };
         let says = |inner: &Range<usize>| {
             let inner = of.as_str().get(inner.clone()).unwrap_or_default();
-            lex::says(inner, key)
+            lex::key_equals(inner, key)
         };
         let (_, value) = list.iter().find(|(inner, _)| says(inner))?;
-        Some(of.part(value.clone()))
+        Some(of.slice(value.clone()))
     }
 
     /// Returns the text of a member that is a string.
@@ -48,7 +48,7 @@ mod tests {
     use super::super::{Json, JsonLimits};
 
     #[test]
-    fn they_are_those_that_get_finds() {
+    fn the_index_finds_the_same_members_as_get() {
         let text = r#" {"a": [1, {"b": 2}], "\u0062" : "x\"y", "c":{}, "d": null } "#;
         let json = Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
         let members = json.index();

@@ -38,9 +38,9 @@ pub struct Json {
 /// Text with the memory permit that covers it, if it is counted. Values derived from it share the permit.
 struct JsonText {
     text: String,
-    claim: Option<Arc<MemoryPermit>>,
+    permit: Option<Arc<MemoryPermit>>,
     /// Positions of members, as far as the reader recorded them.
-    places: MemberPositions,
+    positions: MemberPositions,
     /// True if the reader found no number that could be lossy.
     short_numbers: bool,
 }
@@ -51,7 +51,7 @@ pub struct ServerText {
     /// Value of the text.
     pub json: Json,
     /// True if a duplicate key, or one with U+0000, was accepted within an array.
-    pub apart: bool,
+    pub has_duplicate_keys: bool,
     /// True if lone surrogates were replaced.
     pub repaired: bool,
 }
@@ -93,15 +93,15 @@ impl Json {
     /// # Errors
     /// Returns a [`ReadError`] with a reason and a position, without any of the bytes.
     pub fn read(bytes: Vec<u8>, limits: &JsonLimits) -> Result<Json, ReadError> {
-        Json::read_for(bytes, limits, MemoryPermit::default())
+        Json::read_with_permit(bytes, limits, MemoryPermit::default())
     }
 
     /// Reads untrusted bytes like [`Json::read`], with a memory permit that any part of the text holds.
     ///
     /// # Errors
-    /// Fails like [`Json::read`], and with [`ReadErrorKind::NoRoom`] if the permit cannot cover the text and a tree of
+    /// Fails like [`Json::read`], and with [`ReadErrorKind::BudgetExceeded`] if the permit cannot cover the text and a tree of
     /// its values.
-    pub fn read_for(
+    pub fn read_with_permit(
         bytes: Vec<u8>,
         limits: &JsonLimits,
         claim: MemoryPermit,
@@ -110,11 +110,11 @@ impl Json {
         Json::read_text(text, limits, claim)
     }
 
-    /// Reads untrusted bytes like [`Json::read_for`], copying them from a buffer.
+    /// Reads untrusted bytes like [`Json::read_with_permit`], copying them from a buffer.
     ///
     /// # Errors
-    /// Fails like [`Json::read_for`].
-    pub fn read_part_for(
+    /// Fails like [`Json::read_with_permit`].
+    pub fn read_slice_with_permit(
         bytes: &[u8],
         limits: &JsonLimits,
         claim: MemoryPermit,
@@ -122,29 +122,29 @@ impl Json {
         Json::read_text(reader::copied(bytes, limits)?, limits, claim)
     }
 
-    /// Reads untrusted bytes of a server like [`Json::read_for`], with two repairs.
+    /// Reads untrusted bytes of a server like [`Json::read_with_permit`], with two repairs.
     ///
     /// - Lone surrogates become U+FFFD, as in most JSON readers.
     /// - If it `lists`, a duplicate key, or one with U+0000, is accepted within arrays. The caller must read each item
     ///   of the list with [`Json::read`], so that one bad item does not hide the others.
     ///
     /// # Errors
-    /// Fails like [`Json::read_for`], and returns the bytes for classification.
-    pub fn read_server_for(
+    /// Fails like [`Json::read_with_permit`], and returns the bytes for classification.
+    pub fn read_server_text(
         bytes: Vec<u8>,
         limits: &JsonLimits,
         claim: MemoryPermit,
         lists: bool,
     ) -> Result<ServerText, (ReadError, Vec<u8>)> {
         let lenient = ReaderLeniency {
-            apart: lists,
+            duplicate_keys: lists,
             surrogates: true,
         };
         let read = reader::read(reader::owned(bytes, limits)?, limits, lenient)?;
-        let (apart, repaired) = (read.apart, read.repaired);
+        let (apart, repaired) = (read.has_duplicate_keys, read.repaired);
         Ok(ServerText {
             json: Json::of(read, claim)?,
-            apart,
+            has_duplicate_keys: apart,
             repaired,
         })
     }
@@ -160,9 +160,9 @@ impl Json {
     }
 
     fn of(read: reader::ReadText, mut claim: MemoryPermit) -> Result<Json, (ReadError, Vec<u8>)> {
-        if claim.cover(read.weight()).is_err() {
+        if claim.cover_if_large(read.weight()).is_err() {
             let error = ReadError {
-                kind: ReadErrorKind::NoRoom,
+                kind: ReadErrorKind::BudgetExceeded,
                 offset: 0,
             };
             return Err((error, read.text.into_bytes()));
@@ -171,8 +171,8 @@ impl Json {
         Ok(Json {
             text: Arc::new(JsonText {
                 text: read.text,
-                claim,
-                places: read.places,
+                permit: claim,
+                positions: read.positions,
                 short_numbers: read.short_numbers,
             }),
             range: read.range,
@@ -180,21 +180,21 @@ impl Json {
     }
 
     /// Returns the memory permit that the text holds, if it is counted and not small.
-    pub fn claim(&self) -> Option<Arc<MemoryPermit>> {
-        self.text.claim.clone()
+    pub fn permit(&self) -> Option<Arc<MemoryPermit>> {
+        self.text.permit.clone()
     }
 
     /// Returns the same text, holding this memory permit.
-    pub fn holding(mut self, claim: Option<Arc<MemoryPermit>>) -> Json {
+    pub fn with_permit(mut self, claim: Option<Arc<MemoryPermit>>) -> Json {
         if claim.is_none() {
             return self;
         }
         match Arc::get_mut(&mut self.text) {
             Some(text) => {
-                text.claim = claim;
+                text.permit = claim;
                 self
             }
-            None => Json::made(self.as_str().to_owned(), claim),
+            None => Json::from_parts(self.as_str().to_owned(), claim),
         }
     }
 
@@ -202,21 +202,21 @@ impl Json {
     pub fn from_value(value: &serde_json::Value) -> Json {
         // `Display` goes through a formatter, which `to_string` avoids.
         let text = serde_json::to_string(value);
-        Json::own(text.unwrap_or_else(|_| value.to_string()))
+        Json::from_trusted_text(text.unwrap_or_else(|_| value.to_string()))
     }
 
     /// Wraps text that this program wrote.
-    pub(crate) fn own(text: String) -> Json {
-        Json::made(text, None)
+    pub(crate) fn from_trusted_text(text: String) -> Json {
+        Json::from_parts(text, None)
     }
 
-    fn made(text: String, claim: Option<Arc<MemoryPermit>>) -> Json {
+    fn from_parts(text: String, claim: Option<Arc<MemoryPermit>>) -> Json {
         let range = 0..text.len();
         Json {
             text: Arc::new(JsonText {
                 text,
-                claim,
-                places: MemberPositions::default(),
+                permit: claim,
+                positions: MemberPositions::default(),
                 short_numbers: false,
             }),
             range,
@@ -224,21 +224,21 @@ impl Json {
     }
 
     /// Wraps text that was derived from this one, sharing its memory permit.
-    fn after(&self, text: String) -> Json {
-        Json::made(text, self.claim())
+    fn derived(&self, text: String) -> Json {
+        Json::from_parts(text, self.permit())
     }
 
     /// Returns a `serde_json` tree. A number without a machine type becomes the nearest `f64`, or a string beyond the
-    /// range of `f64`; see [`Json::lossy`]. Values that this program nested deeper than [`JsonLimits::MAX_DEPTH`] become
+    /// range of `f64`; see [`Json::is_lossy`]. Values that this program nested deeper than [`JsonLimits::MAX_DEPTH`] become
     /// strings of their JSON text.
     pub fn to_value(&self) -> serde_json::Value {
         self.to_value_and_loss().0
     }
 
-    /// Returns the tree, and the result of [`Json::lossy`], in one pass.
+    /// Returns the tree, and the result of [`Json::is_lossy`], in one pass.
     pub fn to_value_and_loss(&self) -> (serde_json::Value, bool) {
         // With known members, the ends of their values need no scan.
-        if let MemberIter::Known { .. } = self.found()
+        if let MemberIter::Indexed { .. } = self.members_in()
             && self.kind() == JsonKind::Object
         {
             let mut lossy = false;
@@ -258,7 +258,7 @@ impl Json {
         self.text.text.get(self.range.clone()).unwrap_or("null")
     }
 
-    fn part(&self, range: Range<usize>) -> Json {
+    fn slice(&self, range: Range<usize>) -> Json {
         Json {
             text: self.text.clone(),
             range: self.range.start + range.start..self.range.start + range.end,
@@ -272,12 +272,13 @@ impl Json {
 
     /// Returns the members of an object, in their order; none for other values.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Json)> {
-        self.found().map(|m| (m.said(), self.part(m.value)))
+        self.members_in()
+            .map(|m| (m.unescaped_key(), self.slice(m.value)))
     }
 
     /// Returns the items of an array; none for other values.
     pub fn items(&self) -> impl Iterator<Item = Json> {
-        lex::items(self.as_str()).map(|item| self.part(item))
+        lex::items(self.as_str()).map(|item| self.slice(item))
     }
 
     /// Returns an index of an object's members, for many lookups.
@@ -287,16 +288,16 @@ impl Json {
 
     /// Returns a member of an object.
     pub fn get(&self, key: &str) -> Option<Json> {
-        let known = self.text.places.find(&self.text.text, &self.range, key);
+        let known = self.text.positions.find(&self.text.text, &self.range, key);
         let value = known.unwrap_or_else(|()| {
             let mut members = lex::members(self.as_str());
-            Some(members.find(|m| lex::says(m.key, key))?.value)
+            Some(members.find(|m| lex::key_equals(m.key, key))?.value)
         });
-        value.map(|value| self.part(value))
+        value.map(|value| self.slice(value))
     }
 
-    fn found(&self) -> MemberIter<'_> {
-        MemberIter::of(&self.text.places, &self.text.text, self.range.clone())
+    fn members_in(&self) -> MemberIter<'_> {
+        MemberIter::of(&self.text.positions, &self.text.text, self.range.clone())
     }
 
     /// Returns the text of a string.
@@ -307,13 +308,13 @@ impl Json {
     /// Returns the beginning of a string's text: at most `max_bytes` bytes, in whole characters. Copies no more than
     /// that.
     pub fn string_up_to(&self, max_bytes: usize) -> Option<String> {
-        text::up_to(self.as_str(), max_bytes)
+        text::string_up_to(self.as_str(), max_bytes)
     }
 
     /// Returns a copy that does not keep the shared buffer alive and holds no memory permit: for a small part of a
     /// large text that is stored.
     pub fn detached(&self) -> Json {
-        Json::own(self.as_str().to_owned())
+        Json::from_trusted_text(self.as_str().to_owned())
     }
 
     /// Returns the text of a string, borrowed if it has no escapes.
@@ -330,19 +331,19 @@ impl Json {
     pub fn i64(&self) -> Option<i64> {
         // Most integers have neither.
         let plain = self.as_str().parse().ok();
-        plain.or_else(|| self.whole()?.parse().ok())
+        plain.or_else(|| self.whole_number()?.parse().ok())
     }
 
     /// Returns a non-negative integer, like [`Json::i64`].
     pub fn u64(&self) -> Option<u64> {
-        self.whole()?.parse().ok()
+        self.whole_number()?.parse().ok()
     }
 
-    fn whole(&self) -> Option<Cow<'_, str>> {
+    fn whole_number(&self) -> Option<Cow<'_, str>> {
         if self.kind() != JsonKind::Number {
             return None;
         }
-        number::whole(self.as_str())
+        number::whole_number(self.as_str())
     }
 
     /// Returns a number rounded to `f64`; `None` beyond its range.
@@ -357,7 +358,7 @@ impl Json {
     pub fn same_number(&self, other: &Json) -> bool {
         self.kind() == JsonKind::Number
             && other.kind() == JsonKind::Number
-            && number::same(self.as_str(), other.as_str())
+            && number::same_number(self.as_str(), other.as_str())
     }
 
     /// Returns true for `null`.
@@ -367,7 +368,7 @@ impl Json {
 
     /// Returns true if a number in it does not survive [`Json::to_value`]: an integer beyond `i64` and `u64`, or a
     /// number with a fraction or exponent whose shortest `f64` form has another value.
-    pub fn lossy(&self) -> bool {
+    pub fn is_lossy(&self) -> bool {
         !self.text.short_numbers && number::lossy(self.as_str())
     }
 
@@ -382,18 +383,18 @@ impl Json {
     ///
     /// Keys that `f` makes equal both stay, so a caller that changes keys must read the result again.
     pub fn map_strings(&self, f: &mut dyn FnMut(StringAt<'_>) -> Option<String>) -> Option<Json> {
-        edit::map_strings(self.as_str(), f).map(|text| self.after(text))
+        edit::map_strings(self.as_str(), f).map(|text| self.derived(text))
     }
 
     /// Returns the object without a member; all other bytes stay. Other values stay unchanged.
     pub fn without(&self, key: &str) -> Json {
-        edit::without(self.as_str(), key).map_or_else(|| self.clone(), |text| self.after(text))
+        edit::without(self.as_str(), key).map_or_else(|| self.clone(), |text| self.derived(text))
     }
 
     /// Returns the object with a member replaced, or appended at its end; all other bytes stay. Other values become an
     /// object of this member.
     pub fn with(&self, key: &str, value: &Json) -> Json {
-        self.after(edit::with(self.as_str(), key, value))
+        self.derived(edit::with(self.as_str(), key, value))
     }
 }
 

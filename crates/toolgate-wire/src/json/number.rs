@@ -11,7 +11,7 @@ const MAX_EXACT_F64_CHARS: usize = 16;
 
 /// Returns the digits of a whole number in any spelling; `None` for other numbers and for numbers that are far too
 /// large.
-pub(super) fn whole(token: &str) -> Option<Cow<'_, str>> {
+pub(super) fn whole_number(token: &str) -> Option<Cow<'_, str>> {
     if is_integer(token) && token != "-0" {
         return Some(Cow::Borrowed(token));
     }
@@ -58,7 +58,7 @@ pub(super) fn is_lossy(token: &str) -> bool {
 }
 
 /// Returns true if two numbers are exactly equal, in any spelling.
-pub(super) fn same(a: &str, b: &str) -> bool {
+pub(super) fn same_number(a: &str, b: &str) -> bool {
     NormalizedDecimal::of(a) == NormalizedDecimal::of(b)
 }
 
@@ -123,13 +123,13 @@ pub(super) fn to_value(token: &str) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{NormalizedDecimal, is_lossy, same, whole};
+    use super::{NormalizedDecimal, is_lossy, same_number, whole_number};
 
     #[test]
     fn the_same_number_is_found_in_every_spelling() {
         let check = |a: &str, b: &str, expected: bool| {
-            assert_eq!(same(a, b), expected, "{a} {b}");
-            assert_eq!(same(b, a), expected, "{b} {a}");
+            assert_eq!(same_number(a, b), expected, "{a} {b}");
+            assert_eq!(same_number(b, a), expected, "{b} {a}");
         };
         check("42", "42.0", true);
         check("42", "4.2e1", true);
@@ -155,13 +155,13 @@ mod tests {
             "0.12e3",
             "120.000e0",
         ] {
-            assert_eq!(whole(token).as_deref(), Some("120"), "{token}");
+            assert_eq!(whole_number(token).as_deref(), Some("120"), "{token}");
         }
         for token in ["0", "-0", "0.0", "-0.0e5", "0e99999999999999999999", "0e-7"] {
-            assert_eq!(whole(token).as_deref(), Some("0"), "{token}");
+            assert_eq!(whole_number(token).as_deref(), Some("0"), "{token}");
         }
         assert_eq!(
-            whole("-1.8446744073709551615e19").as_deref(),
+            whole_number("-1.8446744073709551615e19").as_deref(),
             Some("-18446744073709551615")
         );
         for token in [
@@ -171,12 +171,12 @@ mod tests {
             "1e99999999999999999999",
             "1e-99999999999999999999",
         ] {
-            assert_eq!(whole(token), None, "{token}");
+            assert_eq!(whole_number(token), None, "{token}");
         }
     }
 
     #[test]
-    fn what_survives_is_told_from_what_does_not() {
+    fn detects_lossy_numbers() {
         for token in [
             "0",
             "-0",

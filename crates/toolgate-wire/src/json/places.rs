@@ -27,7 +27,7 @@ pub(super) struct MemberPositions {
     /// Position of the root value.
     root: u32,
     /// True if there were more members than the limit: then no object is known to be complete.
-    over: bool,
+    is_incomplete: bool,
 }
 
 impl MemberPositions {
@@ -36,25 +36,25 @@ impl MemberPositions {
         MemberPositions {
             list: Vec::with_capacity(20),
             root: u32::try_from(root).unwrap_or_default(),
-            over: u32::try_from(bytes).is_err(),
+            is_incomplete: u32::try_from(bytes).is_err(),
         }
     }
 
     /// Records the start of a member at this depth, outside arrays. Returns its index if it is recorded. The ranges of
     /// its key and the start of its value are already known.
     #[inline(always)]
-    pub(super) fn begin(
+    pub(super) fn begin_member(
         &mut self,
         key: &Range<usize>,
         plain: bool,
         value: usize,
         depth: usize,
     ) -> Option<usize> {
-        if depth > MAX_INDEXED_DEPTH || self.over {
+        if depth > MAX_INDEXED_DEPTH || self.is_incomplete {
             return None;
         }
         if self.list.len() >= MAX_INDEXED_MEMBERS {
-            self.over = true;
+            self.is_incomplete = true;
             return None;
         }
         // All positions fit, because a longer text has no index.
@@ -70,7 +70,7 @@ impl MemberPositions {
 
     /// Records the end of a member's value.
     #[inline]
-    pub(super) fn end(&mut self, place: usize, end: usize) {
+    pub(super) fn end_member(&mut self, place: usize, end: usize) {
         if let Some(place) = self.list.get_mut(place) {
             place.value.1 = end as u32;
         }
@@ -97,14 +97,14 @@ impl MemberPositions {
                 let inner = whole.get(from..to).unwrap_or_default();
                 let same = match place.plain {
                     true => inner == key,
-                    false => lex::says(inner, key),
+                    false => lex::key_equals(inner, key),
                 };
                 if same {
                     let value = place.value.0 as usize..place.value.1 as usize;
                     return Ok(Some(value.start - range.start..value.end - range.start));
                 }
             }
-            rest = outside(place, more);
+            rest = skip_nested_members(place, more);
         }
         Ok(None)
     }
@@ -112,7 +112,7 @@ impl MemberPositions {
     /// Returns the recorded members from the start of this value on, if all of its members were recorded.
     fn within(&self, start: usize) -> Option<&[MemberPosition]> {
         let start = u32::try_from(start).ok()?;
-        if self.over || self.list.is_empty() {
+        if self.is_incomplete || self.list.is_empty() {
             return None;
         }
         // The value is the root, or belongs to the last member whose key begins before it.
@@ -128,7 +128,10 @@ impl MemberPositions {
 }
 
 /// Skips the members nested in the value of `place`, which follow it in the list.
-fn outside<'a>(place: &MemberPosition, mut more: &'a [MemberPosition]) -> &'a [MemberPosition] {
+fn skip_nested_members<'a>(
+    place: &MemberPosition,
+    mut more: &'a [MemberPosition],
+) -> &'a [MemberPosition] {
     while let Some((next, rest)) = more.split_first()
         && next.key.0 < place.value.1
     {
@@ -140,13 +143,13 @@ fn outside<'a>(place: &MemberPosition, mut more: &'a [MemberPosition]) -> &'a [M
 /// Iterator over the members of an object, from the index or from its text; none for other values.
 pub(super) enum MemberIter<'a> {
     /// Members from the index; those behind the end of the range belong to other objects.
-    Known {
+    Indexed {
         whole: &'a str,
         rest: &'a [MemberPosition],
         range: Range<usize>,
     },
     /// Members from the text, because the object is not indexed.
-    Sought(Option<lex::ContainerParts<'a>>),
+    Scanned(Option<lex::ContainerParts<'a>>),
 }
 
 impl<'a> MemberIter<'a> {
@@ -157,10 +160,10 @@ impl<'a> MemberIter<'a> {
         range: Range<usize>,
     ) -> MemberIter<'a> {
         match places.within(range.start) {
-            Some(rest) => MemberIter::Known { whole, rest, range },
+            Some(rest) => MemberIter::Indexed { whole, rest, range },
             None => {
                 let text = whole.get(range).unwrap_or_default();
-                MemberIter::Sought(lex::ContainerParts::of(text, super::JsonKind::Object))
+                MemberIter::Scanned(lex::ContainerParts::of(text, super::JsonKind::Object))
             }
         }
     }
@@ -173,21 +176,21 @@ impl<'a> Iterator for MemberIter<'a> {
     #[inline]
     fn next(&mut self) -> Option<RawMember<'a>> {
         let (whole, rest, range) = match self {
-            MemberIter::Known { whole, rest, range } => (*whole, rest, range),
-            MemberIter::Sought(parts) => return parts.as_mut()?.member(),
+            MemberIter::Indexed { whole, rest, range } => (*whole, rest, range),
+            MemberIter::Scanned(parts) => return parts.as_mut()?.member(),
         };
         let (place, more) = rest.split_first()?;
         let (from, to) = (place.key.0 as usize, place.key.1 as usize);
         if from >= range.end {
             return None;
         }
-        *rest = outside(place, more);
+        *rest = skip_nested_members(place, more);
         let value = place.value.0 as usize - range.start..place.value.1 as usize - range.start;
         Some(RawMember {
             key: whole.get(from..to).unwrap_or_default(),
             start: from - 1 - range.start,
             value,
-            plain: place.plain,
+            is_plain_key: place.plain,
         })
     }
 }
@@ -202,13 +205,13 @@ mod tests {
     }
 
     /// Compares the members of all values from the index and from the text alone.
-    fn both(json: &Json) {
+    fn compare_index_with_text(json: &Json) {
         let found: Vec<_> = json.members().map(|(k, v)| (k.into_owned(), v)).collect();
         let sought = lex::members(json.as_str());
         let sought: Vec<_> = sought
             .map(|m| (m.key.to_owned(), m.start, m.value))
             .collect();
-        let in_places = MemberIter::of(&json.text.places, &json.text.text, json.range.clone());
+        let in_places = MemberIter::of(&json.text.positions, &json.text.text, json.range.clone());
         let in_places: Vec<_> = in_places
             .map(|m| (m.key.to_owned(), m.start, m.value))
             .collect();
@@ -218,13 +221,13 @@ mod tests {
             let alone = read(json.as_str()).get(&key).unwrap();
             assert_eq!(value, alone);
             assert_eq!(json.get(&key), Some(alone));
-            both(&value);
+            compare_index_with_text(&value);
         }
-        json.items().for_each(|item| both(&item));
+        json.items().for_each(|item| compare_index_with_text(&item));
     }
 
     #[test]
-    fn what_was_taken_down_is_what_the_text_says() {
+    fn the_index_agrees_with_the_text() {
         for text in [
             "{}",
             " [ ] ",
@@ -235,7 +238,7 @@ mod tests {
             r#"{"a":[[{"b":{"c":1}}]],"d":{"e":true}}"#,
             "7",
         ] {
-            both(&read(text));
+            compare_index_with_text(&read(text));
         }
         for count in [
             MAX_INDEXED_MEMBERS - 1,
@@ -245,14 +248,14 @@ mod tests {
             let wide: Vec<String> = (0..count).map(|n| format!(r#""k{n}":{{}}"#)).collect();
             let wide = format!("{{{}}}", wide.join(","));
             assert_eq!(read(&wide).members().count(), count);
-            both(&read(&wide));
+            compare_index_with_text(&read(&wide));
         }
     }
 
     #[test]
-    fn only_what_is_near_is_taken_down() {
+    fn indexes_only_members_near_the_root() {
         let json = read(r#"{"a":{"b":{"c":{"d":{"e":1}}}},"f":[{"g":1}]}"#);
-        let keys = json.text.places.list.len();
+        let keys = json.text.positions.list.len();
         assert_eq!(keys, 5, "a to d, and f");
         let deep = json.get("a").and_then(|a| a.get("b")?.get("c")?.get("d"));
         assert_eq!(deep.unwrap().get("e").unwrap().as_str(), "1");

@@ -4,7 +4,9 @@ use super::{
     JsonLimits, ReadError, ReadErrorKind,
     keys::ObjectKeys,
     places::MemberPositions,
-    scan::{MIN_BYTES_BETWEEN_BLOCKS, SpecialBytes, hits, is_space, over_blocks},
+    scan::{
+        MIN_BYTES_BETWEEN_BLOCKS, SpecialBytes, is_space, skip_plain_blocks, special_byte_mask,
+    },
     text::{unescape, without_lone_surrogates},
 };
 use crate::room::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
@@ -22,11 +24,11 @@ pub(super) struct ReadText {
     /// Range of the value, without surrounding white space.
     pub(super) range: Range<usize>,
     /// Positions of its members.
-    pub(super) places: MemberPositions,
+    pub(super) positions: MemberPositions,
     /// True if all numbers are short integers, which any machine type holds.
     pub(super) short_numbers: bool,
     /// True if a duplicate key, or one with U+0000, was left to the reader of its item.
-    pub(super) apart: bool,
+    pub(super) has_duplicate_keys: bool,
     /// True if there were lone surrogates.
     pub(super) repaired: bool,
     elements: usize,
@@ -94,8 +96,8 @@ fn fits(bytes: &[u8], limits: &JsonLimits) -> Result<(), ReadError> {
 /// Leniency of the reader.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ReaderLeniency {
-    /// Accepts duplicate keys, and keys with U+0000, within arrays; [`ReadText::apart`] reports them.
-    pub(super) apart: bool,
+    /// Accepts duplicate keys, and keys with U+0000, within arrays; [`ReadText::has_duplicate_keys`] reports them.
+    pub(super) duplicate_keys: bool,
     /// Accepts lone surrogates, which become U+FFFD.
     pub(super) surrogates: bool,
 }
@@ -118,9 +120,9 @@ pub(super) fn read(
         escaped: false,
         short_numbers: true,
         lenient,
-        passed: false,
-        lone: false,
-        places: MemberPositions::default(),
+        has_duplicate_keys: false,
+        has_lone_surrogates: false,
+        positions: MemberPositions::default(),
     };
     let range = match scan.document() {
         Ok(range) => range,
@@ -129,8 +131,12 @@ pub(super) fn read(
             return Err((ReadError { kind, offset }, text.into_bytes()));
         }
     };
-    let (elements, objects, places) = (scan.elements, scan.objects, scan.places);
-    let (short_numbers, apart, lone) = (scan.short_numbers, scan.passed, scan.lone);
+    let (elements, objects, places) = (scan.elements, scan.objects, scan.positions);
+    let (short_numbers, apart, lone) = (
+        scan.short_numbers,
+        scan.has_duplicate_keys,
+        scan.has_lone_surrogates,
+    );
     Ok(ReadText {
         // No byte moves, so all positions stay valid.
         text: if lone {
@@ -139,9 +145,9 @@ pub(super) fn read(
             text
         },
         range,
-        places,
+        positions: places,
         short_numbers,
-        apart,
+        has_duplicate_keys: apart,
         repaired: lone,
         elements,
         objects,
@@ -186,23 +192,23 @@ struct JsonScanner<'a> {
     short_numbers: bool,
     lenient: ReaderLeniency,
     /// True if a duplicate key, or one with U+0000, was accepted.
-    passed: bool,
+    has_duplicate_keys: bool,
     /// True if a lone surrogate was accepted.
-    lone: bool,
-    places: MemberPositions,
+    has_lone_surrogates: bool,
+    positions: MemberPositions,
 }
 
 impl<'a> JsonScanner<'a> {
     fn document(&mut self) -> ScanResult<Range<usize>> {
-        self.space();
+        self.skip_space();
         let start = self.at;
         if self.peek().is_none() {
             return Err(ReadErrorKind::Empty);
         }
-        self.places = MemberPositions::new(start, self.text.len());
+        self.positions = MemberPositions::new(start, self.text.len());
         self.values()?;
         let end = self.at;
-        self.space();
+        self.skip_space();
         if self.peek().is_some() {
             return Err(ReadErrorKind::TrailingBytes);
         }
@@ -227,7 +233,7 @@ impl<'a> JsonScanner<'a> {
     /// Reads a scalar, or opens an object or array.
     #[inline(always)]
     fn value(&mut self) -> ScanResult<ScanState> {
-        self.space();
+        self.skip_space();
         self.elements += 1;
         if self.elements > self.limits.elements {
             return Err(ReadErrorKind::TooManyElements);
@@ -236,9 +242,9 @@ impl<'a> JsonScanner<'a> {
             Some(b'{') => self.begin(b'}'),
             Some(b'[') => self.begin(b']'),
             Some(b'"') => self.string().map(|_| ScanState::After),
-            Some(b't') => self.word("true"),
-            Some(b'f') => self.word("false"),
-            Some(b'n') => self.word("null"),
+            Some(b't') => self.literal("true"),
+            Some(b'f') => self.literal("false"),
+            Some(b'n') => self.literal("null"),
             Some(b'-' | b'0'..=b'9') => self.number(),
             _ => Err(ReadErrorKind::Syntax),
         }
@@ -250,7 +256,7 @@ impl<'a> JsonScanner<'a> {
             return Err(ReadErrorKind::TooDeep);
         }
         self.at += 1;
-        self.space();
+        self.skip_space();
         if self.peek() == Some(end) {
             self.at += 1;
             return Ok(ScanState::After);
@@ -275,16 +281,16 @@ impl<'a> JsonScanner<'a> {
             Some(ScanFrame::Array) => false,
             Some(ScanFrame::Object(_, place)) => {
                 if let Some(place) = place.take() {
-                    self.places.end(place, self.at);
+                    self.positions.end_member(place, self.at);
                 }
                 true
             }
         };
-        self.space();
+        self.skip_space();
         match (self.peek(), object) {
             (Some(b','), true) => {
                 self.at += 1;
-                self.space();
+                self.skip_space();
                 Ok(ScanState::Key)
             }
             (Some(b','), false) => {
@@ -321,8 +327,8 @@ impl<'a> JsonScanner<'a> {
             return Err(ReadErrorKind::Syntax);
         };
         match keys.add(&mut self.keys, key, self.limits.keys) {
-            Err(ReadErrorKind::DuplicateKey) if self.lenient.apart && self.arrays > 0 => {
-                self.passed = true;
+            Err(ReadErrorKind::DuplicateKey) if self.lenient.duplicate_keys && self.arrays > 0 => {
+                self.has_duplicate_keys = true;
             }
             added => added?,
         }
@@ -334,7 +340,7 @@ impl<'a> JsonScanner<'a> {
         self.at += 1;
         self.at += spaces(bytes, self.at);
         if self.arrays == 0 {
-            *place = self.places.begin(&range, plain, self.at, depth);
+            *place = self.positions.begin_member(&range, plain, self.at, depth);
         }
         Ok(())
     }
@@ -347,7 +353,7 @@ impl<'a> JsonScanner<'a> {
         let mut at = start;
         // Most strings have no escape, and other text follows them.
         while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-            let hits = hits(u64::from_le_bytes(*eight));
+            let hits = special_byte_mask(u64::from_le_bytes(*eight));
             if hits == 0 {
                 at += 8;
                 continue;
@@ -377,7 +383,7 @@ impl<'a> JsonScanner<'a> {
                 Some(b'\\') => {
                     self.escaped = true;
                     if self.at >= blocks {
-                        let end = over_blocks(bytes, self.at);
+                        let end = skip_plain_blocks(bytes, self.at);
                         blocks = end + MIN_BYTES_BETWEEN_BLOCKS;
                         if end > self.at {
                             looks = SpecialBytes::new(bytes, end);
@@ -390,7 +396,7 @@ impl<'a> JsonScanner<'a> {
                         }
                         _ => self.unicode()?,
                     }
-                    looks.go_on(self.at);
+                    looks.skip_to(self.at);
                 }
                 _ => return Err(ReadErrorKind::Syntax),
             }
@@ -423,7 +429,7 @@ impl<'a> JsonScanner<'a> {
     }
 
     fn lone_surrogate(&mut self) -> ScanResult<()> {
-        self.lone = true;
+        self.has_lone_surrogates = true;
         match self.lenient.surrogates {
             true => Ok(()),
             false => Err(ReadErrorKind::LoneSurrogate),
@@ -483,7 +489,7 @@ impl<'a> JsonScanner<'a> {
         }
     }
 
-    fn word(&mut self, word: &str) -> ScanResult<ScanState> {
+    fn literal(&mut self, word: &str) -> ScanResult<ScanState> {
         if !self
             .text
             .get(self.at..)
@@ -496,7 +502,7 @@ impl<'a> JsonScanner<'a> {
     }
 
     #[inline(always)]
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         self.at += spaces(self.text.as_bytes(), self.at);
     }
 

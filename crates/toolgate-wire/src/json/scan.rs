@@ -5,20 +5,21 @@ const LOW_BITS_PER_BYTE: u64 = u64::from_le_bytes([0x7f; 8]);
 const HIGH_BIT_PER_BYTE: u64 = u64::from_le_bytes([0x80; 8]);
 
 /// Returns a mask with the high bit of each special byte in a string: quote, backslash or control character.
-pub(super) fn hits(eight: u64) -> u64 {
+pub(super) fn special_byte_mask(eight: u64) -> u64 {
     let low = eight & LOW_BITS_PER_BYTE;
     // No sum carries into the next byte: each is below 0x100.
     let above = low.wrapping_add(ONE_PER_BYTE * 0x60);
-    !((unlike(low, b'"') & unlike(low, b'\\') & above) | eight) & HIGH_BIT_PER_BYTE
+    !((unequal_byte_mask(low, b'"') & unequal_byte_mask(low, b'\\') & above) | eight)
+        & HIGH_BIT_PER_BYTE
 }
 
 /// Returns a mask with the high bit of each backslash.
-pub(super) fn backslashes(eight: u64) -> u64 {
-    !(unlike(eight & LOW_BITS_PER_BYTE, b'\\') | eight) & HIGH_BIT_PER_BYTE
+pub(super) fn backslash_mask(eight: u64) -> u64 {
+    !(unequal_byte_mask(eight & LOW_BITS_PER_BYTE, b'\\') | eight) & HIGH_BIT_PER_BYTE
 }
 
 /// Returns a mask with the high bit of each byte that differs from `byte`. All bytes must be below 0x80.
-fn unlike(low: u64, byte: u8) -> u64 {
+fn unequal_byte_mask(low: u64, byte: u8) -> u64 {
     (low ^ (ONE_PER_BYTE * u64::from(byte))).wrapping_add(LOW_BITS_PER_BYTE)
 }
 
@@ -31,12 +32,12 @@ pub(super) fn is_plain(bytes: &[u8]) -> bool {
         return words
             .iter()
             .chain([last])
-            .all(|word| hits(u64::from_le_bytes(*word)) == 0);
+            .all(|word| special_byte_mask(u64::from_le_bytes(*word)) == 0);
     }
     match (bytes.first_chunk(), bytes.last_chunk()) {
         (Some(first), Some(last)) => {
             let (low, high) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
-            hits(u64::from(low) | u64::from(high) << 32) == 0
+            special_byte_mask(u64::from(low) | u64::from(high) << 32) == 0
         }
         _ => bytes
             .iter()
@@ -50,18 +51,18 @@ pub(super) struct SpecialBytes<'a> {
     /// Position of the current eight bytes.
     at: usize,
     /// Mask of their special bytes that were not returned yet.
-    hits: u64,
+    mask: u64,
 }
 
 impl<'a> SpecialBytes<'a> {
     /// Starts at a position.
     pub(super) fn new(bytes: &'a [u8], at: usize) -> SpecialBytes<'a> {
-        let mut looks = SpecialBytes { bytes, at, hits: 0 };
-        looks.look();
+        let mut looks = SpecialBytes { bytes, at, mask: 0 };
+        looks.load();
         looks
     }
 
-    fn look(&mut self) {
+    fn load(&mut self) {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let eight = rest.first_chunk().copied().unwrap_or_else(|| {
             let mut eight = [b' '; 8];
@@ -71,30 +72,30 @@ impl<'a> SpecialBytes<'a> {
                 .for_each(|(to, from)| *to = *from);
             eight
         });
-        self.hits = hits(u64::from_le_bytes(eight));
+        self.mask = special_byte_mask(u64::from_le_bytes(eight));
     }
 
     /// Returns the position of the next special byte, or the end of the text.
     pub(super) fn next(&mut self) -> usize {
-        while self.hits == 0 {
+        while self.mask == 0 {
             self.at += 8;
             if self.at >= self.bytes.len() {
                 return self.bytes.len();
             }
-            self.look();
+            self.load();
         }
-        let at = self.at + self.hits.trailing_zeros() as usize / 8;
-        self.hits &= self.hits - 1;
+        let at = self.at + self.mask.trailing_zeros() as usize / 8;
+        self.mask &= self.mask - 1;
         at
     }
 
     /// Continues at a position behind all returned ones.
-    pub(super) fn go_on(&mut self, at: usize) {
+    pub(super) fn skip_to(&mut self, at: usize) {
         match at - self.at {
-            ahead @ 0..8 => self.hits &= u64::MAX << (8 * ahead),
+            ahead @ 0..8 => self.mask &= u64::MAX << (8 * ahead),
             _ => {
                 self.at = at;
-                self.look();
+                self.load();
             }
         }
     }
@@ -105,7 +106,7 @@ const BLOCK_BYTES: usize = 32;
 
 /// Skips blocks within a string that have no unescaped quote, no control character, no escaped backslash and no `\u`
 /// escape. All bytes of a block are checked at once. Start and end are positions outside of escapes.
-pub(super) fn over_blocks(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn skip_plain_blocks(bytes: &[u8], mut at: usize) -> usize {
     while let Some(window) = at
         .checked_sub(1)
         .and_then(|from| bytes.get(from..)?.first_chunk())
@@ -159,12 +160,12 @@ pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
         match bytes.get(at) {
             None => return at,
             Some(b'"') => return at + 1,
-            Some(b'\\') if at < blocks => looks.go_on(at + 2),
+            Some(b'\\') if at < blocks => looks.skip_to(at + 2),
             Some(b'\\') => {
-                let end = over_blocks(bytes, at);
+                let end = skip_plain_blocks(bytes, at);
                 blocks = end + MIN_BYTES_BETWEEN_BLOCKS;
                 match end == at {
-                    true => looks.go_on(at + 2),
+                    true => looks.skip_to(at + 2),
                     false => looks = SpecialBytes::new(bytes, end),
                 }
             }
@@ -204,12 +205,12 @@ pub(super) fn nested_end(bytes: &[u8], at: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn needs_a_look(byte: u8) -> bool {
+    fn is_special(byte: u8) -> bool {
         byte < 0x20 || byte == b'"' || byte == b'\\'
     }
 
     #[test]
-    fn each_byte_is_told_from_all_others_wherever_it_is() {
+    fn detects_special_bytes_at_every_position() {
         for byte in 0..=255_u8 {
             for neighbour in [
                 0, b' ', b'!', b'"', b'[', b'\\', b'a', 0x7f, 0x80, 0xa2, 0xdc, 0xff,
@@ -221,15 +222,15 @@ mod tests {
                         u64::from_le_bytes(eight.map(|b| if is(b) { 0x80 } else { 0 }))
                     };
                     let word = u64::from_le_bytes(eight);
-                    assert_eq!(hits(word), told(&needs_a_look), "{eight:?}");
-                    assert_eq!(backslashes(word), told(&|b| b == b'\\'), "{eight:?}");
+                    assert_eq!(special_byte_mask(word), told(&is_special), "{eight:?}");
+                    assert_eq!(backslash_mask(word), told(&|b| b == b'\\'), "{eight:?}");
                 }
             }
         }
     }
 
     #[test]
-    fn all_that_need_a_look_are_told_once_and_in_their_order() {
+    fn returns_each_special_byte_once_and_in_order() {
         for special in 0..=255_u8 {
             for place in 0..20 {
                 for length in place + 1..24 {
@@ -238,7 +239,7 @@ mod tests {
                     bytes[length - 1] = b'"';
                     for from in 0..length {
                         let mut looks = SpecialBytes::new(&bytes, from);
-                        let expected = (from..length).filter(|at| needs_a_look(bytes[*at]));
+                        let expected = (from..length).filter(|at| is_special(bytes[*at]));
                         for at in expected.chain([length, length]) {
                             assert_eq!(looks.next(), at, "{special:#x} at {place} of {length}");
                         }
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn long_strings_end_where_they_do() {
+    fn finds_the_end_of_long_strings() {
         let pieces = [
             r"\\", r#"\""#, r"\n", r"\u0022", r#"\\\""#, r"\\\\", "é", r#"\\""#, r#"""#,
         ];
@@ -295,7 +296,7 @@ mod tests {
 
     /// Returns the positions of escapes and other bytes in the string content that begins at `at`. It stops at a
     /// closing quote, an error, or a byte that has to be checked individually.
-    fn fine(bytes: &[u8], at: usize) -> Vec<usize> {
+    fn positions_outside_escapes(bytes: &[u8], at: usize) -> Vec<usize> {
         let mut places = vec![at];
         while let Some(last) = places.last().copied() {
             match bytes.get(last) {
@@ -321,8 +322,8 @@ mod tests {
             let text: String = parts.collect();
             let mut at = 0;
             while at < text.len() {
-                let end = over_blocks(text.as_bytes(), at);
-                proptest::prop_assert!(fine(text.as_bytes(), at).contains(&end), "{at} to {end} of {text:?}");
+                let end = skip_plain_blocks(text.as_bytes(), at);
+                proptest::prop_assert!(positions_outside_escapes(text.as_bytes(), at).contains(&end), "{at} to {end} of {text:?}");
                 // The next position outside of escapes.
                 at = match text.as_bytes()[at] {
                     b'\\' => at + 2,
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_plain_where_no_byte_needs_a_look() {
+    fn a_text_without_special_bytes_is_plain() {
         for length in 0..40 {
             let mut bytes = vec![b'a'; length];
             assert!(is_plain(&bytes), "{length}");
@@ -342,7 +343,7 @@ mod tests {
                     bytes[place] = byte;
                     assert_eq!(
                         is_plain(&bytes),
-                        !needs_a_look(byte),
+                        !is_special(byte),
                         "{byte:#x} at {place} of {length}"
                     );
                 }
@@ -352,13 +353,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stepped_over_is_not_told() {
+    fn does_not_return_skipped_bytes() {
         let bytes = b"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"";
         for from in 0..bytes.len() {
             for to in from..bytes.len() {
                 let mut looks = SpecialBytes::new(bytes, from);
                 looks.next();
-                looks.go_on(to);
+                looks.skip_to(to);
                 assert_eq!(
                     looks.next(),
                     to.max(from + usize::from(to == from)),

@@ -1,6 +1,6 @@
 //! Escaping and unescaping of JSON strings.
 
-use super::scan::{SpecialBytes, backslashes, hits, is_plain};
+use super::scan::{SpecialBytes, backslash_mask, is_plain, special_byte_mask};
 use std::borrow::Cow;
 
 /// Removes the escapes of a raw string without its quotes. The text is validated.
@@ -22,7 +22,7 @@ pub(super) fn of_string(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the beginning of a string's text: at most `max_bytes` bytes, in whole characters. The rest is not copied.
-pub(super) fn up_to(text: &str, max_bytes: usize) -> Option<String> {
+pub(super) fn string_up_to(text: &str, max_bytes: usize) -> Option<String> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     // No escape is longer than six bytes for each byte that it stands for.
     let reach = max_bytes.saturating_mul(6).min(inner.len());
@@ -74,7 +74,7 @@ fn unescaped(inner: &str, first: usize) -> String {
             break;
         };
         *place = *eight;
-        let plain = backslashes(u64::from_le_bytes(*eight)).trailing_zeros() as usize / 8;
+        let plain = backslash_mask(u64::from_le_bytes(*eight)).trailing_zeros() as usize / 8;
         (at, to) = (at + plain, to + plain);
         if plain < 8 {
             at += unescape_one(inner, at, &mut out, &mut to);
@@ -89,7 +89,7 @@ fn unescaped(inner: &str, first: usize) -> String {
             }
         }
     }
-    checked(out.get(..to).unwrap_or_default()).into_owned()
+    valid_utf8(out.get(..to).unwrap_or_default()).into_owned()
 }
 
 /// Decodes the escape at `at`. Returns its length.
@@ -138,7 +138,7 @@ fn put(out: &mut [u8], to: &mut usize, byte: u8) {
 }
 
 /// Converts bytes to text. They are always valid, because they were made of text.
-fn checked(bytes: &[u8]) -> Cow<'_, str> {
+fn valid_utf8(bytes: &[u8]) -> Cow<'_, str> {
     match simdutf8::basic::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
@@ -204,8 +204,8 @@ pub(super) fn write_short(out: &mut String, text: &str) {
 /// Output of each byte in a string: its characters and their number.
 type EscapeTable = [([u8; 8], u8); 256];
 
-const CANONICAL_ESCAPES: EscapeTable = signs(&[(b'"', b'"'), (b'\\', b'\\')]);
-const SHORT_ESCAPES: EscapeTable = signs(&[
+const CANONICAL_ESCAPES: EscapeTable = escape_table(&[(b'"', b'"'), (b'\\', b'\\')]);
+const SHORT_ESCAPES: EscapeTable = escape_table(&[
     (b'"', b'"'),
     (b'\\', b'\\'),
     (0x8, b'b'),
@@ -216,7 +216,7 @@ const SHORT_ESCAPES: EscapeTable = signs(&[
 ]);
 
 /// Builds the table, with these bytes written as a backslash and a letter.
-const fn signs(short: &[(u8, u8)]) -> EscapeTable {
+const fn escape_table(short: &[(u8, u8)]) -> EscapeTable {
     let mut signs = [([0; 8], 1); 256];
     let mut byte = 0;
     while byte < signs.len() {
@@ -266,7 +266,7 @@ fn write_escaped(out: &mut String, text: &str, signs: &EscapeTable) {
         }
         let (piece, more) = rest.split_at(cut);
         let end = escape(piece.as_bytes(), signs, &mut escaped);
-        out.push_str(&checked(escaped.get(..end).unwrap_or_default()));
+        out.push_str(&valid_utf8(escaped.get(..end).unwrap_or_default()));
         rest = more;
     }
 }
@@ -280,7 +280,7 @@ fn escape(piece: &[u8], signs: &EscapeTable, out: &mut [u8]) -> usize {
             break;
         };
         *place = *eight;
-        let plain = hits(u64::from_le_bytes(*eight)).trailing_zeros() as usize / 8;
+        let plain = special_byte_mask(u64::from_le_bytes(*eight)).trailing_zeros() as usize / 8;
         (at, to) = (at + plain, to + plain);
         if let Some(byte) = eight.get(plain) {
             to = escape_one(*byte, signs, out, to);
@@ -319,9 +319,13 @@ mod tests {
             (r#""é""#, 1, ""),
             (r#""""#, 0, ""),
         ] {
-            assert_eq!(up_to(text, max).as_deref(), Some(expected), "{text} {max}");
+            assert_eq!(
+                string_up_to(text, max).as_deref(),
+                Some(expected),
+                "{text} {max}"
+            );
         }
-        assert_eq!(up_to("7", 9), None);
+        assert_eq!(string_up_to("7", 9), None);
     }
 
     /// Removes escapes character by character.

@@ -34,7 +34,7 @@ pub(super) fn read(text: &str) -> (Value, bool) {
                 continue;
             }
             JsonToken::Open(_) if open.len() >= JsonLimits::MAX_DEPTH => {
-                let over = tokens.over(range.start);
+                let over = tokens.skip_nested(range.start);
                 lossy |= number::lossy(over);
                 Value::String(over.to_owned())
             }

@@ -37,8 +37,8 @@ impl<'a> JsonView<'a> {
     /// Returns the members of an object, in their order; none for other values.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'a, str>, JsonView<'a>)> + use<'a> {
         let of = self.clone();
-        let found = MemberIter::of(&self.of.places, &self.of.text, self.range.clone());
-        found.map(move |member| (member.said(), of.part(member.value)))
+        let found = MemberIter::of(&self.of.positions, &self.of.text, self.range.clone());
+        found.map(move |member| (member.unescaped_key(), of.part(member.value)))
     }
 
     /// Returns the items of an array; none for other values.
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn it_shows_what_the_value_shows() {
+    fn a_view_agrees_with_its_value() {
         for text in [
             r#" {"a": [1, {"b": 2.5e3}], "\u0062" : "x\"y", "c":{}, "d": null, "e": [true, "", []]} "#,
             r#"{"a":{"b":{"c":{"d":{"e":{"f":[{"g":1}]}}}}}}"#,

@@ -46,7 +46,7 @@ fn array_in(text: &mut String, fill: impl FnOnce(&mut ArrayWriter)) {
     *text = inner.0.close(']');
 }
 
-fn word(value: bool) -> &'static str {
+fn bool_literal(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
@@ -62,11 +62,11 @@ impl Default for ObjectWriter {
 impl ObjectWriter {
     /// Starts an empty object.
     pub fn new() -> ObjectWriter {
-        ObjectWriter::of(DEFAULT_OBJECT_BYTES)
+        ObjectWriter::with_capacity(DEFAULT_OBJECT_BYTES)
     }
 
     /// Starts an empty object with this capacity, for callers that know the size.
-    pub(crate) fn of(bytes: usize) -> ObjectWriter {
+    pub(crate) fn with_capacity(bytes: usize) -> ObjectWriter {
         ObjectWriter(WriterState::open(String::with_capacity(bytes), '{'))
     }
 
@@ -95,7 +95,7 @@ impl ObjectWriter {
 
     /// Adds a boolean.
     pub fn bool(&mut self, key: &str, value: bool) {
-        self.key(key).push_str(word(value));
+        self.key(key).push_str(bool_literal(value));
     }
 
     /// Adds `null`.
@@ -121,7 +121,7 @@ impl ObjectWriter {
     }
 
     /// Adds a constant member, written as `"key":value`.
-    pub(crate) fn fixed(&mut self, member: &'static str) {
+    pub(crate) fn constant_member(&mut self, member: &'static str) {
         debug_assert!(
             Json::read(
                 format!("{{{member}}}").into(),
@@ -134,7 +134,7 @@ impl ObjectWriter {
 
     /// Completes the object.
     pub fn finish(self) -> Json {
-        Json::own(self.text())
+        Json::from_trusted_text(self.text())
     }
 
     /// Completes the object and returns its text.
@@ -183,7 +183,7 @@ impl ArrayWriter {
 
     /// Adds a boolean.
     pub fn bool(&mut self, value: bool) {
-        self.0.next().push_str(word(value));
+        self.0.next().push_str(bool_literal(value));
     }
 
     /// Adds `null`.
@@ -203,7 +203,7 @@ impl ArrayWriter {
 
     /// Completes the array.
     pub fn finish(self) -> Json {
-        Json::own(self.0.close(']'))
+        Json::from_trusted_text(self.0.close(']'))
     }
 }
 

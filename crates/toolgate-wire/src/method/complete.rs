@@ -11,7 +11,7 @@ pub struct CompleteResult {
     /// Total number of values, if known.
     pub total: Option<u64>,
     /// True if there are more values.
-    pub more: Option<bool>,
+    pub has_more: Option<bool>,
     /// `_meta` of the result without the protocol's keys.
     pub meta: Option<Json>,
 }
@@ -40,8 +40,11 @@ impl CompleteResult {
         Ok(CompleteResult {
             values,
             total: completion.get("total").and_then(|t| t.u64()),
-            more: if cut { Some(true) } else { more },
-            meta: result.get("_meta").as_ref().and_then(meta::foreign),
+            has_more: if cut { Some(true) } else { more },
+            meta: result
+                .get("_meta")
+                .as_ref()
+                .and_then(meta::without_reserved_keys),
         })
     }
 }

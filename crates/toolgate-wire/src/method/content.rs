@@ -51,7 +51,7 @@ impl Content {
     /// Creates a block of text.
     pub fn text(text: &str) -> Content {
         let mut o = ObjectWriter::new();
-        o.fixed(r#""type":"text""#);
+        o.constant_member(r#""type":"text""#);
         o.str("text", text);
         Content {
             kind: ContentKind::Text,

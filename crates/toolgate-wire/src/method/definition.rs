@@ -48,7 +48,7 @@ impl ItemKind {
     }
 
     /// Member of a list result that contains the items.
-    pub fn member(self) -> &'static str {
+    pub fn list_member(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
             ItemKind::Resource => "resources",
@@ -68,7 +68,7 @@ impl ItemKind {
     }
 
     /// Member of a definition that identifies the item.
-    pub fn key(self) -> &'static str {
+    pub fn key_member(self) -> &'static str {
         match self {
             ItemKind::Tool | ItemKind::Prompt => "name",
             ItemKind::Resource | ItemKind::Skill => "uri",
@@ -77,7 +77,7 @@ impl ItemKind {
     }
 
     /// Name of the kind for people.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             ItemKind::Tool => "tool",
             ItemKind::Resource => "resource",
@@ -142,7 +142,7 @@ impl Definition {
             return Err("the definition is not an object");
         }
         let text = |key: &str| json.get(key).and_then(|n| n.string());
-        let Some(name) = text(kind.key()) else {
+        let Some(name) = text(kind.key_member()) else {
             return Err(match kind {
                 ItemKind::Tool => "the tool has no \"name\"",
                 ItemKind::Prompt => "the prompt has no \"name\"",
@@ -152,8 +152,8 @@ impl Definition {
             });
         };
         match kind {
-            ItemKind::Tool => schemas(&json)?,
-            ItemKind::Prompt => arguments(&json)?,
+            ItemKind::Tool => check_schemas(&json)?,
+            ItemKind::Prompt => check_arguments(&json)?,
             ItemKind::Resource | ItemKind::Template if text("name").is_none() => {
                 return Err("\"name\" is missing");
             }
@@ -190,7 +190,7 @@ impl Definition {
     pub fn renamed(&self, name: &str) -> Definition {
         let json = self
             .json
-            .with(self.kind.key(), &Json::from_value(&name.into()));
+            .with(self.kind.key_member(), &Json::from_value(&name.into()));
         Definition {
             kind: self.kind,
             name: name.to_owned(),
@@ -243,7 +243,7 @@ impl Definition {
     }
 
     /// Returns the tool annotations. Items other than tools are read-only.
-    pub fn hints(&self) -> ToolAnnotations {
+    pub fn annotations(&self) -> ToolAnnotations {
         let absent = ToolAnnotations::default();
         let claims = self.json.get("annotations");
         let said = |key: &str| claims.as_ref()?.get(key)?.bool();
@@ -262,7 +262,7 @@ impl Definition {
     }
 }
 
-fn schemas(json: &Json) -> Result<(), &'static str> {
+fn check_schemas(json: &Json) -> Result<(), &'static str> {
     if json
         .get("inputSchema")
         .is_none_or(|s| s.kind() != JsonKind::Object)
@@ -276,7 +276,7 @@ fn schemas(json: &Json) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn arguments(json: &Json) -> Result<(), &'static str> {
+fn check_arguments(json: &Json) -> Result<(), &'static str> {
     let Some(list) = json.get("arguments") else {
         return Ok(());
     };
@@ -292,7 +292,7 @@ fn arguments(json: &Json) -> Result<(), &'static str> {
 }
 
 /// Returns the parameter `ref` of a completion.
-pub fn reference(kind: ItemKind, name: &str) -> Json {
+pub fn completion_reference(kind: ItemKind, name: &str) -> Json {
     let mut o = ObjectWriter::new();
     match kind {
         ItemKind::Prompt => {

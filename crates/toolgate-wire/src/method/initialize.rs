@@ -19,7 +19,7 @@ pub struct Implementation {
     /// Description (since 2025-11-25).
     pub description: Option<String>,
     /// URL of the website (since 2025-11-25).
-    pub website: Option<String>,
+    pub website_url: Option<String>,
     /// Icons, an array of objects with `src` (since 2025-11-25).
     pub icons: Option<Json>,
 }
@@ -43,13 +43,13 @@ impl Implementation {
             version: text("version").unwrap_or_default(),
             title: text("title"),
             description: text("description"),
-            website: text("websiteUrl"),
+            website_url: text("websiteUrl"),
             icons: json.get("icons").filter(|i| i.kind() == JsonKind::Array),
         })
     }
 
     /// Reads only name and version of `clientInfo` or `serverInfo`.
-    pub fn named(json: &Json) -> Option<(String, String)> {
+    pub fn read_name_and_version(json: &Json) -> Option<(String, String)> {
         let json = json.index();
         Some((
             json.string("name")?,
@@ -71,7 +71,7 @@ impl Implementation {
         let more = [
             ("title", &self.title),
             ("description", &self.description),
-            ("websiteUrl", &self.website),
+            ("websiteUrl", &self.website_url),
         ];
         for (key, text) in more {
             if let Some(text) = text {

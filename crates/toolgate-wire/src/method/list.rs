@@ -29,7 +29,7 @@ impl CacheHint {
     }
 
     /// Returns the stricter combination of two hints.
-    pub fn and(self, other: CacheHint) -> CacheHint {
+    pub fn stricter(self, other: CacheHint) -> CacheHint {
         CacheHint {
             ttl_ms: self.ttl_ms.min(other.ttl_ms),
             public: self.public && other.public,
@@ -52,7 +52,7 @@ impl ListPage {
     /// Reads a page of a list of that kind; `None` if its items are missing.
     pub fn read(kind: ItemKind, result: &Json) -> Option<ListPage> {
         let items = result
-            .get(kind.member())
+            .get(kind.list_member())
             .filter(|t| t.kind() == JsonKind::Array)?;
         let next = result
             .get("nextCursor")

@@ -140,7 +140,7 @@ pub mod meta {
     }
 
     /// Returns the `_meta` of a server's result without the keys that belong to one hop only.
-    pub fn foreign(meta: &Json) -> Option<Json> {
+    pub fn without_reserved_keys(meta: &Json) -> Option<Json> {
         let mut kept = meta.clone();
         for (key, _) in meta.members() {
             if key.starts_with(PREFIX) {
@@ -158,7 +158,7 @@ mod tests {
 
     /// Holds: BASE-30, BASE-32
     #[test]
-    fn keys_have_a_form() {
+    fn validates_meta_keys() {
         for good in [
             "a",
             "ui",
@@ -188,7 +188,7 @@ mod tests {
 
     /// Holds: BASE-34
     #[test]
-    fn some_keys_belong_to_the_protocol() {
+    fn detects_reserved_meta_keys() {
         for ours in ["io.modelcontextprotocol/a", "dev.mcp/", "com.mcp.tools/x"] {
             assert!(is_reserved(ours), "{ours}");
         }

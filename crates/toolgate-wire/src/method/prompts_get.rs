@@ -59,7 +59,10 @@ impl PromptResult {
             description: result.get("description").and_then(|d| d.string()),
             messages: messages
                 .ok_or("a message has no \"role\", or no \"content\" with a \"type\"")?,
-            meta: result.get("_meta").as_ref().and_then(meta::foreign),
+            meta: result
+                .get("_meta")
+                .as_ref()
+                .and_then(meta::without_reserved_keys),
         })
     }
 }

@@ -38,7 +38,10 @@ impl ReadResult {
         Ok(ReadResult {
             contents,
             hint: CacheHint::read(result),
-            meta: result.get("_meta").as_ref().and_then(meta::foreign),
+            meta: result
+                .get("_meta")
+                .as_ref()
+                .and_then(meta::without_reserved_keys),
         })
     }
 }

@@ -64,11 +64,11 @@ impl TaskSupport {
     pub fn is_forbidden_by(tool: &Definition) -> bool {
         let execution = tool.json().get("execution");
         let word = execution.and_then(|e| e.get("taskSupport")?.string());
-        word.as_deref() == Some(TaskSupport::Forbidden.word())
+        word.as_deref() == Some(TaskSupport::Forbidden.as_str())
     }
 
     /// Value in the protocol.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TaskSupport::Forbidden => "forbidden",
             TaskSupport::Optional => "optional",
@@ -103,7 +103,7 @@ impl TaskStatus {
     ];
 
     /// The word of the protocol.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             TaskStatus::Working => "working",
             TaskStatus::InputRequired => "input_required",
@@ -115,11 +115,11 @@ impl TaskStatus {
 
     /// Returns the status of that name.
     pub fn read(word: &str) -> Option<TaskStatus> {
-        TaskStatus::ALL.into_iter().find(|s| s.word() == word)
+        TaskStatus::ALL.into_iter().find(|s| s.as_str() == word)
     }
 
     /// Returns true for a final status.
-    pub fn is_over(self) -> bool {
+    pub fn is_final(self) -> bool {
         !matches!(self, TaskStatus::Working | TaskStatus::InputRequired)
     }
 }
@@ -152,7 +152,7 @@ pub enum TaskDetail {
     #[default]
     None,
     /// All open input requests.
-    Asks(Vec<RawInputRequest>),
+    InputRequests(Vec<RawInputRequest>),
     /// Result of the call.
     Result(Json),
     /// Error of the call.
@@ -176,7 +176,7 @@ impl Task {
         let status = text("status").and_then(|word| TaskStatus::read(&word));
         let status = status.ok_or("the task has no known \"status\"")?;
         let detail = match words {
-            TaskForm::Extension => detail(status, json)?,
+            TaskForm::Extension => read_detail(status, json)?,
             _ => TaskDetail::None,
         };
         Ok(Task {
@@ -194,7 +194,7 @@ impl Task {
     /// Writes the members of the task into a result. The creation result has no details.
     pub fn write(&self, o: &mut ObjectWriter, words: TaskForm, whole: bool) {
         o.str("taskId", &self.id);
-        o.str("status", self.status.word());
+        o.str("status", self.status.as_str());
         if let Some(message) = &self.message {
             o.str("statusMessage", message);
         }
@@ -218,12 +218,12 @@ impl Task {
     }
 }
 
-fn detail(status: TaskStatus, json: &Json) -> Result<TaskDetail, &'static str> {
+fn read_detail(status: TaskStatus, json: &Json) -> Result<TaskDetail, &'static str> {
     Ok(match status {
         TaskStatus::InputRequired => {
             let asks = json.get("inputRequests");
             match asks.filter(|a| a.kind() == JsonKind::Object) {
-                Some(asks) => TaskDetail::Asks(RawInputRequest::read_all(&asks)?),
+                Some(asks) => TaskDetail::InputRequests(RawInputRequest::read_all(&asks)?),
                 None => TaskDetail::None,
             }
         }
@@ -246,7 +246,7 @@ impl TaskDetail {
     fn write(&self, o: &mut ObjectWriter) {
         match self {
             TaskDetail::None => {}
-            TaskDetail::Asks(asks) => RawInputRequest::write_all(asks, o),
+            TaskDetail::InputRequests(asks) => RawInputRequest::write_all(asks, o),
             TaskDetail::Result(result) => o.raw("result", result),
             TaskDetail::Error(error) => o.raw("error", &error.json()),
         }
@@ -254,7 +254,7 @@ impl TaskDetail {
 }
 
 /// Returns the task id of a request; `None` if it has none.
-pub fn named(params: Option<&Json>) -> Option<String> {
+pub fn task_id(params: Option<&Json>) -> Option<String> {
     params?.get("taskId")?.string()
 }
 
@@ -290,7 +290,7 @@ impl TaskMetadata {
 }
 
 /// Formats milliseconds since 1970 as ISO 8601 in UTC.
-pub fn iso(millis: u64) -> String {
+pub fn format_iso8601(millis: u64) -> String {
     let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
     // Days are counted from 1 March of year 0, in eras of 400 years.
     let shifted = days + 719_468;
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_written_as_people_read_it() {
+    fn formats_milliseconds_as_iso8601() {
         for (millis, expected) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_399_999, "2000-02-28T23:59:59.999Z"),
@@ -320,7 +320,7 @@ mod tests {
             (1_764_032_461_007, "2025-11-25T01:01:01.007Z"),
             (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
         ] {
-            assert_eq!(iso(millis), expected);
+            assert_eq!(format_iso8601(millis), expected);
         }
     }
 }

@@ -47,7 +47,10 @@ impl ToolResult {
                 .get("isError")
                 .and_then(|e| e.bool())
                 .unwrap_or(false),
-            meta: result.get("_meta").as_ref().and_then(meta::foreign),
+            meta: result
+                .get("_meta")
+                .as_ref()
+                .and_then(meta::without_reserved_keys),
         })
     }
 

@@ -5,7 +5,7 @@
 //! linear in template plus URI; a query takes its pairs times the names of the template.
 
 /// Returns true if a complete URI matches.
-pub fn fits(template: &str, uri: &str) -> bool {
+pub fn matches_template(template: &str, uri: &str) -> bool {
     variables(template, uri).is_some()
 }
 
@@ -17,14 +17,14 @@ pub fn variables(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
         uri = uri.strip_prefix(literal)?;
         let (expression, after) = rest.split_once('}')?;
         template = after;
-        let next = stop(after);
-        uri = take(expression, next, uri, &mut found)?;
+        let next = variable_end(after);
+        uri = match_expression(expression, next, uri, &mut found)?;
     }
     (uri == template).then_some(found)
 }
 
 /// Returns the end of a variable: the next literal, or the prefix character of the next expression.
-fn stop(after: &str) -> &str {
+fn variable_end(after: &str) -> &str {
     match after.strip_prefix('{') {
         Some(expression) if expression.starts_with(['/', '.', ';', '?', '&', '#']) => {
             expression.get(..1).unwrap_or_default()
@@ -34,7 +34,7 @@ fn stop(after: &str) -> &str {
 }
 
 /// Matches an expression. Returns the rest of the URI.
-fn take<'a>(
+fn match_expression<'a>(
     expression: &str,
     next: &str,
     uri: &'a str,
@@ -43,7 +43,7 @@ fn take<'a>(
     let operator = expression.chars().next().filter(|c| "+#./;?&".contains(*c));
     let names = expression.trim_start_matches(|c| Some(c) == operator);
     if matches!(operator, Some('?' | '&')) {
-        return query(names, uri, found);
+        return match_query(names, uri, found);
     }
     let uri = match operator {
         Some(mark @ ('#' | '.' | '/' | ';')) => uri.strip_prefix(mark)?,
@@ -69,7 +69,11 @@ fn take<'a>(
 }
 
 /// Matches the rest of the URI as a query of the named variables, each of which may be absent.
-fn query<'a>(names: &str, uri: &'a str, found: &mut Vec<(String, String)>) -> Option<&'a str> {
+fn match_query<'a>(
+    names: &str,
+    uri: &'a str,
+    found: &mut Vec<(String, String)>,
+) -> Option<&'a str> {
     if uri.is_empty() {
         return Some(uri);
     }
@@ -92,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_fits_what_it_can_make() {
+    fn matches_uris_that_a_template_can_expand_to() {
         let check = |template: &str, uri: &str, expected: Option<&[(&str, &str)]>| {
             let expected = expected.map(|pairs| {
                 pairs

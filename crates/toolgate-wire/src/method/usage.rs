@@ -1,6 +1,8 @@
 //! Operations: the four methods that use an item, and their parameters.
 
-use super::{definition::ItemKind, definition::reference, prompts_get, resources_read, tools_call};
+use super::{
+    definition::ItemKind, definition::completion_reference, prompts_get, resources_read, tools_call,
+};
 use crate::json::{Json, JsonKind, ObjectWriter};
 
 /// Method that completes an argument.
@@ -44,7 +46,7 @@ impl Op {
 }
 
 /// Returns true for one of the four methods.
-pub fn is_usage(method: &str) -> bool {
+pub fn is_operation(method: &str) -> bool {
     [
         tools_call::NAME,
         resources_read::NAME,
@@ -140,7 +142,7 @@ pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
         }
         Op::Resource => o.str("uri", name),
         Op::Complete(kind) => {
-            o.raw("ref", &reference(kind, name));
+            o.raw("ref", &completion_reference(kind, name));
             arguments.members().for_each(|(k, v)| o.raw(&k, &v));
         }
     }

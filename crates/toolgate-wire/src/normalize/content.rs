@@ -2,8 +2,8 @@
 
 use super::{
     RepairLog,
-    shape::{self, mend},
-    uri::{escaped, is_uri},
+    shape::{self, repair_members},
+    uri::{is_uri, percent_encoded},
 };
 use crate::{
     json::{Json, JsonKind},
@@ -25,7 +25,7 @@ pub(super) fn block(json: Json, repairs: &mut RepairLog) -> Json {
         repairs.add("a block without a \"type\" is read as text".to_owned());
         return Content::text(&text).json;
     };
-    let json = mend(&json, shape::BLOCK, "", repairs).unwrap_or(json);
+    let json = repair_members(&json, shape::BLOCK, "", repairs).unwrap_or(json);
     match kind.as_str() {
         "text" => with_text(json, repairs),
         "image" | "audio" => media(json, &kind, repairs),
@@ -95,7 +95,7 @@ fn embedded(json: Json, repairs: &mut RepairLog) -> Json {
 }
 
 fn link(json: Json, repairs: &mut RepairLog) -> Json {
-    let json = mend(&json, shape::RESOURCE, "", repairs).unwrap_or(json);
+    let json = repair_members(&json, shape::RESOURCE, "", repairs).unwrap_or(json);
     let text = |key: &str| json.get(key).and_then(|value| value.string());
     let Some(uri) = text("uri") else {
         repairs
@@ -133,15 +133,15 @@ pub(super) fn contents(
     if part.kind() != JsonKind::Object {
         return Err("it is not an object");
     }
-    let mut mended = mend(part, shape::CONTENTS, "", repairs);
+    let mut mended = repair_members(part, shape::CONTENTS, "", repairs);
     let now = mended.as_ref().unwrap_or(part);
     let uri = now.get("uri").and_then(|uri| uri.string());
     let good = match (&uri, asked) {
         (Some(uri), _) if is_uri(uri) => None,
-        (Some(uri), None) => Some(escaped(uri).ok_or("its \"uri\" is not a URI")?),
+        (Some(uri), None) => Some(percent_encoded(uri).ok_or("its \"uri\" is not a URI")?),
         (None, None) => return Err("it has no \"uri\""),
         (uri, Some(asked)) => {
-            let escaped = uri.as_deref().and_then(escaped);
+            let escaped = uri.as_deref().and_then(percent_encoded);
             Some(escaped.unwrap_or_else(|| asked.to_owned()))
         }
     };

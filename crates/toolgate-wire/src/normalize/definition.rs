@@ -2,7 +2,7 @@
 
 use super::{
     RepairLog, schema,
-    shape::{self, mend},
+    shape::{self, repair_members},
     uri::{is_uri, is_uri_template},
 };
 use crate::{
@@ -37,14 +37,14 @@ pub fn definition(kind: ItemKind, json: Json) -> Result<NormalizedDefinition, &'
         ItemKind::Prompt => shape::PROMPT,
         ItemKind::Skill => &[],
     };
-    let mut json = mend(&json, members, "", &mut repairs).unwrap_or(json);
+    let mut json = repair_members(&json, members, "", &mut repairs).unwrap_or(json);
     let mut withheld = None;
     match kind {
         ItemKind::Tool => (json, withheld) = tool(json, &mut repairs),
         ItemKind::Prompt => json = prompt(json, &mut repairs),
         ItemKind::Resource | ItemKind::Template => {
             json = named(json, kind, &mut repairs);
-            withheld = wrong_uri(kind, &json);
+            withheld = invalid_uri_reason(kind, &json);
         }
         ItemKind::Skill => {}
     }
@@ -88,7 +88,7 @@ fn prompt(json: Json, repairs: &mut RepairLog) -> Json {
     let (mut same, mut mended) = (true, ArrayWriter::new());
     for (at, argument) in arguments.items().enumerate() {
         let path = format!("arguments[{at}].");
-        match mend(&argument, shape::ARGUMENT, &path, repairs) {
+        match repair_members(&argument, shape::ARGUMENT, &path, repairs) {
             Some(argument) => {
                 same = false;
                 mended.raw(&argument);
@@ -108,7 +108,7 @@ fn named(json: Json, kind: ItemKind, repairs: &mut RepairLog) -> Json {
     if json.get("name").as_ref().is_some_and(is_text) {
         return json;
     }
-    let label = json.get("title").or_else(|| json.get(kind.key()));
+    let label = json.get("title").or_else(|| json.get(kind.key_member()));
     match label.filter(is_text) {
         Some(label) => {
             repairs.add("\"name\" is missing; its title or URI is used".to_owned());
@@ -118,8 +118,8 @@ fn named(json: Json, kind: ItemKind, repairs: &mut RepairLog) -> Json {
     }
 }
 
-fn wrong_uri(kind: ItemKind, json: &Json) -> Option<String> {
-    let uri = json.get(kind.key())?.string()?;
+fn invalid_uri_reason(kind: ItemKind, json: &Json) -> Option<String> {
+    let uri = json.get(kind.key_member())?.string()?;
     let why = match kind {
         ItemKind::Template if !is_uri_template(&uri) => {
             "its \"uriTemplate\" is not a URI template (RFC 6570)"

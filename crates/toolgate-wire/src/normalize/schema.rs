@@ -1,6 +1,6 @@
 //! Normalization of tool schemas: the root type is `object`, and properties are schemas.
 
-use super::{RepairLog, shape::word};
+use super::{RepairLog, shape::describe};
 use crate::json::{ArrayWriter, Json, JsonKind, ObjectWriter};
 
 /// Returns a valid input schema, and the reason to withhold the tool if no arguments can match.
@@ -31,7 +31,7 @@ pub(super) fn input(schema: Option<Json>, repairs: &mut RepairLog) -> (Json, Opt
             (any(), None)
         }
         _ => {
-            let why = format!("its \"inputSchema\" is {}, not a schema", word(&schema));
+            let why = format!("its \"inputSchema\" is {}, not a schema", describe(&schema));
             (any(), Some(why))
         }
     }
@@ -73,7 +73,7 @@ fn allows_object(root: &Json) -> bool {
 /// Returns a valid output schema; `None` if it has no meaning.
 pub(super) fn output(schema: Json, repairs: &mut RepairLog) -> Option<Json> {
     if schema.kind() != JsonKind::Object {
-        let what = word(&schema);
+        let what = describe(&schema);
         repairs.add(format!("\"outputSchema\" is {what}; it is left out"));
         return None;
     }
@@ -127,7 +127,7 @@ fn members(mut schema: Json, of: &str, repairs: &mut RepairLog) -> (Json, Option
         _ => {
             let why = format!(
                 "its \"{of}.properties\" is {}, not an object",
-                word(&properties)
+                describe(&properties)
             );
             (schema.without("properties"), Some(why))
         }
@@ -138,7 +138,7 @@ fn members(mut schema: Json, of: &str, repairs: &mut RepairLog) -> (Json, Option
 fn required_names(required: &Json, of: &str, repairs: &mut RepairLog) -> Option<Option<Json>> {
     let is_name = |name: &Json| name.kind() == JsonKind::String;
     if required.kind() != JsonKind::Array {
-        let what = word(required);
+        let what = describe(required);
         repairs.add(format!("\"{of}.required\" is {what}; it is left out"));
         return Some(None);
     }
@@ -164,7 +164,7 @@ fn property_schemas(properties: &Json, of: &str, repairs: &mut RepairLog) -> Opt
             continue;
         }
         let short: String = name.chars().take(64).collect();
-        let what = word(&schema);
+        let what = describe(&schema);
         repairs.add(format!(
             "the schema of \"{short}\" in \"{of}\" is {what}; it is read as {{}}"
         ));

@@ -10,9 +10,9 @@ pub(super) enum MemberShape {
     Bool,
     Integer,
     /// Number from 0 to 1.
-    Share,
+    UnitInterval,
     Object,
-    Word(&'static [&'static str]),
+    OneOf(&'static [&'static str]),
     /// Array; elements of another shape are removed.
     List(&'static MemberShape),
     Members(&'static [ShapedMember]),
@@ -25,7 +25,7 @@ pub(super) struct ShapedMember {
     required: bool,
 }
 
-const fn may(key: &'static str, shape: MemberShape) -> ShapedMember {
+const fn optional_member(key: &'static str, shape: MemberShape) -> ShapedMember {
     ShapedMember {
         key,
         shape,
@@ -33,7 +33,7 @@ const fn may(key: &'static str, shape: MemberShape) -> ShapedMember {
     }
 }
 
-const fn must(key: &'static str, shape: MemberShape) -> ShapedMember {
+const fn required_member(key: &'static str, shape: MemberShape) -> ShapedMember {
     ShapedMember {
         key,
         shape,
@@ -41,43 +41,43 @@ const fn must(key: &'static str, shape: MemberShape) -> ShapedMember {
     }
 }
 
-const ROLE: MemberShape = MemberShape::Word(&["user", "assistant"]);
+const ROLE: MemberShape = MemberShape::OneOf(&["user", "assistant"]);
 const ICONS: MemberShape = MemberShape::List(&MemberShape::Members(&[
-    must("src", MemberShape::Uri),
-    may("mimeType", MemberShape::Text),
-    may("sizes", MemberShape::List(&MemberShape::Text)),
-    may("theme", MemberShape::Word(&["light", "dark"])),
+    required_member("src", MemberShape::Uri),
+    optional_member("mimeType", MemberShape::Text),
+    optional_member("sizes", MemberShape::List(&MemberShape::Text)),
+    optional_member("theme", MemberShape::OneOf(&["light", "dark"])),
 ]));
 const ANNOTATIONS: MemberShape = MemberShape::Members(&[
-    may("audience", MemberShape::List(&ROLE)),
-    may("priority", MemberShape::Share),
-    may("lastModified", MemberShape::Text),
+    optional_member("audience", MemberShape::List(&ROLE)),
+    optional_member("priority", MemberShape::UnitInterval),
+    optional_member("lastModified", MemberShape::Text),
 ]);
-const TITLE: ShapedMember = may("title", MemberShape::Text);
-const DESCRIPTION: ShapedMember = may("description", MemberShape::Text);
-const META: ShapedMember = may("_meta", MemberShape::Object);
+const TITLE: ShapedMember = optional_member("title", MemberShape::Text);
+const DESCRIPTION: ShapedMember = optional_member("description", MemberShape::Text);
+const META: ShapedMember = optional_member("_meta", MemberShape::Object);
 
 /// Optional members of `Tool`, except its schemas.
 pub(super) static TOOL: &[ShapedMember] = &[
     TITLE,
     DESCRIPTION,
     META,
-    may("icons", ICONS),
-    may(
+    optional_member("icons", ICONS),
+    optional_member(
         "annotations",
         MemberShape::Members(&[
-            may("title", MemberShape::Text),
-            may("readOnlyHint", MemberShape::Bool),
-            may("destructiveHint", MemberShape::Bool),
-            may("idempotentHint", MemberShape::Bool),
-            may("openWorldHint", MemberShape::Bool),
+            optional_member("title", MemberShape::Text),
+            optional_member("readOnlyHint", MemberShape::Bool),
+            optional_member("destructiveHint", MemberShape::Bool),
+            optional_member("idempotentHint", MemberShape::Bool),
+            optional_member("openWorldHint", MemberShape::Bool),
         ]),
     ),
-    may(
+    optional_member(
         "execution",
-        MemberShape::Members(&[may(
+        MemberShape::Members(&[optional_member(
             "taskSupport",
-            MemberShape::Word(&["forbidden", "optional", "required"]),
+            MemberShape::OneOf(&["forbidden", "optional", "required"]),
         )]),
     ),
 ];
@@ -87,10 +87,10 @@ pub(super) static RESOURCE: &[ShapedMember] = &[
     TITLE,
     DESCRIPTION,
     META,
-    may("icons", ICONS),
-    may("annotations", ANNOTATIONS),
-    may("mimeType", MemberShape::Text),
-    may("size", MemberShape::Integer),
+    optional_member("icons", ICONS),
+    optional_member("annotations", ANNOTATIONS),
+    optional_member("mimeType", MemberShape::Text),
+    optional_member("size", MemberShape::Integer),
 ];
 
 /// Optional members of `ResourceTemplate`.
@@ -98,26 +98,31 @@ pub(super) static TEMPLATE: &[ShapedMember] = &[
     TITLE,
     DESCRIPTION,
     META,
-    may("icons", ICONS),
-    may("annotations", ANNOTATIONS),
-    may("mimeType", MemberShape::Text),
+    optional_member("icons", ICONS),
+    optional_member("annotations", ANNOTATIONS),
+    optional_member("mimeType", MemberShape::Text),
 ];
 
 /// Optional members of `Prompt`, except its arguments.
-pub(super) static PROMPT: &[ShapedMember] = &[TITLE, DESCRIPTION, META, may("icons", ICONS)];
+pub(super) static PROMPT: &[ShapedMember] =
+    &[TITLE, DESCRIPTION, META, optional_member("icons", ICONS)];
 
 /// Optional members of `PromptArgument`.
-pub(super) static ARGUMENT: &[ShapedMember] =
-    &[TITLE, DESCRIPTION, may("required", MemberShape::Bool)];
+pub(super) static ARGUMENT: &[ShapedMember] = &[
+    TITLE,
+    DESCRIPTION,
+    optional_member("required", MemberShape::Bool),
+];
 
 /// Optional members of all content blocks.
-pub(super) static BLOCK: &[ShapedMember] = &[META, may("annotations", ANNOTATIONS)];
+pub(super) static BLOCK: &[ShapedMember] = &[META, optional_member("annotations", ANNOTATIONS)];
 
 /// Optional members of resource contents.
-pub(super) static CONTENTS: &[ShapedMember] = &[META, may("mimeType", MemberShape::Text)];
+pub(super) static CONTENTS: &[ShapedMember] =
+    &[META, optional_member("mimeType", MemberShape::Text)];
 
 /// Removes members that do not match their shape; `None` if all match.
-pub(super) fn mend(
+pub(super) fn repair_members(
     object: &Json,
     members: &[ShapedMember],
     path: &str,
@@ -130,10 +135,10 @@ pub(super) fn mend(
         };
         let at = format!("{path}{}", member.key);
         let new = match fit(&value, &member.shape, &at, repairs) {
-            ShapeFit::Good => continue,
-            ShapeFit::Mended(value) => mended.as_ref().unwrap_or(object).with(member.key, &value),
-            ShapeFit::Bad => {
-                let what = word(&value);
+            ShapeFit::Matches => continue,
+            ShapeFit::Repaired(value) => mended.as_ref().unwrap_or(object).with(member.key, &value),
+            ShapeFit::Mismatch => {
+                let what = describe(&value);
                 repairs.add(format!("\"{at}\" is {what}; it is left out"));
                 mended.as_ref().unwrap_or(object).without(member.key)
             }
@@ -144,9 +149,9 @@ pub(super) fn mend(
 }
 
 enum ShapeFit {
-    Good,
-    Mended(Json),
-    Bad,
+    Matches,
+    Repaired(Json),
+    Mismatch,
 }
 
 fn fit(value: &Json, shape: &MemberShape, path: &str, repairs: &mut RepairLog) -> ShapeFit {
@@ -155,59 +160,63 @@ fn fit(value: &Json, shape: &MemberShape, path: &str, repairs: &mut RepairLog) -
         MemberShape::Uri => value.str_cow().is_some_and(|text| is_uri(&text)),
         MemberShape::Bool => value.kind() == JsonKind::Bool,
         MemberShape::Integer => value.f64().is_some_and(|n| n.fract() == 0.0),
-        MemberShape::Share => value.f64().is_some_and(|n| (0.0..=1.0).contains(&n)),
+        MemberShape::UnitInterval => value.f64().is_some_and(|n| (0.0..=1.0).contains(&n)),
         MemberShape::Object => value.kind() == JsonKind::Object,
-        MemberShape::Word(words) => value.str_cow().is_some_and(|text| words.contains(&&*text)),
+        MemberShape::OneOf(words) => value.str_cow().is_some_and(|text| words.contains(&&*text)),
         MemberShape::List(of) => return list(value, of, path, repairs),
         MemberShape::Members(members) => return object(value, members, path, repairs),
     };
-    if good { ShapeFit::Good } else { ShapeFit::Bad }
+    if good {
+        ShapeFit::Matches
+    } else {
+        ShapeFit::Mismatch
+    }
 }
 
 fn object(value: &Json, members: &[ShapedMember], path: &str, repairs: &mut RepairLog) -> ShapeFit {
     if value.kind() != JsonKind::Object {
-        return ShapeFit::Bad;
+        return ShapeFit::Mismatch;
     }
-    let mended = mend(value, members, &format!("{path}."), repairs);
+    let mended = repair_members(value, members, &format!("{path}."), repairs);
     let now = mended.as_ref().unwrap_or(value);
     let whole = members
         .iter()
         .all(|m| !m.required || now.get(m.key).is_some());
     match mended {
-        _ if !whole => ShapeFit::Bad,
-        Some(mended) => ShapeFit::Mended(mended),
-        None => ShapeFit::Good,
+        _ if !whole => ShapeFit::Mismatch,
+        Some(mended) => ShapeFit::Repaired(mended),
+        None => ShapeFit::Matches,
     }
 }
 
 fn list(value: &Json, of: &MemberShape, path: &str, repairs: &mut RepairLog) -> ShapeFit {
     if value.kind() != JsonKind::Array {
-        return ShapeFit::Bad;
+        return ShapeFit::Mismatch;
     }
     let (mut same, mut kept) = (true, ArrayWriter::new());
     for (at, item) in value.items().enumerate() {
         let at = format!("{path}[{at}]");
         match fit(&item, of, &at, repairs) {
-            ShapeFit::Good => kept.raw(&item),
-            ShapeFit::Mended(item) => {
+            ShapeFit::Matches => kept.raw(&item),
+            ShapeFit::Repaired(item) => {
                 same = false;
                 kept.raw(&item);
             }
-            ShapeFit::Bad => {
+            ShapeFit::Mismatch => {
                 same = false;
                 repairs.add(format!("\"{at}\" is not valid; it is left out"));
             }
         }
     }
     if same {
-        ShapeFit::Good
+        ShapeFit::Matches
     } else {
-        ShapeFit::Mended(kept.finish())
+        ShapeFit::Repaired(kept.finish())
     }
 }
 
 /// Describes a value for a message, without its content.
-pub(super) fn word(value: &Json) -> &'static str {
+pub(super) fn describe(value: &Json) -> &'static str {
     match value.kind() {
         JsonKind::Object => "an object that is not valid here",
         JsonKind::Array => "an array",

@@ -113,7 +113,7 @@ fn is_name(name: &str, plain: impl Fn(u8) -> bool) -> bool {
 }
 
 /// Percent-encodes the invalid characters of a URI; `None` if the result is still invalid.
-pub(super) fn escaped(text: &str) -> Option<String> {
+pub(super) fn percent_encoded(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         let allowed = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=/:@?#%[]".contains(&byte);
@@ -161,8 +161,11 @@ mod tests {
         ] {
             assert!(!is_uri(bad), "{bad}");
         }
-        assert_eq!(escaped("a:b c/é").as_deref(), Some("a:b%20c/%C3%A9"));
-        assert_eq!(escaped("notes"), None);
+        assert_eq!(
+            percent_encoded("a:b c/é").as_deref(),
+            Some("a:b%20c/%C3%A9")
+        );
+        assert_eq!(percent_encoded("notes"), None);
     }
 
     #[test]

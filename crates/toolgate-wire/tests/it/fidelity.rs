@@ -45,7 +45,7 @@ fn sent(arguments: &str) -> String {
         panic!("a request");
     };
     let arguments = params.unwrap().get("arguments").unwrap();
-    arguments.lossy();
+    arguments.is_lossy();
     let mut o = ObjectWriter::new();
     o.str("name", "b");
     o.raw("arguments", &arguments);

@@ -104,7 +104,7 @@ fn nothing_overflows_a_small_stack() {
         assert!(json.map_strings(&mut |_| None).is_none());
         let deepest = read(&nested(64)).unwrap();
         assert_eq!(deepest.canonical(), nested(64));
-        assert!(!deepest.lossy());
+        assert!(!deepest.is_lossy());
         deepest.to_value();
     };
     on_small_stack(work);
@@ -164,7 +164,7 @@ fn a_million_members_on_a_small_stack() {
         let canonical = json.canonical();
         assert!(canonical.starts_with("{\"0\":0,\"1\":1,\"10\":10,\"100\":100,"));
         assert_eq!(canonical.len(), json.as_str().len());
-        assert!(!json.lossy());
+        assert!(!json.is_lossy());
         assert_eq!(json.to_value().as_object().unwrap().len(), 1_000_000);
         let without = json.without("500000");
         assert_eq!(without.as_str().len() + 16, json.as_str().len());
@@ -185,7 +185,7 @@ fn what_a_program_nested_deep_is_walked_too() {
             }
         }
         assert_eq!(nest.canonical(), nest.as_str());
-        assert!(!nest.lossy());
+        assert!(!nest.is_lossy());
         let mapped = nest.map_strings(&mut |s| (s.text == "k").then(|| "l".to_owned()));
         assert_eq!(mapped.unwrap().as_str(), nest.as_str().replace('k', "l"));
         // The tree ends in text where it would be too deep to drop.

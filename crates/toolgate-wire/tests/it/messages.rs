@@ -39,7 +39,7 @@ fn take(bytes: Vec<u8>) -> bool {
         return false;
     };
     if json.kind() == JsonKind::Array {
-        message::batch(&json).is_ok_and(|all| all.iter().any(Result::is_ok))
+        message::read_batch(&json).is_ok_and(|all| all.iter().any(Result::is_ok))
     } else {
         JsonRpcMessage::read(&json).is_ok_and(|message| {
             if let JsonRpcMessage::Request { id, .. } = &message {

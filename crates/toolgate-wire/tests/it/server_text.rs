@@ -7,7 +7,7 @@ use toolgate_wire::{
 
 fn read(text: &str) -> Result<ServerText, (ReadErrorKind, Vec<u8>)> {
     let bytes = text.as_bytes().to_vec();
-    let read = Json::read_server_for(
+    let read = Json::read_server_text(
         bytes,
         &JsonLimits::default(),
         MemoryPermit::default(),

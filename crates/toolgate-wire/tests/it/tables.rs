@@ -311,7 +311,7 @@ fn decided() {
         "0.1000000000000000055511151231257827",
         "-9223372036854775809",
     ] {
-        assert!(read(text).unwrap().lossy(), "{text}");
+        assert!(read(text).unwrap().is_lossy(), "{text}");
         assert!(read(text).unwrap().to_value_and_loss().1, "{text}");
     }
     for text in [
@@ -327,7 +327,7 @@ fn decided() {
         "1e-7",
         "100000000000000000000e-2",
     ] {
-        assert!(!read(text).unwrap().lossy(), "{text}");
+        assert!(!read(text).unwrap().is_lossy(), "{text}");
         assert!(!read(text).unwrap().to_value_and_loss().1, "{text}");
     }
     // A value that is whole is an integer however it is written.

@@ -31,7 +31,7 @@ impl Drop for ChangeJoinTask {
 
 impl JoinedChanges {
     /// Returns the list changes of all members.
-    pub(super) async fn listen(
+    pub(super) async fn subscribe(
         &self,
         members: &[AggregateMember],
         want: &ChangeFilter,
@@ -39,7 +39,7 @@ impl JoinedChanges {
         let mut running = self.0.lock().await;
         if running.is_none() {
             let heard = members.iter().map(|member| {
-                let lists = ChangeFilter::lists(want.caller.clone());
+                let lists = ChangeFilter::all_lists(want.caller.clone());
                 member.service.changes(lists)
             });
             // A member that cannot report changes does not affect the others.
@@ -49,7 +49,7 @@ impl JoinedChanges {
                 clippy::disallowed_methods,
                 reason = "outlives the subscriber; aborted on drop"
             )]
-            let task = tokio::spawn(join(all, stale.clone()));
+            let task = tokio::spawn(forward_changes(all, stale.clone()));
             *running = Some(ChangeJoinTask { stale, task });
         }
         match running.as_ref() {
@@ -59,12 +59,17 @@ impl JoinedChanges {
     }
 }
 
-async fn join(all: Vec<ChangeStream>, stale: Arc<watch::Sender<ChangeCounters>>) {
+async fn forward_changes(all: Vec<ChangeStream>, stale: Arc<watch::Sender<ChangeCounters>>) {
     let mut next: FuturesUnordered<_> = all.into_iter().map(next_of).collect();
     while let Some((change, changes)) = next.next().await {
         if let Some(change) = change {
             if !change.lists.is_empty() {
-                stale.send_modify(|stale| change.lists.iter().for_each(|kind| stale.list(*kind)));
+                stale.send_modify(|stale| {
+                    change
+                        .lists
+                        .iter()
+                        .for_each(|kind| stale.count_list_change(*kind))
+                });
             }
             next.push(next_of(changes));
         }

@@ -21,7 +21,7 @@ pub struct LinkLimits {
     /// Maximum number of callers. Default: 1,024.
     pub callers: usize,
     /// Maximum length of a URI, in bytes. Default: 8 KiB.
-    pub uri: usize,
+    pub max_uri_bytes: usize,
 }
 
 impl Default for LinkLimits {
@@ -29,7 +29,7 @@ impl Default for LinkLimits {
         LinkLimits {
             per_caller: 256,
             callers: 1024,
-            uri: 8 * 1024,
+            max_uri_bytes: 8 * 1024,
         }
     }
 }
@@ -52,7 +52,7 @@ struct RememberedLinks {
 /// Remembered link. It stores only a SHA-256 of the URI, which may be long: the caller sends it again to read.
 struct RememberedLink {
     uri: [u8; 32],
-    of: Weak<dyn Service>,
+    member: Weak<dyn Service>,
     origin: Origin,
 }
 
@@ -61,14 +61,14 @@ struct RememberedLink {
 pub(super) struct GivenResourceLink {
     uri: String,
     /// The member that gave the link. A replacement under the same id does not match.
-    of: Weak<dyn Service>,
+    member: Weak<dyn Service>,
     /// Origin of the member at the time it gave the link.
     origin: Origin,
 }
 
 impl ResourceLinkMemory {
     /// Remembers the links in an outcome.
-    pub(super) fn note(
+    pub(super) fn remember(
         &self,
         caller: &Caller,
         of: &Arc<dyn Service>,
@@ -79,20 +79,20 @@ impl ResourceLinkMemory {
             return;
         };
         let links: Vec<RememberedLink> = uris(output)
-            .filter(|uri| uri.len() <= self.limits.uri)
+            .filter(|uri| uri.len() <= self.limits.max_uri_bytes)
             .map(|uri| RememberedLink {
                 uri: digest(&uri),
-                of: Arc::downgrade(of),
+                member: Arc::downgrade(of),
                 origin: origin.clone(),
             })
             .collect();
         if !links.is_empty() && self.limits.per_caller > 0 && self.limits.callers > 0 {
-            self.given().note(caller, links, &self.limits);
+            self.given().remember(caller, links, &self.limits);
         }
     }
 
     /// Shares the memory of `old`.
-    pub(super) fn share(&mut self, old: &ResourceLinkMemory) {
+    pub(super) fn share_memory(&mut self, old: &ResourceLinkMemory) {
         self.given = old.given.clone();
     }
 
@@ -108,8 +108,8 @@ impl ResourceLinkMemory {
 
 impl GivenResourceLink {
     /// Returns whether that service gave the link.
-    pub(super) fn is_of(&self, service: &Arc<dyn Service>) -> bool {
-        std::ptr::addr_eq(self.of.as_ptr(), Arc::as_ptr(service))
+    pub(super) fn is_from(&self, service: &Arc<dyn Service>) -> bool {
+        std::ptr::addr_eq(self.member.as_ptr(), Arc::as_ptr(service))
     }
 
     /// Returns the linked resource as an unlisted item.
@@ -119,12 +119,12 @@ impl GivenResourceLink {
         o.str("name", &self.uri);
         let def = Definition::read(ItemKind::Resource, o.finish()).ok()?;
         let item = Item::new(self.origin.clone(), def);
-        Some(Arc::new(item.pinned(Arc::new(DefinitionPin::unlisted()))))
+        Some(Arc::new(item.with_pin(Arc::new(DefinitionPin::unlisted()))))
     }
 }
 
 impl RememberedLinks {
-    fn note(&mut self, caller: &Caller, links: Vec<RememberedLink>, limits: &LinkLimits) {
+    fn remember(&mut self, caller: &Caller, links: Vec<RememberedLink>, limits: &LinkLimits) {
         self.callers.retain(|known| known != caller);
         self.callers.push_back(caller.clone());
         if self.callers.len() > limits.callers
@@ -148,7 +148,7 @@ impl RememberedLinks {
         let known = own.iter().find(|link| link.uri == wanted)?;
         Some(GivenResourceLink {
             uri: uri.to_owned(),
-            of: known.of.clone(),
+            member: known.member.clone(),
             origin: known.origin.clone(),
         })
     }

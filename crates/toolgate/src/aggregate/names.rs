@@ -101,25 +101,25 @@ impl NameRules {
     }
 
     /// Returns whether a name stays unchanged after a prefix.
-    pub fn keeps(self, prefix: &str, name: &str) -> bool {
-        let fits = head(prefix).len() + name.len() <= self.max_chars();
+    pub fn keeps_name(self, prefix: &str, name: &str) -> bool {
+        let fits = prefix_with_separator(prefix).len() + name.len() <= self.max_chars();
         !name.is_empty() && fits && name.chars().all(|c| self.allows(c))
     }
 }
 
 /// Assignment of wire names for one server.
 pub(super) struct WireNames {
-    head: String,
+    prefix: String,
     rules: NameRules,
-    taken: HashSet<String>,
+    assigned: HashSet<String>,
 }
 
 /// Wire name of an item, unless another item has it.
 enum WireNameCandidate {
     /// The name itself, with the prefix.
-    Own(String),
+    Unchanged(String),
     /// The name with the disallowed characters replaced.
-    Changed(String),
+    Replaced(String),
     /// No candidate: the name is empty or too long without a hash.
     Hashed,
 }
@@ -127,9 +127,9 @@ enum WireNameCandidate {
 impl WireNames {
     pub(super) fn new(prefix: &str, rules: NameRules) -> WireNames {
         WireNames {
-            head: head(prefix),
+            prefix: prefix_with_separator(prefix),
             rules,
-            taken: HashSet::new(),
+            assigned: HashSet::new(),
         }
     }
 
@@ -139,7 +139,9 @@ impl WireNames {
             names.iter().map(|name| self.candidate(name)).collect();
         let mut counts = HashMap::<&str, usize>::new();
         for candidate in &candidates {
-            if let WireNameCandidate::Own(name) | WireNameCandidate::Changed(name) = candidate {
+            if let WireNameCandidate::Unchanged(name) | WireNameCandidate::Replaced(name) =
+                candidate
+            {
                 *counts.entry(name).or_default() += 1;
             }
         }
@@ -147,67 +149,67 @@ impl WireNames {
         let mut wire: Vec<Option<String>> = Vec::new();
         for candidate in &candidates {
             let stays = match candidate {
-                WireNameCandidate::Own(name) => !self.taken.contains(name),
-                WireNameCandidate::Changed(name) => {
-                    counts[name.as_str()] == 1 && !self.taken.contains(name)
+                WireNameCandidate::Unchanged(name) => !self.assigned.contains(name),
+                WireNameCandidate::Replaced(name) => {
+                    counts[name.as_str()] == 1 && !self.assigned.contains(name)
                 }
                 WireNameCandidate::Hashed => false,
             };
             let name = match candidate {
-                WireNameCandidate::Own(name) | WireNameCandidate::Changed(name) if stays => {
+                WireNameCandidate::Unchanged(name) | WireNameCandidate::Replaced(name) if stays => {
                     Some(name.clone())
                 }
                 _ => None,
             };
-            self.taken.extend(name.clone());
+            self.assigned.extend(name.clone());
             wire.push(name);
         }
         let wire = wire.into_iter().zip(names);
-        wire.map(|(name, own)| name.unwrap_or_else(|| self.hashed(own)))
+        wire.map(|(name, own)| name.unwrap_or_else(|| self.assign_hashed(own)))
             .collect()
     }
 
     /// Returns the names unchanged, except that a name already in use gets a hash.
-    pub(super) fn keep(&mut self, names: &[&str]) -> Vec<String> {
-        let keep = |name: &&str| match self.taken.insert((*name).to_owned()) {
+    pub(super) fn assign_unchanged(&mut self, names: &[&str]) -> Vec<String> {
+        let keep = |name: &&str| match self.assigned.insert((*name).to_owned()) {
             true => (*name).to_owned(),
-            false => self.hashed(name),
+            false => self.assign_hashed(name),
         };
         names.iter().map(keep).collect()
     }
 
     fn candidate(&self, name: &str) -> WireNameCandidate {
-        let whole = |name: &str| [&self.head, name].concat();
-        if self.head.len() + name.len() > self.rules.max_chars() || name.is_empty() {
+        let whole = |name: &str| [&self.prefix, name].concat();
+        if self.prefix.len() + name.len() > self.rules.max_chars() || name.is_empty() {
             return WireNameCandidate::Hashed;
         }
         match name.chars().all(|c| self.rules.allows(c)) {
-            true => WireNameCandidate::Own(whole(name)),
-            false => WireNameCandidate::Changed(whole(&self.replaced(name))),
+            true => WireNameCandidate::Unchanged(whole(name)),
+            false => WireNameCandidate::Replaced(whole(&self.replace_characters(name))),
         }
     }
 
-    fn replaced(&self, name: &str) -> String {
+    fn replace_characters(&self, name: &str) -> String {
         let allowed = |c: char| if self.rules.allows(c) { c } else { '-' };
         name.chars().map(allowed).collect()
     }
 
     /// Returns an unused name with a hash. A collision of two hashes is retried with another salt.
-    fn hashed(&mut self, name: &str) -> String {
-        let used = self.head.len() + HASH_SEPARATOR.len() + HASH_CHARS;
+    fn assign_hashed(&mut self, name: &str) -> String {
+        let used = self.prefix.len() + HASH_SEPARATOR.len() + HASH_CHARS;
         let keep = self.rules.max_chars().saturating_sub(used);
-        let short: String = self.replaced(name).chars().take(keep).collect();
-        let made = |salt| [&self.head, &short, HASH_SEPARATOR, &hash(name, salt)].concat();
+        let short: String = self.replace_characters(name).chars().take(keep).collect();
+        let made = |salt| [&self.prefix, &short, HASH_SEPARATOR, &hash(name, salt)].concat();
         let mut all = (0..=u32::MAX).map(made);
         let free = all
-            .find(|name| !self.taken.contains(name))
+            .find(|name| !self.assigned.contains(name))
             .unwrap_or_default();
-        self.taken.insert(free.clone());
+        self.assigned.insert(free.clone());
         free
     }
 }
 
-fn head(prefix: &str) -> String {
+fn prefix_with_separator(prefix: &str) -> String {
     match prefix {
         "" => String::new(),
         prefix => format!("{prefix}_"),

@@ -74,7 +74,7 @@ impl DefinitionOverride {
         self
     }
 
-    fn fixed(&self) -> Option<Json> {
+    fn fixed_arguments(&self) -> Option<Json> {
         let mut o = ObjectWriter::new();
         for (name, value) in &self.fixed {
             o.raw(name, value);
@@ -83,7 +83,7 @@ impl DefinitionOverride {
     }
 
     /// Returns the definition as callers see it.
-    fn shown(&self, def: &Definition) -> Definition {
+    fn apply(&self, def: &Definition) -> Definition {
         let text = |json: Json, key, text: &Option<String>| match text {
             Some(text) => json.with(key, &Json::from_value(&text.as_str().into())),
             None => json,
@@ -91,14 +91,17 @@ impl DefinitionOverride {
         let mut json = text(def.json().clone(), "title", &self.title);
         json = text(json, "description", &self.description);
         if !self.fixed.is_empty() {
-            json = json.with("inputSchema", &self.rest(&def.input_schema()));
+            json = json.with(
+                "inputSchema",
+                &self.schema_without_fixed(&def.input_schema()),
+            );
         }
         // Only text and parts of the schema changed, so the definition stays valid.
         Definition::read(ItemKind::Tool, json).unwrap_or_else(|_| def.clone())
     }
 
     /// Returns the input schema without the fixed arguments.
-    fn rest(&self, schema: &Json) -> Json {
+    fn schema_without_fixed(&self, schema: &Json) -> Json {
         let mut rest = schema.clone();
         if let Some(known) = schema.get("properties") {
             let set = self.fixed.iter();
@@ -120,7 +123,7 @@ impl DefinitionOverride {
     }
 
     /// Returns a fixed argument that the tool does not accept.
-    fn stranger(&self, schema: &Json) -> Option<&str> {
+    fn unknown_argument(&self, schema: &Json) -> Option<&str> {
         if self.fixed.is_empty() {
             return None;
         }
@@ -191,7 +194,7 @@ impl DefinitionOverrides {
             return Err((strange.clone(), why));
         }
         let mut shown = Vec::new();
-        for (item, face) in items.iter().zip(self.faces(items)) {
+        for (item, face) in items.iter().zip(self.present_all(items)) {
             match &face.withheld {
                 _ if face.is_hidden() => {}
                 Some(why) => return Err((item.def.name().to_owned(), why.clone())),
@@ -202,10 +205,10 @@ impl DefinitionOverrides {
     }
 
     /// Applies the overrides to each item. All tools that would share one name are withheld.
-    pub(super) fn faces(&self, items: &[Arc<Item>]) -> Vec<ItemPresentation<'_>> {
+    pub(super) fn present_all(&self, items: &[Arc<Item>]) -> Vec<ItemPresentation<'_>> {
         let mut faces: Vec<ItemPresentation<'_>> =
-            items.iter().map(|item| self.face(item)).collect();
-        while let Some(clash) = clash(items, &faces) {
+            items.iter().map(|item| self.present(item)).collect();
+        while let Some(clash) = name_collisions(items, &faces) {
             for (at, why) in clash {
                 let face = &mut faces[at];
                 face.withheld.get_or_insert(why);
@@ -216,14 +219,14 @@ impl DefinitionOverrides {
         faces
     }
 
-    fn face(&self, item: &Item) -> ItemPresentation<'_> {
+    fn present(&self, item: &Item) -> ItemPresentation<'_> {
         let own = item.def.name();
         let over = self.0.get(own).filter(|_| item.kind() == ItemKind::Tool);
         let withheld = over.and_then(|over| {
             if over.hide {
                 return Some(HIDDEN_BY_CONFIG.to_owned());
             }
-            let stranger = over.stranger(&item.def.input_schema())?;
+            let stranger = over.unknown_argument(&item.def.input_schema())?;
             Some(format!(
                 "the configuration sets its argument {stranger:?}, which the tool does not accept"
             ))
@@ -238,7 +241,10 @@ impl DefinitionOverrides {
 }
 
 /// Returns the items that share a name because of an override, with the reason.
-fn clash(items: &[Arc<Item>], faces: &[ItemPresentation<'_>]) -> Option<Vec<(usize, String)>> {
+fn name_collisions(
+    items: &[Arc<Item>],
+    faces: &[ItemPresentation<'_>],
+) -> Option<Vec<(usize, String)>> {
     if faces.iter().all(|face| face.over.is_none()) {
         return None;
     }
@@ -271,12 +277,12 @@ fn clash(items: &[Arc<Item>], faces: &[ItemPresentation<'_>]) -> Option<Vec<(usi
 
 impl ItemPresentation<'_> {
     /// Returns the item as callers see it, under the given joined name.
-    pub(super) fn show(&self, item: &Arc<Item>, name: &str, member: &AggregateMember) -> Item {
+    pub(super) fn to_item(&self, item: &Arc<Item>, name: &str, member: &AggregateMember) -> Item {
         let page = match item.kind() {
-            ItemKind::Tool => apps::tool(&member.prefix, &item.def),
+            ItemKind::Tool => apps::prefixed_tool(&member.prefix, &item.def),
             ItemKind::Skill if item.def.name() != name => {
-                let outward = |uri: &str| apps::outward(&member.prefix, uri).into_owned();
-                skills::moved(&item.def, outward)
+                let outward = |uri: &str| apps::prefixed_uri(&member.prefix, uri).into_owned();
+                skills::with_uris(&item.def, outward)
             }
             _ => None,
         };
@@ -284,7 +290,7 @@ impl ItemPresentation<'_> {
         let other = self.over.is_some() || page.is_some() || (is_uri && item.def.name() != name);
         let def = page.unwrap_or_else(|| item.def.clone());
         let def = match self.over {
-            Some(over) => over.shown(&def),
+            Some(over) => over.apply(&def),
             None => def,
         };
         let def = match def.name() == name {
@@ -293,15 +299,15 @@ impl ItemPresentation<'_> {
         };
         let mut shown = item.with_def(def);
         shown.origin.server = member.id.clone();
-        shown.local = match is_uri {
+        shown.local_name = match is_uri {
             true => name.to_owned(),
             false => self.local.clone(),
         };
         let own = || OriginalDefinition {
             def: item.def.clone(),
-            fixed: self.fixed(),
+            fixed_arguments: self.fixed_arguments(),
         };
-        shown.own = other.then(|| Arc::new(own()));
+        shown.original = other.then(|| Arc::new(own()));
         if shown.withheld.is_none() {
             shown.withheld.clone_from(&self.withheld);
         }
@@ -311,7 +317,7 @@ impl ItemPresentation<'_> {
     /// Returns the definition under its name within its server.
     fn renamed(&self, item: &Item) -> Definition {
         let def = match self.over {
-            Some(over) => over.shown(&item.def),
+            Some(over) => over.apply(&item.def),
             None => item.def.clone(),
         };
         def.renamed(&self.local)
@@ -323,15 +329,15 @@ impl ItemPresentation<'_> {
     }
 
     /// Returns whether `shown` already equals this presentation under that name.
-    pub(super) fn is(&self, shown: &Item, name: &str) -> bool {
+    pub(super) fn matches(&self, shown: &Item, name: &str) -> bool {
         let withheld = self.withheld.is_none() || shown.withheld == self.withheld;
-        let local =
-            !matches!(shown.kind(), ItemKind::Tool | ItemKind::Prompt) || shown.local == self.local;
+        let local = !matches!(shown.kind(), ItemKind::Tool | ItemKind::Prompt)
+            || shown.local_name == self.local;
         shown.def.name() == name && local && withheld
     }
 
     /// Returns the fixed arguments that are added to every call.
-    pub(super) fn fixed(&self) -> Option<Json> {
-        self.over.and_then(DefinitionOverride::fixed)
+    pub(super) fn fixed_arguments(&self) -> Option<Json> {
+        self.over.and_then(DefinitionOverride::fixed_arguments)
     }
 }

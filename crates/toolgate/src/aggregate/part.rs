@@ -10,9 +10,9 @@ use toolgate_core::{CacheHint, Catalog, DefinitionNote, Item, ItemKind, Json, Se
 /// Settings for naming the items of one member.
 pub(super) struct MemberNaming<'a> {
     pub(super) member: &'a AggregateMember,
-    pub(super) over: &'a DefinitionOverrides,
+    pub(super) overrides: &'a DefinitionOverrides,
     /// True if names stay unchanged.
-    pub(super) plain: bool,
+    pub(super) keep_names: bool,
     /// Rules for names of tools and prompts.
     pub(super) rules: NameRules,
 }
@@ -21,7 +21,7 @@ pub(super) struct MemberNaming<'a> {
 #[derive(Clone)]
 pub(super) struct MemberCatalog {
     /// The member's list, unchanged.
-    theirs: Catalog,
+    original: Catalog,
     /// The items under the joined names, in the same order.
     items: Vec<Arc<Item>>,
     /// Routes by joined name.
@@ -29,7 +29,7 @@ pub(super) struct MemberCatalog {
     /// Prefix of the member's names.
     prefix: String,
     /// UI resources that its tools refer to, with the index of the tool.
-    pages: HashMap<String, usize>,
+    ui_resources: HashMap<String, usize>,
     /// True if the list was stored before this start and not yet refreshed.
     pub(super) seeded: bool,
 }
@@ -45,24 +45,24 @@ pub(super) struct ItemRoute {
 
 impl MemberCatalog {
     /// Renames a member's list. An identical list returns the same part, and an unchanged item remains the same object.
-    pub(super) fn of(
+    pub(super) fn build(
         naming: &MemberNaming<'_>,
         theirs: Catalog,
         old: Option<&Arc<MemberCatalog>>,
     ) -> Arc<MemberCatalog> {
-        if let Some(old) = old.filter(|old| old.theirs.same(&theirs)) {
+        if let Some(old) = old.filter(|old| old.original.is_same_snapshot(&theirs)) {
             return old.clone();
         }
         let kept = old.map(|old| old.by_origin()).unwrap_or_default();
         let mut part = MemberCatalog {
-            theirs: theirs.clone(),
+            original: theirs.clone(),
             items: Vec::new(),
             routes: HashMap::new(),
             prefix: naming.member.prefix.clone(),
-            pages: HashMap::new(),
+            ui_resources: HashMap::new(),
             seeded: false,
         };
-        let faces = naming.over.faces(theirs.items());
+        let faces = naming.overrides.present_all(theirs.items());
         // A visible item takes precedence over a hidden one with the same name.
         let (seen, hidden): (Vec<_>, Vec<_>) = theirs
             .items()
@@ -79,24 +79,25 @@ impl MemberCatalog {
                 // A URI is its own route, except for UI resources and skills, whose URIs each member assigns on its
                 // own.
                 ItemKind::Resource | ItemKind::Template | ItemKind::Skill => {
-                    apps::outward(&part.prefix, item.def.name()).into_owned()
+                    apps::prefixed_uri(&part.prefix, item.def.name()).into_owned()
                 }
             };
             if item.kind() == ItemKind::Tool && !face.is_hidden() {
-                let pages = apps::pages(&part.prefix, &item.def);
-                part.pages.extend(pages.into_iter().map(|uri| (uri, at)));
+                let pages = apps::ui_resource_uris(&part.prefix, &item.def);
+                part.ui_resources
+                    .extend(pages.into_iter().map(|uri| (uri, at)));
             }
             let route = ItemRoute {
                 name: item.def.name().to_owned(),
-                fixed: face.fixed(),
+                fixed: face.fixed_arguments(),
             };
             part.routes.insert(name.clone(), route);
             let same = kept
                 .get(&Arc::as_ptr(item))
-                .filter(|kept| face.is(kept, &name));
+                .filter(|kept| face.matches(kept, &name));
             let item = match same {
                 Some(same) => Arc::clone(same),
-                None => Arc::new(face.show(item, &name, naming.member)),
+                None => Arc::new(face.to_item(item, &name, naming.member)),
             };
             shown.push((at, item));
         }
@@ -106,8 +107,8 @@ impl MemberCatalog {
     }
 
     /// Returns the same list under other naming settings.
-    pub(super) fn again(&self, naming: &MemberNaming<'_>) -> Arc<MemberCatalog> {
-        let part = MemberCatalog::of(naming, self.theirs.clone(), None);
+    pub(super) fn rename_with(&self, naming: &MemberNaming<'_>) -> Arc<MemberCatalog> {
+        let part = MemberCatalog::build(naming, self.original.clone(), None);
         match self.seeded {
             true => part.seeded(),
             false => part,
@@ -123,13 +124,13 @@ impl MemberCatalog {
     }
 
     pub(super) fn has_instructions(&self) -> bool {
-        !self.theirs.about().is_empty()
+        !self.original.server_instructions().is_empty()
     }
 
     /// Returns the same list without the server's instructions.
     pub(super) fn without_instructions(&self) -> Arc<MemberCatalog> {
         Arc::new(MemberCatalog {
-            theirs: self.theirs.clone().with_about(Vec::new()),
+            original: self.original.clone().with_server_instructions(Vec::new()),
             ..self.clone()
         })
     }
@@ -140,13 +141,14 @@ impl MemberCatalog {
     }
 
     /// Returns whether the list contains a URI or a template that matches it.
-    pub(super) fn fits(&self, uri: &str) -> bool {
-        apps::inward(&self.prefix, uri).is_some_and(|own| self.theirs.find(&own).is_some())
+    pub(super) fn matches(&self, uri: &str) -> bool {
+        apps::unprefixed_uri(&self.prefix, uri)
+            .is_some_and(|own| self.original.find(&own).is_some())
     }
 
     /// Returns the visible tool that refers to a UI resource.
-    pub(super) fn naming(&self, page: &str) -> Option<&Arc<Item>> {
-        self.items.get(*self.pages.get(page)?)
+    pub(super) fn tool_of_ui_resource(&self, page: &str) -> Option<&Arc<Item>> {
+        self.items.get(*self.ui_resources.get(page)?)
     }
 
     /// Returns the route of a joined name.
@@ -156,7 +158,7 @@ impl MemberCatalog {
 
     /// Returns the renamed items by the address of the member's own item, which lives as long as `theirs`.
     fn by_origin(&self) -> HashMap<*const Item, &Arc<Item>> {
-        self.theirs
+        self.original
             .items()
             .iter()
             .map(Arc::as_ptr)
@@ -178,8 +180,8 @@ fn wire_names(naming: &MemberNaming<'_>, groups: [&Vec<PresentedItem<'_>>; 2]) -
             .iter()
             .map(|(_, (_, face))| face.local.as_str())
             .collect();
-        match naming.plain {
-            true => all.extend(names.keep(&local)),
+        match naming.keep_names {
+            true => all.extend(names.assign_unchanged(&local)),
             false => all.extend(names.assign(&local)),
         }
     }
@@ -187,7 +189,10 @@ fn wire_names(naming: &MemberNaming<'_>, groups: [&Vec<PresentedItem<'_>>; 2]) -
 }
 
 /// Returns whether two lists consist of the same part objects.
-pub(super) fn same(one: &[Option<Arc<MemberCatalog>>], two: &[Option<Arc<MemberCatalog>>]) -> bool {
+pub(super) fn same_parts(
+    one: &[Option<Arc<MemberCatalog>>],
+    two: &[Option<Arc<MemberCatalog>>],
+) -> bool {
     let same = |pair: (&Option<Arc<MemberCatalog>>, &Option<Arc<MemberCatalog>>)| match pair {
         (Some(one), Some(two)) => Arc::ptr_eq(one, two),
         (one, two) => one.is_none() && two.is_none(),
@@ -196,7 +201,10 @@ pub(super) fn same(one: &[Option<Arc<MemberCatalog>>], two: &[Option<Arc<MemberC
 }
 
 /// Joins all parts into one snapshot. Members without a part are listed as missing.
-pub(super) fn join(members: &[AggregateMember], parts: &[Option<Arc<MemberCatalog>>]) -> Catalog {
+pub(super) fn join_parts(
+    members: &[AggregateMember],
+    parts: &[Option<Arc<MemberCatalog>>],
+) -> Catalog {
     let (mut items, mut missing, mut about) = (Vec::new(), Vec::new(), Vec::new());
     let mut notes = Vec::new();
     let mut hint: Option<CacheHint> = None;
@@ -210,19 +218,24 @@ pub(super) fn join(members: &[AggregateMember], parts: &[Option<Arc<MemberCatalo
             server: member.id.clone(),
             ..note.clone()
         };
-        notes.extend(part.theirs.notes().iter().map(of_member));
-        let theirs = part.theirs.hint();
-        hint = Some(hint.map_or(theirs, |hint| hint.and(theirs)));
+        notes.extend(part.original.notes().iter().map(of_member));
+        let theirs = part.original.cache_hint();
+        hint = Some(hint.map_or(theirs, |hint| hint.stricter(theirs)));
         missing.extend(
-            part.theirs
-                .missing()
+            part.original
+                .missing_servers()
                 .iter()
                 .map(|inner| format!("{}/{inner}", member.id)),
         );
-        about.extend(part.theirs.about().iter().map(|about| ServerInstructions {
-            server: (!member.prefix.is_empty()).then(|| member.id.clone()),
-            text: about.to_string(),
-        }));
+        about.extend(
+            part.original
+                .server_instructions()
+                .iter()
+                .map(|about| ServerInstructions {
+                    server: (!member.prefix.is_empty()).then(|| member.id.clone()),
+                    text: about.to_string(),
+                }),
+        );
     }
     // Clients must not cache the absence of a server that is down.
     let hint = hint.filter(|_| missing.is_empty()).unwrap_or_default();
@@ -231,6 +244,9 @@ pub(super) fn join(members: &[AggregateMember], parts: &[Option<Arc<MemberCatalo
         public: false,
         ..hint
     };
-    let joined = Catalog::of(items, missing, None);
-    joined.with_about(about).with_hint(hint).with_notes(notes)
+    let joined = Catalog::with_missing_servers(items, missing, None);
+    joined
+        .with_server_instructions(about)
+        .with_cache_hint(hint)
+        .with_notes(notes)
 }

@@ -21,14 +21,14 @@ pub trait ClientHandler: fmt::Debug + Send + Sync + 'static {
     fn log(&self, message: LogMessage);
 
     /// Receives the id of a URL elicitation that completed. Must not block.
-    fn done(&self, elicitation: &str);
+    fn elicitation_complete(&self, elicitation: &str);
 }
 
 /// Maximum number of a server's input requests that are answered concurrently.
 pub(super) const MAX_CONCURRENT_INPUT_REQUESTS: usize = 16;
 
 /// Returns the input request in a request of the server; `None` for any other method.
-pub(super) fn question(method: &str, params: Option<&Json>) -> Option<InputRequestKind> {
+pub(super) fn read_input_request(method: &str, params: Option<&Json>) -> Option<InputRequestKind> {
     let params = || {
         params
             .cloned()
@@ -45,11 +45,16 @@ pub(super) fn question(method: &str, params: Option<&Json>) -> Option<InputReque
 impl ServerConnection {
     /// Lets the application answer an input request in a task of its own. Returns false if no application answers, or
     /// for any other method.
-    pub(super) fn put(&self, id: &Id, method: &str, params: Option<&Json>) -> bool {
-        let Some((answerer, me)) = self.answerer.clone().zip(self.me.upgrade()) else {
+    pub(super) fn answer_by_application(
+        &self,
+        id: &Id,
+        method: &str,
+        params: Option<&Json>,
+    ) -> bool {
+        let Some((answerer, me)) = self.answerer.clone().zip(self.weak_self.upgrade()) else {
             return false;
         };
-        let Some(ask) = question(method, params) else {
+        let Some(ask) = read_input_request(method, params) else {
             return false;
         };
         let answer = answerer.answer(ask);
@@ -62,12 +67,12 @@ impl ServerConnection {
         )]
         let task = tokio::spawn(async move {
             if ready.await.is_ok() {
-                me.answered(&own, answer.await);
+                me.send_answer(&own, answer.await);
             }
         });
         match self.accept(id, task.abort_handle()) {
             Ok(()) => drop(go.send(())),
-            Err(words) => self.hurry(message::reply(
+            Err(words) => self.send_priority(message::reply(
                 Some(id),
                 &Err(RpcError::new(code::INVALID_REQUEST, words)),
             )),
@@ -86,15 +91,15 @@ impl ServerConnection {
             })
     }
 
-    fn answered(&self, id: &Id, answer: Result<Json, RpcError>) {
+    fn send_answer(&self, id: &Id, answer: Result<Json, RpcError>) {
         // A cancelled request gets no answer.
         if self.table().session.finish(id).is_some() {
-            self.hurry(message::reply(Some(id), &answer));
+            self.send_priority(message::reply(Some(id), &answer));
         }
     }
 
     /// Cancels an input request at the server's wish. An unknown id is ignored.
-    pub(super) fn taken_back(&self, params: Option<&Json>) {
+    pub(super) fn cancel_input_request(&self, params: Option<&Json>) {
         let id = notifications::cancelled_id(params);
         let task = id.and_then(|id| self.table().session.cancel(&id));
         if let Some(task) = task {
@@ -103,26 +108,26 @@ impl ServerConnection {
     }
 
     /// Passes a log message to the application.
-    pub(super) fn told_app(&self, params: Option<&Json>) {
+    pub(super) fn log_to_application(&self, params: Option<&Json>) {
         match self.answerer.as_ref().zip(params.and_then(logs::read)) {
             Some((answerer, message)) => answerer.log(message),
-            None => self.stray(),
+            None => self.count_stray_notification(),
         }
     }
 
     /// Passes the completion of a URL elicitation to the application.
-    pub(super) fn done(&self, params: Option<&Json>) {
+    pub(super) fn complete_elicitation(&self, params: Option<&Json>) {
         let id = params
             .and_then(|p| p.get("elicitationId"))
             .and_then(|id| id.string());
         match (&self.answerer, id) {
-            (Some(answerer), Some(id)) => answerer.done(&id),
-            _ => self.stray(),
+            (Some(answerer), Some(id)) => answerer.elicitation_complete(&id),
+            _ => self.count_stray_notification(),
         }
     }
 
     /// Counts a notification that belongs to no call.
-    pub(super) fn stray(&self) {
+    pub(super) fn count_stray_notification(&self) {
         self.notes.count(
             ProtocolErrorKind::StrayNotification,
             "it sent a notification that belongs to no call or subscription",

@@ -1,11 +1,11 @@
 //! Parameters of a call, and reading of its result.
 
-use super::{open::NegotiatedServer, options::RemoteOptions, status::harmless};
+use super::{open::NegotiatedServer, options::RemoteOptions, status::sanitize_line};
 use toolgate_core::{
     Call, ClientCapabilities, Error, ErrorKind, InputRequest, InputRequestKind, InputRequests,
     Outcome, RequiredCapability, RoundSlots,
 };
-use toolgate_policy::clean;
+use toolgate_policy::sanitize_text;
 use toolgate_wire::{
     json::{self, Json, ObjectWriter},
     message::{Id, RpcError, code},
@@ -25,12 +25,12 @@ pub(super) const REQUEST_STATE_SLOT: &str = "upstream";
 const APPROVAL_KEY: &str = "approval";
 
 /// Returns the client capabilities that the server may use in this call.
-pub(super) fn granted(
+pub(super) fn granted_capabilities(
     call: &Call,
     peer: &NegotiatedServer,
     options: &RemoteOptions,
 ) -> ClientCapabilities {
-    let (caller, most) = (&call.abilities, &options.abilities);
+    let (caller, most) = (&call.capabilities, &options.capabilities);
     ClientCapabilities {
         elicitation: caller.elicitation && most.elicitation,
         elicitation_url: caller.elicitation_url && most.elicitation_url,
@@ -39,7 +39,7 @@ pub(super) fn granted(
         sampling_context: caller.sampling_context && most.sampling_context,
         roots: caller.roots && most.roots,
         // Extensions are agreed between this client and the server; the caller has no say.
-        extensions: match follows(call, peer, options) {
+        extensions: match may_become_task(call, peer, options) {
             true => Some(with_tasks(most.extensions.as_ref())),
             false => most.extensions.clone(),
         },
@@ -47,9 +47,13 @@ pub(super) fn granted(
 }
 
 /// Returns whether the server may answer the call with a task.
-pub(super) fn follows(call: &Call, peer: &NegotiatedServer, options: &RemoteOptions) -> bool {
-    let wanted = options.tasks || call.background.is_possible();
-    call.op == Op::Tool && wanted && peer.tasks == tasks::TaskForm::Extension
+pub(super) fn may_become_task(
+    call: &Call,
+    peer: &NegotiatedServer,
+    options: &RemoteOptions,
+) -> bool {
+    let wanted = options.tasks || call.task_control.is_supported();
+    call.op == Op::Tool && wanted && peer.task_protocol == tasks::TaskForm::Extension
 }
 
 /// Returns the extensions plus the tasks extension, which this client supports.
@@ -66,7 +70,7 @@ pub(super) fn params(
     options: &RemoteOptions,
 ) -> Json {
     let mut o = ObjectWriter::new();
-    let listens = call.reporter.listens();
+    let listens = call.reporter.has_listener();
     if listens || peer.dialect.stateless || !call.trace.is_empty() {
         o.object("_meta", |m| {
             call.trace.write(m);
@@ -74,9 +78,9 @@ pub(super) fn params(
                 m.raw(meta::PROGRESS, id.json());
             }
             if peer.dialect.stateless {
-                let granted = granted(call, peer, options);
-                peer.stamp.write(m, peer.dialect, &granted);
-                if let Some(least) = call.reporter.logs() {
+                let granted = granted_capabilities(call, peer, options);
+                peer.request_meta.write(m, peer.dialect, &granted);
+                if let Some(least) = call.reporter.min_log_level() {
                     m.str(meta::LOG_LEVEL, least);
                 }
             }
@@ -87,19 +91,19 @@ pub(super) fn params(
         o.object("task", |_| {});
     }
     if peer.dialect.stateless {
-        answers(&mut o, call);
+        write_input_responses(&mut o, call);
     }
-    o.finish().holding(call.arguments().raw().claim())
+    o.finish().with_permit(call.arguments().raw().permit())
 }
 
 /// Returns the input responses for the server, without the approval.
-pub(super) fn for_server(call: &Call) -> impl Iterator<Item = &(String, Json)> {
+pub(super) fn server_responses(call: &Call) -> impl Iterator<Item = &(String, Json)> {
     let answers = call.round.answers.iter();
     answers.filter(|(key, _)| key != APPROVAL_KEY)
 }
 
-fn answers(o: &mut ObjectWriter, call: &Call) {
-    let mut theirs = for_server(call).peekable();
+fn write_input_responses(o: &mut ObjectWriter, call: &Call) {
+    let mut theirs = server_responses(call).peekable();
     if theirs.peek().is_some() {
         o.object("inputResponses", |map| {
             theirs.for_each(|(key, answer)| map.raw(key, answer))
@@ -111,7 +115,7 @@ fn answers(o: &mut ObjectWriter, call: &Call) {
 }
 
 /// Returns whether a result in a session is `input_required`, which only the stateless revision has.
-pub(super) fn is_misplaced_question(result: &Json, peer: &NegotiatedServer) -> bool {
+pub(super) fn is_misplaced_input_request(result: &Json, peer: &NegotiatedServer) -> bool {
     let kind = result.get("resultType").filter(|_| !peer.dialect.stateless);
     kind.and_then(|kind| kind.string())
         .is_some_and(|kind| kind == "input_required")
@@ -133,13 +137,13 @@ pub(super) fn outcome(
         .as_deref()
     {
         None | Some("complete") => Ok(Outcome::Done(read_output(call, result)?)),
-        Some("input_required") => Ok(Outcome::Ask(questions(
+        Some("input_required") => Ok(Outcome::InputRequired(read_input_required(
             InputRequiredResult::read(result)?,
             granted,
         )?)),
         Some(other) => Err(format!(
             "\"resultType\" is \"{}\", which this client does not support",
-            harmless(other, 60)
+            sanitize_line(other, 60)
         )),
     }
 }
@@ -155,12 +159,12 @@ pub(super) fn read_output(call: &Call, result: &Json) -> Result<Output, &'static
     }
     let (result, repairs) = normalize::result(call.op, result, call.name());
     for repair in repairs {
-        call.trail.add("client", "repair", repair);
+        call.decision_log.add("client", "repair", repair);
     }
     Output::read(call.op, &result)
 }
 
-fn questions(
+fn read_input_required(
     required: InputRequiredResult,
     granted: &ClientCapabilities,
 ) -> Result<InputRequests, String> {
@@ -171,7 +175,7 @@ fn questions(
         .collect();
     Ok(InputRequests {
         slots,
-        ..asked(required.requests, granted)?
+        ..read_input_requests(required.requests, granted)?
     })
 }
 
@@ -179,18 +183,23 @@ fn questions(
 ///
 /// # Errors
 /// A description of the invalid request.
-pub(super) fn asked(
+pub(super) fn read_input_requests(
     requests: Vec<RawInputRequest>,
     granted: &ClientCapabilities,
 ) -> Result<InputRequests, String> {
-    let asks = requests.into_iter().map(|request| ask(request, granted));
+    let asks = requests
+        .into_iter()
+        .map(|request| read_input_request(request, granted));
     Ok(InputRequests {
-        asks: asks.collect::<Result<Vec<InputRequest>, String>>()?,
+        requests: asks.collect::<Result<Vec<InputRequest>, String>>()?,
         ..InputRequests::default()
     })
 }
 
-fn ask(request: RawInputRequest, granted: &ClientCapabilities) -> Result<InputRequest, String> {
+fn read_input_request(
+    request: RawInputRequest,
+    granted: &ClientCapabilities,
+) -> Result<InputRequest, String> {
     if request.key == APPROVAL_KEY {
         return Err(format!(
             "an input request has the key {APPROVAL_KEY:?}, which is reserved"
@@ -215,7 +224,7 @@ fn ask(request: RawInputRequest, granted: &ClientCapabilities) -> Result<InputRe
         elicitation::SAMPLING => (InputRequestKind::Sample(params), granted.sampling),
         elicitation::ROOTS => (InputRequestKind::Roots, granted.roots),
         _ => {
-            let method = harmless(&method, 60);
+            let method = sanitize_line(&method, 60);
             return Err(format!(
                 "an input request has the method \"{method}\", which this client does not support"
             ));
@@ -231,18 +240,20 @@ fn ask(request: RawInputRequest, granted: &ClientCapabilities) -> Result<InputRe
 
 /// Returns the caller's error for a server's JSON-RPC error. The server's message is untrusted: sanitizers redact and
 /// cut it.
-pub(super) fn refused(error: &RpcError) -> Error {
+pub(super) fn server_error(error: &RpcError) -> Error {
     let kind = match error.code {
-        code::MISSING_CAPABILITY => ErrorKind::Unsupported(need(error.data.as_ref())),
-        code => ErrorKind::Answered(code),
+        code::MISSING_CAPABILITY => {
+            ErrorKind::MissingCapability(missing_capability(error.data.as_ref()))
+        }
+        code => ErrorKind::JsonRpc(code),
     };
     Error::new(
         kind,
-        format!("the server answered: {}", clean(&error.message)),
+        format!("the server answered: {}", sanitize_text(&error.message)),
     )
 }
 
-fn need(data: Option<&Json>) -> RequiredCapability {
+fn missing_capability(data: Option<&Json>) -> RequiredCapability {
     let required = data.and_then(|data| data.get("requiredCapabilities"));
     let has = |key: &str| required.as_ref().and_then(|required| required.get(key));
     let extension = |id: &str| has("extensions").is_some_and(|all| all.get(id).is_some());

@@ -62,9 +62,9 @@ pub(super) fn suits_session(keeps_session: bool, capabilities: &Json) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum EraMismatch {
     /// In a session: the server requested input by a result.
-    AsksByResult { at_question: bool },
+    InputByResult { at_question: bool },
     /// Without a session: the server wanted to send a request.
-    AsksByRequest,
+    InputByRequest,
 }
 
 /// Error text of the Python SDK for any result that the session's revision does not define.
@@ -84,10 +84,10 @@ impl EraMismatch {
             "input_required",
         ];
         if names_result.into_iter().any(|name| text.contains(name)) {
-            return Some(EraMismatch::AsksByResult { at_question: true });
+            return Some(EraMismatch::InputByResult { at_question: true });
         }
         let unsure = error.code == code::INTERNAL_ERROR && error.message == INVALID_RESULT;
-        unsure.then_some(EraMismatch::AsksByResult { at_question: false })
+        unsure.then_some(EraMismatch::InputByResult { at_question: false })
     }
 
     /// Recognizes the text of a failed tool on a stateless connection.
@@ -99,17 +99,17 @@ impl EraMismatch {
             "back-channel",
         ];
         let found = says.into_iter().any(|says| text.contains(says));
-        found.then_some(EraMismatch::AsksByRequest)
+        found.then_some(EraMismatch::InputByRequest)
     }
 
     /// Returns the advice for the caller.
     pub(super) fn advice(self, options: &RemoteOptions) -> String {
         let server = &options.origin.server;
         let (cause, stateless) = match self {
-            EraMismatch::AsksByResult { .. } => {
+            EraMismatch::InputByResult { .. } => {
                 ("the server cannot request this input in a session", true)
             }
-            EraMismatch::AsksByRequest => {
+            EraMismatch::InputByRequest => {
                 ("the server can request this input only in a session", false)
             }
         };
@@ -120,18 +120,22 @@ impl EraMismatch {
     }
 
     /// Adds the advice to the error.
-    pub(super) fn explain(self, mut error: Error, options: &RemoteOptions) -> Error {
-        error.set_public(format!("{}; {}", error.public(), self.advice(options)));
+    pub(super) fn add_advice(self, mut error: Error, options: &RemoteOptions) -> Error {
+        error.set_public_message(format!(
+            "{}; {}",
+            error.public_message(),
+            self.advice(options)
+        ));
         match self {
-            EraMismatch::AsksByResult { at_question } => {
-                error.because(InputByResultError { at_question })
+            EraMismatch::InputByResult { at_question } => {
+                error.with_source(InputByResultError { at_question })
             }
-            EraMismatch::AsksByRequest => error,
+            EraMismatch::InputByRequest => error,
         }
     }
 }
 
 /// Returns whether the server may request any input from the caller.
-pub(super) fn asks_anything(granted: &ClientCapabilities) -> bool {
+pub(super) fn may_request_input(granted: &ClientCapabilities) -> bool {
     granted.elicitation || granted.elicitation_url || granted.sampling || granted.roots
 }

@@ -28,7 +28,7 @@ pub(super) struct SubscriptionCounts(Arc<Mutex<HashMap<String, ResourceListeners
 struct ResourceListeners {
     count: usize,
     /// True if the server was asked to subscribe, and did not refuse.
-    asked: bool,
+    subscribed: bool,
 }
 
 impl SubscriptionCounts {
@@ -37,15 +37,15 @@ impl SubscriptionCounts {
     }
 
     /// Adds a listener. Returns whether a subscribe request must be sent.
-    fn enter(&self, uri: &str) -> bool {
+    fn add_listener(&self, uri: &str) -> bool {
         let mut all = self.all();
         let listeners = all.entry(uri.to_owned()).or_default();
         listeners.count += 1;
-        !std::mem::replace(&mut listeners.asked, true)
+        !std::mem::replace(&mut listeners.subscribed, true)
     }
 
     /// Removes a listener. Returns whether an unsubscribe request must be sent.
-    fn leave(&self, uri: &str) -> bool {
+    fn remove_listener(&self, uri: &str) -> bool {
         let mut all = self.all();
         let Some(listeners) = all.get_mut(uri) else {
             return false;
@@ -54,28 +54,28 @@ impl SubscriptionCounts {
         if listeners.count > 0 {
             return false;
         }
-        let told = listeners.asked;
+        let told = listeners.subscribed;
         all.remove(uri);
         told
     }
 
     /// Records that the server refused: the next listener asks again.
-    fn refused(&self, uri: &str) {
+    fn mark_refused(&self, uri: &str) {
         if let Some(listeners) = self.all().get_mut(uri) {
-            listeners.asked = false;
+            listeners.subscribed = false;
         }
     }
 
     /// Returns all URIs with listeners and marks them as subscribed, for a new session.
-    fn renew(&self) -> Vec<String> {
+    fn take_for_renewal(&self) -> Vec<String> {
         let mut all = self.all();
-        all.values_mut().for_each(|l| l.asked = true);
+        all.values_mut().for_each(|l| l.subscribed = true);
         all.keys().cloned().collect()
     }
 
     /// Sends subscribe requests concurrently, within `limit` in total. The next listener repeats those that fail or get
     /// no answer.
-    async fn ask(&self, link: &ServerConnection, uris: Vec<String>, limit: Duration) {
+    async fn subscribe(&self, link: &ServerConnection, uris: Vec<String>, limit: Duration) {
         let mut open: HashSet<String> = uris.iter().cloned().collect();
         let asked = stream::iter(uris).map(|uri| async {
             let answer = link.request(SUBSCRIBE, RequestPurpose::List, |_| params(&uri));
@@ -88,7 +88,7 @@ impl SubscriptionCounts {
                 match answer {
                     Ok(_) => drop(open.remove(&uri)),
                     // The connection is lost, so no other request can succeed.
-                    Err(RequestFailure::Lost { .. }) => return,
+                    Err(RequestFailure::ConnectionLost { .. }) => return,
                     Err(_) => {}
                 }
             }
@@ -97,9 +97,9 @@ impl SubscriptionCounts {
         let _ = timeout(limit, answers).await;
         if !open.is_empty() {
             let words = "it refused a resource subscription, or did not answer";
-            link.notes.say(words);
+            link.notes.record(words);
         }
-        open.iter().for_each(|uri| self.refused(uri));
+        open.iter().for_each(|uri| self.mark_refused(uri));
     }
 }
 
@@ -118,13 +118,13 @@ impl SubscriptionRenewal {
         heard: SubscriptionCounts,
         limit: Duration,
     ) -> SubscriptionRenewal {
-        let mut renewed = link.renewed.subscribe();
+        let mut renewed = link.renewals.subscribe();
         let renew = async move {
             while renewed.changed().await.is_ok() {
-                let uris = heard.renew();
-                heard.ask(&link, uris.clone(), limit).await;
+                let uris = heard.take_for_renewal();
+                heard.subscribe(&link, uris.clone(), limit).await;
                 // Changes between the two sessions were not reported.
-                uris.iter().for_each(|uri| link.updated(uri));
+                uris.iter().for_each(|uri| link.mark_resource_updated(uri));
             }
         };
         #[allow(
@@ -146,8 +146,8 @@ pub(super) struct ResourceListener {
 impl Drop for ResourceListener {
     fn drop(&mut self) {
         for uri in &self.uris {
-            if self.heard.leave(uri) {
-                self.link.ask_no_more(UNSUBSCRIBE, &params(uri));
+            if self.heard.remove_listener(uri) {
+                self.link.send_and_forget(UNSUBSCRIBE, &params(uri));
             }
         }
     }
@@ -155,28 +155,30 @@ impl Drop for ResourceListener {
 
 impl RemoteServer {
     /// Subscribes to resources. No change is reported for a resource that the server refuses.
-    pub(super) async fn hear_of(&self, uris: Vec<String>) -> ResourceListener {
+    pub(super) async fn subscribe_resources(&self, uris: Vec<String>) -> ResourceListener {
         let mut hearing = ResourceListener {
             link: self.link.clone(),
-            heard: self.heard.clone(),
+            heard: self.subscription_counts.clone(),
             uris: Vec::new(),
             _stream: None,
         };
         if self.peer.dialect.stateless {
             let (link, dialect) = (self.link.clone(), self.peer.dialect);
             let stream = ChangeSubscription::start(link, dialect, &self.options, Vec::new(), uris);
-            stream.answered(self.options.list).await;
+            stream.wait_for_answer(self.options.list_timeout).await;
             hearing._stream = Some(stream);
             return hearing;
         }
         let mut new = Vec::new();
         for uri in uris {
-            if self.heard.enter(&uri) {
+            if self.subscription_counts.add_listener(&uri) {
                 new.push(uri.clone());
             }
             hearing.uris.push(uri);
         }
-        self.heard.ask(&self.link, new, self.options.list).await;
+        self.subscription_counts
+            .subscribe(&self.link, new, self.options.list_timeout)
+            .await;
         hearing
     }
 }

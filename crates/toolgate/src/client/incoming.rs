@@ -3,7 +3,7 @@
 
 use super::{
     link::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
-    status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, cut},
+    status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, truncate},
     unusable::UnusableAnswer,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
@@ -32,7 +32,7 @@ pub(super) enum MessageSource<'a> {
     /// The HTTP response to this request.
     Response(&'a Id),
     /// A stream for unsolicited messages of the server.
-    Unasked,
+    Unsolicited,
 }
 
 /// Maximum length of a resource URI in a change notification, in bytes as written.
@@ -42,17 +42,18 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl ServerConnection {
     /// Handles one line of a byte stream.
-    pub(super) fn take(&self, mut line: Vec<u8>, claim: MemoryPermit) {
-        if !self.begun.swap(true, Relaxed) && line.starts_with(BYTE_ORDER_MARK) {
+    pub(super) fn receive_line(&self, mut line: Vec<u8>, claim: MemoryPermit) {
+        if !self.has_received_line.swap(true, Relaxed) && line.starts_with(BYTE_ORDER_MARK) {
             line.drain(..BYTE_ORDER_MARK.len());
-            self.notes.say("its output begins with a byte order mark");
+            self.notes
+                .record("its output begins with a byte order mark");
         }
-        self.take_in(line, claim, self.is_stateless(), MessageSource::Stream);
+        self.receive(line, claim, self.is_stateless(), MessageSource::Stream);
     }
 
     /// Handles one message by the era of the stream it came on: the answer to a probe may come on a stateless stream
     /// before the server's revision is known.
-    pub(super) fn take_in(
+    pub(super) fn receive(
         &self,
         line: Vec<u8>,
         claim: MemoryPermit,
@@ -67,20 +68,23 @@ impl ServerConnection {
             Err((bad, line)) => {
                 let unread = UnreadableText::of(&line);
                 if unread.is_no_message() && bad.is_syntax() {
-                    return self.noise(&line, carrier);
+                    return self.record_noise(&line, carrier);
                 }
-                return self.unread(UnusableAnswer::read(bad, &self.limits), unread, carrier);
+                return self.fail_unusable(
+                    UnusableAnswer::read(bad, &self.limits),
+                    unread,
+                    carrier,
+                );
             }
         };
         let batches = self.dialect.get().is_some_and(|dialect| dialect.batches);
         if !batches || json.kind() != JsonKind::Array {
-            return self.one(&json, JsonRpcMessage::read(&json), stateless, carrier);
+            return self.handle_message(&json, JsonRpcMessage::read(&json), stateless, carrier);
         }
-        match message::batch(&json) {
-            Ok(messages) => json
-                .items()
-                .zip(messages)
-                .for_each(|(json, message)| self.one(&json, message, stateless, carrier)),
+        match message::read_batch(&json) {
+            Ok(messages) => json.items().zip(messages).for_each(|(json, message)| {
+                self.handle_message(&json, message, stateless, carrier)
+            }),
             Err(malformed) => self.malformed(&json, malformed, carrier),
         }
     }
@@ -96,19 +100,19 @@ impl ServerConnection {
             && UnreadableText::of(&bytes)
                 .replies
                 .iter()
-                .any(|id| self.lists(id));
-        let read = Json::read_server_for(bytes, &self.limits, claim, lists)?;
-        if read.apart {
-            self.apart.store(true, Relaxed);
+                .any(|id| self.is_list_request(id));
+        let read = Json::read_server_text(bytes, &self.limits, claim, lists)?;
+        if read.has_duplicate_keys {
+            self.rereads_items.store(true, Relaxed);
         }
         if read.repaired {
             self.notes
-                .say("an unpaired surrogate in one of its messages was replaced with U+FFFD");
+                .record("an unpaired surrogate in one of its messages was replaced with U+FFFD");
         }
         Ok(read.json)
     }
 
-    pub(super) fn one(
+    pub(super) fn handle_message(
         &self,
         json: &Json,
         message: Result<JsonRpcMessage, MalformedMessage>,
@@ -118,18 +122,18 @@ impl ServerConnection {
         match message {
             Ok(JsonRpcMessage::Reply { id, answer }) => {
                 // An error without an id means that the server could not read the id.
-                let id = id.or_else(|| self.meant_on(carrier));
+                let id = id.or_else(|| self.request_meant(carrier));
                 let answer = answer.map_err(|mut error| {
-                    cut(&mut error.message, MAX_MESSAGE_BYTES);
+                    truncate(&mut error.message, MAX_MESSAGE_BYTES);
                     RequestFailure::Rpc(error)
                 });
-                self.settle(id.as_ref(), answer)
+                self.complete_request(id.as_ref(), answer)
             }
             Ok(JsonRpcMessage::Request { id, method, params }) => {
-                self.asked(&id, &method, params.as_ref(), stateless, carrier)
+                self.handle_request(&id, &method, params.as_ref(), stateless, carrier)
             }
             Ok(JsonRpcMessage::Notification { method, params }) => {
-                self.told(&method, params.as_ref())
+                self.handle_notification(&method, params.as_ref())
             }
             Err(malformed) => self.malformed(json, malformed, carrier),
         }
@@ -143,18 +147,18 @@ impl ServerConnection {
         );
         let id = match malformed.id {
             Some(id) => Some(id).filter(|_| json.get("method").is_none()),
-            None if malformed.reply => self.meant_on(carrier),
+            None if malformed.reply => self.request_meant(carrier),
             None => None,
         };
         let id = id.filter(|id| self.purpose(id).is_some());
         if let Some(id) = id {
-            self.settle(Some(&id), Err(RequestFailure::Malformed(malformed.reason)));
+            self.complete_request(Some(&id), Err(RequestFailure::Malformed(malformed.reason)));
         }
     }
 
     /// Handles a request of the server, which legacy revisions allow. An application that has the server to itself
     /// answers; otherwise the request goes to the call during which it came.
-    fn asked(
+    fn handle_request(
         &self,
         id: &Id,
         method: &str,
@@ -164,7 +168,7 @@ impl ServerConnection {
     ) {
         let of = match carrier {
             MessageSource::Response(of) => Some(of),
-            MessageSource::Stream | MessageSource::Unasked => None,
+            MessageSource::Stream | MessageSource::Unsolicited => None,
         };
         if stateless {
             return self.notes.count(
@@ -172,7 +176,9 @@ impl ServerConnection {
                 "it sent a request, which 2026-07-28 does not allow",
             );
         }
-        if self.put(id, method, params) || self.passes_on(id, method, params, of) {
+        if self.answer_by_application(id, method, params)
+            || self.pass_input_request(id, method, params, of)
+        {
             return;
         }
         let answer = match method {
@@ -188,35 +194,37 @@ impl ServerConnection {
                 ))
             }
         };
-        self.hurry(message::reply(Some(id), &answer));
+        self.send_priority(message::reply(Some(id), &answer));
     }
 
-    fn told(&self, method: &str, params: Option<&Json>) {
+    fn handle_notification(&self, method: &str, params: Option<&Json>) {
         match method {
             PROGRESS => self.progress(params),
-            TOOLS_CHANGED if self.listened(params) => self.stale(ItemKind::Tool),
-            RESOURCES_CHANGED if self.listened(params) => self.stale(ItemKind::Resource),
-            PROMPTS_CHANGED if self.listened(params) => self.stale(ItemKind::Prompt),
-            RESOURCE_UPDATED if self.listened(params) => {
+            TOOLS_CHANGED if self.is_subscribed(params) => self.mark_list_stale(ItemKind::Tool),
+            RESOURCES_CHANGED if self.is_subscribed(params) => {
+                self.mark_list_stale(ItemKind::Resource)
+            }
+            PROMPTS_CHANGED if self.is_subscribed(params) => self.mark_list_stale(ItemKind::Prompt),
+            RESOURCE_UPDATED if self.is_subscribed(params) => {
                 let uri = params.and_then(|p| p.get("uri"));
                 let uri = uri.filter(|uri| uri.as_str().len() <= MAX_URI_BYTES);
                 match uri.and_then(|uri| uri.string()) {
-                    Some(uri) => self.updated(&uri),
-                    None => self.stray(),
+                    Some(uri) => self.mark_resource_updated(&uri),
+                    None => self.count_stray_notification(),
                 }
             }
             // Changes before the stream was open were not reported.
-            ACKNOWLEDGED if self.listened(params) => {
+            ACKNOWLEDGED if self.is_subscribed(params) => {
                 self.generation.fetch_add(1, Relaxed);
-                if let Some(listening) = self.stream_of(params) {
+                if let Some(listening) = self.notification_stream(params) {
                     listening.acknowledge(params.and_then(|p| p.get("notifications")));
                 }
             }
-            MESSAGE if self.answerer.is_some() => self.told_app(params),
-            MESSAGE if self.is_stateless() && self.log(params) => {}
-            CANCELLED => self.taken_back(params),
-            ELICITATION_COMPLETE => self.done(params),
-            _ => self.stray(),
+            MESSAGE if self.answerer.is_some() => self.log_to_application(params),
+            MESSAGE if self.is_stateless() && self.attribute_log(params) => {}
+            CANCELLED => self.cancel_input_request(params),
+            ELICITATION_COMPLETE => self.complete_elicitation(params),
+            _ => self.count_stray_notification(),
         }
     }
 
@@ -229,8 +237,8 @@ impl ServerConnection {
                 let message = progress.message.as_mut();
                 message
                     .into_iter()
-                    .for_each(|text| cut(text, MAX_MESSAGE_BYTES));
-                reporter.tell(ReporterEvent::Progress(progress))
+                    .for_each(|text| truncate(text, MAX_MESSAGE_BYTES));
+                reporter.send(ReporterEvent::Progress(progress))
             }
             _ => self.notes.count(
                 ProtocolErrorKind::StrayNotification,
@@ -240,15 +248,15 @@ impl ServerConnection {
     }
 
     /// Returns whether a change notification was subscribed to. Legacy revisions need no subscription.
-    fn listened(&self, params: Option<&Json>) -> bool {
+    fn is_subscribed(&self, params: Option<&Json>) -> bool {
         if !self.is_stateless() {
             return true;
         }
-        self.stream_of(params).is_some()
+        self.notification_stream(params).is_some()
     }
 
     /// Returns the notification stream that a notification belongs to.
-    fn stream_of(&self, params: Option<&Json>) -> Option<Arc<StreamAcknowledgement>> {
+    fn notification_stream(&self, params: Option<&Json>) -> Option<Arc<StreamAcknowledgement>> {
         let id = meta::get(params, meta::SUBSCRIPTION)
             .as_ref()
             .and_then(Id::read)?;

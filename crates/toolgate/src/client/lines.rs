@@ -20,7 +20,7 @@ pub(super) enum StreamLine {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LineDropReason {
     /// The memory budget is exhausted.
-    NoRoom,
+    BudgetExceeded,
     /// The line exceeds the limit.
     TooLong,
 }
@@ -44,11 +44,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// Returns the next line; `None` at the end of the stream. A last line without a terminator counts.
     pub(super) async fn next(&mut self) -> io::Result<Option<StreamLine>> {
-        let mut line = PartialLine::new(self.limit, self.account.claim());
+        let mut line = PartialLine::new(self.limit, self.account.permit());
         loop {
             let chunk = self.from.fill_buf().await?;
             if chunk.is_empty() {
-                return Ok((line.seen > 0).then(|| line.finish()));
+                return Ok((line.received > 0).then(|| line.finish()));
             }
             let end = memchr::memchr(b'\n', chunk);
             let part = &chunk[..end.unwrap_or(chunk.len())];
@@ -66,7 +66,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 struct PartialLine {
     limit: usize,
     claim: MemoryPermit,
-    seen: usize,
+    received: usize,
     bytes: Vec<u8>,
     /// Set once the line is dropped: the reason, and the scanner for the ids it answers.
     dropped: Option<(LineDropReason, UnreadableScanner)>,
@@ -77,21 +77,21 @@ impl PartialLine {
         PartialLine {
             limit,
             claim,
-            seen: 0,
+            received: 0,
             bytes: Vec::new(),
             dropped: None,
         }
     }
 
     fn add(&mut self, part: &[u8]) {
-        self.seen = self.seen.saturating_add(part.len());
+        self.received = self.received.saturating_add(part.len());
         if let Some((_, scanner)) = &mut self.dropped {
             return scanner.feed(part);
         }
-        let why = if self.seen > self.limit {
+        let why = if self.received > self.limit {
             LineDropReason::TooLong
-        } else if self.claim.message(self.seen as u64).is_err() {
-            LineDropReason::NoRoom
+        } else if self.claim.cover_message(self.received as u64).is_err() {
+            LineDropReason::BudgetExceeded
         } else {
             return self.bytes.extend_from_slice(part);
         };
@@ -123,7 +123,7 @@ mod tests {
             seen.push(match line {
                 StreamLine::Text(line, _) => text(std::str::from_utf8(&line).unwrap()),
                 StreamLine::Dropped(LineDropReason::TooLong, _) => LONG.to_owned(),
-                StreamLine::Dropped(LineDropReason::NoRoom, unread) => {
+                StreamLine::Dropped(LineDropReason::BudgetExceeded, unread) => {
                     let ids = unread.replies.iter().map(|id| id.json().as_str());
                     format!("no room: {:?}", ids.collect::<Vec<_>>())
                 }

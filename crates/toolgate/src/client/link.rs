@@ -40,18 +40,18 @@ pub(super) struct ServerConnection {
     pub(super) generation: AtomicU64,
     pub(super) changes: watch::Sender<ChangeCounters>,
     /// Number of sessions after the first: subscriptions are renewed when it changes.
-    pub(super) renewed: watch::Sender<u64>,
-    pub(super) gave_up: CancelledLogCallers,
+    pub(super) renewals: watch::Sender<u64>,
+    pub(super) cancelled_log_callers: CancelledLogCallers,
     /// True if an answer to a list had a duplicate key or U+0000: the items are then parsed again one by one.
-    pub(super) apart: AtomicBool,
+    pub(super) rereads_items: AtomicBool,
     /// True if a line was received already.
-    pub(super) begun: AtomicBool,
+    pub(super) has_received_line: AtomicBool,
     /// True if no stream is open on which a legacy server could report changes.
-    pub(super) deaf: AtomicBool,
+    pub(super) has_no_change_stream: AtomicBool,
     /// Application that answers input requests, if one has the server to itself.
     pub(super) answerer: OptionalClientHandler,
     /// Reference for tasks that outlive the handling of a message.
-    pub(super) me: Weak<ServerConnection>,
+    pub(super) weak_self: Weak<ServerConnection>,
 }
 
 pub(super) struct InFlightRequests {
@@ -100,7 +100,7 @@ impl StreamAcknowledgement {
     }
 
     /// Waits for the acknowledgement. Returns the filter that the server accepted.
-    pub(super) async fn acknowledged(&self) -> Option<Json> {
+    pub(super) async fn wait_for_acknowledgement(&self) -> Option<Json> {
         self.acknowledged.notified().await;
         let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
         filter.take()
@@ -113,15 +113,15 @@ pub(super) enum RequestFailure {
     /// The server answered with a JSON-RPC error.
     Rpc(RpcError),
     /// It was rejected here before it was sent.
-    Unsent(Error),
+    Rejected(Error),
     /// The memory budget has no room for the reply.
-    NoRoom,
+    BudgetExceeded,
     /// The reply exceeds a limit or cannot be parsed; a predicate whose subject is the answer.
     Unusable(String),
     /// The reply is malformed.
     Malformed(&'static str),
     /// The connection was lost.
-    Lost {
+    ConnectionLost {
         /// True if any byte of the request may have been sent.
         sent: bool,
     },
@@ -143,13 +143,13 @@ pub(super) enum ConnectionTasks {
     /// Aborted at once.
     Aborted([JoinHandle<()>; 2]),
     /// Ends by itself once the connection is lost, because it still has to end the HTTP session.
-    Told(Arc<ServerConnection>, watch::Receiver<()>),
+    SelfEnding(Arc<ServerConnection>, watch::Receiver<()>),
 }
 
 impl ConnectionTasks {
     /// Waits until the HTTP session is ended, if there is one.
-    pub(super) async fn over(&self) {
-        if let ConnectionTasks::Told(_, working) = self {
+    pub(super) async fn wait_until_ended(&self) {
+        if let ConnectionTasks::SelfEnding(_, working) = self {
             let _ = working.clone().changed().await;
         }
     }
@@ -159,7 +159,7 @@ impl Drop for ConnectionTasks {
     fn drop(&mut self) {
         match self {
             ConnectionTasks::Aborted(tasks) => tasks.iter().for_each(JoinHandle::abort),
-            ConnectionTasks::Told(link, _) => link.lose("it is no longer used"),
+            ConnectionTasks::SelfEnding(link, _) => link.mark_lost("it is no longer used"),
         }
     }
 }
@@ -177,19 +177,19 @@ impl ServerConnection {
             }),
             listing: AtomicUsize::new(0),
             transport,
-            limits: options.json.clone(),
+            limits: options.json_limits.clone(),
             lost: watch::Sender::new(None),
             notes: ConnectionNotes::default(),
             dialect: OnceLock::new(),
             generation: AtomicU64::new(0),
             changes: watch::Sender::new(ChangeCounters::default()),
-            renewed: watch::Sender::new(0),
-            gave_up: CancelledLogCallers::default(),
-            apart: AtomicBool::new(false),
-            begun: AtomicBool::new(false),
-            deaf: AtomicBool::new(false),
-            answerer: options.answerer.clone(),
-            me: me.clone(),
+            renewals: watch::Sender::new(0),
+            cancelled_log_callers: CancelledLogCallers::default(),
+            rereads_items: AtomicBool::new(false),
+            has_received_line: AtomicBool::new(false),
+            has_no_change_stream: AtomicBool::new(false),
+            answerer: options.client_handler.clone(),
+            weak_self: me.clone(),
         })
     }
 
@@ -214,7 +214,7 @@ impl ServerConnection {
         params: impl FnOnce(&Id) -> Json,
     ) -> Result<Json, RequestFailure> {
         let (reply, mut answer) = oneshot::channel();
-        let guard = self.enter(PendingRequest {
+        let guard = self.register(PendingRequest {
             reply,
             purpose,
             sent: AtomicBool::new(false),
@@ -227,22 +227,22 @@ impl ServerConnection {
         };
         tokio::select! {
             biased;
-            answer = &mut answer => return answer.unwrap_or(Err(RequestFailure::Lost { sent: true })),
-            carried = self.transport.carry(self, &request) => if let Err(failure) = carried {
+            answer = &mut answer => return answer.unwrap_or(Err(RequestFailure::ConnectionLost { sent: true })),
+            carried = self.transport.send(self, &request) => if let Err(failure) = carried {
                 // The request is over for the server as well, so nothing needs to be cancelled.
-                self.table().session.settle(&guard.id);
+                self.table().session.take_waiter(&guard.id);
                 return answer.try_recv().unwrap_or(Err(failure));
             }
         }
         answer
             .await
-            .unwrap_or(Err(RequestFailure::Lost { sent: true }))
+            .unwrap_or(Err(RequestFailure::ConnectionLost { sent: true }))
     }
 
     /// Sends the notification that ends the handshake, before any request that follows.
-    pub(super) async fn ready(&self, method: &str) {
+    pub(super) async fn send_initialized(&self, method: &str) {
         self.transport
-            .ready(self, message::notification(method, None))
+            .send_initialized(self, message::notification(method, None))
             .await;
     }
 
@@ -263,13 +263,13 @@ impl ServerConnection {
 
     /// Sends a notification with priority over queued requests.
     pub(super) fn notify(&self, method: &str, params: Option<&Json>) {
-        self.hurry(message::notification(method, params));
+        self.send_priority(message::notification(method, params));
     }
 
     /// Sends a line with priority over queued requests. Never waits: if the priority queue is full, the line is
     /// dropped.
-    pub(super) fn hurry(&self, line: String) {
-        if !self.transport.hurry(line) {
+    pub(super) fn send_priority(&self, line: String) {
+        if !self.transport.send_priority(line) {
             self.notes.count(
                 ProtocolErrorKind::Unsent,
                 "the server does not read its input, so a message to it was dropped",
@@ -278,22 +278,22 @@ impl ServerConnection {
     }
 
     /// Sends a request without waiting for its answer.
-    pub(super) fn ask_no_more(&self, method: &str, params: &Json) {
+    pub(super) fn send_and_forget(&self, method: &str, params: &Json) {
         let (reply, _) = oneshot::channel();
         let waiting = PendingRequest {
             reply,
             purpose: RequestPurpose::List,
             sent: AtomicBool::new(true),
         };
-        let id = self.table().session.open(waiting);
+        let id = self.table().session.register(waiting);
         // Not every server answers, and over HTTP nothing reads the answer: the request is not stored.
-        self.table().session.settle(&id);
-        self.hurry(message::request(&id, method, Some(params)));
+        self.table().session.take_waiter(&id);
+        self.send_priority(message::request(&id, method, Some(params)));
     }
 
     /// Completes the request that a reply answers.
-    pub(super) fn settle(&self, id: Option<&Id>, answer: Result<Json, RequestFailure>) {
-        let waiting = id.and_then(|id| self.table().session.settle(id));
+    pub(super) fn complete_request(&self, id: Option<&Id>, answer: Result<Json, RequestFailure>) {
+        let waiting = id.and_then(|id| self.table().session.take_waiter(id));
         match waiting {
             // The receiver may be gone: the call was just dropped.
             Some(waiting) => drop(waiting.reply.send(answer)),
@@ -308,7 +308,7 @@ impl ServerConnection {
     pub(super) fn purpose(&self, id: &Id) -> Option<RequestPurpose> {
         self.table()
             .session
-            .waiting(id)
+            .waiter(id)
             .map(|waiting| waiting.purpose.clone())
     }
 
@@ -318,47 +318,48 @@ impl ServerConnection {
     }
 
     /// Returns whether that request is a list request.
-    pub(super) fn lists(&self, id: &Id) -> bool {
+    pub(super) fn is_list_request(&self, id: &Id) -> bool {
         let is_list = |waiting: &PendingRequest| matches!(waiting.purpose, RequestPurpose::List);
-        self.table().session.waiting(id).is_some_and(is_list)
+        self.table().session.waiter(id).is_some_and(is_list)
     }
 
     /// Returns the only request in flight; `None` if there are none or several.
-    pub(super) fn only_waiting(&self) -> Option<Id> {
-        self.table().session.only_waiting()
+    pub(super) fn only_pending_id(&self) -> Option<Id> {
+        self.table().session.only_sent_id()
     }
 
     /// Returns the match of `find` if exactly one request in flight has one.
-    pub(super) fn only<T>(&self, find: impl Fn(&RequestPurpose) -> Option<T>) -> Option<T> {
+    pub(super) fn find_single<T>(&self, find: impl Fn(&RequestPurpose) -> Option<T>) -> Option<T> {
         let table = self.table();
-        let waiting = table.session.all_waiting();
+        let waiting = table.session.waiters();
         let mut found = waiting.filter_map(|waiting| find(&waiting.purpose));
         let first = found.next();
         first.filter(|_| found.next().is_none())
     }
 
     /// Returns whether any request is in flight.
-    pub(super) fn is_asked(&self) -> bool {
-        self.table().session.all_waiting().next().is_some()
+    pub(super) fn has_pending_requests(&self) -> bool {
+        self.table().session.waiters().next().is_some()
     }
 
     /// Marks a list as stale.
-    pub(super) fn stale(&self, kind: ItemKind) {
+    pub(super) fn mark_list_stale(&self, kind: ItemKind) {
         self.generation.fetch_add(1, Relaxed);
-        self.changes.send_modify(|stale| stale.list(kind));
+        self.changes
+            .send_modify(|stale| stale.count_list_change(kind));
     }
 
     /// Marks a resource as changed.
-    pub(super) fn updated(&self, uri: &str) {
-        self.changes.send_modify(|stale| stale.update(uri));
+    pub(super) fn mark_resource_updated(&self, uri: &str) {
+        self.changes.send_modify(|stale| stale.count_update(uri));
     }
 
     /// Marks the connection as lost. All requests in flight fail.
-    pub(super) fn lose(&self, reason: &str) {
+    pub(super) fn mark_lost(&self, reason: &str) {
         let (waiting, answering) = {
             let mut table = self.table();
             table.open = false;
-            (table.session.lost(), table.session.stop())
+            (table.session.drain_waiters(), table.session.drain_workers())
         };
         answering.iter().for_each(AbortHandle::abort);
         self.lost.send_if_modified(|lost| {
@@ -368,12 +369,16 @@ impl ServerConnection {
         });
         for waiting in waiting {
             let sent = waiting.sent.load(Relaxed);
-            drop(waiting.reply.send(Err(RequestFailure::Lost { sent })));
+            drop(
+                waiting
+                    .reply
+                    .send(Err(RequestFailure::ConnectionLost { sent })),
+            );
         }
     }
 
     /// Returns the reason why the connection was lost, once it is.
-    pub(super) fn lost(&self) -> watch::Receiver<Option<String>> {
+    pub(super) fn lost_reason(&self) -> watch::Receiver<Option<String>> {
         self.lost.subscribe()
     }
 
@@ -382,16 +387,16 @@ impl ServerConnection {
         self.lost.borrow().is_some()
     }
 
-    fn enter(&self, waiting: PendingRequest) -> Result<RequestGuard<'_>, RequestFailure> {
+    fn register(&self, waiting: PendingRequest) -> Result<RequestGuard<'_>, RequestFailure> {
         let mut table = self.table();
         if !table.open {
-            return Err(RequestFailure::Lost { sent: false });
+            return Err(RequestFailure::ConnectionLost { sent: false });
         }
         let lists = matches!(waiting.purpose, RequestPurpose::List);
         if lists {
             self.listing.fetch_add(1, Relaxed);
         }
-        let id = table.session.open(waiting);
+        let id = table.session.register(waiting);
         Ok(RequestGuard {
             link: self,
             id,
@@ -400,9 +405,9 @@ impl ServerConnection {
     }
 
     /// Marks a request as sent. Returns false if it was dropped before that.
-    pub(super) fn leaves(&self, id: &Id) -> bool {
+    pub(super) fn mark_sent(&self, id: &Id) -> bool {
         let table = self.table();
-        let waiting = table.session.waiting(id);
+        let waiting = table.session.waiter(id);
         waiting
             .inspect(|waiting| waiting.sent.store(true, Relaxed))
             .is_some()
@@ -414,12 +419,12 @@ impl ServerConnection {
 }
 
 /// Returns the reason of a cancellation.
-fn why(purpose: &RequestPurpose) -> &'static str {
+fn cancel_reason(purpose: &RequestPurpose) -> &'static str {
     let why = match purpose {
-        RequestPurpose::Call(.., trail) => trail.given_up(),
+        RequestPurpose::Call(.., trail) => trail.cancel_reason(),
         _ => None,
     };
-    why.map_or("no longer wanted", |why| why.words())
+    why.map_or("no longer wanted", |why| why.message())
 }
 
 /// Request in flight. Dropping it before the reply cancels the request at the server.
@@ -434,16 +439,19 @@ impl Drop for RequestGuard<'_> {
         if self.lists {
             self.link.listing.fetch_sub(1, Relaxed);
         }
-        let Some(waiting) = self.link.table().session.settle(&self.id) else {
+        let Some(waiting) = self.link.table().session.take_waiter(&self.id) else {
             return;
         };
         // Over HTTP, the end of the request's stream also ends its messages.
         if !self.link.is_http() {
-            self.link.gave_up.note(&waiting.purpose);
+            self.link.cancelled_log_callers.record(&waiting.purpose);
         }
-        let told = self.link.transport.tells_cancel(self.link.is_stateless());
+        let told = self
+            .link
+            .transport
+            .cancels_by_notification(self.link.is_stateless());
         if told && waiting.sent.load(Relaxed) && !matches!(waiting.purpose, RequestPurpose::Open) {
-            let params = notifications::cancelled(&self.id, why(&waiting.purpose));
+            let params = notifications::cancelled(&self.id, cancel_reason(&waiting.purpose));
             self.link.notify(notifications::CANCELLED, Some(&params));
         }
     }

@@ -3,9 +3,9 @@
 use super::{
     http::ParamHeaders,
     link::{RequestFailure, RequestPurpose},
-    open::stamp,
+    open::write_client_meta,
     remote::RemoteServer,
-    status::harmless,
+    status::sanitize_line,
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -33,7 +33,7 @@ const STALE_LIST_TTL: Duration = Duration::from_secs(5);
 pub(super) struct ListCaches {
     kinds: [ListCache; ItemKind::ALL.len()],
     /// Unlisted skills that were fetched by URI.
-    got: Mutex<VecDeque<Arc<Item>>>,
+    unlisted_skills: Mutex<VecDeque<Arc<Item>>>,
 }
 
 impl ListCaches {
@@ -46,13 +46,19 @@ impl ListCaches {
     /// Maximum number of unlisted skills that are cached; the oldest is evicted first.
     const MAX_UNLISTED_SKILLS: usize = 64;
 
-    fn got(&self) -> Vec<Arc<Item>> {
-        let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
+    fn unlisted_skills(&self) -> Vec<Arc<Item>> {
+        let got = self
+            .unlisted_skills
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         got.iter().cloned().collect()
     }
 
-    fn get(&self, item: Arc<Item>) {
-        let mut got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
+    fn add_unlisted_skill(&self, item: Arc<Item>) {
+        let mut got = self
+            .unlisted_skills
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         got.retain(|other| other.def.name() != item.def.name());
         got.truncate(ListCaches::MAX_UNLISTED_SKILLS - 1);
         got.push_front(item);
@@ -62,7 +68,7 @@ impl ListCaches {
 /// Cached list of one kind.
 #[derive(Default)]
 pub(super) struct ListCache {
-    kept: Mutex<Option<CachedCatalog>>,
+    cached: Mutex<Option<CachedCatalog>>,
     /// Error of the last refresh; cleared by the next success.
     failure: Mutex<Option<String>>,
     /// Single-flight lock: one task reads the list, the others wait for its result.
@@ -75,25 +81,27 @@ struct CachedCatalog {
     /// Change counter of the connection at which the list was read.
     generation: u64,
     /// Time until which the list may be returned.
-    shown_until: Instant,
+    list_fresh_until: Instant,
     /// Time until which names may be looked up in it.
-    used_until: Instant,
+    lookup_fresh_until: Instant,
 }
 
 impl ListCache {
     /// Returns the number of items of the last list.
     pub(super) fn count(&self) -> Option<usize> {
-        self.kept().as_ref().map(|kept| kept.catalog.items().len())
+        self.cached()
+            .as_ref()
+            .map(|kept| kept.catalog.items().len())
     }
 
     /// Returns the item with that name in the last list.
-    pub(super) fn known(&self, name: &str) -> Option<Arc<Item>> {
-        self.kept().as_ref()?.catalog.find(name).cloned()
+    pub(super) fn find(&self, name: &str) -> Option<Arc<Item>> {
+        self.cached().as_ref()?.catalog.find(name).cloned()
     }
 
     /// Returns the notes on the last list and on its items.
     fn notes(&self) -> Vec<DefinitionNote> {
-        let kept = self.kept();
+        let kept = self.cached();
         kept.iter()
             .flat_map(|kept| kept.catalog.all_notes())
             .collect()
@@ -104,8 +112,8 @@ impl ListCache {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<CachedCatalog>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> MutexGuard<'_, Option<CachedCatalog>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,9 +145,9 @@ impl RemoteServer {
     /// Returns a complete list, with the unlisted skills that were fetched by URI.
     pub(super) async fn list_for(&self, ask: ListRequest) -> Result<Catalog, Error> {
         let kind = ask.kind;
-        let catalog = self.listed_for(ask).await?;
+        let catalog = self.cached_or_read(ask).await?;
         let got = match kind {
-            ItemKind::Skill => self.lists.got(),
+            ItemKind::Skill => self.lists.unlisted_skills(),
             _ => Vec::new(),
         };
         let new = |item: &Arc<Item>| catalog.find(item.def.name()).is_none();
@@ -152,133 +160,134 @@ impl RemoteServer {
 
     /// Fetches an unlisted skill by URI. From now on it is part of the list here.
     pub(super) async fn get_skill(&self, uri: &str) -> Result<(), Error> {
-        if !self.peer.has(ItemKind::Skill) {
-            return Err(self.upstream("does not offer skills"));
+        if !self.peer.has_capability_for(ItemKind::Skill) {
+            return Err(self.upstream_error("does not offer skills"));
         }
         let params = |_: &_| {
             let mut o = ObjectWriter::new();
-            self.stamp(&mut o);
+            self.write_request_meta(&mut o);
             o.str("uri", uri);
             o.finish()
         };
         let asked = self.link.request(skills::GET, RequestPurpose::List, params);
-        let result = match timeout(self.options.list, asked).await {
-            Ok(result) => result.map_err(|failure| self.failed(failure))?,
-            Err(_) => return Err(self.upstream("did not answer the request for a skill")),
+        let result = match timeout(self.options.list_timeout, asked).await {
+            Ok(result) => result.map_err(|failure| self.request_error(failure))?,
+            Err(_) => return Err(self.upstream_error("did not answer the request for a skill")),
         };
         let entry = result
             .get("skill")
-            .ok_or_else(|| self.invalid("it has no \"skill\""))?;
-        if entry.as_str().len() > self.options.list_bytes {
-            return Err(self.invalid("the skill is too large"));
+            .ok_or_else(|| self.invalid_result_error("it has no \"skill\""))?;
+        if entry.as_str().len() > self.options.max_list_bytes {
+            return Err(self.invalid_result_error("the skill is too large"));
         }
-        let def = Definition::read(ItemKind::Skill, entry).map_err(|why| self.invalid(why))?;
+        let def = Definition::read(ItemKind::Skill, entry)
+            .map_err(|why| self.invalid_result_error(why))?;
         if def.name() != uri {
-            return Err(self.invalid("it contains another skill"));
+            return Err(self.invalid_result_error("it contains another skill"));
         }
         self.lists
-            .get(Arc::new(Item::new(self.options.origin.clone(), def)));
+            .add_unlisted_skill(Arc::new(Item::new(self.options.origin.clone(), def)));
         Ok(())
     }
 
     /// Returns a complete list from the cache or the server. An unchanged list is the same object.
-    async fn listed_for(&self, ask: ListRequest) -> Result<Catalog, Error> {
-        let (kind, shown) = (ask.kind, ask.only.is_none());
-        if let Some(kept) = self.good(kind, shown) {
+    async fn cached_or_read(&self, ask: ListRequest) -> Result<Catalog, Error> {
+        let (kind, shown) = (ask.kind, ask.only_name.is_none());
+        if let Some(kept) = self.fresh_list(kind, shown) {
             return Ok(kept);
         }
         let _reading = self.lists.of(kind).reading.lock().await;
-        if let Some(kept) = self.good(kind, shown) {
+        if let Some(kept) = self.fresh_list(kind, shown) {
             return Ok(kept);
         }
         let generation = self.link.generation.load(Relaxed);
-        let read = timeout(self.options.list, self.read_list(kind)).await;
+        let read = timeout(self.options.list_timeout, self.read_list(kind)).await;
         let late = |_| {
-            self.upstream(format_args!(
+            self.upstream_error(format_args!(
                 "did not list its {} within {:?}",
-                many(kind),
-                self.options.list
+                plural(kind),
+                self.options.list_timeout
             ))
         };
         match read.map_err(late).and_then(|read| read) {
             Ok(joined) => {
                 *self.lists.of(kind).failure() = None;
-                Ok(self.keep(kind, joined, generation))
+                Ok(self.store_list(kind, joined, generation))
             }
             Err(error) => {
-                *self.lists.of(kind).failure() = Some(error.public().to_owned());
-                self.old_list(kind, error)
+                *self.lists.of(kind).failure() = Some(error.public_message().to_owned());
+                self.stale_list(kind, error)
             }
         }
     }
 
-    fn good(&self, kind: ItemKind, shown: bool) -> Option<Catalog> {
+    fn fresh_list(&self, kind: ItemKind, shown: bool) -> Option<Catalog> {
         if self.link.is_lost() {
             return None;
         }
-        let kept = self.lists.of(kind).kept();
+        let kept = self.lists.of(kind).cached();
         let kept = kept.as_ref()?;
         let until = if shown {
-            kept.shown_until
+            kept.list_fresh_until
         } else {
-            kept.used_until
+            kept.lookup_fresh_until
         };
         let unchanged = kept.generation == self.link.generation.load(Relaxed);
         (unchanged && Instant::now() < until).then(|| kept.catalog.clone())
     }
 
     /// Extends the cache time of the old list after a failed refresh, as long as the server runs.
-    fn old_list(&self, kind: ItemKind, error: Error) -> Result<Catalog, Error> {
-        let mut kept = self.lists.of(kind).kept();
+    fn stale_list(&self, kind: ItemKind, error: Error) -> Result<Catalog, Error> {
+        let mut kept = self.lists.of(kind).cached();
         let Some(kept) = kept.as_mut().filter(|_| !self.link.is_lost()) else {
             return Err(error);
         };
-        self.link.notes.say(format!(
+        self.link.notes.record(format!(
             "a stale list of its {} is used: {}",
-            many(kind),
-            error.public()
+            plural(kind),
+            error.public_message()
         ));
         kept.generation = self.link.generation.load(Relaxed);
-        kept.shown_until = Instant::now() + STALE_LIST_TTL;
-        kept.used_until = kept.shown_until;
+        kept.list_fresh_until = Instant::now() + STALE_LIST_TTL;
+        kept.lookup_fresh_until = kept.list_fresh_until;
         Ok(kept.catalog.clone())
     }
 
     async fn read_list(&self, kind: ItemKind) -> Result<JoinedPages, Error> {
         let mut joined = JoinedPages::default();
         // A server without tools may omit the capability; other lists are requested only if declared.
-        if kind != ItemKind::Tool && !self.peer.has(kind) {
+        if kind != ItemKind::Tool && !self.peer.has_capability_for(kind) {
             return Ok(joined);
         }
         let (mut cursor, mut cursors, mut bytes) = (None::<Json>, HashSet::new(), 0);
-        for _ in 0..self.options.pages {
+        for _ in 0..self.options.max_pages {
             let page = match self.read_page(kind, cursor.as_ref()).await {
                 Ok(page) => page,
                 Err(RequestFailure::Rpc(error))
-                    if cursor.is_none() && self.has_none(kind, &error) =>
+                    if cursor.is_none() && self.means_empty_list(kind, &error) =>
                 {
                     return Ok(joined);
                 }
-                Err(failure) => return Err(self.unlisted(kind, failure)),
+                Err(failure) => return Err(self.list_error(kind, failure)),
             };
             joined.hint = match &cursor {
                 None => page.hint,
-                Some(_) => joined.hint.and(page.hint),
+                Some(_) => joined.hint.stricter(page.hint),
             };
             bytes += page
                 .items
                 .iter()
                 .map(|item| item.as_str().len())
                 .sum::<usize>();
-            if bytes > self.options.list_bytes {
-                return Err(self.upstream(format_args!(
+            if bytes > self.options.max_list_bytes {
+                return Err(self.upstream_error(format_args!(
                     "lists more than {} bytes of {}",
-                    self.options.list_bytes,
-                    many(kind)
+                    self.options.max_list_bytes,
+                    plural(kind)
                 )));
             }
             joined.items.extend(page.items);
-            joined.cut = joined.items.len() > self.options.tools;
+            joined.cut = joined.items.len() > self.options.max_items;
             match page.next {
                 None => return Ok(joined),
                 // Legacy servers end a list with an empty cursor; in 2026-07-28 an empty cursor is an ordinary cursor.
@@ -290,18 +299,18 @@ impl RemoteServer {
                 }
                 Some(_) if joined.cut => return Ok(joined),
                 Some(next) if !cursors.insert(next.as_str().to_owned()) => {
-                    return Err(self.upstream(format_args!(
+                    return Err(self.upstream_error(format_args!(
                         "repeats a cursor in the pages of its {}",
-                        many(kind)
+                        plural(kind)
                     )));
                 }
                 next => cursor = next,
             }
         }
-        Err(self.upstream(format_args!(
+        Err(self.upstream_error(format_args!(
             "has more than {} pages of {}",
-            self.options.pages,
-            many(kind)
+            self.options.max_pages,
+            plural(kind)
         )))
     }
 
@@ -312,7 +321,7 @@ impl RemoteServer {
     ) -> Result<ListPage, RequestFailure> {
         let params = |_: &_| {
             let mut o = ObjectWriter::new();
-            self.stamp(&mut o);
+            self.write_request_meta(&mut o);
             if let Some(cursor) = cursor {
                 o.raw("cursor", cursor);
             }
@@ -332,84 +341,99 @@ impl RemoteServer {
     }
 
     /// Writes the `_meta` of a stateless request on behalf of no caller.
-    pub(super) fn stamp(&self, o: &mut ObjectWriter) {
+    pub(super) fn write_request_meta(&self, o: &mut ObjectWriter) {
         if self.peer.dialect.stateless {
             let (dialect, options) = (self.peer.dialect, &self.options);
             o.object("_meta", |m| {
-                stamp(m, dialect, &options.client, &options.standing())
+                write_client_meta(
+                    m,
+                    dialect,
+                    &options.client,
+                    &options.standing_capabilities(),
+                )
             });
         }
     }
 
     /// Returns whether an error means an empty list: a server may support only one list of a capability, or declare
     /// none and support none.
-    fn has_none(&self, kind: ItemKind, error: &RpcError) -> bool {
-        error.code == code::METHOD_NOT_FOUND && (kind == ItemKind::Template || !self.peer.has(kind))
+    fn means_empty_list(&self, kind: ItemKind, error: &RpcError) -> bool {
+        error.code == code::METHOD_NOT_FOUND
+            && (kind == ItemKind::Template || !self.peer.has_capability_for(kind))
     }
 
-    fn unlisted(&self, kind: ItemKind, failure: RequestFailure) -> Error {
+    fn list_error(&self, kind: ItemKind, failure: RequestFailure) -> Error {
         match failure {
-            RequestFailure::Rpc(error) => self.upstream(format_args!(
+            RequestFailure::Rpc(error) => self.upstream_error(format_args!(
                 "answered the request for its {} with an error: {}",
-                many(kind),
-                harmless(&error.message, 200)
+                plural(kind),
+                sanitize_line(&error.message, 200)
             )),
-            RequestFailure::Unsent(error) => error,
+            RequestFailure::Rejected(error) => error,
             RequestFailure::Malformed(reason) => {
-                self.upstream(format_args!("sent a malformed list: {reason}"))
+                self.upstream_error(format_args!("sent a malformed list: {reason}"))
             }
-            RequestFailure::Unusable(reason) => self.upstream(format_args!(
+            RequestFailure::Unusable(reason) => self.upstream_error(format_args!(
                 "listed its {}, but the list {reason}",
-                many(kind)
+                plural(kind)
             )),
-            RequestFailure::NoRoom => self.upstream(format_args!(
+            RequestFailure::BudgetExceeded => self.upstream_error(format_args!(
                 "listed its {}, but the memory budget for messages in flight is exhausted",
-                many(kind)
+                plural(kind)
             )),
-            RequestFailure::Lost { .. } => Error::new(
+            RequestFailure::ConnectionLost { .. } => Error::new(
                 ErrorKind::Upstream,
                 format!("the server {} stopped", self.name()),
             ),
-            RequestFailure::Http { words, .. } => {
-                self.upstream(format_args!("did not list its {}: it {words}", many(kind)))
-            }
+            RequestFailure::Http { words, .. } => self.upstream_error(format_args!(
+                "did not list its {}: it {words}",
+                plural(kind)
+            )),
         }
     }
 
-    fn keep(&self, kind: ItemKind, joined: JoinedPages, generation: u64) -> Catalog {
+    fn store_list(&self, kind: ItemKind, joined: JoinedPages, generation: u64) -> Catalog {
         let ttl = Duration::from_millis(joined.hint.ttl_ms);
         let shown = if self.peer.dialect.stateless {
-            ttl.min(self.options.keep)
-        } else if self.peer.tells_changes(kind) && !self.link.deaf.load(Relaxed) {
-            self.options.keep
+            ttl.min(self.options.max_list_ttl)
+        } else if self.peer.reports_list_changes(kind)
+            && !self.link.has_no_change_stream.load(Relaxed)
+        {
+            self.options.max_list_ttl
         } else {
-            DEFAULT_LIST_TTL.min(self.options.keep)
+            DEFAULT_LIST_TTL.min(self.options.max_list_ttl)
         };
         let hint = joined.hint;
         let (items, notes) = self.items(kind, joined);
         let list = self.lists.of(kind);
-        let mut kept = list.kept();
+        let mut kept = list.cached();
         let old = kept.as_ref();
         let same = |old: &&CachedCatalog| {
             same_items(old.catalog.items(), &items) && old.catalog.notes() == notes
         };
         let catalog = match old.filter(same) {
             Some(old) => old.catalog.clone(),
-            None => Catalog::of(items, Vec::new(), self.peer.instructions.clone())
-                .with_hint(hint)
-                .with_notes(notes),
+            None => {
+                Catalog::with_missing_servers(items, Vec::new(), self.peer.instructions.clone())
+                    .with_cache_hint(hint)
+                    .with_notes(notes)
+            }
         };
         // Reports a change that the server did not report.
-        if old.is_some_and(|old| old.generation == generation && !old.catalog.same(&catalog)) {
-            self.link.changes.send_modify(|stale| stale.list(kind));
+        if old.is_some_and(|old| {
+            old.generation == generation && !old.catalog.is_same_snapshot(&catalog)
+        }) {
+            self.link
+                .changes
+                .send_modify(|stale| stale.count_list_change(kind));
         }
         // Where a list is stale immediately, the lookup before each call must not double the traffic.
         let (now, used) = (Instant::now(), shown.max(DEFAULT_LIST_TTL));
         let made = CachedCatalog {
             catalog: catalog.clone(),
             generation,
-            shown_until: now + shown,
-            used_until: now + used,
+            list_fresh_until: now + shown,
+            lookup_fresh_until: now + used,
         };
         *kept = Some(made);
         catalog
@@ -417,12 +441,12 @@ impl RemoteServer {
 
     /// Returns the readable items and the notes on the others. An unchanged item remains the same object.
     fn items(&self, kind: ItemKind, joined: JoinedPages) -> (Vec<Arc<Item>>, Vec<DefinitionNote>) {
-        let old = self.lists.of(kind).kept();
+        let old = self.lists.of(kind).cached();
         let old = old.as_ref().map(|kept| kept.catalog.clone());
         let old = old.unwrap_or_default();
         let (mut items, mut notes, mut names) =
             (Vec::<Arc<Item>>::new(), Vec::new(), HashSet::new());
-        let most = self.options.tools;
+        let most = self.options.max_items;
         for (at, json) in joined.items.into_iter().take(most).enumerate() {
             // Text that was read before was valid and gives the same item, so it is not read again.
             let same = old
@@ -434,7 +458,7 @@ impl RemoteServer {
                 items.push(item.clone());
                 continue;
             }
-            match self.readable(kind, json.clone(), &mut names) {
+            match self.read_item(kind, json.clone(), &mut names) {
                 Ok(item) => items.push(
                     match old.find(item.def.name()).filter(|old| is_same(old, &item)) {
                         Some(old) => old.clone(),
@@ -442,9 +466,9 @@ impl RemoteServer {
                     },
                 ),
                 Err(reason) => {
-                    let name = json.get(kind.key()).and_then(|name| name.string());
+                    let name = json.get(kind.key_member()).and_then(|name| name.string());
                     let place = || format!("number {}", at + 1);
-                    let name = name.map_or_else(place, |name| harmless(&name, 128));
+                    let name = name.map_or_else(place, |name| sanitize_line(&name, 128));
                     notes.push(self.note(kind, &name, NoteAction::Dropped, reason));
                 }
             }
@@ -452,7 +476,7 @@ impl RemoteServer {
         if joined.cut {
             let why = format!(
                 "the server lists more than {most} {}; the rest are dropped; raise tools_per_server",
-                many(kind)
+                plural(kind)
             );
             // First, so that the limit on notes cannot drop it.
             notes.insert(0, self.note(kind, "", NoteAction::Dropped, &why));
@@ -462,13 +486,13 @@ impl RemoteServer {
 
     /// Returns the item with a valid definition: with notes on repairs, or withheld. Arguments that a server wants
     /// repeated as headers must follow the rules on `x-mcp-header`.
-    fn readable(
+    fn read_item(
         &self,
         kind: ItemKind,
         json: Json,
         names: &mut HashSet<String>,
     ) -> Result<Item, &'static str> {
-        if self.link.apart.load(Relaxed) {
+        if self.link.rereads_items.load(Relaxed) {
             // Strictly, so that an item that a strict reader rejects hides only itself.
             let text = json.as_str().as_bytes().to_vec();
             Json::read(text, &self.link.limits)
@@ -491,10 +515,10 @@ impl RemoteServer {
                 "its name begins with a prefix that is reserved for resources, prompts and skills",
             );
         }
-        if kind == ItemKind::Tool && self.mirrors() {
+        if kind == ItemKind::Tool && self.repeats_arguments() {
             ParamHeaders::read(&def.input_schema()).inspect_err(|_| {
                 let words = "a tool breaks the rules on \"x-mcp-header\" and was dropped";
-                self.link.notes.say(words);
+                self.link.notes.record(words);
             })?;
         }
         if !names.insert(def.name().to_owned()) {
@@ -502,7 +526,7 @@ impl RemoteServer {
         }
         let item = Item::new(self.options.origin.clone(), def);
         let item = repairs.iter().fold(item, |item, line| {
-            item.noted(NoteAction::Repaired, &harmless(line, MAX_REASON_CHARS))
+            item.with_note(NoteAction::Repaired, &sanitize_line(line, MAX_REASON_CHARS))
         });
         Ok(match withheld {
             Some(why) => item.withhold(why),
@@ -524,7 +548,7 @@ fn is_empty(cursor: &Json) -> bool {
 }
 
 /// Returns the plural noun of a kind.
-fn many(kind: ItemKind) -> &'static str {
+fn plural(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "tools",
         ItemKind::Resource => "resources",

@@ -22,18 +22,18 @@ pub(super) struct CancelledLogCallers(Mutex<HashSet<Caller>>);
 
 impl CancelledLogCallers {
     /// Records a call that was cancelled before its reply.
-    pub(super) fn note(&self, purpose: &RequestPurpose) {
+    pub(super) fn record(&self, purpose: &RequestPurpose) {
         let RequestPurpose::Call(reporter, caller, ..) = purpose else {
             return;
         };
         let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if reporter.logs().is_some() && callers.len() < 2 {
+        if reporter.min_log_level().is_some() && callers.len() < 2 {
             callers.insert(caller.clone());
         }
     }
 
     /// Returns whether no other caller cancelled such a call.
-    fn none_but(&self, caller: &Caller) -> bool {
+    fn contains_only(&self, caller: &Caller) -> bool {
         let callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         callers.iter().all(|other| other == caller)
     }
@@ -41,13 +41,13 @@ impl CancelledLogCallers {
 
 impl ServerConnection {
     /// Passes a log message to its call. Returns false if the call is not known.
-    pub(super) fn log(&self, params: Option<&Json>) -> bool {
+    pub(super) fn attribute_log(&self, params: Option<&Json>) -> bool {
         let Some(log) = params.and_then(read) else {
             return false;
         };
-        match self.logged() {
-            Some((reporter, caller)) if self.gave_up.none_but(&caller) => {
-                reporter.tell(toolgate_core::ReporterEvent::Log(log));
+        match self.only_logging_call() {
+            Some((reporter, caller)) if self.cancelled_log_callers.contains_only(&caller) => {
+                reporter.send(toolgate_core::ReporterEvent::Log(log));
                 true
             }
             _ => false,
@@ -55,14 +55,14 @@ impl ServerConnection {
     }
 
     /// Returns the only call in flight that requested log messages.
-    fn logged(&self) -> Option<(CallReporter, Caller)> {
+    fn only_logging_call(&self) -> Option<(CallReporter, Caller)> {
         let asked = |purpose: &RequestPurpose| match purpose {
-            RequestPurpose::Call(reporter, caller, ..) if reporter.logs().is_some() => {
+            RequestPurpose::Call(reporter, caller, ..) if reporter.min_log_level().is_some() => {
                 Some((reporter.clone(), caller.clone()))
             }
             _ => None,
         };
-        self.only(asked)
+        self.find_single(asked)
     }
 }
 

@@ -51,4 +51,4 @@ pub use http::{HeaderError, HttpOptions, check_url};
 pub use open::OpenError;
 pub use options::RemoteOptions;
 pub use remote::RemoteServer;
-pub use status::{ConnectionStatus, ProtocolErrorCounters, harmless};
+pub use status::{ConnectionStatus, ProtocolErrorCounters, sanitize_line};

@@ -7,7 +7,7 @@ use super::{
     link::{RequestFailure, RequestPurpose, ServerConnection},
     options::RemoteOptions,
     stamp::ClientRequestMeta,
-    status::{cut, harmless},
+    status::{sanitize_line, truncate},
     tasks,
 };
 use std::{borrow::Cow, fmt, future::pending};
@@ -93,11 +93,11 @@ pub(super) struct NegotiatedServer {
     pub(super) dialect: &'static Dialect,
     pub(super) capabilities: Json,
     /// Protocol of tasks with which the server may answer tool calls.
-    pub(super) tasks: TaskForm,
+    pub(super) task_protocol: TaskForm,
     pub(super) server: Option<Implementation>,
     pub(super) instructions: Option<String>,
     /// `_meta` of our requests in the stateless revision, which has no handshake.
-    pub(super) stamp: ClientRequestMeta,
+    pub(super) request_meta: ClientRequestMeta,
     /// True if the server is known not to support a stateless revision.
     pub(super) sessions_only: bool,
 }
@@ -114,7 +114,7 @@ type PeerDescription = (Json, Option<Implementation>, Option<String>);
 
 impl NegotiatedServer {
     /// Returns the peer with copies of its own, so that the memory of the server's answer is freed.
-    fn of(
+    fn new(
         dialect: &'static Dialect,
         (capabilities, server, instructions): PeerDescription,
         options: &RemoteOptions,
@@ -126,17 +126,17 @@ impl NegotiatedServer {
         let capabilities = capabilities.detached();
         Ok(NegotiatedServer {
             dialect,
-            tasks: tasks::spoken(dialect, &capabilities),
+            task_protocol: tasks::task_protocol(dialect, &capabilities),
             capabilities,
             server: server.map(within_limits),
             instructions: instructions.filter(|text| !text.is_empty()),
-            stamp: ClientRequestMeta::of(&options.client),
+            request_meta: ClientRequestMeta::of(&options.client),
             sessions_only: false,
         })
     }
 
     /// Returns whether the server declares `listChanged` for that kind.
-    pub(super) fn tells_changes(&self, kind: ItemKind) -> bool {
+    pub(super) fn reports_list_changes(&self, kind: ItemKind) -> bool {
         let capability = self.capabilities.get(kind.capability());
         capability
             .and_then(|t| t.get("listChanged"))
@@ -145,7 +145,7 @@ impl NegotiatedServer {
     }
 
     /// Returns whether the server declares resource subscriptions.
-    pub(super) fn tells_updates(&self) -> bool {
+    pub(super) fn supports_subscriptions(&self) -> bool {
         let resources = self.capabilities.get("resources");
         resources
             .and_then(|r| r.get("subscribe"))
@@ -154,12 +154,12 @@ impl NegotiatedServer {
     }
 
     /// Returns whether the server supports completion. 2024-11-05 has no capability for it.
-    pub(super) fn completes(&self) -> bool {
+    pub(super) fn supports_completion(&self) -> bool {
         !self.dialect.completions || self.capabilities.get("completions").is_some()
     }
 
     /// Returns whether the server declares the capability for that kind.
-    pub(super) fn has(&self, kind: ItemKind) -> bool {
+    pub(super) fn has_capability_for(&self, kind: ItemKind) -> bool {
         match kind {
             ItemKind::Skill => self.dialect.stateless && self.skills().is_some(),
             _ => self.capabilities.get(kind.capability()).is_some(),
@@ -176,10 +176,14 @@ impl NegotiatedServer {
 }
 
 fn within_limits(mut info: Implementation) -> Implementation {
-    let texts = [&mut info.title, &mut info.description, &mut info.website];
+    let texts = [
+        &mut info.title,
+        &mut info.description,
+        &mut info.website_url,
+    ];
     let texts = texts.into_iter().flatten();
     for text in texts.chain([&mut info.name, &mut info.version]) {
-        cut(text, MAX_INFO_BYTES);
+        truncate(text, MAX_INFO_BYTES);
     }
     let icons = info.icons.take();
     let short = icons.filter(|icons| icons.as_str().len() <= MAX_ICONS_BYTES);
@@ -187,13 +191,13 @@ fn within_limits(mut info: Implementation) -> Implementation {
     info
 }
 
-/// Negotiates the revision within [`RemoteOptions::start`].
+/// Negotiates the revision within [`RemoteOptions::open_timeout`].
 pub(super) async fn open(
     link: &ServerConnection,
     options: &RemoteOptions,
 ) -> Result<NegotiatedServer, OpenError> {
-    let peer = timeout(options.start, shake(link, options)).await;
-    let peer = peer.unwrap_or(Err(OpenError::Late(options.start)));
+    let peer = timeout(options.open_timeout, negotiate_revision(link, options)).await;
+    let peer = peer.unwrap_or(Err(OpenError::Late(options.open_timeout)));
     let peer = peer.map_err(|error| match error {
         OpenError::Late(_) | OpenError::Closed(_) => match link.notes.first_noise() {
             Some(words) => OpenError::NotJson(words),
@@ -205,7 +209,7 @@ pub(super) async fn open(
     Ok(peer)
 }
 
-async fn shake(
+async fn negotiate_revision(
     link: &ServerConnection,
     options: &RemoteOptions,
 ) -> Result<NegotiatedServer, OpenError> {
@@ -214,7 +218,7 @@ async fn shake(
     let Some(modern) = modern else {
         return initialize(link, options, None)
             .await
-            .map_err(|failure| failed(link, failure, false));
+            .map_err(|failure| open_error(link, failure, false));
     };
     let handshake = options.revisions.iter().any(|d| !d.stateless);
     if options.era == EraPreference::Session && handshake {
@@ -223,26 +227,35 @@ async fn shake(
     let probe = probe(link, modern, options);
     tokio::pin!(probe);
     let early = match handshake {
-        true => timeout(options.probe_wait.min(options.start / 2), &mut probe).await,
+        true => {
+            timeout(
+                options.probe_timeout.min(options.open_timeout / 2),
+                &mut probe,
+            )
+            .await
+        }
         // Nothing else is tried, so a slow server has all of the time.
         false => Ok((&mut probe).await),
     };
     let slow = early.is_err();
     let refused = matches!(early, Ok(Err(RequestFailure::Rpc(_))));
-    match early.map(|answer| era(answer, options)) {
-        Ok(ProbeResult::Modern(peer)) if refused => return Ok(retried(link, options, *peer).await),
-        Ok(ProbeResult::Modern(peer)) => return Ok(*peer),
-        Ok(ProbeResult::Neither(error)) => return Err(error),
+    match early.map(|answer| classify_probe(answer, options)) {
+        Ok(ProbeResult::Stateless(peer)) if refused => {
+            return Ok(probe_again(link, options, *peer).await);
+        }
+        Ok(ProbeResult::Stateless(peer)) => return Ok(*peer),
+        Ok(ProbeResult::Failed(error)) => return Err(error),
         Ok(ProbeResult::Legacy) | Err(_) => {}
     }
     let error = match initialize(link, options, None).await {
         Ok(peer) => return Ok(peer),
-        Err(failure) => failed(link, failure, true),
+        Err(failure) => open_error(link, failure, true),
     };
     // A stateless server that is slow to start rejects the handshake and then answers the probe.
     if slow && matches!(error, OpenError::Refused(_)) {
         let late = timeout(LATE_PROBE_WAIT, probe).await;
-        if let Ok(ProbeResult::Modern(peer)) = late.map(|answer| era(answer, options)) {
+        if let Ok(ProbeResult::Stateless(peer)) = late.map(|answer| classify_probe(answer, options))
+        {
             return Ok(*peer);
         }
     }
@@ -259,35 +272,35 @@ async fn session_first(
     newest: &'static Dialect,
 ) -> Result<NegotiatedServer, OpenError> {
     // A server that is slow to start answers late; a 2026-07-28 server that ignores the handshake is rare.
-    let wait = options.start.saturating_sub(options.probe_wait);
+    let wait = options.open_timeout.saturating_sub(options.probe_timeout);
     let shaking = initialize(link, options, Some(newest));
     tokio::pin!(shaking);
-    let failure = match timeout(wait.max(options.start / 2), &mut shaking).await {
+    let failure = match timeout(wait.max(options.open_timeout / 2), &mut shaking).await {
         Ok(Ok(peer)) => return Ok(peer),
         Ok(Err(failure)) => failure,
         Err(_) => {
             let found = async {
-                match newest_of(link, options, newest).await {
+                match probe_newest(link, options, newest).await {
                     Some(peer) => peer,
                     None => pending().await,
                 }
             };
             tokio::select! {
                 peer = found => return Ok(peer),
-                done = shaking => return done.map_err(|failure| failed(link, failure, true)),
+                done = shaking => return done.map_err(|failure| open_error(link, failure, true)),
             }
         }
     };
-    if is_over(&failure) {
-        return Err(failed(link, failure, true));
+    if is_final(&failure) {
+        return Err(open_error(link, failure, true));
     }
-    match newest_of(link, options, newest).await {
+    match probe_newest(link, options, newest).await {
         Some(peer) => Ok(peer),
         // A server that has no sessions may end after it refused one.
-        None if names_newest(&failure, options) && link.lost().borrow().is_some() => {
+        None if names_newest(&failure, options) && link.lost_reason().borrow().is_some() => {
             Err(OpenError::ClosedDuringProbe)
         }
-        None => Err(failed(link, failure, true)),
+        None => Err(open_error(link, failure, true)),
     }
 }
 
@@ -300,16 +313,16 @@ fn names_newest(failure: &HandshakeFailure, options: &RemoteOptions) -> bool {
         let mut allowed = options.revisions.iter().filter(|d| d.stateless);
         allowed.any(|d| d.revision == version)
     };
-    supported(error).is_some_and(|versions| versions.iter().any(newer))
+    supported_revisions(error).is_some_and(|versions| versions.iter().any(newer))
 }
 
 /// Returns whether another request would fail as well.
-fn is_over(failure: &HandshakeFailure) -> bool {
+fn is_final(failure: &HandshakeFailure) -> bool {
     matches!(
         failure,
         HandshakeFailure::Failed(
-            RequestFailure::Lost { .. }
-                | RequestFailure::NoRoom
+            RequestFailure::ConnectionLost { .. }
+                | RequestFailure::BudgetExceeded
                 | RequestFailure::Http {
                     status: None | Some(401 | 403 | 407 | 429),
                     ..
@@ -319,18 +332,18 @@ fn is_over(failure: &HandshakeFailure) -> bool {
 }
 
 /// Returns the server in the newest revision, if it supports that.
-async fn newest_of(
+async fn probe_newest(
     link: &ServerConnection,
     options: &RemoteOptions,
     newest: &'static Dialect,
 ) -> Option<NegotiatedServer> {
-    let answer = timeout(options.probe_wait, probe(link, newest, options)).await;
+    let answer = timeout(options.probe_timeout, probe(link, newest, options)).await;
     let answer = answer.ok()?;
     let refused = answer.is_err();
-    match era(answer, options) {
-        ProbeResult::Modern(peer) if refused => Some(retried(link, options, *peer).await),
-        ProbeResult::Modern(peer) => Some(*peer),
-        ProbeResult::Legacy | ProbeResult::Neither(_) => None,
+    match classify_probe(answer, options) {
+        ProbeResult::Stateless(peer) if refused => Some(probe_again(link, options, *peer).await),
+        ProbeResult::Stateless(peer) => Some(*peer),
+        ProbeResult::Legacy | ProbeResult::Failed(_) => None,
     }
 }
 
@@ -342,7 +355,12 @@ async fn probe(
     let params = |_: &_| {
         let mut o = ObjectWriter::new();
         o.object("_meta", |m| {
-            stamp(m, dialect, &options.client, &options.standing())
+            write_client_meta(
+                m,
+                dialect,
+                &options.client,
+                &options.standing_capabilities(),
+            )
         });
         o.finish()
     };
@@ -357,7 +375,7 @@ pub(super) async fn wants_handshake(
     spoken: &'static Dialect,
     options: &RemoteOptions,
 ) -> bool {
-    let answer = timeout(options.probe_wait, probe(link, spoken, options)).await;
+    let answer = timeout(options.probe_timeout, probe(link, spoken, options)).await;
     let Ok(
         answer @ (Ok(_)
         | Err(
@@ -372,45 +390,49 @@ pub(super) async fn wants_handshake(
         return false;
     };
     matches!(
-        era(answer, options),
-        ProbeResult::Legacy | ProbeResult::Neither(OpenError::NoRevision(_))
+        classify_probe(answer, options),
+        ProbeResult::Legacy | ProbeResult::Failed(OpenError::NoRevision(_))
     )
 }
 
 /// Asks once more, in a revision that the refusal named. A server that refuses again has no capabilities to tell.
-async fn retried(
+async fn probe_again(
     link: &ServerConnection,
     options: &RemoteOptions,
     named: NegotiatedServer,
 ) -> NegotiatedServer {
     let again = probe(link, named.dialect, options);
-    let again = timeout(options.probe_wait.min(options.start / 2), again).await;
-    match again.map(|answer| era(answer, options)) {
-        Ok(ProbeResult::Modern(peer)) => *peer,
+    let again = timeout(options.probe_timeout.min(options.open_timeout / 2), again).await;
+    match again.map(|answer| classify_probe(answer, options)) {
+        Ok(ProbeResult::Stateless(peer)) => *peer,
         _ => named,
     }
 }
 
 /// Result of the probe.
 enum ProbeResult {
-    Modern(Box<NegotiatedServer>),
+    Stateless(Box<NegotiatedServer>),
     Legacy,
-    Neither(OpenError),
+    Failed(OpenError),
 }
 
-fn era(answer: Result<Json, RequestFailure>, options: &RemoteOptions) -> ProbeResult {
+fn classify_probe(answer: Result<Json, RequestFailure>, options: &RemoteOptions) -> ProbeResult {
     match answer {
         Ok(result) => {
-            let read = discover::DiscoverResult::read_within(&result, 2 * options.instructions);
+            let read =
+                discover::DiscoverResult::read_within(&result, 2 * options.max_instructions_bytes);
             match read.filter(|answer| !answer.versions.is_empty()) {
-                Some(answer) => choose(answer, options),
+                Some(answer) => choose_revision(answer, options),
                 None => ProbeResult::Legacy,
             }
         }
-        Err(RequestFailure::Rpc(error)) => match supported(&error) {
-            Some(versions) => choose(bare(versions), options),
+        Err(RequestFailure::Rpc(error)) => match supported_revisions(&error) {
+            Some(versions) => choose_revision(revisions_only(versions), options),
             None if matches!(error.code, code::HEADER_MISMATCH | code::MISSING_CAPABILITY) => {
-                choose(bare(vec![dialect::MODERN.revision.to_owned()]), options)
+                choose_revision(
+                    revisions_only(vec![dialect::MODERN.revision.to_owned()]),
+                    options,
+                )
             }
             None => ProbeResult::Legacy,
         },
@@ -419,20 +441,20 @@ fn era(answer: Result<Json, RequestFailure>, options: &RemoteOptions) -> ProbeRe
             words,
             status: None | Some(401 | 403 | 407 | 429),
             ..
-        }) => ProbeResult::Neither(OpenError::Unreachable(words)),
+        }) => ProbeResult::Failed(OpenError::Unreachable(words)),
         Err(
             RequestFailure::Malformed(_)
-            | RequestFailure::Lost { .. }
+            | RequestFailure::ConnectionLost { .. }
             | RequestFailure::Http { .. }
-            | RequestFailure::NoRoom
+            | RequestFailure::BudgetExceeded
             | RequestFailure::Unusable(_)
-            | RequestFailure::Unsent(_),
+            | RequestFailure::Rejected(_),
         ) => ProbeResult::Legacy,
     }
 }
 
 /// Returns the revisions that an "unsupported version" error lists.
-fn supported(error: &RpcError) -> Option<Vec<String>> {
+fn supported_revisions(error: &RpcError) -> Option<Vec<String>> {
     let data = error
         .data
         .as_ref()
@@ -444,7 +466,7 @@ fn supported(error: &RpcError) -> Option<Vec<String>> {
 }
 
 /// Returns an answer with only the revisions known.
-fn bare(versions: Vec<String>) -> discover::DiscoverResult {
+fn revisions_only(versions: Vec<String>) -> discover::DiscoverResult {
     discover::DiscoverResult {
         versions,
         capabilities: ObjectWriter::new().finish(),
@@ -454,37 +476,37 @@ fn bare(versions: Vec<String>) -> discover::DiscoverResult {
 }
 
 /// Chooses the best common revision. A server that supports only legacy revisions gets the handshake.
-fn choose(answer: discover::DiscoverResult, options: &RemoteOptions) -> ProbeResult {
+fn choose_revision(answer: discover::DiscoverResult, options: &RemoteOptions) -> ProbeResult {
     let spoken = |d: &&&'static Dialect| answer.versions.iter().any(|v| v == d.revision);
     match options.revisions.iter().find(spoken) {
         Some(dialect) if dialect.stateless => {
             let about = (answer.capabilities, answer.server, answer.instructions);
-            match NegotiatedServer::of(dialect, about, options) {
-                Ok(peer) => ProbeResult::Modern(Box::new(peer)),
-                Err(error) => ProbeResult::Neither(error),
+            match NegotiatedServer::new(dialect, about, options) {
+                Ok(peer) => ProbeResult::Stateless(Box::new(peer)),
+                Err(error) => ProbeResult::Failed(error),
             }
         }
         Some(_) => ProbeResult::Legacy,
-        None => ProbeResult::Neither(OpenError::NoRevision(tame_all(&answer.versions))),
+        None => ProbeResult::Failed(OpenError::NoRevision(sanitize_revisions(&answer.versions))),
     }
 }
 
 /// Repeats the handshake after the server ended a session.
-pub(super) async fn again(
+pub(super) async fn repeat_handshake(
     link: &ServerConnection,
     options: &RemoteOptions,
 ) -> Result<(), OpenError> {
-    timeout(options.start, initialize(link, options, None))
+    timeout(options.open_timeout, initialize(link, options, None))
         .await
-        .map_err(|_| OpenError::Late(options.start))?
-        .map_err(|failure| failed(link, failure, false))?;
+        .map_err(|_| OpenError::Late(options.open_timeout))?
+        .map_err(|failure| open_error(link, failure, false))?;
     Ok(())
 }
 
 /// Failure of the handshake.
 enum HandshakeFailure {
     Failed(RequestFailure),
-    Wrong(OpenError),
+    Invalid(OpenError),
 }
 
 /// Performs the handshake. With `instead`, a server that answers but does not suit a session is opened in that
@@ -495,19 +517,20 @@ async fn initialize(
     instead: Option<&'static Dialect>,
 ) -> Result<NegotiatedServer, HandshakeFailure> {
     let Some(best) = options.revisions.iter().find(|d| !d.stateless) else {
-        return Err(HandshakeFailure::Wrong(OpenError::NoHandshake));
+        return Err(HandshakeFailure::Invalid(OpenError::NoHandshake));
     };
     let params = initialize::InitializeParams {
         version: best.revision.to_owned(),
-        capabilities: declared(best, options),
+        capabilities: handshake_capabilities(best, options),
         client: Some(options.client.clone()),
     };
     let answer = link
         .request(initialize::NAME, RequestPurpose::Open, |_| params.json())
         .await
         .map_err(HandshakeFailure::Failed)?;
-    let wrong = |error| Err(HandshakeFailure::Wrong(error));
-    let read = initialize::InitializeResult::read_within(&answer, 2 * options.instructions);
+    let wrong = |error| Err(HandshakeFailure::Invalid(error));
+    let read =
+        initialize::InitializeResult::read_within(&answer, 2 * options.max_instructions_bytes);
     let Some(answer) = read else {
         return wrong(OpenError::Malformed("a required member is missing".into()));
     };
@@ -521,35 +544,35 @@ async fn initialize(
         spoken.is_none_or(|spoken| spoken.revision == d.revision)
     };
     let Some(dialect) = allowed.filter(same) else {
-        return wrong(OpenError::NoRevision(tame_all(&[answer.version])));
+        return wrong(OpenError::NoRevision(sanitize_revisions(&[answer.version])));
     };
     let suits = suits_session(link.keeps_session(), &answer.capabilities);
     let instead = instead.filter(|_| !suits);
     if let Some(newest) = instead
-        && let Some(peer) = newest_of(link, options, newest).await
+        && let Some(peer) = probe_newest(link, options, newest).await
     {
         return Ok(peer);
     }
     // `notifications/initialized` already carries the revision in the `MCP-Protocol-Version` header over HTTP.
     let _ = link.dialect.set(dialect);
-    link.ready(initialize::INITIALIZED).await;
+    link.send_initialized(initialize::INITIALIZED).await;
     let about = (
         answer.capabilities,
         Some(answer.server),
         answer.instructions,
     );
-    let peer = NegotiatedServer::of(dialect, about, options).map_err(HandshakeFailure::Wrong)?;
+    let peer = NegotiatedServer::new(dialect, about, options).map_err(HandshakeFailure::Invalid)?;
     Ok(NegotiatedServer {
         sessions_only: instead.is_some(),
         ..peer
     })
 }
 
-fn failed(link: &ServerConnection, failure: HandshakeFailure, probed: bool) -> OpenError {
+fn open_error(link: &ServerConnection, failure: HandshakeFailure, probed: bool) -> OpenError {
     match failure {
-        HandshakeFailure::Wrong(error) => error,
+        HandshakeFailure::Invalid(error) => error,
         HandshakeFailure::Failed(RequestFailure::Rpc(error)) => {
-            OpenError::Refused(harmless(&error.message, 200))
+            OpenError::Refused(sanitize_line(&error.message, 200))
         }
         HandshakeFailure::Failed(RequestFailure::Malformed(reason)) => {
             OpenError::Malformed(reason.into())
@@ -559,10 +582,10 @@ fn failed(link: &ServerConnection, failure: HandshakeFailure, probed: bool) -> O
             let noise = noise.map_or_else(String::new, |words| format!("; {words}"));
             OpenError::Malformed(format!("it {reason}{noise}").into())
         }
-        HandshakeFailure::Failed(RequestFailure::Unsent(error)) => {
-            OpenError::Refused(error.public().to_owned())
+        HandshakeFailure::Failed(RequestFailure::Rejected(error)) => {
+            OpenError::Refused(error.public_message().to_owned())
         }
-        HandshakeFailure::Failed(RequestFailure::NoRoom) => {
+        HandshakeFailure::Failed(RequestFailure::BudgetExceeded) => {
             OpenError::Malformed("the memory budget for messages in flight is exhausted".into())
         }
         HandshakeFailure::Failed(RequestFailure::Http {
@@ -573,14 +596,14 @@ fn failed(link: &ServerConnection, failure: HandshakeFailure, probed: bool) -> O
         HandshakeFailure::Failed(RequestFailure::Http { words, .. }) => {
             OpenError::Unreachable(words)
         }
-        HandshakeFailure::Failed(RequestFailure::Lost { .. }) if link.is_http() => {
+        HandshakeFailure::Failed(RequestFailure::ConnectionLost { .. }) if link.is_http() => {
             OpenError::Unreachable("broke the connection during the handshake".to_owned())
         }
-        HandshakeFailure::Failed(RequestFailure::Lost { .. }) if probed => {
+        HandshakeFailure::Failed(RequestFailure::ConnectionLost { .. }) if probed => {
             OpenError::ClosedDuringProbe
         }
-        HandshakeFailure::Failed(RequestFailure::Lost { .. }) => OpenError::Closed(
-            link.lost()
+        HandshakeFailure::Failed(RequestFailure::ConnectionLost { .. }) => OpenError::Closed(
+            link.lost_reason()
                 .borrow()
                 .clone()
                 .unwrap_or_else(|| "the connection is closed".to_owned()),
@@ -588,16 +611,16 @@ fn failed(link: &ServerConnection, failure: HandshakeFailure, probed: bool) -> O
     }
 }
 
-fn tame_all(versions: &[String]) -> Vec<String> {
+fn sanitize_revisions(versions: &[String]) -> Vec<String> {
     versions
         .iter()
         .take(8)
-        .map(|version| harmless(version, 32))
+        .map(|version| sanitize_line(version, 32))
         .collect()
 }
 
 /// Writes the `_meta` that every stateless request carries.
-pub(super) fn stamp(
+pub(super) fn write_client_meta(
     m: &mut ObjectWriter,
     dialect: &Dialect,
     client: &Implementation,
@@ -605,15 +628,15 @@ pub(super) fn stamp(
 ) {
     m.str(meta::VERSION, dialect.revision);
     m.raw(meta::CLIENT, &client.json());
-    m.raw(meta::CAPABILITIES, &capabilities(abilities));
+    m.raw(meta::CAPABILITIES, &capabilities_json(abilities));
 }
 
 /// Returns the capabilities that the handshake declares.
-fn declared(dialect: &Dialect, options: &RemoteOptions) -> Json {
-    let mut abilities = options.declared();
+fn handshake_capabilities(dialect: &Dialect, options: &RemoteOptions) -> Json {
+    let mut abilities = options.session_capabilities();
     abilities.elicitation &= dialect.elicitation;
     abilities.elicitation_url &= dialect.elicitation_url;
-    let capabilities = capabilities(&abilities);
+    let capabilities = capabilities_json(&abilities);
     match abilities.roots {
         true => capabilities.with(
             "roots",
@@ -623,7 +646,7 @@ fn declared(dialect: &Dialect, options: &RemoteOptions) -> Json {
     }
 }
 
-pub(super) fn capabilities(abilities: &ClientCapabilities) -> Json {
+pub(super) fn capabilities_json(abilities: &ClientCapabilities) -> Json {
     let mut o = ObjectWriter::new();
     if abilities.elicitation || abilities.elicitation_url {
         o.object("elicitation", |e| {

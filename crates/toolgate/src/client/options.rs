@@ -22,10 +22,10 @@ pub struct RemoteOptions {
     /// Client name and version sent to the server.
     pub client: Implementation,
     /// Time-out of opening, handshake included. Default: 30 s.
-    pub start: Duration,
-    /// Time that the probe waits for an answer before the handshake is tried, within [`RemoteOptions::start`]. Default:
+    pub open_timeout: Duration,
+    /// Time that the probe waits for an answer before the handshake is tried, within [`RemoteOptions::open_timeout`]. Default:
     /// 5 s.
-    pub probe_wait: Duration,
+    pub probe_timeout: Duration,
     /// True to probe for the stateless revision first. Some old servers exit on any request before `initialize`.
     /// Default: true.
     pub probe: bool,
@@ -37,42 +37,42 @@ pub struct RemoteOptions {
     /// [`ClientBuilder`](super::ClientBuilder).
     pub revision_setting: RevisionSetting,
     /// Client capabilities that the server may use; a caller's own capabilities are cut down to these. Default: all.
-    pub abilities: ClientCapabilities,
+    pub capabilities: ClientCapabilities,
     /// Application that answers a legacy server's input requests, if one application has the server to itself. Then
-    /// [`RemoteOptions::abilities`] are declared with the handshake and with every request. Default: none.
-    pub answerer: Option<Arc<dyn ClientHandler>>,
+    /// [`RemoteOptions::capabilities`] are declared with the handshake and with every request. Default: none.
+    pub client_handler: Option<Arc<dyn ClientHandler>>,
     /// True if the server may answer calls with tasks although the callers do not support tasks and just wait
     /// (2026-07-28). The server sends no progress notifications for tasks. Default: true.
     pub tasks: bool,
     /// Maximum number of parked calls of a legacy server that several callers share. With 0, the server's input
     /// requests are rejected. Default: 64.
-    pub parked: usize,
+    pub max_parked_calls: usize,
     /// Maximum number of parked calls per caller. Default: 16.
-    pub parked_per_caller: usize,
+    pub max_parked_calls_per_caller: usize,
     /// Time after which a parked call is cancelled. Default: 10 minutes.
-    pub parked_for: Duration,
+    pub parked_call_timeout: Duration,
     /// Idle time after which a legacy server is pinged. The connection counts as lost if the server answered pings
     /// before and misses two in a row. Default: no pings.
-    pub ping: Option<Duration>,
+    pub ping_interval: Option<Duration>,
     /// Time-out of one complete list. Default: 30 s.
-    pub list: Duration,
+    pub list_timeout: Duration,
     /// Maximum length of a line, in bytes; a longer one is dropped. Default: 16 MiB.
-    pub line: usize,
+    pub max_line_bytes: usize,
     /// Limits on JSON messages.
-    pub json: JsonLimits,
+    pub json_limits: JsonLimits,
     /// Memory account that the server's messages are charged to. Default: none.
-    pub account: BudgetScope,
+    pub budget_scope: BudgetScope,
     /// Maximum length of the instructions that are stored, in bytes. Twice as many are read, so that a secret across
     /// the cut is still recognized. Default: 32 KiB.
-    pub instructions: usize,
+    pub max_instructions_bytes: usize,
     /// Maximum number of items of one kind. Default: 10,000.
-    pub tools: usize,
+    pub max_items: usize,
     /// Maximum number of pages of a list. Default: 100.
-    pub pages: usize,
+    pub max_pages: usize,
     /// Maximum size of all items of one kind, in bytes. Default: 16 MiB.
-    pub list_bytes: usize,
+    pub max_list_bytes: usize,
     /// Maximum time that a list is cached, whatever the server allows. Default: 24 h.
-    pub keep: Duration,
+    pub max_list_ttl: Duration,
 }
 
 impl RemoteOptions {
@@ -81,54 +81,56 @@ impl RemoteOptions {
         RemoteOptions {
             origin,
             client: Implementation::new("toolgate", env!("CARGO_PKG_VERSION")),
-            start: Duration::from_secs(30),
-            probe_wait: Duration::from_secs(5),
+            open_timeout: Duration::from_secs(30),
+            probe_timeout: Duration::from_secs(5),
             probe: true,
             revisions: dialect::ALL.to_vec(),
             era: EraPreference::default(),
             revision_setting: builder_setting,
-            abilities: ClientCapabilities::ALL,
-            answerer: None,
+            capabilities: ClientCapabilities::ALL,
+            client_handler: None,
             tasks: true,
-            parked: 64,
-            parked_per_caller: 16,
-            parked_for: Duration::from_secs(10 * 60),
-            ping: None,
-            list: Duration::from_secs(30),
-            line: 16 << 20,
-            json: JsonLimits::default(),
-            account: BudgetScope::default(),
-            instructions: 32 << 10,
-            tools: 10_000,
-            pages: 100,
-            list_bytes: 16 << 20,
-            keep: Duration::from_secs(24 * 60 * 60),
+            max_parked_calls: 64,
+            max_parked_calls_per_caller: 16,
+            parked_call_timeout: Duration::from_secs(10 * 60),
+            ping_interval: None,
+            list_timeout: Duration::from_secs(30),
+            max_line_bytes: 16 << 20,
+            json_limits: JsonLimits::default(),
+            budget_scope: BudgetScope::default(),
+            max_instructions_bytes: 32 << 10,
+            max_items: 10_000,
+            max_pages: 100,
+            max_list_bytes: 16 << 20,
+            max_list_ttl: Duration::from_secs(24 * 60 * 60),
         }
     }
 
     /// Returns whether a legacy server's input requests go to the callers that share it.
-    pub(super) fn passes_questions(&self) -> bool {
-        self.answerer.is_none() && self.parked > 0 && self.parked_per_caller > 0
+    pub(super) fn passes_input_requests(&self) -> bool {
+        self.client_handler.is_none()
+            && self.max_parked_calls > 0
+            && self.max_parked_calls_per_caller > 0
     }
 
     /// Returns the capabilities declared to a legacy server for the session. If callers share the server, each answers
     /// only within its own calls, so roots, which are requested outside of calls, are not declared.
-    pub(super) fn declared(&self) -> ClientCapabilities {
-        match self.passes_questions() {
+    pub(super) fn session_capabilities(&self) -> ClientCapabilities {
+        match self.passes_input_requests() {
             true => ClientCapabilities {
                 roots: false,
-                ..self.abilities.clone()
+                ..self.capabilities.clone()
             },
-            false => self.standing(),
+            false => self.standing_capabilities(),
         }
     }
 
     /// Returns the capabilities declared with requests outside of calls.
-    pub(super) fn standing(&self) -> ClientCapabilities {
-        match &self.answerer {
-            Some(_) => self.abilities.clone(),
+    pub(super) fn standing_capabilities(&self) -> ClientCapabilities {
+        match &self.client_handler {
+            Some(_) => self.capabilities.clone(),
             None => ClientCapabilities {
-                extensions: self.abilities.extensions.clone(),
+                extensions: self.capabilities.extensions.clone(),
                 ..ClientCapabilities::default()
             },
         }

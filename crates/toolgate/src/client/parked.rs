@@ -5,7 +5,7 @@
 //! the exchange. The server sees one call.
 
 use super::{
-    answerer::question,
+    answerer::read_input_request,
     call::{self, REQUEST_STATE_SLOT},
     era::EraMismatch,
     link::{RequestFailure, RequestPurpose, ServerConnection},
@@ -45,11 +45,11 @@ pub(super) type InputRequestSender = mpsc::Sender<ServerInputRequest>;
 struct CallExchange {
     link: Arc<ServerConnection>,
     answer: BoxFuture<'static, Result<Json, RequestFailure>>,
-    questions: mpsc::Receiver<ServerInputRequest>,
+    input_requests: mpsc::Receiver<ServerInputRequest>,
     /// Id of the request, once it has one.
     id: Arc<OnceLock<Id>>,
     /// Input request that the caller is answering.
-    open: Option<ServerInputRequest>,
+    open_request: Option<ServerInputRequest>,
 }
 
 /// Parked exchanges of one server, by a random key.
@@ -77,7 +77,7 @@ impl Drop for ParkedCallTimeout {
 impl ServerConnection {
     /// Passes an input request on to its call: the one on whose response stream it came, or the only call in flight.
     /// Returns false for any other request.
-    pub(super) fn passes_on(
+    pub(super) fn pass_input_request(
         &self,
         id: &Id,
         method: &str,
@@ -85,8 +85,8 @@ impl ServerConnection {
         of: Option<&Id>,
     ) -> bool {
         // Roots may be requested outside of calls, where no caller can answer: they are not declared.
-        let Some(kind) =
-            question(method, params).filter(|kind| !matches!(kind, InputRequestKind::Roots))
+        let Some(kind) = read_input_request(method, params)
+            .filter(|kind| !matches!(kind, InputRequestKind::Roots))
         else {
             return false;
         };
@@ -95,7 +95,7 @@ impl ServerConnection {
             _ => None,
         };
         let call = of.and_then(|of| asking(&self.purpose(of)?));
-        let no = match call.or_else(|| self.only(asking)) {
+        let no = match call.or_else(|| self.find_single(asking)) {
             None => "no call is in flight, or more than one, so no caller can answer",
             Some(None) => "the client of this call declared no such ability",
             Some(Some(asking)) => {
@@ -109,51 +109,51 @@ impl ServerConnection {
                 }
             }
         };
-        self.says_no(id, no);
+        self.reject_request(id, no);
         true
     }
 
-    fn says_no(&self, id: &Id, words: &str) {
+    fn reject_request(&self, id: &Id, words: &str) {
         let error = RpcError::new(code::INVALID_REQUEST, words);
-        self.hurry(message::reply(Some(id), &Err::<Json, _>(error)));
+        self.send_priority(message::reply(Some(id), &Err::<Json, _>(error)));
     }
 }
 
 impl RemoteServer {
     /// Returns whether the server may request input during this call.
-    pub(super) fn may_ask(&self, granted: &ClientCapabilities) -> bool {
+    pub(super) fn may_request_input(&self, granted: &ClientCapabilities) -> bool {
         let asks = granted.elicitation || granted.elicitation_url || granted.sampling;
-        asks && self.passes_questions()
+        asks && self.passes_input_requests()
     }
 
     /// Returns whether the server's input requests are passed on to the callers that share it.
-    pub(super) fn passes_questions(&self) -> bool {
-        !self.peer.dialect.stateless && self.options.passes_questions()
+    pub(super) fn passes_input_requests(&self) -> bool {
+        !self.peer.dialect.stateless && self.options.passes_input_requests()
     }
 
     /// Runs a call during which the server may request input.
-    pub(super) async fn asked_in(
+    pub(super) async fn call_with_input_requests(
         &self,
         call: &Call,
         granted: &ClientCapabilities,
     ) -> Result<Outcome, Error> {
         let mut exchange = match call.round.slots.get(REQUEST_STATE_SLOT) {
-            None => self.begin(call),
+            None => self.begin_exchange(call),
             Some(key) => match self.parked.take(key, call) {
                 Some(exchange) => exchange,
                 None => {
-                    return Err(self.upstream(
+                    return Err(self.upstream_error(
                         "no longer waits for this answer; it is not known whether the call took effect",
                     ));
                 }
             },
         };
-        if let Some(question) = exchange.open.take() {
+        if let Some(question) = exchange.open_request.take() {
             exchange.report_to(call);
             match call.round.answer(INPUT_REQUEST_KEY) {
                 Some(answer) => self
                     .link
-                    .hurry(message::reply(Some(&question.id), &Ok(answer.clone()))),
+                    .send_priority(message::reply(Some(&question.id), &Ok(answer.clone()))),
                 None => return self.park(exchange, question, call),
             }
         }
@@ -161,23 +161,24 @@ impl RemoteServer {
             tokio::select! {
                 biased;
                 answer = &mut exchange.answer => {
-                    let result = answer.map_err(|failure| self.call_failed(call.op, failure))?;
+                    let result = answer.map_err(|failure| self.call_error(call.op, failure))?;
                     return self.outcome(call, &result, granted);
                 }
-                Some(question) = exchange.questions.recv() => {
-                    if may(granted, &question.kind) {
+                Some(question) = exchange.input_requests.recv() => {
+                    if is_granted(granted, &question.kind) {
                         return self.park(exchange, question, call);
                     }
-                    self.link.says_no(&question.id, "the client of this call declared no such ability");
+                    self.link.reject_request(&question.id, "the client of this call declared no such ability");
                 }
             }
         }
     }
 
-    fn begin(&self, call: &Call) -> CallExchange {
+    fn begin_exchange(&self, call: &Call) -> CallExchange {
         let (asking, questions) = mpsc::channel(MAX_QUEUED_INPUT_REQUESTS);
         let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
-        let purpose = RequestPurpose::Call(reporter, caller, Some(asking), call.trail.clone());
+        let purpose =
+            RequestPurpose::Call(reporter, caller, Some(asking), call.decision_log.clone());
         let (link, peer, options) = (self.link.clone(), self.peer.clone(), self.options.clone());
         let (call, id) = (call.clone(), Arc::<OnceLock<Id>>::default());
         let known = id.clone();
@@ -193,9 +194,9 @@ impl RemoteServer {
         CallExchange {
             link: self.link.clone(),
             answer: Box::pin(answer),
-            questions,
+            input_requests: questions,
             id,
-            open: None,
+            open_request: None,
         }
     }
 
@@ -210,38 +211,44 @@ impl RemoteServer {
             key: INPUT_REQUEST_KEY.to_owned(),
             kind: question.kind.clone(),
         };
-        exchange.open = Some(question);
-        let key = ids::secret();
+        exchange.open_request = Some(question);
+        let key = ids::secret_id();
         let waiting = ParkedCall {
             exchange,
             caller: call.caller.clone(),
             call: call.id.clone(),
             end: None,
         };
-        let (all, own) = (self.options.parked, self.options.parked_per_caller);
-        if !self.parked.keep(&key, waiting, all, own) {
+        let (all, own) = (
+            self.options.max_parked_calls,
+            self.options.max_parked_calls_per_caller,
+        );
+        if !self.parked.insert_within_limits(&key, waiting, all, own) {
             let words = format!(
                 "too many calls of the server {} wait for input; answer some of them first",
                 self.name()
             );
             return Err(Error::new(ErrorKind::Busy(None), words));
         }
-        self.forget_later(&key);
+        self.expire_later(&key);
         let (parked, refused) = (Arc::downgrade(&self.parked), key.clone());
         // Drops the exchange if a layer blocks the input request, or if the caller gives up.
-        let open = PendingInputGuard::until(move || {
+        let open = PendingInputGuard::with_cleanup(move || {
             drop(parked.upgrade().and_then(|all| all.all().remove(&refused)));
         });
-        Ok(Outcome::Ask(InputRequests {
-            asks: vec![ask],
+        Ok(Outcome::InputRequired(InputRequests {
+            requests: vec![ask],
             slots: RoundSlots::from([(REQUEST_STATE_SLOT.to_owned(), key)]),
-            open,
+            guard: open,
         }))
     }
 
     /// Drops the parked exchange under that key after its time-out.
-    fn forget_later(&self, key: &str) {
-        let (parked, life) = (Arc::downgrade(&self.parked), self.options.parked_for);
+    fn expire_later(&self, key: &str) {
+        let (parked, life) = (
+            Arc::downgrade(&self.parked),
+            self.options.parked_call_timeout,
+        );
         let late = key.to_owned();
         #[allow(
             clippy::disallowed_methods,
@@ -266,24 +273,24 @@ impl RemoteServer {
         result: &Json,
         granted: &ClientCapabilities,
     ) -> Result<Outcome, Error> {
-        call.held.hold(result);
-        if call::is_misplaced_question(result, &self.peer) {
-            let error = self.upstream("requested input by the result of a call");
-            let refusal = EraMismatch::AsksByResult { at_question: true };
+        call.held_permits.hold(result);
+        if call::is_misplaced_input_request(result, &self.peer) {
+            let error = self.upstream_error("requested input by the result of a call");
+            let refusal = EraMismatch::InputByResult { at_question: true };
             return Err(match self.peer.sessions_only {
                 true => error,
-                false => refusal.explain(error, &self.options),
+                false => refusal.add_advice(error, &self.options),
             });
         }
         let outcome = call::outcome(call, result, &self.peer, granted);
-        let mut outcome = outcome.map_err(|reason| self.invalid(&reason))?;
-        self.advise(&mut outcome, granted);
+        let mut outcome = outcome.map_err(|reason| self.invalid_result_error(&reason))?;
+        self.add_era_advice(&mut outcome, granted);
         Ok(outcome)
     }
 }
 
 /// Returns whether the caller supports an input request of that kind.
-fn may(granted: &ClientCapabilities, kind: &InputRequestKind) -> bool {
+fn is_granted(granted: &ClientCapabilities, kind: &InputRequestKind) -> bool {
     match kind {
         InputRequestKind::Elicit(params) => match params.get("mode").and_then(|mode| mode.string())
         {
@@ -300,7 +307,13 @@ fn may(granted: &ClientCapabilities, kind: &InputRequestKind) -> bool {
 
 impl Parked {
     /// Parks an exchange. Returns false if a limit is reached.
-    fn keep(&self, key: &str, waiting: ParkedCall, most: usize, most_of_caller: usize) -> bool {
+    fn insert_within_limits(
+        &self,
+        key: &str,
+        waiting: ParkedCall,
+        most: usize,
+        most_of_caller: usize,
+    ) -> bool {
         let mut all = self.all();
         let own = all.values().filter(|w| w.caller == waiting.caller).count();
         let fits = all.len() < most && own < most_of_caller;
@@ -333,7 +346,7 @@ impl CallExchange {
     /// Redirects the server's progress and log messages to this round.
     fn report_to(&self, call: &Call) {
         let mut table = self.link.table();
-        let waiting = self.id.get().and_then(|id| table.session.waiting_mut(id));
+        let waiting = self.id.get().and_then(|id| table.session.waiter_mut(id));
         if let Some(waiting) = waiting
             && let RequestPurpose::Call(reporter, ..) = &mut waiting.purpose
         {
@@ -346,7 +359,7 @@ impl CallExchange {
 /// cancelled.
 impl Drop for CallExchange {
     fn drop(&mut self) {
-        let Some(question) = self.open.take() else {
+        let Some(question) = self.open_request.take() else {
             return;
         };
         match question.kind {
@@ -354,9 +367,12 @@ impl Drop for CallExchange {
                 let mut cancelled = ObjectWriter::new();
                 cancelled.str("action", "cancel");
                 let answer = Ok(cancelled.finish());
-                self.link.hurry(message::reply(Some(&question.id), &answer));
+                self.link
+                    .send_priority(message::reply(Some(&question.id), &answer));
             }
-            _ => self.link.says_no(&question.id, "the caller did not answer"),
+            _ => self
+                .link
+                .reject_request(&question.id, "the caller did not answer"),
         }
     }
 }

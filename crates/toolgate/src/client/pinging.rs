@@ -41,7 +41,7 @@ async fn ping(link: Arc<ServerConnection>, every: Duration) {
     loop {
         sleep(every).await;
         // A busy server may answer no pings, and its pending request has a time-out.
-        if link.is_asked() {
+        if link.has_pending_requests() {
             continue;
         }
         let asked = link.request(PING, RequestPurpose::List, |_| ObjectWriter::new().finish());
@@ -53,7 +53,7 @@ async fn ping(link: Arc<ServerConnection>, every: Duration) {
                     RequestFailure::Rpc(_)
                     | RequestFailure::Malformed(_)
                     | RequestFailure::Unusable(_)
-                    | RequestFailure::NoRoom,
+                    | RequestFailure::BudgetExceeded,
                 ),
             ) => {
                 (answers, missed) = (true, 0);
@@ -73,11 +73,11 @@ async fn ping(link: Arc<ServerConnection>, every: Duration) {
             continue;
         }
         match answers {
-            true => link.lose(&format!("{words}, {MAX_MISSED_PINGS} times in a row")),
+            true => link.mark_lost(&format!("{words}, {MAX_MISSED_PINGS} times in a row")),
             // The server may be healthy and not support pings.
             false => link
                 .notes
-                .say("it does not answer pings, so pings are stopped"),
+                .record("it does not answer pings, so pings are stopped"),
         }
         return;
     }

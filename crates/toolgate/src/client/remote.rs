@@ -11,7 +11,7 @@ use super::{
     options::RemoteOptions,
     parked::Parked,
     pinging::KeepaliveTask,
-    status::{ConnectionStatus, harmless},
+    status::{ConnectionStatus, sanitize_line},
     stream,
     subscription::ChangeSubscription,
 };
@@ -34,7 +34,7 @@ pub struct RemoteServer {
     /// Calls whose server waits for input.
     pub(super) parked: Arc<Parked>,
     pub(super) lists: ListCaches,
-    pub(super) heard: SubscriptionCounts,
+    pub(super) subscription_counts: SubscriptionCounts,
     tasks: ConnectionTasks,
     subscription: Option<ChangeSubscription>,
     _renewal: Option<SubscriptionRenewal>,
@@ -52,7 +52,7 @@ impl RemoteServer {
         options: RemoteOptions,
     ) -> Result<RemoteServer, OpenError> {
         let (link, tasks) = stream::start(reader, writer, &options);
-        RemoteServer::over(link, tasks, options).await
+        RemoteServer::open_over(link, tasks, options).await
     }
 
     /// Opens a server over HTTP: Streamable HTTP in all revisions, or the deprecated HTTP+SSE transport if it supports
@@ -69,31 +69,31 @@ impl RemoteServer {
         mut options: RemoteOptions,
         http: HttpOptions,
     ) -> Result<RemoteServer, OpenError> {
-        if http.may_wait() {
+        if http.may_wait_for_sign_in() {
             // A slow first request then says nothing about the server's revisions.
-            options.probe_wait = options.start;
+            options.probe_timeout = options.open_timeout;
         }
         let (link, tasks) = http::start(url, &options, http)?;
-        RemoteServer::over(link, tasks, options).await
+        RemoteServer::open_over(link, tasks, options).await
     }
 
-    async fn over(
+    async fn open_over(
         link: Arc<ServerConnection>,
         tasks: ConnectionTasks,
         options: RemoteOptions,
     ) -> Result<RemoteServer, OpenError> {
         let peer = open::open(&link, &options).await?;
         let mut told = vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
-        told.retain(|kind| peer.tells_changes(*kind));
+        told.retain(|kind| peer.reports_list_changes(*kind));
         let listens = peer.dialect.stateless && !told.is_empty();
         let subscription = listens.then(|| {
             ChangeSubscription::start(link.clone(), peer.dialect, &options, told, Vec::new())
         });
         let heard = SubscriptionCounts::default();
-        let renews = !peer.dialect.stateless && link.is_http() && peer.tells_updates();
-        let renewal =
-            renews.then(|| SubscriptionRenewal::start(link.clone(), heard.clone(), options.list));
-        let pings = options.ping.filter(|_| !peer.dialect.stateless);
+        let renews = !peer.dialect.stateless && link.is_http() && peer.supports_subscriptions();
+        let renewal = renews
+            .then(|| SubscriptionRenewal::start(link.clone(), heard.clone(), options.list_timeout));
+        let pings = options.ping_interval.filter(|_| !peer.dialect.stateless);
         let pinging = pings.map(|every| KeepaliveTask::start(link.clone(), every));
         Ok(RemoteServer {
             link,
@@ -101,7 +101,7 @@ impl RemoteServer {
             options: Arc::new(options),
             parked: Arc::default(),
             lists: ListCaches::default(),
-            heard,
+            subscription_counts: heard,
             tasks,
             subscription,
             _renewal: renewal,
@@ -119,19 +119,19 @@ impl RemoteServer {
         ConnectionStatus {
             revision: self.revision(),
             server: self.peer.server.clone(),
-            tools: self.lists.of(ItemKind::Tool).count(),
+            tool_count: self.lists.of(ItemKind::Tool).count(),
             definition_notes: self.definition_notes(),
             counters: self.link.notes.counters(),
-            note: self.link.notes.last(),
-            unusable: self.link.notes.alerted(),
-            parked: self.parked.count(),
-            lost: self.link.lost().borrow().clone(),
+            last_problem: self.link.notes.last(),
+            last_alert: self.link.notes.last_alert(),
+            parked_calls: self.parked.count(),
+            lost_reason: self.link.lost_reason().borrow().clone(),
         }
     }
 
     /// Waits until the connection is lost, and returns the reason.
     pub async fn closed(&self) -> String {
-        let mut lost = self.link.lost();
+        let mut lost = self.link.lost_reason();
         let lost = lost.wait_for(Option::is_some).await;
         lost.ok()
             .and_then(|reason| reason.clone())
@@ -140,13 +140,13 @@ impl RemoteServer {
 
     /// Closes the connection: the server sees the end of its input, and all calls in flight fail.
     pub fn close(&self) {
-        self.link.lose("it was closed by this client");
+        self.link.mark_lost("it was closed by this client");
     }
 
     /// Closes the connection and waits until the HTTP session is ended, at most 3 s.
-    pub async fn end(&self) {
+    pub async fn close_and_wait(&self) {
         self.close();
-        self.tasks.over().await;
+        self.tasks.wait_until_ended().await;
     }
 
     /// Returns the configured server id.
@@ -155,63 +155,62 @@ impl RemoteServer {
     }
 
     /// Returns an error of the server, as [`ErrorKind::Upstream`].
-    pub(super) fn upstream(&self, words: impl std::fmt::Display) -> Error {
+    pub(super) fn upstream_error(&self, words: impl std::fmt::Display) -> Error {
         Error::new(
             ErrorKind::Upstream,
             format!("the server {} {words}", self.name()),
         )
     }
 
-    /// Returns an error for an unusable answer, as [`ErrorKind::BadAnswer`].
-    fn bad_answer(&self, words: impl std::fmt::Display) -> Error {
+    /// Returns an error for an unusable answer, as [`ErrorKind::BadResponse`].
+    fn bad_answer_error(&self, words: impl std::fmt::Display) -> Error {
         Error::new(
-            ErrorKind::BadAnswer,
+            ErrorKind::BadResponse,
             format!("the server {} {words}", self.name()),
         )
     }
 
     /// Returns the caller's error for a failed request.
-    pub(super) fn failed(&self, failure: RequestFailure) -> Error {
+    pub(super) fn request_error(&self, failure: RequestFailure) -> Error {
         match failure {
-            RequestFailure::Rpc(error) => call::refused(&error),
-            RequestFailure::Unsent(error) => error,
-            RequestFailure::Malformed(reason) => self.bad_answer(format_args!(
+            RequestFailure::Rpc(error) => call::server_error(&error),
+            RequestFailure::Rejected(error) => error,
+            RequestFailure::Malformed(reason) => self.bad_answer_error(format_args!(
                 "sent a malformed reply: {reason}; the call may have taken effect"
             )),
-            RequestFailure::Unusable(reason) => self.bad_answer(format_args!(
+            RequestFailure::Unusable(reason) => self.bad_answer_error(format_args!(
                 "sent an unusable answer, which {reason}; the call may have taken effect"
             )),
-            RequestFailure::NoRoom => Error::new(
+            RequestFailure::BudgetExceeded => Error::new(
                 ErrorKind::Busy(None),
                 format!(
                     "the server {} answered, but the memory budget for messages in flight is exhausted; the call may have taken effect; if a repetition does no harm, try again when other calls have ended",
                     self.name()
                 ),
             ),
-            RequestFailure::Lost { sent: true } => {
-                self.upstream("stopped during the call; it is not known whether it took effect")
-            }
-            RequestFailure::Lost { sent: false } => {
-                self.upstream("stopped before the call was sent; nothing was done")
+            RequestFailure::ConnectionLost { sent: true } => self
+                .upstream_error("stopped during the call; it is not known whether it took effect"),
+            RequestFailure::ConnectionLost { sent: false } => {
+                self.upstream_error("stopped before the call was sent; nothing was done")
             }
             RequestFailure::Http {
                 words, sent: true, ..
-            } => self.upstream(format_args!(
+            } => self.upstream_error(format_args!(
                 "{words}; it is not known whether the call took effect"
             )),
             RequestFailure::Http {
                 words,
                 status: None,
                 ..
-            } => self.upstream(format_args!("{words}; nothing was done")),
+            } => self.upstream_error(format_args!("{words}; nothing was done")),
             RequestFailure::Http {
                 words, no_token, ..
             } => {
-                let error = self.upstream(words);
+                let error = self.upstream_error(words);
                 match no_token {
                     Some(why) => match why.detail().cloned() {
-                        Some(detail) => error.with_detail(detail).because(why),
-                        None => error.because(why),
+                        Some(detail) => error.with_detail(detail).with_source(why),
+                        None => error.with_source(why),
                     },
                     None => error,
                 }
@@ -219,8 +218,8 @@ impl RemoteServer {
         }
     }
 
-    /// As [`RemoteServer::failed`], with advice if the server needs another kind of connection for this call.
-    pub(super) fn call_failed(&self, op: Op, failure: RequestFailure) -> Error {
+    /// As [`RemoteServer::request_error`], with advice if the server needs another kind of connection for this call.
+    pub(super) fn call_error(&self, op: Op, failure: RequestFailure) -> Error {
         let refusal = match &failure {
             RequestFailure::Rpc(error) if !self.peer.sessions_only => {
                 EraMismatch::of_error(self.peer.dialect, error)
@@ -230,19 +229,19 @@ impl RemoteServer {
         // Servers of every revision send this code; since 2026-07-28 they should not.
         let missing = op == Op::Resource
             && matches!(&failure, RequestFailure::Rpc(error) if error.code == code::RESOURCE_NOT_FOUND);
-        let error = match self.failed(failure) {
-            error if missing => Error::new(ErrorKind::NotFound, error.public().to_owned()),
+        let error = match self.request_error(failure) {
+            error if missing => Error::new(ErrorKind::NotFound, error.public_message().to_owned()),
             error => error,
         };
         match refusal {
-            Some(refusal) => refusal.explain(error, &self.options),
+            Some(refusal) => refusal.add_advice(error, &self.options),
             None => error,
         }
     }
 
     /// Adds advice to a tool error that says that the tool cannot request input over this connection.
-    pub(super) fn advise(&self, outcome: &mut Outcome, granted: &ClientCapabilities) {
-        if !self.peer.dialect.stateless || !era::asks_anything(granted) {
+    pub(super) fn add_era_advice(&self, outcome: &mut Outcome, granted: &ClientCapabilities) {
+        if !self.peer.dialect.stateless || !era::may_request_input(granted) {
             return;
         }
         if let Outcome::Done(Output::Tool(result)) = outcome
@@ -257,34 +256,37 @@ impl RemoteServer {
         }
     }
 
-    async fn used(&self, call: Call) -> Result<Outcome, Error> {
-        if matches!(call.op, Op::Complete(_)) && !self.peer.completes() {
+    async fn run_call(&self, call: Call) -> Result<Outcome, Error> {
+        if matches!(call.op, Op::Complete(_)) && !self.peer.supports_completion() {
             let words = format!("the server {} does not support completion", self.name());
-            return Err(call::refused(&RpcError::new(code::METHOD_NOT_FOUND, words)));
+            return Err(call::server_error(&RpcError::new(
+                code::METHOD_NOT_FOUND,
+                words,
+            )));
         }
-        if let Some(outcome) = self.resume(&call).await {
+        if let Some(outcome) = self.resume_task(&call).await {
             return outcome;
         }
-        if call.under_way.is_some() {
-            return Err(call.lost());
+        if call.resumed_after.is_some() {
+            return Err(call.lost_call_error());
         }
-        let granted = call::granted(&call, &self.peer, &self.options);
-        if self.may_ask(&granted) && !self.asks_for_task(&call) {
-            return self.asked_in(&call, &granted).await;
+        let granted = call::granted_capabilities(&call, &self.peer, &self.options);
+        if self.may_request_input(&granted) && !self.requires_task(&call) {
+            return self.call_with_input_requests(&call, &granted).await;
         }
-        let answer = self.sent(&call).await;
-        let result = answer.map_err(|failure| self.call_failed(call.op, failure))?;
-        if let Some(task) = self.task_of(&call, &result)? {
-            return self.follow(call, task).await;
+        let answer = self.send_call(&call).await;
+        let result = answer.map_err(|failure| self.call_error(call.op, failure))?;
+        if let Some(task) = self.task_in(&call, &result)? {
+            return self.follow_task(call, task).await;
         }
         self.outcome(&call, &result, &granted)
     }
 
     /// Returns the error for a result that cannot be read.
-    pub(super) fn invalid(&self, reason: &str) -> Error {
-        self.bad_answer(format_args!(
+    pub(super) fn invalid_result_error(&self, reason: &str) -> Error {
+        self.bad_answer_error(format_args!(
             "sent an invalid result: {}",
-            harmless(reason, 200)
+            sanitize_line(reason, 200)
         ))
     }
 }
@@ -295,7 +297,7 @@ impl Service for RemoteServer {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(self.used(call))
+        Box::pin(self.run_call(call))
     }
 
     fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
@@ -306,12 +308,12 @@ impl Service for RemoteServer {
                 .as_ref()
                 .filter(|_| !want.lists.is_empty())
             {
-                lists.answered(self.options.list).await;
+                lists.wait_for_answer(self.options.list_timeout).await;
             }
-            if want.uris.is_empty() || !self.peer.tells_updates() {
+            if want.uris.is_empty() || !self.peer.supports_subscriptions() {
                 return Ok(changes);
             }
-            Ok(changes.holding(self.hear_of(want.uris).await))
+            Ok(changes.keep_alive(self.subscribe_resources(want.uris).await))
         })
     }
 }

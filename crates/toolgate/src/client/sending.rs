@@ -12,28 +12,35 @@ use toolgate_wire::{json::Json, message::code, method::definition::ItemKind};
 
 impl RemoteServer {
     /// Sends a call and waits for its result.
-    pub(super) async fn sent(&self, call: &Call) -> Result<Json, RequestFailure> {
-        let mirrored = self.mirrored(call).map_err(RequestFailure::Unsent)?;
-        let answer = self.send(call, &mirrored).await;
+    pub(super) async fn send_call(&self, call: &Call) -> Result<Json, RequestFailure> {
+        let mirrored = self
+            .mirrored_headers(call)
+            .map_err(RequestFailure::Rejected)?;
+        let answer = self.send_request(call, &mirrored).await;
         match answer {
             Err(RequestFailure::Rpc(error))
-                if error.code == code::HEADER_MISMATCH && self.mirrors() =>
+                if error.code == code::HEADER_MISMATCH && self.repeats_arguments() =>
             {
-                self.send_again(call, RequestFailure::Rpc(error)).await
+                self.resend_after_refresh(call, RequestFailure::Rpc(error))
+                    .await
             }
             answer => answer,
         }
     }
 
     /// Returns whether arguments may have to be repeated as headers.
-    pub(super) fn mirrors(&self) -> bool {
+    pub(super) fn repeats_arguments(&self) -> bool {
         self.link.is_http() && self.peer.dialect.stateless
     }
 
-    async fn send(&self, call: &Call, mirrored: &MirroredHeaders) -> Result<Json, RequestFailure> {
+    async fn send_request(
+        &self,
+        call: &Call,
+        mirrored: &MirroredHeaders,
+    ) -> Result<Json, RequestFailure> {
         let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
-        let purpose = RequestPurpose::Call(reporter, caller, None, call.trail.clone());
-        let as_task = self.asks_for_task(call);
+        let purpose = RequestPurpose::Call(reporter, caller, None, call.decision_log.clone());
+        let as_task = self.requires_task(call);
         let params = |id: &_| call::params(call, id, (&self.peer, as_task), &self.options);
         let method = call.op.method();
         self.link
@@ -43,15 +50,21 @@ impl RemoteServer {
 
     /// Resends a call that the server rejected unread because its header rules changed, after refreshing the tool list.
     /// The arguments stay those that the rules allowed.
-    async fn send_again(&self, call: &Call, first: RequestFailure) -> Result<Json, RequestFailure> {
-        self.link.stale(ItemKind::Tool);
+    async fn resend_after_refresh(
+        &self,
+        call: &Call,
+        first: RequestFailure,
+    ) -> Result<Json, RequestFailure> {
+        self.link.mark_list_stale(ItemKind::Tool);
         match self
             .list_for(ListRequest::all(call.caller.clone(), ItemKind::Tool))
             .await
         {
             Ok(_) => {
-                let mirrored = self.mirrored(call).map_err(RequestFailure::Unsent)?;
-                self.send(call, &mirrored).await
+                let mirrored = self
+                    .mirrored_headers(call)
+                    .map_err(RequestFailure::Rejected)?;
+                self.send_request(call, &mirrored).await
             }
             Err(_) => Err(first),
         }
@@ -61,37 +74,37 @@ impl RemoteServer {
     ///
     /// # Errors
     /// An argument that cannot be repeated.
-    fn mirrored(&self, call: &Call) -> Result<MirroredHeaders, Error> {
-        if !self.mirrors() {
+    fn mirrored_headers(&self, call: &Call) -> Result<MirroredHeaders, Error> {
+        if !self.repeats_arguments() {
             return Ok(MirroredHeaders::default());
         }
-        let arguments = self.marked(call).map_err(|problem| {
+        let arguments = self.param_headers(call).map_err(|problem| {
             let words = format!(
                 "invalid arguments for {}: at {}: expected {}, got {}",
                 call.name(),
                 problem.path,
                 problem.expected,
-                problem.got
+                problem.received
             );
-            Error::new(ErrorKind::Invalid(vec![problem]), words)
+            Error::new(ErrorKind::InvalidArguments(vec![problem]), words)
         })?;
         Ok(MirroredHeaders {
-            said: Some((self.peer.dialect.revision, call.name().to_owned())),
+            revision_and_name: Some((self.peer.dialect.revision, call.name().to_owned())),
             arguments,
         })
     }
 
     /// Returns the arguments that the server wants repeated, by the last list or by the item that was looked up.
-    fn marked(&self, call: &Call) -> Result<ParamHeaderList, SchemaViolation> {
+    fn param_headers(&self, call: &Call) -> Result<ParamHeaderList, SchemaViolation> {
         if call.op != Op::Tool {
             return Ok(ParamHeaderList::new());
         }
-        let item = self.lists.of(ItemKind::Tool).known(call.name());
+        let item = self.lists.of(ItemKind::Tool).find(call.name());
         let Some(item) = item.or_else(|| call.item().cloned()) else {
             return Ok(ParamHeaderList::new());
         };
         let marks =
-            item.memo(|item| ParamHeaders::read(&item.def.input_schema()).unwrap_or_default());
-        marks.of(call.arguments().raw())
+            item.cached(|item| ParamHeaders::read(&item.def.input_schema()).unwrap_or_default());
+        marks.headers_for(call.arguments().raw())
     }
 }

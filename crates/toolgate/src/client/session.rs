@@ -25,13 +25,13 @@ impl RemoteServer {
     /// Checks that the server answers: `ping`, or `server/discover` since 2026-07-28, which has no `ping`.
     ///
     /// # Errors
-    /// The server does not answer within [`RemoteOptions::list`](super::RemoteOptions::list), or the request fails.
+    /// The server does not answer within [`RemoteOptions::list_timeout`](super::RemoteOptions::list_timeout), or the request fails.
     pub async fn ping(&self) -> Result<(), Error> {
         let method = match self.peer.dialect.stateless {
             true => discover::NAME,
             false => PING,
         };
-        self.small(method, |_| {}).await
+        self.simple_request(method, |_| {}).await
     }
 
     /// Sets the minimum log level of the session, a level of the protocol. Since 2026-07-28 each call sets its own,
@@ -43,7 +43,8 @@ impl RemoteServer {
         if self.peer.dialect.stateless || self.peer.capabilities.get("logging").is_none() {
             return Ok(());
         }
-        self.small(SET_LEVEL, |o| o.str("level", level)).await
+        self.simple_request(SET_LEVEL, |o| o.str("level", level))
+            .await
     }
 
     /// Notifies the server that the roots changed. Since 2026-07-28 there is no such notification: a server requests
@@ -54,25 +55,29 @@ impl RemoteServer {
         }
     }
 
-    async fn small(&self, method: &str, fill: impl FnOnce(&mut ObjectWriter)) -> Result<(), Error> {
+    async fn simple_request(
+        &self,
+        method: &str,
+        fill: impl FnOnce(&mut ObjectWriter),
+    ) -> Result<(), Error> {
         let params = |_: &_| {
             let mut o = ObjectWriter::new();
-            self.stamp(&mut o);
+            self.write_request_meta(&mut o);
             fill(&mut o);
             o.finish()
         };
         let asked = self.link.request(method, RequestPurpose::List, params);
-        match timeout(self.options.list, asked).await {
+        match timeout(self.options.list_timeout, asked).await {
             Ok(Ok(_)) => Ok(()),
             // An error for an unknown method also shows that the server is alive.
             Ok(Err(RequestFailure::Rpc(_))) if method == PING => Ok(()),
-            Ok(Err(failure)) => Err(self.failed(failure)),
+            Ok(Err(failure)) => Err(self.request_error(failure)),
             Err(_) => Err(Error::new(
-                ErrorKind::Late,
+                ErrorKind::TimedOut,
                 format!(
                     "the server {} did not answer within {:?}",
                     self.name(),
-                    self.options.list
+                    self.options.list_timeout
                 ),
             )),
         }

@@ -1,6 +1,6 @@
 //! Client `_meta` of stateless requests.
 
-use super::open::capabilities;
+use super::open::capabilities_json;
 use std::sync::{Mutex, PoisonError};
 use toolgate_core::ClientCapabilities;
 use toolgate_wire::{
@@ -42,7 +42,7 @@ impl ClientRequestMeta {
         if let Some((_, words)) = last.as_ref().filter(|(of, _)| of == abilities) {
             return words.clone();
         }
-        let words = capabilities(abilities);
+        let words = capabilities_json(abilities);
         *last = Some((abilities.clone(), words.clone()));
         words
     }

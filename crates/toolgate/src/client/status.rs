@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 use toolgate_core::DefinitionNote;
-use toolgate_policy::{SecretRedactor, clean};
+use toolgate_policy::{SecretRedactor, sanitize_text};
 use toolgate_wire::method::initialize::Implementation;
 
 /// Status of an open server.
@@ -17,19 +17,19 @@ pub struct ConnectionStatus {
     /// Name and version that the server claims; not verified.
     pub server: Option<Implementation>,
     /// Number of tools, if the list was read already.
-    pub tools: Option<usize>,
+    pub tool_count: Option<usize>,
     /// Notes on repaired, withheld and dropped items, and on failed lists.
     pub definition_notes: Vec<DefinitionNote>,
     /// Counters of protocol errors.
     pub counters: ProtocolErrorCounters,
     /// Most recent problem, as text.
-    pub note: Option<String>,
+    pub last_problem: Option<String>,
     /// Number of alerts, and the text of the last one: an unusable answer, or output that is not JSON.
-    pub unusable: Option<(u64, String)>,
+    pub last_alert: Option<(u64, String)>,
     /// Number of parked calls: their server waits for input.
-    pub parked: usize,
+    pub parked_calls: usize,
     /// Reason why the connection was lost.
-    pub lost: Option<String>,
+    pub lost_reason: Option<String>,
 }
 
 /// Counters of protocol errors on a connection.
@@ -82,24 +82,24 @@ impl ConnectionNotes {
     /// Counts a protocol error and stores its text, which must hold no payload.
     pub(super) fn count(&self, trouble: ProtocolErrorKind, words: impl Into<String>) {
         self.counts[trouble as usize].fetch_add(1, Relaxed);
-        self.say(words);
+        self.record(words);
     }
 
     /// Stores the text only.
-    pub(super) fn say(&self, words: impl Into<String>) {
+    pub(super) fn record(&self, words: impl Into<String>) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.into());
     }
 
     /// Stores a text that is also for the operator; it must hold no payload.
     pub(super) fn alert(&self, words: String) {
-        self.say(words.clone());
+        self.record(words.clone());
         let mut alert = self.alert.lock().unwrap_or_else(PoisonError::into_inner);
         let count = alert.as_ref().map_or(0, |(count, _)| *count);
         *alert = Some((count + 1, words));
     }
 
     /// Stores the text on output that was not a message. Only the first is stored: it explains most.
-    pub(super) fn noise(&self, words: String) {
+    pub(super) fn record_noise(&self, words: String) {
         let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
         if noise.is_none() {
             *noise = Some(words.clone());
@@ -109,7 +109,7 @@ impl ConnectionNotes {
     }
 
     /// Returns the number of alerts, and the text of the last one.
-    pub(super) fn alerted(&self) -> Option<(u64, String)> {
+    pub(super) fn last_alert(&self) -> Option<(u64, String)> {
         let alert = self.alert.lock().unwrap_or_else(PoisonError::into_inner);
         alert.clone()
     }
@@ -149,7 +149,7 @@ impl ConnectionNotes {
 pub(super) const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
 /// Truncates a text to at most `max_bytes`, at a character boundary, and frees the rest.
-pub(super) fn cut(text: &mut String, max_bytes: usize) {
+pub(super) fn truncate(text: &mut String, max_bytes: usize) {
     if text.len() > max_bytes {
         let end = (0..=max_bytes).rev().find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));
@@ -160,8 +160,8 @@ pub(super) fn cut(text: &mut String, max_bytes: usize) {
 /// Returns untrusted text on one line: control and invisible characters are removed, secrets redacted, and the rest cut
 /// to `limit` characters. For text that no pipeline sanitizes: errors of opening and listing, and the standard error of
 /// a process.
-pub fn harmless(words: &str, limit: usize) -> String {
-    let clean = clean(words);
+pub fn sanitize_line(words: &str, limit: usize) -> String {
+    let clean = sanitize_text(words);
     // Before cutting: half a secret is not recognized.
     let safe = SecretRedactor::redact_text(&clean);
     let mut chars = safe.chars();
@@ -175,7 +175,7 @@ pub fn harmless(words: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::sanitize_line;
 
     #[test]
     fn foreign_words_are_one_line_without_secrets() {
@@ -196,7 +196,7 @@ mod tests {
             ),
             (&format!("see {token}"), 14, "see [redacted:…"),
         ] {
-            assert_eq!(harmless(words, limit), expected);
+            assert_eq!(sanitize_line(words, limit), expected);
         }
     }
 }

@@ -47,8 +47,8 @@ pub(super) fn start(
     let (out, requests) = mpsc::channel(REQUEST_QUEUE_LEN);
     let (urgent, first) = mpsc::channel(PRIORITY_QUEUE_LEN);
     let link = ServerConnection::over(Arc::new(StreamTransport { out, urgent }), options);
-    let lines = LineReader::new(reader, options.line, options.account.clone());
-    let read = read(link.clone(), lines, options.line);
+    let lines = LineReader::new(reader, options.max_line_bytes, options.budget_scope.clone());
+    let read = read(link.clone(), lines, options.max_line_bytes);
     let write = write(link.clone(), writer, requests, first);
     #[allow(
         clippy::disallowed_methods,
@@ -59,7 +59,7 @@ pub(super) fn start(
 }
 
 impl ClientTransport for StreamTransport {
-    fn carry<'a>(
+    fn send<'a>(
         &'a self,
         _link: &'a ServerConnection,
         request: &'a OutgoingRequest<'a>,
@@ -69,24 +69,28 @@ impl ClientTransport for StreamTransport {
                 .out
                 .send(QueuedRequest {
                     id: request.id.clone(),
-                    line: request.line(),
-                    claim: request.params.claim(),
+                    line: request.message(),
+                    claim: request.params.permit(),
                 })
                 .await;
-            sent.map_err(|_| RequestFailure::Lost { sent: false })
+            sent.map_err(|_| RequestFailure::ConnectionLost { sent: false })
         })
     }
 
-    fn hurry(&self, line: String) -> bool {
+    fn send_priority(&self, line: String) -> bool {
         self.urgent.try_send(line).is_ok()
     }
 
-    fn ready<'a>(&'a self, link: &'a ServerConnection, line: String) -> BoxFuture<'a, ()> {
-        link.hurry(line);
+    fn send_initialized<'a>(
+        &'a self,
+        link: &'a ServerConnection,
+        line: String,
+    ) -> BoxFuture<'a, ()> {
+        link.send_priority(line);
         Box::pin(async {})
     }
 
-    fn tells_cancel(&self, _stateless: bool) -> bool {
+    fn cancels_by_notification(&self, _stateless: bool) -> bool {
         true
     }
 
@@ -106,16 +110,16 @@ async fn read(
 ) {
     loop {
         match lines.next().await {
-            Ok(Some(StreamLine::Text(line, claim))) => link.take(line, claim),
+            Ok(Some(StreamLine::Text(line, claim))) => link.receive_line(line, claim),
             Ok(Some(StreamLine::Dropped(why, unread))) => {
                 let why = match why {
-                    LineDropReason::NoRoom => UnusableAnswer::NoRoom,
-                    LineDropReason::TooLong => UnusableAnswer::over("line_bytes", limit),
+                    LineDropReason::BudgetExceeded => UnusableAnswer::BudgetExceeded,
+                    LineDropReason::TooLong => UnusableAnswer::limit_exceeded("line_bytes", limit),
                 };
-                link.unread(why, unread, MessageSource::Stream);
+                link.fail_unusable(why, unread, MessageSource::Stream);
             }
-            Ok(None) => return link.lose("it closed its output"),
-            Err(error) => return link.lose(&format!("its output cannot be read: {error}")),
+            Ok(None) => return link.mark_lost("it closed its output"),
+            Err(error) => return link.mark_lost(&format!("its output cannot be read: {error}")),
         }
     }
 }
@@ -126,13 +130,13 @@ async fn write(
     mut requests: mpsc::Receiver<QueuedRequest>,
     mut urgent: mpsc::Receiver<String>,
 ) {
-    let mut lost = link.lost();
+    let mut lost = link.lost_reason();
     let work = async {
         loop {
             let request = tokio::select! {
                 biased;
                 Some(line) = urgent.recv() => {
-                    put(&mut to, line).await?;
+                    write_line(&mut to, line).await?;
                     continue;
                 }
                 Some(request) = requests.recv() => request,
@@ -146,7 +150,7 @@ async fn write(
                 lines.add(&link, request);
             }
             if !lines.text.is_empty() {
-                put(&mut to, lines.text).await?;
+                write_line(&mut to, lines.text).await?;
                 drop(lines.claims);
             }
         }
@@ -159,9 +163,9 @@ async fn write(
     let _ = to.shutdown().await;
     if let Err(error) = failed {
         // Answers that the server wrote before it stopped reading are still useful.
-        let mut lost = link.lost();
+        let mut lost = link.lost_reason();
         let _ = tokio::time::timeout(LAST_ANSWERS_WAIT, lost.wait_for(Option::is_some)).await;
-        link.lose(&format!("its input cannot be written: {error}"));
+        link.mark_lost(&format!("its input cannot be written: {error}"));
     }
 }
 
@@ -175,7 +179,7 @@ struct RequestBatch {
 impl RequestBatch {
     /// Adds a request unless its caller gave up.
     fn add(&mut self, link: &ServerConnection, request: QueuedRequest) {
-        if !link.leaves(&request.id) {
+        if !link.mark_sent(&request.id) {
             return;
         }
         match self.text.is_empty() {
@@ -189,7 +193,7 @@ impl RequestBatch {
     }
 }
 
-async fn put(to: &mut (impl AsyncWrite + Unpin), mut line: String) -> std::io::Result<()> {
+async fn write_line(to: &mut (impl AsyncWrite + Unpin), mut line: String) -> std::io::Result<()> {
     line.push('\n');
     to.write_all(line.as_bytes()).await?;
     to.flush().await

@@ -2,7 +2,7 @@
 
 use super::{
     link::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
-    open::stamp,
+    open::write_client_meta,
     options::RemoteOptions,
 };
 use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};
@@ -45,7 +45,7 @@ impl ChangeSubscription {
         let (answer, answered) = watch::channel(false);
         let wanted = SubscriptionParams {
             client: options.client.clone(),
-            abilities: options.standing(),
+            abilities: options.standing_capabilities(),
             kinds,
             uris,
         };
@@ -53,12 +53,12 @@ impl ChangeSubscription {
             clippy::disallowed_methods,
             reason = "one stream per subscription; aborted on drop"
         )]
-        let task = tokio::spawn(listen(link, dialect, wanted, answer));
+        let task = tokio::spawn(run_subscription(link, dialect, wanted, answer));
         ChangeSubscription { task, answered }
     }
 
     /// Waits until the server acknowledged or refused, at most `limit`. Later changes are reported.
-    pub(super) async fn answered(&self, limit: Duration) {
+    pub(super) async fn wait_for_answer(&self, limit: Duration) {
         let mut answered = self.answered.clone();
         let _ = timeout(limit, answered.wait_for(|answered| *answered)).await;
     }
@@ -76,11 +76,11 @@ impl SubscriptionParams {
     fn params(&self, dialect: &'static Dialect) -> Json {
         let mut o = ObjectWriter::new();
         o.object("_meta", |m| {
-            stamp(m, dialect, &self.client, &self.abilities)
+            write_client_meta(m, dialect, &self.client, &self.abilities)
         });
         o.object("notifications", |n| {
             let kinds = self.kinds.iter();
-            kinds.for_each(|kind| n.bool(filter(*kind), true));
+            kinds.for_each(|kind| n.bool(filter_key(*kind), true));
             if !self.uris.is_empty() {
                 n.array("resourceSubscriptions", |a| {
                     self.uris.iter().for_each(|uri| a.str(uri))
@@ -95,7 +95,7 @@ impl SubscriptionParams {
         let kinds: Vec<String> = self
             .kinds
             .iter()
-            .map(|k| format!("{}s", k.word()))
+            .map(|k| format!("{}s", k.as_str()))
             .collect();
         let subject = match (kinds.split_last(), self.uris.len()) {
             (Some((last, [])), _) => format!("its {last}"),
@@ -112,7 +112,7 @@ impl SubscriptionParams {
             let value = acknowledged.and_then(|filter| filter.get(key));
             value.and_then(|value| value.bool()) == Some(true)
         };
-        let kinds = self.kinds.iter().map(|kind| filter(*kind));
+        let kinds = self.kinds.iter().map(|kind| filter_key(*kind));
         let mut missing: Vec<String> = kinds.filter(|key| !told(key)).map(str::to_owned).collect();
         let uris = acknowledged.and_then(|filter| filter.get("resourceSubscriptions"));
         let uris: HashSet<String> = uris
@@ -129,7 +129,7 @@ impl SubscriptionParams {
 }
 
 /// Returns the filter member for the list of that kind.
-fn filter(kind: ItemKind) -> &'static str {
+fn filter_key(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "toolsListChanged",
         ItemKind::Resource | ItemKind::Template | ItemKind::Skill => "resourcesListChanged",
@@ -137,7 +137,7 @@ fn filter(kind: ItemKind) -> &'static str {
     }
 }
 
-async fn listen(
+async fn run_subscription(
     link: Arc<ServerConnection>,
     dialect: &'static Dialect,
     wanted: SubscriptionParams,
@@ -146,7 +146,7 @@ async fn listen(
     let (mut wait, mut first) = (REOPEN_BACKOFF.0, true);
     loop {
         let began = Instant::now();
-        let ended = hear(&link, dialect, &wanted, &answer, first).await;
+        let ended = run_stream(&link, dialect, &wanted, &answer, first).await;
         // Callers wait for the first answer only.
         answer.send_replace(true);
         first = false;
@@ -156,21 +156,25 @@ async fn listen(
             Err(
                 RequestFailure::Rpc(_)
                 | RequestFailure::Malformed(_)
-                | RequestFailure::Unsent(_)
+                | RequestFailure::Rejected(_)
                 | RequestFailure::Unusable(_),
             ) => {
-                return link.notes.say(wanted.refused());
+                return link.notes.record(wanted.refused());
             }
             Err(RequestFailure::Http {
                 status: Some(400..=499),
                 ..
-            }) => return link.notes.say(wanted.refused()),
-            Err(RequestFailure::Lost { .. } | RequestFailure::Http { .. }) if link.is_lost() => {
+            }) => return link.notes.record(wanted.refused()),
+            Err(RequestFailure::ConnectionLost { .. } | RequestFailure::Http { .. })
+                if link.is_lost() =>
+            {
                 return;
             }
             // Over HTTP a stream may close at any time.
             Err(
-                RequestFailure::Lost { .. } | RequestFailure::Http { .. } | RequestFailure::NoRoom,
+                RequestFailure::ConnectionLost { .. }
+                | RequestFailure::Http { .. }
+                | RequestFailure::BudgetExceeded,
             ) => {}
         }
         wait = if began.elapsed() > REOPEN_BACKOFF.1 {
@@ -183,7 +187,7 @@ async fn listen(
 }
 
 /// Runs one stream until it ends.
-async fn hear(
+async fn run_stream(
     link: &ServerConnection,
     dialect: &'static Dialect,
     wanted: &SubscriptionParams,
@@ -195,18 +199,21 @@ async fn hear(
     let mut ended = pin!(link.request(LISTEN, purpose, |_| wanted.params(dialect)));
     let acknowledged = tokio::select! {
         biased;
-        acknowledged = listening.acknowledged() => acknowledged,
+        acknowledged = listening.wait_for_acknowledgement() => acknowledged,
         ended = &mut ended => return ended,
     };
     if let Some(missing) = wanted.missing(acknowledged.as_ref()) {
-        link.notes.say(format!(
+        link.notes.record(format!(
             "it acknowledged only part of the subscription; it will not report changes of {missing}"
         ));
     }
     answer.send_replace(true);
     if !first {
         // Changes while no stream was open were not reported.
-        wanted.uris.iter().for_each(|uri| link.updated(uri));
+        wanted
+            .uris
+            .iter()
+            .for_each(|uri| link.mark_resource_updated(uri));
     }
     ended.await
 }

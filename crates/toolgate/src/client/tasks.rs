@@ -8,9 +8,9 @@
 use super::{
     call,
     link::{RequestFailure, RequestPurpose, ServerConnection},
-    open::stamp,
+    open::write_client_meta,
     remote::RemoteServer,
-    status::harmless,
+    status::sanitize_line,
     transport::MirroredHeaders,
 };
 use serde_json::json;
@@ -41,28 +41,28 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_FAILED_POLLS: u32 = 8;
 
 /// Returns whether a failed poll says nothing about the task and may succeed later.
-fn passes(failure: &RequestFailure) -> bool {
+fn is_transient(failure: &RequestFailure) -> bool {
     match failure {
         RequestFailure::Http { status, .. } => {
             status.is_none_or(|status| status >= 500 || status == 408 || status == 429)
         }
-        RequestFailure::NoRoom => true,
+        RequestFailure::BudgetExceeded => true,
         RequestFailure::Rpc(error) => error.code == code::INTERNAL_ERROR,
         RequestFailure::Malformed(_)
-        | RequestFailure::Lost { .. }
-        | RequestFailure::Unsent(_)
+        | RequestFailure::ConnectionLost { .. }
+        | RequestFailure::Rejected(_)
         | RequestFailure::Unusable(_) => false,
     }
 }
 
 /// Returns the backoff before the next poll, after `missed` failed ones in a row.
-fn after(poll: Duration, missed: u32) -> Duration {
+fn poll_backoff(poll: Duration, missed: u32) -> Duration {
     poll.saturating_mul(1 << missed.min(8))
         .min(POLL_INTERVAL_BOUNDS.1)
 }
 
 /// Returns the protocol of tasks with which a server may answer tool calls.
-pub(super) fn spoken(dialect: &Dialect, capabilities: &Json) -> TaskForm {
+pub(super) fn task_protocol(dialect: &Dialect, capabilities: &Json) -> TaskForm {
     let has = |path: &[&str]| {
         let mut at = Some(capabilities.clone());
         for key in path {
@@ -82,40 +82,41 @@ struct FollowedTask {
     link: Arc<ServerConnection>,
     id: String,
     /// Keys of the input requests that were answered.
-    done: Vec<String>,
+    answered_keys: Vec<String>,
     /// Interval until the next poll.
-    poll: Duration,
+    poll_interval: Duration,
     /// Progress reported to the caller, which must increase.
-    looks: f64,
+    progress: f64,
     /// Configured id of the server.
     server: String,
     /// Parameters of the cancellation, sent when the value is dropped before the task ended.
-    cancel: Option<Json>,
+    cancel_params: Option<Json>,
     background: TaskControl,
 }
 
 impl Drop for FollowedTask {
     fn drop(&mut self) {
-        if let Some(params) = self.cancel.take()
-            && !self.background.is_left()
+        if let Some(params) = self.cancel_params.take()
+            && !self.background.is_handed_over()
         {
-            self.link.ask_no_more(tasks::CANCEL, &params);
+            self.link.send_and_forget(tasks::CANCEL, &params);
         }
     }
 }
 
 impl FollowedTask {
     fn slot(&self) -> (String, String) {
-        let poll = u64::try_from(self.poll.as_millis()).unwrap_or(u64::MAX);
-        let kept = json!({"id": self.id, "done": self.done, "poll": poll, "server": self.server});
+        let poll = u64::try_from(self.poll_interval.as_millis()).unwrap_or(u64::MAX);
+        let kept =
+            json!({"id": self.id, "done": self.answered_keys, "poll": poll, "server": self.server});
         (TASK_SLOT.to_owned(), kept.to_string())
     }
 
     /// Stores the state that finds the task again.
-    fn tell(&self, call: &Call) {
+    fn store_state(&self, call: &Call) {
         let mut slots = call.round.slots.clone();
         slots.extend([self.slot()]);
-        self.background.goes_on_in(Round {
+        self.background.set_resume_round(Round {
             number: call.round.number,
             answers: Vec::new(),
             slots,
@@ -124,41 +125,42 @@ impl FollowedTask {
 
     /// Reports progress to the caller. The value grows each time: an equal one would be dropped on its way.
     fn progress(&mut self, call: &Call, message: Option<String>) {
-        call.reporter.tell(ReporterEvent::Progress(Progress {
-            progress: self.looks,
+        call.reporter.send(ReporterEvent::Progress(Progress {
+            progress: self.progress,
             total: None,
             message,
         }));
-        self.looks += 1e-6;
+        self.progress += 1e-6;
     }
 
     /// Takes what the server says of the wait between two looks.
-    fn paced(&mut self, poll_ms: Option<u64>) {
+    fn set_poll_interval(&mut self, poll_ms: Option<u64>) {
         let said = poll_ms.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis);
-        self.poll = said.clamp(POLL_INTERVAL_BOUNDS.0, POLL_INTERVAL_BOUNDS.1);
+        self.poll_interval = said.clamp(POLL_INTERVAL_BOUNDS.0, POLL_INTERVAL_BOUNDS.1);
     }
 }
 
 impl RemoteServer {
     /// Returns whether the tool requires task execution (2025-11-25).
-    pub(super) fn asks_for_task(&self, call: &Call) -> bool {
-        if call.op != Op::Tool || self.peer.tasks != TaskForm::Core {
+    pub(super) fn requires_task(&self, call: &Call) -> bool {
+        if call.op != Op::Tool || self.peer.task_protocol != TaskForm::Core {
             return false;
         }
-        let item = self.lists.of(ItemKind::Tool).known(call.name());
+        let item = self.lists.of(ItemKind::Tool).find(call.name());
         let item = item.or_else(|| call.item().cloned());
         item.is_some_and(|item| TaskSupport::of(&item.def) == TaskSupport::Required)
     }
 
     /// Returns the task in the answer to a call, if there is one.
-    pub(super) fn task_of(&self, call: &Call, result: &Json) -> Result<Option<Task>, Error> {
-        let words = self.peer.tasks;
+    pub(super) fn task_in(&self, call: &Call, result: &Json) -> Result<Option<Task>, Error> {
+        let words = self.peer.task_protocol;
         let is = match words {
             TaskForm::None => false,
-            TaskForm::Core => self.asks_for_task(call) && result.get("task").is_some(),
+            TaskForm::Core => self.requires_task(call) && result.get("task").is_some(),
             TaskForm::Extension => {
                 let kind = result.get("resultType").and_then(|kind| kind.string());
-                call::follows(call, &self.peer, &self.options) && kind.as_deref() == Some("task")
+                call::may_become_task(call, &self.peer, &self.options)
+                    && kind.as_deref() == Some("task")
             }
         };
         if !is {
@@ -166,129 +168,129 @@ impl RemoteServer {
         }
         let task = Task::read(words, result);
         task.map(Some)
-            .map_err(|reason| self.upstream(format_args!("sent an invalid task: {reason}")))
+            .map_err(|reason| self.upstream_error(format_args!("sent an invalid task: {reason}")))
     }
 
     /// Follows a new task until it ends or requires input.
-    pub(super) async fn follow(&self, call: Call, task: Task) -> Result<Outcome, Error> {
-        let mut followed = self.followed(&call, task.id.clone(), Vec::new());
-        followed.paced(task.poll_ms);
+    pub(super) async fn follow_task(&self, call: Call, task: Task) -> Result<Outcome, Error> {
+        let mut followed = self.new_followed_task(&call, task.id.clone(), Vec::new());
+        followed.set_poll_interval(task.poll_ms);
         // Before the caller gets its own task, so that a store of that task includes this state.
-        followed.tell(&call);
+        followed.store_state(&call);
         // A caller that supports tasks gets one now; others wait.
-        let _known = call.background.start();
-        if self.peer.tasks == TaskForm::Core {
-            return self.result_of(&call, followed).await;
+        let _known = call.task_control.start_task();
+        if self.peer.task_protocol == TaskForm::Core {
+            return self.fetch_task_result(&call, followed).await;
         }
         // The answer to the call itself has neither a result nor input requests.
         let task = match task.status {
             TaskStatus::Working => task,
-            _ => self.looked(&call, &mut followed).await?,
+            _ => self.poll_extension_task(&call, &mut followed).await?,
         };
-        self.look(call, followed, task).await
+        self.follow_to_end(call, followed, task).await
     }
 
     /// Resumes a task after its input requests were answered; `None` if this call has no task.
-    pub(super) async fn resume(&self, call: &Call) -> Option<Result<Outcome, Error>> {
+    pub(super) async fn resume_task(&self, call: &Call) -> Option<Result<Outcome, Error>> {
         let kept = call.round.slots.get(TASK_SLOT)?;
         let kept = Json::read(kept.clone().into_bytes(), &JsonLimits::default()).ok()?;
         let id = kept.get("id")?.string()?;
         if kept.get("server")?.string()? != self.name() {
-            return Some(Err(call.lost()));
+            return Some(Err(call.lost_call_error()));
         }
         let done = kept.get("done")?;
         let done = done.items().filter_map(|key| key.string()).collect();
-        let mut followed = self.followed(call, id, done);
-        followed.paced(kept.get("poll").and_then(|poll| poll.u64()));
-        followed.tell(call);
-        let _known = call.background.start();
-        let answers = call::for_server(call).next().is_some();
-        Some(match call.under_way {
-            Some(_) if !answers => self.taken_up(call.clone(), followed).await,
-            _ => self.answered(call.clone(), followed).await,
+        let mut followed = self.new_followed_task(call, id, done);
+        followed.set_poll_interval(kept.get("poll").and_then(|poll| poll.u64()));
+        followed.store_state(call);
+        let _known = call.task_control.start_task();
+        let answers = call::server_responses(call).next().is_some();
+        Some(match call.resumed_after {
+            Some(_) if !answers => self.recover_task(call.clone(), followed).await,
+            _ => self.send_task_responses(call.clone(), followed).await,
         })
     }
 
     /// Resumes a task that another process started and polled last.
-    async fn taken_up(&self, call: Call, mut followed: FollowedTask) -> Result<Outcome, Error> {
+    async fn recover_task(&self, call: Call, mut followed: FollowedTask) -> Result<Outcome, Error> {
         // The other process may have polled just now.
-        tokio::time::sleep(followed.poll).await;
-        let words = self.peer.tasks;
+        tokio::time::sleep(followed.poll_interval).await;
+        let words = self.peer.task_protocol;
         if words == TaskForm::None {
-            followed.cancel = None;
-            return Err(call.lost());
+            followed.cancel_params = None;
+            return Err(call.lost_call_error());
         }
-        let task = match self.seen(&call, &mut followed, words).await {
+        let task = match self.poll_task(&call, &mut followed, words).await {
             Ok(task) => task,
-            Err(error) if *error.kind() == ErrorKind::Answered(code::INVALID_PARAMS) => {
-                followed.cancel = None;
-                return Err(self.forgot(&call, &error));
+            Err(error) if *error.kind() == ErrorKind::JsonRpc(code::INVALID_PARAMS) => {
+                followed.cancel_params = None;
+                return Err(self.unknown_task_error(&call, &error));
             }
             Err(error) => return Err(error),
         };
         if words == TaskForm::Extension {
-            return self.look(call, followed, task).await;
+            return self.follow_to_end(call, followed, task).await;
         }
-        self.polled(call, followed, task).await
+        self.poll_until_result(call, followed, task).await
     }
 
     /// Polls a task of 2025-11-25 until its result can be fetched, or until it requires input.
-    async fn polled(
+    async fn poll_until_result(
         &self,
         call: Call,
         mut followed: FollowedTask,
         mut task: Task,
     ) -> Result<Outcome, Error> {
         while task.status == TaskStatus::Working {
-            followed.paced(task.poll_ms);
-            tokio::time::sleep(followed.poll).await;
-            task = self.seen(&call, &mut followed, TaskForm::Core).await?;
+            followed.set_poll_interval(task.poll_ms);
+            tokio::time::sleep(followed.poll_interval).await;
+            task = self.poll_task(&call, &mut followed, TaskForm::Core).await?;
         }
         if task.status == TaskStatus::Cancelled {
-            followed.cancel = None;
-            return Err(self.cancelled());
+            followed.cancel_params = None;
+            return Err(self.cancelled_task_error());
         }
-        self.result_of(&call, followed).await
+        self.fetch_task_result(&call, followed).await
     }
 
     /// Returns the error for a task that its server no longer knows.
-    fn forgot(&self, call: &Call, error: &Error) -> Error {
+    fn unknown_task_error(&self, call: &Call, error: &Error) -> Error {
         let text = format!(
             "{} ran as a task at the server {} while this gateway restarted, and the server no longer knows that \
              task ({}); it is not known whether the call took effect",
             call.name(),
             self.name(),
-            error.public()
+            error.public_message()
         );
         Error::new(ErrorKind::Upstream, text)
     }
 
-    fn cancelled(&self) -> Error {
+    fn cancelled_task_error(&self) -> Error {
         let text = format!("the server {} cancelled the task", self.name());
         Error::new(ErrorKind::Cancelled, text)
     }
 
-    fn followed(&self, call: &Call, id: String, done: Vec<String>) -> FollowedTask {
-        let cancel = self.about(call, &id, |_| {});
+    fn new_followed_task(&self, call: &Call, id: String, done: Vec<String>) -> FollowedTask {
+        let cancel = self.task_params(call, &id, |_| {});
         FollowedTask {
             link: self.link.clone(),
             id,
-            done,
-            poll: DEFAULT_POLL_INTERVAL,
-            looks: 0.0,
+            answered_keys: done,
+            poll_interval: DEFAULT_POLL_INTERVAL,
+            progress: 0.0,
             server: self.name().to_owned(),
-            cancel: Some(cancel),
-            background: call.background.clone(),
+            cancel_params: Some(cancel),
+            background: call.task_control.clone(),
         }
     }
 
     /// Returns the parameters of a request about a task.
-    fn about(&self, call: &Call, id: &str, more: impl FnOnce(&mut ObjectWriter)) -> Json {
+    fn task_params(&self, call: &Call, id: &str, more: impl FnOnce(&mut ObjectWriter)) -> Json {
         let mut o = ObjectWriter::new();
-        let granted = call::granted(call, &self.peer, &self.options);
+        let granted = call::granted_capabilities(call, &self.peer, &self.options);
         if self.peer.dialect.stateless {
             o.object("_meta", |m| {
-                stamp(m, self.peer.dialect, &self.options.client, &granted)
+                write_client_meta(m, self.peer.dialect, &self.options.client, &granted)
             });
         }
         o.str("taskId", id);
@@ -296,9 +298,14 @@ impl RemoteServer {
         o.finish()
     }
 
-    async fn asked(&self, call: &Call, method: &str, params: Json) -> Result<Json, RequestFailure> {
+    async fn send_task_request(
+        &self,
+        call: &Call,
+        method: &str,
+        params: Json,
+    ) -> Result<Json, RequestFailure> {
         let (reporter, caller) = (call.reporter.clone(), call.caller.clone());
-        let purpose = RequestPurpose::Call(reporter, caller, None, call.trail.clone());
+        let purpose = RequestPurpose::Call(reporter, caller, None, call.decision_log.clone());
         let none = MirroredHeaders::default();
         self.link
             .request_with(method, purpose, &none, |_| params)
@@ -306,28 +313,38 @@ impl RemoteServer {
     }
 
     /// Sends the answers to its input requests, then continues to poll.
-    async fn answered(&self, call: Call, mut followed: FollowedTask) -> Result<Outcome, Error> {
-        let answers = call::for_server(&call);
-        let params = self.about(&call, &followed.id, |o| {
+    async fn send_task_responses(
+        &self,
+        call: Call,
+        mut followed: FollowedTask,
+    ) -> Result<Outcome, Error> {
+        let answers = call::server_responses(&call);
+        let params = self.task_params(&call, &followed.id, |o| {
             o.object("inputResponses", |map| {
-                for (key, answer) in call::for_server(&call) {
+                for (key, answer) in call::server_responses(&call) {
                     map.raw(key, answer);
                 }
             });
         });
-        followed.done.extend(answers.map(|(key, _)| key.clone()));
-        let told = self.asked(&call, tasks::UPDATE, params).await;
-        told.map_err(|failure| self.failed(failure))?;
-        followed.tell(&call);
-        let task = self.looked(&call, &mut followed).await?;
-        self.look(call, followed, task).await
+        followed
+            .answered_keys
+            .extend(answers.map(|(key, _)| key.clone()));
+        let told = self.send_task_request(&call, tasks::UPDATE, params).await;
+        told.map_err(|failure| self.request_error(failure))?;
+        followed.store_state(&call);
+        let task = self.poll_extension_task(&call, &mut followed).await?;
+        self.follow_to_end(call, followed, task).await
     }
 
-    async fn looked(&self, call: &Call, followed: &mut FollowedTask) -> Result<Task, Error> {
-        self.seen(call, followed, TaskForm::Extension).await
+    async fn poll_extension_task(
+        &self,
+        call: &Call,
+        followed: &mut FollowedTask,
+    ) -> Result<Task, Error> {
+        self.poll_task(call, followed, TaskForm::Extension).await
     }
 
-    async fn seen(
+    async fn poll_task(
         &self,
         call: &Call,
         followed: &mut FollowedTask,
@@ -335,17 +352,19 @@ impl RemoteServer {
     ) -> Result<Task, Error> {
         let mut missed = 0;
         let result = loop {
-            let params = self.about(call, &followed.id, |_| {});
-            let asked = self.asked(call, tasks::GET, params);
+            let params = self.task_params(call, &followed.id, |_| {});
+            let asked = self.send_task_request(call, tasks::GET, params);
             let why = match tokio::time::timeout(POLL_TIMEOUT, asked).await {
                 Ok(Ok(result)) => break result,
-                Ok(Err(failure)) if !passes(&failure) => return Err(self.failed(failure)),
-                Ok(Err(failure)) => self.failed(failure),
-                Err(_) => self.silent(),
+                Ok(Err(failure)) if !is_transient(&failure) => {
+                    return Err(self.request_error(failure));
+                }
+                Ok(Err(failure)) => self.request_error(failure),
+                Err(_) => self.poll_timeout_error(),
             };
             missed += 1;
             if missed == MAX_FAILED_POLLS {
-                return Err(self.unseen(&why));
+                return Err(self.failed_polls_error(&why));
             }
             // A failed poll does not fail the task: the caller gets progress, so that its idle timeout restarts.
             let message = format!(
@@ -353,33 +372,33 @@ impl RemoteServer {
                 self.name()
             );
             followed.progress(call, Some(message));
-            tokio::time::sleep(after(followed.poll, missed)).await;
+            tokio::time::sleep(poll_backoff(followed.poll_interval, missed)).await;
         };
         let task = Task::read(words, &result);
-        task.map_err(|reason| self.upstream(format_args!("sent an invalid task: {reason}")))
+        task.map_err(|reason| self.upstream_error(format_args!("sent an invalid task: {reason}")))
     }
 
     /// Returns the error of a poll that timed out.
-    fn silent(&self) -> Error {
-        self.upstream(format_args!(
+    fn poll_timeout_error(&self) -> Error {
+        self.upstream_error(format_args!(
             "did not answer within {} s",
             POLL_TIMEOUT.as_secs()
         ))
     }
 
     /// Returns the error after too many failed polls.
-    fn unseen(&self, last: &Error) -> Error {
+    fn failed_polls_error(&self, last: &Error) -> Error {
         let text = format!(
             "the server {} runs this call as a task and did not report its status {MAX_FAILED_POLLS} times in a row; it is not known \
              whether the call took effect ({})",
             self.name(),
-            last.public()
+            last.public_message()
         );
         Error::new(ErrorKind::Upstream, text)
     }
 
     /// Polls until the task ends or requires new input.
-    async fn look(
+    async fn follow_to_end(
         &self,
         call: Call,
         mut followed: FollowedTask,
@@ -388,55 +407,60 @@ impl RemoteServer {
         loop {
             match (task.status, task.detail) {
                 (TaskStatus::Completed, TaskDetail::Result(result)) => {
-                    followed.cancel = None;
-                    return self.done(&call, &result);
+                    followed.cancel_params = None;
+                    return self.read_task_output(&call, &result);
                 }
                 (TaskStatus::Failed, TaskDetail::Error(error)) => {
-                    followed.cancel = None;
-                    return Err(self.failed(RequestFailure::Rpc(error)));
+                    followed.cancel_params = None;
+                    return Err(self.request_error(RequestFailure::Rpc(error)));
                 }
                 (TaskStatus::Completed | TaskStatus::Failed, _) => {
-                    followed.cancel = None;
-                    return Err(self.upstream("ended a task without a result or an error"));
+                    followed.cancel_params = None;
+                    return Err(self.upstream_error("ended a task without a result or an error"));
                 }
                 (TaskStatus::Cancelled, _) => {
-                    followed.cancel = None;
-                    return Err(self.cancelled());
+                    followed.cancel_params = None;
+                    return Err(self.cancelled_task_error());
                 }
-                (TaskStatus::InputRequired, TaskDetail::Asks(mut asks)) => {
-                    asks.retain(|ask| !followed.done.contains(&ask.key));
+                (TaskStatus::InputRequired, TaskDetail::InputRequests(mut asks)) => {
+                    asks.retain(|ask| !followed.answered_keys.contains(&ask.key));
                     if !asks.is_empty() {
-                        let granted = call::granted(&call, &self.peer, &self.options);
-                        let questions = call::asked(asks, &granted);
-                        let mut questions = questions.map_err(|reason| self.invalid(&reason))?;
+                        let granted = call::granted_capabilities(&call, &self.peer, &self.options);
+                        let questions = call::read_input_requests(asks, &granted);
+                        let mut questions =
+                            questions.map_err(|reason| self.invalid_result_error(&reason))?;
                         questions.slots.extend([followed.slot()]);
-                        followed.cancel = None;
-                        return Ok(Outcome::Ask(questions));
+                        followed.cancel_params = None;
+                        return Ok(Outcome::InputRequired(questions));
                     }
                 }
                 (TaskStatus::Working | TaskStatus::InputRequired, _) => {}
             }
-            followed.paced(task.poll_ms);
+            followed.set_poll_interval(task.poll_ms);
             // A sign of life, with what the server says of itself.
-            followed.progress(&call, task.message.map(|text| harmless(&text, 500)));
-            tokio::time::sleep(followed.poll).await;
-            task = self.looked(&call, &mut followed).await?;
+            followed.progress(&call, task.message.map(|text| sanitize_line(&text, 500)));
+            tokio::time::sleep(followed.poll_interval).await;
+            task = self.poll_extension_task(&call, &mut followed).await?;
         }
     }
 
     /// Waits for the result of a task of 2025-11-25. Input requests meanwhile come as with any call.
-    async fn result_of(&self, call: &Call, mut followed: FollowedTask) -> Result<Outcome, Error> {
-        let params = self.about(call, &followed.id, |_| {});
-        let result = self.asked(call, tasks::RESULT, params).await;
-        followed.cancel = None;
-        let result = result.map_err(|failure| self.failed(failure));
-        self.done(call, &result?)
+    async fn fetch_task_result(
+        &self,
+        call: &Call,
+        mut followed: FollowedTask,
+    ) -> Result<Outcome, Error> {
+        let params = self.task_params(call, &followed.id, |_| {});
+        let result = self.send_task_request(call, tasks::RESULT, params).await;
+        followed.cancel_params = None;
+        let result = result.map_err(|failure| self.request_error(failure));
+        self.read_task_output(call, &result?)
     }
 
-    fn done(&self, call: &Call, result: &Json) -> Result<Outcome, Error> {
+    fn read_task_output(&self, call: &Call, result: &Json) -> Result<Outcome, Error> {
         let output = call::read_output(call, result);
         output
             .map(Outcome::Done)
-            .map_err(|reason| self.invalid(reason))
+            .map_err(|reason| self.invalid_result_error(reason))
     }
 }

@@ -15,7 +15,7 @@ pub(super) type ParamHeaderList = Vec<(HeaderName, HeaderValue)>;
 #[derive(Default)]
 pub(super) struct MirroredHeaders {
     /// Revision and item name as in the body; if absent, they are read from the body.
-    pub(super) said: Option<(&'static str, String)>,
+    pub(super) revision_and_name: Option<(&'static str, String)>,
     /// Headers that repeat arguments.
     pub(super) arguments: ParamHeaderList,
 }
@@ -30,19 +30,19 @@ pub(super) struct OutgoingRequest<'a> {
 
 impl OutgoingRequest<'_> {
     /// Returns the JSON-RPC message.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn message(&self) -> String {
         message::request(self.id, self.method, Some(&self.params))
     }
 }
 
-/// Transport to a server. Incoming messages go to [`ServerConnection::take`].
+/// Transport to a server. Incoming messages go to [`ServerConnection::receive_line`].
 pub(super) trait ClientTransport: Send + Sync {
     /// Sends a request. Completes once only the reply is outstanding. Dropping the future closes the connection that it
     /// opened.
     ///
     /// # Errors
     /// No reply will come.
-    fn carry<'a>(
+    fn send<'a>(
         &'a self,
         link: &'a ServerConnection,
         request: &'a OutgoingRequest<'a>,
@@ -50,13 +50,17 @@ pub(super) trait ClientTransport: Send + Sync {
 
     /// Sends a notification or an answer with priority over queued requests. Never waits; returns false if it is
     /// dropped.
-    fn hurry(&self, line: String) -> bool;
+    fn send_priority(&self, line: String) -> bool;
 
     /// Sends the message that ends a handshake, before any request that follows.
-    fn ready<'a>(&'a self, link: &'a ServerConnection, line: String) -> BoxFuture<'a, ()>;
+    fn send_initialized<'a>(
+        &'a self,
+        link: &'a ServerConnection,
+        line: String,
+    ) -> BoxFuture<'a, ()>;
 
     /// Returns whether a dropped request is cancelled by a notification. Otherwise, closing its stream cancels it.
-    fn tells_cancel(&self, stateless: bool) -> bool;
+    fn cancels_by_notification(&self, stateless: bool) -> bool;
 
     /// Returns whether the transport is HTTP, so that the rules on headers apply.
     fn is_http(&self) -> bool;

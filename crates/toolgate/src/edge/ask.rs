@@ -17,19 +17,19 @@ use toolgate_wire::{
 /// Sends input requests to the caller's own client in the middle of a call (revisions with a handshake).
 pub(crate) trait InputRequester: Send + Sync {
     /// Sends one request and returns the client's response. Dropping the future withdraws the request.
-    fn ask<'a>(
+    fn send_request<'a>(
         &'a self,
         method: &'a str,
         params: Option<Json>,
     ) -> BoxFuture<'a, Result<Json, Error>>;
 
     /// Returns whether input requests are returned as the result of the call instead.
-    fn leaves(&self) -> bool {
+    fn returns_requests(&self) -> bool {
         false
     }
 
     /// Returns whether the input requests of one round are sent at once.
-    fn together(&self) -> bool {
+    fn sends_together(&self) -> bool {
         false
     }
 }
@@ -37,9 +37,9 @@ pub(crate) trait InputRequester: Send + Sync {
 /// Outcome of the rounds of a call.
 pub(crate) enum RoundsOutcome {
     /// The call completed.
-    Done(Output),
+    Completed(Output),
     /// The call needs input that the client sends with a later request.
-    Questions(Box<Call>, InputRequests),
+    InputRequired(Box<Call>, InputRequests),
 }
 
 /// Interval of the progress notifications to a caller while its call waits for a person.
@@ -53,7 +53,7 @@ pub(crate) type RebuildCall<'a> = &'a (dyn Fn() -> Result<Call, Error> + Send + 
 
 /// Runs the rounds of a call until it completes or needs input with a later request. Most calls have one round, so
 /// `again` rebuilds the call only for a second one.
-pub(crate) async fn rounds(
+pub(crate) async fn run_rounds(
     server: &ProtocolServer,
     context: &RequestContext,
     call: Call,
@@ -62,17 +62,24 @@ pub(crate) async fn rounds(
     asker: Option<&dyn InputRequester>,
 ) -> Result<RoundsOutcome, Error> {
     match server.service.call(call).await? {
-        Outcome::Done(output) => Ok(RoundsOutcome::Done(output)),
+        Outcome::Done(output) => Ok(RoundsOutcome::Completed(output)),
         // Boxed, so that the future of a call is small.
-        Outcome::Ask(questions) => {
+        Outcome::InputRequired(questions) => {
             let call = again()?;
-            Box::pin(asked((server, context), call, questions, outlet, asker)).await
+            Box::pin(continue_rounds(
+                (server, context),
+                call,
+                questions,
+                outlet,
+                asker,
+            ))
+            .await
         }
     }
 }
 
 /// Continues a call that requested input.
-async fn asked(
+async fn continue_rounds(
     (server, context): (&ProtocolServer, &RequestContext),
     mut call: Call,
     mut questions: InputRequests,
@@ -80,30 +87,30 @@ async fn asked(
     asker: Option<&dyn InputRequester>,
 ) -> Result<RoundsOutcome, Error> {
     loop {
-        if call.round.number >= server.limits.rounds {
+        if call.round.number >= server.limits.max_rounds {
             return Err(Error::new(
                 ErrorKind::Upstream,
                 format!(
                     "the tool requested input in more than {} rounds",
-                    server.limits.rounds
+                    server.limits.max_rounds
                 ),
             ));
         }
-        let answers = match (approval(&questions), signing(&questions)) {
-            (Some(approval), _) if !asks_client(approval, context) => {
-                Box::pin(held(server, &call, approval, outlet)).await?;
+        let answers = match (find_approval(&questions), find_sign_in(&questions)) {
+            (Some(approval), _) if !can_approve_in_client(approval, context) => {
+                Box::pin(wait_for_approval(server, &call, approval, outlet)).await?;
                 Vec::new()
             }
             (None, Some(signing)) => {
-                Box::pin(signed_in(server, &call, signing, outlet)).await?;
+                Box::pin(wait_for_sign_in(server, &call, signing, outlet)).await?;
                 Vec::new()
             }
             (approval, _) => {
-                able(&questions, context)?;
-                let Some(asker) = asker.filter(|asker| !asker.leaves()) else {
-                    return Ok(RoundsOutcome::Questions(Box::new(call), questions));
+                check_capabilities(&questions, context)?;
+                let Some(asker) = asker.filter(|asker| !asker.returns_requests()) else {
+                    return Ok(RoundsOutcome::InputRequired(Box::new(call), questions));
                 };
-                Box::pin(inline(
+                Box::pin(request_from_client(
                     (server, context),
                     &call,
                     &questions,
@@ -119,73 +126,80 @@ async fn asked(
             answers,
             slots: questions.slots,
         };
-        let open = questions.open;
+        let open = questions.guard;
         questions = match server.service.call(call.clone()).await? {
-            Outcome::Done(output) => return Ok(RoundsOutcome::Done(output)),
-            Outcome::Ask(questions) => questions,
+            Outcome::Done(output) => return Ok(RoundsOutcome::Completed(output)),
+            Outcome::InputRequired(questions) => questions,
         };
         // Until the rounds end: the handler that requested input may wait below while another layer requests input.
-        questions.open.join(open);
+        questions.guard.merge(open);
     }
 }
 
-fn approval(questions: &InputRequests) -> Option<&ApprovalRequest> {
-    questions.asks.iter().find_map(|ask| match &ask.kind {
+fn find_approval(questions: &InputRequests) -> Option<&ApprovalRequest> {
+    questions.requests.iter().find_map(|ask| match &ask.kind {
         InputRequestKind::Approve(approval) => Some(approval),
         _ => None,
     })
 }
 
 /// Returns the wait for a sign-in at a page that the client has opened.
-fn signing(questions: &InputRequests) -> Option<&dyn DecisionWaiter> {
-    questions.asks.iter().find_map(|ask| match &ask.kind {
-        InputRequestKind::SignIn(page) => page.opened.as_deref(),
+fn find_sign_in(questions: &InputRequests) -> Option<&dyn DecisionWaiter> {
+    questions.requests.iter().find_map(|ask| match &ask.kind {
+        InputRequestKind::SignIn(page) => page.completion.as_deref(),
         _ => None,
     })
 }
 
-fn asks_client(approval: &ApprovalRequest, context: &RequestContext) -> bool {
+fn can_approve_in_client(approval: &ApprovalRequest, context: &RequestContext) -> bool {
     approval.via_client
-        && context.abilities.elicitation
+        && context.capabilities.elicitation
         && approval.arguments.as_str().len() <= MAX_CLIENT_APPROVAL_BYTES
 }
 
 /// Waits for a decision at the console or the terminal, and reports this to the caller as progress. If the caller
 /// disconnects, the wait ends; the approval stays valid for a repeated call.
-async fn held(
+async fn wait_for_approval(
     server: &ProtocolServer,
     call: &Call,
     approval: &ApprovalRequest,
     outlet: &Responder,
 ) -> Result<(), Error> {
-    let _attending = approval.waiting.attend();
+    let _attending = approval.waiter.mark_waiting();
     let words = format!(
         "waiting for a person to approve {} ({})",
         approval.item.full_name(),
         approval.id
     );
-    waits(server, call, &words, approval.waiting.decided(), outlet).await
+    wait_with_progress(
+        server,
+        call,
+        &words,
+        approval.waiter.wait_for_decision(),
+        outlet,
+    )
+    .await
 }
 
 /// Waits for a sign-in, at most as long as for any other input.
-async fn signed_in(
+async fn wait_for_sign_in(
     server: &ProtocolServer,
     call: &Call,
     signing: &dyn DecisionWaiter,
     outlet: &Responder,
 ) -> Result<(), Error> {
     let words = "waiting for a sign-in at the page that was opened";
-    let limit = server.limits.question;
-    let waiting = waits(server, call, words, signing.decided(), outlet);
+    let limit = server.limits.input_timeout;
+    let waiting = wait_with_progress(server, call, words, signing.wait_for_decision(), outlet);
     let late = |_| {
         let text = format!("the sign-in was not completed within {} s", limit.as_secs());
-        Error::new(ErrorKind::Late, text)
+        Error::new(ErrorKind::TimedOut, text)
     };
     tokio::time::timeout(limit, waiting).await.map_err(late)?
 }
 
 /// Waits for a person, and sends the caller progress notifications with `words`.
-async fn waits(
+async fn wait_with_progress(
     server: &ProtocolServer,
     call: &Call,
     words: &str,
@@ -196,7 +210,7 @@ async fn waits(
         let mut beats = 0.0;
         loop {
             // Below any progress of the tool itself, so that the tool's progress still increases.
-            call.reporter.tell(ReporterEvent::Progress(Progress {
+            call.reporter.send(ReporterEvent::Progress(Progress {
                 progress: f64::from(beats) * 1e-6,
                 total: None,
                 message: Some(words.to_owned()),
@@ -214,7 +228,7 @@ async fn waits(
 }
 
 /// Sends the input requests to the client. An approval that is decided elsewhere withdraws its request.
-async fn inline(
+async fn request_from_client(
     (server, context): (&ProtocolServer, &RequestContext),
     call: &Call,
     questions: &InputRequests,
@@ -223,29 +237,35 @@ async fn inline(
     asker: &dyn InputRequester,
 ) -> Result<Vec<(String, Json)>, Error> {
     let mut answers = Vec::new();
-    let _attending = approval.map(|a| a.waiting.attend());
-    if approval.is_none() && asker.together() {
-        let asked = questions.asks.iter().map(|ask| async move {
-            let request = request(ask, call, context);
-            let asked = asker.ask(&request.method, request.params);
-            Ok((ask.key.clone(), answered(server, outlet, asked).await?))
+    let _attending = approval.map(|a| a.waiter.mark_waiting());
+    if approval.is_none() && asker.sends_together() {
+        let asked = questions.requests.iter().map(|ask| async move {
+            let request = raw_input_request(ask, call, context);
+            let asked = asker.send_request(&request.method, request.params);
+            Ok((
+                ask.key.clone(),
+                wait_for_response(server, outlet, asked).await?,
+            ))
         });
         return futures_util::future::try_join_all(asked).await;
     }
-    for ask in &questions.asks {
-        let request = request(ask, call, context);
-        let asked = asker.ask(&request.method, request.params);
+    for ask in &questions.requests {
+        let request = raw_input_request(ask, call, context);
+        let asked = asker.send_request(&request.method, request.params);
         let InputRequestKind::Approve(approval) = &ask.kind else {
-            answers.push((ask.key.clone(), answered(server, outlet, asked).await?));
+            answers.push((
+                ask.key.clone(),
+                wait_for_response(server, outlet, asked).await?,
+            ));
             continue;
         };
         tokio::select! {
             biased;
-            () = approval.waiting.decided() => {}
+            () = approval.waiter.wait_for_decision() => {}
             answer = asked => match answer {
                 Ok(answer) => answers.push((ask.key.clone(), answer)),
                 // An error of the client decides nothing; an approver at the console still can.
-                Err(_) => held(server, call, approval, outlet).await?,
+                Err(_) => wait_for_approval(server, call, approval, outlet).await?,
             },
         }
     }
@@ -253,7 +273,7 @@ async fn inline(
 }
 
 /// Waits for the client's response: until it disconnects, the server stops, or the time limit is over.
-async fn answered(
+async fn wait_for_response(
     server: &ProtocolServer,
     outlet: &Responder,
     asked: BoxFuture<'_, Result<Json, Error>>,
@@ -263,19 +283,21 @@ async fn answered(
         answer = asked => answer,
         () = server.closed() => gone("the gateway is shutting down; call again when it runs"),
         () = outlet.closed() => gone("the caller disconnected before it answered the input request"),
-        () = tokio::time::sleep(server.limits.question) => Err(Error::new(
-            ErrorKind::Late,
-            format!("the input request of the tool was not answered within {} s", server.limits.question.as_secs()),
+        () = tokio::time::sleep(server.limits.input_timeout) => Err(Error::new(
+            ErrorKind::TimedOut,
+            format!("the input request of the tool was not answered within {} s", server.limits.input_timeout.as_secs()),
         )),
     }
 }
 
 /// Checks that the client declared the capabilities for the input requests, and that its revision can express them.
-fn able(questions: &InputRequests, context: &RequestContext) -> Result<(), Error> {
+fn check_capabilities(questions: &InputRequests, context: &RequestContext) -> Result<(), Error> {
     let RequestContext {
-        abilities, dialect, ..
+        capabilities: abilities,
+        dialect,
+        ..
     } = context;
-    for ask in &questions.asks {
+    for ask in &questions.requests {
         let (able, need, what) = match &ask.kind {
             InputRequestKind::Approve(_) => continue,
             InputRequestKind::Elicit(params) if is_url(params) => (
@@ -293,7 +315,7 @@ fn able(questions: &InputRequests, context: &RequestContext) -> Result<(), Error
                 RequiredCapability::Elicitation,
                 "ask its user (elicitation)",
             ),
-            InputRequestKind::Sample(params) if with_tools(params) => (
+            InputRequestKind::Sample(params) if uses_tools(params) => (
                 abilities.sampling && abilities.sampling_tools,
                 RequiredCapability::SamplingTools,
                 "use tools in sampling",
@@ -311,20 +333,20 @@ fn able(questions: &InputRequests, context: &RequestContext) -> Result<(), Error
             let text = format!(
                 "this tool requests input during the call, and the client did not declare that it can {what}"
             );
-            return Err(Error::new(ErrorKind::Unsupported(need), text));
+            return Err(Error::new(ErrorKind::MissingCapability(need), text));
         }
-        if !has_words(ask, dialect) {
+        if !is_expressible(ask, dialect) {
             let text = format!(
                 "this tool requests input during the call, and revision {} of the client does not support this request",
                 dialect.revision
             );
-            return Err(Error::new(ErrorKind::Unsupported(need), text));
+            return Err(Error::new(ErrorKind::MissingCapability(need), text));
         }
     }
     Ok(())
 }
 
-fn has_words(ask: &InputRequest, dialect: &Dialect) -> bool {
+fn is_expressible(ask: &InputRequest, dialect: &Dialect) -> bool {
     match &ask.kind {
         InputRequestKind::Elicit(params) => {
             let requested = params.get("requestedSchema");
@@ -337,7 +359,7 @@ fn has_words(ask: &InputRequest, dialect: &Dialect) -> bool {
     }
 }
 
-fn with_tools(params: &Json) -> bool {
+fn uses_tools(params: &Json) -> bool {
     params.get("tools").is_some() || params.get("toolChoice").is_some()
 }
 
@@ -346,7 +368,7 @@ fn is_url(params: &Json) -> bool {
 }
 
 /// Returns the MCP request for an input request.
-pub(crate) fn request(
+pub(crate) fn raw_input_request(
     ask: &InputRequest,
     call: &Call,
     context: &RequestContext,
@@ -355,15 +377,18 @@ pub(crate) fn request(
     let (method, params) = match &ask.kind {
         InputRequestKind::Approve(approval) => (
             elicitation::NAME,
-            Some(elicited(&form(approval, call), dialect)),
+            Some(elicitation_params(&approval_form(approval, call), dialect)),
         ),
-        InputRequestKind::Elicit(params) => (elicitation::NAME, Some(elicited(params, dialect))),
-        InputRequestKind::SignIn(page) => {
-            (elicitation::NAME, Some(elicited(&page.params(), dialect)))
+        InputRequestKind::Elicit(params) => {
+            (elicitation::NAME, Some(elicitation_params(params, dialect)))
         }
+        InputRequestKind::SignIn(page) => (
+            elicitation::NAME,
+            Some(elicitation_params(&page.params(), dialect)),
+        ),
         // Omit `includeContext` if the client did not declare it. Before 2025-11-25 clients could not declare it.
         InputRequestKind::Sample(params)
-            if dialect.sampling_tools && !context.abilities.sampling_context =>
+            if dialect.sampling_tools && !context.capabilities.sampling_context =>
         {
             (
                 elicitation::SAMPLING,
@@ -381,7 +406,7 @@ pub(crate) fn request(
 }
 
 /// Returns elicitation parameters for a protocol revision.
-fn elicited(params: &Json, dialect: &Dialect) -> Json {
+fn elicitation_params(params: &Json, dialect: &Dialect) -> Json {
     let requested = params.get("requestedSchema");
     let params = match requested.and_then(|requested| dialect.form(&requested)) {
         Some(form) => &params.with("requestedSchema", &form),
@@ -389,7 +414,7 @@ fn elicited(params: &Json, dialect: &Dialect) -> Json {
     };
     match (is_url(params), dialect.elicitation_id) {
         (true, true) if params.get("elicitationId").is_none() => {
-            let id = Json::from_value(&crate::ids::short("e").into());
+            let id = Json::from_value(&crate::ids::short_id("e").into());
             params.with("elicitationId", &id)
         }
         (true, false) => params.without("elicitationId"),
@@ -400,7 +425,7 @@ fn elicited(params: &Json, dialect: &Dialect) -> Json {
 }
 
 /// Returns the elicitation form that approves a call: its exact arguments, and the reasons.
-fn form(approval: &ApprovalRequest, call: &Call) -> Json {
+fn approval_form(approval: &ApprovalRequest, call: &Call) -> Json {
     // Escapes the names and reasons too: they may contain invisible characters.
     let message = visible(&format!(
         "Toolgate: may {} call {}?\n\nArguments (exact):\n{}\n\nWhy you are asked: {}",

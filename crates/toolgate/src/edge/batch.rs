@@ -22,7 +22,7 @@ impl MessageBatch {
         if json.kind() != JsonKind::Array || !dialect.batches {
             return None;
         }
-        let read = message::batch(json).map(MessageBatch);
+        let read = message::read_batch(json).map(MessageBatch);
         Some(read.map_err(|bad| RpcError::new(code::INVALID_REQUEST, bad.reason)))
     }
 
@@ -42,19 +42,20 @@ impl MessageBatch {
         caller: &Caller,
         outlet: &Responder,
     ) {
-        let (own, frames) = legacy.outlet();
+        let (own, frames) = legacy.responder();
         #[allow(
             clippy::disallowed_methods,
             reason = "it ends with the requests of the batch, which the server owns"
         )]
-        tokio::spawn(gather(frames, outlet.clone()));
+        tokio::spawn(collect_replies(frames, outlet.clone()));
         for message in self.0 {
             match message {
-                Ok(message) => legacy.receive_of(caller.clone(), message, &own).await,
+                Ok(message) => legacy.receive_as(caller.clone(), message, &own).await,
                 Err(bad) if !bad.is_answered() => {}
                 Err(bad) => {
                     let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);
-                    own.send(answer::frame(bad.id.as_ref(), &Err(wrong))).await;
+                    own.send(answer::reply_frame(bad.id.as_ref(), &Err(wrong)))
+                        .await;
                 }
             }
         }
@@ -62,7 +63,7 @@ impl MessageBatch {
 }
 
 /// Collects the replies. Ends when all requests of the batch ended, or when `outlet` is closed.
-async fn gather(mut frames: OutgoingFrames, outlet: Responder) {
+async fn collect_replies(mut frames: OutgoingFrames, outlet: Responder) {
     let mut replies = Vec::new();
     loop {
         let frame = tokio::select! {

@@ -25,22 +25,22 @@ pub(crate) struct RequestContext {
     pub(crate) caller: Caller,
     pub(crate) transport: &'static str,
     pub(crate) dialect: &'static Dialect,
-    pub(crate) abilities: ClientCapabilities,
+    pub(crate) capabilities: ClientCapabilities,
     pub(crate) client: Option<Arc<str>>,
     pub(crate) log_level: Option<u8>,
     /// The progress token of the request.
-    pub(crate) progress: Option<Json>,
+    pub(crate) progress_token: Option<Json>,
     pub(crate) trace: TraceContext,
     /// The connection whose end cancels its calls, if there is one.
-    pub(crate) link: Option<u64>,
+    pub(crate) connection: Option<u64>,
     /// The tasks whose status is sent on the client's notification stream, if it has one.
-    pub(crate) session: Option<Arc<tasks::SessionTasks>>,
+    pub(crate) session_tasks: Option<Arc<tasks::SessionTasks>>,
     /// The decision log of the call, shared with the code that cancels it.
-    pub(crate) trail: DecisionLog,
+    pub(crate) decision_log: DecisionLog,
 }
 
 /// Runs a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` and returns its response.
-pub(crate) async fn run(
+pub(crate) async fn handle_operation(
     server: &Arc<ProtocolServer>,
     context: &RequestContext,
     id: &Id,
@@ -52,81 +52,82 @@ pub(crate) async fn run(
     let mut read = match usage::OperationParams::read(method, params) {
         Ok(read) => read,
         Err(reason) => {
-            let refused = context.refused(method, None, reason);
-            Box::pin(server.refused(refused)).await;
-            return Err(answer::bad_params(reason));
+            let refused = context.rejection(method, None, reason);
+            Box::pin(server.log_rejection(refused)).await;
+            return Err(answer::invalid_params(reason));
         }
     };
-    if let Err(error) = server.fits(&read.name) {
-        let refused = context.refused(method, None, &error.message);
-        Box::pin(server.refused(refused)).await;
+    if let Err(error) = server.check_name_length(&read.name) {
+        let refused = context.rejection(method, None, &error.message);
+        Box::pin(server.log_rejection(refused)).await;
         return Err(error);
     }
     let report = || {
         Arc::new(CallReport::new(
             outlet.clone(),
             context.dialect,
-            context.progress.clone(),
+            context.progress_token.clone(),
             context.log_level,
         ))
     };
-    let mut call = context.call(&mut read, crate::ids::call(), id);
+    let mut call = context.build_call(&mut read, crate::ids::call_id(), id);
     if let Some(params) = params {
-        call.held.hold(params);
+        call.held_permits.hold(params);
     }
     // Without a progress token and a log level, no event would be sent.
-    let wanted = (context.progress.is_some() || context.log_level.is_some()).then(report);
+    let wanted = (context.progress_token.is_some() || context.log_level.is_some()).then(report);
     if let Some(report) = &wanted {
-        let logs = report.logs();
-        call.reporter = CallReporter::new(report.clone()).with_logs(logs);
+        let logs = report.min_log_level();
+        call.reporter = CallReporter::new(report.clone()).with_min_log_level(logs);
     }
-    if let Err(error) = resume(server, context, &mut call, read) {
-        let refused = context.refused(method, Some(call.name()), error.public());
-        Box::pin(server.refused(refused)).await;
-        return Err(answer::bad_params(error.public()));
+    if let Err(error) = restore_round(server, context, &mut call, read) {
+        let refused = context.rejection(method, Some(call.name()), error.public_message());
+        Box::pin(server.log_rejection(refused)).await;
+        return Err(answer::invalid_params(error.public_message()));
     }
-    if server.offers.tasks != TaskOffer::None
-        && let Some(wish) = Box::pin(tasks::wish(server, context, &call, params)).await?
+    if server.offered.tasks != TaskOffer::None
+        && let Some(wish) = Box::pin(tasks::task_trigger(server, context, &call, params)).await?
     {
         let report = wanted.unwrap_or_else(report);
-        let answer = Box::pin(tasks::run(server, context, call, report, wish)).await;
-        return answer.map(RequestResult::Made);
+        let answer = Box::pin(tasks::run_call(server, context, call, report, wish)).await;
+        return answer.map(RequestResult::Json);
     }
-    let _closer = wanted.as_ref().map(|report| report.closer());
+    let _closer = wanted.as_ref().map(|report| report.close_on_drop());
     let first = FirstRound {
         context,
-        of: (method, params, id),
+        request: (method, params, id),
         id: call.id.clone(),
-        held: call.held.clone(),
+        held_permits: call.held_permits.clone(),
         reporter: call.reporter.clone(),
-        number: call.round.number,
+        round_number: call.round.number,
     };
-    let again = || first.again();
-    let error = match ask::rounds(server, context, call, &again, outlet, asker).await {
-        Ok(RoundsOutcome::Done(output)) => return Ok(RequestResult::Output(output)),
-        Ok(RoundsOutcome::Questions(call, questions)) => {
-            match leave(server, context, &call, questions) {
-                Ok(asked) => return Ok(RequestResult::Made(asked)),
+    let again = || first.rebuild_call();
+    let error = match ask::run_rounds(server, context, call, &again, outlet, asker).await {
+        Ok(RoundsOutcome::Completed(output)) => return Ok(RequestResult::Output(output)),
+        Ok(RoundsOutcome::InputRequired(call, questions)) => {
+            match input_required_result(server, context, &call, questions) {
+                Ok(asked) => return Ok(RequestResult::Json(asked)),
                 Err(error) => error,
             }
         }
         Err(error) => error,
     };
     // The parameters are valid, see above. The error response needs the name again.
-    let named = usage::OperationParams::read(method, params).map_err(answer::bad_params)?;
+    let named = usage::OperationParams::read(method, params).map_err(answer::invalid_params)?;
     let named = (named.op, named.name.as_str());
-    answer::failed(&error, named, context.dialect, &server.info).map(RequestResult::Made)
+    answer::failed_call_response(&error, named, context.dialect, &server.info)
+        .map(RequestResult::Json)
 }
 
 /// The parts of a call, from which another round of it is made. It holds the memory permits of the first round until
 /// the response is ready.
 struct FirstRound<'a> {
     context: &'a RequestContext,
-    of: (&'a str, Option<&'a Json>, &'a Id),
+    request: (&'a str, Option<&'a Json>, &'a Id),
     id: Arc<str>,
-    held: HeldPermits,
+    held_permits: HeldPermits,
     reporter: CallReporter,
-    number: u32,
+    round_number: u32,
 }
 
 impl FirstRound<'_> {
@@ -134,14 +135,14 @@ impl FirstRound<'_> {
     ///
     /// # Errors
     /// Never fails: the parameters were read before.
-    fn again(&self) -> Result<Call, Error> {
-        let (method, params, id) = self.of;
+    fn rebuild_call(&self) -> Result<Call, Error> {
+        let (method, params, id) = self.request;
         let mut read = usage::OperationParams::read(method, params)
-            .map_err(|why| Error::new(ErrorKind::Invalid(Vec::new()), why))?;
-        let mut call = self.context.call(&mut read, self.id.clone(), id);
-        call.held = self.held.clone();
+            .map_err(|why| Error::new(ErrorKind::InvalidArguments(Vec::new()), why))?;
+        let mut call = self.context.build_call(&mut read, self.id.clone(), id);
+        call.held_permits = self.held_permits.clone();
         call.reporter = self.reporter.clone();
-        call.round.number = self.number;
+        call.round.number = self.round_number;
         Ok(call)
     }
 }
@@ -150,7 +151,7 @@ impl FirstRound<'_> {
 ///
 /// # Errors
 /// The call failed. The code that waits for it decides between a tool result and a JSON-RPC error.
-pub(crate) async fn rounds(
+pub(crate) async fn run_to_result(
     server: &ProtocolServer,
     context: &RequestContext,
     call: Call,
@@ -159,16 +160,18 @@ pub(crate) async fn rounds(
 ) -> Result<Json, Error> {
     let first = call.clone();
     let again = || Ok(first.clone());
-    match ask::rounds(server, context, call, &again, outlet, asker).await? {
-        RoundsOutcome::Done(output) => Ok(context.dialect.output(&output, &server.info)),
-        RoundsOutcome::Questions(call, questions) => leave(server, context, &call, questions),
+    match ask::run_rounds(server, context, call, &again, outlet, asker).await? {
+        RoundsOutcome::Completed(output) => Ok(context.dialect.output(&output, &server.info)),
+        RoundsOutcome::InputRequired(call, questions) => {
+            input_required_result(server, context, &call, questions)
+        }
     }
 }
 
 /// Restores the input responses and the sealed state of the round before. Responses without state begin a first round.
 /// A layer that requests input under a fixed key can use them; input that must have been requested first, for example
 /// an approval, needs its slot in the state.
-fn resume(
+fn restore_round(
     server: &ProtocolServer,
     context: &RequestContext,
     call: &mut Call,
@@ -181,11 +184,11 @@ fn resume(
         call.round.answers = params.answers;
         return Ok(());
     };
-    let kept = server.seal.open(call, &sealed, server.clock.now())?;
-    if kept.round >= server.limits.rounds {
+    let kept = server.seal.open_call(call, &sealed, server.clock.now())?;
+    if kept.round >= server.limits.max_rounds {
         let text = format!(
             "a call may request input at most {} times; call the tool again without requestState",
-            server.limits.rounds
+            server.limits.max_rounds
         );
         return Err(Error::new(ErrorKind::NotFound, text));
     }
@@ -199,7 +202,7 @@ fn resume(
 }
 
 /// Returns the input required result, with the state of the round sealed in it.
-fn leave(
+fn input_required_result(
     server: &ProtocolServer,
     context: &RequestContext,
     call: &Call,
@@ -207,13 +210,13 @@ fn leave(
 ) -> Result<Json, Error> {
     let state = server
         .seal
-        .close(call, &questions.slots, server.clock.now())?;
+        .seal_call(call, &questions.slots, server.clock.now())?;
     let requests = questions
-        .asks
+        .requests
         .iter()
-        .map(|a| ask::request(a, call, context))
+        .map(|a| ask::raw_input_request(a, call, context))
         .collect();
-    questions.open.leave();
+    questions.guard.defuse();
     Ok(InputRequiredResult {
         requests,
         state: Some(state),
@@ -224,18 +227,18 @@ fn leave(
 
 impl RequestContext {
     /// Returns the call with these parameters, under the id `own`. Moves the name out of them.
-    fn call(&self, params: &mut usage::OperationParams, own: Arc<str>, id: &Id) -> Call {
-        let mut call = Call::on(
-            self.trail.clone(),
+    fn build_call(&self, params: &mut usage::OperationParams, own: Arc<str>, id: &Id) -> Call {
+        let mut call = Call::with_decision_log(
+            self.decision_log.clone(),
             own,
             self.caller.clone(),
             params.op,
             std::mem::take(&mut params.name),
             params.arguments.clone(),
         );
-        call.abilities = self.abilities.clone();
+        call.capabilities = self.capabilities.clone();
         call.trace = self.trace.clone();
-        call.seen = Arc::new(RequestInfo {
+        call.request_info = Arc::new(RequestInfo {
             revision: self.dialect.revision.into(),
             transport: self.transport,
             client: self.client.clone(),
@@ -244,7 +247,7 @@ impl RequestContext {
         call
     }
 
-    pub(crate) fn refused(&self, method: &str, tool: Option<&str>, reason: &str) -> Rejection {
+    pub(crate) fn rejection(&self, method: &str, tool: Option<&str>, reason: &str) -> Rejection {
         Rejection {
             caller: self.caller.clone(),
             transport: self.transport,
@@ -256,7 +259,7 @@ impl RequestContext {
 }
 
 /// Returns the client's capabilities, from `capabilities` of a handshake or of a request.
-pub(crate) fn abilities(capabilities: &Json, dialect: &Dialect) -> ClientCapabilities {
+pub(crate) fn client_capabilities(capabilities: &Json, dialect: &Dialect) -> ClientCapabilities {
     let elicitation = capabilities
         .get("elicitation")
         .filter(|_| dialect.elicitation);

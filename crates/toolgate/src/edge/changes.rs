@@ -11,9 +11,9 @@ use toolgate_wire::{
 };
 
 /// Returns the notifications for a change: method and parameters.
-pub(crate) fn told(changed: &ChangeSet) -> Vec<(&'static str, ObjectWriter)> {
+pub(crate) fn change_notifications(changed: &ChangeSet) -> Vec<(&'static str, ObjectWriter)> {
     let lists = changed.lists.iter();
-    let lists = lists.map(|kind| (method(*kind), ObjectWriter::new()));
+    let lists = lists.map(|kind| (notification_method(*kind), ObjectWriter::new()));
     let updated = changed.updated.iter().map(|uri| {
         let mut params = ObjectWriter::new();
         params.str("uri", uri);
@@ -22,7 +22,7 @@ pub(crate) fn told(changed: &ChangeSet) -> Vec<(&'static str, ObjectWriter)> {
     lists.chain(updated).collect()
 }
 
-fn method(kind: ItemKind) -> &'static str {
+fn notification_method(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => TOOLS_CHANGED,
         ItemKind::Resource | ItemKind::Template | ItemKind::Skill => RESOURCES_CHANGED,
@@ -34,14 +34,14 @@ fn method(kind: ItemKind) -> &'static str {
 pub(super) const CHANGE_MERGE_WINDOW: Duration = Duration::from_millis(10);
 
 /// Waits for [`CHANGE_MERGE_WINDOW`] and merges the changes of that time into the first one.
-pub(crate) async fn gathered(first: ChangeSet, changes: &mut ChangeStream) -> ChangeSet {
+pub(crate) async fn merge_following(first: ChangeSet, changes: &mut ChangeStream) -> ChangeSet {
     tokio::time::sleep(CHANGE_MERGE_WINDOW).await;
     let more = changes.next().now_or_never().flatten();
-    together(first, more)
+    merge(first, more)
 }
 
 /// Merges two changes.
-pub(super) fn together(mut all: ChangeSet, more: Option<ChangeSet>) -> ChangeSet {
+pub(super) fn merge(mut all: ChangeSet, more: Option<ChangeSet>) -> ChangeSet {
     if let Some(more) = more {
         all.lists.extend(more.lists);
         all.updated.extend(more.updated);
@@ -57,12 +57,12 @@ pub(super) fn together(mut all: ChangeSet, more: Option<ChangeSet>) -> ChangeSet
 ///
 /// # Errors
 /// The same error as for an unknown resource.
-pub(crate) async fn visible(
+pub(crate) async fn check_visible(
     server: &ProtocolServer,
     context: &RequestContext,
     uri: &str,
 ) -> Result<(), RpcError> {
-    server.fits(uri)?;
+    server.check_name_length(uri)?;
     let call = Call::new(
         "",
         context.caller.clone(),
@@ -73,7 +73,7 @@ pub(crate) async fn visible(
     for kind in Op::Resource.kinds() {
         let ask = ListRequest::one(context.caller.clone(), *kind, uri);
         let catalog = server.service.list(ask).await;
-        let catalog = catalog.map_err(|e| answer::list_failed(&e))?;
+        let catalog = catalog.map_err(|e| answer::list_error(&e))?;
         if catalog
             .find(uri)
             .is_some_and(|item| item.withheld.is_none())
@@ -82,7 +82,12 @@ pub(crate) async fn visible(
         }
     }
     let named = (Op::Resource, uri);
-    match answer::failed(&call.unknown(), named, context.dialect, &server.info) {
+    match answer::failed_call_response(
+        &call.unknown_item_error(),
+        named,
+        context.dialect,
+        &server.info,
+    ) {
         Err(error) => Err(error),
         Ok(_) => Ok(()),
     }

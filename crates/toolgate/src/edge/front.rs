@@ -32,20 +32,20 @@ pub struct ProtocolServer {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) info: Implementation,
     /// `info` as JSON, as written into each reply.
-    pub(crate) signature: Json,
+    pub(crate) info_json: Json,
     pub(crate) limits: ServerLimits,
     pub(crate) seal: Seal,
-    pub(crate) witness: Option<Arc<dyn RejectionLog>>,
+    pub(crate) rejection_log: Option<Arc<dyn RejectionLog>>,
     instructions: Option<Arc<dyn InstructionsProvider>>,
-    pub(crate) offers: ServerCapabilities,
+    pub(crate) offered: ServerCapabilities,
     pub(crate) tasks: TaskTable,
-    room: Option<Arc<MemoryBudget>>,
+    memory_budget: Option<Arc<MemoryBudget>>,
     closing: watch::Sender<bool>,
     pub(crate) pages: ListPageCache,
     /// The lists that clients without a session received.
-    pub(crate) given: ReceivedListsByConnection,
-    pub(crate) senders: ClientMetadataCache,
-    mirrors: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    pub(crate) received_lists: ReceivedListsByConnection,
+    pub(crate) client_metadata: ClientMetadataCache,
+    has_param_headers: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The clock that decides whether sealed state has expired.
     pub(crate) clock: Arc<StateClock>,
 }
@@ -56,25 +56,25 @@ pub struct ServerLimits {
     /// Limits for the JSON of one message.
     pub json: JsonLimits,
     /// Longest name or URI in a request, in bytes; 8 KiB.
-    pub name: usize,
+    pub max_name_bytes: usize,
     /// Requests in flight of one connection or session; 64.
-    pub in_flight: usize,
+    pub max_in_flight: usize,
     /// Items on one page of a list; 1,000.
-    pub page: usize,
+    pub page_items: usize,
     /// Lifetime of sealed request state; 5 minutes.
-    pub seal_life: Duration,
+    pub seal_lifetime: Duration,
     /// Time limit for the client's response to an input request; 10 minutes.
-    pub question: Duration,
+    pub input_timeout: Duration,
     /// Interval of keepalive pings to a client with a handshake and an open stream; none by default. A client that
     /// answered pings before and then misses two in a row, 30 s each, is disconnected: its connection or session ends,
     /// and its calls are cancelled. No ping is sent while the client has a request of the server to answer.
-    pub ping: Option<Duration>,
+    pub ping_interval: Option<Duration>,
     /// Rounds of input of one call; 10.
-    pub rounds: u32,
+    pub max_rounds: u32,
     /// Limits of the queue to a slow reader.
     pub queue: QueueLimits,
     /// Resource subscriptions of one session or stream; 1,024.
-    pub uris: usize,
+    pub max_subscriptions: usize,
     /// Limits of tasks.
     pub tasks: TaskLimits,
 }
@@ -83,15 +83,15 @@ impl Default for ServerLimits {
     fn default() -> ServerLimits {
         ServerLimits {
             json: JsonLimits::default(),
-            name: 8 * 1024,
-            in_flight: 64,
-            page: 1000,
-            seal_life: Duration::from_secs(300),
-            question: Duration::from_secs(600),
-            ping: None,
-            rounds: 10,
+            max_name_bytes: 8 * 1024,
+            max_in_flight: 64,
+            page_items: 1000,
+            seal_lifetime: Duration::from_secs(300),
+            input_timeout: Duration::from_secs(600),
+            ping_interval: None,
+            max_rounds: 10,
             queue: QueueLimits::default(),
-            uris: 1024,
+            max_subscriptions: 1024,
             tasks: TaskLimits::default(),
         }
     }
@@ -109,23 +109,23 @@ impl ProtocolServer {
         limits: ServerLimits,
     ) -> Result<ProtocolServer, Error> {
         let info = Implementation::new(name, version);
-        let seal = Seal::random(name, limits.seal_life)?;
+        let seal = Seal::random(name, limits.seal_lifetime)?;
         Ok(ProtocolServer {
             service,
-            signature: info.json(),
+            info_json: info.json(),
             info,
             limits,
             seal,
-            witness: None,
+            rejection_log: None,
             instructions: None,
-            offers: ServerCapabilities::default(),
+            offered: ServerCapabilities::default(),
             tasks: TaskTable::default(),
-            room: None,
+            memory_budget: None,
             closing: watch::Sender::new(false),
             pages: ListPageCache::default(),
-            given: ReceivedListsByConnection::default(),
-            senders: ClientMetadataCache::default(),
-            mirrors: None,
+            received_lists: ReceivedListsByConnection::default(),
+            client_metadata: ClientMetadataCache::default(),
+            has_param_headers: None,
             clock: Arc::default(),
         })
     }
@@ -137,8 +137,8 @@ impl ProtocolServer {
     }
 
     /// Reports every call that is rejected before it reaches a layer to `witness`.
-    pub fn with_witness(mut self, witness: Arc<dyn RejectionLog>) -> ProtocolServer {
-        self.witness = Some(witness);
+    pub fn with_rejection_log(mut self, witness: Arc<dyn RejectionLog>) -> ProtocolServer {
+        self.rejection_log = Some(witness);
         self
     }
 
@@ -152,7 +152,7 @@ impl ProtocolServer {
         Ok(self)
     }
 
-    /// Replaces the seal keys. Keep the previous key in the list for [`ServerLimits::seal_life`], so that its state
+    /// Replaces the seal keys. Keep the previous key in the list for [`ServerLimits::seal_lifetime`], so that its state
     /// stays valid.
     ///
     /// # Errors
@@ -162,61 +162,61 @@ impl ProtocolServer {
     }
 
     /// Counts the memory of messages against a budget. A message that does not fit is rejected.
-    pub fn with_room(mut self, room: Arc<MemoryBudget>) -> ProtocolServer {
-        self.room = Some(room);
+    pub fn with_memory_budget(mut self, room: Arc<MemoryBudget>) -> ProtocolServer {
+        self.memory_budget = Some(room);
         self
     }
 
     /// Returns an outgoing queue of a caller.
-    pub(crate) fn outlet(&self, caller: &Caller) -> (Responder, OutgoingFrames) {
-        Responder::new(self.limits.queue, self.account(caller))
+    pub(crate) fn responder(&self, caller: &Caller) -> (Responder, OutgoingFrames) {
+        Responder::new(self.limits.queue, self.budget_scope(caller))
     }
 
     /// Returns the memory account of a caller.
-    pub(crate) fn account(&self, caller: &Caller) -> BudgetScope {
-        match &self.room {
-            Some(room) => BudgetScope::of(room, caller.shared()),
+    pub(crate) fn budget_scope(&self, caller: &Caller) -> BudgetScope {
+        match &self.memory_budget {
+            Some(room) => BudgetScope::of(room, caller.shared_name()),
             None => BudgetScope::default(),
         }
     }
 
     /// Sets the full description of this program, instead of name and version only.
     pub fn with_info(mut self, info: Implementation) -> ProtocolServer {
-        self.signature = info.json();
+        self.info_json = info.json();
         self.info = info;
         self
     }
 
     /// Sets the capabilities to declare; by default all are declared, except tasks.
-    pub fn with_offers(mut self, offers: ServerCapabilities) -> ProtocolServer {
-        self.offers = offers;
+    pub fn with_capabilities(mut self, offers: ServerCapabilities) -> ProtocolServer {
+        self.offered = offers;
         self
     }
 
     /// Sets a check for tools with `x-mcp-header` arguments. While it returns false, no tool is looked up for them.
-    pub(crate) fn with_mirrors(
+    pub(crate) fn with_param_headers_check(
         mut self,
         any: Option<impl Fn() -> bool + Send + Sync + 'static>,
     ) -> ProtocolServer {
-        self.mirrors = any.map(|any| Box::new(any) as Box<_>);
+        self.has_param_headers = any.map(|any| Box::new(any) as Box<_>);
         self
     }
 
     /// Returns whether any tool may have `x-mcp-header` arguments.
-    pub(crate) fn may_mirror(&self) -> bool {
-        self.mirrors.as_ref().is_none_or(|any| any())
+    pub(crate) fn may_have_param_headers(&self) -> bool {
+        self.has_param_headers.as_ref().is_none_or(|any| any())
     }
 
     /// Sets the instructions of the server, the same for all callers.
     pub fn with_instructions(self, instructions: Option<String>) -> ProtocolServer {
         match instructions {
-            Some(text) => self.with_instructions_of(Arc::new(FixedInstructions(text))),
+            Some(text) => self.with_instructions_provider(Arc::new(FixedInstructions(text))),
             None => self,
         }
     }
 
     /// Sets the provider of the server's instructions, which may differ by caller.
-    pub fn with_instructions_of(
+    pub fn with_instructions_provider(
         mut self,
         instructions: Arc<dyn InstructionsProvider>,
     ) -> ProtocolServer {
@@ -233,7 +233,7 @@ impl ProtocolServer {
     /// flight may complete.
     pub fn close(&self) {
         // Before the flag: a task whose call waits for an approval would otherwise answer that the gateway stops.
-        self.tasks.end();
+        self.tasks.interrupt_all();
         self.closing.send_replace(true);
     }
 
@@ -249,34 +249,34 @@ impl ProtocolServer {
     }
 
     /// Returns the cancel reason for the calls of a connection or session that ends.
-    pub(crate) fn why_it_ends(&self) -> CancelReason {
+    pub(crate) fn cancel_reason(&self) -> CancelReason {
         match self.is_closing() {
-            true => CancelReason::Stop,
-            false => CancelReason::Link,
+            true => CancelReason::Shutdown,
+            false => CancelReason::Disconnected,
         }
     }
 
     /// Parses one message as strict JSON.
-    pub(crate) fn read(
+    pub(crate) fn read_message(
         &self,
         bytes: Vec<u8>,
         claim: MemoryPermit,
     ) -> Result<Json, toolgate_wire::json::ReadError> {
-        Json::read_for(bytes, &self.limits.json, claim)
+        Json::read_with_permit(bytes, &self.limits.json, claim)
     }
 
     /// Parses one message from a borrowed buffer.
-    pub(crate) fn read_part(
+    pub(crate) fn read_borrowed_message(
         &self,
         bytes: &[u8],
         claim: MemoryPermit,
     ) -> Result<Json, toolgate_wire::json::ReadError> {
-        Json::read_part_for(bytes, &self.limits.json, claim)
+        Json::read_slice_with_permit(bytes, &self.limits.json, claim)
     }
 
     /// Checks the length of a name or URI before a lookup, which compares all of it with the resource templates.
-    pub(crate) fn fits(&self, name: &str) -> Result<(), RpcError> {
-        let limit = self.limits.name;
+    pub(crate) fn check_name_length(&self, name: &str) -> Result<(), RpcError> {
+        let limit = self.limits.max_name_bytes;
         if name.len() <= limit {
             return Ok(());
         }
@@ -284,26 +284,26 @@ impl ProtocolServer {
         Err(RpcError::new(code::INVALID_PARAMS, text))
     }
 
-    pub(crate) async fn refused(&self, refused: Rejection) {
-        if let Some(witness) = &self.witness {
-            witness.refused(refused).await;
+    pub(crate) async fn log_rejection(&self, refused: Rejection) {
+        if let Some(witness) = &self.rejection_log {
+            witness.rejected(refused).await;
         }
     }
 
     /// Reports a request that is rejected before it reaches a layer, if it is a call.
-    pub(crate) async fn refused_request(
+    pub(crate) async fn log_rejected_request(
         &self,
         caller: &Caller,
         transport: &'static str,
         (method, params): (&str, Option<&Json>),
         why: &RpcError,
     ) {
-        if !usage::is_usage(method) {
+        if !usage::is_operation(method) {
             return;
         }
         let named = |key| params?.get(key)?.string();
         let tool = named("name").or_else(|| named("uri"));
-        self.refused(Rejection {
+        self.log_rejection(Rejection {
             caller: caller.clone(),
             transport,
             method: Some(method.to_owned()),
@@ -315,17 +315,17 @@ impl ProtocolServer {
 
     /// Returns the capabilities to declare in this revision. `lists` tells whether the client may list its tasks.
     pub(crate) fn capabilities(&self, dialect: &Dialect, lists: bool) -> Json {
-        self.offers.json(dialect, lists)
+        self.offered.to_json(dialect, lists)
     }
 
     /// Returns whether this server lists items of a kind.
-    pub(crate) fn lists(&self, kind: ItemKind) -> bool {
-        kind != ItemKind::Skill || self.offers.skills
+    pub(crate) fn lists_kind(&self, kind: ItemKind) -> bool {
+        kind != ItemKind::Skill || self.offered.skills
     }
 
     /// Returns whether a tool can be called as a task.
-    pub(crate) fn support(&self, tool: &Definition) -> TaskSupport {
-        match self.offers.tasks {
+    pub(crate) fn task_support(&self, tool: &Definition) -> TaskSupport {
+        match self.offered.tasks {
             TaskOffer::None => TaskSupport::Forbidden,
             TaskOffer::Marked => TaskSupport::of(tool),
             TaskOffer::Every if TaskSupport::is_forbidden_by(tool) => TaskSupport::Forbidden,
@@ -338,7 +338,7 @@ impl ProtocolServer {
     ///
     /// # Errors
     /// The part of the definition that the revision does not allow.
-    pub(crate) fn definition(
+    pub(crate) fn write_definition(
         &self,
         dialect: &Dialect,
         definition: &Definition,
@@ -347,13 +347,13 @@ impl ProtocolServer {
         if dialect.tasks != TaskForm::Core || definition.kind() != ItemKind::Tool {
             return Ok(json);
         }
-        Ok(match self.support(definition) {
+        Ok(match self.task_support(definition) {
             TaskSupport::Forbidden if json.get("execution").is_none() => json,
             TaskSupport::Forbidden if TaskSupport::is_forbidden_by(definition) => json,
             TaskSupport::Forbidden => json.without("execution"),
             support => {
                 let mut execution = ObjectWriter::new();
-                execution.str("taskSupport", support.word());
+                execution.str("taskSupport", support.as_str());
                 json.with("execution", &execution.finish())
             }
         })
@@ -371,15 +371,15 @@ impl ProtocolServer {
         is_gone: impl Fn(&str) -> bool,
     ) -> ProtocolServer {
         let limits = &self.limits.tasks;
-        self.tasks.keep(store, process, limits, is_gone);
+        self.tasks.use_store(store, process, limits, is_gone);
         self
     }
 
     /// Recovers the tasks of ended processes that still run as a task at an upstream server, and follows them to their
     /// end. Call it once, when the service can be called, on the runtime that will run them. Tasks that cannot be
     /// recovered have `failed`.
-    pub async fn take_up_tasks(self: &Arc<ProtocolServer>) {
-        crate::edge::tasks::take_up(self).await;
+    pub async fn recover_tasks(self: &Arc<ProtocolServer>) {
+        crate::edge::tasks::recover_tasks(self).await;
     }
 
     /// Returns all tasks, running and ended, the oldest first.
@@ -388,8 +388,8 @@ impl ProtocolServer {
     }
 
     /// Cancels the task of a call. Returns false if there is no running one.
-    pub fn stop_task(&self, call: &str) -> bool {
-        self.tasks.stop(call)
+    pub fn cancel_task(&self, call: &str) -> bool {
+        self.tasks.cancel(call)
     }
 }
 
@@ -434,7 +434,7 @@ impl Default for ServerCapabilities {
 }
 
 impl ServerCapabilities {
-    fn json(&self, dialect: &Dialect, lists: bool) -> Json {
+    fn to_json(&self, dialect: &Dialect, lists: bool) -> Json {
         let mut o = ObjectWriter::new();
         let changes = |o: &mut ObjectWriter| {
             if self.list_changed {
@@ -524,10 +524,10 @@ pub struct Rejection {
 /// Receives rejected calls and missed pings, for the audit log.
 pub trait RejectionLog: Send + Sync + 'static {
     /// Records a rejected call. The future completes when it is recorded.
-    fn refused(&self, refused: Rejection) -> BoxFuture<'_, ()>;
+    fn rejected(&self, refused: Rejection) -> BoxFuture<'_, ()>;
 
     /// Records missed pings of a client. Must not block.
-    fn unheard(&self, caller: &Caller, transport: &'static str, unheard: MissedPings) {
+    fn missed_pings(&self, caller: &Caller, transport: &'static str, unheard: MissedPings) {
         let _ = (caller, transport, unheard);
     }
 }
@@ -537,8 +537,8 @@ pub trait RejectionLog: Send + Sync + 'static {
 #[non_exhaustive]
 pub struct MissedPings {
     /// Consecutive missed pings.
-    pub missed: u32,
+    pub consecutive: u32,
     /// True if the connection or session ends. A client that never answered a ping gets no more pings and stays
     /// connected.
-    pub ends: bool,
+    pub disconnects: bool,
 }

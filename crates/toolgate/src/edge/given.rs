@@ -32,12 +32,12 @@ struct ReceivedList {
     /// Number of requests that were answered so far.
     answers: u64,
     /// Digest of the list in the last answer.
-    last: Option<ListDigest>,
+    last_digest: Option<ListDigest>,
 }
 
 /// A list request in flight.
 pub(crate) struct ListRequestGuard<'a> {
-    given: &'a ReceivedLists,
+    lists: &'a ReceivedLists,
     kind: ItemKind,
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct ReportedLists([Option<(u64, ListDigest)>; ItemKind::ALL.len()]
 
 impl ReceivedLists {
     /// Registers a list request.
-    pub(crate) fn begin(&self, kind: ItemKind) -> ListRequestGuard<'_> {
-        self.change(kind, |list| list.in_flight += 1);
-        ListRequestGuard { given: self, kind }
+    pub(crate) fn begin_request(&self, kind: ItemKind) -> ListRequestGuard<'_> {
+        self.update(kind, |list| list.in_flight += 1);
+        ListRequestGuard { lists: self, kind }
     }
 
     /// Returns the changed lists that differ from what the client received or was notified of. Waits for list responses
@@ -66,7 +66,10 @@ impl ReceivedLists {
         for kind in changed {
             let mut differs = false;
             // Templates and skills share the notification of resources.
-            for part in with_parts(*kind).iter().filter(|part| server.lists(**part)) {
+            for part in kinds_of_notification(*kind)
+                .iter()
+                .filter(|part| server.lists_kind(**part))
+            {
                 differs |= self.differs(server, caller, *part, told).await;
             }
             if differs {
@@ -91,17 +94,17 @@ impl ReceivedLists {
             return true;
         }
         let ask = ListRequest {
-            wait: StartWait::None,
+            start_wait: StartWait::None,
             ..ListRequest::all(caller.clone(), kind)
         };
         let Ok(listed) = server.service.list(ask).await else {
             return true;
         };
-        let now = print(&listed);
+        let now = list_digest(&listed);
         let kinds = self.kinds.borrow();
         let list = &kinds[at];
         let since = told.0[at].map_or(0, |(answer, _)| answer);
-        let differs = match (list.last, told.0[at]) {
+        let differs = match (list.last_digest, told.0[at]) {
             (Some(given), _) if list.answers > since => given != now,
             (_, Some((_, told))) => told != now,
             // A client that never requested this list has no item of it.
@@ -111,7 +114,7 @@ impl ReceivedLists {
         differs
     }
 
-    fn change(&self, kind: ItemKind, change: impl FnOnce(&mut ReceivedList)) {
+    fn update(&self, kind: ItemKind, change: impl FnOnce(&mut ReceivedList)) {
         self.kinds
             .send_modify(|kinds| change(&mut kinds[kind as usize]));
     }
@@ -119,34 +122,34 @@ impl ReceivedLists {
 
 impl ListRequestGuard<'_> {
     /// Records that the client receives this list, from its first page.
-    pub(crate) fn answered(&self, listed: &Catalog) {
-        let print = print(listed);
-        self.given.change(self.kind, |list| {
+    pub(crate) fn record(&self, listed: &Catalog) {
+        let print = list_digest(listed);
+        self.lists.update(self.kind, |list| {
             list.answers += 1;
-            list.last = Some(print);
+            list.last_digest = Some(print);
         });
     }
 }
 
 impl Drop for ListRequestGuard<'_> {
     fn drop(&mut self) {
-        self.given.change(self.kind, |list| list.in_flight -= 1);
+        self.lists.update(self.kind, |list| list.in_flight -= 1);
     }
 }
 
 /// Adds kinds to the pending list changes, sorted and without duplicates.
-pub(crate) fn add(pending: &mut Vec<ItemKind>, lists: Vec<ItemKind>) {
+pub(crate) fn add_pending(pending: &mut Vec<ItemKind>, lists: Vec<ItemKind>) {
     pending.extend(lists);
     pending.sort_unstable();
     pending.dedup();
 }
 
 /// Returns the digest of a list; each item is hashed once and memoized.
-fn print(listed: &Catalog) -> ListDigest {
+fn list_digest(listed: &Catalog) -> ListDigest {
     static DIGEST_KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     struct ItemDigest(u64);
     let of_item = |item: &Arc<Item>| {
-        item.memo(|item| ItemDigest(DIGEST_KEY.hash_one(item.def.json().canonical())))
+        item.cached(|item| ItemDigest(DIGEST_KEY.hash_one(item.def.json().canonical())))
             .0
     };
     let each: Vec<u64> = listed.items().iter().map(of_item).collect();
@@ -154,7 +157,7 @@ fn print(listed: &Catalog) -> ListDigest {
 }
 
 /// Returns the kinds that share one list-changed notification.
-fn with_parts(kind: ItemKind) -> &'static [ItemKind] {
+fn kinds_of_notification(kind: ItemKind) -> &'static [ItemKind] {
     match kind {
         ItemKind::Tool => &[ItemKind::Tool],
         ItemKind::Prompt => &[ItemKind::Prompt],
@@ -170,8 +173,8 @@ pub(crate) struct ReceivedListsByConnection(Mutex<HashMap<u64, (u64, Arc<Receive
 
 impl ReceivedListsByConnection {
     /// Returns the lists of a connection. At [`MAX_CONNECTIONS`] the least recently used one is evicted.
-    pub(crate) fn of(&self, connection: u64) -> Arc<ReceivedLists> {
-        let mut all = self.all();
+    pub(crate) fn of_connection(&self, connection: u64) -> Arc<ReceivedLists> {
+        let mut all = self.connections();
         let now = all
             .values()
             .map(|(used, _)| used + 1)
@@ -187,7 +190,7 @@ impl ReceivedListsByConnection {
         given.clone()
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<u64, (u64, Arc<ReceivedLists>)>> {
+    fn connections(&self) -> MutexGuard<'_, HashMap<u64, (u64, Arc<ReceivedLists>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

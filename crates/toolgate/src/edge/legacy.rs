@@ -6,7 +6,7 @@ use super::{
     ask::InputRequester,
     call::{self, RequestContext},
     changes, lists,
-    outlet::{OutgoingFrame, OutgoingFrames, Responder, level},
+    outlet::{OutgoingFrame, OutgoingFrames, Responder, log_level_rank},
     pinging::ServerKeepaliveTask,
     tasks,
     telling::ChangeNotifier,
@@ -39,18 +39,18 @@ type ClientResponseSender = oneshot::Sender<Result<Json, RpcError>>;
 pub(crate) struct InitializedClient {
     server: Arc<ProtocolServer>,
     context: RequestContext,
-    level: Mutex<Option<u8>>,
-    table: Mutex<RequestTable<ClientResponseSender, RequestWork>>,
+    min_log_level: Mutex<Option<u8>>,
+    requests: Mutex<RequestTable<ClientResponseSender, RequestWork>>,
     /// Sends change notifications until the client is gone.
-    telling: Arc<ChangeNotifier>,
+    notifier: Arc<ChangeNotifier>,
     /// Notified when the work on a request ends.
-    ended: Notify,
+    request_ended: Notify,
     /// True once the client sent `notifications/initialized`. Before that, the server sends it no requests.
-    ready: watch::Sender<bool>,
+    is_ready: watch::Sender<bool>,
     /// The keepalive pings, while a notification stream is open.
-    pinging: Mutex<Option<ServerKeepaliveTask>>,
+    keepalive: Mutex<Option<ServerKeepaliveTask>>,
     /// True once the client missed its pings.
-    gone: watch::Sender<bool>,
+    is_gone: watch::Sender<bool>,
 }
 
 /// Time that a request to the client waits for `notifications/initialized`: some clients send calls before it.
@@ -58,7 +58,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl InitializedClient {
     /// Handles `initialize`: returns the client's state and the result.
-    pub(crate) fn open(
+    pub(crate) fn initialize(
         server: Arc<ProtocolServer>,
         caller: Caller,
         transport: &'static str,
@@ -66,7 +66,7 @@ impl InitializedClient {
         params: Option<&Json>,
     ) -> Result<(Arc<InitializedClient>, Json), RpcError> {
         let wrong = || {
-            answer::bad_params(
+            answer::invalid_params(
                 "initialize needs \"protocolVersion\", \"capabilities\" and \"clientInfo\"",
             )
         };
@@ -81,16 +81,16 @@ impl InitializedClient {
             caller,
             transport,
             dialect,
-            abilities: call::abilities(&params.capabilities, dialect),
+            capabilities: call::client_capabilities(&params.capabilities, dialect),
             client: params
                 .client
                 .map(|c| format!("{} {}", c.name, c.version).into()),
             log_level: None,
-            progress: None,
+            progress_token: None,
             trace: TraceContext::default(),
-            link,
-            session: telling.tasks.clone(),
-            trail: DecisionLog::default(),
+            connection: link,
+            session_tasks: telling.tasks.clone(),
+            decision_log: DecisionLog::default(),
         };
         let answer = initialize::InitializeResult {
             version: dialect.revision.to_owned(),
@@ -98,18 +98,18 @@ impl InitializedClient {
             server: dialect.implementation(server.info.clone()),
             instructions: server.instructions(&context.caller),
         };
-        let table = Mutex::new(RequestTable::new(server.limits.in_flight));
-        let level = Mutex::new(level("info"));
+        let table = Mutex::new(RequestTable::new(server.limits.max_in_flight));
+        let level = Mutex::new(log_level_rank("info"));
         let legacy = InitializedClient {
             server,
             context,
-            level,
-            table,
-            telling,
-            ended: Notify::new(),
-            ready: watch::Sender::new(false),
-            pinging: Mutex::default(),
-            gone: watch::Sender::new(false),
+            min_log_level: level,
+            requests: table,
+            notifier: telling,
+            request_ended: Notify::new(),
+            is_ready: watch::Sender::new(false),
+            keepalive: Mutex::default(),
+            is_gone: watch::Sender::new(false),
         };
         Ok((Arc::new(legacy), answer.json()))
     }
@@ -119,14 +119,14 @@ impl InitializedClient {
         self.context.dialect
     }
 
-    /// Handles a message of the client. Replies and events go to `outlet`; this never waits for a call to end.
+    /// Handles a message of the client. Replies and events go to `responder`; this never waits for a call to end.
     pub(crate) async fn receive(self: &Arc<Self>, message: JsonRpcMessage, outlet: &Responder) {
         let caller = self.context.caller.clone();
-        self.receive_of(caller, message, outlet).await;
+        self.receive_as(caller, message, outlet).await;
     }
 
     /// Handles a message of the same caller with its own token, which determines the current permissions.
-    pub(crate) async fn receive_of(
+    pub(crate) async fn receive_as(
         self: &Arc<Self>,
         caller: Caller,
         message: JsonRpcMessage,
@@ -134,16 +134,17 @@ impl InitializedClient {
     ) {
         match message {
             JsonRpcMessage::Request { id, method, params } => {
-                self.request(caller, id, method, params, outlet).await
+                self.accept_request(caller, id, method, params, outlet)
+                    .await
             }
             JsonRpcMessage::Notification { method, params } => {
-                self.notified(&method, params.as_ref())
+                self.handle_notification(&method, params.as_ref())
             }
-            JsonRpcMessage::Reply { id, answer } => self.replied(id, answer),
+            JsonRpcMessage::Reply { id, answer } => self.handle_reply(id, answer),
         }
     }
 
-    async fn request(
+    async fn accept_request(
         self: &Arc<Self>,
         caller: Caller,
         id: Id,
@@ -155,35 +156,35 @@ impl InitializedClient {
         // Added to the table before the work can end.
         let trail = DecisionLog::default();
         let work = RequestWork::new(handle, trail.clone());
-        let accepted = self.table().accept(&id, work);
+        let accepted = self.requests().accept(&id, work);
         if let Err(refusal) = accepted {
             // Rare cases are boxed, so that the future of a request is small.
             let method = (method.as_str(), params.as_ref());
-            return Box::pin(self.refuse(&id, method, refusal, outlet)).await;
+            return Box::pin(self.reject(&id, method, refusal, outlet)).await;
         }
         let work = self
             .clone()
-            .work((caller, trail), id, method, params, outlet.clone());
-        working::begin(Box::pin(Abortable::new(work, registration))).await;
+            .run_request((caller, trail), id, method, params, outlet.clone());
+        working::start_work(Box::pin(Abortable::new(work, registration))).await;
     }
 
-    async fn refuse(
+    async fn reject(
         &self,
         id: &Id,
         request: (&str, Option<&Json>),
         refusal: RequestTableError,
         outlet: &Responder,
     ) {
-        let why = refused(refusal);
+        let why = not_accepted_error(refusal);
         let (caller, transport) = (&self.context.caller, self.context.transport);
         let recorded = self
             .server
-            .refused_request(caller, transport, request, &why);
+            .log_rejected_request(caller, transport, request, &why);
         recorded.await;
-        outlet.send(answer::frame(Some(id), &Err(why))).await;
+        outlet.send(answer::reply_frame(Some(id), &Err(why))).await;
     }
 
-    async fn work(
+    async fn run_request(
         self: Arc<Self>,
         from: (Caller, DecisionLog),
         id: Id,
@@ -192,20 +193,20 @@ impl InitializedClient {
         outlet: Responder,
     ) {
         let answer = self
-            .answer(from, &id, &method, params.as_ref(), &outlet)
+            .handle_request(from, &id, &method, params.as_ref(), &outlet)
             .await;
         // A cancelled request gets no reply.
-        if self.table().finish(&id).is_some() {
-            let words = (self.context.dialect, &self.server.signature);
-            outlet.send(answer::reply(&id, answer, words)).await;
+        if self.requests().finish(&id).is_some() {
+            let words = (self.context.dialect, &self.server.info_json);
+            outlet.send(answer::result_frame(&id, answer, words)).await;
         }
-        if let Some(tasks) = &self.context.session {
-            tasks.answered();
+        if let Some(tasks) = &self.context.session_tasks {
+            tasks.reply_sent();
         }
-        self.ended.notify_waiters();
+        self.request_ended.notify_waiters();
     }
 
-    async fn answer(
+    async fn handle_request(
         &self,
         (caller, trail): (Caller, DecisionLog),
         id: &Id,
@@ -216,28 +217,31 @@ impl InitializedClient {
         let dialect = self.context.dialect;
         match method {
             method::PING => Ok(dialect.empty(&self.server.info).into()),
-            method::SET_LEVEL => self.set_level(params).map(RequestResult::Made),
+            method::SET_LEVEL => self.set_level(params).map(RequestResult::Json),
             resources_read::SUBSCRIBE => {
                 let done = Box::pin(self.subscribe(params, true)).await;
-                done.map(RequestResult::Made)
+                done.map(RequestResult::Json)
             }
             resources_read::UNSUBSCRIBE => {
                 let done = Box::pin(self.subscribe(params, false)).await;
-                done.map(RequestResult::Made)
+                done.map(RequestResult::Json)
             }
-            used if usage::is_usage(used) => {
+            used if usage::is_operation(used) => {
                 let mut context = self.context.clone();
                 context.caller = caller;
-                context.trail = trail;
-                context.log_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
+                context.decision_log = trail;
+                context.log_level = *self
+                    .min_log_level
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 let meta = RequestMeta::of(params);
                 context.trace = meta.trace();
-                context.progress = meta.progress;
+                context.progress_token = meta.progress;
                 let asker = InlineRequester {
                     legacy: self,
                     outlet,
                 };
-                call::run(
+                call::handle_operation(
                     &self.server,
                     &context,
                     id,
@@ -257,8 +261,9 @@ impl InitializedClient {
                     caller,
                     ..self.context.clone()
                 };
-                let answer = tasks::answer(&self.server, &context, used, params, Some(&asker));
-                Box::pin(answer).await.map(RequestResult::Made)
+                let answer =
+                    tasks::handle_method(&self.server, &context, used, params, Some(&asker));
+                Box::pin(answer).await.map(RequestResult::Json)
             }
             initialize::NAME => Err(RpcError::new(
                 code::INVALID_REQUEST,
@@ -267,157 +272,162 @@ impl InitializedClient {
             // Skills exist only in 2026-07-28 and later.
             other => match ItemKind::listed_by(other).filter(|kind| *kind != ItemKind::Skill) {
                 Some(kind) => {
-                    let page = lists::page(
+                    let page = lists::list_page(
                         &self.server,
                         dialect,
                         &caller,
                         (kind, params),
-                        Some(&self.telling.given),
+                        Some(&self.notifier.received_lists),
                     );
-                    Box::pin(page).await.map(RequestResult::Made)
+                    Box::pin(page).await.map(RequestResult::Json)
                 }
-                None => Err(answer::no_method(other)),
+                None => Err(answer::method_not_found(other)),
             },
         }
     }
 
     fn set_level(&self, params: Option<&Json>) -> Result<Json, RpcError> {
         let word = params.and_then(|p| p.get("level")).and_then(|l| l.string());
-        let Some(rank) = word.as_deref().and_then(level) else {
-            return Err(answer::bad_params(
+        let Some(rank) = word.as_deref().and_then(log_level_rank) else {
+            return Err(answer::invalid_params(
                 "\"level\" must be one of debug, info, notice, warning, error, critical, alert, emergency",
             ));
         };
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(rank);
+        *self
+            .min_log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(rank);
         Ok(self.context.dialect.empty(&self.server.info))
     }
 
-    fn notified(&self, method: &str, params: Option<&Json>) {
+    fn handle_notification(&self, method: &str, params: Option<&Json>) {
         match method {
-            initialize::INITIALIZED => drop(self.ready.send_replace(true)),
-            notifications::CANCELLED => self.cancelled(params),
+            initialize::INITIALIZED => drop(self.is_ready.send_replace(true)),
+            notifications::CANCELLED => self.handle_cancelled(params),
             _ => {}
         }
     }
 
-    fn cancelled(&self, params: Option<&Json>) {
-        let work = notifications::cancelled_id(params).and_then(|id| self.table().cancel(&id));
+    fn handle_cancelled(&self, params: Option<&Json>) {
+        let work = notifications::cancelled_id(params).and_then(|id| self.requests().cancel(&id));
         if let Some(work) = work {
-            work.end(working::cancelled(params));
-            self.ended.notify_waiters();
+            work.abort(working::cancel_reason(params));
+            self.request_ended.notify_waiters();
         }
     }
 
-    fn replied(&self, id: Option<Id>, answer: Result<Json, RpcError>) {
-        let waiting = id.and_then(|id| self.table().settle(&id));
+    fn handle_reply(&self, id: Option<Id>, answer: Result<Json, RpcError>) {
+        let waiting = id.and_then(|id| self.requests().take_waiter(&id));
         if let Some(waiting) = waiting {
             let _ = waiting.send(answer);
         }
     }
 
     /// Returns a separate outgoing queue for one request or stream.
-    pub(crate) fn outlet(&self) -> (Responder, OutgoingFrames) {
-        self.server.outlet(&self.context.caller)
+    pub(crate) fn responder(&self) -> (Responder, OutgoingFrames) {
+        self.server.responder(&self.context.caller)
     }
 
-    /// Sends change notifications and keepalive pings on `outlet` until it is closed. A second stream replaces the
+    /// Sends change notifications and keepalive pings on `responder` until it is closed. A second stream replaces the
     /// first.
-    pub(crate) fn tell_changes(self: &Arc<Self>, outlet: Responder) {
-        let pinging = self.server.limits.ping;
+    pub(crate) fn start_notifications(self: &Arc<Self>, outlet: Responder) {
+        let pinging = self.server.limits.ping_interval;
         let pinging = pinging.map(|every| ServerKeepaliveTask::start(self, outlet.clone(), every));
-        *self.pinging() = pinging;
-        self.telling.start(outlet);
+        *self.keepalive() = pinging;
+        self.notifier.start(outlet);
     }
 
     /// Sends a request to the client on this stream and waits for the response; returns `None` if the client is gone.
     /// Dropping the future cancels the request.
-    pub(super) async fn asked(
+    pub(super) async fn request_client(
         &self,
         outlet: &Responder,
         asked: ServerRequest<'_>,
     ) -> Option<Result<Json, RpcError>> {
         let (tx, rx) = oneshot::channel();
-        let id = self.table().open(tx);
+        let id = self.requests().register(tx);
         let mut open = CancelRequestOnDrop {
             legacy: self,
             outlet,
             id: Some(id.clone()),
-            why: asked.taken_back,
+            reason: asked.cancel_reason,
         };
         let text = message::request(&id, asked.method, asked.params.as_ref());
-        outlet.send(OutgoingFrame::Before(text.into())).await;
+        outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
         let answer = rx.await;
         open.id = None;
         answer.ok()
     }
 
     /// Returns whether the client has a request of the server to answer.
-    pub(super) fn is_asked(&self) -> bool {
-        self.table().all_waiting().next().is_some()
+    pub(super) fn has_open_requests(&self) -> bool {
+        self.requests().waiters().next().is_some()
     }
 
     /// Records missed pings, and closes the connection if they end it.
-    pub(super) fn unheard(&self, unheard: MissedPings) {
-        if let Some(witness) = &self.server.witness {
+    pub(super) fn handle_missed_pings(&self, unheard: MissedPings) {
+        if let Some(witness) = &self.server.rejection_log {
             let RequestContext {
                 caller, transport, ..
             } = &self.context;
-            witness.unheard(caller, transport, unheard);
+            witness.missed_pings(caller, transport, unheard);
         }
-        if unheard.ends {
-            self.gone.send_replace(true);
+        if unheard.disconnects {
+            self.is_gone.send_replace(true);
             self.close();
         }
     }
 
     /// Returns whether the client counts as gone after missed pings.
     pub(crate) fn is_gone(&self) -> bool {
-        *self.gone.borrow()
+        *self.is_gone.borrow()
     }
 
     /// Waits until the client counts as gone after missed pings.
-    pub(crate) async fn gone(&self) {
+    pub(crate) async fn wait_until_gone(&self) {
         // The sender is part of `self`, so the channel never closes.
-        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+        let _ = self.is_gone.subscribe().wait_for(|gone| *gone).await;
     }
 
-    fn pinging(&self) -> MutexGuard<'_, Option<ServerKeepaliveTask>> {
-        self.pinging.lock().unwrap_or_else(PoisonError::into_inner)
+    fn keepalive(&self) -> MutexGuard<'_, Option<ServerKeepaliveTask>> {
+        self.keepalive
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Handles `resources/subscribe` and `resources/unsubscribe`.
     async fn subscribe(&self, params: Option<&Json>, wanted: bool) -> Result<Json, RpcError> {
         let Some(uri) = params.and_then(|p| p.get("uri")).and_then(|u| u.string()) else {
-            return Err(answer::bad_params("\"params.uri\" must be a string"));
+            return Err(answer::invalid_params("\"params.uri\" must be a string"));
         };
         if wanted {
-            changes::visible(&self.server, &self.context, &uri).await?;
-            self.telling.hear(uri).await?;
+            changes::check_visible(&self.server, &self.context, &uri).await?;
+            self.notifier.subscribe(uri).await?;
         } else {
-            self.telling.forget(&uri).await?;
+            self.notifier.unsubscribe(&uri).await?;
         }
         Ok(self.context.dialect.empty(&self.server.info))
     }
 
     /// Cancels all requests in flight and ends the streams of this client.
     pub(crate) fn close(&self) {
-        let why = self.server.why_it_ends();
-        let all = self.table().stop();
-        all.into_iter().for_each(|work| work.end(why.clone()));
-        self.ended.notify_waiters();
-        self.telling.close();
-        *self.pinging() = None;
+        let why = self.server.cancel_reason();
+        let all = self.requests().drain_workers();
+        all.into_iter().for_each(|work| work.abort(why.clone()));
+        self.request_ended.notify_waiters();
+        self.notifier.close();
+        *self.keepalive() = None;
     }
 
     /// Returns whether a request of the client is in flight.
     pub(crate) fn is_busy(&self) -> bool {
-        self.table().working() > 0
+        self.requests().received_count() > 0
     }
 
     /// Waits until no request of the client is in flight.
-    pub(crate) async fn idle(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         loop {
-            let mut ended = std::pin::pin!(self.ended.notified());
+            let mut ended = std::pin::pin!(self.request_ended.notified());
             // Register before the check, or a request that ends in between would be missed.
             ended.as_mut().enable();
             if !self.is_busy() {
@@ -428,8 +438,8 @@ impl InitializedClient {
     }
 
     /// Waits up to [`READY_TIMEOUT`] for the end of the handshake.
-    async fn can_be_asked(&self) -> Result<(), Error> {
-        let mut ready = self.ready.subscribe();
+    async fn wait_until_ready(&self) -> Result<(), Error> {
+        let mut ready = self.is_ready.subscribe();
         match timeout(READY_TIMEOUT, ready.wait_for(|ready| *ready)).await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(Error::new(
@@ -439,13 +449,13 @@ impl InitializedClient {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, RequestTable<ClientResponseSender, RequestWork>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn requests(&self) -> MutexGuard<'_, RequestTable<ClientResponseSender, RequestWork>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the error for a request that the table does not accept.
-pub(crate) fn refused(refusal: RequestTableError) -> RpcError {
+pub(crate) fn not_accepted_error(refusal: RequestTableError) -> RpcError {
     match refusal {
         RequestTableError::Duplicate => RpcError::new(
             code::INVALID_REQUEST,
@@ -465,19 +475,19 @@ struct InlineRequester<'a> {
 }
 
 impl InputRequester for InlineRequester<'_> {
-    fn ask<'a>(
+    fn send_request<'a>(
         &'a self,
         method: &'a str,
         params: Option<Json>,
     ) -> BoxFuture<'a, Result<Json, Error>> {
         Box::pin(async move {
-            self.legacy.can_be_asked().await?;
+            self.legacy.wait_until_ready().await?;
             let asked = ServerRequest {
                 method,
                 params,
-                taken_back: "the input request was settled elsewhere",
+                cancel_reason: "the input request was settled elsewhere",
             };
-            match self.legacy.asked(self.outlet, asked).await {
+            match self.legacy.request_client(self.outlet, asked).await {
                 Some(Ok(answer)) => Ok(answer),
                 Some(Err(_)) => Err(Error::new(
                     ErrorKind::Upstream,
@@ -497,7 +507,7 @@ pub(super) struct ServerRequest<'a> {
     pub(super) method: &'a str,
     pub(super) params: Option<Json>,
     /// The reason in `notifications/cancelled` if the response is no longer needed.
-    pub(super) taken_back: &'static str,
+    pub(super) cancel_reason: &'static str,
 }
 
 /// Cancels a request to the client when dropped before the response.
@@ -505,15 +515,15 @@ struct CancelRequestOnDrop<'a> {
     legacy: &'a InitializedClient,
     outlet: &'a Responder,
     id: Option<Id>,
-    why: &'static str,
+    reason: &'static str,
 }
 
 impl Drop for CancelRequestOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            self.legacy.table().settle(&id);
-            let params = notifications::cancelled(&id, self.why);
-            self.outlet.offer(message::notification(
+            self.legacy.requests().take_waiter(&id);
+            let params = notifications::cancelled(&id, self.reason);
+            self.outlet.try_send(message::notification(
                 notifications::CANCELLED,
                 Some(&params),
             ));
@@ -522,11 +532,11 @@ impl Drop for CancelRequestOnDrop<'_> {
 }
 
 /// Returns the error for a request before `initialize`.
-pub(crate) fn not_open() -> RpcError {
+pub(crate) fn not_initialized_error() -> RpcError {
     let mut data = ObjectWriter::new();
     data.array("supported", |a| {
         dialect::ALL.iter().for_each(|d| a.str(d.revision))
     });
     let text = "this connection is not initialized: send initialize first, or the metadata of revision 2026-07-28 with each request";
-    RpcError::new(code::INVALID_PARAMS, text).with(data.finish())
+    RpcError::new(code::INVALID_PARAMS, text).with_data(data.finish())
 }

@@ -12,34 +12,36 @@ use toolgate_wire::{
 pub(super) const CURSOR_PREFIX: &str = "after:";
 
 /// Returns the result of a list request: one page.
-pub(crate) async fn page(
+pub(crate) async fn list_page(
     server: &ProtocolServer,
     dialect: &Dialect,
     caller: &Caller,
     (kind, params): (ItemKind, Option<&Json>),
     given: Option<&ReceivedLists>,
 ) -> Result<Json, RpcError> {
-    let listing = given.map(|given| given.begin(kind));
+    let listing = given.map(|given| given.begin_request(kind));
     let catalog = server
         .service
         .list(ListRequest::all(caller.clone(), kind))
         .await
-        .map_err(|e| answer::list_failed(&e))?;
-    let start = start(&catalog, params.and_then(|p| p.get("cursor")))?;
+        .map_err(|e| answer::list_error(&e))?;
+    let start = page_start(&catalog, params.and_then(|p| p.get("cursor")))?;
     if let Some(listing) = listing.filter(|_| start == 0) {
-        listing.answered(&catalog);
+        listing.record(&catalog);
     }
-    let write = || written(server, dialect, kind, &catalog, start);
-    let list = server.pages.page(&catalog, dialect, (kind, start), write);
+    let write = || write_page(server, dialect, kind, &catalog, start);
+    let list = server
+        .pages
+        .get_or_write(&catalog, dialect, (kind, start), write);
     // Twice: the page, and the message that contains it.
-    let mut claim = server.account(caller).claim();
-    let room = claim.cover(2 * list.as_str().len() as u64);
+    let mut claim = server.budget_scope(caller).permit();
+    let room = claim.cover_if_large(2 * list.as_str().len() as u64);
     room.map_err(|full| RpcError::new(code::INTERNAL_ERROR, full.to_string()))?;
     Ok(list)
 }
 
 /// Writes the page that starts at an item, for a protocol revision.
-fn written(
+fn write_page(
     server: &ProtocolServer,
     dialect: &Dialect,
     kind: ItemKind,
@@ -47,7 +49,7 @@ fn written(
     start: usize,
 ) -> Json {
     let items = catalog.items().get(start..).unwrap_or_default();
-    let page = items.get(..server.limits.page).unwrap_or(items);
+    let page = items.get(..server.limits.page_items).unwrap_or(items);
     let more = page.len() < items.len();
     let next = page
         .last()
@@ -57,16 +59,16 @@ fn written(
         .iter()
         // A definition that this revision cannot express is omitted for its clients only; operators see the reason at
         // the item.
-        .filter_map(|item| server.definition(dialect, &item.def).ok())
+        .filter_map(|item| server.write_definition(dialect, &item.def).ok())
         .collect();
-    let hint = catalog.hint();
-    let missing = catalog.missing().len();
+    let hint = catalog.cache_hint();
+    let missing = catalog.missing_servers().len();
     dialect.list(kind, &page, next.as_deref(), hint, missing, &server.info)
 }
 
 /// Returns the position at which a page starts. A cursor names the last item of the page before, so it needs no stored
 /// state and stays valid while that item is in the list.
-fn start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError> {
+fn page_start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError> {
     // Many clients send `null` or an empty string if they have no cursor.
     let absent = |c: &Json| c.is_null() || c.str_cow().is_some_and(|text| text.is_empty());
     let Some(cursor) = cursor.filter(|c| !absent(c)) else {
@@ -82,6 +84,6 @@ fn start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError> {
             .position(|item| item.def.name() == name)
     });
     place.map(|at| at + 1).ok_or_else(|| {
-        answer::bad_params("the cursor is not one of this list; list again from the start")
+        answer::invalid_params("the cursor is not one of this list; list again from the start")
     })
 }

@@ -15,8 +15,8 @@ use toolgate_wire::{dialect, json::Json, method::trace::TraceContext};
 /// Calls a tool as `caller`, through the same pipeline as every other call. Waits if the call needs approval.
 ///
 /// # Errors
-/// The errors of the pipeline, and [`ErrorKind::Unsupported`] if the tool itself requests input.
-pub async fn call_here(
+/// The errors of the pipeline, and [`ErrorKind::MissingCapability`] if the tool itself requests input.
+pub async fn call_in_process(
     server: &ProtocolServer,
     caller: Caller,
     transport: &'static str,
@@ -30,22 +30,22 @@ pub async fn call_here(
         caller: caller.clone(),
         transport,
         dialect,
-        abilities,
+        capabilities: abilities,
         client: None,
         log_level: None,
-        progress: None,
+        progress_token: None,
         trace: TraceContext::default(),
-        link: None,
-        session: None,
-        trail: DecisionLog::default(),
+        connection: None,
+        session_tasks: None,
+        decision_log: DecisionLog::default(),
     };
     // Dropping the frames would close the outlet, and a closed outlet means that the caller disconnected.
-    let (outlet, _frames) = server.outlet(&caller);
-    let mut call = Call::tool(crate::ids::call(), caller, tool, arguments);
+    let (outlet, _frames) = server.responder(&caller);
+    let mut call = Call::tool(crate::ids::call_id(), caller, tool, arguments);
     call.reporter = reporter;
     // Supports tasks: a tool that must run as a task can run, and this caller waits for it.
-    call.background = TaskControl::new().0;
-    call.seen = Arc::new(RequestInfo {
+    call.task_control = TaskControl::new().0;
+    call.request_info = Arc::new(RequestInfo {
         revision: dialect.revision.into(),
         transport,
         client: None,
@@ -53,10 +53,10 @@ pub async fn call_here(
     });
     let first = call.clone();
     let again = || Ok(first.clone());
-    match ask::rounds(server, &context, call, &again, &outlet, None).await? {
-        RoundsOutcome::Done(output) => Ok(output.into_tool().unwrap_or_default()),
-        RoundsOutcome::Questions(..) => Err(Error::new(
-            ErrorKind::Unsupported(toolgate_core::RequiredCapability::Elicitation),
+    match ask::run_rounds(server, &context, call, &again, &outlet, None).await? {
+        RoundsOutcome::Completed(output) => Ok(output.into_tool().unwrap_or_default()),
+        RoundsOutcome::InputRequired(..) => Err(Error::new(
+            ErrorKind::MissingCapability(toolgate_core::RequiredCapability::Elicitation),
             "this tool requests input, which is not available here",
         )),
     }

@@ -28,6 +28,6 @@ pub use front::{
     InstructionsProvider, MissedPings, ProtocolServer, Rejection, RejectionLog, ServerCapabilities,
     ServerLimits,
 };
-pub use local::call_here;
+pub use local::call_in_process;
 pub use outlet::QueueLimits;
 pub use tasks::{TaskLimits, TaskOffer, TaskView};

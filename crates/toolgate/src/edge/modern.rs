@@ -5,9 +5,9 @@ use super::{
     answer::{self, RequestResult},
     call::{self, RequestContext},
     changes,
-    given::{ReceivedLists, ReportedLists, add},
+    given::{ReceivedLists, ReportedLists, add_pending},
     lists,
-    outlet::{OutgoingFrame, Responder, level},
+    outlet::{OutgoingFrame, Responder, log_level_rank},
     skills, tasks,
 };
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,55 +27,58 @@ use toolgate_wire::{
 };
 
 /// Returns the context of a request, from its `_meta`.
-pub(crate) fn context(
+pub(crate) fn request_context(
     server: &ProtocolServer,
     caller: Caller,
     transport: &'static str,
     meta: &RequestMeta,
 ) -> Result<RequestContext, RpcError> {
-    let sender = server.senders.known(meta)?;
+    let sender = server.client_metadata.get_or_read(meta)?;
     Ok(RequestContext {
         caller,
         transport,
         dialect: sender.dialect,
-        abilities: sender.abilities.clone(),
+        capabilities: sender.capabilities.clone(),
         client: sender.client.clone(),
         log_level: log_level(meta)?,
-        progress: meta.progress.clone(),
+        progress_token: meta.progress.clone(),
         trace: meta.trace(),
-        link: None,
-        session: None,
-        trail: DecisionLog::default(),
+        connection: None,
+        session_tasks: None,
+        decision_log: DecisionLog::default(),
     })
 }
 
 /// Parsed client metadata of a request.
 struct ClientMetadata {
     dialect: &'static Dialect,
-    abilities: ClientCapabilities,
+    capabilities: ClientCapabilities,
     client: Option<Arc<str>>,
 }
 
 impl ClientMetadata {
     fn read(meta: &RequestMeta) -> Result<ClientMetadata, RpcError> {
         let Some(version) = meta.version.as_ref().and_then(Json::string) else {
-            return Err(answer::bad_params(
+            return Err(answer::invalid_params(
                 "\"_meta\" needs \"io.modelcontextprotocol/protocolVersion\", a string",
             ));
         };
         let dialect = dialect::find(&version)
             .filter(|d| d.stateless)
-            .ok_or_else(|| unsupported(&version))?;
+            .ok_or_else(|| unsupported_version(&version))?;
         let capabilities = meta.capabilities.as_ref();
         let Some(capabilities) = capabilities.filter(|c| c.kind() == JsonKind::Object) else {
-            return Err(answer::bad_params(
+            return Err(answer::invalid_params(
                 "\"_meta\" needs \"io.modelcontextprotocol/clientCapabilities\", an object",
             ));
         };
-        let client = meta.client.as_ref().and_then(Implementation::named);
+        let client = meta
+            .client
+            .as_ref()
+            .and_then(Implementation::read_name_and_version);
         Ok(ClientMetadata {
             dialect,
-            abilities: call::abilities(capabilities, dialect),
+            capabilities: call::client_capabilities(capabilities, dialect),
             client: client.map(|(name, version)| [&*name, &*version].join(" ").into()),
         })
     }
@@ -92,7 +95,7 @@ type RawClientMetadata = [Option<Box<str>>; 3];
 const MAX_CACHED_METADATA_BYTES: usize = 4 << 10;
 
 impl ClientMetadataCache {
-    fn known(&self, meta: &RequestMeta) -> Result<Arc<ClientMetadata>, RpcError> {
+    fn get_or_read(&self, meta: &RequestMeta) -> Result<Arc<ClientMetadata>, RpcError> {
         let said = [&meta.version, &meta.capabilities, &meta.client];
         let said = said.map(|part| part.as_ref().map(Json::as_str));
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,33 +117,35 @@ fn log_level(meta: &RequestMeta) -> Result<Option<u8>, RpcError> {
     let Some(word) = &meta.log_level else {
         return Ok(None);
     };
-    let rank = word.string().as_deref().and_then(level);
+    let rank = word.string().as_deref().and_then(log_level_rank);
     rank.map(Some).ok_or_else(|| {
-        answer::bad_params(
+        answer::invalid_params(
             "\"io.modelcontextprotocol/logLevel\" is not a log level of the protocol",
         )
     })
 }
 
 /// Returns the error for an unsupported revision, with the supported ones.
-pub(crate) fn unsupported(version: &str) -> RpcError {
+pub(crate) fn unsupported_version(version: &str) -> RpcError {
     let mut data = ObjectWriter::new();
-    data.array("supported", |a| supported().for_each(|d| a.str(d.revision)));
+    data.array("supported", |a| {
+        stateless_dialects().for_each(|d| a.str(d.revision))
+    });
     data.str("requested", version);
     RpcError::new(
         code::UNSUPPORTED_VERSION,
         "this revision of the protocol is not supported",
     )
-    .with(data.finish())
+    .with_data(data.finish())
 }
 
-fn supported() -> impl Iterator<Item = &'static Dialect> {
+fn stateless_dialects() -> impl Iterator<Item = &'static Dialect> {
     dialect::ALL.into_iter().filter(|d| d.stateless)
 }
 
 /// Handles a request and returns its response. Dropping the future cancels it. Rare cases are boxed, so that the future
 /// of a call is small.
-pub(crate) async fn answer(
+pub(crate) async fn handle_request(
     server: &Arc<ProtocolServer>,
     context: &RequestContext,
     id: &Id,
@@ -149,36 +154,39 @@ pub(crate) async fn answer(
     outlet: &Responder,
 ) -> Result<RequestResult, RpcError> {
     match method {
-        discover::NAME => Ok(about(server, context).into()),
-        used if usage::is_usage(used) => {
-            call::run(server, context, id, used, params, outlet, None).await
+        discover::NAME => Ok(discover_result(server, context).into()),
+        used if usage::is_operation(used) => {
+            call::handle_operation(server, context, id, used, params, outlet, None).await
         }
         used if tasks::is_method(server, context, used) => {
-            let answer = Box::pin(tasks::answer(server, context, used, params, None)).await;
-            answer.map(RequestResult::Made)
+            let answer = Box::pin(tasks::handle_method(server, context, used, params, None)).await;
+            answer.map(RequestResult::Json)
         }
         method::LISTEN => {
             let told = Box::pin(listen(server, context, id, params, outlet)).await;
-            told.map(RequestResult::Made)
+            told.map(RequestResult::Json)
         }
         used if skills::is_method(server, used) => {
-            let answer = Box::pin(skills::answer(server, context, used, params)).await;
-            answer.map(RequestResult::Made)
+            let answer = Box::pin(skills::handle_method(server, context, used, params)).await;
+            answer.map(RequestResult::Json)
         }
-        other => match ItemKind::listed_by(other).filter(|kind| server.lists(*kind)) {
+        other => match ItemKind::listed_by(other).filter(|kind| server.lists_kind(*kind)) {
             Some(kind) => {
-                let given = given_lists(server, context);
+                let given = lists_of_connection(server, context);
                 let (dialect, caller) = (context.dialect, &context.caller);
-                let page = lists::page(server, dialect, caller, (kind, params), given.as_deref());
-                Box::pin(page).await.map(RequestResult::Made)
+                let page =
+                    lists::list_page(server, dialect, caller, (kind, params), given.as_deref());
+                Box::pin(page).await.map(RequestResult::Json)
             }
-            None => Err(answer::no_method(other)),
+            None => Err(answer::method_not_found(other)),
         },
     }
 }
 
-fn about(server: &ProtocolServer, context: &RequestContext) -> Json {
-    let versions = supported().map(|d| d.revision.to_owned()).collect();
+fn discover_result(server: &ProtocolServer, context: &RequestContext) -> Json {
+    let versions = stateless_dialects()
+        .map(|d| d.revision.to_owned())
+        .collect();
     let capabilities = server.capabilities(context.dialect, false);
     discover::DiscoverResult {
         versions,
@@ -191,12 +199,17 @@ fn about(server: &ProtocolServer, context: &RequestContext) -> Json {
 
 /// Returns the lists that the client of this connection received. Clients that share a connection cannot be
 /// distinguished: for them nothing is remembered.
-fn given_lists(server: &ProtocolServer, context: &RequestContext) -> Option<Arc<ReceivedLists>> {
-    context.link.map(|connection| server.given.of(connection))
+fn lists_of_connection(
+    server: &ProtocolServer,
+    context: &RequestContext,
+) -> Option<Arc<ReceivedLists>> {
+    context
+        .connection
+        .map(|connection| server.received_lists.of_connection(connection))
 }
 
 /// Returns the changed lists to report: those that differ from the client's, or all if that is unknown.
-async fn outdated(
+async fn outdated_lists(
     server: &ProtocolServer,
     context: &RequestContext,
     given: Option<&ReceivedLists>,
@@ -218,25 +231,25 @@ pub(crate) async fn listen(
     params: Option<&Json>,
     outlet: &Responder,
 ) -> Result<Json, RpcError> {
-    let (mut changes, of_tasks) = Box::pin(begin(server, context, id, params, outlet)).await?;
+    let (mut changes, of_tasks) = Box::pin(subscribe(server, context, id, params, outlet)).await?;
     let telling = async {
-        let given = given_lists(server, context);
+        let given = lists_of_connection(server, context);
         let (mut told, mut pending) = (ReportedLists::default(), Vec::new());
         let mut over = false;
         loop {
             tokio::select! {
                 changed = changes.next(), if !over => match changed {
                     Some(changed) => {
-                        let mut changed = changes::gathered(changed, &mut changes).await;
-                        add(&mut pending, std::mem::take(&mut changed.lists));
-                        Box::pin(tell(changed, id, outlet)).await;
+                        let mut changed = changes::merge_following(changed, &mut changes).await;
+                        add_pending(&mut pending, std::mem::take(&mut changed.lists));
+                        Box::pin(send_changes(changed, id, outlet)).await;
                     }
                     None => over = true,
                 },
-                lists = Box::pin(outdated(server, context, given.as_deref(), &pending, &mut told)), if !pending.is_empty() => {
+                lists = Box::pin(outdated_lists(server, context, given.as_deref(), &pending, &mut told)), if !pending.is_empty() => {
                     pending.clear();
                     let changed = ChangeSet { lists, updated: Vec::new() };
-                    Box::pin(tell(changed, id, outlet)).await;
+                    Box::pin(send_changes(changed, id, outlet)).await;
                 }
                 else => break,
             }
@@ -248,9 +261,9 @@ pub(crate) async fn listen(
         if of_tasks.is_empty() {
             return std::future::pending().await;
         }
-        Box::pin(of_tasks.tell(context, |method, params| {
+        Box::pin(of_tasks.send_status(context, |method, params| {
             let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
-            let frame = told(method, id, more);
+            let frame = notification_frame(method, id, more);
             async move { outlet.send(frame).await }
         }))
         .await
@@ -264,7 +277,7 @@ pub(crate) async fn listen(
         // Page basic/utilities/cancellation: on stdio there is no stream to close, so a notification reports the end.
         let params = notifications::cancelled(id, "the server ends this subscription");
         let text = message::notification(notifications::CANCELLED, Some(&params));
-        outlet.send(OutgoingFrame::Before(text.into())).await;
+        outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
     }
     let mut result = ObjectWriter::new();
     result.str("resultType", "complete");
@@ -276,7 +289,7 @@ pub(crate) async fn listen(
 }
 
 /// Subscribes to the changes in the filter, and acknowledges them.
-async fn begin(
+async fn subscribe(
     server: &ProtocolServer,
     context: &RequestContext,
     id: &Id,
@@ -287,23 +300,27 @@ async fn begin(
         .and_then(|p| p.get("notifications"))
         .filter(|f| f.kind() == JsonKind::Object)
     else {
-        return Err(answer::bad_params("\"notifications\" must be an object"));
+        return Err(answer::invalid_params(
+            "\"notifications\" must be an object",
+        ));
     };
-    let want = interest(&context.caller, &filter, server.limits.uris)?;
-    want.uris.iter().try_for_each(|uri| server.fits(uri))?;
-    let of_tasks = tasks::TaskSubscription::of(server, context, &filter)?;
+    let want = read_filter(&context.caller, &filter, server.limits.max_subscriptions)?;
+    want.uris
+        .iter()
+        .try_for_each(|uri| server.check_name_length(uri))?;
+    let of_tasks = tasks::TaskSubscription::from_filter(server, context, &filter)?;
     let changes = server
         .service
         .changes(want.clone())
         .await
-        .map_err(|e| answer::list_failed(&e))?
-        .only(&want);
+        .map_err(|e| answer::list_error(&e))?
+        .filtered(&want);
     // Resources that the caller may not see are not acknowledged.
-    let want = changes.told().cloned().unwrap_or(want);
+    let want = changes.filter().cloned().unwrap_or(want);
     outlet
-        .send(told(notifications::ACKNOWLEDGED, id, |o| {
+        .send(notification_frame(notifications::ACKNOWLEDGED, id, |o| {
             o.object("notifications", |n| {
-                acknowledged(n, &want);
+                write_filter(n, &want);
                 of_tasks.acknowledge(n);
             })
         }))
@@ -312,11 +329,11 @@ async fn begin(
 }
 
 /// Sends the notifications for a change.
-async fn tell(changed: ChangeSet, id: &Id, outlet: &Responder) {
-    for (method, params) in changes::told(&changed) {
+async fn send_changes(changed: ChangeSet, id: &Id, outlet: &Responder) {
+    for (method, params) in changes::change_notifications(&changed) {
         let params = params.finish();
         let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
-        outlet.send(told(method, id, more)).await;
+        outlet.send(notification_frame(method, id, more)).await;
     }
 }
 
@@ -327,7 +344,7 @@ const LIST_FILTER_MEMBERS: [(&str, ItemKind); 3] = [
     ("resourcesListChanged", ItemKind::Resource),
 ];
 
-fn interest(caller: &Caller, filter: &Json, most: usize) -> Result<ChangeFilter, RpcError> {
+fn read_filter(caller: &Caller, filter: &Json, most: usize) -> Result<ChangeFilter, RpcError> {
     let wants = |key: &str| filter.get(key).and_then(|t| t.bool()).unwrap_or(false);
     let lists = LIST_FILTER_MEMBERS.iter().filter(|(key, _)| wants(key));
     let subscriptions = filter.get("resourceSubscriptions");
@@ -343,11 +360,11 @@ fn interest(caller: &Caller, filter: &Json, most: usize) -> Result<ChangeFilter,
     Ok(ChangeFilter {
         lists: lists.map(|(_, kind)| *kind).collect(),
         uris,
-        ..ChangeFilter::lists(caller.clone())
+        ..ChangeFilter::all_lists(caller.clone())
     })
 }
 
-fn acknowledged(o: &mut ObjectWriter, want: &ChangeFilter) {
+fn write_filter(o: &mut ObjectWriter, want: &ChangeFilter) {
     for (key, kind) in LIST_FILTER_MEMBERS {
         if want.lists.contains(&kind) {
             o.bool(key, true);
@@ -360,9 +377,13 @@ fn acknowledged(o: &mut ObjectWriter, want: &ChangeFilter) {
     }
 }
 
-fn told(method: &str, id: &Id, fill: impl FnOnce(&mut ObjectWriter)) -> OutgoingFrame {
+fn notification_frame(
+    method: &str,
+    id: &Id,
+    fill: impl FnOnce(&mut ObjectWriter),
+) -> OutgoingFrame {
     let mut params = ObjectWriter::new();
     params.object("_meta", |m| m.raw(meta::SUBSCRIPTION, id.json()));
     fill(&mut params);
-    OutgoingFrame::Before(message::notification(method, Some(&params.finish())).into())
+    OutgoingFrame::BeforeReply(message::notification(method, Some(&params.finish())).into())
 }

@@ -43,26 +43,26 @@ impl Default for QueueLimits {
 #[derive(Debug)]
 pub(crate) enum OutgoingFrame {
     /// A notification or request before the reply.
-    Before(OutgoingText),
+    BeforeReply(OutgoingText),
     /// The reply, the last frame of a request. If it is an error, with its code.
     Reply(OutgoingText, Option<i64>),
 }
 
 impl OutgoingFrame {
     pub(crate) fn text(&self) -> &str {
-        let (OutgoingFrame::Before(text) | OutgoingFrame::Reply(text, _)) = self;
+        let (OutgoingFrame::BeforeReply(text) | OutgoingFrame::Reply(text, _)) = self;
         text.as_ref()
     }
 
     /// Returns the text, with its memory permit.
     pub(crate) fn into_text(self) -> OutgoingText {
-        let (OutgoingFrame::Before(text) | OutgoingFrame::Reply(text, _)) = self;
+        let (OutgoingFrame::BeforeReply(text) | OutgoingFrame::Reply(text, _)) = self;
         text
     }
 
-    fn claim(&mut self) -> &mut MemoryPermit {
-        let (OutgoingFrame::Before(text) | OutgoingFrame::Reply(text, _)) = self;
-        &mut text.claim
+    fn permit_mut(&mut self) -> &mut MemoryPermit {
+        let (OutgoingFrame::BeforeReply(text) | OutgoingFrame::Reply(text, _)) = self;
+        &mut text.permit
     }
 }
 
@@ -70,21 +70,21 @@ impl OutgoingFrame {
 #[derive(Debug)]
 pub(crate) struct OutgoingText {
     text: String,
-    claim: MemoryPermit,
+    permit: MemoryPermit,
 }
 
 impl OutgoingText {
     /// Replaces the text under the same memory permit.
-    pub(crate) fn becomes(self, make: impl FnOnce(&str) -> String) -> OutgoingText {
+    pub(crate) fn map_text(self, make: impl FnOnce(&str) -> String) -> OutgoingText {
         OutgoingText {
             text: make(&self.text),
-            claim: self.claim,
+            permit: self.permit,
         }
     }
 
     /// Converts the text to bytes, which keep the memory permit until they are dropped.
     pub(crate) fn into_bytes(self) -> Bytes {
-        match self.claim.is_empty() {
+        match self.permit.is_empty() {
             true => Bytes::from(self.text),
             false => Bytes::from_owner(self),
         }
@@ -95,7 +95,7 @@ impl From<String> for OutgoingText {
     fn from(text: String) -> OutgoingText {
         OutgoingText {
             text,
-            claim: MemoryPermit::default(),
+            permit: MemoryPermit::default(),
         }
     }
 }
@@ -116,7 +116,7 @@ impl AsRef<[u8]> for OutgoingText {
 #[derive(Clone)]
 pub(crate) struct Responder {
     frames: FrameSender,
-    account: BudgetScope,
+    budget_scope: BudgetScope,
 }
 
 /// Receiving half of an outgoing queue.
@@ -126,58 +126,64 @@ impl Responder {
     /// Creates an outgoing queue. A message counts against the memory account unless it is short and the queue is
     /// empty.
     pub(crate) fn new(limits: QueueLimits, account: BudgetScope) -> (Responder, OutgoingFrames) {
-        let (frames, out) = queue::queue(limits);
-        (Responder { frames, account }, OutgoingFrames(out))
+        let (frames, out) = queue::frame_queue(limits);
+        (
+            Responder {
+                frames,
+                budget_scope: account,
+            },
+            OutgoingFrames(out),
+        )
     }
 
     /// Returns the size of a text in the queue, at most the size of the queue.
-    fn size(&self, text: &str) -> usize {
-        text.len().min(self.frames.bytes())
+    fn queued_bytes(&self, text: &str) -> usize {
+        text.len().min(self.frames.capacity_bytes())
     }
 
     /// Returns the memory permit for a text; short texts in an empty queue need none.
     ///
     /// # Errors
     /// The budget is used up.
-    fn claim(&self, text: &str) -> Result<MemoryPermit, BudgetExceeded> {
-        let mut claim = self.account.claim();
+    fn acquire_permit(&self, text: &str) -> Result<MemoryPermit, BudgetExceeded> {
+        let mut claim = self.budget_scope.permit();
         match text.len() as u64 {
             short if short <= MAX_UNCOUNTED_BYTES && self.frames.is_empty() => Ok(claim),
-            counted => claim.count(counted).map(|()| claim),
+            counted => claim.cover_any_size(counted).map(|()| claim),
         }
     }
 
     /// Queues a frame; waits while the queue is full. Drops the frame if the reader is gone.
     pub(crate) async fn send(&self, frame: OutgoingFrame) {
-        let (frame, size) = self.claimed(frame);
+        let (frame, size) = self.with_permit_and_size(frame);
         self.frames.send(frame, size).await;
     }
 
     /// Returns the frame with its memory permit, to be written after the queue: for the reply.
-    pub(crate) fn counted(&self, frame: OutgoingFrame) -> OutgoingFrame {
-        self.claimed(frame).0
+    pub(crate) fn with_permit(&self, frame: OutgoingFrame) -> OutgoingFrame {
+        self.with_permit_and_size(frame).0
     }
 
     /// Returns the frame with its memory permit, and its size in the queue.
-    fn claimed(&self, mut frame: OutgoingFrame) -> (OutgoingFrame, usize) {
-        if let Ok(claim) = self.claim(frame.text()) {
-            let size = self.size(frame.text());
-            *frame.claim() = claim;
+    fn with_permit_and_size(&self, mut frame: OutgoingFrame) -> (OutgoingFrame, usize) {
+        if let Ok(claim) = self.acquire_permit(frame.text()) {
+            let size = self.queued_bytes(frame.text());
+            *frame.permit_mut() = claim;
             return (frame, size);
         }
         // Beyond the budget: the message that caused this text is already counted, so send it, but only into an empty
         // queue.
-        let mut claim = self.account.claim();
+        let mut claim = self.budget_scope.permit();
         if frame.text().len() as u64 > MAX_UNCOUNTED_BYTES {
-            claim.count_anyway(frame.text().len() as u64);
+            claim.cover_over_budget(frame.text().len() as u64);
         }
-        *frame.claim() = claim;
-        (frame, self.frames.bytes())
+        *frame.permit_mut() = claim;
+        (frame, self.frames.capacity_bytes())
     }
 
     /// Returns the handle that suppresses the next wake of the reader.
-    pub(crate) fn hush(&self) -> WakeSuppressor {
-        self.frames.hush()
+    pub(crate) fn wake_suppressor(&self) -> WakeSuppressor {
+        self.frames.wake_suppressor()
     }
 
     /// Waits until the reader is gone.
@@ -186,12 +192,16 @@ impl Responder {
     }
 
     /// Queues a frame, or drops it if the queue is full.
-    pub(crate) fn offer(&self, text: String) {
-        let size = self.size(&text);
-        if let Ok(claim) = self.claim(&text) {
-            let _ = self
-                .frames
-                .offer(OutgoingFrame::Before(OutgoingText { text, claim }), size);
+    pub(crate) fn try_send(&self, text: String) {
+        let size = self.queued_bytes(&text);
+        if let Ok(claim) = self.acquire_permit(&text) {
+            let _ = self.frames.try_send(
+                OutgoingFrame::BeforeReply(OutgoingText {
+                    text,
+                    permit: claim,
+                }),
+                size,
+            );
         }
     }
 }
@@ -203,8 +213,8 @@ impl OutgoingFrames {
     }
 
     /// Returns the next frame if one is queued.
-    pub(crate) fn ready(&mut self) -> Option<OutgoingFrame> {
-        self.0.ready()
+    pub(crate) fn try_recv(&mut self) -> Option<OutgoingFrame> {
+        self.0.try_recv()
     }
 
     pub(crate) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<OutgoingFrame>> {
@@ -216,10 +226,10 @@ impl OutgoingFrames {
 pub(crate) struct CallReport {
     outlet: Responder,
     dialect: &'static Dialect,
-    token: Option<Json>,
+    progress_token: Option<Json>,
     log_level: Option<u8>,
     progress: Mutex<SentProgress>,
-    over: Arc<AtomicBool>,
+    is_closed: Arc<AtomicBool>,
 }
 
 impl CallReport {
@@ -232,22 +242,22 @@ impl CallReport {
         CallReport {
             outlet,
             dialect,
-            token,
+            progress_token: token,
             log_level,
             progress: Mutex::new(SentProgress::new()),
-            over: Arc::default(),
+            is_closed: Arc::default(),
         }
     }
 
     /// Returns the lowest log level that the client requested.
-    pub(crate) fn logs(&self) -> Option<&'static str> {
+    pub(crate) fn min_log_level(&self) -> Option<&'static str> {
         let rank = self.log_level?;
         notifications::LEVELS.get(usize::from(rank)).copied()
     }
 
     /// Returns the guard that ends the events: progress after the reply is dropped.
-    pub(crate) fn closer(&self) -> CallReportGuard {
-        CallReportGuard(self.over.clone())
+    pub(crate) fn close_on_drop(&self) -> CallReportGuard {
+        CallReportGuard(self.is_closed.clone())
     }
 
     /// Returns whether to send this progress: it increases, which the protocol requires, and the rate limit permits it.
@@ -295,23 +305,23 @@ impl SentProgress {
 
 impl EventSink for CallReport {
     fn report(&self, event: ReporterEvent) {
-        if self.over.load(Ordering::Acquire) {
+        if self.is_closed.load(Ordering::Acquire) {
             return;
         }
-        match (event, &self.token, self.log_level) {
+        match (event, &self.progress_token, self.log_level) {
             (ReporterEvent::Progress(mut progress), Some(token), _)
                 if self.admits(progress.progress) =>
             {
                 if !self.dialect.progress_message {
                     progress.message = None;
                 }
-                self.outlet.offer(message::notification(
+                self.outlet.try_send(message::notification(
                     notifications::PROGRESS,
                     Some(&progress.json(token)),
                 ));
             }
             (ReporterEvent::Log(log), _, Some(least))
-                if level(&log.level).is_some_and(|l| l >= least) =>
+                if log_level_rank(&log.level).is_some_and(|l| l >= least) =>
             {
                 let mut o = ObjectWriter::new();
                 o.str("level", &log.level);
@@ -319,7 +329,7 @@ impl EventSink for CallReport {
                     o.str("logger", logger);
                 }
                 o.raw("data", &log.data);
-                self.outlet.offer(message::notification(
+                self.outlet.try_send(message::notification(
                     notifications::MESSAGE,
                     Some(&o.finish()),
                 ));
@@ -339,7 +349,7 @@ impl Drop for CallReportGuard {
 }
 
 /// Returns the rank of a log level, or `None` if the level is unknown.
-pub(crate) fn level(word: &str) -> Option<u8> {
+pub(crate) fn log_level_rank(word: &str) -> Option<u8> {
     let found = notifications::LEVELS.iter().position(|l| *l == word);
     found.map(|rank| rank as u8)
 }
@@ -350,7 +360,7 @@ mod tests {
     use futures_util::FutureExt;
 
     fn frame(bytes: usize) -> OutgoingFrame {
-        OutgoingFrame::Before("x".repeat(bytes).into())
+        OutgoingFrame::BeforeReply("x".repeat(bytes).into())
     }
 
     fn sent(outlet: &Responder, bytes: usize) -> bool {
@@ -358,49 +368,49 @@ mod tests {
     }
 
     #[test]
-    fn one_over_the_messages_waits() {
+    fn waits_above_the_message_limit() {
         let limits = QueueLimits {
             messages: 2,
             bytes: 100,
         };
         let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
         assert!(sent(&outlet, 1) && sent(&outlet, 1) && !sent(&outlet, 1));
-        assert!(frames.ready().is_some());
+        assert!(frames.try_recv().is_some());
         assert!(sent(&outlet, 1));
     }
 
     #[test]
-    fn one_byte_over_waits_and_what_may_be_lost_is_dropped() {
+    fn waits_or_drops_above_the_byte_limit() {
         let limits = QueueLimits {
             messages: 9,
             bytes: 100,
         };
         let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
         assert!(sent(&outlet, 60) && sent(&outlet, 40) && !sent(&outlet, 1));
-        outlet.offer("x".to_owned());
-        assert!(frames.ready().is_some());
-        outlet.offer("y".repeat(60));
+        outlet.try_send("x".to_owned());
+        assert!(frames.try_recv().is_some());
+        outlet.try_send("y".repeat(60));
         assert!(!sent(&outlet, 1));
-        let left = std::iter::from_fn(|| frames.ready()).map(|f| f.text().len());
+        let left = std::iter::from_fn(|| frames.try_recv()).map(|f| f.text().len());
         assert_eq!(left.collect::<Vec<_>>(), [40, 60]);
     }
 
     /// A long reply is never dropped: it waits until the queue is empty.
     #[test]
-    fn a_message_over_all_of_it_waits_alone() {
+    fn queues_an_oversized_message_alone() {
         let limits = QueueLimits {
             messages: 9,
             bytes: 100,
         };
         let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
         assert!(sent(&outlet, 1) && !sent(&outlet, 1000));
-        assert!(frames.ready().is_some());
+        assert!(frames.try_recv().is_some());
         assert!(sent(&outlet, 1000) && !sent(&outlet, 1));
-        assert_eq!(frames.ready().map(|f| f.text().len()), Some(1000));
+        assert_eq!(frames.try_recv().map(|f| f.text().len()), Some(1000));
     }
 
     #[test]
-    fn nobody_waits_for_a_reader_that_is_gone() {
+    fn does_not_wait_for_a_dropped_reader() {
         let limits = QueueLimits {
             messages: 9,
             bytes: 10,

@@ -26,7 +26,7 @@ impl ListPageCache {
     const MAX_PAGE_CACHE_BYTES: usize = 8 << 20;
 
     /// Returns the page of a kind that starts at an item: from the cache, or from `make`.
-    pub(crate) fn page(
+    pub(crate) fn get_or_write(
         &self,
         catalog: &Catalog,
         dialect: &Dialect,
@@ -36,16 +36,16 @@ impl ListPageCache {
         let same = |page: &&CachedListPage| {
             (page.kind, page.start) == (kind, start)
                 && page.revision == dialect.revision
-                && page.catalog.same(catalog)
+                && page.catalog.is_same_snapshot(catalog)
         };
         let found = self
-            .kept()
+            .pages()
             .iter()
             .find(same)
             .map(|page| page.result.clone());
         found.unwrap_or_else(|| {
             let result = make();
-            self.keep(CachedListPage {
+            self.insert(CachedListPage {
                 catalog: catalog.clone(),
                 revision: dialect.revision,
                 kind,
@@ -56,8 +56,8 @@ impl ListPageCache {
         })
     }
 
-    fn keep(&self, page: CachedListPage) {
-        let mut kept = self.kept();
+    fn insert(&self, page: CachedListPage) {
+        let mut kept = self.pages();
         kept.push_front(page);
         let mut bytes = 0;
         let fits = kept
@@ -71,7 +71,7 @@ impl ListPageCache {
         kept.truncate(count);
     }
 
-    fn kept(&self) -> MutexGuard<'_, VecDeque<CachedListPage>> {
+    fn pages(&self) -> MutexGuard<'_, VecDeque<CachedListPage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     use toolgate_wire::dialect::{self, MODERN};
 
     #[test]
-    fn a_page_is_written_once_for_each_list_revision_and_place() {
+    fn writes_a_page_once_per_list_revision_and_start() {
         let (pages, made) = (ListPageCache::default(), Cell::new(0));
         let (list, other) = (Catalog::default(), Catalog::new(Vec::new()));
         let old = dialect::find("2025-11-25").unwrap();
@@ -95,7 +95,7 @@ mod tests {
                 (&list, old, (ItemKind::Tool, 0)),
                 (&other, MODERN, (ItemKind::Tool, 0)),
             ] {
-                pages.page(list, dialect, place, || {
+                pages.get_or_write(list, dialect, place, || {
                     made.set(made.get() + 1);
                     Json::from_value(&serde_json::json!({}))
                 });
@@ -105,17 +105,17 @@ mod tests {
     }
 
     #[test]
-    fn they_are_few_and_small() {
+    fn limits_the_pages_and_their_bytes() {
         let (pages, list) = (ListPageCache::default(), Catalog::default());
         let put = |start, bytes: usize| {
             let text = Json::from_value(&"x".repeat(bytes - 2).into());
-            pages.page(&list, MODERN, (ItemKind::Tool, start), || text);
+            pages.get_or_write(&list, MODERN, (ItemKind::Tool, start), || text);
         };
         (0..=ListPageCache::MAX_PAGES).for_each(|start| put(start, 10));
-        assert_eq!(pages.kept().len(), ListPageCache::MAX_PAGES);
+        assert_eq!(pages.pages().len(), ListPageCache::MAX_PAGES);
         put(100, ListPageCache::MAX_PAGE_CACHE_BYTES - 10);
-        assert_eq!(pages.kept().len(), 2, "the newest that fit");
+        assert_eq!(pages.pages().len(), 2, "the newest that fit");
         put(101, ListPageCache::MAX_PAGE_CACHE_BYTES + 1);
-        assert_eq!(pages.kept().len(), 0, "one byte over is not kept");
+        assert_eq!(pages.pages().len(), 0, "one byte over is not kept");
     }
 }

@@ -36,7 +36,7 @@ impl ServerKeepaliveTask {
         outlet: Responder,
         every: Duration,
     ) -> ServerKeepaliveTask {
-        let pinging = ping(Arc::downgrade(legacy), outlet, every);
+        let pinging = send_pings(Arc::downgrade(legacy), outlet, every);
         #[allow(
             clippy::disallowed_methods,
             reason = "the server owns its requests to the client and aborts them"
@@ -45,7 +45,7 @@ impl ServerKeepaliveTask {
     }
 }
 
-async fn ping(legacy: Weak<InitializedClient>, outlet: Responder, every: Duration) {
+async fn send_pings(legacy: Weak<InitializedClient>, outlet: Responder, every: Duration) {
     let (mut answers, mut missed) = (false, 0);
     loop {
         tokio::select! {
@@ -56,15 +56,15 @@ async fn ping(legacy: Weak<InitializedClient>, outlet: Responder, every: Duratio
             return;
         };
         // A client that waits for its user's input may be unable to answer a ping; that input has its own time limit.
-        if legacy.is_asked() {
+        if legacy.has_open_requests() {
             continue;
         }
         let asked = ServerRequest {
             method: PING,
             params: Some(ObjectWriter::new().finish()),
-            taken_back: "this ping was not answered in time",
+            cancel_reason: "this ping was not answered in time",
         };
-        if let Ok(Some(_)) = timeout(PING_TIMEOUT, legacy.asked(&outlet, asked)).await {
+        if let Ok(Some(_)) = timeout(PING_TIMEOUT, legacy.request_client(&outlet, asked)).await {
             // An error is a response too, for example from a client that does not support ping.
             (answers, missed) = (true, 0);
             continue;
@@ -75,7 +75,10 @@ async fn ping(legacy: Weak<InitializedClient>, outlet: Responder, every: Duratio
         }
         // A client that never answered a ping may be alive and read its stream only for notifications: stop the pings.
         let ends = answers;
-        legacy.unheard(MissedPings { missed, ends });
+        legacy.handle_missed_pings(MissedPings {
+            consecutive: missed,
+            disconnects: ends,
+        });
         return;
     }
 }

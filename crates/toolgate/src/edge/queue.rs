@@ -16,7 +16,7 @@ use std::{
 use tokio::sync::Notify;
 
 /// Creates a queue: its sending and its receiving half.
-pub(super) fn queue(limits: QueueLimits) -> (FrameSender, FrameReceiver) {
+pub(super) fn frame_queue(limits: QueueLimits) -> (FrameSender, FrameReceiver) {
     let shared = Arc::new(FrameQueue {
         limits: QueueLimits {
             messages: limits.messages.max(1),
@@ -24,7 +24,7 @@ pub(super) fn queue(limits: QueueLimits) -> (FrameSender, FrameReceiver) {
         },
         state: Mutex::default(),
         senders: AtomicUsize::new(1),
-        gone: Notify::new(),
+        receiver_dropped: Notify::new(),
     });
     (FrameSender(shared.clone()), FrameReceiver(shared))
 }
@@ -34,7 +34,7 @@ struct FrameQueue {
     state: Mutex<FrameQueueState>,
     senders: AtomicUsize,
     /// Notified when the receiver is dropped.
-    gone: Notify,
+    receiver_dropped: Notify,
 }
 
 #[derive(Default)]
@@ -43,13 +43,13 @@ struct FrameQueueState {
     frames: VecDeque<(OutgoingFrame, usize)>,
     bytes: usize,
     /// All senders are dropped.
-    ended: bool,
+    senders_dropped: bool,
     /// The receiver is dropped.
-    gone: bool,
+    receiver_dropped: bool,
     reader: Option<Waker>,
     /// Senders that wait, in order. No sender overtakes another.
-    waiting: VecDeque<(u64, Waker)>,
-    next: u64,
+    waiting_senders: VecDeque<(u64, Waker)>,
+    next_number: u64,
 }
 
 impl FrameQueue {
@@ -83,7 +83,7 @@ impl FrameQueueState {
     }
 
     fn wake_next(&self) {
-        if let Some((_, waker)) = self.waiting.front() {
+        if let Some((_, waker)) = self.waiting_senders.front() {
             waker.wake_by_ref();
         }
     }
@@ -94,7 +94,7 @@ pub(super) struct FrameSender(Arc<FrameQueue>);
 
 impl FrameSender {
     /// Returns the capacity of the queue in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn capacity_bytes(&self) -> usize {
         self.0.limits.bytes
     }
 
@@ -107,12 +107,12 @@ impl FrameSender {
     ///
     /// # Errors
     /// Returns the frame if it does not fit.
-    pub(super) fn offer(&self, frame: OutgoingFrame, size: usize) -> Result<(), OutgoingFrame> {
+    pub(super) fn try_send(&self, frame: OutgoingFrame, size: usize) -> Result<(), OutgoingFrame> {
         let mut state = self.0.state();
-        if state.gone {
+        if state.receiver_dropped {
             return Ok(());
         }
-        if !state.waiting.is_empty() || !state.fits(size, &self.0.limits) {
+        if !state.waiting_senders.is_empty() || !state.fits(size, &self.0.limits) {
             return Err(frame);
         }
         let reader = state.push(frame, size);
@@ -125,29 +125,29 @@ impl FrameSender {
 
     /// Queues a frame; waits while the queue is full. Drops the frame if the receiver is gone.
     pub(super) async fn send(&self, frame: OutgoingFrame, size: usize) {
-        if let Err(frame) = self.offer(frame, size) {
+        if let Err(frame) = self.try_send(frame, size) {
             let sending = SendFrame {
                 shared: &self.0,
                 frame: Some(frame),
                 size: size.min(self.0.limits.bytes),
-                place: None,
+                number: None,
             };
             sending.await;
         }
     }
 
     /// Returns the handle that suppresses the next wake of the receiver.
-    pub(super) fn hush(&self) -> WakeSuppressor {
+    pub(super) fn wake_suppressor(&self) -> WakeSuppressor {
         WakeSuppressor(self.0.clone())
     }
 
     /// Waits until the receiver is dropped.
     pub(super) async fn closed(&self) {
         loop {
-            let mut gone = pin!(self.0.gone.notified());
+            let mut gone = pin!(self.0.receiver_dropped.notified());
             // Register before the check, or a drop in between would be missed.
             gone.as_mut().enable();
-            if self.0.state().gone {
+            if self.0.state().receiver_dropped {
                 return;
             }
             gone.await;
@@ -166,7 +166,7 @@ impl Drop for FrameSender {
     fn drop(&mut self) {
         if self.0.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
             let mut state = self.0.state();
-            state.ended = true;
+            state.senders_dropped = true;
             let reader = state.reader.take();
             drop(state);
             if let Some(reader) = reader {
@@ -181,7 +181,7 @@ pub(crate) struct WakeSuppressor(Arc<FrameQueue>);
 
 impl WakeSuppressor {
     /// Suppresses wakes until the receiver is polled again. Call it right before that poll.
-    pub(super) fn now(&self) {
+    pub(super) fn suppress(&self) {
         self.0.state().reader = None;
     }
 }
@@ -192,7 +192,7 @@ struct SendFrame<'a> {
     frame: Option<OutgoingFrame>,
     size: usize,
     /// Its number in the list of waiting senders.
-    place: Option<u64>,
+    number: Option<u64>,
 }
 
 impl Future for SendFrame<'_> {
@@ -201,17 +201,17 @@ impl Future for SendFrame<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let shared = self.shared;
         let mut state = shared.state();
-        let first = match self.place {
-            None => state.waiting.is_empty(),
+        let first = match self.number {
+            None => state.waiting_senders.is_empty(),
             Some(own) => state
-                .waiting
+                .waiting_senders
                 .front()
                 .is_some_and(|(first, _)| *first == own),
         };
-        if state.gone || (first && state.fits(self.size, &shared.limits)) {
+        if state.receiver_dropped || (first && state.fits(self.size, &shared.limits)) {
             let (frame, size) = (self.frame.take(), self.size);
             let reader = match frame {
-                Some(frame) if !state.gone => state.push(frame, size),
+                Some(frame) if !state.receiver_dropped => state.push(frame, size),
                 _ => None,
             };
             drop(state);
@@ -221,19 +221,19 @@ impl Future for SendFrame<'_> {
             // Dropping `self` removes it from the waiting senders and wakes the next one.
             return Poll::Ready(());
         }
-        match self.place {
+        match self.number {
             Some(own) => {
-                let mut waiting = state.waiting.iter_mut();
+                let mut waiting = state.waiting_senders.iter_mut();
                 if let Some((_, waker)) = waiting.find(|(number, _)| *number == own) {
                     waker.clone_from(cx.waker());
                 }
             }
             None => {
-                let own = state.next;
-                state.next += 1;
-                state.waiting.push_back((own, cx.waker().clone()));
+                let own = state.next_number;
+                state.next_number += 1;
+                state.waiting_senders.push_back((own, cx.waker().clone()));
                 drop(state);
-                self.place = Some(own);
+                self.number = Some(own);
             }
         }
         Poll::Pending
@@ -242,9 +242,9 @@ impl Future for SendFrame<'_> {
 
 impl Drop for SendFrame<'_> {
     fn drop(&mut self) {
-        if let Some(own) = self.place {
+        if let Some(own) = self.number {
             let mut state = self.shared.state();
-            state.waiting.retain(|(number, _)| *number != own);
+            state.waiting_senders.retain(|(number, _)| *number != own);
             state.wake_next();
         }
     }
@@ -255,7 +255,7 @@ pub(super) struct FrameReceiver(Arc<FrameQueue>);
 
 impl FrameReceiver {
     /// Returns the next frame if one is queued.
-    pub(super) fn ready(&mut self) -> Option<OutgoingFrame> {
+    pub(super) fn try_recv(&mut self) -> Option<OutgoingFrame> {
         self.0.state().pop()
     }
 
@@ -265,7 +265,7 @@ impl FrameReceiver {
         if let Some(frame) = state.pop() {
             return Poll::Ready(Some(frame));
         }
-        if state.ended {
+        if state.senders_dropped {
             return Poll::Ready(None);
         }
         match &mut state.reader {
@@ -279,14 +279,18 @@ impl FrameReceiver {
 impl Drop for FrameReceiver {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        state.gone = true;
+        state.receiver_dropped = true;
         let frames = mem::take(&mut state.frames);
         state.bytes = 0;
-        let waiting: Vec<Waker> = state.waiting.iter().map(|(_, w)| w.clone()).collect();
+        let waiting: Vec<Waker> = state
+            .waiting_senders
+            .iter()
+            .map(|(_, w)| w.clone())
+            .collect();
         drop(state);
         drop(frames);
         waiting.into_iter().for_each(Waker::wake);
-        self.0.gone.notify_waiters();
+        self.0.receiver_dropped.notify_waiters();
     }
 }
 
@@ -301,7 +305,7 @@ mod tests {
     }
 
     fn frame(text: &str) -> OutgoingFrame {
-        OutgoingFrame::Before(text.to_owned().into())
+        OutgoingFrame::BeforeReply(text.to_owned().into())
     }
 
     async fn next(receiver: &mut FrameReceiver) -> Option<String> {
@@ -310,13 +314,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_longest_is_next_and_nobody_overtakes() {
-        let (sender, mut receiver) = queue(limits(9, 10));
+    async fn releases_senders_in_order() {
+        let (sender, mut receiver) = frame_queue(limits(9, 10));
         sender.send(frame("one"), 10).await;
         let mut large = Box::pin(sender.send(frame("large"), 8));
         let mut small = Box::pin(sender.send(frame("small"), 1));
         assert!((&mut large).now_or_never().is_none() && (&mut small).now_or_never().is_none());
-        assert!(sender.offer(frame("other"), 0).is_err(), "others wait");
+        assert!(sender.try_send(frame("other"), 0).is_err(), "others wait");
         assert_eq!(next(&mut receiver).await.as_deref(), Some("one"));
         assert!(
             (&mut small).now_or_never().is_none(),
@@ -333,8 +337,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_gives_up_makes_room_for_the_next() {
-        let (sender, mut receiver) = queue(limits(1, 10));
+    async fn lets_the_next_sender_pass_a_cancelled_one() {
+        let (sender, mut receiver) = frame_queue(limits(1, 10));
         sender.send(frame("one"), 1).await;
         let mut first = Box::pin(sender.send(frame("first"), 1));
         assert!((&mut first).now_or_never().is_none());
@@ -350,8 +354,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_reader_hears_of_frames_and_of_the_end() {
-        let (sender, mut receiver) = queue(limits(1, 10));
+    async fn wakes_the_reader_for_frames_and_for_the_end() {
+        let (sender, mut receiver) = frame_queue(limits(1, 10));
         let reading = tokio::spawn(async move {
             let mut all = Vec::new();
             while let Some(text) = next(&mut receiver).await {
@@ -368,17 +372,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_woken_for_what_he_is_about_to_ask_for() {
-        let (sender, mut receiver) = queue(limits(9, 10));
+    async fn suppresses_the_wake_before_a_poll() {
+        let (sender, mut receiver) = frame_queue(limits(9, 10));
         let (waker, woken) = counting();
         let mut cx = Context::from_waker(&waker);
         assert!(receiver.poll_recv(&mut cx).is_pending());
-        sender.hush().now();
-        assert!(sender.offer(frame("a"), 1).is_ok());
+        sender.wake_suppressor().suppress();
+        assert!(sender.try_send(frame("a"), 1).is_ok());
         assert_eq!(woken.load(Ordering::Relaxed), 0);
         assert!(receiver.poll_recv(&mut cx).is_ready());
         assert!(receiver.poll_recv(&mut cx).is_pending());
-        assert!(sender.offer(frame("b"), 1).is_ok());
+        assert!(sender.try_send(frame("b"), 1).is_ok());
         assert_eq!(woken.load(Ordering::Relaxed), 1, "from then on he is");
     }
 
@@ -396,8 +400,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_who_wait_go_on_when_nobody_reads() {
-        let (sender, receiver) = queue(limits(1, 10));
+    async fn releases_all_senders_when_the_receiver_is_dropped() {
+        let (sender, receiver) = frame_queue(limits(1, 10));
         sender.send(frame("one"), 1).await;
         let waits = |sender: FrameSender| {
             tokio::spawn(async move {

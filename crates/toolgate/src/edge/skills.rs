@@ -11,30 +11,30 @@ use toolgate_wire::{
 
 /// Returns whether this server offers skills and `method` is one of their methods.
 pub(crate) fn is_method(server: &ProtocolServer, method: &str) -> bool {
-    server.lists(ItemKind::Skill) && [GET, DIRECTORY].contains(&method)
+    server.lists_kind(ItemKind::Skill) && [GET, DIRECTORY].contains(&method)
 }
 
 /// Returns the result of `skills/get` or `resources/directory/read`.
-pub(crate) async fn answer(
+pub(crate) async fn handle_method(
     server: &ProtocolServer,
     context: &RequestContext,
     method: &str,
     params: Option<&Json>,
 ) -> Result<Json, RpcError> {
     let uri = params.and_then(|p| p.get("uri")?.string());
-    let uri = uri.ok_or_else(|| answer::bad_params("\"params.uri\" must be a string"))?;
-    server.fits(&uri)?;
+    let uri = uri.ok_or_else(|| answer::invalid_params("\"params.uri\" must be a string"))?;
+    server.check_name_length(&uri)?;
     let result = match method {
-        GET => entry(server, context, &uri).await?,
-        _ => directory(server, context, &uri, params).await?,
+        GET => get_skill(server, context, &uri).await?,
+        _ => read_directory(server, context, &uri, params).await?,
     };
-    let mut claim = server.account(&context.caller).claim();
-    let room = claim.cover(2 * result.as_str().len() as u64);
+    let mut claim = server.budget_scope(&context.caller).permit();
+    let room = claim.cover_if_large(2 * result.as_str().len() as u64);
     room.map_err(|full| RpcError::new(code::INTERNAL_ERROR, full.to_string()))?;
     Ok(result)
 }
 
-async fn entry(
+async fn get_skill(
     server: &ProtocolServer,
     context: &RequestContext,
     uri: &str,
@@ -43,20 +43,22 @@ async fn entry(
     // skill changed.
     let ask = ListRequest::all(context.caller.clone(), ItemKind::Skill);
     let catalog = server.service.list(ask).await;
-    let catalog = catalog.map_err(|e| answer::list_failed(&e))?;
+    let catalog = catalog.map_err(|e| answer::list_error(&e))?;
     match catalog.find(uri).filter(|item| item.def.name() == uri) {
         Some(item) => {
             let entry = context.dialect.definition(&item.def);
             let entry = entry.map_err(|why| RpcError::new(code::INTERNAL_ERROR, why))?;
-            Ok(context.dialect.skill(&entry, catalog.hint(), &server.info))
+            Ok(context
+                .dialect
+                .skill(&entry, catalog.cache_hint(), &server.info))
         }
-        None => Err(no(uri, "no skill is served at")),
+        None => Err(not_found(uri, "no skill is served at")),
     }
 }
 
 /// Returns the children of a directory, from all skills that the caller may see. A skill lists all its files, so no
 /// server is contacted.
-async fn directory(
+async fn read_directory(
     server: &ProtocolServer,
     context: &RequestContext,
     uri: &str,
@@ -69,7 +71,7 @@ async fn directory(
                 .service
                 .list(ask)
                 .await
-                .map_err(|e| answer::list_failed(&e))
+                .map_err(|e| answer::list_error(&e))
         }
     };
     let entries = list(ItemKind::Skill).await?;
@@ -77,11 +79,11 @@ async fn directory(
     let manifests: Vec<_> = manifests.collect();
     let files = manifests.iter().flat_map(|m| m.files.iter().flatten());
     let children = skills::children(uri, files.map(|file| file.uri.as_str()));
-    let children = children.ok_or_else(|| no(uri, "there is no directory at"))?;
+    let children = children.ok_or_else(|| not_found(uri, "there is no directory at"))?;
     let resources = list(ItemKind::Resource).await?;
-    let start = start(&children, params.and_then(|p| p.get("cursor")))?;
+    let start = page_start(&children, params.and_then(|p| p.get("cursor")))?;
     let rest = children.get(start..).unwrap_or_default();
-    let page = rest.get(..server.limits.page).unwrap_or(rest);
+    let page = rest.get(..server.limits.page_items).unwrap_or(rest);
     let next = page.last().filter(|_| page.len() < rest.len());
     let next = next.map(|(last, _)| format!("{CURSOR_PREFIX}{last}"));
     let listed = by_uri(&resources);
@@ -90,9 +92,9 @@ async fn directory(
         .map(|child| match listed.get(child.0.as_str()) {
             Some(def) if !child.1 => {
                 let json = context.dialect.definition(def);
-                json.unwrap_or_else(|_| resource(child))
+                json.unwrap_or_else(|_| write_child(child))
             }
-            _ => resource(child),
+            _ => write_child(child),
         })
         .collect();
     Ok(context
@@ -106,7 +108,7 @@ fn by_uri(resources: &Catalog) -> HashMap<&str, &toolgate_core::Definition> {
 }
 
 /// Writes a resource for a child that is not in the list of resources.
-fn resource((uri, is_directory): &(String, bool)) -> Json {
+fn write_child((uri, is_directory): &(String, bool)) -> Json {
     let mut o = ObjectWriter::new();
     o.str("uri", uri);
     o.str("name", uri.rsplit('/').next().unwrap_or(uri));
@@ -120,18 +122,20 @@ fn resource((uri, is_directory): &(String, bool)) -> Json {
     o.finish()
 }
 
-fn start(children: &[(String, bool)], cursor: Option<Json>) -> Result<usize, RpcError> {
+fn page_start(children: &[(String, bool)], cursor: Option<Json>) -> Result<usize, RpcError> {
     let Some(cursor) = cursor else { return Ok(0) };
     let last = cursor.string();
     let last = last.as_deref().and_then(|c| c.strip_prefix(CURSOR_PREFIX));
     let place = last.and_then(|last| children.iter().position(|(uri, _)| uri == last));
     place.map(|at| at + 1).ok_or_else(|| {
-        answer::bad_params("the cursor is not one of this directory; read it again from the start")
+        answer::invalid_params(
+            "the cursor is not one of this directory; read it again from the start",
+        )
     })
 }
 
-fn no(uri: &str, what: &str) -> RpcError {
+fn not_found(uri: &str, what: &str) -> RpcError {
     let mut data = ObjectWriter::new();
     data.str("uri", uri);
-    RpcError::new(code::INVALID_PARAMS, format!("{what} {uri}")).with(data.finish())
+    RpcError::new(code::INVALID_PARAMS, format!("{what} {uri}")).with_data(data.finish())
 }

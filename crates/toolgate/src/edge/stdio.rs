@@ -55,28 +55,28 @@ pub async fn serve(
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin,
 ) -> io::Result<()> {
-    let (outlet, frames) = server.outlet(&caller);
-    let modern = Arc::new(StatelessRequestTable::new(server.limits.in_flight));
+    let (outlet, frames) = server.responder(&caller);
+    let modern = Arc::new(StatelessRequestTable::new(server.limits.max_in_flight));
     let legacy = Arc::new(OnceLock::new());
     // In its own set, so that it is polled only when it is woken, not for each message.
-    let drained = drained(server.clone(), legacy.clone(), modern.clone());
+    let drained = wait_until_drained(server.clone(), legacy.clone(), modern.clone());
     let mut over: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     over.push(Box::pin(drained));
-    let pings = server.limits.ping.is_some();
+    let pings = server.limits.ping_interval.is_some();
     let opened = pings.then(|| {
         let (opened, open) = oneshot::channel();
-        over.push(Box::pin(gone(open)));
+        over.push(Box::pin(wait_for_missed_pings(open)));
         opened
     });
-    let hush = outlet.hush();
+    let hush = outlet.wake_suppressor();
     let mut peer = StdioConnection {
         server,
         caller,
-        link: CONNECTION_COUNT.fetch_add(1, Ordering::Relaxed),
+        connection: CONNECTION_COUNT.fetch_add(1, Ordering::Relaxed),
         outlet,
-        legacy,
-        opened,
-        modern,
+        initialized: legacy,
+        on_initialized: opened,
+        stateless: modern,
     };
     let read = async {
         let result = tokio::select! {
@@ -88,10 +88,10 @@ pub async fn serve(
         drop(peer);
         result
     };
-    let (mut read, mut writing) = (pin!(read), pin!(write(frames, writer)));
+    let (mut read, mut writing) = (pin!(read), pin!(write_frames(frames, writer)));
     // Reads all available input, then writes the replies in the same poll: no wake is needed.
     let read = poll_fn(|cx| {
-        hush.now();
+        hush.suppress();
         let read = read.as_mut().poll(cx);
         let written = writing.as_mut().poll(cx);
         match (read, written) {
@@ -112,22 +112,22 @@ pub async fn serve(
 }
 
 /// Waits until the server stops and no request of the client is in flight.
-async fn drained(
+async fn wait_until_drained(
     server: Arc<ProtocolServer>,
     legacy: Arc<OnceLock<Arc<InitializedClient>>>,
     modern: Arc<StatelessRequestTable>,
 ) {
     server.closed().await;
     if let Some(legacy) = legacy.get() {
-        legacy.idle().await;
+        legacy.wait_until_idle().await;
     }
-    modern.idle().await;
+    modern.wait_until_idle().await;
 }
 
 /// Waits until a client with a handshake missed its pings.
-async fn gone(open: oneshot::Receiver<Arc<InitializedClient>>) {
+async fn wait_for_missed_pings(open: oneshot::Receiver<Arc<InitializedClient>>) {
     match open.await {
-        Ok(legacy) => legacy.gone().await,
+        Ok(legacy) => legacy.wait_until_gone().await,
         Err(_) => std::future::pending().await,
     }
 }
@@ -136,7 +136,7 @@ async fn gone(open: oneshot::Receiver<Arc<InitializedClient>>) {
 const WRITE_CHUNK_BYTES: usize = 64 * 1024;
 
 /// Writes all queued messages at once, then flushes.
-async fn write(
+async fn write_frames(
     mut frames: OutgoingFrames,
     mut writer: impl AsyncWrite + Send + Unpin,
 ) -> io::Result<()> {
@@ -155,7 +155,7 @@ async fn write(
             }
             buffer.push(b'\n');
             next = (buffer.len() < WRITE_CHUNK_BYTES)
-                .then(|| frames.ready())
+                .then(|| frames.try_recv())
                 .flatten();
         }
         writer.write_all(&buffer).await?;
@@ -170,13 +170,13 @@ struct StdioConnection {
     server: Arc<ProtocolServer>,
     caller: Caller,
     /// The number of this connection.
-    link: u64,
+    connection: u64,
     outlet: Responder,
     /// The state of a client with a handshake, after `initialize`.
-    legacy: Arc<OnceLock<Arc<InitializedClient>>>,
+    initialized: Arc<OnceLock<Arc<InitializedClient>>>,
     /// Receives that state if pings are enabled.
-    opened: Option<oneshot::Sender<Arc<InitializedClient>>>,
-    modern: Arc<StatelessRequestTable>,
+    on_initialized: Option<oneshot::Sender<Arc<InitializedClient>>>,
+    stateless: Arc<StatelessRequestTable>,
 }
 
 /// Cancels the requests in flight however serving ends.
@@ -191,52 +191,55 @@ impl StdioConnection {
         let mut reader = BufReader::with_capacity(64 * 1024, reader);
         loop {
             let limit = self.server.limits.json.bytes;
-            let mut claim = self.server.account(&self.caller).claim();
-            match line(&mut reader, limit, &mut claim).await? {
+            let mut claim = self.server.budget_scope(&self.caller).permit();
+            match read_line(&mut reader, limit, &mut claim).await? {
                 StdioLine::End => return Ok(()),
                 StdioLine::TooLong => {
                     let text = format!("a message may have {limit} bytes at most");
                     self.reply(None, Err(RpcError::new(code::INVALID_REQUEST, text)))
                         .await;
                 }
-                StdioLine::NoRoom(full) => {
+                StdioLine::OverBudget(full) => {
                     let error = RpcError::new(code::INTERNAL_ERROR, full.to_string());
                     self.reply(None, Err(error)).await;
                 }
-                StdioLine::Here(end) => {
+                StdioLine::Buffered(end) => {
                     let bytes = reader.buffer().get(..end).unwrap_or_default();
-                    let read = (!is_blank(bytes)).then(|| self.server.read_part(bytes, claim));
+                    let read =
+                        (!is_blank(bytes)).then(|| self.server.read_borrowed_message(bytes, claim));
                     reader.consume(end + 1);
-                    self.take(read).await;
+                    self.handle_line(read).await;
                 }
-                StdioLine::Whole(bytes) => {
-                    let read = (!is_blank(&bytes)).then(|| self.server.read(bytes, claim));
-                    self.take(read).await;
+                StdioLine::Owned(bytes) => {
+                    let read = (!is_blank(&bytes)).then(|| self.server.read_message(bytes, claim));
+                    self.handle_line(read).await;
                 }
             }
         }
     }
 
     /// Handles the content of a line; `None` for a blank line.
-    async fn take(&mut self, read: Option<Result<Json, ReadError>>) {
+    async fn handle_line(&mut self, read: Option<Result<Json, ReadError>>) {
         let json = match read {
             None => return,
             Some(Ok(json)) => json,
             Some(Err(error)) => {
-                return Box::pin(self.reply(None, Err(unreadable(&error)))).await;
+                return Box::pin(self.reply(None, Err(unreadable_error(&error)))).await;
             }
         };
-        self.receive(&json).await;
+        self.handle_message(&json).await;
     }
 
     /// Handles a message. Rare cases are boxed, so that the future of a call is small.
-    async fn receive(&mut self, json: &Json) {
-        let legacy = self.legacy.get();
+    async fn handle_message(&mut self, json: &Json) {
+        let legacy = self.initialized.get();
         if let Some((legacy, batch)) =
             legacy.and_then(|l| Some((l, MessageBatch::read(json, l.dialect())?)))
         {
             return match batch {
-                Ok(_) if self.server.is_closing() => Box::pin(self.reply(None, Err(stops()))).await,
+                Ok(_) if self.server.is_closing() => {
+                    Box::pin(self.reply(None, Err(shutting_down_error()))).await
+                }
                 Ok(batch) => Box::pin(batch.receive(legacy, &self.caller, &self.outlet)).await,
                 Err(wrong) => Box::pin(self.reply(None, Err(wrong))).await,
             };
@@ -253,28 +256,28 @@ impl StdioConnection {
         if let JsonRpcMessage::Request { id, method, params } = &message
             && self.server.is_closing()
         {
-            return Box::pin(self.refuse(id, method, params.as_ref(), stops())).await;
+            return Box::pin(self.reject(id, method, params.as_ref(), shutting_down_error())).await;
         }
-        if let Some(legacy) = self.legacy.get() {
+        if let Some(legacy) = self.initialized.get() {
             return legacy.receive(message, &self.outlet).await;
         }
         match message {
             JsonRpcMessage::Request { id, method, params } if method == initialize::NAME => {
-                Box::pin(self.open(id, params.as_ref())).await
+                Box::pin(self.initialize(id, params.as_ref())).await
             }
             JsonRpcMessage::Request { id, method, params } => {
                 let meta = RequestMeta::of(params.as_ref());
                 let begun = match meta.is_modern() || method == discover::NAME {
-                    true => self.begun(&id, &meta),
-                    false => Err(legacy::not_open()),
+                    true => self.accept_stateless(&id, &meta),
+                    false => Err(legacy::not_initialized_error()),
                 };
                 match begun {
                     Ok((context, registration)) => {
-                        let work = self.work(context, id, method, params);
-                        working::begin(Box::pin(Abortable::new(work, registration))).await;
+                        let work = self.run_stateless(context, id, method, params);
+                        working::start_work(Box::pin(Abortable::new(work, registration))).await;
                     }
                     Err(why) => {
-                        Box::pin(self.refuse(&id, &method, params.as_ref(), why)).await;
+                        Box::pin(self.reject(&id, &method, params.as_ref(), why)).await;
                     }
                 }
             }
@@ -282,7 +285,8 @@ impl StdioConnection {
                 if method == notifications::CANCELLED =>
             {
                 if let Some(id) = notifications::cancelled_id(params.as_ref()) {
-                    self.modern.cancel(&id, working::cancelled(params.as_ref()));
+                    self.stateless
+                        .cancel(&id, working::cancel_reason(params.as_ref()));
                 }
             }
             // Notifications get no reply, and the server sent no request yet.
@@ -290,41 +294,44 @@ impl StdioConnection {
         }
     }
 
-    async fn open(&mut self, id: Id, params: Option<&Json>) {
-        let opened = InitializedClient::open(
+    async fn initialize(&mut self, id: Id, params: Option<&Json>) {
+        let opened = InitializedClient::initialize(
             self.server.clone(),
             self.caller.clone(),
             TRANSPORT_NAME,
-            Some(self.link),
+            Some(self.connection),
             params,
         );
         let answer = opened.map(|(legacy, answer)| {
-            legacy.tell_changes(self.outlet.clone());
-            if let Some(opened) = self.opened.take() {
+            legacy.start_notifications(self.outlet.clone());
+            if let Some(opened) = self.on_initialized.take() {
                 let _ = opened.send(legacy.clone());
             }
             // The caller checked that it is unset, and only this task sets it.
-            let _ = self.legacy.set(legacy);
+            let _ = self.initialized.set(legacy);
             answer
         });
         self.reply(Some(&id), answer).await;
     }
 
     /// Registers a stateless request.
-    fn begun(
+    fn accept_stateless(
         &self,
         id: &Id,
         meta: &RequestMeta,
     ) -> Result<(RequestContext, AbortRegistration), RpcError> {
-        let mut context = modern::context(&self.server, self.caller.clone(), TRANSPORT_NAME, meta)?;
-        context.link = Some(self.link);
+        let mut context =
+            modern::request_context(&self.server, self.caller.clone(), TRANSPORT_NAME, meta)?;
+        context.connection = Some(self.connection);
         let (handle, registration) = AbortHandle::new_pair();
-        let work = RequestWork::new(handle, context.trail.clone());
-        self.modern.accept(id, work).map_err(legacy::refused)?;
+        let work = RequestWork::new(handle, context.decision_log.clone());
+        self.stateless
+            .accept(id, work)
+            .map_err(legacy::not_accepted_error)?;
         Ok((context, registration))
     }
 
-    fn work(
+    fn run_stateless(
         &self,
         context: RequestContext,
         id: Id,
@@ -332,40 +339,41 @@ impl StdioConnection {
         params: Option<Json>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let (server, outlet) = (self.server.clone(), self.outlet.clone());
-        let working = self.modern.clone();
+        let working = self.stateless.clone();
         async move {
             let params = params.as_ref();
-            let answer = modern::answer(&server, &context, &id, &method, params, &outlet).await;
+            let answer =
+                modern::handle_request(&server, &context, &id, &method, params, &outlet).await;
             if working.finish(&id) {
-                let words = (context.dialect, &server.signature);
-                outlet.send(answer::reply(&id, answer, words)).await;
+                let words = (context.dialect, &server.info_json);
+                outlet.send(answer::result_frame(&id, answer, words)).await;
             }
         }
     }
 
     /// Rejects a request that reached no layer, and reports it if it is a call.
-    async fn refuse(&self, id: &Id, method: &str, params: Option<&Json>, why: RpcError) {
+    async fn reject(&self, id: &Id, method: &str, params: Option<&Json>, why: RpcError) {
         self.server
-            .refused_request(&self.caller, TRANSPORT_NAME, (method, params), &why)
+            .log_rejected_request(&self.caller, TRANSPORT_NAME, (method, params), &why)
             .await;
         self.reply(Some(id), Err(why)).await;
     }
 
     async fn reply(&self, id: Option<&Id>, answer: Result<Json, RpcError>) {
-        self.outlet.send(answer::frame(id, &answer)).await;
+        self.outlet.send(answer::reply_frame(id, &answer)).await;
     }
 
     fn close(&self) {
-        if let Some(legacy) = self.legacy.get() {
+        if let Some(legacy) = self.initialized.get() {
             legacy.close();
         }
-        self.modern.stop(&self.server.why_it_ends());
-        self.server.tasks.end_of(self.link);
+        self.stateless.cancel_all(&self.server.cancel_reason());
+        self.server.tasks.cancel_of_connection(self.connection);
     }
 }
 
 /// Returns the error for a message during shutdown.
-fn stops() -> RpcError {
+fn shutting_down_error() -> RpcError {
     RpcError::new(
         code::INTERNAL_ERROR,
         "this server is shutting down and rejects new requests; start it again",
@@ -373,7 +381,7 @@ fn stops() -> RpcError {
 }
 
 /// Returns the error for bytes that the strict reader rejected, without any of the bytes.
-pub(crate) fn unreadable(error: &ReadError) -> RpcError {
+pub(crate) fn unreadable_error(error: &ReadError) -> RpcError {
     let code = if error.is_syntax() {
         code::PARSE_ERROR
     } else {
@@ -384,10 +392,10 @@ pub(crate) fn unreadable(error: &ReadError) -> RpcError {
 
 enum StdioLine {
     /// A line in the buffer of the reader, up to this position.
-    Here(usize),
-    Whole(Vec<u8>),
+    Buffered(usize),
+    Owned(Vec<u8>),
     TooLong,
-    NoRoom(BudgetExceeded),
+    OverBudget(BudgetExceeded),
     End,
 }
 
@@ -397,7 +405,7 @@ fn is_blank(line: &[u8]) -> bool {
 
 /// Reads one line without its line feed. A line that is too long, or beyond the memory budget, is skipped and never
 /// buffered.
-async fn line(
+async fn read_line(
     reader: &mut (impl AsyncBufReadExt + Unpin),
     limit: usize,
     claim: &mut MemoryPermit,
@@ -417,13 +425,13 @@ async fn line(
             && !over
             && full.is_none()
             && end <= limit
-            && claim.message(end as u64).is_ok()
+            && claim.cover_message(end as u64).is_ok()
         {
-            return Ok(StdioLine::Here(end));
+            return Ok(StdioLine::Buffered(end));
         }
         let taken = end.unwrap_or(part.len());
         over |= bytes.len() + taken > limit;
-        let room = claim.message((bytes.len() + taken) as u64);
+        let room = claim.cover_message((bytes.len() + taken) as u64);
         full = full.or(room.err().filter(|_| !over));
         if over || full.is_some() {
             bytes = Vec::new();
@@ -435,8 +443,8 @@ async fn line(
         if end.is_some() {
             return Ok(match full {
                 _ if over => StdioLine::TooLong,
-                Some(full) => StdioLine::NoRoom(full),
-                None => StdioLine::Whole(bytes),
+                Some(full) => StdioLine::OverBudget(full),
+                None => StdioLine::Owned(bytes),
             });
         }
     }

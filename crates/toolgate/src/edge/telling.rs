@@ -3,7 +3,7 @@
 use super::{
     ProtocolServer, TaskOffer,
     changes::{self, CHANGE_MERGE_WINDOW},
-    given::{ReceivedLists, ReportedLists, add},
+    given::{ReceivedLists, ReportedLists, add_pending},
     outlet::{OutgoingFrame, Responder},
     tasks::SessionTasks,
 };
@@ -33,10 +33,10 @@ pub(super) struct ChangeNotifier {
     /// The tasks of the client, if its revision has tasks.
     pub(super) tasks: Option<Arc<SessionTasks>>,
     /// The lists that the client received.
-    pub(super) given: ReceivedLists,
+    pub(super) received_lists: ReceivedLists,
     state: Mutex<SubscriptionState>,
     /// Held while the subscription is replaced, so that concurrent changes take effect in order.
-    anew: tokio::sync::Mutex<()>,
+    resubscribe_lock: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -48,7 +48,7 @@ struct SubscriptionState {
 
 /// A running notification stream; dropping it ends it.
 struct NotificationTask {
-    swaps: mpsc::Sender<ChangeStream>,
+    replacements: mpsc::Sender<ChangeStream>,
     task: AbortHandle,
 }
 
@@ -64,15 +64,15 @@ impl ChangeNotifier {
         caller: Caller,
         dialect: &'static Dialect,
     ) -> Arc<ChangeNotifier> {
-        let has_tasks = server.offers.tasks != TaskOffer::None && dialect.tasks == TaskForm::Core;
+        let has_tasks = server.offered.tasks != TaskOffer::None && dialect.tasks == TaskForm::Core;
         Arc::new(ChangeNotifier {
             server,
             caller,
             dialect,
             tasks: has_tasks.then(Arc::default),
-            given: ReceivedLists::default(),
+            received_lists: ReceivedLists::default(),
             state: Mutex::default(),
-            anew: tokio::sync::Mutex::default(),
+            resubscribe_lock: tokio::sync::Mutex::default(),
         })
     }
 
@@ -89,7 +89,10 @@ impl ChangeNotifier {
             reason = "the server owns the stream of its client and aborts it"
         )]
         let task = tokio::spawn(run).abort_handle();
-        self.state().stream = Some(NotificationTask { swaps, task });
+        self.state().stream = Some(NotificationTask {
+            replacements: swaps,
+            task,
+        });
     }
 
     /// Ends the notification stream.
@@ -98,74 +101,82 @@ impl ChangeNotifier {
     }
 
     /// Subscribes to a resource (`resources/subscribe`). The subscription is active when this returns.
-    pub(super) async fn hear(&self, uri: String) -> Result<(), RpcError> {
-        let mut claim = self.server.account(&self.caller).claim();
-        let room = claim.count(uri.len() as u64 * COPIES_PER_MESSAGE + SUBSCRIPTION_BYTES);
+    pub(super) async fn subscribe(&self, uri: String) -> Result<(), RpcError> {
+        let mut claim = self.server.budget_scope(&self.caller).permit();
+        let room = claim.cover_any_size(uri.len() as u64 * COPIES_PER_MESSAGE + SUBSCRIPTION_BYTES);
         room.map_err(|full| RpcError::new(code::INTERNAL_ERROR, full.to_string()))?;
-        if !self.state().enter(uri, claim, self.server.limits.uris) {
-            let most = self.server.limits.uris;
+        if !self
+            .state()
+            .add(uri, claim, self.server.limits.max_subscriptions)
+        {
+            let most = self.server.limits.max_subscriptions;
             let text = format!(
                 "one session may subscribe to at most {most} resources; unsubscribe from some"
             );
             return Err(RpcError::new(code::INTERNAL_ERROR, text));
         }
-        self.listen_anew().await
+        self.resubscribe().await
     }
 
     /// Unsubscribes from a resource (`resources/unsubscribe`).
-    pub(super) async fn forget(&self, uri: &str) -> Result<(), RpcError> {
+    pub(super) async fn unsubscribe(&self, uri: &str) -> Result<(), RpcError> {
         self.state().uris.remove(uri);
-        self.listen_anew().await
+        self.resubscribe().await
     }
 
     /// Subscribes again with the current URIs. The new subscription begins before the old one ends, so that no change
     /// is missed.
-    async fn listen_anew(&self) -> Result<(), RpcError> {
-        let _one = self.anew.lock().await;
-        let Some(swaps) = self.state().stream.as_ref().map(|s| s.swaps.clone()) else {
+    async fn resubscribe(&self) -> Result<(), RpcError> {
+        let _one = self.resubscribe_lock.lock().await;
+        let Some(swaps) = self.state().stream.as_ref().map(|s| s.replacements.clone()) else {
             return Ok(());
         };
         let changes = self
-            .changes()
+            .open_changes()
             .await
-            .map_err(|e| super::answer::list_failed(&e))?;
+            .map_err(|e| super::answer::list_error(&e))?;
         // If the stream has ended since, the subscription is no longer needed.
         let _ = swaps.send(changes).await;
         Ok(())
     }
 
-    async fn changes(&self) -> Result<ChangeStream, Error> {
+    async fn open_changes(&self) -> Result<ChangeStream, Error> {
         let want = ChangeFilter {
             uris: self.state().uris.keys().cloned().collect(),
-            ..ChangeFilter::lists(self.caller.clone())
+            ..ChangeFilter::all_lists(self.caller.clone())
         };
-        Ok(self.server.service.changes(want.clone()).await?.only(&want))
+        Ok(self
+            .server
+            .service
+            .changes(want.clone())
+            .await?
+            .filtered(&want))
     }
 
     async fn run(self: Arc<Self>, outlet: Responder, swaps: mpsc::Receiver<ChangeStream>) {
         tokio::select! {
-            () = self.tell(&outlet, swaps) => {}
-            () = self.tell_tasks(&outlet) => {}
+            () = self.send_changes(&outlet, swaps) => {}
+            () = self.send_task_status(&outlet) => {}
             () = self.server.closed() => {}
             () = outlet.closed() => {}
         }
     }
 
-    async fn tell_tasks(&self, outlet: &Responder) {
+    async fn send_task_status(&self, outlet: &Responder) {
         let Some(tasks) = &self.tasks else {
             return std::future::pending().await;
         };
         let tell = |method, params: Json| async move {
             let text = message::notification(method, Some(&params));
-            outlet.send(OutgoingFrame::Before(text.into())).await;
+            outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
         };
-        tasks.tell(self.dialect, tell).await
+        tasks.send_status(self.dialect, tell).await
     }
 
-    async fn tell(&self, outlet: &Responder, mut swaps: mpsc::Receiver<ChangeStream>) {
+    async fn send_changes(&self, outlet: &Responder, mut swaps: mpsc::Receiver<ChangeStream>) {
         let first = {
-            let _one = self.anew.lock().await;
-            self.changes().await
+            let _one = self.resubscribe_lock.lock().await;
+            self.open_changes().await
         };
         let Ok(mut changes) = first else { return };
         let (mut over, mut pending, mut lists) = (false, Vec::new(), ReportedLists::default());
@@ -177,15 +188,15 @@ impl ChangeNotifier {
                     if let Some(changed) = changed {
                         tokio::time::sleep(CHANGE_MERGE_WINDOW).await;
                         let more = changes.next().now_or_never().flatten();
-                        let mut changed = changes::together(changed, more);
-                        add(&mut pending, std::mem::take(&mut changed.lists));
-                        told(outlet, changed).await;
+                        let mut changed = changes::merge(changed, more);
+                        add_pending(&mut pending, std::mem::take(&mut changed.lists));
+                        send_notifications(outlet, changed).await;
                     }
                     continue;
                 }
-                lists = self.given.outdated(&self.server, &self.caller, &pending, &mut lists), if !pending.is_empty() => {
+                lists = self.received_lists.outdated(&self.server, &self.caller, &pending, &mut lists), if !pending.is_empty() => {
                     pending.clear();
-                    told(outlet, ChangeSet { lists, updated: Vec::new() }).await;
+                    send_notifications(outlet, ChangeSet { lists, updated: Vec::new() }).await;
                     continue;
                 }
             };
@@ -193,8 +204,8 @@ impl ChangeNotifier {
             // Changes that the old subscription received and did not yet send.
             let last = changes.next().now_or_never().flatten();
             let mut last = last.unwrap_or_default();
-            add(&mut pending, std::mem::take(&mut last.lists));
-            told(outlet, last).await;
+            add_pending(&mut pending, std::mem::take(&mut last.lists));
+            send_notifications(outlet, last).await;
             (changes, over) = (new, false);
         }
     }
@@ -206,7 +217,7 @@ impl ChangeNotifier {
 
 impl SubscriptionState {
     /// Adds a subscription. Returns false at the limit.
-    fn enter(&mut self, uri: String, claim: MemoryPermit, most: usize) -> bool {
+    fn add(&mut self, uri: String, claim: MemoryPermit, most: usize) -> bool {
         let fits = self.uris.len() < most || self.uris.contains_key(&uri);
         if fits {
             self.uris.insert(uri, claim);
@@ -215,9 +226,9 @@ impl SubscriptionState {
     }
 }
 
-async fn told(outlet: &Responder, changed: ChangeSet) {
-    for (method, params) in changes::told(&changed) {
+async fn send_notifications(outlet: &Responder, changed: ChangeSet) {
+    for (method, params) in changes::change_notifications(&changed) {
         let text = message::notification(method, Some(&params.finish()));
-        outlet.send(OutgoingFrame::Before(text.into())).await;
+        outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
     }
 }

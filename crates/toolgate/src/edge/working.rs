@@ -28,18 +28,21 @@ use toolgate_wire::{
 pub(crate) struct RequestWork {
     task: AbortHandle,
     /// The decision log of the call, if the request is one.
-    trail: DecisionLog,
+    decision_log: DecisionLog,
 }
 
 impl RequestWork {
     /// Returns the work that `task` aborts, with its decision log.
     pub(crate) fn new(task: AbortHandle, trail: DecisionLog) -> RequestWork {
-        RequestWork { task, trail }
+        RequestWork {
+            task,
+            decision_log: trail,
+        }
     }
 
     /// Aborts the work. The decision log passes the reason on to what the work started.
-    pub(crate) fn end(self, why: CancelReason) {
-        self.trail.give_up(why);
+    pub(crate) fn abort(self, why: CancelReason) {
+        self.decision_log.set_cancel_reason(why);
         self.task.abort();
     }
 }
@@ -48,7 +51,7 @@ impl RequestWork {
 const MAX_CANCEL_REASON_BYTES: usize = 1024;
 
 /// Returns the [`CancelReason`] of a `notifications/cancelled`, with the client's reason.
-pub(crate) fn cancelled(params: Option<&Json>) -> CancelReason {
+pub(crate) fn cancel_reason(params: Option<&Json>) -> CancelReason {
     let reason = notifications::cancelled_reason(params);
     CancelReason::Caller(reason.map(|reason| match reason.len() {
         0..=MAX_CANCEL_REASON_BYTES => reason.into(),
@@ -60,7 +63,7 @@ pub(crate) fn cancelled(params: Option<&Json>) -> CancelReason {
 pub(crate) struct StatelessRequestTable {
     table: Mutex<RequestTable<(), RequestWork>>,
     /// Notified when a request ends.
-    ended: Notify,
+    request_ended: Notify,
 }
 
 impl StatelessRequestTable {
@@ -68,7 +71,7 @@ impl StatelessRequestTable {
     pub(crate) fn new(limit: usize) -> StatelessRequestTable {
         StatelessRequestTable {
             table: Mutex::new(RequestTable::new(limit)),
-            ended: Notify::new(),
+            request_ended: Notify::new(),
         }
     }
 
@@ -83,7 +86,7 @@ impl StatelessRequestTable {
     /// Removes a completed request. Returns false if it was cancelled, so that its reply is not sent.
     pub(crate) fn finish(&self, id: &Id) -> bool {
         let wanted = self.table().finish(id).is_some();
-        self.ended.notify_waiters();
+        self.request_ended.notify_waiters();
         wanted
     }
 
@@ -91,25 +94,25 @@ impl StatelessRequestTable {
     pub(crate) fn cancel(&self, id: &Id, why: CancelReason) {
         let work = self.table().cancel(id);
         if let Some(work) = work {
-            work.end(why);
+            work.abort(why);
         }
-        self.ended.notify_waiters();
+        self.request_ended.notify_waiters();
     }
 
     /// Cancels all requests.
-    pub(crate) fn stop(&self, why: &CancelReason) {
-        let all = self.table().stop();
-        all.into_iter().for_each(|work| work.end(why.clone()));
-        self.ended.notify_waiters();
+    pub(crate) fn cancel_all(&self, why: &CancelReason) {
+        let all = self.table().drain_workers();
+        all.into_iter().for_each(|work| work.abort(why.clone()));
+        self.request_ended.notify_waiters();
     }
 
     /// Waits until no request is in flight.
-    pub(crate) async fn idle(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         loop {
-            let mut ended = std::pin::pin!(self.ended.notified());
+            let mut ended = std::pin::pin!(self.request_ended.notified());
             // Register before the check, or a request that ends in between would be missed.
             ended.as_mut().enable();
-            if self.table().working() == 0 {
+            if self.table().received_count() == 0 {
                 return;
             }
             ended.await;
@@ -124,7 +127,7 @@ impl StatelessRequestTable {
 /// Starts the work on a request. On a single-threaded runtime it is polled once right here, which completes most
 /// requests; otherwise it is spawned as a task. On a multi-threaded runtime it is always spawned, so that another
 /// thread can run it.
-pub(crate) async fn begin(
+pub(crate) async fn start_work(
     work: impl Future<Output = Result<(), Aborted>> + Send + Unpin + 'static,
 ) {
     // As in a spawned task, a panic ends only this request.

@@ -13,7 +13,7 @@ pub(super) struct ReceivedResponses(Vec<(String, Json)>);
 impl ReceivedResponses {
     /// Returns the responses of earlier rounds and of this one. A newer response replaces the one with the same key:
     /// the request was repeated because the earlier response was unusable.
-    pub(super) fn of(call: &Call) -> ReceivedResponses {
+    pub(super) fn collect(call: &Call) -> ReceivedResponses {
         let kept = call.round.slots.get(RESPONSES_SLOT);
         let kept =
             kept.and_then(|text| Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).ok());
@@ -31,7 +31,7 @@ impl ReceivedResponses {
     }
 
     /// Returns the slot for the next round, with the responses that were used.
-    pub(super) fn keep(&self, used: &[String]) -> Option<(String, String)> {
+    pub(super) fn to_slot(&self, used: &[String]) -> Option<(String, String)> {
         let mut o = ObjectWriter::new();
         let mut any = false;
         for (key, answer) in self.0.iter().filter(|(key, _)| used.contains(key)) {

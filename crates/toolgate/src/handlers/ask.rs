@@ -86,22 +86,22 @@ const VALUE_FIELD: &str = "value";
 
 /// Asks the user for a line of text. Never use it for a secret: use [`url`] instead.
 pub fn text(message: &str) -> Question<String> {
-    one(message, json!({"type": "string", "minLength": 1}))
+    single_field_form(message, json!({"type": "string", "minLength": 1}))
 }
 
 /// Asks the user for a yes or no.
 pub fn confirm(message: &str) -> Question<bool> {
-    one(message, json!({"type": "boolean", "default": false}))
+    single_field_form(message, json!({"type": "boolean", "default": false}))
 }
 
 /// Asks the user for an integer.
 pub fn integer(message: &str) -> Question<i64> {
-    one(message, json!({"type": "integer"}))
+    single_field_form(message, json!({"type": "integer"}))
 }
 
 /// Asks the user for a number.
 pub fn number(message: &str) -> Question<f64> {
-    one(message, json!({"type": "number"}))
+    single_field_form(message, json!({"type": "number"}))
 }
 
 /// Asks the user to choose one of several values.
@@ -110,13 +110,13 @@ pub fn choice<S: Into<String>>(
     choices: impl IntoIterator<Item = S>,
 ) -> Question<String> {
     let choices: Vec<String> = choices.into_iter().map(Into::into).collect();
-    one(message, json!({"type": "string", "enum": choices}))
+    single_field_form(message, json!({"type": "string", "enum": choices}))
 }
 
 /// Asks the user to fill in a form with the fields of `T`: strings, numbers, booleans and enums, not nested.
 pub fn form<T: DeserializeOwned + JsonSchema + 'static>(message: &str) -> Question<T> {
     let schema = schema::input_schema::<T>().unwrap_or_else(|_| json!({"type": "object"}));
-    form_with(message, flat(schema)).parsed()
+    form_with(message, form_schema(schema)).parsed()
 }
 
 /// Asks the user to fill in a form with the given `requestedSchema`.
@@ -128,9 +128,9 @@ pub fn form_with(message: &str, requested: Value) -> Question<Value> {
     Question {
         kind: InputRequestKind::Elicit(o.finish()),
         read: Box::new(move |answer| {
-            elicited(answer, |content| {
+            read_elicitation(answer, |content| {
                 let value = content.map_or_else(|| json!({}), |content| content.to_value());
-                toolgate_policy::fits(&Json::from_value(&requested), &value).then_some(value)
+                toolgate_policy::fits_schema(&Json::from_value(&requested), &value).then_some(value)
             })
         }),
     }
@@ -144,7 +144,7 @@ pub fn url(message: &str, url: &str) -> Question<()> {
     o.str("url", url);
     Question {
         kind: InputRequestKind::Elicit(o.finish()),
-        read: Box::new(|answer| elicited(answer, |_| Some(()))),
+        read: Box::new(|answer| read_elicitation(answer, |_| Some(()))),
     }
 }
 
@@ -196,7 +196,7 @@ pub fn roots() -> Question<Vec<Root>> {
 }
 
 /// Returns a form with a single field.
-fn one<T: DeserializeOwned + 'static>(message: &str, field: Value) -> Question<T> {
+fn single_field_form<T: DeserializeOwned + 'static>(message: &str, field: Value) -> Question<T> {
     let requested =
         json!({"type": "object", "properties": {VALUE_FIELD: field}, "required": [VALUE_FIELD]});
     let question = form_with(message, requested);
@@ -232,7 +232,10 @@ impl Question<Value> {
     }
 }
 
-fn elicited<T>(answer: &Json, read: impl FnOnce(Option<&Json>) -> Option<T>) -> Option<Reply<T>> {
+fn read_elicitation<T>(
+    answer: &Json,
+    read: impl FnOnce(Option<&Json>) -> Option<T>,
+) -> Option<Reply<T>> {
     match ElicitAnswer::read(answer)? {
         ElicitAnswer::Accept(content) => read(content.as_ref()).map(Reply::Accepted),
         ElicitAnswer::Decline => Some(Reply::Declined),
@@ -241,7 +244,7 @@ fn elicited<T>(answer: &Json, read: impl FnOnce(Option<&Json>) -> Option<T>) -> 
 }
 
 /// Reduces a schema to what a form allows: clients accept neither closed schemas nor separate definitions.
-fn flat(mut schema: Value) -> Value {
+fn form_schema(mut schema: Value) -> Value {
     if let Some(map) = schema.as_object_mut() {
         map.retain(|key, _| matches!(key.as_str(), "type" | "properties" | "required"));
     }
@@ -266,15 +269,15 @@ macro_rules! asks {
             type Answers = ($($t,)+);
 
             fn ask_all(self, cx: &Cx) -> Result<Self::Answers, HandlerExit> {
-                let looked = ($(cx.look(self.$n.0, &self.$n.1),)+);
+                let looked = ($(cx.read_response(self.$n.0, &self.$n.1),)+);
                 let mut open = Vec::new();
                 $(if let Err(ask) = &looked.$n {
                     open.push(InputRequest::clone(ask));
                 })+
                 if !open.is_empty() {
-                    return Err(cx.leave(open));
+                    return Err(cx.request_input(open));
                 }
-                Ok(($(looked.$n.map_err(|ask| cx.leave(vec![*ask]))?.accepted()?,)+))
+                Ok(($(looked.$n.map_err(|ask| cx.request_input(vec![*ask]))?.accepted()?,)+))
             }
         }
     };

@@ -48,19 +48,19 @@ const MAX_TOOL_NAME_CHARS: usize = 128;
 pub(super) fn check(
     offered: &OfferedItems,
 ) -> Result<[Vec<Definition>; ItemKind::ALL.len()], BuildError> {
-    let tools = list(
+    let tools = check_definitions(
         offered.tools.iter().map(|t| (t.name(), t.definition())),
         ItemKind::Tool,
     )?;
     for tool in &tools {
-        tool_is_good(tool).map_err(|why| BuildError::new(about(tool), why))?;
+        check_tool(tool).map_err(|why| BuildError::new(describe(tool), why))?;
     }
     let skills: Vec<(String, &Skill)> = offered.skills.iter().map(|s| (s.uri(), s)).collect();
     let files = skills.iter().map(|(uri, s)| (uri.as_str(), s.resource()));
     let resources = offered.resources.iter().map(|r| (r.uri(), r.definition()));
     let resources = resources.chain(files);
     let skills = skills.iter().map(|(uri, s)| (uri.as_str(), s.definition()));
-    let skills = list(skills, ItemKind::Skill)?;
+    let skills = check_definitions(skills, ItemKind::Skill)?;
     let templates = offered
         .templates
         .iter()
@@ -68,15 +68,18 @@ pub(super) fn check(
     let prompts = offered.prompts.iter().map(|p| (p.name(), p.definition()));
     Ok([
         tools,
-        list(resources, ItemKind::Resource)?,
-        list(templates, ItemKind::Template)?,
-        list(prompts, ItemKind::Prompt)?,
+        check_definitions(resources, ItemKind::Resource)?,
+        check_definitions(templates, ItemKind::Template)?,
+        check_definitions(prompts, ItemKind::Prompt)?,
         skills,
     ])
 }
 
 /// Checks that the name of a tool or prompt does not begin with the prefix of a mounted server.
-pub(super) fn is_own(definition: &Definition, mounts: &[String]) -> Result<(), BuildError> {
+pub(super) fn check_mount_prefix(
+    definition: &Definition,
+    mounts: &[String],
+) -> Result<(), BuildError> {
     let named = matches!(definition.kind(), ItemKind::Tool | ItemKind::Prompt);
     let begins = |mount: &&String| {
         let rest = definition.name().strip_prefix(mount.as_str());
@@ -87,17 +90,17 @@ pub(super) fn is_own(definition: &Definition, mounts: &[String]) -> Result<(), B
         Some(mount) => {
             let why =
                 format!("names that begin with \"{mount}_\" are reserved for the mounted server");
-            Err(BuildError::new(about(definition), why))
+            Err(BuildError::new(describe(definition), why))
         }
     }
 }
 
-pub(super) fn about(definition: &Definition) -> String {
-    format!("the {} {:?}", definition.kind().word(), definition.name())
+pub(super) fn describe(definition: &Definition) -> String {
+    format!("the {} {:?}", definition.kind().as_str(), definition.name())
 }
 
 /// Checks that the `_meta` keys are valid and not reserved by the protocol, except for those of its extensions.
-fn meta_is_good(definition: &Definition) -> Result<(), String> {
+fn check_meta(definition: &Definition) -> Result<(), String> {
     let meta = definition.json().get("_meta");
     for (key, _) in meta.iter().flat_map(toolgate_core::Json::members) {
         if !meta::is_key(&key) {
@@ -113,24 +116,24 @@ fn meta_is_good(definition: &Definition) -> Result<(), String> {
 }
 
 /// Checks that each definition is complete and each name is unique.
-fn list<'a>(
+fn check_definitions<'a>(
     definitions: impl Iterator<Item = (&'a str, Result<Definition, String>)>,
     kind: ItemKind,
 ) -> Result<Vec<Definition>, BuildError> {
     let (mut seen, mut list) = (HashSet::new(), Vec::new());
     for (name, definition) in definitions {
-        let wrong = |why: String| BuildError::new(format!("the {} {name:?}", kind.word()), why);
+        let wrong = |why: String| BuildError::new(format!("the {} {name:?}", kind.as_str()), why);
         if !seen.insert(name) {
             return Err(wrong("its name is not unique".to_owned()));
         }
         let definition = definition.map_err(wrong)?;
-        meta_is_good(&definition).map_err(wrong)?;
+        check_meta(&definition).map_err(wrong)?;
         list.push(definition);
     }
     Ok(list)
 }
 
-pub(super) fn tool_is_good(tool: &Definition) -> Result<(), String> {
+pub(super) fn check_tool(tool: &Definition) -> Result<(), String> {
     let name = tool.name();
     let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if name.is_empty() || name.len() > MAX_TOOL_NAME_CHARS || !name.chars().all(good) {

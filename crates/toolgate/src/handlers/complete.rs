@@ -42,7 +42,7 @@ impl CompletionHandlers {
         let total = values.len() as u64;
         values.truncate(CompleteResult::MAX_VALUES);
         Ok(CompleteResult {
-            more: Some(total > values.len() as u64),
+            has_more: Some(total > values.len() as u64),
             total: Some(total),
             values,
             meta: None,

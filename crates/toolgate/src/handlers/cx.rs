@@ -22,7 +22,7 @@ pub struct Cx(Arc<CallContextState>);
 
 struct CallContextState {
     call: Arc<Call>,
-    answered: ReceivedResponses,
+    responses: ReceivedResponses,
     /// Keys of the input responses that were used.
     used: Mutex<Vec<String>>,
     registry: ItemRegistry,
@@ -63,7 +63,7 @@ impl LogLevel {
 impl Cx {
     pub(super) fn new(call: Arc<Call>, registry: ItemRegistry) -> Cx {
         Cx(Arc::new(CallContextState {
-            answered: ReceivedResponses::of(&call),
+            responses: ReceivedResponses::collect(&call),
             call,
             used: Mutex::default(),
             registry,
@@ -81,13 +81,13 @@ impl Cx {
     }
 
     /// Returns the client capabilities declared for this request.
-    pub fn abilities(&self) -> &ClientCapabilities {
-        &self.0.call.abilities
+    pub fn client_capabilities(&self) -> &ClientCapabilities {
+        &self.0.call.capabilities
     }
 
     /// Returns the caller's protocol revision, for log messages. Handlers should not depend on it.
     pub fn revision(&self) -> &str {
-        &self.0.call.seen.revision
+        &self.0.call.request_info.revision
     }
 
     /// Returns the trace context, for spans and for requests to other services.
@@ -114,8 +114,8 @@ impl Cx {
     /// sent if the caller did not request progress. A call sends at most 100 notifications at once and 50 a second after
     /// that; further ones are dropped.
     pub fn progress(&self, progress: f64, total: impl Into<Option<f64>>, message: &str) {
-        if self.reporter().listens() {
-            self.reporter().tell(ReporterEvent::Progress(Progress {
+        if self.reporter().has_listener() {
+            self.reporter().send(ReporterEvent::Progress(Progress {
                 progress,
                 total: total.into(),
                 message: Some(message.to_owned()).filter(|m| !m.is_empty()),
@@ -126,7 +126,7 @@ impl Cx {
     /// Turns the call into a task, so that the caller need not wait; later input requests are made in the task. Returns
     /// false if the caller does not support tasks: then it waits. See [`super::Tool::task`].
     pub fn become_task(&self) -> bool {
-        self.0.call.background.start()
+        self.0.call.task_control.start_task()
     }
 
     /// Sends a log message, if the caller requested messages of that level. Do not log secrets: clients display and
@@ -135,8 +135,8 @@ impl Cx {
         let Ok(data) = serde_json::to_value(data) else {
             return;
         };
-        if self.reporter().listens() {
-            self.reporter().tell(ReporterEvent::Log(LogMessage {
+        if self.reporter().has_listener() {
+            self.reporter().send(ReporterEvent::Log(LogMessage {
                 level: level.word().to_owned(),
                 logger: None,
                 data: Json::from_value(&data),
@@ -166,8 +166,8 @@ impl Cx {
     /// # Errors
     /// The input request must be sent first.
     pub fn ask_reply<T>(&self, key: &str, question: Question<T>) -> Result<Reply<T>, HandlerExit> {
-        self.look(key, &question)
-            .map_err(|ask| self.leave(vec![*ask]))
+        self.read_response(key, &question)
+            .map_err(|ask| self.request_input(vec![*ask]))
     }
 
     /// Sends several input requests together.
@@ -187,12 +187,12 @@ impl Cx {
     }
 
     /// Returns the response, or the input request to send if the response is missing or unusable.
-    pub(super) fn look<T>(
+    pub(super) fn read_response<T>(
         &self,
         key: &str,
         question: &Question<T>,
     ) -> Result<Reply<T>, Box<InputRequest>> {
-        let answer = self.0.answered.get(key);
+        let answer = self.0.responses.get(key);
         match answer.and_then(|answer| question.read(answer)) {
             Some(reply) => {
                 self.used().push(key.to_owned());
@@ -202,10 +202,10 @@ impl Cx {
         }
     }
 
-    pub(super) fn leave(&self, asks: Vec<InputRequest>) -> HandlerExit {
-        let slots = self.0.answered.keep(&self.used()).into_iter().collect();
-        HandlerExit::ask(InputRequests {
-            asks,
+    pub(super) fn request_input(&self, asks: Vec<InputRequest>) -> HandlerExit {
+        let slots = self.0.responses.to_slot(&self.used()).into_iter().collect();
+        HandlerExit::input_required(InputRequests {
+            requests: asks,
             slots,
             ..InputRequests::default()
         })
@@ -220,7 +220,7 @@ impl Cx {
     /// # Errors
     /// The capability is missing; the error tells the caller which one.
     pub fn require(&self, need: RequiredCapability) -> Result<(), HandlerExit> {
-        let able = self.abilities();
+        let able = self.client_capabilities();
         let (able, what) = match need {
             RequiredCapability::Elicitation => (able.elicitation, "ask its user (elicitation)"),
             RequiredCapability::ElicitationUrl => (
@@ -230,15 +230,15 @@ impl Cx {
             RequiredCapability::Sampling => (able.sampling, "ask its model (sampling)"),
             RequiredCapability::SamplingTools => (able.sampling_tools, "use tools in sampling"),
             RequiredCapability::Roots => (able.roots, "list its roots"),
-            RequiredCapability::Tasks => (self.0.call.background.start(), "use tasks"),
+            RequiredCapability::Tasks => (self.0.call.task_control.start_task(), "use tasks"),
         };
         if able {
             return Ok(());
         }
         let text =
             format!("the client did not declare that it can {what}, which this call requires");
-        Err(HandlerExit(ExitReason::Error(Error::new(
-            ErrorKind::Unsupported(need),
+        Err(HandlerExit(ExitReason::Protocol(Error::new(
+            ErrorKind::MissingCapability(need),
             text,
         ))))
     }

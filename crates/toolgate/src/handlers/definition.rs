@@ -17,7 +17,7 @@ impl DefinitionDraft {
     }
 
     /// Sets a member of a nested object.
-    pub(super) fn within(&mut self, object: &str, member: &str, value: impl Into<Value>) {
+    pub(super) fn set_nested(&mut self, object: &str, member: &str, value: impl Into<Value>) {
         let inner = self.0.entry(object).or_insert_with(|| json!({}));
         if let Some(inner) = inner.as_object_mut() {
             inner.insert(member.to_owned(), value.into());

@@ -18,13 +18,13 @@ pub(super) struct BuiltServer {
     pub(super) service: Arc<dyn Service>,
     pub(super) registry: ItemRegistry,
     /// True if the registry is everything the server offers: no mounts, no overrides.
-    pub(super) alone: bool,
+    pub(super) has_only_own_items: bool,
     pub(super) offers: ServerCapabilities,
     pub(super) instructions: Option<String>,
 }
 
 /// Returns the service of a server's own items and its mounted servers.
-pub(super) fn whole(
+pub(super) fn compose(
     registry: &ItemRegistry,
     overrides: DefinitionOverrides,
     inner: Vec<(String, BuiltServer)>,
@@ -38,8 +38,8 @@ pub(super) fn whole(
     let shown = overrides.check(tools.items());
     let wrong = |(tool, why)| BuildError::new(format!("the override of the tool {tool:?}"), why);
     for tool in shown.map_err(wrong)? {
-        build::tool_is_good(&tool).map_err(|why| BuildError::new(build::about(&tool), why))?;
-        build::is_own(&tool, &offered.mounts)?;
+        build::check_tool(&tool).map_err(|why| BuildError::new(build::describe(&tool), why))?;
+        build::check_mount_prefix(&tool, &offered.mounts)?;
     }
     let id = registry.origin().server.clone();
     if let Some((name, _)) = inner.iter().find(|(name, _)| **name == *id) {
@@ -59,13 +59,16 @@ pub(super) fn whole(
         prefix: String::new(),
         service: own,
     };
-    let whole = Aggregate::around(own, inner.into_iter().map(member).collect());
+    let whole = Aggregate::with_mounts(own, inner.into_iter().map(member).collect());
     let whole = whole.map_err(|bad| BuildError::new("a mounted server", bad.to_string()))?;
-    Ok(Arc::new(whole.overriding(&id, overrides)))
+    Ok(Arc::new(whole.override_tools(&id, overrides)))
 }
 
 /// Returns the combined capabilities of two servers.
-pub(super) fn both(one: &ServerCapabilities, other: &ServerCapabilities) -> ServerCapabilities {
+pub(super) fn join_offers(
+    one: &ServerCapabilities,
+    other: &ServerCapabilities,
+) -> ServerCapabilities {
     let mut extensions = ObjectWriter::new();
     let theirs = other.extensions.iter().flat_map(Json::members);
     let ours = |id: &str| {
@@ -108,18 +111,18 @@ impl MountedServer {
     }
 
     async fn forward(&self, mut call: Call) -> Result<Outcome, Error> {
-        if call.under_way.is_some() {
-            return Err(call.lost());
+        if call.resumed_after.is_some() {
+            return Err(call.lost_call_error());
         }
         call.id = format!("{}/{}", call.id, self.name).into();
-        call.trail = DecisionLog::default();
+        call.decision_log = DecisionLog::default();
         let head = self.slot("");
         let own = |(name, kept): (&String, &String)| {
             Some((name.strip_prefix(&head)?.to_owned(), kept.clone()))
         };
         call.round.slots = call.round.slots.iter().filter_map(own).collect();
         let mut outcome = self.service.call(call).await?;
-        if let Outcome::Ask(questions) = &mut outcome {
+        if let Outcome::InputRequired(questions) = &mut outcome {
             let slots = std::mem::take(&mut questions.slots).into_iter();
             questions.slots = slots
                 .map(|(name, kept)| (self.slot(&name), kept))
@@ -132,7 +135,7 @@ impl MountedServer {
 impl Service for MountedServer {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         self.service.list(ListRequest {
-            trail: DecisionLog::default(),
+            decision_log: DecisionLog::default(),
             ..ask
         })
     }

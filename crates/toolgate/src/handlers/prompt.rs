@@ -19,7 +19,7 @@ pub struct Prompt {
     draft: DefinitionDraft,
     arguments: Vec<Value>,
     run: PromptHandler,
-    wrong: Option<String>,
+    fault: Option<String>,
     pub(super) completers: CompletionHandlers,
 }
 
@@ -73,7 +73,7 @@ impl Prompt {
             Box::pin(async move {
                 let arguments = arguments.map_err(|error| {
                     let text = format!("invalid arguments: {error}");
-                    HandlerExit::error(Error::new(ErrorKind::Invalid(Vec::new()), text))
+                    HandlerExit::error(Error::new(ErrorKind::InvalidArguments(Vec::new()), text))
                 })?;
                 handler(arguments, cx).await?.into_messages()
             })
@@ -81,7 +81,7 @@ impl Prompt {
         let mut prompt = Prompt::with(name, run);
         match schema::input_schema::<A>() {
             Ok(schema) => prompt.arguments = arguments(&schema),
-            Err(why) => prompt.wrong = Some(why),
+            Err(why) => prompt.fault = Some(why),
         }
         prompt
     }
@@ -91,7 +91,7 @@ impl Prompt {
             draft: DefinitionDraft::new("name", name),
             arguments: Vec::new(),
             run,
-            wrong: None,
+            fault: None,
             completers: CompletionHandlers::default(),
         }
     }
@@ -116,7 +116,7 @@ impl Prompt {
 
     /// Sets a member of `_meta`.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Prompt {
-        self.draft.within("_meta", key, value);
+        self.draft.set_nested("_meta", key, value);
         self
     }
 
@@ -154,7 +154,7 @@ impl Prompt {
     }
 
     pub(super) fn definition(&self) -> Result<Definition, String> {
-        if let Some(why) = &self.wrong {
+        if let Some(why) = &self.fault {
             return Err(why.clone());
         }
         let mut draft = self.draft.clone();

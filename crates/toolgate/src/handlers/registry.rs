@@ -34,9 +34,9 @@ pub(super) struct OfferedItems {
     pub(super) mounts: Vec<String>,
     catalogs: [Catalog; ItemKind::ALL.len()],
     /// True if a tool may have arguments that are repeated as headers, also after its definition is sanitized.
-    pub(super) mirrors: bool,
+    pub(super) has_param_headers: bool,
     /// Indexes of items by name or URI, by kind.
-    places: [HashMap<String, usize>; ItemKind::ALL.len()],
+    indexes: [HashMap<String, usize>; ItemKind::ALL.len()],
 }
 
 impl OfferedItems {
@@ -45,41 +45,41 @@ impl OfferedItems {
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
-        self.tools.get(self.place(ItemKind::Tool, name)?)
+        self.tools.get(self.index_of(ItemKind::Tool, name)?)
     }
 
     pub(super) fn prompt(&self, name: &str) -> Option<&Prompt> {
-        self.prompts.get(self.place(ItemKind::Prompt, name)?)
+        self.prompts.get(self.index_of(ItemKind::Prompt, name)?)
     }
 
     pub(super) fn resource(&self, uri: &str) -> Option<&Resource> {
-        self.resources.get(self.place(ItemKind::Resource, uri)?)
+        self.resources.get(self.index_of(ItemKind::Resource, uri)?)
     }
 
-    fn place(&self, kind: ItemKind, name: &str) -> Option<usize> {
-        self.places[kind as usize].get(name).copied()
+    fn index_of(&self, kind: ItemKind, name: &str) -> Option<usize> {
+        self.indexes[kind as usize].get(name).copied()
     }
 
     /// Validates all definitions and builds the lists.
-    fn checked(mut self, origin: &Origin) -> Result<OfferedItems, BuildError> {
+    fn validate(mut self, origin: &Origin) -> Result<OfferedItems, BuildError> {
         let found = build::check(&self)?;
         let mut all = found.iter().flatten();
-        all.try_for_each(|def| build::is_own(def, &self.mounts))?;
+        all.try_for_each(|def| build::check_mount_prefix(def, &self.mounts))?;
         let hint = self.hint;
         let tools = found.iter().flatten();
-        self.mirrors = tools
+        self.has_param_headers = tools
             .filter(|def| def.kind() == ItemKind::Tool)
-            .any(|def| may_mirror(def.input_schema().as_str()));
-        self.places = Default::default();
+            .any(|def| may_have_param_headers(def.input_schema().as_str()));
+        self.indexes = Default::default();
         for definition in found.iter().flat_map(|list| list.iter().enumerate()) {
             let (at, definition) = definition;
-            let places = &mut self.places[definition.kind() as usize];
+            let places = &mut self.indexes[definition.kind() as usize];
             places.insert(definition.name().to_owned(), at);
         }
         let lists = found.map(|definitions| {
             let items = definitions.into_iter();
             let items = items.map(|def| Arc::new(Item::new(origin.clone(), def)));
-            Catalog::new(items.collect()).with_hint(hint)
+            Catalog::new(items.collect()).with_cache_hint(hint)
         });
         self.catalogs = lists;
         Ok(self)
@@ -97,7 +97,7 @@ impl ItemRegistry {
             // A server trusts its own annotations.
             trusted: true,
         };
-        let offered = Arc::new(offered.checked(&origin)?);
+        let offered = Arc::new(offered.validate(&origin)?);
         Ok(ItemRegistry(Arc::new(RegistryState {
             origin,
             offered: RwLock::new(offered),
@@ -136,9 +136,11 @@ impl ItemRegistry {
         let mut offered = offered.unwrap_or_else(PoisonError::into_inner);
         let mut next = OfferedItems::clone(&offered);
         change(&mut next);
-        *offered = Arc::new(next.checked(&self.0.origin)?);
+        *offered = Arc::new(next.validate(&self.0.origin)?);
         drop(offered);
-        self.0.stale.send_modify(|stale| stale.list(kind));
+        self.0
+            .stale
+            .send_modify(|stale| stale.count_list_change(kind));
         Ok(())
     }
 
@@ -149,14 +151,14 @@ impl ItemRegistry {
     pub fn set_tool(&self, tool: impl super::IntoTool) -> Result<(), BuildError> {
         let tool = tool.into_tool();
         self.change(ItemKind::Tool, |offered| {
-            put(&mut offered.tools, tool, |a, b| a.name() == b.name())
+            insert_or_replace(&mut offered.tools, tool, |a, b| a.name() == b.name())
         })
     }
 
     /// Removes a tool. Returns whether it existed. Running calls continue.
     pub fn remove_tool(&self, name: &str) -> bool {
         self.remove(ItemKind::Tool, |offered| {
-            taken(&mut offered.tools, |tool| tool.name() == name)
+            remove_matching(&mut offered.tools, |tool| tool.name() == name)
         })
     }
 
@@ -166,14 +168,14 @@ impl ItemRegistry {
     /// The definition is invalid; then nothing changes.
     pub fn set_prompt(&self, prompt: Prompt) -> Result<(), BuildError> {
         self.change(ItemKind::Prompt, |offered| {
-            put(&mut offered.prompts, prompt, |a, b| a.name() == b.name())
+            insert_or_replace(&mut offered.prompts, prompt, |a, b| a.name() == b.name())
         })
     }
 
     /// Removes a prompt. Returns whether it existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
         self.remove(ItemKind::Prompt, |offered| {
-            taken(&mut offered.prompts, |prompt| prompt.name() == name)
+            remove_matching(&mut offered.prompts, |prompt| prompt.name() == name)
         })
     }
 
@@ -183,14 +185,14 @@ impl ItemRegistry {
     /// The definition is invalid; then nothing changes.
     pub fn set_resource(&self, resource: Resource) -> Result<(), BuildError> {
         self.change(ItemKind::Resource, |offered| {
-            put(&mut offered.resources, resource, |a, b| a.uri() == b.uri())
+            insert_or_replace(&mut offered.resources, resource, |a, b| a.uri() == b.uri())
         })
     }
 
     /// Removes a resource. Returns whether it existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
         self.remove(ItemKind::Resource, |offered| {
-            taken(&mut offered.resources, |resource| resource.uri() == uri)
+            remove_matching(&mut offered.resources, |resource| resource.uri() == uri)
         })
     }
 
@@ -200,7 +202,7 @@ impl ItemRegistry {
     /// The definition is invalid; then nothing changes.
     pub fn set_template(&self, template: ResourceTemplate) -> Result<(), BuildError> {
         self.change(ItemKind::Resource, |offered| {
-            put(&mut offered.templates, template, |a, b| {
+            insert_or_replace(&mut offered.templates, template, |a, b| {
                 a.template() == b.template()
             })
         })
@@ -209,7 +211,7 @@ impl ItemRegistry {
     /// Removes a template. Returns whether it existed.
     pub fn remove_template(&self, template: &str) -> bool {
         self.remove(ItemKind::Resource, |offered| {
-            taken(&mut offered.templates, |t| t.template() == template)
+            remove_matching(&mut offered.templates, |t| t.template() == template)
         })
     }
 
@@ -220,20 +222,20 @@ impl ItemRegistry {
     /// The skill is invalid; then nothing changes.
     pub fn set_skill(&self, skill: Skill) -> Result<(), BuildError> {
         self.change(ItemKind::Skill, |offered| {
-            put(&mut offered.skills, skill, |a, b| a.uri() == b.uri())
+            insert_or_replace(&mut offered.skills, skill, |a, b| a.uri() == b.uri())
         })
     }
 
     /// Removes a skill by the URI of its `SKILL.md`. Returns whether it existed.
     pub fn remove_skill(&self, uri: &str) -> bool {
         self.remove(ItemKind::Skill, |offered| {
-            taken(&mut offered.skills, |skill| skill.uri() == uri)
+            remove_matching(&mut offered.skills, |skill| skill.uri() == uri)
         })
     }
 
     /// Notifies subscribers of a resource that its contents changed.
     pub fn updated(&self, uri: &str) {
-        self.0.stale.send_modify(|stale| stale.update(uri));
+        self.0.stale.send_modify(|stale| stale.count_update(uri));
     }
 
     fn remove(&self, kind: ItemKind, remove: impl FnOnce(&mut OfferedItems) -> bool) -> bool {
@@ -246,18 +248,18 @@ impl ItemRegistry {
 
 /// Returns whether a schema may contain `x-mcp-header`, also after sanitizing: removing an escaped or invisible
 /// character could produce it.
-fn may_mirror(schema: &str) -> bool {
+fn may_have_param_headers(schema: &str) -> bool {
     schema.contains("mcp-header") || schema.contains('\\') || !schema.is_ascii()
 }
 
-fn put<T>(list: &mut Vec<T>, new: T, same: impl Fn(&T, &T) -> bool) {
+fn insert_or_replace<T>(list: &mut Vec<T>, new: T, same: impl Fn(&T, &T) -> bool) {
     match list.iter_mut().find(|old| same(old, &new)) {
         Some(old) => *old = new,
         None => list.push(new),
     }
 }
 
-fn taken<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool) -> bool {
+fn remove_matching<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool) -> bool {
     let before = list.len();
     list.retain(|one| !is(one));
     list.len() < before

@@ -76,7 +76,7 @@ macro_rules! described {
 
             /// Sets a member of `_meta`.
             pub fn meta(mut self, key: &str, value: impl Into<Value>) -> $type {
-                self.draft.within("_meta", key, value);
+                self.draft.set_nested("_meta", key, value);
                 self
             }
 
@@ -186,7 +186,7 @@ impl ResourceTemplate {
     }
 
     /// Returns the variables of a URI if it matches.
-    pub(super) fn fits(&self, uri: &str) -> Option<TemplateVariables> {
+    pub(super) fn match_uri(&self, uri: &str) -> Option<TemplateVariables> {
         uri_template::variables(self.template(), uri).map(TemplateVariables)
     }
 

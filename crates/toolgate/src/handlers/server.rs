@@ -37,8 +37,8 @@ use toolgate_wire::method::{initialize::Implementation, meta};
 pub struct Server {
     info: Implementation,
     instructions: Option<String>,
-    offered: OfferedItems,
-    duties: ProgramPolicy,
+    items: OfferedItems,
+    policy: ProgramPolicy,
     limits: ServerLimits,
     extensions: Vec<(String, Json)>,
     completions: bool,
@@ -53,18 +53,18 @@ impl Server {
     pub fn new(name: &str, version: &str) -> Server {
         let mut duties = ProgramPolicy::default();
         // These arguments have reached their destination, so their secrets leak nowhere.
-        duties.cleaning.leaks.found = PerServer::all(OnOutboundSecret::Pass);
-        duties.cleaning.placeholders.found = PerServer::all(OnPlaceholder::Allow);
+        duties.sanitizers.outbound_secrets.found = PerServer::all(OnOutboundSecret::Pass);
+        duties.sanitizers.placeholders.found = PerServer::all(OnPlaceholder::Allow);
         // An input request checks its own response and is repeated if that does not fit.
-        duties.asking.answers = false;
+        duties.input_requests.validate_responses = false;
         // Images and links are the server's own; the recipient checks them.
-        duties.cleaning.media.check = PerServer::all(false);
-        duties.cleaning.links.check = PerServer::all(false);
+        duties.sanitizers.media.check = PerServer::all(false);
+        duties.sanitizers.links.check = PerServer::all(false);
         Server {
             info: Implementation::new(name, version),
             instructions: None,
-            offered: OfferedItems::default(),
-            duties,
+            items: OfferedItems::default(),
+            policy: duties,
             limits: ServerLimits::default(),
             extensions: Vec::new(),
             completions: false,
@@ -89,7 +89,7 @@ impl Server {
 
     /// Sets the website URL.
     pub fn website(mut self, url: &str) -> Server {
-        self.info.website = Some(url.to_owned());
+        self.info.website_url = Some(url.to_owned());
         self
     }
 
@@ -107,13 +107,13 @@ impl Server {
 
     /// Adds a tool.
     pub fn tool(mut self, tool: impl IntoTool) -> Server {
-        self.offered.tools.push(tool.into_tool());
+        self.items.tools.push(tool.into_tool());
         self
     }
 
     /// Adds a set of tools that share one state.
     pub fn tools(mut self, tools: impl ToolSet) -> Server {
-        self.offered.tools.extend(Arc::new(tools).tools());
+        self.items.tools.extend(Arc::new(tools).tools());
         self
     }
 
@@ -121,32 +121,32 @@ impl Server {
     pub fn prompt(mut self, prompt: impl IntoPrompt) -> Server {
         let prompt = prompt.into_prompt();
         self.completions |= !prompt.completers.is_empty();
-        self.offered.prompts.push(prompt);
+        self.items.prompts.push(prompt);
         self
     }
 
     /// Adds a resource.
     pub fn resource(mut self, resource: Resource) -> Server {
-        self.offered.resources.push(resource);
+        self.items.resources.push(resource);
         self
     }
 
     /// Adds a resource template.
     pub fn template(mut self, template: ResourceTemplate) -> Server {
         self.completions |= !template.completers.is_empty();
-        self.offered.templates.push(template);
+        self.items.templates.push(template);
         self
     }
 
     /// Adds a skill, and its `SKILL.md` as a resource (2026-07-28).
     pub fn skill(mut self, skill: Skill) -> Server {
-        self.offered.skills.push(skill);
+        self.items.skills.push(skill);
         self
     }
 
     /// Adds skills; [`Skill::all_in`] reads them from a directory.
     pub fn skills(mut self, skills: impl IntoIterator<Item = Skill>) -> Server {
-        self.offered.skills.extend(skills);
+        self.items.skills.extend(skills);
         self
     }
 
@@ -188,12 +188,12 @@ impl Server {
     ///     Ok::<_, HandlerExit>(format!("noon in {}", args["zone"]))
     /// });
     /// let here = DefinitionOverride::new().name("now_here").argument("zone", "UTC");
-    /// let clock = Server::new("clock", "1.0.0").tool(now).overriding("now", here);
+    /// let clock = Server::new("clock", "1.0.0").tool(now).override_tool("now", here);
     /// # clock.build()?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn overriding(mut self, tool: &str, shown: DefinitionOverride) -> Server {
+    pub fn override_tool(mut self, tool: &str, shown: DefinitionOverride) -> Server {
         self.overrides.set(tool, shown);
         self
     }
@@ -201,7 +201,7 @@ impl Server {
     /// Sets the cache hint of its lists: the time to live in milliseconds, and whether caches may share them between
     /// callers (2026-07-28). Default: 0 and private.
     pub fn cache(mut self, ttl_ms: u64, public: bool) -> Server {
-        self.offered.hint = CacheHint { ttl_ms, public };
+        self.items.hint = CacheHint { ttl_ms, public };
         self
     }
 
@@ -212,60 +212,60 @@ impl Server {
     }
 
     /// Adds a rule that decides who may use which item. An item that is hidden from a caller is unknown to that caller.
-    pub fn guard(mut self, rule: impl Rule) -> Server {
-        self.duties.rules.push(Arc::new(rule));
+    pub fn rule(mut self, rule: impl Rule) -> Server {
+        self.policy.rules.push(Arc::new(rule));
         self
     }
 
     /// Sets the scopes that access tokens need if the server is [`protected`](crate::Http::protected). Tools are named
     /// as in the audit log: `*.name` matches whatever the name of this server is.
     pub fn scopes(mut self, scopes: RequiredScopes) -> Server {
-        self.duties.scopes = scopes;
+        self.policy.scopes = scopes;
         self
     }
 
     /// Sets the rate limit of each tool per caller. Default: 6,000 calls a minute.
-    pub fn rate(mut self, quota: RateQuota) -> Server {
-        self.duties.rate = RateLimiter::new(Vec::new(), quota);
+    pub fn rate_limit(mut self, quota: RateQuota) -> Server {
+        self.policy.rate = RateLimiter::new(Vec::new(), quota);
         self
     }
 
     /// Sets the maximum number of concurrent calls, per caller and in total. Default: 64 and 1,024.
-    pub fn at_once(mut self, per_caller: usize, all: usize) -> Server {
-        self.duties.at_once = ConcurrencyLimit::new(per_caller, all);
+    pub fn concurrency_limit(mut self, per_caller: usize, all: usize) -> Server {
+        self.policy.concurrency = ConcurrencyLimit::new(per_caller, all);
         self
     }
 
     /// Sets the time limits of calls. Default: 60 s without progress, at most 15 minutes.
     pub fn deadline(mut self, deadline: CallTimeout) -> Server {
-        self.duties.deadline = deadline;
+        self.policy.deadline = deadline;
         self
     }
 
     /// Sets the policy for results that do not match their output schema. Default: they are blocked.
     pub fn output_schema(mut self, duty: OutputValidation) -> Server {
-        self.duties.output_schema = duty;
+        self.policy.output_schema = duty;
         self
     }
 
     /// Sets the policy for secrets in results. Default: they are redacted. A tool that returns keys needs
     /// [`OnSecret::Pass`].
     pub fn secrets(mut self, found: OnSecret) -> Server {
-        self.duties.cleaning.secrets.found = PerServer::all(found);
+        self.policy.sanitizers.secrets.on_secret = PerServer::all(found);
         self
     }
 
     /// Sets the size limits.
-    pub fn size(mut self, size: SizeLimits) -> Server {
-        self.duties.size = size;
+    pub fn size_limits(mut self, size: SizeLimits) -> Server {
+        self.policy.size = size;
         self
     }
 
     /// Sets the audit recorder. Default: events of `tracing`, without contents. [`Server::audit_in`] writes a
     /// tamper-evident log.
-    pub fn record(mut self, recorder: Arc<AuditRecorder>) -> Server {
+    pub fn audit_recorder(mut self, recorder: Arc<AuditRecorder>) -> Server {
         self.audit = None;
-        self.duties.recorder = recorder;
+        self.policy.recorder = recorder;
         self
     }
 
@@ -306,16 +306,17 @@ impl Server {
     ) -> Result<(Arc<edge::ProtocolServer>, ItemRegistry), BuildError> {
         let (limits, key) = (self.limits.clone(), self.key.take());
         let info = self.info.clone();
-        let built = self.built()?;
-        let own = built.alone.then(|| built.registry.clone());
-        let mirrors = own.map(|own| move || own.offered().mirrors);
-        let unsealed = |error: toolgate_core::Error| BuildError::new("the seal", error.public());
+        let built = self.build_service()?;
+        let own = built.has_only_own_items.then(|| built.registry.clone());
+        let mirrors = own.map(|own| move || own.offered().has_param_headers);
+        let unsealed =
+            |error: toolgate_core::Error| BuildError::new("the seal", error.public_message());
         let mut server =
             edge::ProtocolServer::new(built.service, &info.name, &info.version, limits)
                 .map_err(unsealed)?
                 .with_info(info)
-                .with_offers(built.offers)
-                .with_mirrors(mirrors)
+                .with_capabilities(built.offers)
+                .with_param_headers_check(mirrors)
                 .with_instructions(built.instructions);
         if let Some(key) = key {
             server = server.with_seal_keys(&[key]).map_err(unsealed)?;
@@ -324,7 +325,7 @@ impl Server {
     }
 
     /// Builds the policies and handlers, without an edge.
-    pub(super) fn built(mut self) -> Result<BuiltServer, BuildError> {
+    pub(super) fn build_service(mut self) -> Result<BuiltServer, BuildError> {
         let mut offers = self.offers()?;
         if let Some(folder) = &self.audit {
             let recorder = AuditRecorder::in_folder(folder);
@@ -334,40 +335,40 @@ impl Server {
                     format!("{error}"),
                 )
             };
-            self.duties.recorder = Arc::new(recorder.map_err(unwritable)?);
+            self.policy.recorder = Arc::new(recorder.map_err(unwritable)?);
         }
         let mut inner = Vec::new();
         for (name, server) in std::mem::take(&mut self.mounts) {
             let built = server
-                .built()
+                .build_service()
                 .map_err(|error| error.within(&format!("the mounted server {name:?}")))?;
             inner.push((name, built));
         }
-        self.offered.mounts = inner.iter().map(|(name, _)| name.clone()).collect();
+        self.items.mounts = inner.iter().map(|(name, _)| name.clone()).collect();
         let mounted = inner.iter();
         let mounted = mounted.map(|(name, built)| (name.clone(), built.registry.clone()));
-        let registry = ItemRegistry::new(&self.info.name, self.offered, mounted.collect())?;
+        let registry = ItemRegistry::new(&self.info.name, self.items, mounted.collect())?;
         let mut words: Vec<String> = self.instructions.into_iter().collect();
         for (name, built) in &inner {
             let theirs = built.instructions.as_ref();
             words.extend(theirs.map(|text| format!("{name}: {text}")));
-            offers = mount::both(&offers, &built.offers);
+            offers = mount::join_offers(&offers, &built.offers);
         }
         let alone = self.overrides.is_empty() && inner.is_empty();
-        let end = mount::whole(&registry, self.overrides, inner)?;
+        let end = mount::compose(&registry, self.overrides, inner)?;
         Ok(BuiltServer {
-            service: Arc::new(self.duties.over(end)),
+            service: Arc::new(self.policy.over(end)),
             registry,
-            alone,
+            has_only_own_items: alone,
             offers,
             instructions: (!words.is_empty()).then(|| words.join("\n\n")),
         })
     }
 
     fn offers(&self) -> Result<ServerCapabilities, BuildError> {
-        let skills = !self.offered.skills.is_empty();
+        let skills = !self.items.skills.is_empty();
         let resources =
-            skills || !self.offered.resources.is_empty() || !self.offered.templates.is_empty();
+            skills || !self.items.resources.is_empty() || !self.items.templates.is_empty();
         let mut extensions = toolgate_wire::json::ObjectWriter::new();
         for (id, settings) in &self.extensions {
             if settings.kind() != toolgate_wire::json::JsonKind::Object
@@ -389,11 +390,11 @@ impl Server {
             tools: true,
             resources,
             subscribe: resources,
-            prompts: !self.offered.prompts.is_empty(),
+            prompts: !self.items.prompts.is_empty(),
             completions: self.completions,
             list_changed: true,
             tasks: if self
-                .offered
+                .items
                 .tools
                 .iter()
                 .any(|t| t.support() != TaskSupport::Forbidden)

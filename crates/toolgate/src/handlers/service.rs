@@ -12,8 +12,8 @@ pub(super) struct HandlerService(pub(super) ItemRegistry);
 
 impl HandlerService {
     async fn run(&self, call: Call) -> Result<Outcome, Error> {
-        if call.under_way.is_some() {
-            return Err(call.lost());
+        if call.resumed_after.is_some() {
+            return Err(call.lost_call_error());
         }
         let (offered, call) = (self.0.offered(), Arc::new(call));
         let cx = Cx::new(call.clone(), self.0.clone());
@@ -28,24 +28,24 @@ impl HandlerService {
             Err(stop) => stop,
         };
         match stop.0 {
-            ExitReason::Ask(questions) => Ok(Outcome::Ask(questions)),
+            ExitReason::InputRequired(questions) => Ok(Outcome::InputRequired(questions)),
             ExitReason::Failed(text) if call.op == Op::Tool => {
                 Ok(Outcome::Done(ToolResult::error(&text).into()))
             }
             ExitReason::Failed(text) => Err(Error::new(toolgate_core::ErrorKind::Upstream, text)),
-            ExitReason::Error(error) => Err(error),
+            ExitReason::Protocol(error) => Err(error),
         }
     }
 }
 
 fn unknown(call: &Call) -> HandlerExit {
-    HandlerExit::error(call.unknown())
+    HandlerExit::error(call.unknown_item_error())
 }
 
 /// Returns whether `name` is the item that the rules allowed: several templates may match a URI, and some may be hidden
 /// from the caller.
-fn judged(call: &Call, name: &str) -> bool {
-    call.item().is_none_or(|item| item.local == name)
+fn is_allowed_item(call: &Call, name: &str) -> bool {
+    call.item().is_none_or(|item| item.local_name == name)
 }
 
 async fn tool(offered: &OfferedItems, call: &Call, cx: Cx) -> Result<Output, HandlerExit> {
@@ -60,18 +60,21 @@ async fn prompt(offered: &OfferedItems, call: &Call, cx: Cx) -> Result<Output, H
 
 async fn resource(offered: &OfferedItems, call: &Call, cx: Cx) -> Result<Output, HandlerExit> {
     let uri = call.name();
-    let skills = offered.skills.iter().filter(|s| judged(call, &s.uri()));
+    let skills = offered
+        .skills
+        .iter()
+        .filter(|s| is_allowed_item(call, &s.uri()));
     if let Some(file) = skills.filter_map(|skill| skill.read(uri)).next() {
         return Ok(Output::Resource(file));
     }
-    if let Some(resource) = offered.resource(uri).filter(|_| judged(call, uri)) {
+    if let Some(resource) = offered.resource(uri).filter(|_| is_allowed_item(call, uri)) {
         return resource.read(cx).await.map(Output::Resource);
     }
     let mut templates = offered
         .templates
         .iter()
-        .filter(|t| judged(call, t.template()));
-    let found = templates.find_map(|template| Some((template, template.fits(uri)?)));
+        .filter(|t| is_allowed_item(call, t.template()));
+    let found = templates.find_map(|template| Some((template, template.match_uri(uri)?)));
     let (template, vars) = found.ok_or_else(|| unknown(call))?;
     template.read(uri, vars, cx).await.map(Output::Resource)
 }
@@ -89,8 +92,8 @@ async fn complete(
             let mut templates = offered
                 .templates
                 .iter()
-                .filter(|t| judged(call, t.template()));
-            let found = templates.find(|t| t.template() == name || t.fits(name).is_some());
+                .filter(|t| is_allowed_item(call, t.template()));
+            let found = templates.find(|t| t.template() == name || t.match_uri(name).is_some());
             found.map(|t| &t.completers)
         }
     };

@@ -38,9 +38,9 @@ pub struct Skill {
     /// Files by path within the skill.
     files: Vec<(String, Vec<u8>)>,
     hint: CacheHint,
-    wrong: Option<String>,
+    fault: Option<String>,
     root: String,
-    head: Value,
+    frontmatter: Value,
 }
 
 impl Skill {
@@ -49,7 +49,7 @@ impl Skill {
         let text = text.into();
         let head = std::str::from_utf8(&text)
             .map_err(|_| "its SKILL.md is not UTF-8 text")
-            .and_then(skills::head);
+            .and_then(skills::read_frontmatter);
         let (head, wrong) = match head {
             Ok(head) => (head, None),
             Err(why) => (Value::Null, Some(why.to_owned())),
@@ -58,11 +58,11 @@ impl Skill {
             under: String::new(),
             files: vec![(FILE.to_owned(), text)],
             hint: CacheHint::default(),
-            wrong,
+            fault: wrong,
             root: String::new(),
-            head,
+            frontmatter: head,
         };
-        skill.place();
+        skill.update_root();
         skill
     }
 
@@ -88,7 +88,7 @@ impl Skill {
         found.files.sort();
         skill.files.extend(found.files);
         let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        if skill.wrong.is_none() && own.file_name().is_some_and(|name| name != skill.name()) {
+        if skill.fault.is_none() && own.file_name().is_some_and(|name| name != skill.name()) {
             return Err(bad(format!(
                 "its name is {:?}, which differs from that of the directory",
                 skill.name()
@@ -137,7 +137,7 @@ impl Skill {
     /// Sets a prefix: the skill is served at `skill://PREFIX/NAME/SKILL.md`.
     pub fn under(mut self, prefix: &str) -> Skill {
         self.under = prefix.trim_matches('/').to_owned();
-        self.place();
+        self.update_root();
         self
     }
 
@@ -150,7 +150,7 @@ impl Skill {
 
     /// Returns the name from the frontmatter.
     pub fn name(&self) -> &str {
-        self.head
+        self.frontmatter
             .get("name")
             .and_then(Value::as_str)
             .unwrap_or_default()
@@ -161,7 +161,7 @@ impl Skill {
         format!("{}/{FILE}", self.root)
     }
 
-    fn place(&mut self) {
+    fn update_root(&mut self) {
         let (name, under) = (self.name(), &self.under);
         self.root = match under.is_empty() {
             true => format!("skill://{name}"),
@@ -184,7 +184,7 @@ impl Skill {
 
     /// Returns the entry for the list of skills.
     pub(super) fn definition(&self) -> Result<Definition, String> {
-        if let Some(wrong) = &self.wrong {
+        if let Some(wrong) = &self.fault {
             return Err(wrong.clone());
         }
         let files = self.files.iter().map(|(path, bytes)| SkillFile {
@@ -193,7 +193,7 @@ impl Skill {
             size: bytes.len() as u64,
         });
         let files: Vec<SkillFile> = files.collect();
-        let entry = skills::entry(&self.uri(), &Json::from_value(&self.head), &files);
+        let entry = skills::entry(&self.uri(), &Json::from_value(&self.frontmatter), &files);
         Definition::read(ItemKind::Skill, entry).map_err(str::to_owned)
     }
 
@@ -202,7 +202,7 @@ impl Skill {
         let mut o = ObjectWriter::new();
         o.str("uri", &self.uri());
         o.str("name", self.name());
-        let text = self.head.get("description").and_then(Value::as_str);
+        let text = self.frontmatter.get("description").and_then(Value::as_str);
         o.str("description", text.unwrap_or_default());
         o.str("mimeType", "text/markdown");
         let size = self.files.first().map_or(0, |(_, bytes)| bytes.len());
@@ -269,7 +269,7 @@ impl SkillDirectory {
             if kind.is_dir() {
                 self.walk(&entry.path(), &path, depth + 1)?;
             } else if kind.is_file() {
-                self.take(&entry.path(), path)?;
+                self.add_file(&entry.path(), path)?;
             } else {
                 return Err(format!(
                     "{path} is a link or special file; only regular files are read"
@@ -279,7 +279,7 @@ impl SkillDirectory {
         Ok(())
     }
 
-    fn take(&mut self, from: &Path, path: String) -> Result<(), String> {
+    fn add_file(&mut self, from: &Path, path: String) -> Result<(), String> {
         if self.files.len() == MAX_SKILL_FILES {
             return Err(format!("it has more than {MAX_SKILL_FILES} files"));
         }

@@ -12,11 +12,11 @@ pub struct HandlerExit(pub(crate) ExitReason);
 
 pub(crate) enum ExitReason {
     /// Input is required first.
-    Ask(InputRequests),
+    InputRequired(InputRequests),
     /// The tool failed; the model sees the text.
     Failed(String),
     /// The call failed.
-    Error(Error),
+    Protocol(Error),
 }
 
 impl HandlerExit {
@@ -27,7 +27,7 @@ impl HandlerExit {
 
     /// Returns an error of the call, with a kind that programs can distinguish.
     pub fn error(error: Error) -> HandlerExit {
-        HandlerExit(ExitReason::Error(error))
+        HandlerExit(ExitReason::Protocol(error))
     }
 
     /// Returns a "not found" error.
@@ -44,11 +44,11 @@ impl HandlerExit {
             -32768..=-32000 => code::INTERNAL_ERROR,
             own => own,
         };
-        HandlerExit::error(Error::new(ErrorKind::Answered(code), text.into()))
+        HandlerExit::error(Error::new(ErrorKind::JsonRpc(code), text.into()))
     }
 
-    pub(crate) fn ask(questions: InputRequests) -> HandlerExit {
-        HandlerExit(ExitReason::Ask(questions))
+    pub(crate) fn input_required(questions: InputRequests) -> HandlerExit {
+        HandlerExit(ExitReason::InputRequired(questions))
     }
 }
 
@@ -67,11 +67,15 @@ impl<E: error::Error + 'static> From<E> for HandlerExit {
 impl fmt::Debug for HandlerExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            ExitReason::Ask(questions) => {
-                write!(f, "HandlerExit(asks {} questions)", questions.asks.len())
+            ExitReason::InputRequired(questions) => {
+                write!(
+                    f,
+                    "HandlerExit(asks {} questions)",
+                    questions.requests.len()
+                )
             }
             ExitReason::Failed(text) => write!(f, "HandlerExit({text:?})"),
-            ExitReason::Error(error) => write!(f, "HandlerExit({error:?})"),
+            ExitReason::Protocol(error) => write!(f, "HandlerExit({error:?})"),
         }
     }
 }

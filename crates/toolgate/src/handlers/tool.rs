@@ -20,10 +20,10 @@ type ToolHandler =
 pub struct Tool {
     draft: DefinitionDraft,
     run: ToolHandler,
-    wrong: Option<String>,
+    fault: Option<String>,
     /// True if structured content is repeated as text.
-    repeats: bool,
-    support: TaskSupport,
+    repeats_as_text: bool,
+    task_support: TaskSupport,
 }
 
 /// Types that can be added to a server as a tool: a [`Tool`], or a function that returns one, as `#[tool]` generates.
@@ -91,11 +91,11 @@ impl Tool {
         let mut tool = Tool::with(name, run);
         match schema::input_schema::<A>() {
             Ok(input) => tool.draft.set("inputSchema", input),
-            Err(why) => tool.wrong = Some(why),
+            Err(why) => tool.fault = Some(why),
         }
         match R::schema() {
             Some(Ok(output)) => tool.draft.set("outputSchema", output),
-            Some(Err(why)) => tool.wrong = Some(why),
+            Some(Err(why)) => tool.fault = Some(why),
             None => {}
         }
         tool
@@ -123,9 +123,9 @@ impl Tool {
         Tool {
             draft: DefinitionDraft::new("name", name),
             run,
-            wrong: None,
-            repeats: true,
-            support: TaskSupport::default(),
+            fault: None,
+            repeats_as_text: true,
+            task_support: TaskSupport::default(),
         }
     }
 
@@ -135,7 +135,7 @@ impl Tool {
     }
 
     fn hint(mut self, name: &str, value: bool) -> Tool {
-        self.draft.within("annotations", name, value);
+        self.draft.set_nested("annotations", name, value);
         self
     }
 
@@ -173,8 +173,8 @@ impl Tool {
     /// caller without task support waits, and its call is rejected if tasks are required.
     pub fn task(mut self, support: TaskSupport) -> Tool {
         self.draft
-            .within("execution", "taskSupport", support.word());
-        self.support = support;
+            .set_nested("execution", "taskSupport", support.as_str());
+        self.task_support = support;
         self
     }
 
@@ -185,7 +185,7 @@ impl Tool {
 
     /// Sets a member of `_meta`, for example `ui` of MCP Apps.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Tool {
-        self.draft.within("_meta", key, value);
+        self.draft.set_nested("_meta", key, value);
         self
     }
 
@@ -196,12 +196,12 @@ impl Tool {
 
     /// Does not repeat structured content as text. Clients without support for structured content then get nothing.
     pub fn without_text(mut self) -> Tool {
-        self.repeats = false;
+        self.repeats_as_text = false;
         self
     }
 
     pub(super) fn support(&self) -> TaskSupport {
-        self.support
+        self.task_support
     }
 
     pub(super) fn name(&self) -> &str {
@@ -209,21 +209,21 @@ impl Tool {
     }
 
     pub(super) fn definition(&self) -> Result<Definition, String> {
-        match &self.wrong {
+        match &self.fault {
             Some(why) => Err(why.clone()),
             None => self.draft.finish(ItemKind::Tool),
         }
     }
 
     pub(super) async fn run(&self, call: &Call, cx: Cx) -> Result<ToolResult, HandlerExit> {
-        match self.support {
+        match self.task_support {
             TaskSupport::Forbidden => {}
-            TaskSupport::Optional => call.background.allow(),
+            TaskSupport::Optional => call.task_control.allow_task(),
             TaskSupport::Required => cx.require(RequiredCapability::Tasks)?,
         }
         let mut result = (self.run)(call, cx).await?;
         match &result.structured {
-            Some(_) if !self.repeats => result.content.clear(),
+            Some(_) if !self.repeats_as_text => result.content.clear(),
             // A handler that returns a `ToolResult` may have omitted the text.
             Some(structured) if result.content.is_empty() => {
                 result.content = ToolResult::text(structured.as_str()).content;
@@ -239,8 +239,8 @@ fn invalid(error: &serde_json::Error) -> Error {
     let problem = SchemaViolation {
         path: String::new(),
         expected: "arguments that match the type".to_owned(),
-        got: error.to_string(),
+        received: error.to_string(),
     };
     let text = format!("invalid arguments: {error}");
-    Error::new(ErrorKind::Invalid(vec![problem]), text)
+    Error::new(ErrorKind::InvalidArguments(vec![problem]), text)
 }

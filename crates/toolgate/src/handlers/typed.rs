@@ -13,7 +13,7 @@ use toolgate_wire::json::JsonKind;
 /// # Errors
 /// The error of `serde_json` if they do not match the type.
 pub(super) fn read<A: DeserializeOwned>(arguments: &CallArguments) -> Result<A, Error> {
-    match arguments.short() {
+    match arguments.unparsed_view() {
         Some(short) if short.kind() == JsonKind::Object => A::deserialize(ShortArguments(short)),
         _ => A::deserialize(arguments.value()),
     }
@@ -125,10 +125,10 @@ mod tests {
     fn same<A: DeserializeOwned + Debug + PartialEq>(text: &str) {
         let json = Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
         let arguments = CallArguments::new(json);
-        assert!(arguments.short().is_some());
+        assert!(arguments.unparsed_view().is_some());
         let short = read::<A>(&arguments).map_err(|error| error.to_string());
         let tree = A::deserialize(arguments.value()).map_err(|error| error.to_string());
-        assert!(arguments.short().is_none(), "there is a tree now");
+        assert!(arguments.unparsed_view().is_none(), "there is a tree now");
         assert_eq!(short, tree, "{text}");
         assert_eq!(
             read::<A>(&arguments).map_err(|error| error.to_string()),

@@ -58,7 +58,7 @@ impl Script {
                 Definition::tool(json).unwrap(),
             ))
         };
-        *self.catalog.lock().unwrap() = Some(Catalog::of(
+        *self.catalog.lock().unwrap() = Some(Catalog::with_missing_servers(
             names.iter().map(item).collect(),
             Vec::new(),
             Some("use me".to_owned()),
@@ -118,7 +118,7 @@ fn all() -> ListRequest {
 
 fn only(name: &str) -> ListRequest {
     ListRequest {
-        only: Some(name.into()),
+        only_name: Some(name.into()),
         ..all()
     }
 }
@@ -219,8 +219,13 @@ async fn while_nothing_changes_the_list_is_one_object() {
     let (a, b) = (Script::of(&["read"]), Script::of(&["show"]));
     let both = join(&[("files", &a), ("git", &b)]);
     let first = both.list(all()).await.unwrap();
-    assert!(both.list(all()).await.unwrap().same(&first));
-    assert!(both.list(only("git_show")).await.unwrap().same(&first));
+    assert!(both.list(all()).await.unwrap().is_same_snapshot(&first));
+    assert!(
+        both.list(only("git_show"))
+            .await
+            .unwrap()
+            .is_same_snapshot(&first)
+    );
     b.offer(&["show", "log"]);
     let second = both.list(all()).await.unwrap();
     assert_eq!(names(&second), ["files_read", "git_show", "git_log"]);
@@ -240,12 +245,12 @@ async fn a_member_that_is_down_is_missing_and_sinks_nobody() {
         stale: watch::Sender::default(),
     });
     let all_three =
-        join(&[("files", &a), ("git", &b), ("slow", &slow)]).wait(Duration::from_secs(3));
+        join(&[("files", &a), ("git", &b), ("slow", &slow)]).list_timeout(Duration::from_secs(3));
     b.go_down();
     let before = tokio::time::Instant::now();
     let listed = all_three.list(all()).await.unwrap();
     assert_eq!(
-        (names(&listed), listed.missing()),
+        (names(&listed), listed.missing_servers()),
         (
             vec!["files_read"],
             &["git".to_owned(), "slow".to_owned()][..]
@@ -267,7 +272,7 @@ async fn a_member_that_is_down_is_missing_and_sinks_nobody() {
     );
     // Never seen: it reads as any unknown tool does, whoever may see it; the cause is for the operator.
     let ask = only("git_show");
-    let trail = ask.trail.clone();
+    let trail = ask.decision_log.clone();
     assert!(
         all_three
             .list(ask)
@@ -276,12 +281,15 @@ async fn a_member_that_is_down_is_missing_and_sinks_nobody() {
             .find("git_show")
             .is_none()
     );
-    assert_eq!(trail.steps()[0].why, "down");
+    assert_eq!(trail.steps()[0].reason, "down");
     b.offer(&["show"]);
-    assert_eq!(all_three.list(all()).await.unwrap().missing(), ["slow"]);
+    assert_eq!(
+        all_three.list(all()).await.unwrap().missing_servers(),
+        ["slow"]
+    );
     b.go_down();
     assert_eq!(
-        all_three.list(all()).await.unwrap().missing(),
+        all_three.list(all()).await.unwrap().missing_servers(),
         ["git", "slow"]
     );
     let last = all_three.list(only("git_show")).await.unwrap();
@@ -296,7 +304,7 @@ async fn changes_of_all_members_are_told() {
     let (a, b) = (Script::of(&["read"]), Script::of(&["show"]));
     let both = join(&[("files", &a), ("git", &b)]);
     let mut changes = both
-        .changes(ChangeFilter::lists(Caller::new("test")))
+        .changes(ChangeFilter::all_lists(Caller::new("test")))
         .await
         .unwrap();
     for script in [&a, &b, &a] {

@@ -8,11 +8,11 @@
 mod resource;
 mod server;
 
-pub(super) use resource::canonical;
+pub(super) use resource::resource_identifier;
 pub(crate) use server::AuthorizationServerMetadata;
-pub(super) use server::find as issuer;
+pub(super) use server::fetch_issuer_metadata as issuer;
 
-use super::{AuthError, AuthErrorKind, ScopeSet, error::shown};
+use super::{AuthError, AuthErrorKind, ScopeSet, error::sanitize_for_display};
 use crate::{
     Url,
     fetch::{FetchRequest, FetchResponse, PeerFetcher},
@@ -27,29 +27,29 @@ pub(crate) struct DiscoveredResource {
     /// Scopes that the resource metadata lists (`scopes_supported`).
     pub scopes: Option<ScopeSet>,
     /// True if the resource requires DPoP-bound tokens.
-    pub bound: bool,
+    pub requires_dpop: bool,
     /// Metadata of the authorization server.
     pub server: AuthorizationServerMetadata,
     /// True if no metadata exists and the endpoints are the default paths of 2025-03-26.
-    pub guessed: bool,
+    pub is_fallback: bool,
 }
 
 /// Discovers the authorization server of an MCP server. `hint` is the metadata URL from a challenge, `known` the
 /// preferred issuer if the server lists several. `may` returns an error for an issuer that must not be contacted now.
-pub(super) async fn find(
+pub(super) async fn discover(
     fetcher: &PeerFetcher,
     server: &Url,
     hint: Option<&str>,
     known: Option<&str>,
     may: impl Fn(&str) -> Result<(), AuthError>,
 ) -> Result<DiscoveredResource, AuthError> {
-    let resource = match resource::find(fetcher, server, hint).await? {
-        MetadataLookup::There(resource) => resource,
+    let resource = match resource::fetch_resource_metadata(fetcher, server, hint).await? {
+        MetadataLookup::Found(resource) => resource,
         // A known issuer is not replaced by a guess.
         MetadataLookup::Unclear(error) if known.is_some_and(|known| !is_origin(server, known)) => {
             return Err(error);
         }
-        _ => return without_resource(fetcher, server).await,
+        _ => return discover_without_resource_metadata(fetcher, server).await,
     };
     let of_known = resource
         .issuers
@@ -63,59 +63,59 @@ pub(super) async fn find(
         AuthError::new(AuthErrorKind::Unsupported, words)
     })?;
     may(issuer)?;
-    let metadata = server::find(fetcher, issuer).await?;
+    let metadata = server::fetch_issuer_metadata(fetcher, issuer).await?;
     Ok(DiscoveredResource {
         resource: resource.resource,
         scopes: resource.scopes,
-        bound: resource.bound,
-        guessed: false,
-        server: metadata.ok_or_else(|| missing(issuer))?,
+        requires_dpop: resource.requires_dpop,
+        is_fallback: false,
+        server: metadata.ok_or_else(|| missing_metadata_error(issuer))?,
     })
 }
 
 /// Applies the fallback of 2025-03-26 to a server without protected resource metadata.
-async fn without_resource(
+async fn discover_without_resource_metadata(
     fetcher: &PeerFetcher,
     server: &Url,
 ) -> Result<DiscoveredResource, AuthError> {
-    let (guessed, metadata) = match server::at_origin(fetcher, server).await? {
-        MetadataLookup::There(named) => (false, named),
-        _ => (true, server::without_words(server)?),
+    let (guessed, metadata) = match server::fetch_at_origin(fetcher, server).await? {
+        MetadataLookup::Found(named) => (false, named),
+        _ => (true, server::default_endpoints(server)?),
     };
     Ok(DiscoveredResource {
-        resource: resource::canonical(server),
+        resource: resource::resource_identifier(server),
         scopes: None,
-        bound: false,
-        guessed,
+        requires_dpop: false,
+        is_fallback: guessed,
         server: metadata,
     })
 }
 
 /// Returns the metadata of the issuer of a stored credential, whichever issuer the server lists now.
-pub(super) async fn granter(
+pub(super) async fn find_issuer(
     fetcher: &PeerFetcher,
     server: &Url,
     issuer: &str,
 ) -> Result<AuthorizationServerMetadata, AuthError> {
-    if let Some(metadata) = server::find(fetcher, issuer).await? {
+    if let Some(metadata) = server::fetch_issuer_metadata(fetcher, issuer).await? {
         return Ok(metadata);
     }
     // Tokens of the default endpoints are refreshed there as long as the server lists no authorization server.
     if issuer == server.origin()
         && !matches!(
-            resource::find(fetcher, server, None).await?,
-            MetadataLookup::There(_)
+            resource::fetch_resource_metadata(fetcher, server, None).await?,
+            MetadataLookup::Found(_)
         )
     {
-        return server::without_words(server);
+        return server::default_endpoints(server);
     }
-    Err(missing(issuer))
+    Err(missing_metadata_error(issuer))
 }
 
-fn missing(issuer: &str) -> AuthError {
+fn missing_metadata_error(issuer: &str) -> AuthError {
     let words = format!(
         "the authorization server {} publishes no metadata",
-        shown(issuer)
+        sanitize_for_display(issuer)
     );
     AuthError::new(AuthErrorKind::Unsupported, words)
 }
@@ -127,7 +127,7 @@ fn is_origin(server: &Url, issuer: &str) -> bool {
 
 /// Result of a metadata request.
 enum MetadataLookup<T> {
-    There(T),
+    Found(T),
     /// The peer states that the document does not exist.
     Absent,
     /// Another response; the document may exist at another time.
@@ -138,7 +138,10 @@ enum MetadataLookup<T> {
 ///
 /// # Errors
 /// A failure that may be transient; a later request may succeed.
-async fn document(fetcher: &PeerFetcher, url: Url) -> Result<MetadataLookup<Json>, AuthError> {
+async fn fetch_document(
+    fetcher: &PeerFetcher,
+    url: Url,
+) -> Result<MetadataLookup<Json>, AuthError> {
     let request = FetchRequest::get(url).with(
         http::HeaderName::from_static("mcp-protocol-version"),
         "2025-11-25",
@@ -149,8 +152,8 @@ async fn document(fetcher: &PeerFetcher, url: Url) -> Result<MetadataLookup<Json
     let answers = || no(&format!("returned HTTP {status} instead of its metadata"));
     Ok(match status {
         404 | 405 | 410 => MetadataLookup::Absent,
-        200..300 => match object(fetched) {
-            Some(json) => MetadataLookup::There(json),
+        200..300 => match json_object(fetched) {
+            Some(json) => MetadataLookup::Found(json),
             None => MetadataLookup::Unclear(no("returned something other than its metadata")),
         },
         408 | 425 | 429 => return Err(answers()),
@@ -160,14 +163,14 @@ async fn document(fetcher: &PeerFetcher, url: Url) -> Result<MetadataLookup<Json
 }
 
 /// Returns the first document that exists at a list of URLs.
-async fn first(
+async fn fetch_first(
     fetcher: &PeerFetcher,
     places: impl IntoIterator<Item = Url>,
 ) -> Result<MetadataLookup<Json>, AuthError> {
     let mut none = MetadataLookup::Absent;
     for place in places {
-        match (document(fetcher, place).await?, &none) {
-            (MetadataLookup::There(json), _) => return Ok(MetadataLookup::There(json)),
+        match (fetch_document(fetcher, place).await?, &none) {
+            (MetadataLookup::Found(json), _) => return Ok(MetadataLookup::Found(json)),
             (MetadataLookup::Unclear(error), MetadataLookup::Absent) => {
                 none = MetadataLookup::Unclear(error)
             }
@@ -178,7 +181,7 @@ async fn first(
 }
 
 /// Returns the body if it is a JSON object. Many servers answer every path with an HTML page.
-fn object(fetched: FetchResponse) -> Option<Json> {
+fn json_object(fetched: FetchResponse) -> Option<Json> {
     fetched
         .json()
         .ok()
@@ -186,13 +189,14 @@ fn object(fetched: FetchResponse) -> Option<Json> {
 }
 
 /// Returns the strings of an array member.
-fn texts(json: &Json, key: &str) -> Option<Vec<String>> {
+fn string_array(json: &Json, key: &str) -> Option<Vec<String>> {
     let array = json
         .get(key)
         .filter(|array| array.kind() == JsonKind::Array)?;
     Some(array.items().filter_map(|item| item.string()).collect())
 }
 
-fn scopes(json: &Json) -> Option<ScopeSet> {
-    texts(json, "scopes_supported").map(|all| ScopeSet::of(all.iter().map(String::as_str)))
+fn supported_scopes(json: &Json) -> Option<ScopeSet> {
+    string_array(json, "scopes_supported")
+        .map(|all| ScopeSet::from_scopes(all.iter().map(String::as_str)))
 }

@@ -3,8 +3,8 @@
 //! Source: RFC 9728, sections 3 and 5; "Protected Resource Metadata Discovery Requirements" of the specification.
 
 use super::{
-    super::{AuthError, AuthErrorKind, ScopeSet, error::shown},
-    MetadataLookup, document, first, scopes, texts,
+    super::{AuthError, AuthErrorKind, ScopeSet, error::sanitize_for_display},
+    MetadataLookup, fetch_document, fetch_first, string_array, supported_scopes,
 };
 use crate::{Url, fetch::PeerFetcher, metadata::RESOURCE_METADATA_PATH};
 use toolgate_wire::json::Json;
@@ -14,41 +14,41 @@ pub(super) struct ResourceMetadata {
     pub(super) resource: String,
     pub(super) issuers: Vec<String>,
     pub(super) scopes: Option<ScopeSet>,
-    pub(super) bound: bool,
+    pub(super) requires_dpop: bool,
 }
 
 /// Fetches the metadata from the URL of the challenge, else from the well-known URL of the path, else of the root.
-pub(super) async fn find(
+pub(super) async fn fetch_resource_metadata(
     fetcher: &PeerFetcher,
     server: &Url,
     hint: Option<&str>,
 ) -> Result<MetadataLookup<ResourceMetadata>, AuthError> {
     let looked = match hint {
-        Some(hint) => MetadataLookup::There(pointed(fetcher, hint).await?),
-        None => first(fetcher, places(server)).await?,
+        Some(hint) => MetadataLookup::Found(fetch_from_challenge(fetcher, hint).await?),
+        None => fetch_first(fetcher, well_known_urls(server)).await?,
     };
     Ok(match looked {
-        MetadataLookup::There(json) => MetadataLookup::There(read(&json, server)?),
+        MetadataLookup::Found(json) => MetadataLookup::Found(parse_metadata(&json, server)?),
         MetadataLookup::Absent => MetadataLookup::Absent,
         MetadataLookup::Unclear(error) => MetadataLookup::Unclear(error),
     })
 }
 
 /// Fetches the metadata document that a challenge names.
-async fn pointed(fetcher: &PeerFetcher, hint: &str) -> Result<Json, AuthError> {
+async fn fetch_from_challenge(fetcher: &PeerFetcher, hint: &str) -> Result<Json, AuthError> {
     let broken = |why: &str| {
         let words = format!("the metadata that the server's challenge names {why}");
         AuthError::new(AuthErrorKind::Unsupported, words)
     };
     let url = Url::parse(hint).map_err(|bad| broken(&format!("has an invalid URL: {bad}")))?;
-    match document(fetcher, url).await? {
-        MetadataLookup::There(json) => Ok(json),
+    match fetch_document(fetcher, url).await? {
+        MetadataLookup::Found(json) => Ok(json),
         MetadataLookup::Absent => Err(broken("does not exist")),
         MetadataLookup::Unclear(error) => Err(error),
     }
 }
 
-fn places(server: &Url) -> Vec<Url> {
+fn well_known_urls(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
     let mut places = vec![
         format!("{RESOURCE_METADATA_PATH}{path}"),
@@ -57,26 +57,26 @@ fn places(server: &Url) -> Vec<Url> {
     places.dedup();
     places
         .iter()
-        .filter_map(|path| server.at(path).ok())
+        .filter_map(|path| server.with_path(path).ok())
         .collect()
 }
 
-fn read(json: &Json, server: &Url) -> Result<ResourceMetadata, AuthError> {
+fn parse_metadata(json: &Json, server: &Url) -> Result<ResourceMetadata, AuthError> {
     let resource = json.get("resource").and_then(|resource| resource.string());
     let resource = resource.unwrap_or_default();
     if !Url::parse(&resource).is_ok_and(|resource| covers(&resource, server)) {
         let words = format!(
             "the metadata of {} is for another resource, {:?}; no token is requested",
             server.origin(),
-            shown(&resource)
+            sanitize_for_display(&resource)
         );
         return Err(AuthError::new(AuthErrorKind::Unsafe, words));
     }
     Ok(ResourceMetadata {
         resource,
-        issuers: texts(json, "authorization_servers").unwrap_or_default(),
-        scopes: scopes(json),
-        bound: json
+        issuers: string_array(json, "authorization_servers").unwrap_or_default(),
+        scopes: supported_scopes(json),
+        requires_dpop: json
             .get("dpop_bound_access_tokens_required")
             .and_then(|bound| bound.bool())
             == Some(true),
@@ -96,7 +96,7 @@ fn covers(resource: &Url, server: &Url) -> bool {
 
 /// Returns the resource identifier of a server without metadata: lower-case host, no default port, no query, no
 /// trailing slash.
-pub(in super::super) fn canonical(server: &Url) -> String {
+pub(in super::super) fn resource_identifier(server: &Url) -> String {
     let origin = server.origin().to_ascii_lowercase();
     let usual = if server.is_https() { ":443" } else { ":80" };
     let origin = origin.strip_suffix(usual).unwrap_or(&origin);
@@ -117,7 +117,7 @@ mod tests {
         let check = |resource: &str, server: &str, expected: bool| {
             let json = Json::from_value(&serde_json::json!({"resource": resource}));
             assert_eq!(
-                read(&json, &url(server)).is_ok(),
+                parse_metadata(&json, &url(server)).is_ok(),
                 expected,
                 "{resource} for {server}"
             );
@@ -154,9 +154,9 @@ mod tests {
 
     /// Holds: AUTH-07.
     #[test]
-    fn the_path_comes_before_the_root() {
+    fn well_known_path_precedes_the_root() {
         let places = |text: &str| {
-            places(&url(text))
+            well_known_urls(&url(text))
                 .iter()
                 .map(|p| p.path().to_owned())
                 .collect::<Vec<_>>()
@@ -176,10 +176,13 @@ mod tests {
 
     /// Holds: AUTH-28.
     #[test]
-    fn a_server_without_words_is_called_by_its_address() {
-        assert_eq!(canonical(&url("https://a.test/")), "https://a.test");
+    fn resource_identifier_defaults_to_the_server_url() {
         assert_eq!(
-            canonical(&url("https://a.test/mcp?x=1")),
+            resource_identifier(&url("https://a.test/")),
+            "https://a.test"
+        );
+        assert_eq!(
+            resource_identifier(&url("https://a.test/mcp?x=1")),
             "https://a.test/mcp"
         );
         for (written, expected) in [
@@ -189,7 +192,7 @@ mod tests {
             ("http://a.test:443/mcp", "http://a.test:443/mcp"),
             ("https://[2606:4700::80]/mcp", "https://[2606:4700::80]/mcp"),
         ] {
-            assert_eq!(canonical(&url(written)), expected);
+            assert_eq!(resource_identifier(&url(written)), expected);
         }
     }
 }

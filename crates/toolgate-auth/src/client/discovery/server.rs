@@ -4,13 +4,13 @@
 //! the specification, and the page on authorization of 2025-03-26.
 
 use super::{
-    super::{AuthError, AuthErrorKind, ScopeSet, error::shown},
-    MetadataLookup, document, first, scopes, texts,
+    super::{AuthError, AuthErrorKind, ScopeSet, error::sanitize_for_display},
+    MetadataLookup, fetch_document, fetch_first, string_array, supported_scopes,
 };
 use crate::{
     Url,
     fetch::PeerFetcher,
-    metadata::{OAUTH_METADATA_PATH, places},
+    metadata::{OAUTH_METADATA_PATH, metadata_urls},
 };
 use toolgate_wire::json::Json;
 
@@ -20,42 +20,42 @@ pub(crate) struct AuthorizationServerMetadata {
     /// Issuer identifier, unchanged.
     pub issuer: String,
     /// Authorization endpoint, where a user signs in.
-    pub authorization: Option<Url>,
+    pub authorization_endpoint: Option<Url>,
     /// Token endpoint.
-    pub token: Url,
+    pub token_endpoint: Url,
     /// Endpoint of dynamic client registration (RFC 7591).
-    pub registration: Option<Url>,
+    pub registration_endpoint: Option<Url>,
     /// Revocation endpoint (RFC 7009).
-    pub revocation: Option<Url>,
+    pub revocation_endpoint: Option<Url>,
     /// Supported scopes.
     pub scopes: Option<ScopeSet>,
     /// True if the server supports PKCE with `S256`.
-    pub s256: bool,
+    pub supports_s256: bool,
     /// True if every authorization response contains `iss` (RFC 9207).
-    pub says_iss: bool,
+    pub returns_iss: bool,
     /// True if the server supports Client ID Metadata Documents.
-    pub takes_documents: bool,
+    pub supports_client_documents: bool,
     /// Client authentication methods of the token endpoint, if listed.
-    pub methods: Option<Vec<String>>,
+    pub auth_methods: Option<Vec<String>>,
     /// Signature algorithms of client assertions at the token endpoint, if listed.
-    pub algorithms: Option<Vec<String>>,
+    pub assertion_algorithms: Option<Vec<String>>,
     /// True if the server issues DPoP-bound tokens for ES256 keys (RFC 9449).
-    pub binds: bool,
+    pub supports_dpop: bool,
 }
 
 impl AuthorizationServerMetadata {
     /// Returns the authentication method for a new registration. It prefers `none`: a public client has no secret to
     /// leak.
-    pub(in super::super) fn method_for_new_client(&self) -> &'static str {
-        let known = |method: &&str| self.has_method(method);
+    pub(in super::super) fn registration_auth_method(&self) -> &'static str {
+        let known = |method: &&str| self.supports_auth_method(method);
         let ours = ["none", "client_secret_basic", "client_secret_post"];
         ours.into_iter().find(known).unwrap_or("none")
     }
 
     /// Returns whether the server supports an authentication method. The default without a list is
     /// `client_secret_basic`.
-    pub(in super::super) fn has_method(&self, method: &str) -> bool {
-        match &self.methods {
+    pub(in super::super) fn supports_auth_method(&self, method: &str) -> bool {
+        match &self.auth_methods {
             Some(all) => all.iter().any(|known| known == method),
             None => method == "client_secret_basic",
         }
@@ -64,7 +64,7 @@ impl AuthorizationServerMetadata {
 
 /// Fetches the metadata of an issuer from the well-known URLs in the order of the specification. Returns `None` if the
 /// issuer states that it has none.
-pub(in super::super) async fn find(
+pub(in super::super) async fn fetch_issuer_metadata(
     fetcher: &PeerFetcher,
     issuer: &str,
 ) -> Result<Option<AuthorizationServerMetadata>, AuthError> {
@@ -72,24 +72,24 @@ pub(in super::super) async fn find(
     let url = url.ok_or_else(|| {
         let words = format!(
             "the authorization server {:?} is not a valid URL",
-            shown(issuer)
+            sanitize_for_display(issuer)
         );
         AuthError::new(AuthErrorKind::Unsupported, words)
     })?;
-    match first(fetcher, places(&url)).await? {
-        MetadataLookup::There(json) => read(&json, issuer).map(Some),
+    match fetch_first(fetcher, metadata_urls(&url)).await? {
+        MetadataLookup::Found(json) => parse_metadata(&json, issuer).map(Some),
         MetadataLookup::Absent => Ok(None),
         MetadataLookup::Unclear(error) => Err(error),
     }
 }
 
 /// Fetches metadata from the origin of the MCP server (first fallback of 2025-03-26).
-pub(super) async fn at_origin(
+pub(super) async fn fetch_at_origin(
     fetcher: &PeerFetcher,
     server: &Url,
 ) -> Result<MetadataLookup<AuthorizationServerMetadata>, AuthError> {
-    let json = match document(fetcher, own(server, OAUTH_METADATA_PATH)?).await? {
-        MetadataLookup::There(json) => json,
+    let json = match fetch_document(fetcher, endpoint_at(server, OAUTH_METADATA_PATH)?).await? {
+        MetadataLookup::Found(json) => json,
         MetadataLookup::Absent => return Ok(MetadataLookup::Absent),
         MetadataLookup::Unclear(error) => return Ok(MetadataLookup::Unclear(error)),
     };
@@ -101,34 +101,34 @@ pub(super) async fn at_origin(
     } else {
         &origin
     };
-    read(&json, issuer).map(MetadataLookup::There)
+    parse_metadata(&json, issuer).map(MetadataLookup::Found)
 }
 
 /// Returns the default endpoints of a server without metadata (second fallback of 2025-03-26).
-pub(super) fn without_words(server: &Url) -> Result<AuthorizationServerMetadata, AuthError> {
+pub(super) fn default_endpoints(server: &Url) -> Result<AuthorizationServerMetadata, AuthError> {
     Ok(AuthorizationServerMetadata {
-        authorization: Some(own(server, "/authorize")?),
-        token: own(server, "/token")?,
-        registration: Some(own(server, "/register")?),
-        revocation: None,
+        authorization_endpoint: Some(endpoint_at(server, "/authorize")?),
+        token_endpoint: endpoint_at(server, "/token")?,
+        registration_endpoint: Some(endpoint_at(server, "/register")?),
+        revocation_endpoint: None,
         scopes: None,
         // 2025-03-26 requires PKCE of all clients and servers.
-        s256: true,
-        says_iss: false,
-        takes_documents: false,
-        methods: Some(vec!["none".to_owned()]),
-        algorithms: None,
-        binds: false,
+        supports_s256: true,
+        returns_iss: false,
+        supports_client_documents: false,
+        auth_methods: Some(vec!["none".to_owned()]),
+        assertion_algorithms: None,
+        supports_dpop: false,
         issuer: server.origin(),
     })
 }
 
-fn own(server: &Url, path: &str) -> Result<Url, AuthError> {
-    let url = server.at(path);
+fn endpoint_at(server: &Url, path: &str) -> Result<Url, AuthError> {
+    let url = server.with_path(path);
     url.map_err(|bad| AuthError::new(AuthErrorKind::Unsupported, bad.to_string()))
 }
 
-fn read(json: &Json, issuer: &str) -> Result<AuthorizationServerMetadata, AuthError> {
+fn parse_metadata(json: &Json, issuer: &str) -> Result<AuthorizationServerMetadata, AuthError> {
     let said = json
         .get("issuer")
         .and_then(|issuer| issuer.string())
@@ -136,15 +136,15 @@ fn read(json: &Json, issuer: &str) -> Result<AuthorizationServerMetadata, AuthEr
     if said != issuer {
         let words = format!(
             "the metadata of the authorization server {} names another issuer, {:?}; it is not used",
-            shown(issuer),
-            shown(&said)
+            sanitize_for_display(issuer),
+            sanitize_for_display(&said)
         );
         return Err(AuthError::new(AuthErrorKind::Unsafe, words));
     }
     let broken = |what: &str| {
         let words = format!(
             "the metadata of the authorization server {} has {what}",
-            shown(issuer)
+            sanitize_for_display(issuer)
         );
         AuthError::new(AuthErrorKind::Unsupported, words)
     };
@@ -156,22 +156,25 @@ fn read(json: &Json, issuer: &str) -> Result<AuthorizationServerMetadata, AuthEr
         Url::parse(&text).map(Some).map_err(bad)
     };
     let has = |key: &str, wanted: &str| {
-        texts(json, key).is_some_and(|all| all.iter().any(|one| one == wanted))
+        string_array(json, key).is_some_and(|all| all.iter().any(|one| one == wanted))
     };
     let is = |key: &str| json.get(key).and_then(|value| value.bool()) == Some(true);
     Ok(AuthorizationServerMetadata {
         issuer: said,
-        authorization: url("authorization_endpoint")?,
-        token: url("token_endpoint")?.ok_or_else(|| broken("no token_endpoint"))?,
-        registration: url("registration_endpoint")?,
-        revocation: url("revocation_endpoint")?,
-        scopes: scopes(json),
-        s256: has("code_challenge_methods_supported", "S256"),
-        says_iss: is("authorization_response_iss_parameter_supported"),
-        takes_documents: is("client_id_metadata_document_supported"),
-        methods: texts(json, "token_endpoint_auth_methods_supported"),
-        algorithms: texts(json, "token_endpoint_auth_signing_alg_values_supported"),
-        binds: has("dpop_signing_alg_values_supported", "ES256"),
+        authorization_endpoint: url("authorization_endpoint")?,
+        token_endpoint: url("token_endpoint")?.ok_or_else(|| broken("no token_endpoint"))?,
+        registration_endpoint: url("registration_endpoint")?,
+        revocation_endpoint: url("revocation_endpoint")?,
+        scopes: supported_scopes(json),
+        supports_s256: has("code_challenge_methods_supported", "S256"),
+        returns_iss: is("authorization_response_iss_parameter_supported"),
+        supports_client_documents: is("client_id_metadata_document_supported"),
+        auth_methods: string_array(json, "token_endpoint_auth_methods_supported"),
+        assertion_algorithms: string_array(
+            json,
+            "token_endpoint_auth_signing_alg_values_supported",
+        ),
+        supports_dpop: has("dpop_signing_alg_values_supported", "ES256"),
     })
 }
 
@@ -182,9 +185,9 @@ mod tests {
 
     /// Holds: AUTH-09, AUTH-10, AUTH-11.
     #[test]
-    fn places_are_tried_in_the_order_of_the_specification() {
+    fn metadata_urls_follow_the_order_of_the_specification() {
         let places = |text: &str| {
-            places(&Url::parse(text).unwrap())
+            metadata_urls(&Url::parse(text).unwrap())
                 .iter()
                 .map(|p| p.path().to_owned())
                 .collect::<Vec<_>>()
@@ -221,15 +224,15 @@ mod tests {
             let json = Json::from_value(
                 &json!({"issuer": said, "token_endpoint": "https://a.test/token"}),
             );
-            let error = read(&json, issuer).err().unwrap();
+            let error = parse_metadata(&json, issuer).err().unwrap();
             assert_eq!(error.kind(), AuthErrorKind::Unsafe, "{said}");
         }
         let json =
             Json::from_value(&json!({"issuer": issuer, "token_endpoint": "https://a.test/token"}));
-        assert!(read(&json, issuer).is_ok());
+        assert!(parse_metadata(&json, issuer).is_ok());
         for bad in [json!("javascript:alert(1)"), json!("/token"), json!(null)] {
             let json = Json::from_value(&json!({"issuer": issuer, "token_endpoint": bad}));
-            assert!(read(&json, issuer).is_err());
+            assert!(parse_metadata(&json, issuer).is_err());
         }
     }
 }

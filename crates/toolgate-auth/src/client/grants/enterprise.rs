@@ -7,10 +7,10 @@ use super::{
     super::{
         AuthError, DiscoveredResource, RegisteredClient, ScopeSet,
         endpoint::{TokenEndpoint, TokenEndpointError},
-        error::shown,
+        error::sanitize_for_display,
         tokens::TokenResponse,
     },
-    AssertionSource, TOKEN_EXCHANGE_GRANT, by_assertion, refused,
+    AssertionSource, TOKEN_EXCHANGE_GRANT, jwt_bearer, unsafe_response,
 };
 use crate::{
     Url,
@@ -66,16 +66,16 @@ impl EnterpriseAuthorization {
         }
     }
 
-    pub(in super::super) async fn ask(
+    pub(in super::super) async fn request_token(
         &self,
         found: &DiscoveredResource,
         scopes: &ScopeSet,
         endpoint: &TokenEndpoint<'_>,
     ) -> Result<TokenResponse, TokenEndpointError> {
         let assertion = self.exchange(found, scopes).await?;
-        let text = assertion.access.reveal();
-        check(text, &found.server.issuer, &endpoint.client.id)?;
-        by_assertion(found, scopes, text, endpoint).await
+        let text = assertion.access_token.reveal();
+        check_assertion(text, &found.server.issuer, &endpoint.client.id)?;
+        jwt_bearer(found, scopes, text, endpoint).await
     }
 
     async fn exchange(
@@ -83,7 +83,7 @@ impl EnterpriseAuthorization {
         found: &DiscoveredResource,
         scopes: &ScopeSet,
     ) -> Result<TokenResponse, TokenEndpointError> {
-        let fetcher = PeerFetcher::at_home(&self.endpoint, FetchLimits::default());
+        let fetcher = PeerFetcher::for_operator_url(&self.endpoint, FetchLimits::default());
         let provider = TokenEndpoint {
             url: &self.endpoint,
             issuer: self.endpoint.as_str(),
@@ -105,20 +105,20 @@ impl EnterpriseAuthorization {
         if !scopes.is_empty() {
             form.push(("scope", &scopes));
         }
-        let answer = provider.ask(&form).await?;
-        if answer.issued.as_deref() != Some(ID_JAG_TOKEN_TYPE) {
+        let answer = provider.request_token(&form).await?;
+        if answer.issued_token_type.as_deref() != Some(ID_JAG_TOKEN_TYPE) {
             let words = format!(
                 "{} issued another type of token than requested",
                 self.endpoint.origin()
             );
-            return Err(refused(words).into());
+            return Err(unsafe_response(words).into());
         }
         Ok(answer)
     }
 }
 
 /// Checks that an assertion names the right issuer and client. Its signature is for the authorization server to verify.
-fn check(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
+fn check_assertion(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
     let mut parts = assertion.split('.').map(|part| {
         let bytes = jose::decode(part)?;
         Json::read(bytes, &JsonLimits::default()).ok()
@@ -133,21 +133,21 @@ fn check(assertion: &str, issuer: &str, client: &str) -> Result<(), AuthError> {
         text(&claims, "client_id"),
     );
     if kind.as_deref() != Some(ID_JAG_HEADER_TYPE) {
-        return Err(refused(
+        return Err(unsafe_response(
             "the identity provider did not issue an identity assertion (ID-JAG)".to_owned(),
         ));
     }
     if aud.as_deref() != Some(issuer) {
         let words = format!(
             "the assertion of the identity provider is not for {}",
-            shown(issuer)
+            sanitize_for_display(issuer)
         );
-        return Err(refused(words));
+        return Err(unsafe_response(words));
     }
     if of.as_deref() != Some(client) {
         let words =
             "the assertion of the identity provider is for another client than the configured one";
-        return Err(refused(words.to_owned()));
+        return Err(unsafe_response(words.to_owned()));
     }
     Ok(())
 }
@@ -159,7 +159,7 @@ mod tests {
 
     /// Holds: XAUTH-02.
     #[test]
-    fn an_assertion_for_somebody_else_is_not_sent() {
+    fn rejects_an_assertion_for_another_party() {
         let with = |typ: &str, aud: &str, client: &str| {
             let part = |value: serde_json::Value| jose::encode(value.to_string());
             let text = format!(
@@ -167,12 +167,12 @@ mod tests {
                 part(json!({"typ": typ})),
                 part(json!({"aud": aud, "client_id": client}))
             );
-            check(&text, "https://as.test", "me").is_ok()
+            check_assertion(&text, "https://as.test", "me").is_ok()
         };
         assert!(with(ID_JAG_HEADER_TYPE, "https://as.test", "me"));
         assert!(!with("JWT", "https://as.test", "me"));
         assert!(!with(ID_JAG_HEADER_TYPE, "https://as.test/", "me"));
         assert!(!with(ID_JAG_HEADER_TYPE, "https://as.test", "you"));
-        assert!(check("x", "https://as.test", "me").is_err());
+        assert!(check_assertion("x", "https://as.test", "me").is_err());
     }
 }

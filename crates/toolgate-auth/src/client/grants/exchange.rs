@@ -6,8 +6,8 @@
 use super::{
     super::{
         AuthError, AuthErrorKind, CredentialProvider, CredentialRequest, RegisteredClient,
-        RejectedResponse, RetryDecision, ScopeSet, discovery::canonical, endpoint::TokenEndpoint,
-        tokens::TokenResponse,
+        RejectedResponse, RetryDecision, ScopeSet, discovery::resource_identifier,
+        endpoint::TokenEndpoint, tokens::TokenResponse,
     },
     TOKEN_EXCHANGE_GRANT,
 };
@@ -40,11 +40,11 @@ const EXCHANGE_REFUSAL_PAUSE: Duration = Duration::from_secs(2);
 ///
 /// let us = RegisteredClient::new("gateway", ClientAuthentication::Secret(Secret::new("s3cret")));
 /// let exchange = TokenExchange::new(Url::parse("https://login.example.com/token")?, us)
-///     .scopes(ScopeSet::read("files:read"));
+///     .scopes(ScopeSet::parse("files:read"));
 /// // For each caller; the closure returns the token that it presented.
 /// let server = Url::parse("https://files.example.com/mcp")?;
 /// let caller = exchange.on_behalf(server, || {
-///     Some(SubjectToken { token: Secret::new("the token of the caller"), until: None })
+///     Some(SubjectToken { token: Secret::new("the token of the caller"), expires_at: None })
 /// });
 /// # drop(caller);
 /// # Ok::<(), toolgate_auth::InvalidUrl>(())
@@ -63,7 +63,7 @@ pub struct SubjectToken {
     /// Access token.
     pub token: Secret,
     /// Expiry in seconds since the Unix epoch, if known.
-    pub until: Option<u64>,
+    pub expires_at: Option<u64>,
 }
 
 type SubjectFn = dyn Fn() -> Option<SubjectToken> + Send + Sync;
@@ -77,14 +77,14 @@ struct ExchangedInner {
     server: Url,
     fetcher: PeerFetcher,
     subject: Box<SubjectFn>,
-    kept: Mutex<ExchangeCache>,
+    cache: Mutex<ExchangeCache>,
     flight: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct ExchangeCache {
     token: Option<(Secret, u64)>,
-    refused: Option<(Instant, AuthError)>,
+    last_refusal: Option<(Instant, AuthError)>,
 }
 
 impl TokenExchange {
@@ -123,9 +123,9 @@ impl TokenExchange {
         ExchangedCredentials(Arc::new(ExchangedInner {
             exchange: self.clone(),
             server,
-            fetcher: PeerFetcher::at_home(&self.endpoint, FetchLimits::default()),
+            fetcher: PeerFetcher::for_operator_url(&self.endpoint, FetchLimits::default()),
             subject: Box::new(subject),
-            kept: Mutex::default(),
+            cache: Mutex::default(),
             flight: tokio::sync::Mutex::default(),
         }))
     }
@@ -134,48 +134,48 @@ impl TokenExchange {
 impl ExchangedCredentials {
     /// Returns a valid token, from the cache or by an exchange.
     async fn token(&self) -> Result<Secret, AuthError> {
-        if let Some(token) = self.fresh() {
+        if let Some(token) = self.cached_token() {
             return Ok(token);
         }
         let _one = self.0.flight.lock().await;
-        if let Some(token) = self.fresh() {
+        if let Some(token) = self.cached_token() {
             return Ok(token);
         }
         // No request was sent yet, so a new token of the caller is tried at once.
-        let subject = self.subject()?;
+        let subject = self.subject_token()?;
         if let Some((_, error)) = self
-            .kept()
-            .refused
+            .lock_cache()
+            .last_refusal
             .as_ref()
             .filter(|(at, _)| at.elapsed() < EXCHANGE_REFUSAL_PAUSE)
         {
             return Err(error.clone());
         }
-        let asked = self.ask(subject).await;
-        let mut kept = self.kept();
+        let asked = self.request_token(subject).await;
+        let mut kept = self.lock_cache();
         match asked {
             Ok((token, until)) => {
-                kept.refused = None;
+                kept.last_refusal = None;
                 kept.token = Some((token.clone(), until));
                 Ok(token)
             }
             Err(error) => {
-                kept.refused = Some((Instant::now(), error.clone()));
+                kept.last_refusal = Some((Instant::now(), error.clone()));
                 Err(error)
             }
         }
     }
 
-    fn fresh(&self) -> Option<Secret> {
-        let kept = self.kept();
+    fn cached_token(&self) -> Option<Secret> {
+        let kept = self.lock_cache();
         let (token, until) = kept.token.as_ref()?;
         (*until > now()).then(|| token.clone())
     }
 
     /// Returns the caller's latest token if it is still valid.
-    fn subject(&self) -> Result<SubjectToken, AuthError> {
+    fn subject_token(&self) -> Result<SubjectToken, AuthError> {
         let inner = &self.0;
-        let subject = (inner.subject)().filter(|s| s.until.is_none_or(|until| until > now()));
+        let subject = (inner.subject)().filter(|s| s.expires_at.is_none_or(|until| until > now()));
         subject.ok_or_else(|| {
             let words = format!(
                 "the access token of the caller, which is exchanged for a token of {}, is missing or has expired; call again with a valid token",
@@ -185,11 +185,11 @@ impl ExchangedCredentials {
         })
     }
 
-    async fn ask(&self, subject: SubjectToken) -> Result<(Secret, u64), AuthError> {
+    async fn request_token(&self, subject: SubjectToken) -> Result<(Secret, u64), AuthError> {
         let inner = &self.0;
         let set = &inner.exchange;
         let scopes = set.scopes.to_string();
-        let resource = canonical(&inner.server);
+        let resource = resource_identifier(&inner.server);
         let mut form = vec![
             ("grant_type", TOKEN_EXCHANGE_GRANT),
             ("resource", &resource),
@@ -212,41 +212,41 @@ impl ExchangedCredentials {
             binding: None,
             server: None,
         };
-        let answer = endpoint.ask(&form).await.map_err(|no| no.error)?;
-        self.checked(answer, &subject)
+        let answer = endpoint.request_token(&form).await.map_err(|no| no.error)?;
+        self.validate_response(answer, &subject)
     }
 
-    fn checked(
+    fn validate_response(
         &self,
         answer: TokenResponse,
         subject: &SubjectToken,
     ) -> Result<(Secret, u64), AuthError> {
         let origin = self.0.exchange.endpoint.origin();
         let no = |what: &str| AuthError::new(AuthErrorKind::Unsafe, format!("{origin} {what}"));
-        if subject.token.is(answer.access.reveal()) {
+        if subject.token.matches(answer.access_token.reveal()) {
             return Err(no(
                 "returned the caller's own token, which is not valid for the server; it is not sent there",
             ));
         }
-        if answer.kind != "bearer"
+        if answer.token_type != "bearer"
             || !matches!(
-                answer.issued.as_deref(),
+                answer.issued_token_type.as_deref(),
                 Some(ACCESS_TOKEN_TYPE | JWT_TOKEN_TYPE)
             )
         {
             return Err(no("issued another type of token than requested"));
         }
         let until = answer
-            .until
+            .expires_at
             .unwrap_or_else(|| now() + DEFAULT_LIFETIME_SECONDS);
         Ok((
-            answer.access,
-            subject.until.map_or(until, |end| end.min(until)),
+            answer.access_token,
+            subject.expires_at.map_or(until, |end| end.min(until)),
         ))
     }
 
-    fn kept(&self) -> MutexGuard<'_, ExchangeCache> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_cache(&self) -> MutexGuard<'_, ExchangeCache> {
+        self.0.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -266,28 +266,28 @@ impl CredentialProvider for ExchangedCredentials {
     }
 
     /// Discards a rejected token and repeats the exchange once.
-    fn refused<'a>(
+    fn on_rejection<'a>(
         &'a self,
         _: CredentialRequest<'a>,
         refusal: RejectedResponse<'a>,
     ) -> BoxFuture<'a, Result<RetryDecision, AuthError>> {
         Box::pin(async move {
             if refusal.status != StatusCode::UNAUTHORIZED {
-                return Ok(RetryDecision::No);
+                return Ok(RetryDecision::GiveUp);
             }
-            let sent = refusal.sent.get(header::AUTHORIZATION).cloned();
-            let mut kept = self.kept();
+            let sent = refusal.sent_headers.get(header::AUTHORIZATION).cloned();
+            let mut kept = self.lock_cache();
             let same = kept.token.as_ref().is_some_and(|(token, _)| {
                 let value = sent.as_ref().and_then(|sent| sent.to_str().ok());
                 value
                     .and_then(|v| v.strip_prefix("Bearer "))
-                    .is_some_and(|v| token.is(v))
+                    .is_some_and(|v| token.matches(v))
             });
             if same {
                 kept.token = None;
             }
-            if refusal.before == 0 {
-                return Ok(RetryDecision::Yes);
+            if refusal.previous_rejections == 0 {
+                return Ok(RetryDecision::Retry);
             }
             let words = format!(
                 "{} rejects the token that was exchanged for it",
@@ -297,7 +297,7 @@ impl CredentialProvider for ExchangedCredentials {
         })
     }
 
-    fn may_wait(&self) -> bool {
+    fn may_wait_for_user(&self) -> bool {
         false
     }
 }

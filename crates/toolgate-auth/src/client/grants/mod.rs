@@ -42,11 +42,11 @@ pub(super) async fn client_credentials(
     if !scopes.is_empty() {
         form.push(("scope", &scopes));
     }
-    endpoint.ask(&form).await
+    endpoint.request_token(&form).await
 }
 
 /// Requests a token with the JWT bearer grant.
-async fn by_assertion(
+async fn jwt_bearer(
     found: &DiscoveredResource,
     scopes: &ScopeSet,
     assertion: &str,
@@ -61,9 +61,9 @@ async fn by_assertion(
     if !scopes.is_empty() {
         form.push(("scope", &scopes));
     }
-    endpoint.ask(&form).await
+    endpoint.request_token(&form).await
 }
 
-fn refused(words: String) -> AuthError {
+fn unsafe_response(words: String) -> AuthError {
     AuthError::new(AuthErrorKind::Unsafe, words)
 }

@@ -8,7 +8,7 @@ use super::{
         endpoint::{TokenEndpoint, TokenEndpointError},
         tokens::TokenResponse,
     },
-    AssertionSource, by_assertion,
+    AssertionSource, jwt_bearer,
 };
 use ring::digest::{Context, SHA256};
 use std::{
@@ -55,7 +55,7 @@ impl WorkloadIdentity {
         }
     }
 
-    pub(in super::super) async fn ask(
+    pub(in super::super) async fn request_token(
         &self,
         found: &DiscoveredResource,
         scopes: &ScopeSet,
@@ -75,12 +75,12 @@ impl WorkloadIdentity {
         let (whole, with) = (of(""), of(&format!("for {scopes}")));
         if let Some(error) = [&whole, &with]
             .iter()
-            .find_map(|key| self.refused().get(*key).cloned())
+            .find_map(|key| self.lock_refusals().get(*key).cloned())
         {
             let words = format!("{error}; the same assertion is not sent again");
             return Err(AuthError::new(AuthErrorKind::Refused, words).into());
         }
-        let asked = by_assertion(found, scopes, assertion, endpoint).await;
+        let asked = jwt_bearer(found, scopes, assertion, endpoint).await;
         if let Err(no) = &asked
             && no.error.kind() == AuthErrorKind::Refused
             && no.code.is_some()
@@ -93,14 +93,14 @@ impl WorkloadIdentity {
     }
 
     fn remember(&self, key: Vec<u8>, error: AuthError) {
-        let mut refused = self.refused();
+        let mut refused = self.lock_refusals();
         if refused.len() >= MAX_REFUSALS {
             refused.clear();
         }
         refused.insert(key, error);
     }
 
-    fn refused(&self) -> MutexGuard<'_, RefusedAssertions> {
+    fn lock_refusals(&self) -> MutexGuard<'_, RefusedAssertions> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -34,16 +34,16 @@ pub(super) struct OAuthClientSettings {
     pub(super) server: Url,
     /// Key of the credential in the store; the URL of the server if none is set.
     key: Option<String>,
-    pub(super) reach: AddressPolicy,
+    pub(super) policy: AddressPolicy,
     limits: FetchLimits,
     pub(super) identity: ClientIdentity,
     pub(super) store: Arc<dyn CredentialStore>,
-    pub(super) way: GrantType,
-    pub(super) bind: DpopPolicy,
+    pub(super) grant_type: GrantType,
+    pub(super) dpop: DpopPolicy,
     /// Requested scopes, instead of those that the server demands.
     pub(super) scopes: Option<ScopeSet>,
     /// Instruction for the user if no sign-in is possible here.
-    pub(super) how: Option<String>,
+    pub(super) sign_in_hint: Option<String>,
 }
 
 impl OAuthClientSettings {
@@ -56,20 +56,20 @@ impl OAuthClientSettings {
 impl OAuthClientBuilder {
     pub(super) fn new(server: Url) -> OAuthClientBuilder {
         OAuthClientBuilder(OAuthClientSettings {
-            reach: AddressPolicy::of(&server),
+            policy: AddressPolicy::for_server(&server),
             server,
             key: None,
             limits: FetchLimits::default(),
             identity: ClientIdentity {
                 name: "Toolgate".to_owned(),
-                offline: true,
+                wants_refresh_token: true,
                 ..ClientIdentity::default()
             },
             store: Arc::new(MemoryCredentialStore::new()),
-            way: GrantType::Nobody,
-            bind: DpopPolicy::Wanted,
+            grant_type: GrantType::StoredOnly,
+            dpop: DpopPolicy::WhenRequired,
             scopes: None,
-            how: None,
+            sign_in_hint: None,
         })
     }
 
@@ -89,14 +89,14 @@ impl OAuthClientBuilder {
     /// the server names no issuer (2025-03-26), a client without a user needs one here. Client credentials are never
     /// sent to an authorization server that nobody named.
     pub fn client(mut self, issuer: Option<&str>, client: RegisteredClient) -> OAuthClientBuilder {
-        self.0.identity.given = Some((issuer.map(str::to_owned), client));
+        self.0.identity.configured = Some((issuer.map(str::to_owned), client));
         self
     }
 
     /// Sets the URL of a Client ID Metadata Document: `https`, with a path. It is the client id at authorization
     /// servers that support these documents.
     pub fn client_document(mut self, url: Url) -> OAuthClientBuilder {
-        self.0.identity.document = Some(url);
+        self.0.identity.document_url = Some(url);
         self
     }
 
@@ -112,8 +112,8 @@ impl OAuthClientBuilder {
     }
 
     /// Sets which addresses the server may name; see [`AddressPolicy`].
-    pub fn reach(mut self, reach: AddressPolicy) -> OAuthClientBuilder {
-        self.0.reach = reach;
+    pub fn address_policy(mut self, reach: AddressPolicy) -> OAuthClientBuilder {
+        self.0.policy = reach;
         self
     }
 
@@ -125,44 +125,44 @@ impl OAuthClientBuilder {
 
     /// Signs users in when needed (authorization code grant).
     pub fn sign_in(mut self, person: impl SignIn) -> OAuthClientBuilder {
-        self.0.way = GrantType::Person(Arc::new(person));
+        self.0.grant_type = GrantType::AuthorizationCode(Arc::new(person));
         self
     }
 
     /// Sets the sign-in instruction for error messages if no sign-in is possible here, such as `run: my-app login`.
-    pub fn how(mut self, words: &str) -> OAuthClientBuilder {
-        self.0.how = Some(words.to_owned());
+    pub fn sign_in_hint(mut self, words: &str) -> OAuthClientBuilder {
+        self.0.sign_in_hint = Some(words.to_owned());
         self
     }
 
     /// Sets the instruction for error messages if dynamic registration is impossible, such as
     /// `write client_id in my-app.toml`.
-    pub fn by_hand(mut self, words: &str) -> OAuthClientBuilder {
-        self.0.identity.by_hand = Some(words.to_owned());
+    pub fn registration_hint(mut self, words: &str) -> OAuthClientBuilder {
+        self.0.identity.registration_hint = Some(words.to_owned());
         self
     }
 
     /// Uses the client credentials grant of the configured client.
     pub fn client_credentials(mut self) -> OAuthClientBuilder {
-        self.0.way = GrantType::Client;
+        self.0.grant_type = GrantType::ClientCredentials;
         self
     }
 
     /// Uses enterprise-managed authorization.
     pub fn enterprise(mut self, enterprise: EnterpriseAuthorization) -> OAuthClientBuilder {
-        self.0.way = GrantType::Enterprise(enterprise);
+        self.0.grant_type = GrantType::Enterprise(enterprise);
         self
     }
 
     /// Uses workload identity.
     pub fn workload(mut self, workload: WorkloadIdentity) -> OAuthClientBuilder {
-        self.0.way = GrantType::Workload(workload);
+        self.0.grant_type = GrantType::Workload(workload);
         self
     }
 
     /// Always uses DPoP-bound tokens. By default only if the server requires them.
-    pub fn bound(mut self) -> OAuthClientBuilder {
-        self.0.bind = DpopPolicy::Always;
+    pub fn always_dpop(mut self) -> OAuthClientBuilder {
+        self.0.dpop = DpopPolicy::Always;
         self
     }
 
@@ -173,8 +173,8 @@ impl OAuthClientBuilder {
     }
 
     /// Requests no refresh token, so that no credential outlives the access token.
-    pub fn no_refresh(mut self) -> OAuthClientBuilder {
-        self.0.identity.offline = false;
+    pub fn without_refresh_token(mut self) -> OAuthClientBuilder {
+        self.0.identity.wants_refresh_token = false;
         self
     }
 
@@ -182,8 +182,8 @@ impl OAuthClientBuilder {
     pub fn build(self) -> OAuthClient {
         let set = self.0;
         OAuthClient(Arc::new(OAuthClientInner {
-            fetcher: PeerFetcher::new(set.reach, set.limits.clone()).home(&set.server),
-            set,
+            fetcher: PeerFetcher::new(set.policy, set.limits.clone()).permit_origin_of(&set.server),
+            settings: set,
             state: Mutex::new(OAuthClientState::default()),
             flight: Arc::default(),
         }))

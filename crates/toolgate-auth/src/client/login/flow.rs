@@ -3,11 +3,11 @@
 use super::{
     super::{
         AuthChallenge, AuthError, AuthErrorKind, DiscoveredResource, OAuthCredential,
-        RegisteredClient, ScopeSet, dpop::DpopKey, endpoint::TokenEndpoint, error::shown, grants,
-        scopes::choose, tokens::TokenResponse,
+        RegisteredClient, ScopeSet, dpop::DpopKey, endpoint::TokenEndpoint,
+        error::sanitize_for_display, grants, scopes::select_scopes, tokens::TokenResponse,
     },
     DpopPolicy, GrantType, OAuthClient,
-    authorize::more,
+    authorize::demanded_scopes,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
@@ -16,123 +16,135 @@ use tokio::time::timeout;
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl OAuthClient {
-    pub(super) async fn flow(
+    pub(super) async fn authorization_flow(
         &self,
         found: &DiscoveredResource,
         challenge: Option<&AuthChallenge>,
     ) -> Result<OAuthCredential, AuthError> {
         let (before, mut asked) = {
-            let state = self.state();
-            (state.grant.clone(), state.asked.clone())
+            let state = self.lock_state();
+            (state.grant.clone(), state.requested_scopes.clone())
         };
         if let Some(before) = before.filter(|grant| grant.issuer == found.server.issuer) {
-            asked = asked.and(&before.scopes).and(&before.wanted);
+            asked = asked.union(&before.scopes).union(&before.demanded_scopes);
         }
         let challenged = challenge
-            .and_then(|challenge| challenge.get("scope"))
-            .map(ScopeSet::read);
+            .and_then(|challenge| challenge.parameter("scope"))
+            .map(ScopeSet::parse);
         let of_server = found.server.scopes.as_ref();
-        let person = matches!(self.0.set.way, GrantType::Person(_));
-        let chosen = choose(
+        let person = matches!(self.0.settings.grant_type, GrantType::AuthorizationCode(_));
+        let chosen = select_scopes(
             challenged.as_ref(),
             found.scopes.as_ref(),
             &asked,
             of_server,
-            self.0.set.identity.offline && person,
+            self.0.settings.identity.wants_refresh_token && person,
         );
-        let scopes = self.0.set.scopes.clone().unwrap_or(chosen);
-        let binding = self.wanted_binding(found, challenge)?;
-        if matches!(self.0.set.way, GrantType::Nobody) {
-            let wanted = more(challenge).map(ScopeSet::read);
-            self.want(found, wanted.as_ref()).await?;
-            return Err(self.who_signs_in(found, wanted.as_ref()));
+        let scopes = self.0.settings.scopes.clone().unwrap_or(chosen);
+        let binding = self.required_dpop_key(found, challenge)?;
+        if matches!(self.0.settings.grant_type, GrantType::StoredOnly) {
+            let wanted = demanded_scopes(challenge).map(ScopeSet::parse);
+            self.store_demanded_scopes(found, wanted.as_ref()).await?;
+            return Err(self.sign_in_error(found, wanted.as_ref()));
         }
-        let (answer, client) = match self.ask(found, &scopes, binding.as_deref()).await {
+        let (answer, client) = match self.request_token(found, &scopes, binding.as_deref()).await {
             Err(error) if error.kind() == AuthErrorKind::Refused => {
                 // Scopes that the authorization server does not know would make every later sign-in fail.
-                self.want_no_more().await?;
+                self.clear_demanded_scopes().await?;
                 return Err(error);
             }
             answer => answer?,
         };
-        self.state().asked = scopes.clone();
+        self.lock_state().requested_scopes = scopes.clone();
         let grant = OAuthCredential {
-            client: client.filter(|client| client.redirect.is_some()),
-            ..granted(found, scopes, binding.as_deref(), answer)?
+            client: client.filter(|client| client.redirect_uri.is_some()),
+            ..credential_from(found, scopes, binding.as_deref(), answer)?
         };
-        match self.replace(&grant).await {
-            Ok(Some(old)) if is_of_another_family(&old, &grant) => {
-                let _ = timeout(REVOCATION_TIMEOUT, self.told(&old)).await;
+        match self.replace_credential(&grant).await {
+            Ok(Some(old)) if is_revocable_alone(&old, &grant) => {
+                let _ = timeout(REVOCATION_TIMEOUT, self.try_revoke(&old)).await;
                 Ok(grant)
             }
             Ok(_) => Ok(grant),
             Err(error) => {
                 // A credential that cannot be stored would be lost when the process ends, so it is revoked.
-                self.state().grant = None;
-                let _ = self.told(&grant).await;
+                self.lock_state().grant = None;
+                let _ = self.try_revoke(&grant).await;
                 Err(error)
             }
         }
     }
 
     /// Stores a new credential and returns the previous one.
-    async fn replace(&self, grant: &OAuthCredential) -> Result<Option<OAuthCredential>, AuthError> {
-        let (store, key) = (&self.0.set.store, self.0.set.key());
-        let _turn = store.turn(key).await?;
+    async fn replace_credential(
+        &self,
+        grant: &OAuthCredential,
+    ) -> Result<Option<OAuthCredential>, AuthError> {
+        let (store, key) = (&self.0.settings.store, self.0.settings.key());
+        let _turn = store.refresh_lock(key).await?;
         let old = store.grant(key).await?;
-        self.put(Some(grant.clone())).await?;
+        self.store_credential(Some(grant.clone())).await?;
         Ok(old)
     }
 
-    fn wanted_binding(
+    fn required_dpop_key(
         &self,
         found: &DiscoveredResource,
         challenge: Option<&AuthChallenge>,
     ) -> Result<Option<Arc<DpopKey>>, AuthError> {
         let by_server =
-            found.bound || challenge.is_some_and(|challenge| challenge.scheme == "dpop");
-        if !by_server && self.0.set.bind != DpopPolicy::Always {
+            found.requires_dpop || challenge.is_some_and(|challenge| challenge.scheme == "dpop");
+        if !by_server && self.0.settings.dpop != DpopPolicy::Always {
             return Ok(None);
         }
-        if !found.server.binds {
+        if !found.server.supports_dpop {
             let words = format!(
                 "DPoP-bound tokens are required, and the authorization server {} does not support them with ES256",
-                shown(&found.server.issuer)
+                sanitize_for_display(&found.server.issuer)
             );
             return Err(AuthError::new(AuthErrorKind::Unsupported, words));
         }
-        self.binding().map(Some)
+        self.dpop_key().map(Some)
     }
 
-    async fn ask(
+    async fn request_token(
         &self,
         found: &DiscoveredResource,
         scopes: &ScopeSet,
         binding: Option<&DpopKey>,
     ) -> Result<(TokenResponse, Option<RegisteredClient>), AuthError> {
         let server = &found.server;
-        if let GrantType::Person(person) = &self.0.set.way {
-            let visited = self.visit(person.as_ref(), found, scopes, binding).await?;
+        if let GrantType::AuthorizationCode(person) = &self.0.settings.grant_type {
+            let visited = self
+                .authorize_in_browser(person.as_ref(), found, scopes, binding)
+                .await?;
             return Ok((visited.0, Some(visited.1)));
         }
-        if found.guessed && self.0.set.identity.issuer().is_none() {
+        if found.is_fallback && self.0.settings.identity.issuer().is_none() {
             let words = format!(
                 "{} names no authorization server; client credentials are sent only to an authorization server that the server or the operator names",
-                self.0.set.server.origin()
+                self.0.settings.server.origin()
             );
             return Err(AuthError::new(AuthErrorKind::Unsupported, words));
         }
-        let client = self.0.set.identity.given(&server.issuer)?.ok_or_else(|| {
-            let words = format!(
-                "no client is configured for {}; register one there and set its client_id",
-                shown(&server.issuer)
-            );
-            AuthError::new(AuthErrorKind::Unsupported, words)
-        })?;
-        let endpoint = TokenEndpoint::of(server, &client, &self.0.fetcher, binding);
-        let answer = match &self.0.set.way {
-            GrantType::Enterprise(enterprise) => enterprise.ask(found, scopes, &endpoint).await,
-            GrantType::Workload(workload) => workload.ask(found, scopes, &endpoint).await,
+        let client = self
+            .0
+            .settings
+            .identity
+            .configured_client(&server.issuer)?
+            .ok_or_else(|| {
+                let words = format!(
+                    "no client is configured for {}; register one there and set its client_id",
+                    sanitize_for_display(&server.issuer)
+                );
+                AuthError::new(AuthErrorKind::Unsupported, words)
+            })?;
+        let endpoint = TokenEndpoint::from_metadata(server, &client, &self.0.fetcher, binding);
+        let answer = match &self.0.settings.grant_type {
+            GrantType::Enterprise(enterprise) => {
+                enterprise.request_token(found, scopes, &endpoint).await
+            }
+            GrantType::Workload(workload) => workload.request_token(found, scopes, &endpoint).await,
             _ => grants::client_credentials(found, scopes, &endpoint).await,
         };
         answer.map(|answer| (answer, None)).map_err(|no| no.error)
@@ -141,7 +153,7 @@ impl OAuthClient {
 
 /// Returns whether revoking the old credential leaves the new one valid. An authorization server may revoke everything
 /// that a user granted to the same client (RFC 7009, section 2.1).
-fn is_of_another_family(old: &OAuthCredential, new: &OAuthCredential) -> bool {
+fn is_revocable_alone(old: &OAuthCredential, new: &OAuthCredential) -> bool {
     let other = match (&old.client, &new.client) {
         (Some(old), Some(new)) => old.id != new.id,
         _ => false,
@@ -149,17 +161,17 @@ fn is_of_another_family(old: &OAuthCredential, new: &OAuthCredential) -> bool {
     old.issuer != new.issuer || other
 }
 
-fn granted(
+fn credential_from(
     found: &DiscoveredResource,
     asked: ScopeSet,
     binding: Option<&DpopKey>,
     answer: TokenResponse,
 ) -> Result<OAuthCredential, AuthError> {
-    let bound = answer.kind == "dpop";
+    let bound = answer.token_type == "dpop";
     let unsafe_ = |words: &str| {
         AuthError::new(
             AuthErrorKind::Unsafe,
-            format!("{} {words}", shown(&found.server.issuer)),
+            format!("{} {words}", sanitize_for_display(&found.server.issuer)),
         )
     };
     match (bound, binding) {
@@ -171,7 +183,7 @@ fn granted(
                 "issued a DPoP-bound token, although no proof was sent",
             ));
         }
-        (false, None) if answer.kind != "bearer" => {
+        (false, None) if answer.token_type != "bearer" => {
             return Err(unsafe_("issued a token of an unsupported type"));
         }
         _ => {}
@@ -179,13 +191,13 @@ fn granted(
     Ok(OAuthCredential {
         issuer: found.server.issuer.clone(),
         resource: found.resource.clone(),
-        access: answer.access,
-        bound,
-        key: binding.map(|binding| binding.kept.clone()),
-        until: answer.until,
-        refresh: answer.refresh,
+        access_token: answer.access_token,
+        is_dpop_bound: bound,
+        dpop_key: binding.map(|binding| binding.stored.clone()),
+        expires_at: answer.expires_at,
+        refresh_token: answer.refresh_token,
         scopes: answer.scopes.unwrap_or(asked),
-        wanted: ScopeSet::default(),
+        demanded_scopes: ScopeSet::default(),
         client: None,
     })
 }

@@ -38,9 +38,9 @@ const FLOW_REFUSAL_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 enum GrantType {
     /// No sign-in: uses only the stored credential.
-    Nobody,
-    Person(Arc<dyn SignIn>),
-    Client,
+    StoredOnly,
+    AuthorizationCode(Arc<dyn SignIn>),
+    ClientCredentials,
     Enterprise(EnterpriseAuthorization),
     Workload(WorkloadIdentity),
 }
@@ -49,7 +49,7 @@ enum GrantType {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum DpopPolicy {
     /// If the server requires it.
-    Wanted,
+    WhenRequired,
     Always,
 }
 
@@ -59,7 +59,7 @@ enum DpopPolicy {
 pub struct OAuthClient(Arc<OAuthClientInner>);
 
 struct OAuthClientInner {
-    set: OAuthClientSettings,
+    settings: OAuthClientSettings,
     fetcher: PeerFetcher,
     state: Mutex<OAuthClientState>,
     flight: Arc<tokio::sync::Mutex<()>>,
@@ -77,14 +77,14 @@ struct OAuthClientState {
     /// Metadata of the authorization server from the last discovery.
     server: Option<Arc<AuthorizationServerMetadata>>,
     /// Scopes of the last request, granted or not.
-    asked: ScopeSet,
+    requested_scopes: ScopeSet,
     /// Token that replaced a rejected one, until the server accepts it.
-    untried: Option<Secret>,
+    unconfirmed: Option<Secret>,
     /// Step-up attempts per operation, and the time of the first.
-    steps: HashMap<String, (u32, Instant)>,
+    step_ups: HashMap<String, (u32, Instant)>,
     /// Last refusal that would repeat at once, and the additional scopes that were requested.
-    refused: Option<(Instant, Option<String>, AuthError)>,
-    lately: RecentFailures,
+    last_refusal: Option<(Instant, Option<String>, AuthError)>,
+    failures: RecentFailures,
 }
 
 impl OAuthClient {
@@ -97,49 +97,53 @@ impl OAuthClient {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn granted(&self) -> Result<Option<OAuthCredential>, AuthError> {
+    pub async fn credential(&self) -> Result<Option<OAuthCredential>, AuthError> {
         self.load().await?;
-        Ok(self.state().grant.clone())
+        Ok(self.lock_state().grant.clone())
     }
 
     /// Waits until no other authorization flow runs.
-    async fn flight(&self) -> FlightGuard {
+    async fn acquire_flight(&self) -> FlightGuard {
         self.0.flight.clone().lock_owned().await
     }
 
-    fn state(&self) -> MutexGuard<'_, OAuthClientState> {
+    fn lock_state(&self) -> MutexGuard<'_, OAuthClientState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the store, once.
     async fn load(&self) -> Result<(), AuthError> {
-        if self.state().loaded {
+        if self.lock_state().loaded {
             return Ok(());
         }
-        let kept = self.0.set.store.grant(self.0.set.key()).await?;
-        let mut state = self.state();
+        let kept = self.0.settings.store.grant(self.0.settings.key()).await?;
+        let mut state = self.lock_state();
         if !state.loaded {
             state.loaded = true;
-            adopt(&mut state, kept)?;
+            adopt_credential(&mut state, kept)?;
         }
         Ok(())
     }
 
     /// Stores or deletes the credential, in memory and in the store. Requires the refresh lock: a concurrent refresh
     /// would store another credential.
-    async fn put(&self, grant: Option<OAuthCredential>) -> Result<(), AuthError> {
+    async fn store_credential(&self, grant: Option<OAuthCredential>) -> Result<(), AuthError> {
         {
-            let mut state = self.state();
+            let mut state = self.lock_state();
             state.loaded = true;
-            adopt(&mut state, grant.clone())?;
+            adopt_credential(&mut state, grant.clone())?;
         }
-        self.0.set.store.keep(self.0.set.key(), grant).await?;
+        self.0
+            .settings
+            .store
+            .put(self.0.settings.key(), grant)
+            .await?;
         Ok(())
     }
 
     /// Returns the DPoP key, generating it on first use.
-    fn binding(&self) -> Result<Arc<DpopKey>, AuthError> {
-        let mut state = self.state();
+    fn dpop_key(&self) -> Result<Arc<DpopKey>, AuthError> {
+        let mut state = self.lock_state();
         if let Some(binding) = &state.binding {
             return Ok(binding.clone());
         }
@@ -149,17 +153,20 @@ impl OAuthClient {
     }
 }
 
-fn adopt(state: &mut OAuthClientState, grant: Option<OAuthCredential>) -> Result<(), AuthError> {
-    if let Some(key) = grant.as_ref().and_then(|grant| grant.key.as_ref()) {
+fn adopt_credential(
+    state: &mut OAuthClientState,
+    grant: Option<OAuthCredential>,
+) -> Result<(), AuthError> {
+    if let Some(key) = grant.as_ref().and_then(|grant| grant.dpop_key.as_ref()) {
         let same = state
             .binding
             .as_ref()
-            .is_some_and(|binding| binding.kept.is(key.reveal()));
+            .is_some_and(|binding| binding.stored.matches(key.reveal()));
         if !same {
             state.binding = Some(Arc::new(DpopKey::new(Some(key))?));
         }
     }
-    state.lately.adopts(grant.as_ref());
+    state.failures.forget_other_refresh(grant.as_ref());
     state.grant = grant;
     Ok(())
 }

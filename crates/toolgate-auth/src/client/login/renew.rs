@@ -19,37 +19,37 @@ impl OAuthClient {
     ///
     /// # Errors
     /// No token is available, for a reason that a challenge of the server would not resolve.
-    pub(super) async fn fresh(&self) -> Result<Option<OAuthCredential>, AuthError> {
+    pub(super) async fn fresh_credential(&self) -> Result<Option<OAuthCredential>, AuthError> {
         self.load().await?;
-        let Some(grant) = self.state().grant.clone() else {
+        let Some(grant) = self.lock_state().grant.clone() else {
             return Ok(None);
         };
         if grant.is_fresh() {
             return Ok(Some(grant));
         }
-        let got = match (&grant.refresh, &self.0.set.way) {
-            (Some(_), _) => self.renewed(grant.access.clone()).await,
-            (None, GrantType::Nobody | GrantType::Person(_)) => return Ok(None),
+        let got = match (&grant.refresh_token, &self.0.settings.grant_type) {
+            (Some(_), _) => self.refresh(grant.access_token.clone()).await,
+            (None, GrantType::StoredOnly | GrantType::AuthorizationCode(_)) => return Ok(None),
             _ => self
-                .again(&grant)
+                .replace_expired(&grant)
                 .await
-                .map(|()| self.state().grant.clone()),
+                .map(|()| self.lock_state().grant.clone()),
         };
         match got {
-            Err(error) if may_be_moved(&error) => Ok(Some(grant)),
+            Err(error) if may_have_moved(&error) => Ok(Some(grant)),
             got => got,
         }
     }
 
     /// Refreshes the token, unless a concurrent request already did.
-    async fn renewed(&self, stale: Secret) -> Result<Option<OAuthCredential>, AuthError> {
-        let flight = self.flight().await;
-        self.renew_to_the_end(flight, stale).await.0
+    async fn refresh(&self, stale: Secret) -> Result<Option<OAuthCredential>, AuthError> {
+        let flight = self.acquire_flight().await;
+        self.refresh_detached(flight, stale).await.0
     }
 
     /// Refreshes in a detached task: a canceled request must not lose the response to a single-use refresh token. The
     /// guard ends with the task or is returned.
-    pub(super) async fn renew_to_the_end(
+    pub(super) async fn refresh_detached(
         &self,
         flight: FlightGuard,
         stale: Secret,
@@ -58,7 +58,7 @@ impl OAuthClient {
         Option<FlightGuard>,
     ) {
         let login = self.clone();
-        let renew = async move { (login.renew(&stale).await, flight) };
+        let renew = async move { (login.refresh_in_flight(&stale).await, flight) };
         #[allow(
             clippy::disallowed_methods,
             reason = "one bounded exchange; cut off in the middle, it would lose a refresh token that can be used once"
@@ -74,72 +74,91 @@ impl OAuthClient {
     }
 
     /// Redeems the refresh token for new tokens. Requires the single-flight guard.
-    async fn renew(&self, stale: &Secret) -> Result<Option<OAuthCredential>, AuthError> {
+    async fn refresh_in_flight(
+        &self,
+        stale: &Secret,
+    ) -> Result<Option<OAuthCredential>, AuthError> {
         // If two processes use one refresh token, the issuer treats the second use as theft.
-        let _turn = self.0.set.store.turn(self.0.set.key()).await?;
-        let Some(kept) = self.0.set.store.grant(self.0.set.key()).await? else {
+        let _turn = self
+            .0
+            .settings
+            .store
+            .refresh_lock(self.0.settings.key())
+            .await?;
+        let Some(kept) = self.0.settings.store.grant(self.0.settings.key()).await? else {
             // The user signed out.
-            super::adopt(&mut self.state(), None)?;
+            super::adopt_credential(&mut self.lock_state(), None)?;
             return Ok(None);
         };
-        let now = self.state().grant.clone();
-        let good = |grant: &OAuthCredential| grant.is_fresh() && !grant.access.is(stale.reveal());
-        let before = kept.access.clone();
+        let now = self.lock_state().grant.clone();
+        let good = |grant: &OAuthCredential| {
+            grant.is_fresh() && !grant.access_token.matches(stale.reveal())
+        };
+        let before = kept.access_token.clone();
         // Another process may have refreshed first.
-        let grant = if good(&kept) { kept } else { later(kept, now) };
-        super::adopt(&mut self.state(), Some(grant.clone()))?;
+        let grant = if good(&kept) {
+            kept
+        } else {
+            newer_credential(kept, now)
+        };
+        super::adopt_credential(&mut self.lock_state(), Some(grant.clone()))?;
         if good(&grant) {
             return Ok(Some(grant));
         }
-        let Some(refresh) = grant.refresh.clone() else {
+        let Some(refresh) = grant.refresh_token.clone() else {
             return Ok(None);
         };
-        if self.was_not_taken(&refresh) {
+        if self.was_refresh_rejected(&refresh) {
             return Ok(None);
         }
-        let Some((server, client)) = self.who(&grant).await? else {
+        let Some((server, client)) = self.issuer_and_client(&grant).await? else {
             return Ok(None);
         };
-        let binding = grant.bound.then(|| self.binding()).transpose()?;
-        let endpoint = TokenEndpoint::of(&server, &client, &self.0.fetcher, binding.as_deref());
+        let binding = grant.is_dpop_bound.then(|| self.dpop_key()).transpose()?;
+        let endpoint =
+            TokenEndpoint::from_metadata(&server, &client, &self.0.fetcher, binding.as_deref());
         let form = [
             ("grant_type", "refresh_token"),
             ("refresh_token", refresh.reveal()),
             ("resource", &grant.resource),
         ];
-        match endpoint.ask(&form).await {
-            Ok(answer) => self.keep_renewed(before, next(grant, answer)?).await,
+        match endpoint.request_token(&form).await {
+            Ok(answer) => {
+                self.store_refreshed(before, refreshed_credential(grant, answer)?)
+                    .await
+            }
             Err(no) => {
                 let issuer = grant.issuer;
-                self.not_renewed(&refresh, &client, &issuer, no).await
+                self.handle_refresh_failure(&refresh, &client, &issuer, no)
+                    .await
             }
         }
     }
 
     /// Stores a refreshed credential, unless the store changed meanwhile: a process that ignores the refresh lock may
     /// have signed out or in again.
-    async fn keep_renewed(
+    async fn store_refreshed(
         &self,
         before: Secret,
         next: OAuthCredential,
     ) -> Result<Option<OAuthCredential>, AuthError> {
-        let kept = self.0.set.store.grant(self.0.set.key()).await?;
+        let kept = self.0.settings.store.grant(self.0.settings.key()).await?;
         if kept
             .as_ref()
-            .is_some_and(|kept| kept.access.is(before.reveal()))
+            .is_some_and(|kept| kept.access_token.matches(before.reveal()))
         {
-            self.put(Some(next.clone())).await?;
+            self.store_credential(Some(next.clone())).await?;
             return Ok(Some(next));
         }
-        super::adopt(&mut self.state(), kept.clone())?;
+        super::adopt_credential(&mut self.lock_state(), kept.clone())?;
         if kept.is_none() {
-            let _ = self.told(&next).await;
+            let _ = self.try_revoke(&next).await;
         }
         Ok(kept)
     }
 
     /// Handles a failed refresh. Returns `None` if a user has to sign in.
-    async fn not_renewed(
+    async fn handle_refresh_failure(
         &self,
         refresh: &Secret,
         client: &RegisteredClient,
@@ -148,81 +167,83 @@ impl OAuthClient {
     ) -> Result<Option<OAuthCredential>, AuthError> {
         if no.code.is_none() || no.error.kind() != AuthErrorKind::Refused {
             // Not an OAuth error: the failure may be transient, or the endpoint has moved.
-            self.state().server = None;
+            self.lock_state().server = None;
             let passing = AuthError::new(AuthErrorKind::Unreachable, no.error.to_string());
-            return self.away(issuer, Err(passing));
+            return self.record_unreachable(issuer, Err(passing));
         }
         let over = no.code.as_deref() == Some("invalid_grant");
         // A refresh token belongs to one client, so it is useless without that client.
-        if over || self.is_unknown(client, &no, issuer).await? {
-            self.gone(refresh).await?;
+        if over || self.is_unknown_client(client, &no, issuer).await? {
+            self.handle_invalid_refresh_token(refresh).await?;
         }
-        self.not_taken(refresh, no.error);
+        self.record_rejected_refresh(refresh, no.error);
         Ok(None)
     }
 
     /// Handles an invalid refresh token: adopts the credential of another process, else deletes the stored one.
-    async fn gone(&self, refresh: &Secret) -> Result<(), AuthError> {
-        let kept = self.0.set.store.grant(self.0.set.key()).await?;
+    async fn handle_invalid_refresh_token(&self, refresh: &Secret) -> Result<(), AuthError> {
+        let kept = self.0.settings.store.grant(self.0.settings.key()).await?;
         let other = kept.filter(|kept| {
             !kept
-                .refresh
+                .refresh_token
                 .as_ref()
-                .is_some_and(|kept| kept.is(refresh.reveal()))
+                .is_some_and(|kept| kept.matches(refresh.reveal()))
         });
         match other {
-            Some(other) => super::adopt(&mut self.state(), Some(other)),
-            None => self.put(None).await,
+            Some(other) => super::adopt_credential(&mut self.lock_state(), Some(other)),
+            None => self.store_credential(None).await,
         }
     }
 
     /// Returns the issuer of the credential and the client it was issued to; `None` if that client no longer exists or
     /// has expired. The MCP server is not contacted: whichever issuer it names now, tokens go only to their own issuer.
-    async fn who(
+    async fn issuer_and_client(
         &self,
         grant: &OAuthCredential,
     ) -> Result<Option<(Arc<AuthorizationServerMetadata>, RegisteredClient)>, AuthError> {
-        let server = self.granter(&grant.issuer).await?;
-        let set = &self.0.set;
-        let client = kept_client(&set.identity, &server, set.store.as_ref(), grant).await?;
-        let client = client.filter(|client| client.until.is_none_or(|until| until > now()));
+        let server = self.issuer_metadata(&grant.issuer).await?;
+        let set = &self.0.settings;
+        let client =
+            client_of_credential(&set.identity, &server, set.store.as_ref(), grant).await?;
+        let client =
+            client.filter(|client| client.secret_expires_at.is_none_or(|until| until > now()));
         Ok(client.map(|client| (server, client)))
     }
 
     /// Returns the metadata of the issuer of a credential, from the cache or by discovery.
-    pub(super) async fn granter(
+    pub(super) async fn issuer_metadata(
         &self,
         issuer: &str,
     ) -> Result<Arc<AuthorizationServerMetadata>, AuthError> {
-        self.is_there(issuer)?;
-        let known = self.state().server.clone();
+        self.check_reachable(issuer)?;
+        let known = self.lock_state().server.clone();
         if let Some(known) = known.filter(|known| known.issuer == issuer) {
             return Ok(known);
         }
-        let found = discovery::granter(&self.0.fetcher, &self.0.set.server, issuer).await;
-        let found = Arc::new(self.away(issuer, found)?);
-        self.state().server = Some(found.clone());
+        let found = discovery::find_issuer(&self.0.fetcher, &self.0.settings.server, issuer).await;
+        let found = Arc::new(self.record_unreachable(issuer, found)?);
+        self.lock_state().server = Some(found.clone());
         Ok(found)
     }
 }
 
 /// Returns whether the error suggests that the server has moved to another authorization server.
-fn may_be_moved(error: &AuthError) -> bool {
+fn may_have_moved(error: &AuthError) -> bool {
     use AuthErrorKind::{Unreachable, Unsafe, Unsupported};
     matches!(error.kind(), Unreachable | Unsafe | Unsupported)
 }
 
 /// Returns the credential whose refresh token is still valid. Another process may have refreshed ours, and its token
 /// may have expired since; or ours could not be stored.
-fn later(kept: OAuthCredential, now: Option<OAuthCredential>) -> OAuthCredential {
+fn newer_credential(kept: OAuthCredential, now: Option<OAuthCredential>) -> OAuthCredential {
     match now {
-        Some(now) if now.until > kept.until => now,
+        Some(now) if now.expires_at > kept.expires_at => now,
         _ => kept,
     }
 }
 
 /// Returns the client that a credential was issued to.
-pub(super) async fn kept_client(
+pub(super) async fn client_of_credential(
     identity: &ClientIdentity,
     server: &AuthorizationServerMetadata,
     store: &dyn super::CredentialStore,
@@ -230,10 +251,10 @@ pub(super) async fn kept_client(
 ) -> Result<Option<RegisteredClient>, AuthError> {
     match &grant.client {
         // Registered dynamically; stays valid whichever client is configured now.
-        Some(client) if !identity.is(&client.id) => return Ok(Some(client.clone())),
+        Some(client) if !identity.is_own_id(&client.id) => return Ok(Some(client.clone())),
         _ => {}
     }
-    if let Some(client) = identity.known(server)? {
+    if let Some(client) = identity.without_registration(server)? {
         return Ok(Some(client));
     }
     // Older versions stored credentials without a client.
@@ -241,16 +262,19 @@ pub(super) async fn kept_client(
 }
 
 /// Returns the credential after a refresh. Keeps the refresh token if the response contains none.
-fn next(grant: OAuthCredential, answer: TokenResponse) -> Result<OAuthCredential, AuthError> {
-    let bound = answer.kind == "dpop";
-    if bound != grant.bound || !(bound || answer.kind == "bearer") {
+fn refreshed_credential(
+    grant: OAuthCredential,
+    answer: TokenResponse,
+) -> Result<OAuthCredential, AuthError> {
+    let bound = answer.token_type == "dpop";
+    if bound != grant.is_dpop_bound || !(bound || answer.token_type == "bearer") {
         let words = "the refreshed token has another type than the previous one";
         return Err(AuthError::new(AuthErrorKind::Unsafe, words));
     }
     Ok(OAuthCredential {
-        access: answer.access,
-        until: answer.until,
-        refresh: answer.refresh.or(grant.refresh),
+        access_token: answer.access_token,
+        expires_at: answer.expires_at,
+        refresh_token: answer.refresh_token.or(grant.refresh_token),
         scopes: answer.scopes.unwrap_or(grant.scopes),
         ..grant
     })

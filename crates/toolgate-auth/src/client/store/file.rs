@@ -6,7 +6,7 @@
 use super::{
     super::{OAuthCredential, RegisteredClient},
     CredentialStore, RefreshGuard, StoreError, form,
-    sealed::{key, make, own, read, replace, seal, unseal},
+    sealed::{create_directory, decrypt, encrypt, encryption_key, open_private, read, replace},
 };
 use futures_util::future::BoxFuture;
 use ring::digest::{SHA256, digest};
@@ -66,17 +66,18 @@ impl FileCredentialStore {
             let grants = kept["grants"].as_object();
             grants.map_or_else(Vec::new, |grants| grants.keys().cloned().collect())
         };
-        self.with(move |kept| Ok((keys(kept), false))).await
+        self.with_contents(move |kept| Ok((keys(kept), false)))
+            .await
     }
 
     /// Runs work on the decrypted contents, on a blocking thread and under the file lock.
-    fn with<T: Send + 'static>(
+    fn with_contents<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Value) -> Result<(T, bool), StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         let directory = self.directory.clone();
         Box::pin(async move {
-            let done = tokio::task::spawn_blocking(move || locked(&directory, work)).await;
+            let done = tokio::task::spawn_blocking(move || with_file_lock(&directory, work)).await;
             done.unwrap_or_else(|_| {
                 Err(StoreError::new(
                     "the access to the credential store was interrupted".to_owned(),
@@ -92,19 +93,21 @@ impl CredentialStore for FileCredentialStore {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>> {
         let key = key.to_owned();
-        self.with(move |kept| Ok((form::grant(&kept["grants"][&key])?, false)))
+        self.with_contents(move |kept| {
+            Ok((form::credential_from_json(&kept["grants"][&key])?, false))
+        })
     }
 
-    fn keep<'a>(
+    fn put<'a>(
         &'a self,
         key: &'a str,
         grant: Option<OAuthCredential>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let key = key.to_owned();
-        self.with(move |kept| put_grant(kept, &key, grant.as_ref()).map(|()| ((), true)))
+        self.with_contents(move |kept| put_grant(kept, &key, grant.as_ref()).map(|()| ((), true)))
     }
 
-    fn turn<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
+    fn refresh_lock<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
         let name = digest(&SHA256, key.as_bytes());
         let name: String = name.as_ref()[..16]
             .iter()
@@ -112,13 +115,13 @@ impl CredentialStore for FileCredentialStore {
             .collect();
         let directory = self.directory.clone();
         Box::pin(async move {
-            make(&directory)?;
+            create_directory(&directory)?;
             let path = directory.join(format!("{name}.turn"));
-            let lock = own(&path)?;
+            let lock = open_private(&path)?;
             let end = Instant::now() + REFRESH_LOCK_TIMEOUT;
             loop {
                 match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                    Ok(()) => return Ok(RefreshGuard::held(lock)),
+                    Ok(()) => return Ok(RefreshGuard::holding(lock)),
                     Err(Errno::WOULDBLOCK) if Instant::now() < end => {
                         sleep(REFRESH_LOCK_POLL).await
                     }
@@ -142,22 +145,24 @@ impl CredentialStore for FileCredentialStore {
         issuer: &'a str,
     ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>> {
         let issuer = issuer.to_owned();
-        self.with(move |kept| Ok((form::client(&kept["clients"][&issuer])?, false)))
+        self.with_contents(move |kept| {
+            Ok((form::client_from_json(&kept["clients"][&issuer])?, false))
+        })
     }
 
-    fn keep_client<'a>(
+    fn put_client<'a>(
         &'a self,
         issuer: &'a str,
         client: Option<RegisteredClient>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let issuer = issuer.to_owned();
-        self.with(move |kept| {
-            let client = client.as_ref().and_then(form::of_client);
-            client.as_ref().map(form::bounded_client).transpose()?;
+        self.with_contents(move |kept| {
+            let client = client.as_ref().and_then(form::client_to_json);
+            client.as_ref().map(form::client_text).transpose()?;
             let more = client.is_some();
             put(kept, "clients", &issuer, client);
             if more {
-                has_room(kept)?;
+                check_space(kept)?;
             }
             Ok(((), true))
         })
@@ -169,19 +174,19 @@ fn put_grant(
     key: &str,
     grant: Option<&OAuthCredential>,
 ) -> Result<(), StoreError> {
-    let grant = grant.map(form::of_grant);
-    let size = grant.as_ref().map(form::bounded).transpose()?;
+    let grant = grant.map(form::credential_to_json);
+    let size = grant.as_ref().map(form::credential_text).transpose()?;
     let known = kept["grants"].get(key).is_some();
     put(kept, "grants", key, grant);
     match size {
-        Some(size) if size.len() > RESERVED_CREDENTIAL_BYTES || !known => has_room(kept),
+        Some(size) if size.len() > RESERVED_CREDENTIAL_BYTES || !known => check_space(kept),
         _ => Ok(()),
     }
 }
 
 /// Checks the size limit of the store, with the reserved share of each credential. The caller writes nothing on an
 /// error.
-fn has_room(kept: &Value) -> Result<(), StoreError> {
+fn check_space(kept: &Value) -> Result<(), StoreError> {
     let sizes = |table: &str, least: usize| -> usize {
         let all = kept[table].as_object().into_iter().flatten();
         all.map(|(name, value)| name.len() + value.to_string().len().max(least))
@@ -208,19 +213,19 @@ fn put(kept: &mut Value, table: &str, key: &str, value: Option<Value>) {
     }
 }
 
-fn locked<T>(
+fn with_file_lock<T>(
     directory: &Path,
     work: impl FnOnce(&mut Value) -> Result<(T, bool), StoreError>,
 ) -> Result<T, StoreError> {
     let failed =
         |what: &Path, error: io::Error| StoreError::new(format!("{}: {error}", what.display()));
     let sealed = directory.join("grants.sealed");
-    make(directory)?;
-    let lock = own(&directory.join("grants.lock"))?;
+    create_directory(directory)?;
+    let lock = open_private(&directory.join("grants.lock"))?;
     flock(&lock, FlockOperation::LockExclusive).map_err(|e| failed(directory, e.into()))?;
-    let key = key(&directory.join("grants.key"))?;
+    let key = encryption_key(&directory.join("grants.key"))?;
     let mut kept = match read(&sealed)? {
-        Some(bytes) => unseal(&key, bytes).ok_or_else(|| {
+        Some(bytes) => decrypt(&key, bytes).ok_or_else(|| {
             let path = sealed.display();
             StoreError::new(format!(
                 "{path}: the file or its key was changed, so all sign-ins of this data directory are lost; \
@@ -231,7 +236,7 @@ fn locked<T>(
     };
     let (done, changed) = work(&mut kept)?;
     if changed {
-        let bytes = seal(&key, &kept)?;
+        let bytes = encrypt(&key, &kept)?;
         if bytes.len() as u64 > MAX_STORE_BYTES {
             // A file above the limit could not be read again.
             return Err(StoreError::new(format!(
@@ -259,14 +264,14 @@ mod tests {
 
     /// Servers may issue large tokens to many callers; refreshing the credentials of others still succeeds.
     #[test]
-    fn one_server_does_not_take_the_room_of_others() {
+    fn reserves_space_for_the_credentials_of_others() {
         let mut kept = serde_json::json!({"grants": {}, "clients": {}});
         put_grant(&mut kept, "good", Some(&grant(1000))).unwrap();
         let most = "the limit is 32768";
         let error = put_grant(&mut kept, "evil", Some(&grant(33_000))).unwrap_err();
         assert!(error.to_string().contains(most), "{error}");
         // Wide credentials are small and reserve their share; big ones fill the rest.
-        let value = |access: usize| Some(form::of_grant(&grant(access)));
+        let value = |access: usize| Some(form::credential_to_json(&grant(access)));
         for n in 0..400 {
             put(&mut kept, "grants", &format!("wide {n}"), value(10));
         }

@@ -27,13 +27,13 @@ impl OAuthCredential {
     /// #     r#""access":"a","bound":false,"scopes":"read"}"#,
     /// # );
     /// # let kept = toolgate_auth::Secret::new(text);
-    /// let grant = OAuthCredential::from_text(&kept)?;
-    /// let again = OAuthCredential::from_text(&grant.to_text()?)?;
-    /// assert_eq!((again.issuer, again.scopes), (grant.issuer, grant.scopes));
+    /// let credential = OAuthCredential::from_text(&kept)?;
+    /// let again = OAuthCredential::from_text(&credential.to_text()?)?;
+    /// assert_eq!((again.issuer, again.scopes), (credential.issuer, credential.scopes));
     /// # Ok::<(), toolgate_auth::client::StoreError>(())
     /// ```
     pub fn to_text(&self) -> Result<Secret, StoreError> {
-        bounded(&of_grant(self)).map(Secret::new)
+        credential_text(&credential_to_json(self)).map(Secret::new)
     }
 
     /// Parses the text of [`OAuthCredential::to_text`].
@@ -42,7 +42,7 @@ impl OAuthCredential {
     /// The text has another form.
     pub fn from_text(text: &Secret) -> Result<OAuthCredential, StoreError> {
         let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a grant"))?;
-        grant(&value)?.ok_or_else(|| broken("a grant"))
+        credential_from_json(&value)?.ok_or_else(|| broken("a grant"))
     }
 }
 
@@ -53,8 +53,8 @@ impl RegisteredClient {
     /// # Errors
     /// The client is too large to be stored.
     pub fn to_text(&self) -> Result<Option<Secret>, StoreError> {
-        let value = of_client(self);
-        let text = value.map(|value| bounded_client(&value)).transpose()?;
+        let value = client_to_json(self);
+        let text = value.map(|value| client_text(&value)).transpose()?;
         Ok(text.map(Secret::new))
     }
 
@@ -64,21 +64,21 @@ impl RegisteredClient {
     /// The text has another form.
     pub fn from_text(text: &Secret) -> Result<RegisteredClient, StoreError> {
         let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a client"))?;
-        client(&value)?.ok_or_else(|| broken("a client"))
+        client_from_json(&value)?.ok_or_else(|| broken("a client"))
     }
 }
 
 /// Serializes a credential up to a size limit, because an authorization server controls the length of its tokens.
-pub(super) fn bounded(grant: &Value) -> Result<String, StoreError> {
-    at_most(MAX_CREDENTIAL_BYTES, grant, "the credential")
+pub(super) fn credential_text(grant: &Value) -> Result<String, StoreError> {
+    bounded_text(MAX_CREDENTIAL_BYTES, grant, "the credential")
 }
 
 /// Serializes a client up to a size limit.
-pub(super) fn bounded_client(client: &Value) -> Result<String, StoreError> {
-    at_most(MAX_CLIENT_BYTES, client, "the registration")
+pub(super) fn client_text(client: &Value) -> Result<String, StoreError> {
+    bounded_text(MAX_CLIENT_BYTES, client, "the registration")
 }
 
-fn at_most(most: usize, value: &Value, what: &str) -> Result<String, StoreError> {
+fn bounded_text(most: usize, value: &Value, what: &str) -> Result<String, StoreError> {
     let text = value.to_string();
     match text.len() <= most {
         true => Ok(text),
@@ -99,22 +99,22 @@ fn broken(what: &str) -> StoreError {
     ))
 }
 
-pub(super) fn of_grant(grant: &OAuthCredential) -> Value {
+pub(super) fn credential_to_json(grant: &OAuthCredential) -> Value {
     json!({
         "issuer": grant.issuer,
         "resource": grant.resource,
-        "access": grant.access.reveal(),
-        "bound": grant.bound,
-        "key": text(&grant.key),
-        "until": grant.until,
-        "refresh": text(&grant.refresh),
+        "access": grant.access_token.reveal(),
+        "bound": grant.is_dpop_bound,
+        "key": text(&grant.dpop_key),
+        "until": grant.expires_at,
+        "refresh": text(&grant.refresh_token),
         "scopes": grant.scopes.to_string(),
-        "wanted": grant.wanted.to_string(),
-        "client": grant.client.as_ref().and_then(of_client),
+        "wanted": grant.demanded_scopes.to_string(),
+        "client": grant.client.as_ref().and_then(client_to_json),
     })
 }
 
-pub(super) fn grant(value: &Value) -> Result<Option<OAuthCredential>, StoreError> {
+pub(super) fn credential_from_json(value: &Value) -> Result<Option<OAuthCredential>, StoreError> {
     if value.is_null() {
         return Ok(None);
     }
@@ -123,21 +123,21 @@ pub(super) fn grant(value: &Value) -> Result<Option<OAuthCredential>, StoreError
     Ok(Some(OAuthCredential {
         issuer: need("issuer")?.to_owned(),
         resource: need("resource")?.to_owned(),
-        access: Secret::new(need("access")?),
-        bound: value["bound"].as_bool().ok_or_else(|| broken("a grant"))?,
-        key: secret("key"),
-        until: value["until"].as_u64(),
-        refresh: secret("refresh"),
-        scopes: ScopeSet::read(need("scopes")?),
+        access_token: Secret::new(need("access")?),
+        is_dpop_bound: value["bound"].as_bool().ok_or_else(|| broken("a grant"))?,
+        dpop_key: secret("key"),
+        expires_at: value["until"].as_u64(),
+        refresh_token: secret("refresh"),
+        scopes: ScopeSet::parse(need("scopes")?),
         // Absent in credentials of older versions.
-        wanted: ScopeSet::read(value["wanted"].as_str().unwrap_or_default()),
-        client: client(&value["client"])?,
+        demanded_scopes: ScopeSet::parse(value["wanted"].as_str().unwrap_or_default()),
+        client: client_from_json(&value["client"])?,
     }))
 }
 
 /// Returns the JSON form of a client. `None` for a client with a signing key, which is configured and not stored.
-pub(super) fn of_client(client: &RegisteredClient) -> Option<Value> {
-    let (method, secret) = match &client.authenticate {
+pub(super) fn client_to_json(client: &RegisteredClient) -> Option<Value> {
+    let (method, secret) = match &client.authentication {
         ClientAuthentication::None => ("none", None),
         ClientAuthentication::Secret(secret) => ("secret", Some(secret)),
         ClientAuthentication::Basic(secret) => ("basic", Some(secret)),
@@ -148,12 +148,12 @@ pub(super) fn of_client(client: &RegisteredClient) -> Option<Value> {
         "id": client.id,
         "method": method,
         "secret": secret.map(Secret::reveal),
-        "redirect": client.redirect,
-        "until": client.until,
+        "redirect": client.redirect_uri,
+        "until": client.secret_expires_at,
     }))
 }
 
-pub(super) fn client(value: &Value) -> Result<Option<RegisteredClient>, StoreError> {
+pub(super) fn client_from_json(value: &Value) -> Result<Option<RegisteredClient>, StoreError> {
     if value.is_null() {
         return Ok(None);
     }
@@ -168,8 +168,8 @@ pub(super) fn client(value: &Value) -> Result<Option<RegisteredClient>, StoreErr
     let id = value["id"].as_str().ok_or_else(|| broken("a client"))?;
     Ok(Some(RegisteredClient {
         id: id.to_owned(),
-        authenticate,
-        redirect: value["redirect"].as_str().map(str::to_owned),
-        until: value["until"].as_u64(),
+        authentication: authenticate,
+        redirect_uri: value["redirect"].as_str().map(str::to_owned),
+        secret_expires_at: value["until"].as_u64(),
     }))
 }

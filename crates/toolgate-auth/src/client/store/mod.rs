@@ -17,7 +17,7 @@ use std::{
 /// Error of a credential store. Its text contains no secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StoreError {
-    text: String,
+    message: String,
     refused: bool,
 }
 
@@ -26,7 +26,7 @@ impl StoreError {
     /// text.
     pub fn new(text: impl Into<String>) -> StoreError {
         StoreError {
-            text: text.into(),
+            message: text.into(),
             refused: false,
         }
     }
@@ -35,7 +35,7 @@ impl StoreError {
     /// no path.
     pub fn refused(text: impl Into<String>) -> StoreError {
         StoreError {
-            text: text.into(),
+            message: text.into(),
             refused: true,
         }
     }
@@ -43,7 +43,7 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.message)
     }
 }
 
@@ -54,12 +54,12 @@ pub struct RefreshGuard(Option<Box<dyn Send + Sync>>);
 
 impl RefreshGuard {
     /// Creates a guard for a store that only one process uses.
-    pub fn free() -> RefreshGuard {
+    pub fn unlocked() -> RefreshGuard {
         RefreshGuard(None)
     }
 
     /// Creates a guard that holds a lock and releases it when dropped.
-    pub fn held(by: impl Send + Sync + 'static) -> RefreshGuard {
+    pub fn holding(by: impl Send + Sync + 'static) -> RefreshGuard {
         RefreshGuard(Some(Box::new(by)))
     }
 }
@@ -108,7 +108,7 @@ impl fmt::Debug for RefreshGuard {
 ///         Box::pin(ready(grant))
 ///     }
 ///
-///     fn keep<'a>(
+///     fn put<'a>(
 ///         &'a self,
 ///         key: &'a str,
 ///         grant: Option<OAuthCredential>,
@@ -126,7 +126,7 @@ impl fmt::Debug for RefreshGuard {
 ///         Box::pin(ready(client))
 ///     }
 ///
-///     fn keep_client<'a>(
+///     fn put_client<'a>(
 ///         &'a self,
 ///         issuer: &'a str,
 ///         client: Option<RegisteredClient>,
@@ -139,7 +139,7 @@ impl fmt::Debug for RefreshGuard {
 /// # drop(Vault::default());
 /// ```
 ///
-/// If several processes share the store, implement [`turn`](Store::turn) as well.
+/// If several processes share the store, implement [`refresh_lock`](CredentialStore::refresh_lock) as well.
 pub trait CredentialStore: Send + Sync + 'static {
     /// Returns the credential of a resource.
     ///
@@ -154,7 +154,7 @@ pub trait CredentialStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// The store cannot be written.
-    fn keep<'a>(
+    fn put<'a>(
         &'a self,
         resource: &'a str,
         grant: Option<OAuthCredential>,
@@ -165,9 +165,12 @@ pub trait CredentialStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// The lock cannot be acquired.
-    fn turn<'a>(&'a self, resource: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
+    fn refresh_lock<'a>(
+        &'a self,
+        resource: &'a str,
+    ) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
         let _ = resource;
-        Box::pin(std::future::ready(Ok(RefreshGuard::free())))
+        Box::pin(std::future::ready(Ok(RefreshGuard::unlocked())))
     }
 
     /// Returns our client registration at an issuer.
@@ -183,7 +186,7 @@ pub trait CredentialStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// The store cannot be written.
-    fn keep_client<'a>(
+    fn put_client<'a>(
         &'a self,
         issuer: &'a str,
         client: Option<RegisteredClient>,
@@ -230,7 +233,7 @@ impl CredentialStore for MemoryCredentialStore {
         self.with(|kept| kept.grants.get(resource).cloned())
     }
 
-    fn keep<'a>(
+    fn put<'a>(
         &'a self,
         resource: &'a str,
         grant: Option<OAuthCredential>,
@@ -245,7 +248,7 @@ impl CredentialStore for MemoryCredentialStore {
         self.with(|kept| kept.clients.get(issuer).cloned())
     }
 
-    fn keep_client<'a>(
+    fn put_client<'a>(
         &'a self,
         issuer: &'a str,
         client: Option<RegisteredClient>,
@@ -257,10 +260,10 @@ impl CredentialStore for MemoryCredentialStore {
 impl From<StoreError> for super::AuthError {
     fn from(error: StoreError) -> super::AuthError {
         if error.refused {
-            return super::AuthError::new(super::AuthErrorKind::Store, error.text);
+            return super::AuthError::new(super::AuthErrorKind::Store, error.message);
         }
         let words = "the credential store cannot be read or written; the operator has to repair it";
         super::AuthError::new(super::AuthErrorKind::Store, words)
-            .with_detail(toolgate_core::OperatorDetail::new(error.text))
+            .with_detail(toolgate_core::OperatorDetail::new(error.message))
     }
 }

@@ -17,7 +17,7 @@ use std::{
 /// Associated data of the encryption, so that no other file with the same key is accepted.
 const ASSOCIATED_DATA: &[u8] = b"toolgate grants 1";
 
-pub(super) fn make(directory: &Path) -> Result<(), StoreError> {
+pub(super) fn create_directory(directory: &Path) -> Result<(), StoreError> {
     let made = DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -26,7 +26,7 @@ pub(super) fn make(directory: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens or creates a file with mode 0600. Rejects symbolic links and files that others can access.
-pub(super) fn own(path: &Path) -> Result<File, StoreError> {
+pub(super) fn open_private(path: &Path) -> Result<File, StoreError> {
     let failed = |why: String| StoreError::new(format!("{}: {why}", path.display()));
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::RUSR | Mode::WUSR)
@@ -43,9 +43,9 @@ pub(super) fn own(path: &Path) -> Result<File, StoreError> {
 }
 
 /// Reads the encryption key, generating it on first use. Requires the file lock.
-pub(super) fn key(path: &Path) -> Result<LessSafeKey, StoreError> {
+pub(super) fn encryption_key(path: &Path) -> Result<LessSafeKey, StoreError> {
     let failed = |why: String| StoreError::new(format!("{}: {why}", path.display()));
-    let mut file = own(path)?;
+    let mut file = open_private(path)?;
     let mut bytes = Vec::new();
     let read = (&mut file).take(64).read_to_end(&mut bytes);
     read.map_err(|e| failed(e.to_string()))?;
@@ -85,7 +85,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 }
 
 /// Encrypts the contents: nonce, then ciphertext with tag.
-pub(super) fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreError> {
+pub(super) fn encrypt(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreError> {
     let failed = |_| {
         StoreError::new(
             "the credentials cannot be encrypted: the system provides no random numbers".to_owned(),
@@ -103,7 +103,7 @@ pub(super) fn seal(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreErro
     Ok([&nonce[..], &text].concat())
 }
 
-pub(super) fn unseal(key: &LessSafeKey, mut bytes: Vec<u8>) -> Option<Value> {
+pub(super) fn decrypt(key: &LessSafeKey, mut bytes: Vec<u8>) -> Option<Value> {
     let (nonce, text) = bytes.split_at_mut_checked(NONCE_LEN)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
     let text = key
@@ -119,7 +119,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = own(&next).map_err(|error| io::Error::other(error.to_string()))?;
+    let mut file = open_private(&next).map_err(|error| io::Error::other(error.to_string()))?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&next, path)?;

@@ -127,7 +127,7 @@ async fn t33_no_spelling_leads_anywhere() {
             match Url::parse(&at) {
                 Ok(at) => assert_eq!(
                     kind(&fetcher, at.as_str()).await,
-                    FetchErrorKind::Refused,
+                    FetchErrorKind::Forbidden,
                     "{at:?}"
                 ),
                 Err(_) => unread += 1,

@@ -35,7 +35,7 @@ pub(super) fn asked(world: &TestIssuer) -> usize {
 }
 
 #[tokio::test]
-async fn a_token_is_shown_to_one_issuer_unless_it_is_said() {
+async fn introspects_at_one_issuer_by_default() {
     let (one, two) = (TestIssuer::new(), TestIssuer::new());
     active(&one, false);
     active(&two, true);
@@ -44,7 +44,7 @@ async fn a_token_is_shown_to_one_issuer_unless_it_is_said() {
     assert_eq!(asked(&two), 0, "the second sees no token of the first");
 
     // One after the other, until one knows the token.
-    let server = of(&[(&one, ""), (&two, "")]).danger_asking_every_issuer();
+    let server = of(&[(&one, ""), (&two, "")]).danger_introspect_at_every_issuer();
     assert_eq!(status(&server, "opaque-2").await, 200);
     active(&two, false);
     assert_eq!(status(&server, "opaque-3").await, 401);
@@ -56,13 +56,14 @@ async fn a_token_is_shown_to_one_issuer_unless_it_is_said() {
 }
 
 #[tokio::test]
-async fn a_prefix_says_whose_a_token_is() {
+async fn a_token_prefix_selects_the_issuer() {
     let (one, two, rest) = (TestIssuer::new(), TestIssuer::new(), TestIssuer::new());
     for world in [&one, &two, &rest] {
         active(world, true);
     }
     // Even if all issuers may be asked, a token with a prefix goes to no other.
-    let server = of(&[(&one, "a_"), (&two, "a_b_"), (&rest, "")]).danger_asking_every_issuer();
+    let server =
+        of(&[(&one, "a_"), (&two, "a_b_"), (&rest, "")]).danger_introspect_at_every_issuer();
     let count = || [asked(&one), asked(&two), asked(&rest)].map(|n| n > 0);
     assert_eq!(status(&server, "a_b_1").await, 200);
     assert_eq!(count(), [false, true, false]);
@@ -74,9 +75,11 @@ async fn a_prefix_says_whose_a_token_is() {
 }
 
 #[tokio::test]
-async fn the_word_of_an_issuer_holds_as_long_as_it_is_said() {
+async fn caches_introspection_for_the_configured_time() {
     let world = TestIssuer::new();
-    let server = with(&world, |limits| limits.introspection = Duration::ZERO);
+    let server = with(&world, |limits| {
+        limits.introspection_lifetime = Duration::ZERO
+    });
     active(&world, true);
     assert_eq!(status(&server, "opaque-1").await, 200);
     active(&world, false);
@@ -86,7 +89,7 @@ async fn the_word_of_an_issuer_holds_as_long_as_it_is_said() {
         "it is asked each time"
     );
     let server = with(&world, |limits| {
-        limits.introspection = Duration::from_secs(3600)
+        limits.introspection_lifetime = Duration::from_secs(3600)
     });
     active(&world, true);
     assert_eq!(status(&server, "opaque-1").await, 200);
@@ -113,7 +116,7 @@ async fn keys_are_looked_for_as_often_as_it_is_said() {
     assert_eq!(status(&server, &token).await, 200);
     assert_eq!(asked(&world), 2);
     // An unknown key causes a fetch each time.
-    let server = with(&world, |limits| limits.ask = Duration::ZERO);
+    let server = with(&world, |limits| limits.min_fetch_interval = Duration::ZERO);
     assert_eq!(status(&server, &token).await, 200);
     for n in 1..4 {
         assert_eq!(status(&server, &unknown).await, 401);
@@ -121,7 +124,7 @@ async fn keys_are_looked_for_as_often_as_it_is_said() {
     }
     // So do known keys with a cache time of zero; nor is the metadata cached then.
     let server = with(&world, |limits| {
-        (limits.ask, limits.keys) = (Duration::ZERO, Duration::ZERO);
+        (limits.min_fetch_interval, limits.key_lifetime) = (Duration::ZERO, Duration::ZERO);
     });
     let before = asked(&world);
     let _ = status(&server, &token).await;
@@ -130,9 +133,9 @@ async fn keys_are_looked_for_as_often_as_it_is_said() {
 }
 
 #[tokio::test]
-async fn one_proof_too_many_is_not_taken() {
+async fn rejects_one_proof_too_many() {
     let world = TestIssuer::new();
-    let server = with(&world, |limits| limits.proofs = 2);
+    let server = with(&world, |limits| limits.max_proofs = 2);
     let proof = TestProof::new(&world);
     let header = proof.header();
     for id in ["1", "2"] {
@@ -144,7 +147,7 @@ async fn one_proof_too_many_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_proof_is_for_the_address_that_is_used() {
+async fn a_proof_must_name_the_requested_url() {
     let world = TestIssuer::new();
     let server = world.server(world.issuer());
     let proof = TestProof::new(&world);
@@ -153,7 +156,9 @@ async fn a_proof_is_for_the_address_that_is_used() {
         let mut payload = proof.payload(id);
         (payload["htu"], payload["htm"]) = (json!(htu), json!("GET"));
         let headers = proof.headers(&proof.key.token(&proof.header(), &payload));
-        let admitted = server.admit_at(&stream, &Method::GET, &headers, true).await;
+        let admitted = server
+            .authenticate_at(&stream, &Method::GET, &headers, true)
+            .await;
         admitted.is_ok()
     };
     assert!(at("1", "https://tools.example.com/sse").await);
@@ -166,7 +171,7 @@ async fn a_proof_is_for_the_address_that_is_used() {
 
 /// A caller who must not cause introspection is still admitted if none is necessary.
 #[tokio::test]
-async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
+async fn accepts_known_tokens_without_introspection() {
     let world = TestIssuer::new();
     active(&world, true);
     let server = with(&world, |_| {});
@@ -175,18 +180,20 @@ async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
         let (server, at) = (&server, &at);
         async move {
             let shown = bearer(&token);
-            let admitted = server.admit_at(at, &Method::POST, &shown, false).await;
+            let admitted = server
+                .authenticate_at(at, &Method::POST, &shown, false)
+                .await;
             admitted.map(|_| ())
         }
     };
     let signed = world.es.token(&TestIssuer::header(), &world.payload());
     assert_eq!(unasked(signed.clone()).await, Ok(()), "it is checked here");
     let wrong = unasked(format!("{signed}A")).await.unwrap_err();
-    assert!(wrong.tried() && wrong.status() == StatusCode::UNAUTHORIZED);
+    assert!(wrong.had_invalid_token() && wrong.status() == StatusCode::UNAUTHORIZED);
     let before = asked(&world);
     let refused = unasked("opaque-1".to_owned()).await.unwrap_err();
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert!(!refused.tried() && refused.challenges().is_empty());
+    assert!(!refused.had_invalid_token() && refused.challenges().is_empty());
     assert_eq!(asked(&world), before, "nobody was asked");
     // The response of its issuer is cached.
     assert_eq!(status(&server, "opaque-1").await, 200);
@@ -194,23 +201,25 @@ async fn where_no_issuer_may_be_asked_what_is_known_still_counts() {
     // If the issuer introspects signed tokens too, they are treated like opaque ones.
     let all = world.issuer();
     let all = all.introspection(None, "gateway", Secret::new("s3cret of the gateway"));
-    let server = world.server(all.introspecting_all());
+    let server = world.server(all.introspect_signed_tokens());
     let shown = bearer(&signed);
-    let refused = server.admit_at(&at, &Method::POST, &shown, false).await;
+    let refused = server
+        .authenticate_at(&at, &Method::POST, &shown, false)
+        .await;
     let status = refused.err().unwrap().status();
     assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
 }
 
 #[tokio::test]
-async fn a_token_that_is_withdrawn_ends_what_it_opened() {
+async fn a_revoked_token_ends_its_streams() {
     let world = TestIssuer::new();
     let server = Arc::new(with(&world, |limits| {
-        limits.introspection = Duration::ZERO;
-        limits.again = Duration::from_millis(10);
+        limits.introspection_lifetime = Duration::ZERO;
+        limits.introspection_recheck = Duration::from_millis(10);
     }));
     active(&world, true);
     assert_eq!(status(&server, "opaque").await, 200);
-    let mut withdrawn = server.withdrawn("opaque").unwrap();
+    let mut withdrawn = server.revoked("opaque").unwrap();
     let mut ends = async |within: u64| {
         let limit = Duration::from_millis(within);
         tokio::time::timeout(limit, &mut withdrawn).await.is_ok()
@@ -222,5 +231,5 @@ async fn a_token_that_is_withdrawn_ends_what_it_opened() {
     assert!(ends(60_000).await);
     // Locally verified tokens need no introspection.
     let signed = world.es.token(&TestIssuer::header(), &world.payload());
-    assert!(server.withdrawn(&signed).is_none());
+    assert!(server.revoked(&signed).is_none());
 }

@@ -26,7 +26,7 @@ async fn given_up(world: &TestIssuer, at: usize, begun: impl Future) {
 }
 
 #[test]
-fn where_the_operator_points_is_gone_to_and_what_the_issuer_names_only_if_he_says_so() {
+fn permits_operator_urls_and_restricts_issuer_urls() {
     let own = [
         "https://login.corp.test/realms/a",
         "https://keys.corp.test/k",
@@ -44,26 +44,26 @@ fn where_the_operator_points_is_gone_to_and_what_the_issuer_names_only_if_he_say
     let fetcher = issuer().fetcher(FetchLimits::default());
     for url in &own {
         for at in ["10.1.2.3", "192.168.0.7", "fd00::1", "127.0.0.1", "8.8.8.8"] {
-            assert_eq!(fetcher.goes_to(url, ip(at)), Ok(()), "{at}");
+            assert_eq!(fetcher.permits(url, ip(at)), Ok(()), "{at}");
         }
     }
-    assert!(fetcher.goes_to(&other, ip("8.8.8.8")).is_ok());
+    assert!(fetcher.permits(&other, ip("8.8.8.8")).is_ok());
     for at in ["10.1.2.3", "fd00::1", "127.0.0.1", "169.254.169.254"] {
-        assert!(fetcher.goes_to(&other, ip(at)).is_err(), "{at}");
+        assert!(fetcher.permits(&other, ip(at)).is_err(), "{at}");
     }
-    let fetcher = issuer().danger_private_addresses();
+    let fetcher = issuer().danger_permit_private_addresses();
     let fetcher = fetcher.fetcher(FetchLimits::default());
     for at in ["10.1.2.3", "fd00::1", "8.8.8.8"] {
-        assert_eq!(fetcher.goes_to(&other, ip(at)), Ok(()), "{at}");
+        assert_eq!(fetcher.permits(&other, ip(at)), Ok(()), "{at}");
     }
     for at in ["127.0.0.1", "169.254.169.254", "fe80::1"] {
-        assert!(fetcher.goes_to(&other, ip(at)).is_err(), "{at}");
+        assert!(fetcher.permits(&other, ip(at)).is_err(), "{at}");
     }
 }
 
 /// The issuer's name is public; the operator configured its keys on this machine.
 #[tokio::test]
-async fn a_server_goes_to_the_keys_that_the_operator_wrote() {
+async fn fetches_keys_from_the_configured_url() {
     let world = TestIssuer::new();
     let issuer = TrustedIssuer::new("corp", url("https://login.example.com"));
     let server = world.server(issuer.keys(url(&format!("{}/keys", world.url))));
@@ -74,7 +74,7 @@ async fn a_server_goes_to_the_keys_that_the_operator_wrote() {
 }
 
 #[tokio::test]
-async fn who_goes_away_does_not_take_the_keys_along() {
+async fn a_canceled_request_does_not_cancel_the_fetch() {
     let world = TestIssuer::new();
     let token = world.es.token(&TestIssuer::header(), &world.payload());
     // The first request is for the metadata, the second for the keys.
@@ -91,7 +91,7 @@ async fn who_goes_away_does_not_take_the_keys_along() {
 }
 
 #[tokio::test]
-async fn all_who_show_the_same_token_wait_for_one_answer() {
+async fn concurrent_introspections_of_one_token_share_a_response() {
     let world = TestIssuer::new();
     active(&world, true);
     let server = with(&world, |_| {});
@@ -108,21 +108,21 @@ async fn all_who_show_the_same_token_wait_for_one_answer() {
 }
 
 #[tokio::test]
-async fn one_token_too_many_waits_and_is_not_called_wrong() {
+async fn exceeding_introspections_wait_and_are_not_invalid() {
     let world = TestIssuer::new();
     active(&world, true);
     let limits = FetchLimits {
-        time: Duration::from_millis(300),
+        timeout: Duration::from_millis(300),
         ..FetchLimits::default()
     };
     let issuer = world.issuer();
     let issuer = issuer.introspection(None, "gateway", Secret::new("s3cret of the gateway"));
     let fetcher = issuer.fetcher(limits);
     let bounds = ResourceLimits {
-        introspections: 2,
+        max_introspections: 2,
         ..ResourceLimits::default()
     };
-    let server = ResourceServer::new(url(RESOURCE)).issuer_through(issuer, fetcher);
+    let server = ResourceServer::new(url(RESOURCE)).issuer_with_fetcher(issuer, fetcher);
     let server = server.limits(bounds);
     assert_eq!(status(&server, "opaque").await, 200);
     let before = asked(&world);
@@ -132,7 +132,7 @@ async fn one_token_too_many_waits_and_is_not_called_wrong() {
     for refused in all {
         let refused = refused.err().unwrap();
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert!(!refused.tried(), "{refused:?}");
+        assert!(!refused.had_invalid_token(), "{refused:?}");
     }
     assert_eq!(asked(&world), before + 2, "two places");
     // The cached response is used, and nothing else is requested for a moment.
@@ -143,7 +143,7 @@ async fn one_token_too_many_waits_and_is_not_called_wrong() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_pushes_back_is_left_alone_for_a_moment() {
+async fn pauses_introspection_after_pushback() {
     let world = TestIssuer::new();
     for (said, pauses) in [
         (json!(429), true),
@@ -164,7 +164,7 @@ async fn an_issuer_that_pushes_back_is_left_alone_for_a_moment() {
         assert_eq!(asked(&world) == before, pauses, "{said}");
         // Without a pause the next request follows at once.
         world.page("/introspect", said.clone());
-        let server = with(&world, |limits| limits.ask = Duration::ZERO);
+        let server = with(&world, |limits| limits.min_fetch_interval = Duration::ZERO);
         assert_eq!(status(&server, "opaque-1").await, 503, "{said}");
         active(&world, true);
         assert_eq!(status(&server, "opaque-2").await, 200, "{said}");
@@ -175,20 +175,20 @@ async fn an_issuer_that_pushes_back_is_left_alone_for_a_moment() {
 async fn cause(server: &ResourceServer, token: &str) -> String {
     let refused = admit(server, token).await.err().unwrap();
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-    let issuers = server.issuers();
+    let issuers = server.issuer_status();
     assert!(issuers[0].id == "corp" && issuers[0].since.is_some());
     let error = issuers[0].error.clone().unwrap();
-    assert!(refused.why().contains(&error), "{refused:?}");
-    assert!(!refused.told().contains(&error));
+    assert!(refused.reason().contains(&error), "{refused:?}");
+    assert!(!refused.message().contains(&error));
     error
 }
 
 #[tokio::test]
-async fn it_is_told_why_an_issuer_cannot_be_used() {
+async fn reports_the_cause_of_issuer_failures() {
     let world = TestIssuer::new();
     let metadata = "/.well-known/oauth-authorization-server";
     let token = world.es.token(&TestIssuer::header(), &world.payload());
-    let zero = || with(&world, |limits| limits.ask = Duration::ZERO);
+    let zero = || with(&world, |limits| limits.min_fetch_interval = Duration::ZERO);
     let names = |keys: &str| {
         json!({"issuer": world.url, "jwks_uri": keys,
         "introspection_endpoint": format!("{}/introspect", world.url)})
@@ -203,12 +203,12 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
     );
     assert!(!told.contains("secret"), "{told}");
     // The time of the first error stays until the issuer recovers.
-    let since = server.issuers()[0].since;
+    let since = server.issuer_status()[0].since;
     let _ = cause(&server, &token).await;
-    assert_eq!(server.issuers()[0].since, since);
+    assert_eq!(server.issuer_status()[0].since, since);
     world.page(metadata, names(&format!("{}/keys", world.url)));
     assert_eq!(status(&server, &token).await, 200);
-    assert_eq!(server.issuers()[0].error, None);
+    assert_eq!(server.issuer_status()[0].error, None);
 
     world.page(metadata, json!({"issuer": "https://\u{202e}other.test"}));
     let told = cause(&zero(), &token).await;
@@ -246,7 +246,7 @@ async fn it_is_told_why_an_issuer_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so() {
+async fn accepts_configured_audiences() {
     let world = TestIssuer::new();
     let named = |issuer: TrustedIssuer| issuer.audiences(["api://gateway".to_owned()]);
     let token = |aud: Value| {
@@ -283,9 +283,9 @@ async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so()
     let refused = admit(&own, &token(json!("other\u{202e}x".repeat(100)))).await;
     let refused = refused.err().unwrap();
     let start = "the token is for another audience: its aud is \"other\\u202ex";
-    assert!(refused.why().starts_with(start), "{refused:?}");
+    assert!(refused.reason().starts_with(start), "{refused:?}");
     assert!(
-        refused.why().contains(&world.url) && refused.why().len() < 500,
+        refused.reason().contains(&world.url) && refused.reason().len() < 500,
         "{refused:?}"
     );
     // The same for an opaque token.
@@ -299,42 +299,42 @@ async fn an_issuer_has_other_names_for_the_resource_where_the_operator_says_so()
 }
 
 #[tokio::test]
-async fn a_wish_to_ask_about_all_tokens_is_never_forgotten() {
+async fn introspecting_signed_tokens_needs_a_client() {
     let world = TestIssuer::new();
     active(&world, false);
     let token = world.es.token(&TestIssuer::header(), &world.payload());
     let secret = Secret::new("s3cret of the gateway");
-    let issuer = world.issuer().introspecting_all();
+    let issuer = world.issuer().introspect_signed_tokens();
     let server = world.server(issuer.introspection(None, "gateway", secret));
     assert_eq!(status(&server, &token).await, 401, "it was withdrawn");
     // Introspection is not configured: no token is accepted.
-    let server = world.server(world.issuer().introspecting_all());
+    let server = world.server(world.issuer().introspect_signed_tokens());
     assert_eq!(status(&server, &token).await, 503);
 }
 
 #[tokio::test]
-async fn proofs_that_were_seen_are_not_forgotten_by_the_next_one() {
+async fn replay_protection_survives_a_reload() {
     let world = TestIssuer::new();
     let before = world.server(world.issuer());
     let proof = TestProof::new(&world);
     let (header, payload) = (proof.header(), proof.payload("1"));
     assert_eq!(proof.shown(&before, &header, &payload).await, Ok(()));
-    let next = world.server(world.issuer()).after(&before);
+    let next = world.server(world.issuer()).with_proofs_of(&before);
     let again = proof.shown(&next, &header, &payload).await;
-    assert_eq!(again.unwrap_err().why(), "the proof was used before");
+    assert_eq!(again.unwrap_err().reason(), "the proof was used before");
 }
 
 /// Holds: AUTH-37
 #[tokio::test]
-async fn a_resource_asks_for_no_offline_access() {
+async fn never_requests_offline_access() {
     let world = TestIssuer::new();
     let scopes = ["offline_access", "files:read"].map(str::to_owned);
     let server = world.server(world.issuer()).scopes(scopes.clone());
-    let nobody = server.admit(&Method::POST, &HeaderMap::new()).await;
+    let nobody = server.authenticate(&Method::POST, &HeaderMap::new()).await;
     let nobody = nobody.err().unwrap().challenges().to_vec();
     for text in [
         server.metadata(),
-        server.insufficient(&scopes),
+        server.insufficient_scope_challenge(&scopes),
         nobody.concat(),
     ] {
         assert!(text.contains("files:read"), "{text}");

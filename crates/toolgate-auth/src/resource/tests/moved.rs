@@ -22,7 +22,7 @@ fn set_of(key: &TestSigner, id: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
+async fn a_token_of_a_rotated_key_is_not_invalid() {
     let (world, key) = (TestIssuer::new(), TestSigner::es256());
     let old = world.es.token(&TestIssuer::header(), &world.payload());
     let new = by_new_key(&world, &key, 300);
@@ -32,14 +32,14 @@ async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
     world.page("/keys", set_of(&key, Some("new")));
     let refused = admit(&server, &new).await.err().unwrap();
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert!(!refused.tried() && refused.challenges().is_empty());
-    assert!(refused.why().contains("a moment ago"), "{refused:?}");
+    assert!(!refused.had_invalid_token() && refused.challenges().is_empty());
+    assert!(refused.reason().contains("a moment ago"), "{refused:?}");
     // A token with invalid claims is rejected without the issuer.
     assert_eq!(status(&server, &by_new_key(&world, &key, -300)).await, 401);
 
     // The issuer is unreachable, and then recovers.
     world.page("/keys", world.keys());
-    let server = with(&world, |limits| limits.ask = Duration::ZERO);
+    let server = with(&world, |limits| limits.min_fetch_interval = Duration::ZERO);
     assert_eq!(status(&server, &old).await, 200);
     world.page("/keys", json!(502));
     assert_eq!(status(&server, &new).await, 503);
@@ -50,10 +50,10 @@ async fn a_token_by_a_key_that_came_since_is_not_called_wrong() {
 }
 
 #[tokio::test]
-async fn keys_without_names_change_too() {
+async fn rotates_keys_without_ids() {
     let (world, key) = (TestIssuer::new(), TestSigner::es256());
     world.page("/keys", set_of(&world.es, None));
-    let server = with(&world, |limits| limits.ask = Duration::ZERO);
+    let server = with(&world, |limits| limits.min_fetch_interval = Duration::ZERO);
     let header = json!({"alg": "ES256"});
     let old = world.es.token(&header, &world.payload());
     let new = key.token(&header, &world.payload());
@@ -64,11 +64,12 @@ async fn keys_without_names_change_too() {
 }
 
 #[tokio::test]
-async fn metadata_that_leads_elsewhere_now_is_learned() {
+async fn refetches_metadata_after_an_endpoint_moved() {
     let world = TestIssuer::new();
     let token = world.es.token(&TestIssuer::header(), &world.payload());
     let server = with(&world, |limits| {
-        (limits.ask, limits.introspection) = (Duration::ZERO, Duration::ZERO);
+        (limits.min_fetch_interval, limits.introspection_lifetime) =
+            (Duration::ZERO, Duration::ZERO);
     });
     active(&world, true);
     assert_eq!(status(&server, &token).await, 200);
@@ -100,12 +101,15 @@ async fn metadata_that_leads_elsewhere_now_is_learned() {
 }
 
 #[tokio::test]
-async fn metadata_of_an_age_is_learned_again() {
+async fn refetches_stale_metadata() {
     let world = TestIssuer::new();
     active(&world, true);
     let server = with(&world, |limits| {
-        (limits.ask, limits.keys, limits.introspection) =
-            (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        (
+            limits.min_fetch_interval,
+            limits.key_lifetime,
+            limits.introspection_lifetime,
+        ) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     });
     assert_eq!(status(&server, "opaque-1").await, 200);
     let metadata =

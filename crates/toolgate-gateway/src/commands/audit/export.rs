@@ -1,6 +1,6 @@
 //! `toolgate audit export`: the audit log in the formats of other systems, from the position of the last export.
 
-use super::{CommandError, Result, forms, print, since, unreadable};
+use super::{CommandError, Result, forms, period_start, print, unreadable};
 use crate::cli::ExportFormat;
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ pub(super) fn run(
     back: Option<Duration>,
     cursor: Option<&Path>,
 ) -> Result<ExitCode> {
-    let from = back.map_or(0, since);
+    let from = back.map_or(0, period_start);
     let mut places = cursor.map_or(Ok(ExportCursor::new()), read)?;
     let mut follower = AuditFollower::from_start(dir);
     loop {
@@ -35,7 +35,7 @@ pub(super) fn run(
             let last = places.entry(line.chain.clone()).or_default();
             if line.seq > *last {
                 *last = line.seq;
-                text.push_str(&written(form, line));
+                text.push_str(&format_record(form, line));
             }
         }
         print(&text)?;
@@ -45,7 +45,7 @@ pub(super) fn run(
     }
 }
 
-fn written(form: ExportFormat, line: &SegmentLine) -> String {
+fn format_record(form: ExportFormat, line: &SegmentLine) -> String {
     let text = match form {
         ExportFormat::Jsonl => Some(line.raw.clone()),
         ExportFormat::Otlp => Some(forms::otlp(line)),
@@ -58,7 +58,7 @@ fn written(form: ExportFormat, line: &SegmentLine) -> String {
 fn read(cursor: &Path) -> Result<ExportCursor> {
     let wrong = |e: &dyn std::fmt::Display| {
         let path = cursor.display();
-        CommandError::Work(format!(
+        CommandError::Failure(format!(
             "cannot read the cursor {path}: {e}; delete it to export all records again"
         ))
     };
@@ -76,6 +76,6 @@ fn write(cursor: &Path, places: &ExportCursor) -> Result<()> {
     let text = serde_json::to_vec(places).unwrap_or_default();
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, cursor));
     written.map_err(|e| {
-        CommandError::Work(format!("cannot write the cursor {}: {e}", cursor.display()))
+        CommandError::Failure(format!("cannot write the cursor {}: {e}", cursor.display()))
     })
 }

@@ -21,7 +21,7 @@ fn is_outcome(line: &SegmentLine) -> bool {
     matches!(line.event.as_str(), "call.end" | "call.unknown" | "deny")
 }
 
-fn is_bad(line: &SegmentLine) -> bool {
+fn is_failure(line: &SegmentLine) -> bool {
     line.event != "call.end" || text(line, "out") != "ok"
 }
 
@@ -45,14 +45,14 @@ pub(super) fn otlp(line: &SegmentLine) -> String {
         .iter()
         .filter(|(name, _)| !text(line, name).is_empty());
     attributes.extend(said.map(|(name, key)| attribute(key, text(line, name))));
-    if is_outcome(line) && is_bad(line) {
+    if is_outcome(line) && is_failure(line) {
         let out = text(line, "out");
         attributes.push(attribute(
             "error.type",
             if out.is_empty() { "unknown" } else { out },
         ));
     }
-    let (severity, word) = match is_outcome(line) && is_bad(line) {
+    let (severity, word) = match is_outcome(line) && is_failure(line) {
         true => (13, "WARN"),
         false => (9, "INFO"),
     };
@@ -73,7 +73,7 @@ pub(super) fn ocsf(line: &SegmentLine) -> Option<String> {
     if !is_outcome(line) {
         return None;
     }
-    let good = !is_bad(line);
+    let good = !is_failure(line);
     let mut attestation = json!({
         "chain_uid": line.chain,
         "fingerprint": {"algorithm_id": 3, "algorithm": "SHA-256", "value": text(line, "h")},
@@ -114,8 +114,8 @@ pub(super) fn cef(line: &SegmentLine) -> Option<String> {
         &line.event,
         text(line, "name"),
     ];
-    let head: Vec<String> = head.iter().map(|text| in_head(text)).collect();
-    let severity = if is_bad(line) { 5 } else { 1 };
+    let head: Vec<String> = head.iter().map(|text| escape_header(text)).collect();
+    let severity = if is_failure(line) { 5 } else { 1 };
     let fields = [
         ("rt", (line.ts / 1000).to_string()),
         ("suser", text(line, "caller").to_owned()),
@@ -128,7 +128,7 @@ pub(super) fn cef(line: &SegmentLine) -> Option<String> {
     ];
     let said = fields.iter().filter(|(_, value)| !value.is_empty());
     let said: Vec<String> = said
-        .map(|(key, value)| format!("{key}={}", in_field(value)))
+        .map(|(key, value)| format!("{key}={}", escape_field(value)))
         .collect();
     Some(format!(
         "CEF:0|{}|{severity}|{}",
@@ -138,13 +138,13 @@ pub(super) fn cef(line: &SegmentLine) -> Option<String> {
 }
 
 /// Escapes backslash and pipe for a CEF header and replaces line breaks. Other control characters are made visible.
-fn in_head(text: &str) -> String {
+fn escape_header(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('|', "\\|");
     visible(&text.replace(['\r', '\n'], " "))
 }
 
 /// Escapes backslash, equals sign and line breaks for a CEF field. Other control characters are made visible.
-fn in_field(text: &str) -> String {
+fn escape_field(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('=', "\\=");
     visible(&text.replace('\r', "\\r").replace('\n', "\\n"))
 }
@@ -166,7 +166,7 @@ mod tests {
             .with("call", "c1")
             .with("name", name);
         journal
-            .note(entry.with("caller", caller).with("out", "refused"))
+            .enqueue(entry.with("caller", caller).with("out", "refused"))
             .unwrap();
         drop(journal);
         let lines = read::tail(&dir, 100).unwrap();
@@ -211,7 +211,7 @@ mod tests {
             let suser = parts[7].split(" request=").next().unwrap();
             let suser = suser.split(" outcome=").next().unwrap();
             let suser = suser.split_once("suser=").unwrap().1;
-            assert_eq!(suser, in_field(text));
+            assert_eq!(suser, escape_field(text));
         }
         println!(
             "T45: {} hostile names and callers, each one line of CEF with eight parts",

@@ -44,7 +44,7 @@ pub(super) struct AuditIndex {
     path: PathBuf,
     connection: Connection,
     /// True after one rebuild: the next error disables the index.
-    tired: bool,
+    rebuilt: bool,
 }
 
 impl AuditIndex {
@@ -53,12 +53,12 @@ impl AuditIndex {
         let path = data.join(INDEX_FILE_NAME);
         let (connection, tired) = match connect(&path) {
             Ok(connection) => (connection, false),
-            Err(why) => (anew(&path, &why)?, true),
+            Err(why) => (rebuild(&path, &why)?, true),
         };
         Some(AuditIndex {
             path,
             connection,
-            tired,
+            rebuilt: tired,
         })
     }
 
@@ -70,26 +70,26 @@ impl AuditIndex {
         wanted: &AuditSearchOptions,
     ) -> Option<Vec<RecordPosition>> {
         loop {
-            let found = indexed(&mut self.connection, segment)
-                .and_then(|id| hits(&self.connection, id, file, wanted))
-                .and_then(|hits| checked(hits, segment));
+            let found = segment_id(&mut self.connection, segment)
+                .and_then(|id| query_positions(&self.connection, id, file, wanted))
+                .and_then(|hits| check_positions(hits, segment));
             match found {
                 Ok(hits) => return Some(hits),
                 // The segment was deleted or is unreadable: a scan reports it.
                 Err(rusqlite::Error::ToSqlConversionFailure(_)) => return None,
-                Err(_) if self.tired => return None,
+                Err(_) if self.rebuilt => return None,
                 Err(why) => {
-                    self.tired = true;
-                    self.connection = anew(&self.path, &why)?;
+                    self.rebuilt = true;
+                    self.connection = rebuild(&self.path, &why)?;
                 }
             }
         }
     }
 
     /// Removes deleted segments from the index.
-    pub(super) fn keep_only(mut self, files: &[SegmentFile]) {
+    pub(super) fn retain_segments(mut self, files: &[SegmentFile]) {
         // A failure is harmless: the next search removes them.
-        let _ = forget(&mut self.connection, files);
+        let _ = forget_segments(&mut self.connection, files);
     }
 }
 
@@ -146,7 +146,7 @@ fn is_broken(why: &rusqlite::Error) -> bool {
 }
 
 /// Replaces a corrupt file and prints a note.
-fn anew(path: &Path, why: &rusqlite::Error) -> Option<Connection> {
+fn rebuild(path: &Path, why: &rusqlite::Error) -> Option<Connection> {
     let shown = path.display();
     let told = match why {
         rusqlite::Error::InvalidQuery => "it does not match the audit log".to_owned(),
@@ -177,7 +177,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Returns the index id of a sealed segment, and indexes the segment first if needed.
-fn indexed(connection: &mut Connection, segment: &SegmentFile) -> rusqlite::Result<i64> {
+fn segment_id(connection: &mut Connection, segment: &SegmentFile) -> rusqlite::Result<i64> {
     let known = connection
         .query_row(
             "SELECT id, bytes FROM segment WHERE chain = ?1 AND number = ?2",
@@ -228,13 +228,13 @@ fn fill(making: &Transaction<'_>, id: i64, segment: &SegmentFile) -> rusqlite::R
     });
     match (failed, read) {
         (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(unread(error)),
+        (None, Err(error)) => Err(read_error(error)),
         (None, Ok(())) => Ok(()),
     }
 }
 
 /// Returns the positions that match the indexed filters; the search checks the lines themselves.
-fn hits(
+fn query_positions(
     connection: &Connection,
     id: i64,
     file: usize,
@@ -261,19 +261,19 @@ fn hits(
         Ok(RecordPosition {
             ts: unsigned(row.get(0)?),
             file,
-            at: unsigned(row.get(1)?),
+            offset: unsigned(row.get(1)?),
         })
     };
     asked.query_map(with.as_slice(), hit)?.collect()
 }
 
 /// Checks that records begin at the first and last position, to detect an index of other files.
-fn checked(
+fn check_positions(
     hits: Vec<RecordPosition>,
     segment: &SegmentFile,
 ) -> rusqlite::Result<Vec<RecordPosition>> {
     for hit in hits.first().into_iter().chain(hits.last()) {
-        let line = segment.line_at(hit.at).map_err(unread)?;
+        let line = segment.line_at(hit.offset).map_err(read_error)?;
         if line.is_none_or(|line| line.ts != hit.ts) {
             return Err(rusqlite::Error::InvalidQuery);
         }
@@ -281,11 +281,11 @@ fn checked(
     Ok(hits)
 }
 
-fn unread(error: io::Error) -> rusqlite::Error {
+fn read_error(error: io::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
 
-fn forget(connection: &mut Connection, files: &[SegmentFile]) -> rusqlite::Result<()> {
+fn forget_segments(connection: &mut Connection, files: &[SegmentFile]) -> rusqlite::Result<()> {
     let known: Vec<(i64, String, i64)> = {
         let mut all = connection.prepare("SELECT id, chain, number FROM segment")?;
         let rows = all.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;

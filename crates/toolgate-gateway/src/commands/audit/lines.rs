@@ -4,7 +4,7 @@ use super::forms;
 use serde_json::Value;
 use toolgate::{visible, visible_line};
 use toolgate_journal::read::SegmentLine;
-use toolgate_wire::method::tasks::iso;
+use toolgate_wire::method::tasks::format_iso8601;
 
 /// Fields that link a record to its chain and process and do not describe the event.
 const CHAIN_FIELDS: [&str; 10] = [
@@ -21,22 +21,22 @@ const SHOWN_DIGEST_CHARS: usize = 12;
 pub(super) fn text(line: &SegmentLine, json: bool) -> String {
     match json {
         true => visible(&line.raw) + "\n",
-        false => told(line),
+        false => readable_line(line),
     }
 }
 
 /// Formats time, event, call id, tool, caller and outcome.
-fn told(line: &SegmentLine) -> String {
+fn readable_line(line: &SegmentLine) -> String {
     let rest = match line.event.as_str() {
         "unreadable" => "not a valid record; `toolgate audit verify` shows details".to_owned(),
-        "call.begin" => because(line, "dec"),
-        "deny" => because(line, "code") + &cancelled(line),
+        "call.begin" => decision_and_reason(line, "dec"),
+        "deny" => decision_and_reason(line, "code") + &cancelled(line),
         "call.end" => ended(line),
         _ => members(line),
     };
     let told = format!(
         "{} {:<14} {:<10} {:<28} {:<22} {rest}",
-        iso(line.ts / 1000),
+        format_iso8601(line.ts / 1000),
         visible_line(&line.event),
         word(line, "call"),
         match word(line, "tool") {
@@ -49,18 +49,18 @@ fn told(line: &SegmentLine) -> String {
 }
 
 fn word(line: &SegmentLine, name: &str) -> String {
-    short(forms::text(line, name))
+    truncate_value(forms::text(line, name))
 }
 
 /// Returns the decision and the reason of the last step that gave one.
-fn because(line: &SegmentLine, verdict: &str) -> String {
+fn decision_and_reason(line: &SegmentLine, verdict: &str) -> String {
     let trail = line.fields.get("trail").and_then(Value::as_array);
     let last = trail.and_then(|steps| steps.last());
     let why = last.and_then(|step| step["why"].as_str());
     // Requests rejected at authentication have no decision log.
     let why = why.or_else(|| line.fields.get("why").and_then(Value::as_str));
     match why {
-        Some(why) => format!("{}: {}", word(line, verdict), short(why)),
+        Some(why) => format!("{}: {}", word(line, verdict), truncate_value(why)),
         None => word(line, verdict),
     }
 }
@@ -95,13 +95,13 @@ fn members(line: &SegmentLine) -> String {
         let value = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
-        format!("{}={}", short(name), short(&value))
+        format!("{}={}", truncate_value(name), truncate_value(&value))
     });
     said.collect::<Vec<_>>().join(" ")
 }
 
 /// Escapes a value and truncates it for one line.
-fn short(text: &str) -> String {
+fn truncate_value(text: &str) -> String {
     let is_digest = text.len() >= 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let most = if is_digest {
         SHOWN_DIGEST_CHARS
@@ -126,7 +126,7 @@ mod tests {
         let dir = std::env::temp_dir().join(dir);
         let journal = AuditJournal::open(JournalOptions::new(&dir)).unwrap();
         for entry in entries {
-            journal.note(entry).unwrap();
+            journal.enqueue(entry).unwrap();
         }
         drop(journal);
         let lines = read::tail(&dir, 100).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_what_became_of_a_call() {
+    fn a_line_states_the_outcome_of_a_call() {
         let trail =
             json!([{"by": "access", "why": "a rule"}, {"by": "arguments", "why": "at /a: no"}]);
         let lines = lines(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn no_record_makes_a_second_line_or_steers_the_terminal() {
+    fn escapes_line_breaks_and_control_characters() {
         for hostile in ["a\nb", "\u{1b}[2J", "\u{202e}x", &"x".repeat(5_000)] {
             let entry = AuditEntry::new(AuditEvent::DENY).with("code", hostile);
             let entry = entry
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_short_and_the_record_is_whole() {
+    fn truncates_digests() {
         let digest = "0123456789abcdef".repeat(4);
         let entry = AuditEntry::new(AuditEvent::TOOL_PINNED).with("def", digest.as_str());
         let lines = lines("digests", vec![entry]);

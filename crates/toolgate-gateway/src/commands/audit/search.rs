@@ -4,7 +4,7 @@
 //! is
 //! read from its segment and checked.
 
-use super::{Result, index::AuditIndex, lines, print, since, unreadable};
+use super::{Result, index::AuditIndex, lines, period_start, print, unreadable};
 use crate::cli::AuditSearchOptions;
 use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
@@ -20,13 +20,13 @@ pub(super) struct RecordPosition {
     /// Index of its segment in the list of files.
     pub(super) file: usize,
     /// Byte offset of its line.
-    pub(super) at: u64,
+    pub(super) offset: u64,
 }
 
 /// Prints the records that match all filters.
 pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Result<ExitCode> {
-    let from = wanted.since.map_or(0, since);
-    let files = read::files(dir).map_err(unreadable(dir))?;
+    let from = wanted.since.map_or(0, period_start);
+    let files = read::segment_files(dir).map_err(unreadable(dir))?;
     let mut hits = Vec::new();
     // The index covers only these filters; for others every line is read.
     let by_index = wanted.tool.is_some() || wanted.caller.is_some() || wanted.server.is_some();
@@ -45,9 +45,9 @@ pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Resul
         }
     }
     if let Some(index) = index {
-        index.keep_only(&files);
+        index.retain_segments(&files);
     }
-    put(&files, in_order(&files, hits), wanted, from).map_err(unreadable(dir))?
+    print_matches(&files, sort_by_time(&files, hits), wanted, from).map_err(unreadable(dir))?
 }
 
 /// Scans a whole segment.
@@ -59,9 +59,13 @@ fn scan(
 ) -> io::Result<Vec<RecordPosition>> {
     let mut hits = Vec::new();
     let read = file.lines(|at, line| {
-        if fits(&line, wanted, from) {
+        if matches_filters(&line, wanted, from) {
             let (ts, file) = (line.ts, number);
-            hits.push(RecordPosition { ts, file, at });
+            hits.push(RecordPosition {
+                ts,
+                file,
+                offset: at,
+            });
         }
         Ok(())
     });
@@ -73,7 +77,7 @@ fn scan(
 }
 
 /// Sorts by time, but keeps the order of each chain: a clock may have been set back.
-fn in_order(files: &[SegmentFile], mut hits: Vec<RecordPosition>) -> Vec<RecordPosition> {
+fn sort_by_time(files: &[SegmentFile], mut hits: Vec<RecordPosition>) -> Vec<RecordPosition> {
     let mut latest: BTreeMap<&str, u64> = BTreeMap::new();
     for hit in &mut hits {
         let top = latest.entry(&files[hit.file].chain).or_default();
@@ -85,7 +89,7 @@ fn in_order(files: &[SegmentFile], mut hits: Vec<RecordPosition>) -> Vec<RecordP
 }
 
 /// Reads the line at each position, and prints the matching ones.
-fn put(
+fn print_matches(
     files: &[SegmentFile],
     hits: Vec<RecordPosition>,
     wanted: &AuditSearchOptions,
@@ -93,11 +97,11 @@ fn put(
 ) -> io::Result<Result<ExitCode>> {
     let mut text = String::new();
     for hit in hits {
-        let line = match files[hit.file].line_at(hit.at) {
+        let line = match files[hit.file].line_at(hit.offset) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
-        if let Some(line) = line.filter(|line| fits(line, wanted, from)) {
+        if let Some(line) = line.filter(|line| matches_filters(line, wanted, from)) {
             text.push_str(&lines::text(&line, wanted.json));
         }
         if text.len() > OUTPUT_CHUNK_BYTES
@@ -109,7 +113,7 @@ fn put(
     Ok(print(&text))
 }
 
-pub(super) fn fits(line: &SegmentLine, wanted: &AuditSearchOptions, from: u64) -> bool {
+pub(super) fn matches_filters(line: &SegmentLine, wanted: &AuditSearchOptions, from: u64) -> bool {
     let is = |names: &[&str], value: &Option<String>| {
         let Some(value) = value else { return true };
         let texts = names.iter().filter_map(|name| line.fields.get(*name));

@@ -15,7 +15,7 @@ fn read(text: &str) -> Result<Vec<ToolOverride>, String> {
     std::fs::write(&file, format!("[server.files]\ncommand = [\"x\"]\n{text}")).unwrap();
     let config = Config::load(Some(&file)).map_err(|e| e.to_string());
     std::fs::remove_dir_all(&dir).unwrap();
-    Ok(config?.servers.remove(0).tools)
+    Ok(config?.servers.remove(0).tool_overrides)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn all_keys() {
                 arguments = { n = 1, deep = { a = [true, 1.5] }, key = { env = \"KEY\" } }\n\
                 [server.files.tools.\"odd name\"]\nhide = true\n";
     let tools = read(text).unwrap();
-    let of = |at: usize| tools[at].resolved_with(|name| Some(format!("value of {name}")));
+    let of = |at: usize| tools[at].resolve_with(|name| Some(format!("value of {name}")));
     let look = DefinitionOverride::new()
         .name("look")
         .title("T")
@@ -35,7 +35,7 @@ fn all_keys() {
     assert_eq!(of(0).unwrap(), look);
     assert_eq!(tools[1].tool, "odd name");
     assert_eq!(of(1).unwrap(), DefinitionOverride::new().hide());
-    let unset = tools[0].resolved_with(|_| None).unwrap_err().to_string();
+    let unset = tools[0].resolve_with(|_| None).unwrap_err().to_string();
     assert!(unset.contains("variable KEY is not set"), "{unset}");
     assert!(
         unset.contains(":7:") && unset.contains("read_file"),
@@ -46,7 +46,7 @@ fn all_keys() {
 }
 
 #[test]
-fn wrong_ones_say_what_to_write() {
+fn errors_say_how_to_fix_an_override() {
     let tool = |text: &str| read(&format!("[server.files.tools.t]\n{text}\n")).unwrap_err();
     let long = format!("name = \"{}\"", "x".repeat(123));
     for (text, why) in [

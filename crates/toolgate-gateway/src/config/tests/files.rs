@@ -63,7 +63,7 @@ fn a_file_is_read_and_hashed() {
 }
 
 #[test]
-fn a_file_that_others_can_write_is_refused() {
+fn rejects_a_file_that_others_can_write() {
     let dir = ConfigTestDirectory::new();
     for mode in [0o664, 0o646, 0o666] {
         let refusal = refusal(&dir.write("toolgate.toml", FINE, mode));
@@ -73,7 +73,7 @@ fn a_file_that_others_can_write_is_refused() {
 }
 
 #[test]
-fn a_link_where_others_can_put_one_is_refused() {
+fn rejects_a_link_that_others_can_place() {
     let dir = ConfigTestDirectory::new();
     let (file, link) = (
         dir.write("real.toml", FINE, 0o644),
@@ -105,7 +105,7 @@ fn a_link_where_others_can_put_one_is_refused() {
 }
 
 #[test]
-fn what_is_no_config_file_is_refused() {
+fn rejects_files_that_are_not_configs() {
     let dir = ConfigTestDirectory::new();
     assert_eq!(refusal(&dir.0), "is not a regular file");
     assert!(refusal(&dir.0.join("none.toml")).starts_with("cannot be read: "));
@@ -125,7 +125,7 @@ fn what_is_no_config_file_is_refused() {
 }
 
 #[test]
-fn a_token_file_is_for_us_alone() {
+fn rejects_a_token_file_that_others_can_read() {
     let dir = ConfigTestDirectory::new();
     let config = dir.write(
         "toolgate.toml",
@@ -155,7 +155,7 @@ fn a_token_file_is_for_us_alone() {
 
 /// Hosts write plaintext secrets. The gateway loads them if no other user can read the file, and reports them.
 #[test]
-fn the_json_of_a_host_with_secrets_is_for_us_alone() {
+fn rejects_host_json_with_secrets_that_others_can_read() {
     let dir = ConfigTestDirectory::new();
     let server = r#"{"command": "x", "args": ["--token", "canary"], "env": {"A": "1", "B_TOKEN": "canary"}}"#;
     let far =
@@ -180,7 +180,7 @@ fn the_json_of_a_host_with_secrets_is_for_us_alone() {
 
 /// Secret files must be private; the trailing line break of an editor is removed.
 #[test]
-fn a_file_with_a_value_is_for_us_alone() {
+fn rejects_a_value_file_that_others_can_read() {
     let dir = ConfigTestDirectory::new();
     let given = ConfigValue::File(dir.write("key", "canary\n", 0o600));
     let read = || given.read().map(|value| value.reveal().to_owned());

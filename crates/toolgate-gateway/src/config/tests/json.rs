@@ -27,7 +27,10 @@ fn the_config_of_a_host() {
     assert_eq!(far.url, "https://api.example.com/mcp");
     assert_eq!(
         far.headers,
-        [("X-Key".to_owned(), ConfigValue::Clear("canary".to_owned()))]
+        [(
+            "X-Key".to_owned(),
+            ConfigValue::Plaintext("canary".to_owned())
+        )]
     );
     assert!(!format!("{config:?}").contains("canary"));
     let files = &config.servers[0];
@@ -37,7 +40,7 @@ fn the_config_of_a_host() {
     );
     assert_eq!(
         files.env,
-        [("KEY".to_owned(), ConfigValue::Clear("va".to_owned()))]
+        [("KEY".to_owned(), ConfigValue::Plaintext("va".to_owned()))]
     );
     assert!(!files.trust_annotations && config.rules.is_empty());
     assert_eq!(config.servers[1].cwd, Some("/etc/repo".into()));
@@ -49,11 +52,11 @@ fn the_config_of_a_host() {
         "/etc/hosts.json:7:20: server \"off\" is skipped: it is disabled"
     );
     assert!(key.contains("plaintext secret in this file: \"KEY\" in \"env\""));
-    assert!(header.contains("\"X-Key\" in \"headers\"") && config.in_clear);
+    assert!(header.contains("\"X-Key\" in \"headers\"") && config.has_plaintext_secrets);
 }
 
 #[test]
-fn wrong_ones() {
+fn errors_of_host_json() {
     let server = |entry: &str| format!("{{\"mcpServers\": {{\"a\": {entry}}}}}");
     for (text, error) in [
         ("{".to_owned(), "1:1: not JSON: EOF while parsing an object"),

@@ -391,7 +391,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_limit_has_a_test_that_goes_one_over() {
+fn every_limit_has_a_test_that_exceeds_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (key, file, name) in LIMIT_TESTS {
         assert!(limits::limit_keys().contains(key), "{key} is no limit");

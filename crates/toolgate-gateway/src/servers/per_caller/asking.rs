@@ -14,14 +14,14 @@ const SIGN_IN_REQUEST_KEY: &str = "toolgate.sign-in";
 pub(super) struct SignInCandidate {
     caller: Caller,
     /// True if its client can open a URL for its user (URL mode elicitation).
-    opens_pages: bool,
+    supports_url: bool,
     /// Response of the user to the input request of the previous round.
-    answer: Option<String>,
+    response: Option<String>,
 }
 
 impl SignInCandidate {
     /// Removes the response to our own input request from a call, because the server must not see it.
-    pub(super) fn of(call: &mut Call) -> SignInCandidate {
+    pub(super) fn from_call(call: &mut Call) -> SignInCandidate {
         let answer = call
             .round
             .answer(SIGN_IN_REQUEST_KEY)
@@ -32,8 +32,8 @@ impl SignInCandidate {
             .retain(|(key, _)| key != SIGN_IN_REQUEST_KEY);
         SignInCandidate {
             caller: call.caller.clone(),
-            opens_pages: call.abilities.elicitation_url,
-            answer,
+            supports_url: call.capabilities.elicitation_url,
+            response: answer,
         }
     }
 }
@@ -41,40 +41,47 @@ impl SignInCandidate {
 impl CallerConnections {
     /// Asks the caller's user to open the sign-in page. Requires a client that supports this, and a user who can
     /// prove their identity; otherwise the error is returned unchanged.
-    pub(super) async fn asks(
+    pub(super) async fn request_sign_in(
         &self,
         server: &SupervisedServer,
         asker: SignInCandidate,
         error: Error,
     ) -> Result<Outcome, Error> {
         let spec = &server.spec;
-        let (Some(pages), Some(address), Some(grants)) = (&spec.pages, &spec.address, &spec.grants)
+        let (Some(pages), Some(address), Some(grants)) =
+            (&spec.sign_in_pages, &spec.address, &spec.credentials_dir)
         else {
             return Err(error);
         };
-        if !asker.opens_pages || pages.shown_by(asker.caller.name()).is_none() {
+        if !asker.supports_url || pages.identity_proof(asker.caller.name()).is_none() {
             return Err(error);
         }
-        let opened = match asker.answer.as_deref() {
+        let opened = match asker.response.as_deref() {
             None => false,
             Some("accept") => true,
             Some(_) => {
-                let text = format!("{}; the user did not open the sign-in page", error.public());
-                return Err(Error::new(ErrorKind::Refused(RefusalReason::Person), text));
+                let text = format!(
+                    "{}; the user did not open the sign-in page",
+                    error.public_message()
+                );
+                return Err(Error::new(
+                    ErrorKind::Refused(RefusalReason::Approver),
+                    text,
+                ));
             }
         };
-        let caller = asker.caller.shared();
+        let caller = asker.caller.shared_name();
         let lacking = MissingSignIn {
             server: &spec.id,
             address,
-            grants: grants.clone(),
+            credentials_dir: grants.clone(),
             caller: &caller,
-            before: self.before(&caller).await,
+            old_token: self.rejected_token(&caller).await,
         };
-        Ok(Outcome::Ask(InputRequests {
-            asks: vec![InputRequest {
+        Ok(Outcome::InputRequired(InputRequests {
+            requests: vec![InputRequest {
                 key: SIGN_IN_REQUEST_KEY.to_owned(),
-                kind: InputRequestKind::SignIn(pages.question(&lacking, opened)),
+                kind: InputRequestKind::SignIn(pages.input_request(&lacking, opened)),
             }],
             ..InputRequests::default()
         }))

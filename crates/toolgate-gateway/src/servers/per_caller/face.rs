@@ -1,6 +1,6 @@
 //! Lists of a server, assumed to be the same for all its callers.
 
-use super::{CallerConnections, down, lock};
+use super::{CallerConnections, lock, unusable_error};
 use crate::servers::{SupervisedServer, supervised::failed_lists};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -12,7 +12,7 @@ const CATALOG_TTL: Duration = Duration::from_secs(60);
 impl CallerConnections {
     /// Returns the number of known tools.
     pub(in crate::servers) fn tools(&self) -> usize {
-        let face = lock(&self.face);
+        let face = lock(&self.catalogs);
         let tools = face[ItemKind::Tool as usize].as_ref();
         tools.map_or(0, |(catalog, _)| catalog.items().len())
     }
@@ -28,23 +28,31 @@ impl CallerConnections {
         ask: ListRequest,
     ) -> Result<Catalog, Error> {
         let kind = ask.kind;
-        if server.is_of_accounts(kind) {
-            return self.listed(server, ask).await;
+        if server.is_account_specific(kind) {
+            return self.list_on_connection(server, ask).await;
         }
-        let known = lock(&self.face)[kind as usize].clone();
+        let known = lock(&self.catalogs)[kind as usize].clone();
         if let Some((catalog, at)) = &known
             && at.elapsed() < CATALOG_TTL
         {
             return Ok(catalog.clone());
         }
         // List everything: an answer for a single item must not become the list of all callers.
-        let listed = self.listed(server, ListRequest { only: None, ..ask }).await;
+        let listed = self
+            .list_on_connection(
+                server,
+                ListRequest {
+                    only_name: None,
+                    ..ask
+                },
+            )
+            .await;
         let known = known.map(|(catalog, _)| catalog);
         match (listed, known) {
             (Ok(catalog), known) => {
-                lock(&self.face)[kind as usize] = Some((catalog.clone(), Instant::now()));
-                if known.is_none_or(|known| !known.same(&catalog)) {
-                    server.tell(&ChangeSet {
+                lock(&self.catalogs)[kind as usize] = Some((catalog.clone(), Instant::now()));
+                if known.is_none_or(|known| !known.is_same_snapshot(&catalog)) {
+                    server.mark_stale(&ChangeSet {
                         lists: vec![kind],
                         updated: Vec::new(),
                     });
@@ -57,15 +65,19 @@ impl CallerConnections {
     }
 
     /// Lists the server on the caller's own connection.
-    async fn listed(&self, server: &SupervisedServer, ask: ListRequest) -> Result<Catalog, Error> {
-        let (seat, token) = self.seat(server, &ask.caller).await?;
+    async fn list_on_connection(
+        &self,
+        server: &SupervisedServer,
+        ask: ListRequest,
+    ) -> Result<Catalog, Error> {
+        let (seat, token) = self.connect(server, &ask.caller).await?;
         match seat.get() {
             Some(remote) => {
                 let listed = remote.list(ask).await;
                 *lock(&self.failed_lists) = failed_lists(&remote.status());
-                listed.map_err(|error| token.why(server, error))
+                listed.map_err(|error| token.explain_error(server, error))
             }
-            None => Err(down(server, "its connection is gone")),
+            None => Err(unusable_error(server, "its connection is gone")),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Tokens of callers for a server: exchanged for the caller's own token, or granted for it by a person.
 
-use super::{CallerConnections, down, lock, places::CallerConnection};
+use super::{CallerConnections, lock, places::CallerConnection, unusable_error};
 use crate::{
     config::{ExchangeSettings, RemoteAddress},
     door::TokenOwner,
     servers::{
         SupervisedServer,
-        launch::{ProcessLauncher, secret_of},
+        launch::{ProcessLauncher, client_secret},
         reach::http_options,
     },
     signing_in::{SignInNeed, SignInRequired, SignInTarget, callers},
@@ -30,7 +30,7 @@ const CREDENTIAL_CACHE_TTL: Duration = Duration::from_secs(1);
 pub(super) struct ConnectionParameters {
     pub(super) url: Url,
     pub(super) http: HttpOptions,
-    pub(super) tokens: CallerTokenSource,
+    pub(super) token_source: CallerTokenSource,
 }
 
 /// Source of the callers' tokens.
@@ -56,41 +56,49 @@ pub(super) enum CallerCredentials {
     Granted(OAuthClient, Arc<SignInNeed>),
 }
 
-pub(super) async fn way(
+pub(super) async fn connection_parameters(
     server: &SupervisedServer,
     address: &RemoteAddress,
     launch: &dyn ProcessLauncher,
 ) -> Result<ConnectionParameters, (String, bool)> {
-    let http = http_options(address, launch, server.spec.start).await?;
+    let http = http_options(address, launch, server.spec.start_timeout).await?;
     let url = Url::parse(&address.url)
         .map_err(|bad| (format!("its url cannot be used: {bad}"), false))?;
-    let tokens = match (&address.exchange, &server.spec.grants) {
-        (Some(exchange), _) => CallerTokenSource::Exchange(trade(server, exchange, launch).await?),
+    let tokens = match (&address.exchange, &server.spec.credentials_dir) {
+        (Some(exchange), _) => {
+            CallerTokenSource::Exchange(token_exchange(server, exchange, launch).await?)
+        }
         (None, Some(grants)) => {
-            let secret = secret_of(address, launch, server.spec.start).await?;
+            let secret = client_secret(address, launch, server.spec.start_timeout).await?;
             CallerTokenSource::Granted(address.clone(), grants.clone(), secret)
         }
         (None, None) => return Err(("there are no credentials for it".to_owned(), false)),
     };
-    Ok(ConnectionParameters { url, http, tokens })
+    Ok(ConnectionParameters {
+        url,
+        http,
+        token_source: tokens,
+    })
 }
 
-async fn trade(
+async fn token_exchange(
     server: &SupervisedServer,
     exchange: &ExchangeSettings,
     launch: &dyn ProcessLauncher,
 ) -> Result<TokenExchange, (String, bool)> {
-    let secret = launch.read(&exchange.secret, server.spec.start).await;
+    let secret = launch
+        .read(&exchange.client_secret, server.spec.start_timeout)
+        .await;
     let secret = secret.map_err(|why| {
         let why = format!("the secret of its token exchange is unavailable: {why}");
-        (why, exchange.secret.may_come())
+        (why, exchange.client_secret.can_retry())
     })?;
     let client = RegisteredClient::new(
-        exchange.client.as_str(),
+        exchange.client_id.as_str(),
         ClientAuthentication::Secret(secret),
     );
-    let mut with = TokenExchange::new(exchange.url.clone(), client)
-        .scopes(ScopeSet::read(&exchange.scopes.join(" ")));
+    let mut with = TokenExchange::new(exchange.token_endpoint.clone(), client)
+        .scopes(ScopeSet::parse(&exchange.scopes.join(" ")));
     if let Some(audience) = &exchange.audience {
         with = with.audience(audience);
     }
@@ -99,43 +107,43 @@ async fn trade(
 
 impl CallerConnections {
     /// Returns the stored access token of a caller that the server no longer accepts.
-    pub(super) async fn before(&self, caller: &str) -> Option<Secret> {
+    pub(super) async fn rejected_token(&self, caller: &str) -> Option<Secret> {
         let token = {
-            let open = lock(&self.open);
-            let own = |place: &&CallerConnection| matches!(&place.whose, CallerIdentity::Named(name) if **name == *caller);
+            let open = lock(&self.connections);
+            let own = |place: &&CallerConnection| matches!(&place.owner, CallerIdentity::Named(name) if **name == *caller);
             open.iter().find(own).map(|place| place.token.clone())
         };
         let Some(CallerCredentials::Granted(login, _)) = token else {
             return None;
         };
         login
-            .granted()
+            .credential()
             .await
             .ok()
             .flatten()
-            .map(|grant| grant.access)
+            .map(|grant| grant.access_token)
     }
 
     /// Returns the identity under which a caller uses the server. Fails for a caller that has none of its own.
-    pub(super) async fn whose(
+    pub(super) async fn identify(
         &self,
         server: &SupervisedServer,
         caller: &Caller,
         way: &ConnectionParameters,
     ) -> Result<CallerIdentity, Error> {
-        let CallerTokenSource::Granted(address, grants, _) = &way.tokens else {
-            let bearer = TokenOwner::of(caller).map(CallerIdentity::Bearer);
+        let CallerTokenSource::Granted(address, grants, _) = &way.token_source else {
+            let bearer = TokenOwner::from_caller(caller).map(CallerIdentity::Bearer);
             return bearer.ok_or_else(|| {
                 let why = "it needs a token that is exchanged for the caller's, and only callers with a token of an authorization server have one";
-                down(server, why)
+                unusable_error(server, why)
             });
         };
-        callers::apart(caller.name()).map_err(|why| down(server, why))?;
-        let whose = CallerIdentity::Named(caller.shared());
+        callers::check_distinguishable(caller.name()).map_err(|why| unusable_error(server, why))?;
+        let whose = CallerIdentity::Named(caller.shared_name());
         let known = {
-            let open = lock(&self.open);
-            let place = open.iter().find(|place| place.whose == whose);
-            place.map(|place| (place.token.clone(), place.looked))
+            let open = lock(&self.connections);
+            let place = open.iter().find(|place| place.owner == whose);
+            place.map(|place| (place.token.clone(), place.checked_at))
         };
         if let Some((_, looked)) = &known
             && looked.elapsed() < CREDENTIAL_CACHE_TTL
@@ -143,72 +151,81 @@ impl CallerConnections {
             return Ok(whose);
         }
         let id = &server.spec.id;
-        let kept = callers::granted(grants, id, address, caller.name()).await;
+        let kept = callers::stored_credential(grants, id, address, caller.name()).await;
         let kept = kept.map_err(|bad| {
-            let error = down(server, "cannot read the credentials of its callers");
+            let error = unusable_error(server, "cannot read the credentials of its callers");
             error.with_detail(OperatorDetail::new(bad.to_string()))
         })?;
         let Some(kept) = kept else {
-            self.forget(caller.name());
-            if self.own.tell(caller.shared()) {
-                server.show();
+            self.drop_connection(caller.name());
+            if self.sign_ins.mark_asked(caller.shared_name()) {
+                server.notify_console();
             }
-            let how = server.spec.how.words(id, Some(caller.name()));
+            let how = server
+                .spec
+                .sign_in_instructions
+                .text(id, Some(caller.name()));
             let text = format!(
                 "the server {id}: a user has to sign in for {}, and credentials of other callers are not used; {how}",
                 visible_line(caller.name())
             );
-            return Err(Error::new(ErrorKind::Upstream, text).because(SignInRequired));
+            return Err(Error::new(ErrorKind::Upstream, text).with_source(SignInRequired));
         };
         if let Some((CallerCredentials::Granted(login, _), _)) = known {
             // A person may have signed in with another account meanwhile.
-            let now = login.granted().await.ok().flatten();
-            if !now.is_some_and(|now| now.access.is(kept.access.reveal())) {
-                self.forget(caller.name());
+            let now = login.credential().await.ok().flatten();
+            if !now.is_some_and(|now| now.access_token.matches(kept.access_token.reveal())) {
+                self.drop_connection(caller.name());
             }
         }
-        let mut open = lock(&self.open);
-        if let Some(place) = open.iter_mut().find(|place| place.whose == whose) {
-            place.looked = Instant::now();
+        let mut open = lock(&self.connections);
+        if let Some(place) = open.iter_mut().find(|place| place.owner == whose) {
+            place.checked_at = Instant::now();
         }
         Ok(whose)
     }
 
-    pub(super) fn token(
+    pub(super) fn credentials_for(
         &self,
         server: &SupervisedServer,
         whose: &CallerIdentity,
         way: &ConnectionParameters,
     ) -> Result<CallerCredentials, Error> {
-        match (&way.tokens, whose) {
+        match (&way.token_source, whose) {
             (CallerTokenSource::Exchange(exchange), CallerIdentity::Bearer(bearer)) => {
-                let (bearers, of) = (self.bearers.clone(), bearer.clone());
-                let token = exchange.on_behalf(way.url.clone(), move || bearers.subject(&of));
+                let (bearers, of) = (self.caller_tokens.clone(), bearer.clone());
+                let token = exchange.on_behalf(way.url.clone(), move || bearers.subject_token(&of));
                 Ok(CallerCredentials::OnBehalf(token))
             }
             (CallerTokenSource::Granted(address, grants, secret), CallerIdentity::Named(name)) => {
                 let spec = &server.spec;
                 let at = SignInTarget {
-                    id: &spec.id,
+                    server_id: &spec.id,
                     address,
-                    grants,
+                    credentials_dir: grants,
                     caller: Some(name),
                 };
-                let login = at.login(secret.clone()).map_err(|why| down(server, &why))?;
+                let login = at
+                    .oauth_client(secret.clone())
+                    .map_err(|why| unusable_error(server, &why))?;
                 // The gateway does not start a sign-in here. A person does, and names the caller.
-                let login = login.how(&spec.how.words(&spec.id, Some(name)));
-                Ok(CallerCredentials::Granted(login.build(), server.own_need()))
+                let login =
+                    login.sign_in_hint(&spec.sign_in_instructions.text(&spec.id, Some(name)));
+                Ok(CallerCredentials::Granted(
+                    login.build(),
+                    server.caller_sign_in_need(),
+                ))
             }
-            _ => Err(down(server, "its configuration has changed")),
+            _ => Err(unusable_error(server, "its configuration has changed")),
         }
     }
 }
 
 impl CallerCredentials {
     /// Returns the error, or the need for a sign-in of this caller if that is the cause.
-    pub(super) fn why(&self, server: &SupervisedServer, error: Error) -> Error {
+    pub(super) fn explain_error(&self, server: &SupervisedServer, error: Error) -> Error {
         match self {
-            CallerCredentials::Granted(_, need) => need.why(&server.spec.id, error),
+            CallerCredentials::Granted(_, need) => need.explain_error(&server.spec.id, error),
             CallerCredentials::OnBehalf(_) => error,
         }
     }

@@ -15,18 +15,21 @@ const TOKEN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 impl CallerConnections {
     /// Waits until the caller has sent a token, if the call is a recovered task of another process. Only the caller
     /// has the token. The wait ends at the latest with the timeout of the call.
-    pub(super) async fn token_is_shown(&self, server: &SupervisedServer, call: &Call) {
+    pub(super) async fn wait_for_token(&self, server: &SupervisedServer, call: &Call) {
         let is_exchanged =
-            |way: &ConnectionParameters| matches!(way.tokens, CallerTokenSource::Exchange(_));
-        let is_exchanged = lock(&self.way).as_ref().is_some_and(is_exchanged);
-        let Some(bearer) = TokenOwner::of(&call.caller) else {
+            |way: &ConnectionParameters| matches!(way.token_source, CallerTokenSource::Exchange(_));
+        let is_exchanged = lock(&self.parameters).as_ref().is_some_and(is_exchanged);
+        let Some(bearer) = TokenOwner::from_caller(&call.caller) else {
             return;
         };
-        if call.under_way.is_none() || !is_exchanged || self.bearers.subject(&bearer).is_some() {
+        if call.resumed_after.is_none()
+            || !is_exchanged
+            || self.caller_tokens.subject_token(&bearer).is_some()
+        {
             return;
         }
         let tell = |message: String| {
-            call.reporter.tell(ReporterEvent::Progress(Progress {
+            call.reporter.send(ReporterEvent::Progress(Progress {
                 progress: 0.0,
                 total: None,
                 message: Some(message),
@@ -37,7 +40,7 @@ impl CallerConnections {
              has sent none since the gateway restarted; any request with one is enough",
             server.spec.id
         ));
-        while self.bearers.subject(&bearer).is_none() {
+        while self.caller_tokens.subject_token(&bearer).is_none() {
             sleep(TOKEN_POLL_INTERVAL).await;
         }
         tell("resumed: the caller has sent a token".to_owned());

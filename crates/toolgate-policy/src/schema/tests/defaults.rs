@@ -8,8 +8,8 @@ use toolgate_core::Json;
 fn passes(schema: &Value, value: &Value, defaults: RequiredDefaults) -> bool {
     let compiled = compiled(&Json::from_value(schema), &SchemaBounds::default());
     match check(&compiled, value, defaults) {
-        super::super::CheckResult::Now(found) => found.is_empty(),
-        super::super::CheckResult::Soon(_) => panic!("not at once: {schema}"),
+        super::super::CheckResult::Ready(found) => found.is_empty(),
+        super::super::CheckResult::Pending(_) => panic!("not at once: {schema}"),
     }
 }
 

@@ -245,10 +245,10 @@ fn agree(schema: &Value, values: &[Value]) -> Result<bool, TestCaseError> {
     }
     for value in values.iter().chain(&probes()) {
         let fits = compiled.validator().unwrap().is_valid(value);
-        prop_assert_eq!(form.takes(value), fits, "{} in {}", value, schema);
+        prop_assert_eq!(form.accepts(value), fits, "{} in {}", value, schema);
         let text = Json::from_value(value);
         prop_assert_eq!(
-            form.takes_text(&text.view()),
+            form.accepts_text(&text.view()),
             fits,
             "{} in {} as it stands",
             value,
@@ -298,7 +298,7 @@ fn most_random_schemas_are_plain() {
             && let Some(form) = &schema.plain
         {
             plain += 1;
-            fit += usize::from(form.takes(&value));
+            fit += usize::from(form.accepts(&value));
         }
         all += 1;
     }
@@ -327,7 +327,7 @@ fn most_real_schemas_are_plain() {
 
 /// A schema with a broken keyword is compiled at once, so that its tool is marked before the first call.
 #[test]
-fn what_is_not_well_formed_is_not_plain() {
+fn schemas_with_broken_keywords_are_not_plain() {
     let in_member = |schema: &Value| json!({"type": "object", "properties": {"a": schema}});
     for schema in [
         json!({"type": 7}),
@@ -361,7 +361,7 @@ fn what_is_not_well_formed_is_not_plain() {
 
 /// An unparsed value may only be accepted if its tree is valid too; all other values are left to the tree.
 #[test]
-fn what_is_long_or_deep_is_looked_at_as_a_tree() {
+fn long_or_deep_values_are_checked_as_trees() {
     let read = |text: String| {
         let limits = JsonLimits {
             depth: JsonLimits::MAX_DEPTH,

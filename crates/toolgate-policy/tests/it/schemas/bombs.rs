@@ -403,8 +403,8 @@ async fn explode_at(bounds: SchemaBounds, tools: Tools, value: Json, caller: &Ca
     let call = Call::tool("c".to_owned(), caller.clone(), "t", value);
     match pipeline.call(call).await {
         Ok(_) => "passed".to_owned(),
-        Err(error) if error.public().contains("took longer") => "out of time".to_owned(),
-        Err(error) if error.public().contains("cheaper to check") => "too much".to_owned(),
+        Err(error) if error.public_message().contains("took longer") => "out of time".to_owned(),
+        Err(error) if error.public_message().contains("cheaper to check") => "too much".to_owned(),
         Err(_) => "refused".to_owned(),
     }
 }

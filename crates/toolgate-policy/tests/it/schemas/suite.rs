@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use toolgate_core::Json;
-use toolgate_policy::{SchemaBounds, judge};
+use toolgate_policy::{SchemaBounds, validate_value};
 
 fn suite() -> Option<PathBuf> {
     let given = std::env::var_os("TOOLGATE_INTEROP").map(PathBuf::from);
@@ -60,7 +60,7 @@ fn run(tests: &Path, name: &str, dialect: &str) -> (usize, BTreeMap<&'static str
                 group["description"]
             );
             for test in group["tests"].as_array().unwrap() {
-                match judge(
+                match validate_value(
                     &Json::from_value(&schema),
                     &test["data"],
                     &SchemaBounds::default(),

@@ -15,8 +15,8 @@ const MAX_FRONTMATTER_DEPTH: usize = 32;
 ///
 /// # Errors
 /// Returns the reason if the frontmatter is invalid.
-pub fn head(text: &str) -> Result<Value, &'static str> {
-    let value = parsed(part(text)?)?;
+pub fn read_frontmatter(text: &str) -> Result<Value, &'static str> {
+    let value = parse_yaml(frontmatter_text(text)?)?;
     match value {
         Value::Object(_) => Ok(value),
         _ => Err("its frontmatter is not a mapping"),
@@ -24,16 +24,16 @@ pub fn head(text: &str) -> Result<Value, &'static str> {
 }
 
 /// Returns true if two frontmatters are equal. Numbers are compared by value, not by spelling.
-pub fn same(one: &Value, two: &Value) -> bool {
+pub fn equal_values(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(one), Value::Number(two)) => {
             one == two || (!(one.is_i64() && two.is_i64()) && one.as_f64() == two.as_f64())
         }
         (Value::Array(one), Value::Array(two)) => {
-            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| same(one, two))
+            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| equal_values(one, two))
         }
         (Value::Object(one), Value::Object(two)) => {
-            let has = |(key, value)| two.get(key).is_some_and(|other| same(value, other));
+            let has = |(key, value)| two.get(key).is_some_and(|other| equal_values(value, other));
             one.len() == two.len() && one.iter().all(has)
         }
         (one, two) => one == two,
@@ -41,7 +41,7 @@ pub fn same(one: &Value, two: &Value) -> bool {
 }
 
 /// Returns the text between the first line, `---`, and the next line of `---`.
-fn part(text: &str) -> Result<&str, &'static str> {
+fn frontmatter_text(text: &str) -> Result<&str, &'static str> {
     let none = "it does not begin with frontmatter between two lines of ---";
     let is_mark = |line: &str| line.trim_end_matches(['\r', '\n', ' ', '\t']) == "---";
     let mut lines = text.split_inclusive('\n');
@@ -65,7 +65,7 @@ enum YamlFrame {
     Object(Map<String, Value>, Option<String>),
 }
 
-fn parsed(yaml: &str) -> Result<Value, &'static str> {
+fn parse_yaml(yaml: &str) -> Result<Value, &'static str> {
     let (mut open, mut whole) = (Vec::<YamlFrame>::new(), None);
     for event in Parser::new_from_str(yaml) {
         let (event, _) = event.map_err(|_| "its frontmatter is not valid YAML")?;
@@ -106,7 +106,7 @@ fn parsed(yaml: &str) -> Result<Value, &'static str> {
                     continue;
                 }
                 match style {
-                    ScalarStyle::Plain => plain(&text)?,
+                    ScalarStyle::Plain => plain_scalar(&text)?,
                     _ => Value::String(text.into_owned()),
                 }
             }
@@ -128,7 +128,7 @@ fn parsed(yaml: &str) -> Result<Value, &'static str> {
 }
 
 /// Converts a plain scalar by the core schema.
-fn plain(text: &str) -> Result<Value, &'static str> {
+fn plain_scalar(text: &str) -> Result<Value, &'static str> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let number = digits
         .strip_prefix('.')
@@ -176,9 +176,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_head_is_read_as_yaml() {
+    fn reads_frontmatter_as_yaml() {
         let text = "---\r\nname: pdf\ndescription: >-\n  Reads\n  forms: all\nlicense: 'MIT'\nmetadata:\n  version: 1.50\n  on: yes\n  n: 7\n  date: 2026-01-02\n  v: 1.2.3\n  none:\nlist: [a, \"1\", true, 0x1f]\n---\n\n# Body\n---\n";
-        let head = head(text).unwrap();
+        let head = read_frontmatter(text).unwrap();
         assert_eq!(
             head,
             json!({
@@ -187,14 +187,14 @@ mod tests {
                 "list": ["a", "1", true, 31],
             })
         );
-        assert!(same(&head, &head));
-        assert!(same(&json!({"a": [1]}), &json!({"a": [1.0]})));
-        assert!(!same(&json!({"a": 1}), &json!({"a": 1, "b": null})));
-        assert!(!same(&json!({"a": "1"}), &json!({"a": 1})));
+        assert!(equal_values(&head, &head));
+        assert!(equal_values(&json!({"a": [1]}), &json!({"a": [1.0]})));
+        assert!(!equal_values(&json!({"a": 1}), &json!({"a": 1, "b": null})));
+        assert!(!equal_values(&json!({"a": "1"}), &json!({"a": 1})));
     }
 
     #[test]
-    fn what_two_readers_may_read_in_two_ways_is_refused() {
+    fn rejects_ambiguous_yaml() {
         let deep = format!("---\na: {}{}\n---\n", "[".repeat(40), "]".repeat(40));
         let long = format!(
             "---\na: {}\n---\n",
@@ -217,7 +217,11 @@ mod tests {
             &deep,
             &long,
         ] {
-            assert!(head(text).is_err(), "{:?}", &text[..text.len().min(60)]);
+            assert!(
+                read_frontmatter(text).is_err(),
+                "{:?}",
+                &text[..text.len().min(60)]
+            );
         }
     }
 }

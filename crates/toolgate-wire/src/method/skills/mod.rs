@@ -4,7 +4,7 @@
 
 mod head;
 
-pub use head::{head, same};
+pub use head::{equal_values, read_frontmatter};
 
 use super::definition::{Definition, ItemKind};
 use crate::json::{ArrayWriter, Json, JsonKind, ObjectWriter};
@@ -66,7 +66,7 @@ impl SkillManifest {
     }
 
     /// Returns true if a URI belongs to the skill: a stated file or, without stated files, any URI in its folder.
-    pub fn has(&self, uri: &str) -> bool {
+    pub fn contains(&self, uri: &str) -> bool {
         match &self.files {
             Some(_) => self.file(uri).is_some(),
             None => is_within(&self.root, uri),
@@ -200,7 +200,7 @@ pub fn entry(uri: &str, frontmatter: &Json, files: &[SkillFile]) -> Json {
 }
 
 /// Returns the entry of a skill with other URIs for itself and its files.
-pub fn moved(def: &Definition, to: impl Fn(&str) -> String) -> Option<Definition> {
+pub fn with_uris(def: &Definition, to: impl Fn(&str) -> String) -> Option<Definition> {
     let json = def.json();
     let renamed = |one: &Json| {
         let uri = one.get("uri")?.string()?;
@@ -290,10 +290,15 @@ mod tests {
     fn an_entry_is_read_whole_or_not_at_all() {
         let good = SkillManifest::of(&skill(|_| {}).unwrap()).unwrap();
         assert_eq!(good.root, "skill://acme/pdf");
-        assert!(good.has("skill://acme/pdf/ref/a.md") && !good.has("skill://acme/pdf/ref/b.md"));
+        assert!(
+            good.contains("skill://acme/pdf/ref/a.md")
+                && !good.contains("skill://acme/pdf/ref/b.md")
+        );
         let dynamic = skill(|def| def["resources"] = "dynamic".into()).unwrap();
         let dynamic = SkillManifest::of(&dynamic).unwrap();
-        assert!(dynamic.has("skill://acme/pdf/x") && !dynamic.has("skill://acme/pdf/../x"));
+        assert!(
+            dynamic.contains("skill://acme/pdf/x") && !dynamic.contains("skill://acme/pdf/../x")
+        );
         for (at, wrong) in [
             ("/uri", json!("skill://acme/other/SKILL.md")),
             ("/uri", json!("skill://acme/pdf/skill.md")),
@@ -332,10 +337,10 @@ mod tests {
     #[test]
     fn an_entry_can_be_moved() {
         let to = |uri: &str| uri.replace("skill://", "skill://b/");
-        let moved = moved(&skill(|_| {}).unwrap(), to).unwrap();
+        let moved = with_uris(&skill(|_| {}).unwrap(), to).unwrap();
         assert_eq!(moved.name(), "skill://b/acme/pdf/SKILL.md");
         let files = SkillManifest::of(&moved).unwrap();
-        assert!(files.has("skill://b/acme/pdf/ref/a.md"));
+        assert!(files.contains("skill://b/acme/pdf/ref/a.md"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn program() -> impl Strategy<Value = Implementation> {
             version,
             title,
             description,
-            website,
+            website_url: website,
             icons: icons.map(|icons| json(&icons.into())),
         },
     )
@@ -36,7 +36,7 @@ proptest! {
             let title = program.title.clone().filter(|_| dialect.revision >= "2025-06-18");
             let newer = |text: &Option<String>| text.clone().filter(|_| dialect.revision >= "2025-11-25");
             prop_assert_eq!((&told.name, &told.version, &told.title), (&program.name, &program.version, &title));
-            prop_assert_eq!((told.description, told.website), (newer(&program.description), newer(&program.website)));
+            prop_assert_eq!((told.description, told.website_url), (newer(&program.description), newer(&program.website_url)));
             prop_assert_eq!(told.icons.is_some(), program.icons.is_some() && dialect.revision >= "2025-11-25");
         }
     }

@@ -39,7 +39,7 @@ fn definition() -> impl Strategy<Value = Definition> {
                 def[key] = value;
             }
             def["name"] = name.clone().into();
-            def[kind.key()] = name.clone().into();
+            def[kind.key_member()] = name.clone().into();
             if kind == ItemKind::Skill {
                 as_skill(&mut def, &name);
             }
@@ -115,7 +115,7 @@ proptest! {
             prop_assert_eq!(told, (missing > 0).then_some(missing as u64));
             prop_assert_eq!(page.next.and_then(|n| n.string()), next.clone());
             prop_assert_eq!(page.hint, if dialect.stateless { hint } else { CacheHint::default() });
-            for other in ItemKind::ALL.into_iter().filter(|k| k.member() != kind.member()) {
+            for other in ItemKind::ALL.into_iter().filter(|k| k.list_member() != kind.list_member()) {
                 prop_assert!(ListPage::read(other, &written).is_none(), "read as another kind");
             }
         }
@@ -131,7 +131,7 @@ fn a_definition_without_its_key_is_none() {
             as_skill(&mut whole, "n");
         }
         assert!(Definition::read(kind, json(&whole)).is_ok());
-        whole[kind.key()] = Value::Null;
+        whole[kind.key_member()] = Value::Null;
         assert!(Definition::read(kind, json(&whole)).is_err(), "{kind:?}");
     }
 }
@@ -144,7 +144,7 @@ fn hints_that_are_absent_have_a_meaning_and_some_mean_nothing_beside_others() {
         if !annotations.is_null() {
             def["annotations"] = annotations.clone();
         }
-        let hints = Definition::tool(json(&def)).expect("a tool").hints();
+        let hints = Definition::tool(json(&def)).expect("a tool").annotations();
         let found = [
             hints.read_only,
             hints.destructive,

@@ -109,7 +109,7 @@ fn output() -> impl Strategy<Value = Output> {
             Output::Complete(CompleteResult {
                 values,
                 total,
-                more,
+                has_more: more,
                 meta,
             })
         }),

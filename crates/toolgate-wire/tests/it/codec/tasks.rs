@@ -23,7 +23,7 @@ fn detail(status: TaskStatus) -> BoxedStrategy<TaskDetail> {
                     method: "elicitation/create".to_owned(),
                     params: Some(json(&params)),
                 });
-                TaskDetail::Asks(asks.collect())
+                TaskDetail::InputRequests(asks.collect())
             })
             .boxed(),
         TaskStatus::Completed => object().prop_map(|o| TaskDetail::Result(json(&o))).boxed(),
@@ -137,7 +137,7 @@ fn a_tool_says_whether_it_can_be_a_task() {
         TaskSupport::Optional,
         TaskSupport::Required,
     ] {
-        let said = format!(r#","execution":{{"taskSupport":"{}"}}"#, support.word());
+        let said = format!(r#","execution":{{"taskSupport":"{}"}}"#, support.as_str());
         assert_eq!(of(&said), support);
     }
 }

@@ -11,7 +11,7 @@ impl Service for Nobody {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(async move { Err(call.unknown()) })
+        Box::pin(async move { Err(call.unknown_item_error()) })
     }
 
     fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
@@ -37,7 +37,7 @@ fn links(per_caller: usize, callers: usize) -> ResourceLinkMemory {
     let limits = LinkLimits {
         per_caller,
         callers,
-        uri: 10,
+        max_uri_bytes: 10,
     };
     ResourceLinkMemory {
         limits,
@@ -47,7 +47,7 @@ fn links(per_caller: usize, callers: usize) -> ResourceLinkMemory {
 
 fn note(links: &ResourceLinkMemory, who: &str, uris: &[&str]) {
     let of: Arc<dyn Service> = Arc::new(Nobody);
-    links.note(&Caller::new(who), &of, &origin(), &result(uris));
+    links.remember(&Caller::new(who), &of, &origin(), &result(uris));
 }
 
 fn has(links: &ResourceLinkMemory, who: &str, uri: &str) -> bool {
@@ -92,10 +92,10 @@ fn nothing_is_kept_where_nothing_may_be() {
 fn a_link_is_of_the_service_that_gave_it() {
     let of: Arc<dyn Service> = Arc::new(Nobody);
     let links = links(2, 9);
-    links.note(&Caller::new("one"), &of, &origin(), &result(&["t:1"]));
+    links.remember(&Caller::new("one"), &of, &origin(), &result(&["t:1"]));
     let mut after = ResourceLinkMemory::default();
-    after.share(&links);
+    after.share_memory(&links);
     let link = after.find(&Caller::new("one"), "t:1").unwrap();
-    assert!(link.is_of(&of));
-    assert!(!link.is_of(&(Arc::new(Nobody) as Arc<dyn Service>)));
+    assert!(link.is_from(&of));
+    assert!(!link.is_from(&(Arc::new(Nobody) as Arc<dyn Service>)));
 }

@@ -38,9 +38,9 @@ const USER_REFUSED: i64 = -1;
 pub(super) struct ClientCallbacks {
     pub(super) form: Option<AsyncCallback<FormElicitation, Reply<Value>>>,
     pub(super) page: Option<AsyncCallback<UrlElicitation, Reply<()>>>,
-    pub(super) page_done: Option<EventCallback<String>>,
+    pub(super) elicitation_complete: Option<EventCallback<String>>,
     pub(super) sample: Option<AsyncCallback<SamplingRequest, Result<SamplingResponse, String>>>,
-    pub(super) sample_tools: bool,
+    pub(super) samples_with_tools: bool,
     pub(super) roots: Option<Vec<Root>>,
     pub(super) confirm: Option<AsyncCallback<CallConfirmation, Result<(), String>>>,
     pub(super) log: Option<EventCallback<LogMessage>>,
@@ -56,12 +56,12 @@ struct InputResponderState {
     roots: Mutex<Vec<Root>>,
     pages: Mutex<VecDeque<String>>,
     size: SizeLimits,
-    asking: InputRequestPolicy,
+    input_policy: InputRequestPolicy,
     secrets: SecretRedactor,
     /// Audit recorder for input requests outside of calls, once it is known.
     recorder: OnceLock<Arc<AuditRecorder>>,
     /// Number of open input requests: while it is above 0, the time-outs of calls are paused.
-    open: watch::Sender<usize>,
+    open_requests: watch::Sender<usize>,
 }
 
 impl InputResponder {
@@ -76,26 +76,26 @@ impl InputResponder {
             functions,
             pages: Mutex::default(),
             size: duties.size,
-            asking: duties.asking.clone(),
-            secrets: duties.cleaning.secrets.clone(),
+            input_policy: duties.input_requests.clone(),
+            secrets: duties.sanitizers.secrets.clone(),
             recorder: OnceLock::new(),
-            open: watch::Sender::new(0),
+            open_requests: watch::Sender::new(0),
         }))
     }
 
     /// Sets the recorder for input requests outside of calls.
-    pub(super) fn record(&self, recorder: Arc<AuditRecorder>) {
+    pub(super) fn set_recorder(&self, recorder: Arc<AuditRecorder>) {
         let _ = self.0.recorder.set(recorder);
     }
 
     /// Returns the client capabilities to declare.
-    pub(super) fn abilities(&self, extensions: Option<Json>) -> ClientCapabilities {
+    pub(super) fn capabilities(&self, extensions: Option<Json>) -> ClientCapabilities {
         let has = &self.0.functions;
         ClientCapabilities {
             elicitation: has.form.is_some(),
             elicitation_url: has.page.is_some(),
             sampling: has.sample.is_some(),
-            sampling_tools: has.sample.is_some() && has.sample_tools,
+            sampling_tools: has.sample.is_some() && has.samples_with_tools,
             roots: has.roots.is_some(),
             extensions,
             ..ClientCapabilities::default()
@@ -103,8 +103,8 @@ impl InputResponder {
     }
 
     /// Returns a receiver of the number of open input requests.
-    pub(super) fn open(&self) -> watch::Receiver<usize> {
-        self.0.open.subscribe()
+    pub(super) fn open_requests(&self) -> watch::Receiver<usize> {
+        self.0.open_requests.subscribe()
     }
 
     pub(super) fn set_roots(&self, roots: Vec<Root>) {
@@ -124,12 +124,12 @@ impl InputResponder {
     /// # Errors
     /// The application has no function for it, the request is invalid, or the application's answer does not match the
     /// form.
-    pub(super) async fn to(&self, ask: &InputRequestKind) -> Result<Json, Error> {
-        let _open = OpenInputRequest::new(&self.0.open);
+    pub(super) async fn answer_request(&self, ask: &InputRequestKind) -> Result<Json, Error> {
+        let _open = OpenInputRequest::new(&self.0.open_requests);
         match ask {
             InputRequestKind::Approve(approval) => {
                 let Some(confirm) = &self.0.functions.confirm else {
-                    return Err(undeclared(
+                    return Err(undeclared_capability(
                         RequiredCapability::Elicitation,
                         "a confirmation",
                     ));
@@ -145,16 +145,21 @@ impl InputResponder {
             InputRequestKind::Roots if self.0.functions.roots.is_some() => {
                 Ok(roots::result(&self.roots()))
             }
-            InputRequestKind::Roots => Err(undeclared(RequiredCapability::Roots, "roots")),
+            InputRequestKind::Roots => {
+                Err(undeclared_capability(RequiredCapability::Roots, "roots"))
+            }
         }
     }
 
     async fn form(&self, params: &Json) -> Result<Json, Error> {
         let Some(fill) = &self.0.functions.form else {
-            return Err(undeclared(RequiredCapability::Elicitation, "a form"));
+            return Err(undeclared_capability(
+                RequiredCapability::Elicitation,
+                "a form",
+            ));
         };
         let asked = FormElicitation::read(&self.0.server, params)
-            .ok_or_else(|| against("the form has no message or no schema"))?;
+            .ok_or_else(|| invalid_request("the form has no message or no schema"))?;
         Ok(match fill(asked.clone()).await {
             Reply::Declined => form::result("decline", None),
             Reply::Cancelled => form::result("cancel", None),
@@ -170,10 +175,14 @@ impl InputResponder {
 
     async fn page(&self, params: &Json) -> Result<Json, Error> {
         let Some(open) = &self.0.functions.page else {
-            return Err(undeclared(RequiredCapability::ElicitationUrl, "a page"));
+            return Err(undeclared_capability(
+                RequiredCapability::ElicitationUrl,
+                "a page",
+            ));
         };
-        let page = UrlElicitation::read(&self.0.server, params)
-            .ok_or_else(|| against("the URL elicitation has no message or no http or https URL"))?;
+        let page = UrlElicitation::read(&self.0.server, params).ok_or_else(|| {
+            invalid_request("the URL elicitation has no message or no http or https URL")
+        })?;
         if let Some(id) = &page.id {
             let mut pages = self.pages();
             pages.truncate(MAX_AWAITED_PAGES - 1);
@@ -189,26 +198,29 @@ impl InputResponder {
     async fn sample(&self, params: &Json) -> Result<Json, Error> {
         let has = &self.0.functions;
         let Some(sample) = &has.sample else {
-            return Err(undeclared(RequiredCapability::Sampling, "its model"));
+            return Err(undeclared_capability(
+                RequiredCapability::Sampling,
+                "its model",
+            ));
         };
-        let asked = sampling::SamplingRequest::read(&self.0.server, params, has.sample_tools)
-            .map_err(against)?;
+        let asked = sampling::SamplingRequest::read(&self.0.server, params, has.samples_with_tools)
+            .map_err(invalid_request)?;
         let max_tokens = asked.max_tokens;
         let sampled = sample(asked).await.map_err(|reason| {
             Error::new(
-                ErrorKind::Refused(RefusalReason::Person),
+                ErrorKind::Refused(RefusalReason::Approver),
                 format!("the sampling request was rejected: {reason}"),
             )
         })?;
         sampled
-            .within(max_tokens)
+            .cut_to(max_tokens)
             .map_err(|reason| Error::new(ErrorKind::Bug, reason))
     }
 
     /// Sanitizes and checks an input request that came outside of a pipeline, by the same rules.
-    fn clean(&self, ask: InputRequestKind) -> Result<InputRequestKind, Error> {
+    fn sanitize(&self, ask: InputRequestKind) -> Result<InputRequestKind, Error> {
         let mut questions = InputRequests {
-            asks: vec![InputRequest {
+            requests: vec![InputRequest {
                 key: "question".to_owned(),
                 kind: ask,
             }],
@@ -216,15 +228,16 @@ impl InputResponder {
         };
         let scrubs: [&dyn Sanitizer; 3] = [&self.0.size, &TextSanitizer, &self.0.secrets];
         for scrub in scrubs {
-            scrub.scrub(None, None, UntrustedContent::Questions(&mut questions))?;
+            scrub.sanitize(None, None, UntrustedContent::InputRequests(&mut questions))?;
         }
-        let cleaned = questions.asks.pop().map(|ask| ask.kind);
-        let mut cleaned = cleaned.ok_or_else(|| against("sanitizing removed the whole request"))?;
+        let cleaned = questions.requests.pop().map(|ask| ask.kind);
+        let mut cleaned =
+            cleaned.ok_or_else(|| invalid_request("sanitizing removed the whole request"))?;
         let (server, caller) = (&self.0.server, Caller::new("application"));
         let trail = DecisionLog::default();
-        let judged = (self.0.asking).judge(server, &caller, &mut cleaned, &trail);
+        let judged = (self.0.input_policy).judge(server, &caller, &mut cleaned, &trail);
         if let Some(recorder) = self.0.recorder.get() {
-            recorder.question(server, &cleaned, judged.as_ref().err());
+            recorder.note_input_request(server, &cleaned, judged.as_ref().err());
         }
         judged?;
         Ok(cleaned)
@@ -235,8 +248,8 @@ impl ClientHandler for InputResponder {
     fn answer(&self, ask: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>> {
         let answers = self.clone();
         Box::pin(async move {
-            let answered = async { answers.to(&answers.clean(ask)?).await };
-            answered.await.map_err(|error| refused(&error))
+            let answered = async { answers.answer_request(&answers.sanitize(ask)?).await };
+            answered.await.map_err(|error| rpc_error(&error))
         })
     }
 
@@ -247,7 +260,7 @@ impl ClientHandler for InputResponder {
         let mut event = ReporterEvent::Log(message);
         let scrubs: [&dyn Sanitizer; 3] = [&self.0.size, &TextSanitizer, &self.0.secrets];
         let clean = |scrub: &&dyn Sanitizer| {
-            let cleaned = scrub.scrub(None, None, UntrustedContent::Event(&mut event));
+            let cleaned = scrub.sanitize(None, None, UntrustedContent::Event(&mut event));
             cleaned.is_ok()
         };
         if scrubs.iter().all(clean)
@@ -257,13 +270,13 @@ impl ClientHandler for InputResponder {
         }
     }
 
-    fn done(&self, elicitation: &str) {
+    fn elicitation_complete(&self, elicitation: &str) {
         let known = {
             let mut pages = self.pages();
             let at = pages.iter().position(|id| id == elicitation);
             at.and_then(|at| pages.remove(at))
         };
-        if let (Some(id), Some(done)) = (known, &self.0.functions.page_done) {
+        if let (Some(id), Some(done)) = (known, &self.0.functions.elicitation_complete) {
             done(id);
         }
     }
@@ -295,14 +308,14 @@ fn is_url(params: &Json) -> bool {
     params.get("mode").and_then(|m| m.string()).as_deref() == Some("url")
 }
 
-fn undeclared(need: RequiredCapability, what: &str) -> Error {
+fn undeclared_capability(need: RequiredCapability, what: &str) -> Error {
     Error::new(
-        ErrorKind::Unsupported(need),
+        ErrorKind::MissingCapability(need),
         format!("the server requests {what}, which this application does not support"),
     )
 }
 
-fn against(reason: &'static str) -> Error {
+fn invalid_request(reason: &'static str) -> Error {
     Error::new(
         ErrorKind::Upstream,
         format!("the server sent an invalid input request: {reason}"),
@@ -310,12 +323,12 @@ fn against(reason: &'static str) -> Error {
 }
 
 /// Returns the JSON-RPC error for the server.
-fn refused(error: &Error) -> RpcError {
+fn rpc_error(error: &Error) -> RpcError {
     let code = match error.kind() {
-        ErrorKind::Unsupported(_) => code::METHOD_NOT_FOUND,
-        ErrorKind::Refused(RefusalReason::Person) => USER_REFUSED,
+        ErrorKind::MissingCapability(_) => code::METHOD_NOT_FOUND,
+        ErrorKind::Refused(RefusalReason::Approver) => USER_REFUSED,
         ErrorKind::Upstream | ErrorKind::Refused(_) => code::INVALID_PARAMS,
         _ => code::INTERNAL_ERROR,
     };
-    RpcError::new(code, error.public())
+    RpcError::new(code, error.public_message())
 }

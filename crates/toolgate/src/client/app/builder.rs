@@ -2,7 +2,8 @@
 
 use super::{
     CallConfirmation, CallEvent, EventCallback, FormElicitation, SamplingRequest, SamplingResponse,
-    UrlElicitation, answers::ClientCallbacks, child::ProcessSettings, errors::unusable, roots,
+    UrlElicitation, answers::ClientCallbacks, child::ProcessSettings, errors::unusable_setting,
+    roots,
 };
 use crate::{
     client::{EraPreference, HttpOptions},
@@ -42,7 +43,7 @@ use toolgate_wire::{
 ///         Reply::Accepted(json!({"unit": "C"}))
 ///     })
 ///     .confirm(|call| async move {
-///         match call.tool.hints().read_only {
+///         match call.tool.annotations().read_only {
 ///             true => Ok(()),
 ///             false => Err("only reading is allowed here".to_owned()),
 ///         }
@@ -61,10 +62,10 @@ pub struct ClientBuilder {
     pub(super) revisions: Vec<&'static Dialect>,
     pub(super) era: EraPreference,
     pub(super) functions: ClientCallbacks,
-    pub(super) duties: ProgramPolicy,
+    pub(super) policy: ProgramPolicy,
     pub(super) trusted: bool,
-    pub(super) start: Duration,
-    pub(super) rounds: u32,
+    pub(super) open_timeout: Duration,
+    pub(super) max_rounds: u32,
     pub(super) observe: Option<EventCallback<CallEvent>>,
     pub(super) log_level: Option<LogLevel>,
     pub(super) process: ProcessSettings,
@@ -75,7 +76,7 @@ pub struct ClientBuilder {
     deny: Vec<String>,
     extensions: Vec<(String, Json)>,
     audit: Option<PathBuf>,
-    wrong: Option<String>,
+    first_fault: Option<String>,
 }
 
 /// Returns pins that last as long as the client.
@@ -94,10 +95,10 @@ impl ClientBuilder {
             revisions: Vec::new(),
             era: EraPreference::default(),
             functions: ClientCallbacks::default(),
-            duties: ProgramPolicy::default(),
+            policy: ProgramPolicy::default(),
             trusted: false,
-            start: Duration::from_secs(30),
-            rounds: 10,
+            open_timeout: Duration::from_secs(30),
+            max_rounds: 10,
             observe: None,
             log_level: None,
             process: ProcessSettings::default(),
@@ -108,7 +109,7 @@ impl ClientBuilder {
             deny: Vec::new(),
             extensions: Vec::new(),
             audit: None,
-            wrong: None,
+            first_fault: None,
         }
     }
 
@@ -135,7 +136,7 @@ impl ClientBuilder {
     pub fn revision(mut self, revision: &str) -> ClientBuilder {
         match dialect::find(revision) {
             Some(dialect) => self.revisions.push(dialect),
-            None => self.fault(format!("{revision:?} is not a protocol revision")),
+            None => self.record_fault(format!("{revision:?} is not a protocol revision")),
         }
         self
     }
@@ -162,15 +163,15 @@ impl ClientBuilder {
     }
 
     /// Sets the time-out of opening the server. Default: 30 s.
-    pub fn start(mut self, limit: Duration) -> ClientBuilder {
-        self.start = limit;
+    pub fn open_timeout(mut self, limit: Duration) -> ClientBuilder {
+        self.open_timeout = limit;
         self
     }
 
     /// Declares an extension by its identifier, with its settings, which must be an object.
     pub fn extension(mut self, id: &str, settings: Value) -> ClientBuilder {
         if !settings.is_object() || !id.contains('/') {
-            self.fault(format!("the extension {id:?} needs an identifier with a prefix, for example com.example/thing, and settings that are an object"));
+            self.record_fault(format!("the extension {id:?} needs an identifier with a prefix, for example com.example/thing, and settings that are an object"));
         }
         self.extensions
             .push((id.to_owned(), Json::from_value(&settings)));
@@ -200,8 +201,11 @@ impl ClientBuilder {
     }
 
     /// Sets the function that receives the id of a completed URL elicitation (2025-11-25). Unknown ids are ignored.
-    pub fn on_page_done(mut self, done: impl Fn(String) + Send + Sync + 'static) -> ClientBuilder {
-        self.functions.page_done = Some(Arc::new(done));
+    pub fn on_elicitation_complete(
+        mut self,
+        done: impl Fn(String) + Send + Sync + 'static,
+    ) -> ClientBuilder {
+        self.functions.elicitation_complete = Some(Arc::new(done));
         self
     }
 
@@ -219,7 +223,7 @@ impl ClientBuilder {
     /// Declares that the function of [`ClientBuilder::on_sample`] supports tools. Otherwise sampling requests with
     /// tools are rejected.
     pub fn sample_with_tools(mut self) -> ClientBuilder {
-        self.functions.sample_tools = true;
+        self.functions.samples_with_tools = true;
         self
     }
 
@@ -297,12 +301,12 @@ impl ClientBuilder {
     }
 
     /// Adds a rule that decides calls.
-    pub fn guard(mut self, rule: impl Rule) -> ClientBuilder {
-        self.duties.rules.push(Arc::new(rule));
+    pub fn rule(mut self, rule: impl Rule) -> ClientBuilder {
+        self.policy.rules.push(Arc::new(rule));
         self
     }
 
-    /// Trusts the server's annotations; see [`ListedItem::hints`](super::ListedItem::hints).
+    /// Trusts the server's annotations; see [`ListedItem::annotations`](super::ListedItem::annotations).
     pub fn trust_annotations(mut self) -> ClientBuilder {
         self.trusted = true;
         self
@@ -310,72 +314,72 @@ impl ClientBuilder {
 
     /// Sets the time that a call may take without an answer or progress. Default: 60 s.
     pub fn timeout(mut self, silence: Duration) -> ClientBuilder {
-        self.duties.deadline.silence = PerServer::all(silence);
+        self.policy.deadline.idle = PerServer::all(silence);
         self
     }
 
     /// Sets the maximum time of a call, whatever its progress. Time during which the application answers input requests
     /// does not count. Default: 15 minutes.
-    pub fn longest(mut self, hard: Duration) -> ClientBuilder {
-        self.duties.deadline.hard = hard;
+    pub fn max_timeout(mut self, hard: Duration) -> ClientBuilder {
+        self.policy.deadline.max = hard;
         self
     }
 
     /// Sets the rate limit of each tool. Default: 6,000 calls a minute.
-    pub fn rate(mut self, quota: RateQuota) -> ClientBuilder {
-        self.duties.rate = RateLimiter::new(Vec::new(), quota);
+    pub fn rate_limit(mut self, quota: RateQuota) -> ClientBuilder {
+        self.policy.rate = RateLimiter::new(Vec::new(), quota);
         self
     }
 
     /// Sets the size limits.
-    pub fn size(mut self, size: SizeLimits) -> ClientBuilder {
-        self.duties.size = size;
+    pub fn size_limits(mut self, size: SizeLimits) -> ClientBuilder {
+        self.policy.size = size;
         self
     }
 
     /// Sets the policy for results that do not match their output schema. Default: they are blocked.
     pub fn output_schema(mut self, duty: OutputValidation) -> ClientBuilder {
-        self.duties.output_schema = duty;
+        self.policy.output_schema = duty;
         self
     }
 
     /// Sets the policy for secrets in results. Default: they are redacted.
     pub fn secrets(mut self, found: OnSecret) -> ClientBuilder {
-        self.duties.cleaning.secrets.found = PerServer::all(found);
+        self.policy.sanitizers.secrets.on_secret = PerServer::all(found);
         self
     }
 
     /// Sets the policy for secrets in arguments. Default: the application must confirm the call; it is denied if
     /// [`ClientBuilder::confirm`] is not set.
-    pub fn leaks(mut self, found: OnOutboundSecret) -> ClientBuilder {
-        self.duties.cleaning.leaks.found = PerServer::all(found);
+    pub fn outbound_secrets(mut self, found: OnOutboundSecret) -> ClientBuilder {
+        self.policy.sanitizers.outbound_secrets.found = PerServer::all(found);
         self
     }
 
     /// Sets the policy for placeholders in arguments, for example `[redacted:RULE]`, which would overwrite the original
     /// value. Default: the application must confirm the call; it is denied if [`ClientBuilder::confirm`] is not set.
     pub fn placeholders(mut self, found: OnPlaceholder) -> ClientBuilder {
-        self.duties.cleaning.placeholders.found = PerServer::all(found);
+        self.policy.sanitizers.placeholders.found = PerServer::all(found);
         self
     }
 
     /// Sets the policy for input requests. By default, forms that ask for a secret and pages without `https` are
     /// rejected. Sampling is not limited if [`ClientBuilder::on_sample`] is set.
-    pub fn asking(mut self, asking: InputRequestPolicy) -> ClientBuilder {
-        self.duties.asking = asking;
+    pub fn input_requests(mut self, asking: InputRequestPolicy) -> ClientBuilder {
+        self.policy.input_requests = asking;
         self
     }
 
     /// Sets the maximum number of rounds of input requests per call. Default: 10.
-    pub fn rounds(mut self, rounds: u32) -> ClientBuilder {
-        self.rounds = rounds;
+    pub fn max_rounds(mut self, rounds: u32) -> ClientBuilder {
+        self.max_rounds = rounds;
         self
     }
 
     /// Sets the audit recorder. Default: events of `tracing` with the target `toolgate::audit`, without contents.
-    pub fn record(mut self, recorder: Arc<AuditRecorder>) -> ClientBuilder {
+    pub fn audit_recorder(mut self, recorder: Arc<AuditRecorder>) -> ClientBuilder {
         self.audit = None;
-        self.duties.recorder = recorder;
+        self.policy.recorder = recorder;
         self
     }
 
@@ -390,7 +394,9 @@ impl ClientBuilder {
     /// Sets an environment variable of the server that [`ClientBuilder::spawn`] starts. Of our own environment the
     /// server gets only an allowlist: `PATH`, `HOME`, the locale and similar.
     pub fn env(mut self, name: &str, value: &str) -> ClientBuilder {
-        self.process.set.push((name.to_owned(), value.to_owned()));
+        self.process
+            .variables
+            .push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -399,13 +405,15 @@ impl ClientBuilder {
         mut self,
         names: impl IntoIterator<Item = S>,
     ) -> ClientBuilder {
-        self.process.pass.extend(names.into_iter().map(Into::into));
+        self.process
+            .passed_variables
+            .extend(names.into_iter().map(Into::into));
         self
     }
 
     /// Sets the working directory of the server that [`ClientBuilder::spawn`] starts. Default: our own.
-    pub fn folder(mut self, folder: impl Into<PathBuf>) -> ClientBuilder {
-        self.process.folder = Some(folder.into());
+    pub fn working_directory(mut self, folder: impl Into<PathBuf>) -> ClientBuilder {
+        self.process.working_directory = Some(folder.into());
         self
     }
 
@@ -438,20 +446,20 @@ impl ClientBuilder {
     pub fn header(mut self, name: &str, value: &str) -> ClientBuilder {
         match std::mem::take(&mut self.http).header(name, value) {
             Ok(http) => self.http = http,
-            Err(error) => self.fault(error.to_string()),
+            Err(error) => self.record_fault(error.to_string()),
         }
         self
     }
 
     /// Records a fault. The first one is returned when the client is opened.
-    fn fault(&mut self, what: String) {
-        self.wrong.get_or_insert(what);
+    fn record_fault(&mut self, what: String) {
+        self.first_fault.get_or_insert(what);
     }
 
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(super) fn check_faults(&self) -> Result<(), Error> {
         roots::check(self.functions.roots.as_deref().unwrap_or_default())?;
-        match &self.wrong {
-            Some(wrong) => Err(unusable(wrong.clone())),
+        match &self.first_fault {
+            Some(wrong) => Err(unusable_setting(wrong.clone())),
             None => Ok(()),
         }
     }
@@ -467,23 +475,27 @@ impl ClientBuilder {
 
     pub(super) fn recorder(&self) -> Result<Arc<AuditRecorder>, Error> {
         let Some(folder) = &self.audit else {
-            return Ok(self.duties.recorder.clone());
+            return Ok(self.policy.recorder.clone());
         };
         let recorder = AuditRecorder::in_folder(folder).map_err(|error| {
             let text = format!(
                 "the audit log in {} cannot be written: {error}",
                 folder.display()
             );
-            unusable(text).because(error)
+            unusable_setting(text).with_source(error)
         })?;
         Ok(Arc::new(recorder))
     }
 
     /// Returns the pins for the server of that id.
     pub(super) fn pins_of(&self, server: &str, recorder: &Arc<AuditRecorder>) -> Option<Pins> {
-        let pins = self.pins.clone()?.recorded(recorder.clone()).only(server);
+        let pins = self
+            .pins
+            .clone()?
+            .with_recorder(recorder.clone())
+            .only(server);
         Some(match self.on_pin.clone() {
-            Some(told) => pins.told(move |event| told(event)),
+            Some(told) => pins.on_event(move |event| told(event)),
             None => pins,
         })
     }
@@ -496,7 +508,7 @@ impl ClientBuilder {
             callers: Vec::new(),
             except: Vec::new(),
             when: None,
-            then,
+            action: then,
             label: label.to_owned(),
         };
         let mut rules = vec![rule(
@@ -505,7 +517,7 @@ impl ClientBuilder {
             "denied by the application",
         )];
         if self.allow.is_empty() {
-            return AccessRules::new(rules).otherwise(RuleAction::Allow);
+            return AccessRules::new(rules).default_action(RuleAction::Allow);
         }
         rules.push(rule(
             &self.allow,
@@ -518,7 +530,7 @@ impl ClientBuilder {
                 rules.push(rule(&all, RuleAction::Allow, "allowed by the application"));
             }
         }
-        AccessRules::new(rules).otherwise(RuleAction::Deny)
+        AccessRules::new(rules).default_action(RuleAction::Deny)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tool calls with options.
 
-use super::{CallResult, Client, errors::invalid, rounds::CallOptions};
+use super::{CallResult, Client, errors::invalid_arguments, rounds::CallOptions};
 use serde::Serialize;
 use std::{
     future::{Future, IntoFuture},
@@ -17,7 +17,7 @@ pub struct ToolCallBuilder<'a> {
     client: &'a Client,
     tool: String,
     arguments: Result<Json, Error>,
-    wishes: CallOptions,
+    options: CallOptions,
 }
 
 impl<'a> ToolCallBuilder<'a> {
@@ -30,7 +30,7 @@ impl<'a> ToolCallBuilder<'a> {
             client,
             tool: tool.to_owned(),
             arguments: object(arguments),
-            wishes: CallOptions::default(),
+            options: CallOptions::default(),
         }
     }
 
@@ -39,31 +39,31 @@ impl<'a> ToolCallBuilder<'a> {
         mut self,
         told: impl Fn(Progress) + Send + Sync + 'static,
     ) -> ToolCallBuilder<'a> {
-        self.wishes.progress = Some(Arc::new(told));
+        self.options.progress = Some(Arc::new(told));
         self
     }
 
     /// Sets the time that the call may take without an answer or progress, instead of
     /// [`ClientBuilder::timeout`](super::ClientBuilder::timeout). The client's maximum time still applies.
     pub fn timeout(mut self, timeout: Duration) -> ToolCallBuilder<'a> {
-        self.wishes.timeout = Some(timeout);
+        self.options.timeout = Some(timeout);
         self
     }
 
     /// Sends exactly these arguments, byte for byte: numbers of any size, and the order of members.
-    pub fn exact(mut self, arguments: Json) -> ToolCallBuilder<'a> {
+    pub fn exact_arguments(mut self, arguments: Json) -> ToolCallBuilder<'a> {
         self.arguments = match arguments.kind() {
             JsonKind::Object => Ok(arguments),
-            _ => Err(invalid("an object", "something else")),
+            _ => Err(invalid_arguments("an object", "something else")),
         };
         self
     }
 
-    async fn call(self) -> Result<CallResult, Error> {
+    async fn send(self) -> Result<CallResult, Error> {
         let arguments = self.arguments?;
         let used = self
             .client
-            .used(Op::Tool, &self.tool, arguments, self.wishes);
+            .run(Op::Tool, &self.tool, arguments, self.options);
         let result = used.await?.into_tool();
         Ok(CallResult(result.unwrap_or_default()))
     }
@@ -74,18 +74,18 @@ impl<'a> IntoFuture for ToolCallBuilder<'a> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.call())
+        Box::pin(self.send())
     }
 }
 
 /// Converts arguments to JSON: an object, or `()` for none.
 pub(super) fn object(arguments: impl Serialize) -> Result<Json, Error> {
     let value = serde_json::to_value(arguments)
-        .map_err(|error| invalid("a value that JSON can represent", error.to_string()))?;
+        .map_err(|error| invalid_arguments("a value that JSON can represent", error.to_string()))?;
     match value {
         serde_json::Value::Object(_) => Ok(Json::from_value(&value)),
         serde_json::Value::Null => Ok(ObjectWriter::new().finish()),
-        other => Err(invalid("an object", kind(&other))),
+        other => Err(invalid_arguments("an object", kind(&other))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Process of a spawned server, and its termination.
 
-use super::{EventCallback, errors::unusable};
+use super::{EventCallback, errors::unusable_setting};
 use crate::client::lines::{LineReader, StreamLine};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
@@ -30,9 +30,9 @@ const EXIT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Settings for starting a server process.
 #[derive(Clone)]
 pub(super) struct ProcessSettings {
-    pub(super) set: Vec<(String, String)>,
-    pub(super) pass: Vec<String>,
-    pub(super) folder: Option<PathBuf>,
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) passed_variables: Vec<String>,
+    pub(super) working_directory: Option<PathBuf>,
     pub(super) stderr: Option<EventCallback<String>>,
     pub(super) grace: Duration,
 }
@@ -40,9 +40,9 @@ pub(super) struct ProcessSettings {
 impl Default for ProcessSettings {
     fn default() -> ProcessSettings {
         ProcessSettings {
-            set: Vec::new(),
-            pass: Vec::new(),
-            folder: None,
+            variables: Vec::new(),
+            passed_variables: Vec::new(),
+            working_directory: None,
             stderr: None,
             grace: Duration::from_secs(2),
         }
@@ -66,7 +66,7 @@ impl SpawnedProcess {
 }
 
 /// Returns the file name of a program, without directories and extension.
-pub(super) fn name(command: &[OsString]) -> String {
+pub(super) fn program_name(command: &[OsString]) -> String {
     let program = command.first().and_then(|p| Path::new(p).file_stem());
     program.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
@@ -81,9 +81,9 @@ pub(super) fn start(
     server: &str,
 ) -> Result<(SpawnedProcess, ChildStdout, ChildStdin), Error> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(unusable("the command is empty"));
+        return Err(unusable_setting("the command is empty"));
     };
-    let pass = settings.pass.iter().map(String::as_str);
+    let pass = settings.passed_variables.iter().map(String::as_str);
     let allow: Vec<&str> = DEFAULT_ALLOWLIST.iter().copied().chain(pass).collect();
     #[allow(
         clippy::disallowed_methods,
@@ -93,7 +93,7 @@ pub(super) fn start(
     command
         .args(arguments)
         .env_clear()
-        .envs(environment(&allow, &settings.set))
+        .envs(environment(&allow, &settings.variables))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(match settings.stderr {
@@ -101,7 +101,7 @@ pub(super) fn start(
             None => Stdio::inherit(),
         })
         .process_group(0);
-    if let Some(folder) = &settings.folder {
+    if let Some(folder) = &settings.working_directory {
         command.current_dir(folder);
     }
     let failed = |why: String| {
@@ -117,12 +117,12 @@ pub(super) fn start(
         return Err(failed("its pipes could not be opened".to_owned()));
     };
     let stderr = child.stderr.take().zip(settings.stderr.clone());
-    let process = keep(child, group, settings.grace, stderr.map(hear));
+    let process = supervise(child, group, settings.grace, stderr.map(forward_stderr));
     Ok((process, stdout, stdin))
 }
 
 /// Passes on the server's standard error, line by line.
-fn hear((stderr, told): (ChildStderr, EventCallback<String>)) -> JoinHandle<()> {
+fn forward_stderr((stderr, told): (ChildStderr, EventCallback<String>)) -> JoinHandle<()> {
     #[allow(
         clippy::disallowed_methods,
         reason = "one stderr reader per process; ends with the process"
@@ -138,7 +138,7 @@ fn hear((stderr, told): (ChildStderr, EventCallback<String>)) -> JoinHandle<()> 
 }
 
 /// Supervises a process until it has exited.
-fn keep(
+fn supervise(
     child: Child,
     group: Pid,
     grace: Duration,
@@ -177,7 +177,7 @@ impl OwnedProcessGroup {
         let Some(group) = self.0 else { return };
         tokio::select! {
             () = exited(group) => {}
-            () = unwanted(&mut closed) => {
+            () = closed_or_dropped(&mut closed) => {
                 // The process's input is already closed.
                 if timeout(grace, exited(group)).await.is_err() {
                     let _ = kill_process_group(group, Signal::TERM);
@@ -192,7 +192,7 @@ impl OwnedProcessGroup {
 }
 
 /// Waits until the process is closed or dropped.
-async fn unwanted(closed: &mut watch::Receiver<bool>) {
+async fn closed_or_dropped(closed: &mut watch::Receiver<bool>) {
     let _ = closed.wait_for(|closed| *closed).await;
 }
 

@@ -53,11 +53,11 @@ pub(super) struct ClientState {
     pub(super) id: Arc<str>,
     pub(super) pins: Option<Pins>,
     pub(super) answers: InputResponder,
-    pub(super) abilities: ClientCapabilities,
+    pub(super) capabilities: ClientCapabilities,
     pub(super) caller: Caller,
     /// Request information that all calls share.
-    pub(super) seen: Arc<RequestInfo>,
-    pub(super) rounds: u32,
+    pub(super) request_info: Arc<RequestInfo>,
+    pub(super) max_rounds: u32,
     pub(super) observe: Option<EventCallback<CallEvent>>,
     /// Minimum log level, if log messages are wanted.
     pub(super) logs: Mutex<Option<LogLevel>>,
@@ -149,11 +149,11 @@ impl Client {
     /// A failure of the tool itself is a result, not an error; see [`CallResult::is_error`].
     ///
     /// # Errors
-    /// - [`ErrorKind::Invalid`](crate::ErrorKind::Invalid): the arguments do not match the tool's schema; nothing was sent.
+    /// - [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the arguments do not match the tool's schema; nothing was sent.
     /// - [`ErrorKind::Refused`](crate::ErrorKind::Refused): the application or its user denied the call, or the result was
     ///   blocked.
-    /// - [`ErrorKind::Late`](crate::ErrorKind::Late): the call timed out.
-    /// - [`ErrorKind::Answered`](crate::ErrorKind::Answered): the server answered with a JSON-RPC error, of this code.
+    /// - [`ErrorKind::TimedOut`](crate::ErrorKind::TimedOut): the call timed out.
+    /// - [`ErrorKind::JsonRpc`](crate::ErrorKind::JsonRpc): the server answered with a JSON-RPC error, of this code.
     /// - Other kinds if the server fails.
     pub async fn call(&self, tool: &str, arguments: impl Serialize) -> Result<CallResult, Error> {
         self.call_with(tool, arguments).await
@@ -186,7 +186,7 @@ impl Client {
     pub async fn read(&self, uri: &str) -> Result<ReadResult, Error> {
         let mut o = ObjectWriter::new();
         o.str("uri", uri);
-        let used = self.used(Op::Resource, uri, o.finish(), CallOptions::default());
+        let used = self.run(Op::Resource, uri, o.finish(), CallOptions::default());
         match used.await? {
             Output::Resource(result) => Ok(result),
             _ => Ok(ReadResult::default()),
@@ -202,7 +202,7 @@ impl Client {
         name: &str,
         arguments: impl Serialize,
     ) -> Result<PromptResult, Error> {
-        let used = self.used(Op::Prompt, name, object(arguments)?, CallOptions::default());
+        let used = self.run(Op::Prompt, name, object(arguments)?, CallOptions::default());
         match used.await? {
             Output::Prompt(result) => Ok(result),
             _ => Ok(PromptResult::default()),
@@ -264,7 +264,7 @@ impl Client {
             });
         }
         match self
-            .used(op, name, o.finish(), CallOptions::default())
+            .run(op, name, o.finish(), CallOptions::default())
             .await?
         {
             Output::Complete(result) => Ok(result),
@@ -282,7 +282,7 @@ impl Client {
     ) -> Result<ChangeStream, Error> {
         let want = ChangeFilter {
             uris: resources.into_iter().map(Into::into).collect(),
-            ..ChangeFilter::lists(self.0.caller.clone())
+            ..ChangeFilter::all_lists(self.0.caller.clone())
         };
         self.0.service.changes(want).await
     }
@@ -312,7 +312,7 @@ impl Client {
     pub fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
         roots::check(&roots)?;
         self.0.answers.set_roots(roots);
-        if self.0.abilities.roots {
+        if self.0.capabilities.roots {
             self.0.remote.roots_changed();
         }
         Ok(())
@@ -346,8 +346,8 @@ impl Client {
             text: words.to_owned(),
         };
         let pins = self.0.pins.as_ref();
-        let known = pins.is_none_or(|pins| pins.knows_words(&about));
-        known.then(|| toolgate_policy::clean(words).into_owned())
+        let known = pins.is_none_or(|pins| pins.accepts_instructions(&about));
+        known.then(|| toolgate_policy::sanitize_text(words).into_owned())
     }
 
     /// Returns the state of the connection, with counters of protocol errors.

@@ -10,7 +10,7 @@ use toolgate_wire::json::ObjectWriter;
 pub struct CallConfirmation {
     /// Server id, as set on this client.
     pub server: String,
-    /// Tool definition. Its annotations are only claims; see [`ListedItem::hints`].
+    /// Tool definition. Its annotations are only claims; see [`ListedItem::annotations`].
     pub tool: ListedItem,
     /// Exact arguments.
     pub arguments: Json,
@@ -34,12 +34,12 @@ impl Rule for EveryTool {
         "application"
     }
 
-    fn hides_some(&self) -> bool {
+    fn may_hide_items(&self) -> bool {
         false
     }
 
     fn decide<'a>(&'a self, call: &'a Call, _: &'a Item) -> MaybeReady<'a> {
-        MaybeReady::Now(match call.op {
+        MaybeReady::Ready(match call.op {
             Op::Tool => RuleDecision::Ask("the application confirms every call".to_owned()),
             _ => RuleDecision::Allow,
         })

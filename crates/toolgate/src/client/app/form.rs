@@ -53,7 +53,7 @@ impl FormElicitation {
             _ => return Err("expected an object with the fields".to_owned()),
         };
         let whole = Value::Object(self.fill(given));
-        toolgate_policy::check_form_answer(&Json::from_value(&self.schema), &whole)?;
+        toolgate_policy::check_form_response(&Json::from_value(&self.schema), &whole)?;
         Ok(whole)
     }
 

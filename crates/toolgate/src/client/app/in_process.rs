@@ -1,6 +1,6 @@
 //! In-process server: all messages are serialized and parsed as on a wire.
 
-use super::errors::unusable;
+use super::errors::unusable_setting;
 use crate::{edge, handlers::Server};
 use std::sync::Arc;
 use tokio::{
@@ -30,7 +30,7 @@ impl IntoServer for Arc<edge::ProtocolServer> {
 impl IntoServer for Server {
     fn into_server(self) -> Result<Arc<edge::ProtocolServer>, Error> {
         self.build()
-            .map_err(|error| unusable(format!("the server cannot be built: {error}")))
+            .map_err(|error| unusable_setting(format!("the server cannot be built: {error}")))
     }
 }
 

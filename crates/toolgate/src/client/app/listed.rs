@@ -14,13 +14,13 @@ impl ListedItem {
     /// Returns the effective annotations: the claimed ones if
     /// [`ClientBuilder::trust_annotations`](super::ClientBuilder::trust_annotations) is set, else the most cautious
     /// ones.
-    pub fn hints(&self) -> ToolAnnotations {
-        self.0.hints()
+    pub fn annotations(&self) -> ToolAnnotations {
+        self.0.annotations()
     }
 
     /// Returns the annotations that the server claims.
-    pub fn claims(&self) -> ToolAnnotations {
-        self.0.def.hints()
+    pub fn claimed_annotations(&self) -> ToolAnnotations {
+        self.0.def.annotations()
     }
 
     /// Returns the definition.

@@ -29,7 +29,7 @@ pub struct CallEvent {
 #[non_exhaustive]
 pub enum CallState {
     /// The call begins.
-    Begins,
+    Began,
     /// The call has a result.
     Done {
         /// True if the tool reported an error.
@@ -62,7 +62,7 @@ impl CallObservation {
             op: call.op,
             name: call.name().to_owned(),
             arguments: call.arguments().raw().clone(),
-            state: CallState::Begins,
+            state: CallState::Began,
         };
         to(event.clone());
         CallObservation {
@@ -80,7 +80,7 @@ impl CallObservation {
                 took,
             },
             Err(error) => CallState::Failed {
-                why: error.public().to_owned(),
+                why: error.public_message().to_owned(),
                 took,
             },
         };
@@ -89,7 +89,7 @@ impl CallObservation {
 
 impl Drop for CallObservation {
     fn drop(&mut self) {
-        if self.event.state == CallState::Begins {
+        if self.event.state == CallState::Began {
             self.event.state = CallState::Dropped;
         }
         (self.to)(self.event.clone());

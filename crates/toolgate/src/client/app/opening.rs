@@ -6,7 +6,7 @@ use super::{
     child::{self, SpawnedProcess},
     client::ClientState,
     confirming::EveryTool,
-    errors::unopened,
+    errors::open_failure,
     in_process,
     unlisted::UnlistedResources,
 };
@@ -72,8 +72,8 @@ impl ClientBuilder {
         command: impl IntoIterator<Item = S>,
     ) -> Result<Client, Error> {
         let command: Vec<OsString> = command.into_iter().map(Into::into).collect();
-        let id = self.id_or(|| child::name(&command));
-        let plan = self.plan(&id)?;
+        let id = self.id_or(|| child::program_name(&command));
+        let plan = self.prepare(&id)?;
         let start = || child::start(&command, &self.process, &id);
         let (mut process, reader, writer) = start()?;
         let first = RemoteServer::open(reader, writer, plan.options.clone()).await;
@@ -91,8 +91,8 @@ impl ClientBuilder {
             }
             first => first,
         };
-        let remote = remote.map_err(|error| unopened(&id, error))?;
-        self.client(remote, plan, "stdio", ConnectionOwner::Process(process))
+        let remote = remote.map_err(|error| open_failure(&id, error))?;
+        self.finish(remote, plan, "stdio", ConnectionOwner::Process(process))
             .await
     }
 
@@ -108,12 +108,12 @@ impl ClientBuilder {
                 .unwrap_or_default()
         };
         let id = self.id_or(host);
-        let plan = self.plan(&id)?;
+        let plan = self.prepare(&id)?;
         let http = std::mem::take(&mut self.http);
         let remote = RemoteServer::connect(url, plan.options.clone(), http)
             .await
-            .map_err(|error| unopened(&id, error))?;
-        self.client(remote, plan, "http", ConnectionOwner::Nothing)
+            .map_err(|error| open_failure(&id, error))?;
+        self.finish(remote, plan, "http", ConnectionOwner::Nothing)
             .await
     }
 
@@ -139,13 +139,13 @@ impl ClientBuilder {
     pub async fn in_process(self, server: impl IntoServer) -> Result<Client, Error> {
         let server = server.into_server()?;
         let id = self.id_or(|| server.info.name.clone());
-        let plan = self.plan(&id)?;
+        let plan = self.prepare(&id)?;
         let (reader, writer, task) = in_process::serve(server);
         let ending = ConnectionOwner::Task(task);
         let remote = RemoteServer::open(reader, writer, plan.options.clone())
             .await
-            .map_err(|error| unopened(&id, error))?;
-        self.client(remote, plan, "in-process", ending).await
+            .map_err(|error| open_failure(&id, error))?;
+        self.finish(remote, plan, "in-process", ending).await
     }
 
     /// Opens a server on a pair of byte streams, one message per line.
@@ -158,11 +158,11 @@ impl ClientBuilder {
         writer: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Client, Error> {
         let id = self.id_or(String::new);
-        let plan = self.plan(&id)?;
+        let plan = self.prepare(&id)?;
         let remote = RemoteServer::open(reader, writer, plan.options.clone())
             .await
-            .map_err(|error| unopened(&id, error))?;
-        self.client(remote, plan, "stream", ConnectionOwner::Nothing)
+            .map_err(|error| open_failure(&id, error))?;
+        self.finish(remote, plan, "stream", ConnectionOwner::Nothing)
             .await
     }
 
@@ -180,11 +180,14 @@ impl ClientBuilder {
         }
     }
 
-    fn plan(&self, id: &str) -> Result<OpenPlan, Error> {
-        self.check()?;
-        let answers = InputResponder::new(id, self.functions.clone(), &self.duties);
-        let abilities = answers.abilities(self.extensions());
-        let abilities = self.duties.asking.offered(id, &abilities);
+    fn prepare(&self, id: &str) -> Result<OpenPlan, Error> {
+        self.check_faults()?;
+        let answers = InputResponder::new(id, self.functions.clone(), &self.policy);
+        let abilities = answers.capabilities(self.extensions());
+        let abilities = self
+            .policy
+            .input_requests
+            .offered_capabilities(id, &abilities);
         let mut options = RemoteOptions::new(Origin {
             server: id.into(),
             trusted: self.trusted,
@@ -196,9 +199,9 @@ impl ClientBuilder {
             options.revisions = self.revisions.clone();
         }
         options.era = self.era;
-        options.start = self.start;
-        options.abilities = abilities.clone();
-        options.answerer = Some(Arc::new(answers.clone()));
+        options.open_timeout = self.open_timeout;
+        options.capabilities = abilities.clone();
+        options.client_handler = Some(Arc::new(answers.clone()));
         Ok(OpenPlan {
             options,
             answers,
@@ -206,7 +209,7 @@ impl ClientBuilder {
         })
     }
 
-    async fn client(
+    async fn finish(
         mut self,
         remote: RemoteServer,
         plan: OpenPlan,
@@ -214,21 +217,21 @@ impl ClientBuilder {
         ending: ConnectionOwner,
     ) -> Result<Client, Error> {
         let origin = plan.options.origin.clone();
-        self.duties.recorder = self.recorder()?;
-        plan.answers.record(self.duties.recorder.clone());
-        self.duties.pins = self.pins_of(&origin.server, &self.duties.recorder);
-        self.duties.access = self.access(&origin.server);
-        self.duties.deadline.paused = Some(plan.answers.open());
+        self.policy.recorder = self.recorder()?;
+        plan.answers.set_recorder(self.policy.recorder.clone());
+        self.policy.pins = self.pins_of(&origin.server, &self.policy.recorder);
+        self.policy.access = self.access(&origin.server);
+        self.policy.deadline.open_input_requests = Some(plan.answers.open_requests());
         if self.functions.confirm.is_some() {
-            self.duties.ask = true;
+            self.policy.in_process_approval = true;
             let rule: Arc<dyn Rule> = Arc::new(EveryTool);
-            self.duties.rules.push(rule);
+            self.policy.rules.push(rule);
         }
         let remote = Arc::new(remote);
-        let (id, pins) = (origin.server.clone(), self.duties.pins.clone());
+        let (id, pins) = (origin.server.clone(), self.policy.pins.clone());
         if let (Some(pins), Some(text)) = (&pins, remote.instructions()) {
             let server = Some(id.clone());
-            pins.see_words(&ServerInstructions {
+            pins.observe_instructions(&ServerInstructions {
                 server,
                 text: text.to_owned(),
             })
@@ -244,15 +247,15 @@ impl ClientBuilder {
             ..RequestInfo::default()
         });
         let client = Client::new(ClientState {
-            service: Arc::new(self.duties.over(server)),
+            service: Arc::new(self.policy.over(server)),
             remote,
             id,
             pins,
             answers: plan.answers,
-            abilities: plan.abilities,
+            capabilities: plan.abilities,
             caller: Caller::new("application"),
-            seen,
-            rounds: self.rounds,
+            request_info: seen,
+            max_rounds: self.max_rounds,
             observe: self.observe,
             logs: Mutex::default(),
             ending,

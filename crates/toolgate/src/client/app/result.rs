@@ -28,7 +28,7 @@ impl CallResult {
     }
 
     /// Returns the structured content, byte for byte.
-    pub fn value(&self) -> Option<&Json> {
+    pub fn structured_content(&self) -> Option<&Json> {
         self.0.structured.as_ref()
     }
 
@@ -63,7 +63,7 @@ impl CallResult {
         };
         read.map_err(|error| {
             let text = format!("the result of the tool does not match the type: {error}");
-            Error::new(ErrorKind::Upstream, text).because(error)
+            Error::new(ErrorKind::Upstream, text).with_source(error)
         })
     }
 

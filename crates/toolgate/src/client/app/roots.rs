@@ -1,6 +1,6 @@
 //! Roots: directories and files that a server may use.
 
-use super::errors::unusable;
+use super::errors::unusable_setting;
 use crate::handlers::ask::Root;
 use toolgate_core::{Error, Json};
 use toolgate_wire::json::ObjectWriter;
@@ -11,7 +11,7 @@ use toolgate_wire::json::ObjectWriter;
 /// Names the first root that is not.
 pub(super) fn check(roots: &[Root]) -> Result<(), Error> {
     match roots.iter().find(|root| !root.uri.starts_with("file://")) {
-        Some(root) => Err(unusable(format!(
+        Some(root) => Err(unusable_setting(format!(
             "the root {:?} is not a file:// URI",
             root.uri
         ))),

@@ -30,7 +30,7 @@ impl EventSink for ProgressReporter {
 
 impl Client {
     /// Runs an operation until it has an output.
-    pub(super) async fn used(
+    pub(super) async fn run(
         &self,
         op: Op,
         name: &str,
@@ -40,7 +40,7 @@ impl Client {
         let call = self.new_call(op, name, arguments, wishes);
         let observer = self.inner().observe.as_ref();
         let watching = observer.map(|to| CallObservation::begin(to.clone(), &call));
-        let outcome = self.rounds(call).await;
+        let outcome = self.run_rounds(call).await;
         if let Some(watching) = watching {
             watching.end(&outcome);
         }
@@ -49,47 +49,50 @@ impl Client {
 
     fn new_call(&self, op: Op, name: &str, arguments: Json, wishes: CallOptions) -> Call {
         let inner = self.inner();
-        let id = crate::ids::call();
+        let id = crate::ids::call_id();
         let mut call = Call::new(id, inner.caller.clone(), op, name, arguments);
-        call.abilities = inner.abilities.clone();
-        call.patience = wishes.timeout;
+        call.capabilities = inner.capabilities.clone();
+        call.idle_timeout = wishes.timeout;
         if let Some(progress) = wishes.progress {
             call.reporter = CallReporter::new(Arc::new(ProgressReporter(progress)));
         }
         let logs = *inner.logs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(least) = logs {
-            call.reporter = call.reporter.clone().with_logs(Some(least.word()));
+            call.reporter = call.reporter.clone().with_min_log_level(Some(least.word()));
         }
-        call.seen = inner.seen.clone();
+        call.request_info = inner.request_info.clone();
         call
     }
 
-    async fn rounds(&self, mut call: Call) -> Result<Output, Error> {
+    async fn run_rounds(&self, mut call: Call) -> Result<Output, Error> {
         let inner = self.inner();
         let mut open = PendingInputGuard::default();
         loop {
             let mut questions = match inner.service.call(call.clone()).await? {
                 Outcome::Done(output) => return Ok(output),
-                Outcome::Ask(questions) => questions,
+                Outcome::InputRequired(questions) => questions,
             };
-            questions.open.join(std::mem::take(&mut open));
-            if call.round.number >= inner.rounds {
+            questions.guard.merge(std::mem::take(&mut open));
+            if call.round.number >= inner.max_rounds {
                 let text = format!(
                     "the server requested input in more than {} rounds",
-                    inner.rounds
+                    inner.max_rounds
                 );
                 return Err(Error::new(ErrorKind::Upstream, text));
             }
             let mut answers = Vec::new();
-            for ask in &questions.asks {
-                answers.push((ask.key.clone(), inner.answers.to(&ask.kind).await?));
+            for ask in &questions.requests {
+                answers.push((
+                    ask.key.clone(),
+                    inner.answers.answer_request(&ask.kind).await?,
+                ));
             }
             call.round = Round {
                 number: call.round.number + 1,
                 answers,
                 slots: questions.slots,
             };
-            open = questions.open;
+            open = questions.guard;
         }
     }
 }

@@ -36,7 +36,7 @@ impl SamplingRequest {
         if with_tools && !tools {
             return Err("this client did not declare tools in sampling");
         }
-        orderly(messages)?;
+        check_tool_results(messages)?;
         Ok(SamplingRequest {
             server: server.to_owned(),
             params,
@@ -69,7 +69,7 @@ fn blocks(message: &Value) -> Vec<&Value> {
 
 /// Checks that a message with tool results contains nothing else, and that it answers every tool use of the previous
 /// message.
-fn orderly(messages: &[Value]) -> Result<(), &'static str> {
+fn check_tool_results(messages: &[Value]) -> Result<(), &'static str> {
     let mut open: Vec<&Value> = Vec::new();
     for message in messages {
         let of = |kind: &str, key: &'static str| -> Vec<&Value> {
@@ -113,7 +113,7 @@ impl SamplingResponse {
 
     /// Returns the answer, cut to `max_tokens` words. A word is at least one token, so more words than tokens exceed
     /// the limit.
-    pub(super) fn within(mut self, max_tokens: u64) -> Result<Json, &'static str> {
+    pub(super) fn cut_to(mut self, max_tokens: u64) -> Result<Json, &'static str> {
         if self.0.get("role").is_none() || self.0.get("content").is_none() {
             return Err("a sampling result needs \"role\" and \"content\"");
         }
@@ -162,7 +162,7 @@ mod tests {
     fn an_answer_is_at_most_as_long_as_asked_for() {
         let cut = |text: &str, most| {
             let json = SamplingResponse::text("m", text)
-                .within(most)
+                .cut_to(most)
                 .unwrap()
                 .to_value();
             (json["content"]["text"].clone(), json["stopReason"].clone())

@@ -5,7 +5,7 @@
 
 use super::{Client, ListedItem};
 use toolgate_core::{Error, ErrorKind, ItemKind, ListRequest, ReadResult, RefusalReason};
-use toolgate_policy::is_stated;
+use toolgate_policy::check_skill_file;
 
 impl Client {
     /// Lists the server's skills: folders of instructions for a model. A server may have skills that the list does not
@@ -54,7 +54,7 @@ impl Client {
             .contents
             .first()
             .and_then(|part| part.get("text")?.string());
-        text.ok_or_else(|| refused("it is not text"))
+        text.ok_or_else(|| blocked_file("it is not text"))
     }
 
     /// Reads a file of a skill, by its URI or by its path within the skill. Only files that `skill` states are read.
@@ -63,22 +63,22 @@ impl Client {
     /// As [`Client::load_skill`].
     pub async fn skill_file(&self, skill: &ListedItem, file: &str) -> Result<ReadResult, Error> {
         let stated = skill.0.manifest();
-        let stated = stated.ok_or_else(|| refused("the item is not a skill"))?;
+        let stated = stated.ok_or_else(|| blocked_file("the item is not a skill"))?;
         let uri = match stated.file(file) {
             Some(file) => file.uri.clone(),
             None => format!("{}/{file}", stated.root),
         };
         if stated.file(&uri).is_none() {
-            return Err(refused("the entry of the skill does not state it"));
+            return Err(blocked_file("the entry of the skill does not state it"));
         }
         let read = self.read(&uri).await?;
         // Checked again: the cached list may have changed since this entry was returned.
-        is_stated(&skill.0, &uri, &read).map_err(refused)?;
+        check_skill_file(&skill.0, &uri, &read).map_err(blocked_file)?;
         Ok(read)
     }
 }
 
-fn refused(why: &str) -> Error {
+fn blocked_file(why: &str) -> Error {
     let text = format!("the file of the skill was held back: {why}");
-    Error::new(ErrorKind::Refused(RefusalReason::Result), text)
+    Error::new(ErrorKind::Refused(RefusalReason::BlockedResult), text)
 }

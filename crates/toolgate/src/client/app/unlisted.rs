@@ -18,8 +18,11 @@ pub(super) struct UnlistedResources {
 }
 
 impl UnlistedResources {
-    async fn look(&self, ask: ListRequest) -> Result<Catalog, Error> {
-        let wanted = ask.only.clone().filter(|_| ask.kind == ItemKind::Template);
+    async fn list_with_template(&self, ask: ListRequest) -> Result<Catalog, Error> {
+        let wanted = ask
+            .only_name
+            .clone()
+            .filter(|_| ask.kind == ItemKind::Template);
         let catalog = self.server.list(ask).await?;
         match wanted {
             Some(uri) if catalog.find(&uri).is_none() => {
@@ -37,14 +40,14 @@ impl UnlistedResources {
         o.str("name", uri);
         let def = Definition::read(ItemKind::Template, o.finish()).ok()?;
         let mut item = Item::new(self.origin.clone(), def);
-        item.local = uri.to_owned();
-        Some(Arc::new(item.pinned(Arc::new(DefinitionPin::unlisted()))))
+        item.local_name = uri.to_owned();
+        Some(Arc::new(item.with_pin(Arc::new(DefinitionPin::unlisted()))))
     }
 }
 
 impl Service for UnlistedResources {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(self.look(ask))
+        Box::pin(self.list_with_template(ask))
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {

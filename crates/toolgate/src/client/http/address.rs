@@ -7,7 +7,7 @@ use toolgate_auth::Url;
 ///
 /// # Errors
 /// A description of the fault, without the URL, which may hold a secret.
-pub(super) fn read(text: &str) -> Result<Uri, &'static str> {
+pub(super) fn parse_url(text: &str) -> Result<Uri, &'static str> {
     let uri: Uri = text.parse().map_err(|_| "it is not a URL")?;
     let scheme = uri.scheme_str().unwrap_or_default();
     if scheme != "https" && scheme != "http" {
@@ -24,11 +24,11 @@ pub(super) fn read(text: &str) -> Result<Uri, &'static str> {
 
 /// Resolves a reference of the server if it stays on the same origin. It uses the URL parser of the authorization
 /// client.
-pub(super) fn follow(base: &Uri, reference: &str) -> Option<Uri> {
+pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     let base = Url::parse(&base.to_string()).ok()?;
-    let target = base.follow(reference.trim()).ok()?;
+    let target = base.resolve(reference.trim()).ok()?;
     let stays = target.same_origin(&base);
-    stays.then(|| read(target.as_str()).ok()).flatten()
+    stays.then(|| parse_url(target.as_str()).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_reference_stays_on_its_origin() {
         let check = |base: &str, reference: &str, expected: Option<&str>| {
-            let target = follow(&base.parse().unwrap(), reference);
+            let target = resolve(&base.parse().unwrap(), reference);
             let target = target.map(|target| target.to_string());
             assert_eq!(target.as_deref(), expected, "{reference} from {base}");
         };
@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn an_address_has_a_scheme_a_host_and_no_secret() {
-        assert!(read("https://a.test/mcp").is_ok());
-        assert!(read("http://127.0.0.1:1/mcp").is_ok());
+        assert!(parse_url("https://a.test/mcp").is_ok());
+        assert!(parse_url("http://127.0.0.1:1/mcp").is_ok());
         for wrong in [
             "a.test/mcp",
             "ftp://a.test",
@@ -76,7 +76,7 @@ mod tests {
             "https://u:p@a.test/",
             "",
         ] {
-            assert!(read(wrong).is_err(), "{wrong}");
+            assert!(parse_url(wrong).is_err(), "{wrong}");
         }
     }
 }

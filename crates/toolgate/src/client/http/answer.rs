@@ -4,7 +4,7 @@ use super::{
     super::{
         incoming::MessageSource,
         link::{RequestFailure, ServerConnection},
-        status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, cut, harmless},
+        status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, sanitize_line, truncate},
         transport::OutgoingRequest,
         unusable::UnusableAnswer,
     },
@@ -29,13 +29,13 @@ const MAX_SERVER_TEXT_CHARS: usize = 300;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RequestEra {
     /// A stateless request.
-    Modern,
+    Stateless,
     /// A request within a session, or a handshake.
     Legacy,
 }
 
 /// Returns whether a rejected handshake may mean that the server supports only the transport of 2024-11-05.
-pub(super) fn may_be_old(status: StatusCode, refused: &RequestFailure) -> bool {
+pub(super) fn may_need_http_sse(status: StatusCode, refused: &RequestFailure) -> bool {
     let modern = matches!(
         refused,
         RequestFailure::Rpc(error) if matches!(
@@ -59,7 +59,7 @@ pub(super) enum SessionEnd {
 }
 
 /// Returns the state of the session that an error response indicates.
-pub(super) fn ended(status: StatusCode, refused: &RequestFailure) -> SessionEnd {
+pub(super) fn session_end(status: StatusCode, refused: &RequestFailure) -> SessionEnd {
     let words = match refused {
         RequestFailure::Rpc(error) => &error.message,
         RequestFailure::Http { words, .. } => words,
@@ -99,7 +99,7 @@ pub(super) fn may_be_legacy(status: StatusCode, refused: &RequestFailure) -> boo
 }
 
 /// Returns whether the headers state that content type.
-pub(super) fn is_type(headers: &HeaderMap, wanted: &str) -> bool {
+pub(super) fn has_content_type(headers: &HeaderMap, wanted: &str) -> bool {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value.and_then(|value| value.to_str().ok());
     let kind = value.and_then(|value| value.split(';').next());
@@ -108,7 +108,7 @@ pub(super) fn is_type(headers: &HeaderMap, wanted: &str) -> bool {
 
 impl HttpTransport {
     /// Reads the response to a request until its reply arrives.
-    pub(super) async fn answered(
+    pub(super) async fn read_response(
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
@@ -117,9 +117,9 @@ impl HttpTransport {
     ) -> Result<(), RequestFailure> {
         let status = response.status();
         if !status.is_success() {
-            return Err(self.refused(response).await);
+            return Err(self.read_error(response).await);
         }
-        if is_type(response.headers(), "text/event-stream") {
+        if has_content_type(response.headers(), "text/event-stream") {
             return self
                 .follow(link, request.id, response.into_body(), era)
                 .await;
@@ -128,15 +128,16 @@ impl HttpTransport {
             let reason = "it accepted the request without an answer (HTTP 202)";
             return Err(RequestFailure::Malformed(reason));
         }
-        if !is_type(response.headers(), "application/json") {
+        if !has_content_type(response.headers(), "application/json") {
             let reason = "it is neither JSON nor an event stream";
             return Err(RequestFailure::Malformed(reason));
         }
-        self.whole(link, request, response.into_body(), era).await
+        self.read_json_reply(link, request, response.into_body(), era)
+            .await
     }
 
     /// Reads a JSON reply.
-    async fn whole(
+    async fn read_json_reply(
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
@@ -150,17 +151,17 @@ impl HttpTransport {
             link.notes.alert(words);
             why.failure()
         };
-        let mut claim = self.options.account.claim();
-        let body = collected(Limited::new(body, self.options.line), &mut claim).await;
+        let mut claim = self.options.budget_scope.permit();
+        let body = read_body(Limited::new(body, self.options.max_line_bytes), &mut claim).await;
         let body = body.map_err(|broken| {
-            let BodyError::Off(error) = broken else {
-                return RequestFailure::NoRoom;
+            let BodyError::Interrupted(error) = broken else {
+                return RequestFailure::BudgetExceeded;
             };
             if error.is::<http_body_util::LengthLimitError>() {
-                let why = UnusableAnswer::over("line_bytes", self.options.line);
+                let why = UnusableAnswer::limit_exceeded("line_bytes", self.options.max_line_bytes);
                 return unusable(why, ProtocolErrorKind::LongLine);
             }
-            RequestFailure::Lost { sent: true }
+            RequestFailure::ConnectionLost { sent: true }
         })?;
         let read = link.read(without_byte_order_mark(body), claim);
         let json = read.map_err(|(bad, _)| {
@@ -170,10 +171,10 @@ impl HttpTransport {
             )
         })?;
         let carrier = MessageSource::Response(request.id);
-        link.one(
+        link.handle_message(
             &json,
             JsonRpcMessage::read(&json),
-            era == RequestEra::Modern,
+            era == RequestEra::Stateless,
             carrier,
         );
         // If it was the reply, the caller has it by now, and this error is ignored.
@@ -181,17 +182,17 @@ impl HttpTransport {
     }
 
     /// Returns the failure that an error response means.
-    pub(super) async fn refused(&self, response: Response<Incoming>) -> RequestFailure {
+    pub(super) async fn read_error(&self, response: Response<Incoming>) -> RequestFailure {
         let status = response.status();
         let sent = response.extensions().get::<SentCredentials>().cloned();
         let sent = sent.as_ref().map(|SentCredentials(headers)| headers);
-        let is_text = is_type(response.headers(), "text/plain");
-        let limit = MAX_ERROR_BODY_BYTES.min(self.options.line);
-        let mut claim = self.options.account.claim();
-        let body = collected(Limited::new(response.into_body(), limit), &mut claim).await;
+        let is_text = has_content_type(response.headers(), "text/plain");
+        let limit = MAX_ERROR_BODY_BYTES.min(self.options.max_line_bytes);
+        let mut claim = self.options.budget_scope.permit();
+        let body = read_body(Limited::new(response.into_body(), limit), &mut claim).await;
         let body = body.unwrap_or_default();
         let text = is_text.then(|| String::from_utf8_lossy(&body).into_owned());
-        let json = Json::read_for(body, &self.options.json, claim).ok();
+        let json = Json::read_with_permit(body, &self.options.json_limits, claim).ok();
         let message = json.as_ref().map(JsonRpcMessage::read);
         let denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match message {
@@ -199,13 +200,13 @@ impl HttpTransport {
                 answer: Err(mut error),
                 ..
             })) if !denied => {
-                cut(&mut error.message, MAX_MESSAGE_BYTES);
+                truncate(&mut error.message, MAX_MESSAGE_BYTES);
                 error.message = self.http.without_secrets(&error.message, sent);
                 RequestFailure::Rpc(error)
             }
             _ => {
-                let words = json.as_ref().and_then(words).or(text);
-                said(
+                let words = json.as_ref().and_then(error_message).or(text);
+                status_failure(
                     status,
                     words.map(|words| self.http.without_secrets(&words, sent)),
                 )
@@ -224,30 +225,32 @@ fn without_byte_order_mark(mut body: Vec<u8>) -> Vec<u8> {
 
 /// Reason why a body is incomplete.
 enum BodyError {
-    NoRoom,
-    Off(Box<dyn std::error::Error + Send + Sync>),
+    BudgetExceeded,
+    Interrupted(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Reads a complete body, charged to the permit.
-async fn collected(
+async fn read_body(
     body: Limited<Incoming>,
     claim: &mut MemoryPermit,
 ) -> Result<Vec<u8>, BodyError> {
     let mut body = std::pin::pin!(body);
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(BodyError::Off)?.into_data() else {
+        let Ok(data) = frame.map_err(BodyError::Interrupted)?.into_data() else {
             continue;
         };
         let all = bytes.len() + data.len();
-        claim.message(all as u64).map_err(|_| BodyError::NoRoom)?;
+        claim
+            .cover_message(all as u64)
+            .map_err(|_| BodyError::BudgetExceeded)?;
         bytes.extend_from_slice(&data);
     }
     Ok(bytes)
 }
 
 /// Returns the message of an error body: of JSON-RPC, of OAuth, or of another format.
-fn words(json: &Json) -> Option<String> {
+fn error_message(json: &Json) -> Option<String> {
     let inner = json
         .get("error")
         .filter(|error| error.kind() == JsonKind::Object);
@@ -257,8 +260,8 @@ fn words(json: &Json) -> Option<String> {
         .find_map(|key| inner.get(key)?.string())
 }
 
-fn said(status: StatusCode, words: Option<String>) -> RequestFailure {
-    let words = words.map(|words| harmless(words.trim(), MAX_SERVER_TEXT_CHARS));
+fn status_failure(status: StatusCode, words: Option<String>) -> RequestFailure {
+    let words = words.map(|words| sanitize_line(words.trim(), MAX_SERVER_TEXT_CHARS));
     let words = words.filter(|words| !words.is_empty());
     let after = words.map_or_else(String::new, |words| format!(": {words}"));
     let name = match status.as_u16() {

@@ -1,6 +1,8 @@
 //! HTTP connections: pooled, with a connect time-out, TLS by rustls, and redirects within one origin.
 
-use super::{super::link::RequestFailure, super::status::harmless, address, options::HttpOptions};
+use super::{
+    super::link::RequestFailure, super::status::sanitize_line, address, options::HttpOptions,
+};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
@@ -39,7 +41,7 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 /// Connection pool of one server.
 pub(super) struct HttpConnectionPool {
     client: Client<TimeLimitedConnector<HttpsConnector<HttpConnector>>, Full<Bytes>>,
-    who: Option<Arc<dyn CredentialProvider>>,
+    credentials: Option<Arc<dyn CredentialProvider>>,
 }
 
 /// Request to be sent; identical in each attempt.
@@ -83,7 +85,7 @@ impl HttpConnectionPool {
         };
         let connector = TimeLimitedConnector {
             inner: https.https_or_http().enable_http1().wrap_connector(tcp),
-            limit: options.connect,
+            limit: options.connect_timeout,
         };
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
@@ -93,7 +95,7 @@ impl HttpConnectionPool {
             .build(connector);
         Ok(HttpConnectionPool {
             client,
-            who: options.who().cloned(),
+            credentials: options.credential_source().cloned(),
         })
     }
 
@@ -106,8 +108,8 @@ impl HttpConnectionPool {
         &self,
         leaves: OutgoingHttpRequest<'_>,
     ) -> Result<Response<Incoming>, RequestFailure> {
-        let Some(who) = &self.who else {
-            return self.once(&leaves, leaves.headers).await;
+        let Some(who) = &self.credentials else {
+            return self.send_once(&leaves, leaves.headers).await;
         };
         let leaving = CredentialRequest {
             method: &leaves.method,
@@ -116,25 +118,29 @@ impl HttpConnectionPool {
         };
         let mut before = 0;
         loop {
-            let sent = who.headers(leaving).await.map_err(no_token)?;
+            let sent = who.headers(leaving).await.map_err(missing_token)?;
             let mut headers = leaves.headers.clone();
             headers.extend(sent.clone());
-            let mut response = self.once(&leaves, &headers).await?;
+            let mut response = self.send_once(&leaves, &headers).await?;
             let status = response.status();
             if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-                who.answered(response.headers());
+                who.on_response(response.headers());
                 response.extensions_mut().insert(SentCredentials(sent));
                 return Ok(response);
             }
             let refusal = RejectedResponse {
                 status,
                 headers: response.headers(),
-                sent: &sent,
-                before,
+                sent_headers: &sent,
+                previous_rejections: before,
             };
-            match who.refused(leaving, refusal).await.map_err(no_token)? {
-                RetryDecision::Yes => before += 1,
-                RetryDecision::No => {
+            match who
+                .on_rejection(leaving, refusal)
+                .await
+                .map_err(missing_token)?
+            {
+                RetryDecision::Retry => before += 1,
+                RetryDecision::GiveUp => {
                     response.extensions_mut().insert(SentCredentials(sent));
                     return Ok(response);
                 }
@@ -142,7 +148,7 @@ impl HttpConnectionPool {
         }
     }
 
-    async fn once(
+    async fn send_once(
         &self,
         leaves: &OutgoingHttpRequest<'_>,
         headers: &HeaderMap,
@@ -157,7 +163,7 @@ impl HttpConnectionPool {
                 .client
                 .request(request)
                 .await
-                .map_err(|error| lost(&error))?;
+                .map_err(|error| connection_failure(&error))?;
             match response.status() {
                 StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
                     uri = redirect(&uri, response.headers().get(header::LOCATION))?;
@@ -165,7 +171,7 @@ impl HttpConnectionPool {
                 _ => return Ok(response),
             }
         }
-        Err(elsewhere(format!(
+        Err(redirect_failure(format!(
             "redirected more than {MAX_REDIRECTS} times"
         )))
     }
@@ -173,14 +179,14 @@ impl HttpConnectionPool {
 
 fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, RequestFailure> {
     let reference = to.and_then(|to| to.to_str().ok());
-    let target = reference.and_then(|reference| address::follow(from, reference));
+    let target = reference.and_then(|reference| address::resolve(from, reference));
     target.ok_or_else(|| {
-        elsewhere("redirected to another origin; such redirects are not followed".to_owned())
+        redirect_failure("redirected to another origin; such redirects are not followed".to_owned())
     })
 }
 
 /// Returns the failure for a missing token. Nothing that could run was sent: a request that got 401 did not run.
-fn no_token(error: AuthError) -> RequestFailure {
+fn missing_token(error: AuthError) -> RequestFailure {
     RequestFailure::Http {
         words: format!("requires credentials: {error}"),
         status: Some(StatusCode::UNAUTHORIZED.as_u16()),
@@ -189,7 +195,7 @@ fn no_token(error: AuthError) -> RequestFailure {
     }
 }
 
-fn elsewhere(words: String) -> RequestFailure {
+fn redirect_failure(words: String) -> RequestFailure {
     RequestFailure::Http {
         words,
         status: None,
@@ -198,14 +204,14 @@ fn elsewhere(words: String) -> RequestFailure {
     }
 }
 
-fn lost(error: &legacy::Error) -> RequestFailure {
+fn connection_failure(error: &legacy::Error) -> RequestFailure {
     let mut words = String::new();
     let mut next = error.source();
     while let Some(source) = next {
         words = source.to_string();
         next = source.source();
     }
-    let words = harmless(&words, 200);
+    let words = sanitize_line(&words, 200);
     if error.is_connect() {
         return RequestFailure::Http {
             words: format!("cannot be reached: {words}"),

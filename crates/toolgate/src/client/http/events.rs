@@ -27,7 +27,7 @@ pub(super) enum SseStreamEnd {
     /// An event exceeds the limit.
     TooBig,
     /// The memory budget has no room for an event.
-    NoRoom,
+    BudgetExceeded,
 }
 
 /// Position from which a stream can be resumed.
@@ -46,7 +46,7 @@ impl SseEventStream {
             body,
             left: Bytes::new(),
             parser: SseParser::new(limit),
-            claim: account.claim(),
+            claim: account.permit(),
             account,
         }
     }
@@ -61,11 +61,11 @@ impl SseEventStream {
                     .map_err(|_| SseStreamEnd::TooBig)?;
                 self.left.advance(used);
                 if let Some(event) = event {
-                    let claim = std::mem::replace(&mut self.claim, self.account.claim());
+                    let claim = std::mem::replace(&mut self.claim, self.account.permit());
                     return Ok((event, claim));
                 }
-                let room = self.claim.message(self.parser.holds() as u64);
-                room.map_err(|_| SseStreamEnd::NoRoom)?;
+                let room = self.claim.cover_message(self.parser.pending_bytes() as u64);
+                room.map_err(|_| SseStreamEnd::BudgetExceeded)?;
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => self.left = frame.into_data().unwrap_or_default(),
@@ -76,7 +76,7 @@ impl SseEventStream {
     }
 
     /// Returns the position from which this stream can be resumed, given the position at which it began.
-    pub(super) fn place(&self, began: &SseStreamPosition) -> SseStreamPosition {
+    pub(super) fn position(&self, began: &SseStreamPosition) -> SseStreamPosition {
         let id = self.parser.last_id.as_deref();
         SseStreamPosition {
             id: id

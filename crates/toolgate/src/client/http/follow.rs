@@ -8,7 +8,7 @@ use super::{
         unusable::UnusableAnswer,
     },
     HttpTransport,
-    answer::{RequestEra, is_type},
+    answer::{RequestEra, has_content_type},
     connection::OutgoingHttpRequest,
     events::{SseEventStream, SseStreamEnd, SseStreamPosition},
     headers::{self, LAST_EVENT},
@@ -33,7 +33,7 @@ const MAX_RESUME_ATTEMPTS: u32 = 5;
 /// Reason why reading stopped.
 pub(super) enum StreamReadEnd {
     /// The expected reply arrived.
-    Settled,
+    ReplyReceived,
     /// The stream ended.
     End(SseStreamEnd),
 }
@@ -48,7 +48,7 @@ pub(super) fn backoff(failures: u32) -> Duration {
 }
 
 /// Returns the wait before a stream that ended is resumed.
-pub(super) fn pause(place: &SseStreamPosition) -> Duration {
+pub(super) fn resume_wait(place: &SseStreamPosition) -> Duration {
     place
         .retry
         .unwrap_or(RESUME_BACKOFF.0)
@@ -64,17 +64,22 @@ impl HttpTransport {
         body: Incoming,
         era: RequestEra,
     ) -> Result<(), RequestFailure> {
-        let mut events = SseEventStream::new(body, self.options.line, self.options.account.clone());
+        let mut events = SseEventStream::new(
+            body,
+            self.options.max_line_bytes,
+            self.options.budget_scope.clone(),
+        );
         let mut place = SseStreamPosition::default();
         loop {
-            let end = match hear(link, &mut events, MessageSource::Response(id), era).await {
-                StreamReadEnd::Settled => {
+            let end = match read_events(link, &mut events, MessageSource::Response(id), era).await {
+                StreamReadEnd::ReplyReceived => {
                     // The rest of the body is read, so that the connection can be reused.
                     let _ = self.jobs.try_send(HttpJob::Drain(events));
-                    return Err(RequestFailure::Lost { sent: true });
+                    return Err(RequestFailure::ConnectionLost { sent: true });
                 }
                 StreamReadEnd::End(SseStreamEnd::TooBig) => {
-                    let why = UnusableAnswer::over("line_bytes", self.options.line);
+                    let why =
+                        UnusableAnswer::limit_exceeded("line_bytes", self.options.max_line_bytes);
                     link.notes.count(
                         ProtocolErrorKind::LongLine,
                         "an event exceeded the size limit",
@@ -82,17 +87,19 @@ impl HttpTransport {
                     link.notes.alert(format!("one of its events {why}"));
                     return Err(why.failure());
                 }
-                StreamReadEnd::End(SseStreamEnd::NoRoom) => return Err(RequestFailure::NoRoom),
+                StreamReadEnd::End(SseStreamEnd::BudgetExceeded) => {
+                    return Err(RequestFailure::BudgetExceeded);
+                }
                 StreamReadEnd::End(end) => end,
             };
-            place = events.place(&place);
-            if era == RequestEra::Modern || place.id.is_none() {
+            place = events.position(&place);
+            if era == RequestEra::Stateless || place.id.is_none() {
                 let words = "it closed the event stream before the answer";
                 return Err(match end {
                     SseStreamEnd::Closed if era == RequestEra::Legacy => {
                         RequestFailure::Malformed(words)
                     }
-                    _ => RequestFailure::Lost { sent: true },
+                    _ => RequestFailure::ConnectionLost { sent: true },
                 });
             }
             events = self.resume(link, &place).await?;
@@ -105,32 +112,32 @@ impl HttpTransport {
         link: &ServerConnection,
         place: &SseStreamPosition,
     ) -> Result<SseEventStream, RequestFailure> {
-        tokio::time::sleep(pause(place)).await;
+        tokio::time::sleep(resume_wait(place)).await;
         for failures in 0..MAX_RESUME_ATTEMPTS {
-            match self.stream(link, place).await {
+            match self.request_stream(link, place).await {
                 Ok(response) if is_stream(&response) => {
                     return Ok(SseEventStream::new(
                         response.into_body(),
-                        self.options.line,
-                        self.options.account.clone(),
+                        self.options.max_line_bytes,
+                        self.options.budget_scope.clone(),
                     ));
                 }
                 Ok(response) if is_final(response.status()) => break,
                 _ => tokio::time::sleep(backoff(failures)).await,
             }
         }
-        Err(RequestFailure::Lost { sent: true })
+        Err(RequestFailure::ConnectionLost { sent: true })
     }
 
     /// Requests a stream: a new one, or the continuation after the last event.
-    pub(super) async fn stream(
+    pub(super) async fn request_stream(
         &self,
         link: &ServerConnection,
         place: &SseStreamPosition,
     ) -> Result<Response<Incoming>, RequestFailure> {
-        let session = self.sessions.now();
-        let mut headers = self.in_session(link, self.http.headers().clone(), &session);
-        headers::of_stream(&mut headers);
+        let session = self.sessions.current();
+        let mut headers = self.add_session_headers(link, self.http.headers().clone(), &session);
+        headers::add_stream_headers(&mut headers);
         if let Some(id) = &place.id {
             headers.insert(LAST_EVENT, id.clone());
         }
@@ -147,7 +154,7 @@ impl HttpTransport {
 
 /// Returns whether a response is an event stream.
 pub(super) fn is_stream(response: &Response<Incoming>) -> bool {
-    response.status() == StatusCode::OK && is_type(response.headers(), "text/event-stream")
+    response.status() == StatusCode::OK && has_content_type(response.headers(), "text/event-stream")
 }
 
 /// Returns whether a retry would get the same answer.
@@ -157,7 +164,7 @@ pub(super) fn is_final(status: StatusCode) -> bool {
 }
 
 /// Handles events until the stream ends, or until the reply to a request arrives.
-pub(super) async fn hear(
+pub(super) async fn read_events(
     link: &ServerConnection,
     events: &mut SseEventStream,
     carrier: MessageSource<'_>,
@@ -166,7 +173,7 @@ pub(super) async fn hear(
     loop {
         match events.next().await {
             Ok((event, claim)) if event.is_message() => {
-                link.take_in(event.data, claim, era == RequestEra::Modern, carrier)
+                link.receive(event.data, claim, era == RequestEra::Stateless, carrier)
             }
             Ok(_) => {}
             Err(end) => return StreamReadEnd::End(end),
@@ -174,7 +181,7 @@ pub(super) async fn hear(
         if let MessageSource::Response(id) = carrier
             && link.purpose(id).is_none()
         {
-            return StreamReadEnd::Settled;
+            return StreamReadEnd::ReplyReceived;
         }
     }
 }
@@ -190,7 +197,7 @@ mod tests {
         for failures in [6, 31, 32, 63, u32::MAX] {
             assert_eq!(backoff(failures), RESUME_BACKOFF.1);
         }
-        let wait = |retry| pause(&SseStreamPosition { id: None, retry });
+        let wait = |retry| resume_wait(&SseStreamPosition { id: None, retry });
         assert_eq!(wait(Some(Duration::from_millis(500))).as_millis(), 500);
         assert_eq!(wait(Some(Duration::MAX)), MAX_RESUME_WAIT);
         assert_eq!(wait(Some(Duration::ZERO)), MIN_RESUME_WAIT);

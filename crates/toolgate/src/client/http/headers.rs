@@ -22,7 +22,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const BASE64_MARKERS: (&str, &str) = ("=?base64?", "?=");
 
 /// Adds the headers of every POST.
-pub(super) fn of_post(headers: &mut HeaderMap) {
+pub(super) fn add_post_headers(headers: &mut HeaderMap) {
     let both = HeaderValue::from_static("application/json, text/event-stream");
     headers.insert(header::ACCEPT, both);
     let json = HeaderValue::from_static("application/json");
@@ -30,30 +30,33 @@ pub(super) fn of_post(headers: &mut HeaderMap) {
 }
 
 /// Adds the headers of every GET for a stream.
-pub(super) fn of_stream(headers: &mut HeaderMap) {
+pub(super) fn add_stream_headers(headers: &mut HeaderMap) {
     let events = HeaderValue::from_static("text/event-stream");
     headers.insert(header::ACCEPT, events);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 
 /// Adds the headers of a stateless request. Returns false for a request of a legacy revision.
-pub(super) fn of_modern(headers: &mut HeaderMap, request: &OutgoingRequest<'_>) -> bool {
-    let named = named_by(request.method);
-    if let Some((version, name)) = &request.mirrored.said {
+pub(super) fn add_stateless_headers(
+    headers: &mut HeaderMap,
+    request: &OutgoingRequest<'_>,
+) -> bool {
+    let named = name_parameter(request.method);
+    if let Some((version, name)) = &request.mirrored.revision_and_name {
         headers.insert(VERSION, HeaderValue::from_static(version));
-        headers.insert(METHOD, value(request.method));
+        headers.insert(METHOD, encode_value(request.method));
         if named.is_some() {
-            headers.insert(NAME, value(name));
+            headers.insert(NAME, encode_value(name));
         }
     } else {
         let version = meta::get(Some(&request.params), meta::VERSION).and_then(|v| v.string());
         let Some(version) = version else {
             return false;
         };
-        headers.insert(VERSION, value(&version));
-        headers.insert(METHOD, value(request.method));
+        headers.insert(VERSION, encode_value(&version));
+        headers.insert(METHOD, encode_value(request.method));
         if let Some(name) = named.and_then(|key| request.params.get(key)?.string()) {
-            headers.insert(NAME, value(&name));
+            headers.insert(NAME, encode_value(&name));
         }
     }
     headers.extend(request.mirrored.arguments.iter().cloned());
@@ -61,7 +64,7 @@ pub(super) fn of_modern(headers: &mut HeaderMap, request: &OutgoingRequest<'_>) 
 }
 
 /// Adds the same headers for a serialized request.
-pub(super) fn of_line(headers: &mut HeaderMap, line: &str) {
+pub(super) fn add_headers_of_line(headers: &mut HeaderMap, line: &str) {
     let read = Json::read(line.as_bytes().to_vec(), &JsonLimits::default());
     let message = read.ok().and_then(|json| JsonRpcMessage::read(&json).ok());
     if let Some(JsonRpcMessage::Request { id, method, params }) = message {
@@ -71,13 +74,13 @@ pub(super) fn of_line(headers: &mut HeaderMap, line: &str) {
             params: params.unwrap_or_else(|| ObjectWriter::new().finish()),
             mirrored: &MirroredHeaders::default(),
         };
-        of_modern(headers, &request);
+        add_stateless_headers(headers, &request);
     }
 }
 
 /// Returns the method and the item name of a request.
-pub(super) fn purpose(request: &OutgoingRequest<'_>) -> String {
-    let name = named_by(request.method).and_then(|key| request.params.get(key)?.string());
+pub(super) fn request_purpose(request: &OutgoingRequest<'_>) -> String {
+    let name = name_parameter(request.method).and_then(|key| request.params.get(key)?.string());
     match name {
         Some(name) => format!("{} {name}", request.method),
         None => request.method.to_owned(),
@@ -85,7 +88,7 @@ pub(super) fn purpose(request: &OutgoingRequest<'_>) -> String {
 }
 
 /// Returns the parameter that the `Mcp-Name` header repeats.
-fn named_by(method: &str) -> Option<&'static str> {
+fn name_parameter(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -95,7 +98,7 @@ fn named_by(method: &str) -> Option<&'static str> {
 }
 
 /// Encodes a text as a header value: unchanged where that is safe, else as marked Base64.
-pub(in super::super) fn value(text: &str) -> HeaderValue {
+pub(in super::super) fn encode_value(text: &str) -> HeaderValue {
     let plain = Some(text).filter(|text| is_plain(text));
     let plain = plain.and_then(|text| HeaderValue::from_str(text).ok());
     plain.unwrap_or_else(|| {
@@ -126,7 +129,7 @@ mod tests {
     #[test]
     fn a_value_that_is_not_plain_is_base64() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(value(text).to_str().unwrap(), expected, "{text:?}");
+            assert_eq!(encode_value(text).to_str().unwrap(), expected, "{text:?}");
         };
         check("read_file", "read_file");
         check("a b, c: ~", "a b, c: ~");

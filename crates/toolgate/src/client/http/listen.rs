@@ -3,9 +3,9 @@
 use super::{
     super::{incoming::MessageSource, link::ServerConnection},
     HttpTransport,
-    answer::{RequestEra, SessionEnd, ended},
+    answer::{RequestEra, SessionEnd, session_end},
     events::{SseEventStream, SseStreamPosition},
-    follow::{RESUME_BACKOFF, backoff, hear, is_final, is_stream, pause},
+    follow::{RESUME_BACKOFF, backoff, is_final, is_stream, read_events, resume_wait},
 };
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -13,13 +13,13 @@ use tokio::time::{Instant, sleep};
 /// Reason why a stream is not open.
 enum ListenStreamEnd {
     /// The server has no stream, and a retry would not change that.
-    Never,
+    Unsupported,
     /// It is unavailable at the moment.
-    Later,
+    Unavailable,
     /// It was open and ended.
-    Ended(SseStreamPosition),
+    Closed(SseStreamPosition),
     /// Its session ended.
-    Gone,
+    SessionEnded,
 }
 
 impl HttpTransport {
@@ -27,7 +27,7 @@ impl HttpTransport {
     pub(super) async fn listen(&self, link: &ServerConnection) {
         let (mut watch, mut failures, mut had) = (self.sessions.watch(), 0_u32, false);
         loop {
-            link.deaf.store(true, Relaxed);
+            link.has_no_change_stream.store(true, Relaxed);
             // A session that ended while idle is renewed here; otherwise its changes would be missed.
             let Ok(session) = self.sessions.usable(link, &self.options).await else {
                 sleep(backoff(failures)).await;
@@ -38,12 +38,12 @@ impl HttpTransport {
             let number = session.number;
             let over = tokio::select! {
                 over = self.listen_in_session(link, number, &mut had) => over,
-                _ = watch.wait_for(|session| session.number != number) => ListenStreamEnd::Gone,
+                _ = watch.wait_for(|session| session.number != number) => ListenStreamEnd::SessionEnded,
             };
             // Changes between two sessions are not reported.
             link.generation.fetch_add(1, Relaxed);
-            if matches!(over, ListenStreamEnd::Never) {
-                link.deaf.store(true, Relaxed);
+            if matches!(over, ListenStreamEnd::Unsupported) {
+                link.has_no_change_stream.store(true, Relaxed);
                 return;
             }
             let lasted = began.elapsed() > RESUME_BACKOFF.1;
@@ -68,17 +68,19 @@ impl HttpTransport {
         loop {
             let began = Instant::now();
             match self.listen_once(link, &place).await {
-                ListenStreamEnd::Gone if *had => {
-                    self.sessions.ended(number);
-                    return ListenStreamEnd::Gone;
+                ListenStreamEnd::SessionEnded if *had => {
+                    self.sessions.mark_ended(number);
+                    return ListenStreamEnd::SessionEnded;
                 }
                 // A server without this stream may also answer 404; its session goes on.
-                ListenStreamEnd::Gone | ListenStreamEnd::Never => return ListenStreamEnd::Never,
-                ListenStreamEnd::Later => {
+                ListenStreamEnd::SessionEnded | ListenStreamEnd::Unsupported => {
+                    return ListenStreamEnd::Unsupported;
+                }
+                ListenStreamEnd::Unavailable => {
                     sleep(backoff(failures)).await;
                     failures = failures.saturating_add(1);
                 }
-                ListenStreamEnd::Ended(end) => {
+                ListenStreamEnd::Closed(end) => {
                     *had = true;
                     // A server that sends `retry` closes its streams on purpose.
                     let lasted = began.elapsed() > RESUME_BACKOFF.1 || end.retry.is_some();
@@ -92,7 +94,7 @@ impl HttpTransport {
                     } else {
                         failures.saturating_add(1)
                     };
-                    sleep(pause(&end).max(grown)).await;
+                    sleep(resume_wait(&end).max(grown)).await;
                     place = end;
                 }
             }
@@ -104,47 +106,47 @@ impl HttpTransport {
         link: &ServerConnection,
         place: &SseStreamPosition,
     ) -> ListenStreamEnd {
-        let response = self.stream(link, place).await;
-        self.heard.send_replace(true);
+        let response = self.request_stream(link, place).await;
+        self.listen_answered.send_replace(true);
         let response = match response {
             Ok(response) => response,
-            Err(_) => return ListenStreamEnd::Later,
+            Err(_) => return ListenStreamEnd::Unavailable,
         };
-        let in_session = self.sessions.now().id.is_some();
+        let in_session = self.sessions.current().id.is_some();
         if !is_stream(&response) {
             let status = response.status();
             if !is_final(status) {
-                return ListenStreamEnd::Later;
+                return ListenStreamEnd::Unavailable;
             }
-            let refused = self.refused(response).await;
-            return if in_session && ended(status, &refused) != SessionEnd::No {
-                ListenStreamEnd::Gone
+            let refused = self.read_error(response).await;
+            return if in_session && session_end(status, &refused) != SessionEnd::No {
+                ListenStreamEnd::SessionEnded
             } else {
-                ListenStreamEnd::Never
+                ListenStreamEnd::Unsupported
             };
         }
         // Changes while no stream was open are unknown, unless the server resends them.
         if place.id.is_none() {
             link.generation.fetch_add(1, Relaxed);
         }
-        link.deaf.store(false, Relaxed);
+        link.has_no_change_stream.store(false, Relaxed);
         let mut events = SseEventStream::new(
             response.into_body(),
-            self.options.line,
-            self.options.account.clone(),
+            self.options.max_line_bytes,
+            self.options.budget_scope.clone(),
         );
-        hear(
+        read_events(
             link,
             &mut events,
-            MessageSource::Unasked,
+            MessageSource::Unsolicited,
             RequestEra::Legacy,
         )
         .await;
-        link.deaf.store(true, Relaxed);
-        let end = events.place(place);
+        link.has_no_change_stream.store(true, Relaxed);
+        let end = events.position(place);
         if end.id.is_none() {
             link.generation.fetch_add(1, Relaxed);
         }
-        ListenStreamEnd::Ended(end)
+        ListenStreamEnd::Closed(end)
     }
 }

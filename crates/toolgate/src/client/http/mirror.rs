@@ -40,7 +40,7 @@ impl ParamHeader {
         SchemaViolation {
             path: self.path.iter().map(escaped).collect(),
             expected: SAFE_RANGE.to_owned(),
-            got: "a number outside of that range".to_owned(),
+            received: "a number outside of that range".to_owned(),
         }
     }
 }
@@ -72,7 +72,7 @@ impl ParamHeaders {
     /// # Errors
     /// The [`SchemaViolation`] of the first number outside ±([`MAX_SAFE_INTEGER`]), which must not be sent: an intermediary
     /// that compares header and body as doubles would confuse it with another number.
-    pub(in super::super) fn of(
+    pub(in super::super) fn headers_for(
         &self,
         arguments: &Json,
     ) -> Result<ParamHeaderList, SchemaViolation> {
@@ -84,7 +84,7 @@ impl ParamHeaders {
             if !is_safe(&found) {
                 return Some(Err(mark.out_of_range()));
             }
-            let value = headers::value(&text(&found)?);
+            let value = headers::encode_value(&text(&found)?);
             Some(Ok((mark.name.clone(), value)))
         };
         self.0.iter().filter_map(header).collect()
@@ -99,7 +99,7 @@ impl ParamHeaders {
     ) -> Result<(), &'static str> {
         for (key, value) in schema.members() {
             match &*key {
-                PARAM_HEADER_KEYWORD => self.mark(schema, &value, path, plain)?,
+                PARAM_HEADER_KEYWORD => self.add_param(schema, &value, path, plain)?,
                 "properties" => {
                     for (name, property) in value.members() {
                         path.push(name.into_owned());
@@ -124,7 +124,7 @@ impl ParamHeaders {
         Ok(())
     }
 
-    fn mark(
+    fn add_param(
         &mut self,
         schema: &Json,
         value: &Json,
@@ -243,7 +243,7 @@ mod tests {
         );
         let marks = ParamHeaders::read(&schema).unwrap();
         let check = |arguments: &str, expected: &[(&str, &str)]| {
-            let made = marks.of(&json(arguments)).unwrap();
+            let made = marks.headers_for(&json(arguments)).unwrap();
             let made: Vec<(&str, &str)> = made
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
@@ -274,7 +274,8 @@ mod tests {
             r#""a/b":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"free":{"type":"integer"}"#,
         );
         let marks = ParamHeaders::read(&schema).unwrap();
-        let of = |n: &str| marks.of(&json(&format!(r#"{{"a/b":{{"n":{n}}},"free":{n}}}"#)));
+        let of =
+            |n: &str| marks.headers_for(&json(&format!(r#"{{"a/b":{{"n":{n}}},"free":{n}}}"#)));
         for good in [
             "9007199254740991",
             "-9007199254740991",
@@ -306,7 +307,7 @@ mod tests {
             ParamHeaders::read(&json(&schema)).unwrap()
         };
         let check = |path: &str, arguments: &str, expected: Option<&str>| {
-            let made = at(path).of(&json(arguments)).unwrap();
+            let made = at(path).headers_for(&json(arguments)).unwrap();
             let found = made.first().map(|(_, value)| value.to_str().unwrap());
             assert_eq!(
                 (found, made.len()),

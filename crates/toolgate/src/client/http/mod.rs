@@ -60,7 +60,7 @@ pub(super) struct HttpTransport {
     endpoint: OnceLock<Uri>,
     listening: OnceLock<()>,
     /// True if the server answered the request for the stream for unsolicited messages.
-    heard: watch::Sender<bool>,
+    listen_answered: watch::Sender<bool>,
     jobs: mpsc::Sender<HttpJob>,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct HttpTransport {
 /// # Errors
 /// A description of the fault, without the URL, which may hold a secret.
 pub fn check_url(url: &str) -> Result<(), &'static str> {
-    address::read(url).map(drop)
+    address::parse_url(url).map(drop)
 }
 
 /// Starts the HTTP connection to a server. Nothing is sent yet.
@@ -81,7 +81,7 @@ pub(super) fn start(
     options: &RemoteOptions,
     http: HttpOptions,
 ) -> Result<(Arc<ServerConnection>, ConnectionTasks), OpenError> {
-    let uri = address::read(url).map_err(|reason| OpenError::Unusable(reason.to_owned()))?;
+    let uri = address::parse_url(url).map_err(|reason| OpenError::Unusable(reason.to_owned()))?;
     let (jobs, todo) = mpsc::channel(JOB_QUEUE_LEN);
     let way = Arc::new(HttpTransport {
         connections: HttpConnectionPool::new(&uri, &http).map_err(OpenError::Unusable)?,
@@ -91,7 +91,7 @@ pub(super) fn start(
         sessions: ClientHttpSessions::default(),
         endpoint: OnceLock::new(),
         listening: OnceLock::new(),
-        heard: watch::Sender::new(false),
+        listen_answered: watch::Sender::new(false),
         jobs,
     });
     let link = ServerConnection::over(way.clone(), options);
@@ -100,17 +100,17 @@ pub(super) fn start(
         clippy::disallowed_methods,
         reason = "one background task per server; ends when the connection is lost"
     )]
-    tokio::spawn(work::work(way, link.clone(), todo, working));
-    Ok((link.clone(), ConnectionTasks::Told(link, over)))
+    tokio::spawn(work::run_jobs(way, link.clone(), todo, working));
+    Ok((link.clone(), ConnectionTasks::SelfEnding(link, over)))
 }
 
 impl HttpTransport {
     /// Waits for the stream for unsolicited messages if an application answers input requests. Servers lose an input
     /// request that has no stream yet, and its call would hang. The wait is short, because some servers answer only
     /// once they have a message to send.
-    async fn can_hear_questions(&self) {
-        if self.options.answerer.is_some() {
-            let mut heard = self.heard.subscribe();
+    async fn wait_for_listen_stream(&self) {
+        if self.options.client_handler.is_some() {
+            let mut heard = self.listen_answered.subscribe();
             let heard = heard.wait_for(|heard| *heard);
             let _ = tokio::time::timeout(LISTEN_STREAM_WAIT, heard).await;
         }
@@ -118,7 +118,7 @@ impl HttpTransport {
 }
 
 impl ClientTransport for HttpTransport {
-    fn carry<'a>(
+    fn send<'a>(
         &'a self,
         link: &'a ServerConnection,
         request: &'a OutgoingRequest<'a>,
@@ -126,23 +126,27 @@ impl ClientTransport for HttpTransport {
         Box::pin(self.exchange(link, request))
     }
 
-    fn hurry(&self, line: String) -> bool {
+    fn send_priority(&self, line: String) -> bool {
         self.jobs.try_send(HttpJob::Post(line)).is_ok()
     }
 
-    fn ready<'a>(&'a self, link: &'a ServerConnection, line: String) -> BoxFuture<'a, ()> {
+    fn send_initialized<'a>(
+        &'a self,
+        link: &'a ServerConnection,
+        line: String,
+    ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            self.tell(link, line).await;
-            self.sessions.ready();
+            self.send_message(link, line).await;
+            self.sessions.mark_ready();
             // The 2024-11-05 transport already has its stream.
             if self.endpoint.get().is_none() && self.listening.set(()).is_ok() {
                 let _ = self.jobs.try_send(HttpJob::Listen);
-                self.can_hear_questions().await;
+                self.wait_for_listen_stream().await;
             }
         })
     }
 
-    fn tells_cancel(&self, stateless: bool) -> bool {
+    fn cancels_by_notification(&self, stateless: bool) -> bool {
         !stateless
     }
 
@@ -151,6 +155,6 @@ impl ClientTransport for HttpTransport {
     }
 
     fn keeps_session(&self) -> bool {
-        self.endpoint.get().is_some() || self.sessions.now().id.is_some()
+        self.endpoint.get().is_some() || self.sessions.current().id.is_some()
     }
 }

@@ -10,7 +10,7 @@ use super::{
     answer::RequestEra,
     connection::OutgoingHttpRequest,
     events::SseEventStream,
-    follow::{hear, is_stream},
+    follow::{is_stream, read_events},
     headers,
     work::HttpJob,
 };
@@ -29,20 +29,20 @@ impl HttpTransport {
     ///
     /// # Errors
     /// The server does not support it. The error is only a marker.
-    pub(super) async fn find_old(&self) -> Result<(), RequestFailure> {
-        let found = timeout(ENDPOINT_TIMEOUT, self.old_stream()).await;
-        let (endpoint, events) = found.map_err(|_| no())??;
+    pub(super) async fn probe_http_sse(&self) -> Result<(), RequestFailure> {
+        let found = timeout(ENDPOINT_TIMEOUT, self.open_sse_stream()).await;
+        let (endpoint, events) = found.map_err(|_| unsupported_transport())??;
         if self.endpoint.set(endpoint).is_err()
             || self.jobs.try_send(HttpJob::Hear(events)).is_err()
         {
-            return Err(no());
+            return Err(unsupported_transport());
         }
         Ok(())
     }
 
-    async fn old_stream(&self) -> Result<(http::Uri, SseEventStream), RequestFailure> {
+    async fn open_sse_stream(&self) -> Result<(http::Uri, SseEventStream), RequestFailure> {
         let mut headers = self.http.headers().clone();
-        headers::of_stream(&mut headers);
+        headers::add_stream_headers(&mut headers);
         let leaves = OutgoingHttpRequest {
             method: Method::GET,
             uri: &self.uri,
@@ -52,29 +52,33 @@ impl HttpTransport {
         };
         let response = self.connections.send(leaves).await?;
         if !is_stream(&response) {
-            return Err(no());
+            return Err(unsupported_transport());
         }
         let mut events = SseEventStream::new(
             response.into_body(),
-            self.options.line,
-            self.options.account.clone(),
+            self.options.max_line_bytes,
+            self.options.budget_scope.clone(),
         );
-        let (first, _) = events.next().await.map_err(|_| no())?;
+        let (first, _) = events.next().await.map_err(|_| unsupported_transport())?;
         if first.kind != b"endpoint" || first.data.len() > MAX_ENDPOINT_BYTES {
-            return Err(no());
+            return Err(unsupported_transport());
         }
-        let reference = String::from_utf8(first.data).map_err(|_| no())?;
-        let endpoint = address::follow(&self.uri, &reference).ok_or_else(no)?;
+        let reference = String::from_utf8(first.data).map_err(|_| unsupported_transport())?;
+        let endpoint = address::resolve(&self.uri, &reference).ok_or_else(unsupported_transport)?;
         Ok((endpoint, events))
     }
 
     /// Handles all messages of the server. The end of the stream is the end of the connection.
-    pub(super) async fn hear_old(&self, link: &ServerConnection, mut events: SseEventStream) {
-        hear(link, &mut events, MessageSource::Stream, RequestEra::Legacy).await;
-        link.lose("it closed its event stream");
+    pub(super) async fn read_sse_stream(
+        &self,
+        link: &ServerConnection,
+        mut events: SseEventStream,
+    ) {
+        read_events(link, &mut events, MessageSource::Stream, RequestEra::Legacy).await;
+        link.mark_lost("it closed its event stream");
     }
 }
 
-fn no() -> RequestFailure {
+fn unsupported_transport() -> RequestFailure {
     RequestFailure::Malformed("it does not support the HTTP+SSE transport of 2024-11-05")
 }

@@ -26,7 +26,7 @@ const MIN_REDACTED_BYTES: usize = 7;
 #[non_exhaustive]
 pub struct HttpOptions {
     /// Time-out of connecting, TLS included. Default: 10 s.
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// Headers that are sent with every request, and only to the origin of the URL.
     headers: HeaderMap,
     credentials: CredentialSource,
@@ -51,7 +51,7 @@ pub enum HeaderError {
     /// The value has invalid characters.
     Value,
     /// The protocol itself sets this header.
-    Ours,
+    Reserved,
 }
 
 impl fmt::Display for HeaderError {
@@ -59,7 +59,7 @@ impl fmt::Display for HeaderError {
         f.write_str(match self {
             HeaderError::Name => "it is not a valid header name",
             HeaderError::Value => "its value has characters that are not allowed in a header",
-            HeaderError::Ours => "the protocol itself sets this header",
+            HeaderError::Reserved => "the protocol itself sets this header",
         })
     }
 }
@@ -69,7 +69,7 @@ impl std::error::Error for HeaderError {}
 impl Default for HttpOptions {
     fn default() -> HttpOptions {
         HttpOptions {
-            connect: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(10),
             headers: HeaderMap::new(),
             credentials: CredentialSource::default(),
         }
@@ -84,7 +84,7 @@ impl HttpOptions {
     pub fn header(mut self, name: &str, value: &str) -> Result<HttpOptions, HeaderError> {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HeaderError::Name)?;
         if RESERVED_HEADERS.contains(&name) || name.as_str().starts_with("mcp-") {
-            return Err(HeaderError::Ours);
+            return Err(HeaderError::Reserved);
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| HeaderError::Value)?;
         value.set_sensitive(true);
@@ -101,11 +101,12 @@ impl HttpOptions {
     }
 
     /// Returns whether the first request may wait for a person to sign in.
-    pub(in super::super) fn may_wait(&self) -> bool {
-        self.who().is_some_and(|who| who.may_wait())
+    pub(in super::super) fn may_wait_for_sign_in(&self) -> bool {
+        self.credential_source()
+            .is_some_and(|who| who.may_wait_for_user())
     }
 
-    pub(super) fn who(&self) -> Option<&Arc<dyn CredentialProvider>> {
+    pub(super) fn credential_source(&self) -> Option<&Arc<dyn CredentialProvider>> {
         self.credentials.0.as_ref()
     }
 
@@ -159,8 +160,8 @@ mod tests {
         let shown = format!("{options:?}");
         assert!(!shown.contains("s3cret"), "{shown}");
         for (name, value, wrong) in [
-            ("Host", "x", HeaderError::Ours),
-            ("Mcp-Session-Id", "x", HeaderError::Ours),
+            ("Host", "x", HeaderError::Reserved),
+            ("Mcp-Session-Id", "x", HeaderError::Reserved),
             ("a b", "x", HeaderError::Name),
             ("x-a", "a\r\nb: c", HeaderError::Value),
         ] {

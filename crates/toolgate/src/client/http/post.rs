@@ -4,7 +4,7 @@ use super::{
     super::{
         link::{RequestFailure, ServerConnection},
         open,
-        status::{ProtocolErrorKind, harmless},
+        status::{ProtocolErrorKind, sanitize_line},
         transport::OutgoingRequest,
     },
     HttpTransport,
@@ -35,29 +35,29 @@ impl HttpTransport {
         request: &OutgoingRequest<'_>,
     ) -> Result<(), RequestFailure> {
         let mut headers = self.http.headers().clone();
-        let modern = headers::of_modern(&mut headers, request);
-        if !link.leaves(request.id) {
-            return Err(RequestFailure::Lost { sent: false });
+        let modern = headers::add_stateless_headers(&mut headers, request);
+        if !link.mark_sent(request.id) {
+            return Err(RequestFailure::ConnectionLost { sent: false });
         }
         if modern {
             let response = self
-                .post(request.line(), headers, self.purpose(request).as_deref())
+                .post(request.message(), headers, self.purpose(request).as_deref())
                 .await?;
             let status = response.status();
             let answered = self
-                .answered(link, request, response, RequestEra::Modern)
+                .read_response(link, request, response, RequestEra::Stateless)
                 .await;
             if let Err(refused) = &answered
                 && self.left_era(link, request, (status, refused)).await
             {
-                link.lose("it no longer supports the negotiated revision");
+                link.mark_lost("it no longer supports the negotiated revision");
             }
             return answered;
         }
         if request.method == initialize::NAME {
-            return self.shake(link, request, headers).await;
+            return self.handshake(link, request, headers).await;
         }
-        self.within(link, request, headers).await
+        self.send_in_session(link, request, headers).await
     }
 
     /// Whether a refusal shows that the server no longer speaks the revision in which it was opened. Where the refusal
@@ -80,7 +80,7 @@ impl HttpTransport {
     }
 
     /// A handshake: without a session, and with the transport of 2024-11-05 where the server knows no other.
-    async fn shake(
+    async fn handshake(
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
@@ -88,12 +88,12 @@ impl HttpTransport {
     ) -> Result<(), RequestFailure> {
         if self.endpoint.get().is_some() {
             return self
-                .post_old(request.line(), headers, self.purpose(request).as_deref())
+                .post_to_endpoint(request.message(), headers, self.purpose(request).as_deref())
                 .await;
         }
         let response = self
             .post(
-                request.line(),
+                request.message(),
                 headers.clone(),
                 self.purpose(request).as_deref(),
             )
@@ -102,14 +102,17 @@ impl HttpTransport {
         if status.is_success() {
             self.sessions.begin(response.headers().get(SESSION))?;
             return self
-                .answered(link, request, response, RequestEra::Legacy)
+                .read_response(link, request, response, RequestEra::Legacy)
                 .await;
         }
-        let refused = self.refused(response).await;
+        let refused = self.read_error(response).await;
         let first = link.dialect.get().is_none();
-        if first && answer::may_be_old(status, &refused) && self.find_old().await.is_ok() {
+        if first
+            && answer::may_need_http_sse(status, &refused)
+            && self.probe_http_sse().await.is_ok()
+        {
             return self
-                .post_old(request.line(), headers, self.purpose(request).as_deref())
+                .post_to_endpoint(request.message(), headers, self.purpose(request).as_deref())
                 .await;
         }
         Err(refused)
@@ -117,7 +120,7 @@ impl HttpTransport {
 
     /// Sends a request within a session. If the server no longer knows the session, opens a new one, once. Resends the
     /// request only where it cannot have run: a call only after the status that the specification defines for this.
-    async fn within(
+    async fn send_in_session(
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
@@ -126,50 +129,50 @@ impl HttpTransport {
         let mut again = false;
         loop {
             let session = self.sessions.usable(link, &self.options).await?;
-            let headers = self.in_session(link, headers.clone(), &session);
+            let headers = self.add_session_headers(link, headers.clone(), &session);
             if self.endpoint.get().is_some() {
                 return self
-                    .post_old(request.line(), headers, self.purpose(request).as_deref())
+                    .post_to_endpoint(request.message(), headers, self.purpose(request).as_deref())
                     .await;
             }
             let response = self
-                .post(request.line(), headers, self.purpose(request).as_deref())
+                .post(request.message(), headers, self.purpose(request).as_deref())
                 .await?;
             if response.status().is_success() {
                 return self
-                    .answered(link, request, response, RequestEra::Legacy)
+                    .read_response(link, request, response, RequestEra::Legacy)
                     .await;
             }
             let status = response.status();
-            let refused = self.refused(response).await;
-            let ended = answer::ended(status, &refused);
+            let refused = self.read_error(response).await;
+            let ended = answer::session_end(status, &refused);
             if again || session.id.is_none() || ended == SessionEnd::No {
                 return Err(refused);
             }
-            self.sessions.ended(session.number);
-            if ended == SessionEnd::Perhaps && usage::is_usage(request.method) {
-                return Err(perhaps_ended(status, refused));
+            self.sessions.mark_ended(session.number);
+            if ended == SessionEnd::Perhaps && usage::is_operation(request.method) {
+                return Err(session_failure(status, refused));
             }
             again = true;
         }
     }
 
     /// Sends a notification or an answer.
-    pub(super) async fn tell(&self, link: &ServerConnection, line: String) {
-        let session = self.sessions.now();
-        let mut headers = self.in_session(link, self.http.headers().clone(), &session);
+    pub(super) async fn send_message(&self, link: &ServerConnection, line: String) {
+        let session = self.sessions.current();
+        let mut headers = self.add_session_headers(link, self.http.headers().clone(), &session);
         if link.is_stateless() {
-            headers::of_line(&mut headers, &line);
+            headers::add_headers_of_line(&mut headers, &line);
         }
         let sent = async {
             if self.endpoint.get().is_some() {
-                return self.post_old(line, headers, None).await;
+                return self.post_to_endpoint(line, headers, None).await;
             }
             let response = self.post(line, headers, None).await?;
             if response.status().is_success() {
                 return Ok(());
             }
-            Err(self.refused(response).await)
+            Err(self.read_error(response).await)
         };
         if !matches!(timeout(NOTIFICATION_TIMEOUT, sent).await, Ok(Ok(()))) {
             link.notes.count(
@@ -181,11 +184,11 @@ impl HttpTransport {
 
     /// Ends the session at the server.
     pub(super) async fn end_session(&self, link: &ServerConnection) {
-        let session = self.sessions.now();
+        let session = self.sessions.current();
         if session.id.is_none() || !session.ready {
             return;
         }
-        let headers = self.in_session(link, self.http.headers().clone(), &session);
+        let headers = self.add_session_headers(link, self.http.headers().clone(), &session);
         let sent = self.connections.send(OutgoingHttpRequest {
             method: Method::DELETE,
             uri: &self.uri,
@@ -198,7 +201,7 @@ impl HttpTransport {
     }
 
     /// Adds the headers of every request after a handshake.
-    pub(super) fn in_session(
+    pub(super) fn add_session_headers(
         &self,
         link: &ServerConnection,
         mut headers: HeaderMap,
@@ -215,8 +218,8 @@ impl HttpTransport {
 
     /// Returns the purpose of a request for authorization: its method and item name; `None` without credentials.
     fn purpose(&self, request: &OutgoingRequest<'_>) -> Option<String> {
-        self.http.who()?;
-        Some(headers::purpose(request))
+        self.http.credential_source()?;
+        Some(headers::request_purpose(request))
     }
 
     async fn post(
@@ -225,7 +228,7 @@ impl HttpTransport {
         mut headers: HeaderMap,
         operation: Option<&str>,
     ) -> Result<Response<Incoming>, RequestFailure> {
-        headers::of_post(&mut headers);
+        headers::add_post_headers(&mut headers);
         let leaves = OutgoingHttpRequest {
             method: Method::POST,
             uri: &self.uri,
@@ -237,13 +240,13 @@ impl HttpTransport {
     }
 
     /// Sends a message by the HTTP+SSE transport of 2024-11-05: the reply arrives on the SSE stream.
-    async fn post_old(
+    async fn post_to_endpoint(
         &self,
         line: String,
         mut headers: HeaderMap,
         operation: Option<&str>,
     ) -> Result<(), RequestFailure> {
-        headers::of_post(&mut headers);
+        headers::add_post_headers(&mut headers);
         let leaves = OutgoingHttpRequest {
             method: Method::POST,
             uri: self.endpoint.get().unwrap_or(&self.uri),
@@ -255,15 +258,15 @@ impl HttpTransport {
         if response.status().is_success() {
             return Ok(());
         }
-        Err(self.refused(response).await)
+        Err(self.read_error(response).await)
     }
 }
 
 /// Returns the failure of a call that the server rejected because of its session: the next call opens a new session,
 /// and this one is not resent.
-fn perhaps_ended(status: StatusCode, refused: RequestFailure) -> RequestFailure {
+fn session_failure(status: StatusCode, refused: RequestFailure) -> RequestFailure {
     let said = match refused {
-        RequestFailure::Rpc(error) => harmless(&error.message, MAX_SERVER_TEXT_CHARS),
+        RequestFailure::Rpc(error) => sanitize_line(&error.message, MAX_SERVER_TEXT_CHARS),
         RequestFailure::Http { words, .. } => words,
         _ => String::new(),
     };

@@ -26,19 +26,19 @@ pub(super) struct ClientHttpSession {
 /// Current session, and its renewal.
 #[derive(Default)]
 pub(super) struct ClientHttpSessions {
-    now: watch::Sender<ClientHttpSession>,
+    current: watch::Sender<ClientHttpSession>,
     renewing: Mutex<()>,
 }
 
 impl ClientHttpSessions {
     /// Returns the current session.
-    pub(super) fn now(&self) -> ClientHttpSession {
-        self.now.borrow().clone()
+    pub(super) fn current(&self) -> ClientHttpSession {
+        self.current.borrow().clone()
     }
 
     /// Returns a receiver of session changes.
     pub(super) fn watch(&self) -> watch::Receiver<ClientHttpSession> {
-        self.now.subscribe()
+        self.current.subscribe()
     }
 
     /// Records the answer to a handshake.
@@ -59,7 +59,7 @@ impl ClientHttpSessions {
         if let Some(id) = &mut id {
             id.set_sensitive(true);
         }
-        self.now.send_modify(|session| {
+        self.current.send_modify(|session| {
             let number = session.number + 1;
             *session = ClientHttpSession {
                 id,
@@ -71,8 +71,8 @@ impl ClientHttpSessions {
     }
 
     /// Marks the handshake as complete.
-    pub(super) fn ready(&self) {
-        self.now.send_modify(|session| session.ready = true);
+    pub(super) fn mark_ready(&self) {
+        self.current.send_modify(|session| session.ready = true);
     }
 
     /// Returns a usable session. Renews it if it ended; concurrent callers share one handshake.
@@ -85,15 +85,15 @@ impl ClientHttpSessions {
         options: &RemoteOptions,
     ) -> Result<ClientHttpSession, RequestFailure> {
         loop {
-            let session = self.now();
+            let session = self.current();
             if session.ready {
                 return Ok(session);
             }
             let _one = self.renewing.lock().await;
-            if self.now().ready {
+            if self.current().ready {
                 continue;
             }
-            open::again(link, options)
+            open::repeat_handshake(link, options)
                 .await
                 .map_err(|error| RequestFailure::Http {
                     words: format!("ended its session, and a new one cannot be opened: {error}"),
@@ -103,13 +103,13 @@ impl ClientHttpSessions {
                 })?;
             // Changes between the sessions were not reported.
             link.generation.fetch_add(1, Relaxed);
-            link.renewed.send_modify(|count| *count += 1);
+            link.renewals.send_modify(|count| *count += 1);
         }
     }
 
     /// Marks that session as ended.
-    pub(super) fn ended(&self, number: u64) {
-        self.now.send_if_modified(|session| {
+    pub(super) fn mark_ended(&self, number: u64) {
+        self.current.send_if_modified(|session| {
             let ours = session.number == number && session.ready;
             if ours {
                 session.ready = false;

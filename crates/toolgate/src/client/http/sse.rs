@@ -87,7 +87,7 @@ impl SseParser {
     }
 
     /// Returns the size of the incomplete event, in bytes.
-    pub(super) fn holds(&self) -> usize {
+    pub(super) fn pending_bytes(&self) -> usize {
         self.line.len() + self.data.len()
     }
 

@@ -27,20 +27,20 @@ pub(super) enum HttpJob {
 }
 
 /// Runs the jobs until the connection is lost, and then ends the session. `working` is dropped at the end.
-pub(super) async fn work(
+pub(super) async fn run_jobs(
     http: Arc<HttpTransport>,
     link: Arc<ServerConnection>,
     mut jobs: mpsc::Receiver<HttpJob>,
     working: watch::Sender<()>,
 ) {
-    let mut lost = link.lost();
+    let mut lost = link.lost_reason();
     let work = async {
         let mut running = FuturesUnordered::new();
         loop {
             tokio::select! {
                 Some(()) = running.next() => {}
                 job = jobs.recv(), if running.len() < MAX_CONCURRENT_JOBS => match job {
-                    Some(job) => running.push(run(&http, &link, job)),
+                    Some(job) => running.push(run_job(&http, &link, job)),
                     None => return,
                 },
             }
@@ -54,11 +54,15 @@ pub(super) async fn work(
     drop(working);
 }
 
-fn run<'a>(http: &'a HttpTransport, link: &'a ServerConnection, job: HttpJob) -> BoxFuture<'a, ()> {
+fn run_job<'a>(
+    http: &'a HttpTransport,
+    link: &'a ServerConnection,
+    job: HttpJob,
+) -> BoxFuture<'a, ()> {
     match job {
-        HttpJob::Post(line) => Box::pin(http.tell(link, line)),
+        HttpJob::Post(line) => Box::pin(http.send_message(link, line)),
         HttpJob::Listen => Box::pin(http.listen(link)),
-        HttpJob::Hear(events) => Box::pin(http.hear_old(link, events)),
+        HttpJob::Hear(events) => Box::pin(http.read_sse_stream(link, events)),
         HttpJob::Drain(mut events) => Box::pin(async move {
             let rest = async { while events.next().await.is_ok() {} };
             drop(timeout(DRAIN_TIMEOUT, rest).await);

@@ -10,18 +10,18 @@ pub(crate) fn accepts(headers: &HeaderMap, kind: &str, sub: &str) -> bool {
         .filter_map(|v| v.to_str().ok());
     values
         .flat_map(|v| v.as_bytes().split(|b| *b == b','))
-        .any(|range| matches(range, kind, sub))
+        .any(|range| range_matches(range, kind, sub))
 }
 
-fn matches(range: &[u8], kind: &str, sub: &str) -> bool {
-    let (media, params) = halves(range, b';').unwrap_or((range, &[]));
+fn range_matches(range: &[u8], kind: &str, sub: &str) -> bool {
+    let (media, params) = split_at_first(range, b';').unwrap_or((range, &[]));
     let same = |have: &[u8], want: &str| have == b"*" || have.eq_ignore_ascii_case(want.as_bytes());
-    let media = halves(media.trim_ascii(), b'/');
+    let media = split_at_first(media.trim_ascii(), b'/');
     media.is_some_and(|(t, s)| same(t, kind) && same(s, sub)) && quality(params) > 0.0
 }
 
 /// Splits at the first `sign`.
-fn halves(text: &[u8], sign: u8) -> Option<(&[u8], &[u8])> {
+fn split_at_first(text: &[u8], sign: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|b| *b == sign)?;
     Some((&text[..at], &text[at + 1..]))
 }
@@ -30,7 +30,7 @@ fn halves(text: &[u8], sign: u8) -> Option<(&[u8], &[u8])> {
 fn quality(params: &[u8]) -> f32 {
     let wanted = params
         .split(|b| *b == b';')
-        .filter_map(|param| halves(param, b'='))
+        .filter_map(|param| split_at_first(param, b'='))
         .find(|(name, _)| name.trim_ascii().eq_ignore_ascii_case(b"q"));
     wanted
         .and_then(|(_, q)| std::str::from_utf8(q.trim_ascii()).ok()?.parse().ok())
@@ -44,7 +44,7 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
         return false;
     };
     let text = value.to_str().unwrap_or_default().as_bytes();
-    let kind = halves(text, b';').map_or(text, |(kind, _)| kind);
+    let kind = split_at_first(text, b';').map_or(text, |(kind, _)| kind);
     kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
         && !headers.contains_key(header::CONTENT_ENCODING)
 }

@@ -37,7 +37,7 @@ enum EventSource {
     /// One request; its reply is the last event.
     Frames(OutgoingFrames),
     /// One request in a session, whose stream the client can resume.
-    Kept(ResumableReader),
+    Resumable(ResumableReader),
     /// All requests of a session.
     Session(OutgoingFrames),
     Named(mpsc::Receiver<(&'static str, String)>),
@@ -47,9 +47,9 @@ enum EventSource {
 pub(crate) enum StreamWork {
     None,
     /// Work that sends its results through the source.
-    Tells(BoxFuture<'static, ()>),
+    Events(BoxFuture<'static, ()>),
     /// Work that ends with the reply, which follows all events of the source.
-    Replies(BoxFuture<'static, OutgoingFrame>),
+    Reply(BoxFuture<'static, OutgoingFrame>),
     /// Completed work, with its reply.
     Done(OutgoingFrame),
 }
@@ -57,19 +57,19 @@ pub(crate) enum StreamWork {
 /// The way in which a stream ends when the credentials of its caller expire.
 enum StreamExpiry {
     /// With the reply: a call that began in time completes.
-    Replied,
+    AfterReply,
     /// At once: a notification stream belongs to no call.
     AtOnce,
     /// After this future, which waits for the requests in flight and ends the session.
-    By(BoxFuture<'static, ()>),
+    After(BoxFuture<'static, ()>),
 }
 
 impl StreamWork {
     fn poll(&mut self, cx: &mut Context<'_>) {
         let over = match self {
             StreamWork::None | StreamWork::Done(_) => return,
-            StreamWork::Tells(work) => work.as_mut().poll(cx).map(|()| StreamWork::None),
-            StreamWork::Replies(work) => work.as_mut().poll(cx).map(StreamWork::Done),
+            StreamWork::Events(work) => work.as_mut().poll(cx).map(|()| StreamWork::None),
+            StreamWork::Reply(work) => work.as_mut().poll(cx).map(StreamWork::Done),
         };
         if let Poll::Ready(over) = over {
             *self = over;
@@ -93,13 +93,13 @@ struct SseBodyStream {
     source: EventSource,
     work: StreamWork,
     keep_alive: Interval,
-    over: bool,
+    has_ended: bool,
     /// The time at which the connection ends before the stream does, so that the client reconnects.
-    until: Option<Pin<Box<Sleep>>>,
+    reconnect_at: Option<Pin<Box<Sleep>>>,
     /// Futures that end the stream: the first one to complete does.
     endings: Vec<BoxFuture<'static, ()>>,
     /// The way in which it ends when the credentials of its caller expire.
-    leaves: StreamExpiry,
+    expiry: StreamExpiry,
     held: Vec<Box<dyn Any + Send>>,
 }
 
@@ -117,21 +117,22 @@ impl Body {
         work: BoxFuture<'static, ()>,
         keep_alive: Duration,
     ) -> Body {
-        Body::of(
+        Body::open_stream(
             EventSource::Named(events),
-            StreamWork::Tells(work),
+            StreamWork::Events(work),
             keep_alive,
         )
     }
 
     pub(crate) fn stream(frames: OutgoingFrames, work: StreamWork, keep_alive: Duration) -> Body {
-        Body::of(EventSource::Frames(frames), work, keep_alive)
+        Body::open_stream(EventSource::Frames(frames), work, keep_alive)
     }
 
     /// Returns a stream that the client can resume. With `primed` it begins with an event without data.
-    pub(crate) fn kept(reader: ResumableReader, primed: bool, keep_alive: Duration) -> Body {
-        let primer = primed.then(|| reader.primer());
-        let mut body = Body::of(EventSource::Kept(reader), StreamWork::None, keep_alive);
+    pub(crate) fn resumable(reader: ResumableReader, primed: bool, keep_alive: Duration) -> Body {
+        let primer = primed.then(|| reader.priming_event());
+        let mut body =
+            Body::open_stream(EventSource::Resumable(reader), StreamWork::None, keep_alive);
         if let (BodyContent::Stream(stream), Some(primer)) = (&mut body.0, primer) {
             stream.first = VecDeque::from([primer]);
         }
@@ -144,12 +145,13 @@ impl Body {
         missed: VecDeque<Bytes>,
         keep_alive: Duration,
     ) -> Body {
-        let over = reader.is_over();
+        let over = reader.has_ended();
         let mut body =
-            Body::of(EventSource::Kept(reader), StreamWork::None, keep_alive).listening();
+            Body::open_stream(EventSource::Resumable(reader), StreamWork::None, keep_alive)
+                .as_notifications();
         if let BodyContent::Stream(stream) = &mut body.0 {
             stream.first.extend(missed);
-            stream.over = over;
+            stream.has_ended = over;
         }
         body
     }
@@ -162,27 +164,27 @@ impl Body {
         (work, leave): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
         keep_alive: Duration,
     ) -> Body {
-        let mut body = Body::of(
+        let mut body = Body::open_stream(
             EventSource::Session(frames),
-            StreamWork::Tells(work),
+            StreamWork::Events(work),
             keep_alive,
         );
         if let BodyContent::Stream(stream) = &mut body.0 {
             stream.first = VecDeque::from([event("endpoint", address)]);
-            stream.leaves = StreamExpiry::By(leave);
+            stream.expiry = StreamExpiry::After(leave);
         }
         body
     }
 
     /// Marks the stream as a notification stream, which belongs to no request.
-    pub(crate) fn listening(mut self) -> Body {
+    pub(crate) fn as_notifications(mut self) -> Body {
         if let BodyContent::Stream(stream) = &mut self.0 {
-            stream.leaves = StreamExpiry::AtOnce;
+            stream.expiry = StreamExpiry::AtOnce;
         }
         self
     }
 
-    fn of(source: EventSource, work: StreamWork, keep_alive: Duration) -> Body {
+    fn open_stream(source: EventSource, work: StreamWork, keep_alive: Duration) -> Body {
         let mut keep_alive = interval_at(Instant::now() + keep_alive, keep_alive);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // A comment at once, so that the headers are sent and the client knows that the stream is open.
@@ -192,35 +194,35 @@ impl Body {
             source,
             work,
             keep_alive,
-            over: false,
-            until: None,
+            has_ended: false,
+            reconnect_at: None,
             endings: Vec::new(),
-            leaves: StreamExpiry::Replied,
+            expiry: StreamExpiry::AfterReply,
             held: Vec::new(),
         })))
     }
 
     /// Appends a frame that was received before the stream.
-    pub(crate) fn after(mut self, frame: Option<OutgoingFrame>) -> Body {
+    pub(crate) fn with_frame(mut self, frame: Option<OutgoingFrame>) -> Body {
         if let (BodyContent::Stream(stream), Some(frame)) = (&mut self.0, frame) {
-            let (event, last) = stream.source.sent(frame);
-            stream.over = last;
+            let (event, last) = stream.source.to_event(frame);
+            stream.has_ended = last;
             stream.first.push_back(event);
         }
         self
     }
 
     /// Ends the connection after this time; the stream itself continues and can be resumed.
-    pub(crate) fn lasting(mut self, at_most: Option<Duration>) -> Body {
+    pub(crate) fn reconnect_after(mut self, at_most: Option<Duration>) -> Body {
         if let (BodyContent::Stream(stream), Some(at_most)) = (&mut self.0, at_most) {
-            stream.until = Some(Box::pin(sleep(at_most)));
+            stream.reconnect_at = Some(Box::pin(sleep(at_most)));
         }
         self
     }
 
     /// Ends a stream at once when `over` completes, and cancels its work. For callers whose credentials were revoked.
     /// Other bodies stay unchanged.
-    pub fn ending(mut self, over: BoxFuture<'static, ()>) -> Body {
+    pub fn end_when(mut self, over: BoxFuture<'static, ()>) -> Body {
         if let BodyContent::Stream(stream) = &mut self.0 {
             stream.endings.push(over);
         }
@@ -229,23 +231,23 @@ impl Body {
 
     /// Ends a notification stream when `over` completes. A call in flight completes first: it may already have had its
     /// effect, and the client would repeat a call that was cut off. For callers whose credentials expire.
-    pub fn expiring(mut self, over: BoxFuture<'static, ()>) -> Body {
+    pub fn expire_when(mut self, over: BoxFuture<'static, ()>) -> Body {
         let BodyContent::Stream(stream) = &mut self.0 else {
             return self;
         };
-        match mem::replace(&mut stream.leaves, StreamExpiry::Replied) {
-            StreamExpiry::Replied => {}
+        match mem::replace(&mut stream.expiry, StreamExpiry::AfterReply) {
+            StreamExpiry::AfterReply => {}
             StreamExpiry::AtOnce => {
-                stream.leaves = StreamExpiry::AtOnce;
+                stream.expiry = StreamExpiry::AtOnce;
                 stream.endings.push(over);
             }
-            StreamExpiry::By(leave) => {
+            StreamExpiry::After(leave) => {
                 let ends = Box::pin(async {
                     over.await;
                     leave.await;
                 });
-                if let StreamWork::Tells(work) = mem::replace(&mut stream.work, StreamWork::None) {
-                    stream.work = StreamWork::Tells(Box::pin(select(work, ends).map(drop)));
+                if let StreamWork::Events(work) = mem::replace(&mut stream.work, StreamWork::None) {
+                    stream.work = StreamWork::Events(Box::pin(select(work, ends).map(drop)));
                 }
             }
         }
@@ -278,27 +280,28 @@ impl Body {
 }
 
 /// Returns the server-sent event of a message.
-fn of_frame(frame: OutgoingFrame) -> Bytes {
+fn message_event(frame: OutgoingFrame) -> Bytes {
     let text = frame.into_text();
-    text.becomes(|text| lines("message", text)).into_bytes()
+    text.map_text(|text| format_event("message", text))
+        .into_bytes()
 }
 
 /// Formats an event. JSON text contains no line feed, so one `data` line is enough.
-fn lines(name: &str, text: &str) -> String {
+fn format_event(name: &str, text: &str) -> String {
     format!("event: {name}\ndata: {text}\n\n")
 }
 
 fn event(name: &str, text: &str) -> Bytes {
-    Bytes::from(lines(name, text))
+    Bytes::from(format_event(name, text))
 }
 
 impl EventSource {
     /// Returns the event of a message, and whether it is the last one.
-    fn sent(&self, frame: OutgoingFrame) -> (Bytes, bool) {
+    fn to_event(&self, frame: OutgoingFrame) -> (Bytes, bool) {
         let last = matches!(frame, OutgoingFrame::Reply(..));
         match self {
-            EventSource::Kept(reader) => reader.sent(frame),
-            _ => (of_frame(frame), last),
+            EventSource::Resumable(reader) => reader.to_event(frame),
+            _ => (message_event(frame), last),
         }
     }
 
@@ -308,12 +311,12 @@ impl EventSource {
             EventSource::Frames(frames) => frames.poll_recv(cx).map(|frame| {
                 let frame = frame?;
                 let last = matches!(frame, OutgoingFrame::Reply(..));
-                Some((of_frame(frame), last))
+                Some((message_event(frame), last))
             }),
-            EventSource::Kept(reader) => reader.poll(cx),
+            EventSource::Resumable(reader) => reader.poll(cx),
             EventSource::Session(frames) => frames
                 .poll_recv(cx)
-                .map(|frame| frame.map(|f| (of_frame(f), false))),
+                .map(|frame| frame.map(|f| (message_event(f), false))),
             EventSource::Named(events) => events
                 .poll_recv(cx)
                 .map(|e| e.map(|(name, text)| (event(name, &text), false))),
@@ -323,49 +326,49 @@ impl EventSource {
 
 impl SseBodyStream {
     /// Returns whether the connection ends so that the client reconnects for the rest.
-    fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
-        let until = self.until.as_mut();
+    fn must_reconnect(&mut self, cx: &mut Context<'_>) -> bool {
+        let until = self.reconnect_at.as_mut();
         until.is_some_and(|until| until.as_mut().poll(cx).is_ready())
     }
 
     /// Returns whether a future in `endings` completed, and clears the stream if so.
-    fn has_ended(&mut self, cx: &mut Context<'_>) -> bool {
+    fn take_ending(&mut self, cx: &mut Context<'_>) -> bool {
         let mut endings = self.endings.iter_mut();
         if !endings.any(|ending| ending.as_mut().poll(cx).is_ready()) {
             return false;
         }
         self.endings.clear();
-        (self.work, self.over) = (StreamWork::None, true);
+        (self.work, self.has_ended) = (StreamWork::None, true);
         self.first.clear();
         true
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if self.has_ended(cx) {
+        if self.take_ending(cx) {
             return Poll::Ready(None);
         }
         if let Some(first) = self.first.pop_front() {
             return Poll::Ready(Some(first));
         }
-        if self.over {
+        if self.has_ended {
             return Poll::Ready(None);
         }
         self.work.poll(cx);
         let next = match self.source.poll(cx) {
             Poll::Ready(Some(next)) => Poll::Ready(Some(next)),
             none => match self.work.reply() {
-                Some(reply) => Poll::Ready(Some(self.source.sent(reply))),
+                Some(reply) => Poll::Ready(Some(self.source.to_event(reply))),
                 None => none,
             },
         };
         match next {
             Poll::Ready(Some((event, last))) => {
-                self.over = last;
+                self.has_ended = last;
                 Poll::Ready(Some(event))
             }
             Poll::Ready(None) => Poll::Ready(None),
-            Poll::Pending if self.is_due(cx) => {
-                self.over = true;
+            Poll::Pending if self.must_reconnect(cx) => {
+                self.has_ended = true;
                 Poll::Ready(Some(Bytes::from_static(RECONNECT_EVENT)))
             }
             Poll::Pending if self.keep_alive.poll_tick(cx).is_ready() => {

@@ -3,7 +3,7 @@
 //! There is no wildcard origin, and cookies are never allowed. Other pages get no CORS headers, so browsers withhold
 //! the response from them.
 
-use super::{Body, HostGuard, headers, plain};
+use super::{Body, HostGuard, empty_response, headers};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
 /// Request headers of the protocol, except `Mcp-Param-*`.
@@ -32,9 +32,9 @@ pub struct AllowedOrigin(HeaderValue);
 impl HostGuard {
     /// Returns the origin of a request if it is in the list of allowed origins. The request must have passed
     /// [`HostGuard::check`].
-    pub fn page<B>(&self, request: &Request<B>) -> Option<AllowedOrigin> {
+    pub fn allowed_origin<B>(&self, request: &Request<B>) -> Option<AllowedOrigin> {
         let origin = request.headers().get(header::ORIGIN)?;
-        let listed = self.lists_origin(origin.to_str().ok()?);
+        let listed = self.has_origin(origin.to_str().ok()?);
         listed.then(|| AllowedOrigin(origin.clone()))
     }
 }
@@ -48,18 +48,18 @@ impl AllowedOrigin {
         if request.method() != Method::OPTIONS || !asked {
             return None;
         }
-        let mut response = plain(StatusCode::NO_CONTENT);
+        let mut response = empty_response(StatusCode::NO_CONTENT);
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_MAX_AGE_SECONDS);
-        if let Ok(allowed) = HeaderValue::from_str(&allowed(request.headers()).join(", ")) {
+        if let Ok(allowed) = HeaderValue::from_str(&allowed_headers(request.headers()).join(", ")) {
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
         }
         Some(response)
     }
 
     /// Adds the CORS headers that let scripts of the origin read the response.
-    pub fn share(&self, response: &mut Response<Body>) {
+    pub fn add_headers(&self, response: &mut Response<Body>) {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0.clone());
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
@@ -69,7 +69,7 @@ impl AllowedOrigin {
 
 /// Returns the allowed request headers. Names of `Mcp-Param-*` headers are the tool's choice, so they are copied from
 /// the preflight.
-fn allowed(asked: &HeaderMap) -> Vec<String> {
+fn allowed_headers(asked: &HeaderMap) -> Vec<String> {
     let asked = asked
         .get_all(header::ACCESS_CONTROL_REQUEST_HEADERS)
         .iter()
@@ -101,14 +101,14 @@ mod tests {
             .header("access-control-request-headers", asked)
             .body(())
             .unwrap();
-        let page = guard.page(&request)?;
+        let page = guard.allowed_origin(&request)?;
         let mut response = page.preflight(&request)?;
-        page.share(&mut response);
+        page.add_headers(&mut response);
         Some(response)
     }
 
     #[test]
-    fn a_listed_page_may_send_what_the_protocol_needs_and_no_more() {
+    fn allows_only_protocol_headers_to_an_allowed_origin() {
         let response = preflight(
             "https://app.example",
             "content-type,Mcp-Param-Region, x-other",
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn other_pages_get_nothing() {
+    fn gives_other_origins_no_headers() {
         for origin in [
             "https://evil.test",
             "null",

@@ -40,15 +40,15 @@ impl HostGuardError {
 impl HostGuard {
     /// Allows only loopback hosts on `port`.
     pub fn loopback(port: u16) -> HostGuard {
-        HostGuard::of(Some(port))
+        HostGuard::with_port(Some(port))
     }
 
     /// Allows only loopback hosts, on any port. For a service in a program that has its own listener.
     pub fn loopback_on_any_port() -> HostGuard {
-        HostGuard::of(None)
+        HostGuard::with_port(None)
     }
 
-    fn of(port: Option<u16>) -> HostGuard {
+    fn with_port(port: Option<u16>) -> HostGuard {
         let hosts = ["127.0.0.1", "localhost", "[::1]"]
             .map(str::to_owned)
             .to_vec();
@@ -68,7 +68,8 @@ impl HostGuard {
 
     /// Allows more origins: `scheme://host` or `scheme://host:port`.
     pub fn allow_origins<'a>(mut self, origins: impl IntoIterator<Item = &'a str>) -> HostGuard {
-        self.origins.extend(origins.into_iter().map(origin));
+        self.origins
+            .extend(origins.into_iter().map(normalize_origin));
         self
     }
 
@@ -78,7 +79,7 @@ impl HostGuard {
     /// [`HostGuardError`] names the header that is not allowed.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), HostGuardError> {
         let host = match (
-            only(request.headers(), header::HOST),
+            single_value(request.headers(), header::HOST),
             request.uri().authority(),
         ) {
             (Ok(Some(host)), None) => host,
@@ -93,7 +94,7 @@ impl HostGuard {
         if !self.allows_host(host) {
             return Err(HostGuardError::Host);
         }
-        match only(request.headers(), header::ORIGIN) {
+        match single_value(request.headers(), header::ORIGIN) {
             Ok(None) => Ok(()),
             Ok(Some(origin)) if self.allows_origin(origin, host) => Ok(()),
             _ => Err(HostGuardError::Origin),
@@ -125,12 +126,12 @@ impl HostGuard {
                 Some(_) => self.is_own(own),
                 None => own.eq_ignore_ascii_case(host),
             });
-        own || self.lists_origin(&given)
+        own || self.has_origin(&given)
     }
 
     /// Returns whether the list of allowed origins contains the origin.
-    pub(super) fn lists_origin(&self, given: &str) -> bool {
-        self.origins.contains(&origin(given))
+    pub(super) fn has_origin(&self, given: &str) -> bool {
+        self.origins.contains(&normalize_origin(given))
     }
 
     fn is_own(&self, host: &str) -> bool {
@@ -143,7 +144,7 @@ impl HostGuard {
 }
 
 /// Returns the value of a header that may occur only once.
-fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
+fn single_value(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
@@ -153,7 +154,7 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
 }
 
 /// Normalizes an origin: lower case, without the default port of its scheme.
-fn origin(text: &str) -> String {
+fn normalize_origin(text: &str) -> String {
     let text = text.to_ascii_lowercase();
     let default = [("http://", ":80"), ("https://", ":443")]
         .into_iter()
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_exact() {
+    fn matches_hosts_exactly() {
         for good in [
             "127.0.0.1:8665",
             "localhost:8665",

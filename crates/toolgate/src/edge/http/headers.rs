@@ -42,14 +42,14 @@ pub(crate) struct ProtocolHeaders<'a> {
 #[derive(Clone, Copy, Default)]
 enum HeaderOccurrence<'a> {
     #[default]
-    Never,
+    Absent,
     Once(&'a HeaderValue),
-    Often,
+    Repeated,
 }
 
 impl<'a> ProtocolHeaders<'a> {
     /// Collects the protocol headers. A value of more than `most` bytes is too long.
-    pub(crate) fn of(headers: &'a HeaderMap, most: usize) -> ProtocolHeaders<'a> {
+    pub(crate) fn collect(headers: &'a HeaderMap, most: usize) -> ProtocolHeaders<'a> {
         let mut said = ProtocolHeaders::default();
         for (name, value) in headers {
             let name = name.as_str();
@@ -82,7 +82,7 @@ impl<'a> ProtocolHeaders<'a> {
     }
 
     /// Returns the session id if there is exactly one.
-    pub(crate) fn session(&self) -> Option<&'a str> {
+    pub(crate) fn session_id(&self) -> Option<&'a str> {
         self.session.value(SESSION).ok().flatten()
     }
 }
@@ -90,54 +90,57 @@ impl<'a> ProtocolHeaders<'a> {
 impl<'a> HeaderOccurrence<'a> {
     fn add(&mut self, value: &'a HeaderValue) {
         *self = match self {
-            HeaderOccurrence::Never => HeaderOccurrence::Once(value),
-            _ => HeaderOccurrence::Often,
+            HeaderOccurrence::Absent => HeaderOccurrence::Once(value),
+            _ => HeaderOccurrence::Repeated,
         };
     }
 
-    fn is_there(self) -> bool {
-        !matches!(self, HeaderOccurrence::Never)
+    fn is_present(self) -> bool {
+        !matches!(self, HeaderOccurrence::Absent)
     }
 
     fn value(self, name: &str) -> Result<Option<&'a str>, RpcError> {
         match self {
-            HeaderOccurrence::Never => Ok(None),
+            HeaderOccurrence::Absent => Ok(None),
             HeaderOccurrence::Once(value) if value.len() <= MAX_HEADER_BYTES => {
                 value.to_str().map(Some).map_err(|_| {
-                    mismatch(format!(
+                    header_mismatch(format!(
                         "the header {name} contains characters that are not visible ASCII"
                     ))
                 })
             }
-            HeaderOccurrence::Once(_) => Err(mismatch(format!(
+            HeaderOccurrence::Once(_) => Err(header_mismatch(format!(
                 "the header {name} is longer than {MAX_HEADER_BYTES} bytes"
             ))),
-            HeaderOccurrence::Often => {
-                Err(mismatch(format!("the header {name} occurs more than once")))
-            }
+            HeaderOccurrence::Repeated => Err(header_mismatch(format!(
+                "the header {name} occurs more than once"
+            ))),
         }
     }
 
     /// Checks that the header equals the value in the body.
-    fn says(self, name: &str, body: &str) -> Result<(), RpcError> {
+    fn check(self, name: &str, body: &str) -> Result<(), RpcError> {
         let Some(value) = self.value(name)? else {
-            return Err(mismatch(format!("the header {name} is missing")));
+            return Err(header_mismatch(format!("the header {name} is missing")));
         };
-        match decoded(value, name)? == body {
+        match decode_value(value, name)? == body {
             true => Ok(()),
-            false => Err(differs(name)),
+            false => Err(body_mismatch(name)),
         }
     }
 }
 
 /// Returns the session id of a request if there is exactly one.
 pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
-    single(headers, SESSION).ok().flatten()
+    single_value(headers, SESSION).ok().flatten()
 }
 
 /// Returns the value of a header that may occur only once.
-pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcError> {
-    let mut found = HeaderOccurrence::Never;
+pub(crate) fn single_value<'a>(
+    headers: &'a HeaderMap,
+    name: &str,
+) -> Result<Option<&'a str>, RpcError> {
+    let mut found = HeaderOccurrence::Absent;
     for value in headers.get_all(name) {
         found.add(value);
     }
@@ -145,7 +148,10 @@ pub(crate) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'
 }
 
 /// Checks that the version header of a request matches its session.
-pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcError> {
+pub(crate) fn check_session_version(
+    version: Option<&str>,
+    spoken: &Dialect,
+) -> Result<(), RpcError> {
     match version {
         Some(version) if version != spoken.revision => Err(RpcError::new(
             code::INVALID_REQUEST,
@@ -156,16 +162,16 @@ pub(crate) fn fits(version: Option<&str>, spoken: &Dialect) -> Result<(), RpcErr
 }
 
 /// Checks that header and body do not name different versions. A missing one is checked elsewhere.
-pub(crate) fn one_revision(header: Option<&str>, meta: &RequestMeta) -> Result<(), RpcError> {
+pub(crate) fn check_same_version(header: Option<&str>, meta: &RequestMeta) -> Result<(), RpcError> {
     let body = meta.version.as_ref().and_then(Json::str_cow);
     match (header, body) {
-        (Some(header), Some(body)) if header != body => Err(differs(VERSION)),
+        (Some(header), Some(body)) if header != body => Err(body_mismatch(VERSION)),
         _ => Ok(()),
     }
 }
 
 /// Checks the headers of a 2026-07-28 request against its body: version, method, and name if the method has one.
-pub(crate) fn agree(
+pub(crate) fn check_required(
     said: &ProtocolHeaders<'_>,
     method: &str,
     named: Option<&str>,
@@ -173,59 +179,59 @@ pub(crate) fn agree(
 ) -> Result<(), RpcError> {
     let version = meta.version.as_ref().and_then(Json::str_cow);
     let version = version.as_deref().unwrap_or_default();
-    said.version.says(VERSION, version)?;
-    said.method.says(METHOD, method)?;
-    match named_by(method) {
-        Some(_) => said.name.says(NAME, named.unwrap_or_default()),
+    said.version.check(VERSION, version)?;
+    said.method.check(METHOD, method)?;
+    match name_parameter(method) {
+        Some(_) => said.name.check(NAME, named.unwrap_or_default()),
         None => Ok(()),
     }
 }
 
 /// Checks the same headers in revisions that do not require them. A header that is present must match the body, since a
 /// proxy may have decided by it.
-pub(crate) fn agree_if_there(
+pub(crate) fn check_optional(
     said: &ProtocolHeaders<'_>,
     message: &JsonRpcMessage,
 ) -> Result<(), RpcError> {
     let (method, params) = match message {
         JsonRpcMessage::Request { method, params, .. }
         | JsonRpcMessage::Notification { method, params } => (method.as_str(), params.as_ref()),
-        JsonRpcMessage::Reply { .. } if said.method.is_there() || said.name.is_there() => {
-            return Err(differs(METHOD));
+        JsonRpcMessage::Reply { .. } if said.method.is_present() || said.name.is_present() => {
+            return Err(body_mismatch(METHOD));
         }
         JsonRpcMessage::Reply { .. } => return Ok(()),
     };
-    if said.method.is_there() {
-        said.method.says(METHOD, method)?;
+    if said.method.is_present() {
+        said.method.check(METHOD, method)?;
     }
-    match named_by(method) {
-        Some(key) if said.name.is_there() => {
+    match name_parameter(method) {
+        Some(key) if said.name.is_present() => {
             let name = params.and_then(|p| p.get(key));
             let name = name.as_ref().and_then(Json::str_cow);
-            said.name.says(NAME, name.as_deref().unwrap_or_default())
+            said.name.check(NAME, name.as_deref().unwrap_or_default())
         }
         _ => Ok(()),
     }
 }
 
 /// Returns the value in the body that `Mcp-Name` repeats.
-pub(crate) fn named(method: &str, params: Option<&Json>) -> Option<Json> {
-    params?.get(named_by(method)?)
+pub(crate) fn name_in_body(method: &str, params: Option<&Json>) -> Option<Json> {
+    params?.get(name_parameter(method)?)
 }
 
 /// Checks that a batch has no headers that describe a single message.
-pub(crate) fn no_single(headers: &HeaderMap) -> Result<(), RpcError> {
+pub(crate) fn check_batch(headers: &HeaderMap) -> Result<(), RpcError> {
     match [METHOD, NAME]
         .into_iter()
         .find(|name| headers.contains_key(*name))
     {
-        Some(name) => Err(differs(name)),
+        Some(name) => Err(body_mismatch(name)),
         None => Ok(()),
     }
 }
 
 /// Returns the parameter that the header `Mcp-Name` repeats.
-fn named_by(method: &str) -> Option<&'static str> {
+fn name_parameter(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -234,12 +240,12 @@ fn named_by(method: &str) -> Option<&'static str> {
     }
 }
 
-fn differs(name: &str) -> RpcError {
-    mismatch(format!("the header {name} does not match the body"))
+fn body_mismatch(name: &str) -> RpcError {
+    header_mismatch(format!("the header {name} does not match the body"))
 }
 
 /// Decodes a header value: non-ASCII text is sent as `=?base64?…?=`.
-fn decoded<'a>(value: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
+fn decode_value<'a>(value: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
     let Some(inner) = value
         .strip_prefix("=?base64?")
         .and_then(|v| v.strip_suffix("?="))
@@ -251,21 +257,21 @@ fn decoded<'a>(value: &'a str, name: &str) -> Result<Cow<'a, str>, RpcError> {
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok());
     text.map(Cow::Owned)
-        .ok_or_else(|| mismatch(format!("the Base64 value of the header {name} is invalid")))
+        .ok_or_else(|| header_mismatch(format!("the Base64 value of the header {name} is invalid")))
 }
 
 /// Input schema of a tool, kept only if it may contain `x-mcp-header`; most do not.
 pub(crate) struct ParamHeaderSchema(Option<Json>);
 
 impl ParamHeaderSchema {
-    pub(crate) fn of(schema: &Json) -> ParamHeaderSchema {
+    pub(crate) fn from_schema(schema: &Json) -> ParamHeaderSchema {
         let text = schema.as_str();
         let may = text.contains("mcp-header") || text.contains('\\');
         ParamHeaderSchema(may.then(|| schema.clone()))
     }
 
     /// Checks the `Mcp-Param-*` headers against the arguments, for properties with `x-mcp-header`.
-    pub(crate) fn agree(&self, headers: &HeaderMap, params: Option<&Json>) -> Result<(), RpcError> {
+    pub(crate) fn check(&self, headers: &HeaderMap, params: Option<&Json>) -> Result<(), RpcError> {
         let Some(schema) = &self.0 else {
             return Ok(());
         };
@@ -273,13 +279,13 @@ impl ParamHeaderSchema {
         match arguments.as_ref().map(Json::kind) {
             // Another check rejects arguments that are not an object.
             Some(kind) if kind != JsonKind::Object => Ok(()),
-            _ => marked_agree(headers, schema, arguments.as_ref()),
+            _ => check_param_headers(headers, schema, arguments.as_ref()),
         }
     }
 }
 
 /// Checks the properties of a schema. It descends below absent arguments too, since a header may be present for them.
-fn marked_agree(
+fn check_param_headers(
     headers: &HeaderMap,
     schema: &Json,
     arguments: Option<&Json>,
@@ -297,34 +303,40 @@ fn marked_agree(
                 let text = format!("invalid arguments: at {key}: expected {SAFE_RANGE}");
                 return Err(RpcError::new(code::INVALID_PARAMS, text));
             }
-            param_agrees(headers, &label, value.as_ref())?;
+            check_param_header(headers, &label, value.as_ref())?;
         }
-        marked_agree(headers, &property, value.as_ref())?;
+        check_param_headers(headers, &property, value.as_ref())?;
     }
     Ok(())
 }
 
-fn param_agrees(headers: &HeaderMap, label: &str, value: Option<&Json>) -> Result<(), RpcError> {
+fn check_param_header(
+    headers: &HeaderMap,
+    label: &str,
+    value: Option<&Json>,
+) -> Result<(), RpcError> {
     let name = format!("{PARAM_PREFIX}{}", label.to_ascii_lowercase());
     if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
         return Ok(());
     }
-    let header = single(headers, &name)?;
+    let header = single_value(headers, &name)?;
     match (header, value.filter(|v| !v.is_null())) {
         (None, None) => Ok(()),
-        (Some(_), None) => Err(mismatch(format!(
+        (Some(_), None) => Err(header_mismatch(format!(
             "the header {name} is present, but the body does not have this argument"
         ))),
-        (None, Some(_)) => Err(mismatch(format!("the header {name} is missing"))),
-        (Some(header), Some(value)) if same(&decoded(header, &name)?, value) => Ok(()),
-        _ => Err(mismatch(format!(
+        (None, Some(_)) => Err(header_mismatch(format!("the header {name} is missing"))),
+        (Some(header), Some(value)) if equals_argument(&decode_value(header, &name)?, value) => {
+            Ok(())
+        }
+        _ => Err(header_mismatch(format!(
             "the header {name} does not match the body"
         ))),
     }
 }
 
 /// Compares a header with a JSON value: numbers by exact value, all else as text.
-fn same(header: &str, value: &Json) -> bool {
+fn equals_argument(header: &str, value: &Json) -> bool {
     match value.kind() {
         JsonKind::String => value.str_cow().as_deref() == Some(header),
         JsonKind::Number => Json::read(header.as_bytes().to_vec(), &JsonLimits::default())
@@ -333,7 +345,7 @@ fn same(header: &str, value: &Json) -> bool {
     }
 }
 
-pub(crate) fn mismatch(text: String) -> RpcError {
+pub(crate) fn header_mismatch(text: String) -> RpcError {
     RpcError::new(code::HEADER_MISMATCH, text)
 }
 
@@ -346,7 +358,11 @@ mod tests {
     fn a_header_says_the_same_number_in_any_spelling_and_no_other() {
         let check = |header: &str, value: &str, expected: bool| {
             let value = Json::read(value.as_bytes().to_vec(), &JsonLimits::default()).unwrap();
-            assert_eq!(same(header, &value), expected, "{header} {value:?}");
+            assert_eq!(
+                equals_argument(header, &value),
+                expected,
+                "{header} {value:?}"
+            );
         };
         for spelling in ["42", "42.0", "4.2e1"] {
             check(spelling, "42", true);

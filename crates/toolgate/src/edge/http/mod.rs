@@ -36,51 +36,51 @@ use toolgate_wire::{
 #[derive(Clone, Debug)]
 pub struct HttpLimits {
     /// Time limit for a request body; 60 s.
-    pub body: Duration,
+    pub body_timeout: Duration,
     /// Longest pause within a request body; 10 s.
-    pub body_idle: Duration,
+    pub body_idle_timeout: Duration,
     /// Longest value of a protocol header (`Mcp-…`), in bytes; 8 KiB, which is also the maximum.
-    pub header: usize,
+    pub max_header_bytes: usize,
     /// Open sessions; 256.
-    pub sessions: usize,
+    pub max_sessions: usize,
     /// Idle timeout of a session; 30 minutes.
-    pub session_idle: Duration,
+    pub session_idle_timeout: Duration,
     /// Maximum age of a session; 24 hours.
-    pub session_age: Duration,
+    pub max_session_age: Duration,
     /// Open notification streams; 1,024.
-    pub listen_streams: usize,
+    pub max_listen_streams: usize,
     /// Open notification streams of one caller; 128.
-    pub listen_streams_per_caller: usize,
+    pub max_listen_streams_per_caller: usize,
     /// Time after which a pending response becomes a stream; 500 ms.
     pub stream_after: Duration,
     /// Plain JSON for results that are ready before that time; true. If false, every result is a stream. Errors are
     /// always plain JSON, since their HTTP status carries meaning.
-    pub json: bool,
+    pub json_responses: bool,
     /// Interval of keepalive comments on an idle stream; 15 s.
-    pub keep_alive: Duration,
+    pub keep_alive_interval: Duration,
     /// Limits of resumable streams of sessions.
     pub resume: ResumeLimits,
     /// Maximum duration of one connection of a stream in a 2025-11-25 session, after which the client reconnects for
     /// the rest. `None`, the default, means no limit. For proxies that cut long connections.
-    pub stream_lasts: Option<Duration>,
+    pub reconnect_after: Option<Duration>,
 }
 
 impl Default for HttpLimits {
     fn default() -> HttpLimits {
         HttpLimits {
-            body: Duration::from_secs(60),
-            body_idle: Duration::from_secs(10),
-            header: 8 * 1024,
-            sessions: 256,
-            session_idle: Duration::from_secs(30 * 60),
-            session_age: Duration::from_secs(24 * 3600),
-            listen_streams: 1024,
-            listen_streams_per_caller: 128,
+            body_timeout: Duration::from_secs(60),
+            body_idle_timeout: Duration::from_secs(10),
+            max_header_bytes: 8 * 1024,
+            max_sessions: 256,
+            session_idle_timeout: Duration::from_secs(30 * 60),
+            max_session_age: Duration::from_secs(24 * 3600),
+            max_listen_streams: 1024,
+            max_listen_streams_per_caller: 128,
             stream_after: Duration::from_millis(500),
-            json: true,
-            keep_alive: Duration::from_secs(15),
+            json_responses: true,
+            keep_alive_interval: Duration::from_secs(15),
             resume: ResumeLimits::default(),
-            stream_lasts: None,
+            reconnect_after: None,
         }
     }
 }
@@ -94,21 +94,23 @@ struct HttpEndpointState {
     limits: HttpLimits,
     sessions: HttpSessions,
     streams: sessions::StreamLimiter,
-    streams_2024: sse_2024::SseSessions,
+    sse_sessions: sse_2024::SseSessions,
 }
 
 impl HttpEndpoint {
     /// Creates an endpoint for `server`.
     pub fn new(server: Arc<ProtocolServer>, limits: HttpLimits) -> HttpEndpoint {
         let sessions = HttpSessions::new(limits.clone());
-        let streams =
-            sessions::StreamLimiter::new(limits.listen_streams, limits.listen_streams_per_caller);
+        let streams = sessions::StreamLimiter::new(
+            limits.max_listen_streams,
+            limits.max_listen_streams_per_caller,
+        );
         HttpEndpoint(Arc::new(HttpEndpointState {
             server,
             limits,
             sessions,
             streams,
-            streams_2024: sse_2024::SseSessions::default(),
+            sse_sessions: sse_2024::SseSessions::default(),
         }))
     }
 
@@ -137,7 +139,7 @@ impl HttpEndpoint {
     /// Ends all sessions.
     pub fn close(&self) {
         self.0.sessions.close();
-        self.0.streams_2024.close();
+        self.0.sse_sessions.close();
     }
 
     /// Handles GET: opens the notification stream of a session, or resumes any stream of the session with
@@ -148,41 +150,50 @@ impl HttpEndpoint {
             Err(response) => return *response,
         };
         if !accept::accepts(&parts.headers, "text", "event-stream") {
-            return refused(
+            return rejected_response(
                 StatusCode::NOT_ACCEPTABLE,
                 code::INVALID_REQUEST,
                 "Accept must list text/event-stream",
             );
         }
-        let Some(permit) = self.0.streams.open(caller) else {
-            return refused(
+        let Some(permit) = self.0.streams.acquire(caller) else {
+            return rejected_response(
                 StatusCode::TOO_MANY_REQUESTS,
                 code::INTERNAL_ERROR,
                 "too many streams are open; close some of them",
             );
         };
-        let keep_alive = self.0.limits.keep_alive;
-        let body = match headers::single(&parts.headers, headers::LAST_EVENT) {
+        let keep_alive = self.0.limits.keep_alive_interval;
+        let body = match headers::single_value(&parts.headers, headers::LAST_EVENT) {
             Ok(None) => {
-                let (outlet, frames) = self.0.server.outlet(caller);
-                session.legacy.tell_changes(outlet);
-                Body::kept(session.kept.open(frames), session.primes(), keep_alive).listening()
+                let (outlet, frames) = self.0.server.responder(caller);
+                session.client.start_notifications(outlet);
+                Body::resumable(
+                    session.streams.add(frames),
+                    session.has_priming_event(),
+                    keep_alive,
+                )
+                .as_notifications()
             }
-            Ok(Some(last)) => match session.kept.resume(last) {
+            Ok(Some(last)) => match session.streams.resume(last) {
                 Some((reader, missed)) => Body::resumed(reader, missed, keep_alive),
-                None => return not_kept(),
+                None => return not_resumable(),
             },
-            Err(wrong) => return error(StatusCode::BAD_REQUEST, None, wrong),
+            Err(wrong) => return error_response(StatusCode::BAD_REQUEST, None, wrong),
         };
-        let lasts = self.0.limits.stream_lasts.filter(|_| session.primes());
-        body.lasting(lasts).holding(permit).response()
+        let lasts = self
+            .0
+            .limits
+            .reconnect_after
+            .filter(|_| session.has_priming_event());
+        body.reconnect_after(lasts).holding(permit).response()
     }
 
     fn delete(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
         match self.session(caller, parts) {
             Ok(session) => {
                 self.0.sessions.end(&session);
-                plain(StatusCode::NO_CONTENT)
+                empty_response(StatusCode::NO_CONTENT)
             }
             Err(response) => *response,
         }
@@ -199,10 +210,16 @@ impl HttpEndpoint {
         };
         let found = self.0.sessions.find(id, caller);
         let session = found.ok_or_else(|| Box::new(no_session()))?;
-        let version = headers::single(&parts.headers, headers::VERSION);
-        match version.and_then(|version| headers::fits(version, session.legacy.dialect())) {
+        let version = headers::single_value(&parts.headers, headers::VERSION);
+        match version
+            .and_then(|version| headers::check_session_version(version, session.client.dialect()))
+        {
             Ok(()) => Ok(session),
-            Err(wrong) => Err(Box::new(error(StatusCode::BAD_REQUEST, None, wrong))),
+            Err(wrong) => Err(Box::new(error_response(
+                StatusCode::BAD_REQUEST,
+                None,
+                wrong,
+            ))),
         }
     }
 }
@@ -244,16 +261,20 @@ pub(crate) fn anonymous() -> Caller {
 }
 
 /// Returns a JSON-RPC error with an HTTP status.
-pub(crate) fn error(status: StatusCode, id: Option<&Id>, error: RpcError) -> Response<Body> {
-    json(status, message::reply(id, &Err::<Json, _>(error)))
+pub(crate) fn error_response(
+    status: StatusCode,
+    id: Option<&Id>,
+    error: RpcError,
+) -> Response<Body> {
+    json_response(status, message::reply(id, &Err::<Json, _>(error)))
 }
 
-fn refused(status: StatusCode, code: i64, text: &str) -> Response<Body> {
-    error(status, None, RpcError::new(code, text))
+fn rejected_response(status: StatusCode, code: i64, text: &str) -> Response<Body> {
+    error_response(status, None, RpcError::new(code, text))
 }
 
 fn no_session() -> Response<Body> {
-    refused(
+    rejected_response(
         StatusCode::NOT_FOUND,
         code::INVALID_REQUEST,
         "the session does not exist or has ended; send initialize without a session id",
@@ -261,8 +282,8 @@ fn no_session() -> Response<Body> {
 }
 
 /// Returns 400: with 404 the client would end the session.
-fn not_kept() -> Response<Body> {
-    refused(
+fn not_resumable() -> Response<Body> {
+    rejected_response(
         StatusCode::BAD_REQUEST,
         code::INVALID_REQUEST,
         "the stream cannot be resumed after this event; send GET without Last-Event-ID to open a new stream",
@@ -270,7 +291,7 @@ fn not_kept() -> Response<Body> {
 }
 
 fn method_not_allowed() -> Response<Body> {
-    let mut response = refused(
+    let mut response = rejected_response(
         StatusCode::METHOD_NOT_ALLOWED,
         code::INVALID_REQUEST,
         "only POST is allowed here; GET and DELETE need a session id",
@@ -281,7 +302,7 @@ fn method_not_allowed() -> Response<Body> {
     response
 }
 
-fn json(status: StatusCode, text: impl Into<bytes::Bytes>) -> Response<Body> {
+fn json_response(status: StatusCode, text: impl Into<bytes::Bytes>) -> Response<Body> {
     let mut response = Response::new(Body::full(text));
     *response.status_mut() = status;
     response.headers_mut().insert(
@@ -291,7 +312,7 @@ fn json(status: StatusCode, text: impl Into<bytes::Bytes>) -> Response<Body> {
     response
 }
 
-fn plain(status: StatusCode) -> Response<Body> {
+fn empty_response(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::full(bytes::Bytes::new()));
     *response.status_mut() = status;
     response

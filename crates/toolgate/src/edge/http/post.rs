@@ -3,9 +3,9 @@
 use super::{
     Body, HttpEndpointState, accept,
     body::StreamWork,
-    error,
+    empty_response, error_response,
     headers::{self, ProtocolHeaders},
-    json, no_session, plain, reading, refused,
+    json_response, no_session, reading, rejected_response,
     sessions::{HttpSession, StreamPermit},
 };
 use crate::edge::{
@@ -40,22 +40,22 @@ where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let json = match read(endpoint, &caller, parts, body).await {
+    let json = match read_body(endpoint, &caller, parts, body).await {
         Ok(json) => json,
         Err(answer) => return *answer,
     };
     if json.kind() == JsonKind::Array
-        && let Some(answer) = Box::pin(batch(endpoint, &caller, parts, &json)).await
+        && let Some(answer) = Box::pin(handle_batch(endpoint, &caller, parts, &json)).await
     {
         return answer;
     }
-    let message = match message(&json) {
+    let message = match parse_message(&json) {
         Ok(message) => message,
         Err(answer) => return *answer,
     };
-    match take(endpoint, &caller, parts, message).await {
+    match handle_message(endpoint, &caller, parts, message).await {
         Ok(answer) => answer,
-        Err(bad) => Box::pin(bad.answer(&endpoint.server, &caller)).await,
+        Err(bad) => Box::pin(bad.into_response(&endpoint.server, &caller)).await,
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct RequestError {
     call: Option<(String, Option<String>)>,
 }
 
-async fn read<B>(
+async fn read_body<B>(
     endpoint: &HttpEndpointState,
     caller: &Caller,
     parts: &Parts,
@@ -80,52 +80,56 @@ where
     if !(accept::accepts(&parts.headers, "application", "json")
         && accept::accepts(&parts.headers, "text", "event-stream"))
     {
-        return Err(Box::new(refused(
+        return Err(Box::new(rejected_response(
             StatusCode::NOT_ACCEPTABLE,
             code::INVALID_REQUEST,
             "Accept must list both application/json and text/event-stream",
         )));
     }
-    reading::body(endpoint, caller, parts, body).await
+    reading::read_json(endpoint, caller, parts, body).await
 }
 
-pub(crate) fn message(json: &Json) -> Result<JsonRpcMessage, Box<PostResponse>> {
+pub(crate) fn parse_message(json: &Json) -> Result<JsonRpcMessage, Box<PostResponse>> {
     JsonRpcMessage::read(json).map_err(|bad| {
         let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);
-        Box::new(error(StatusCode::BAD_REQUEST, bad.id.as_ref(), wrong))
+        Box::new(error_response(
+            StatusCode::BAD_REQUEST,
+            bad.id.as_ref(),
+            wrong,
+        ))
     })
 }
 
-async fn take(
+async fn handle_message(
     endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
     parts: &Parts,
     message: JsonRpcMessage,
 ) -> Result<PostResponse, RequestError> {
     let bad = |error: RpcError| RequestError::new(&message, StatusCode::BAD_REQUEST, error);
-    let most = endpoint.limits.header;
-    let said = ProtocolHeaders::of(&parts.headers, most);
+    let most = endpoint.limits.max_header_bytes;
+    let said = ProtocolHeaders::collect(&parts.headers, most);
     if let Some(name) = said.too_long() {
         let text = format!("the header {name} is longer than {most} bytes");
-        return Err(bad(headers::mismatch(text)));
+        return Err(bad(headers::header_mismatch(text)));
     }
     let version = said.version().map_err(bad)?;
     let spoken = version.map(dialect::find);
     let stateless_header = matches!(spoken, Some(Some(d)) if d.stateless);
-    let unknown = matches!(spoken, Some(None)) && said.session().is_none();
-    let meta = RequestMeta::of(params(&message));
+    let unknown = matches!(spoken, Some(None)) && said.session_id().is_none();
+    let meta = RequestMeta::of(message_params(&message));
     if stateless_header || unknown || meta.is_modern() {
-        return stateless(endpoint, caller, (&parts.headers, &said), message, &meta).await;
+        return handle_stateless(endpoint, caller, (&parts.headers, &said), message, &meta).await;
     }
     if matches!(spoken, Some(None)) {
         let text = "the header mcp-protocol-version names an unsupported revision";
         return Err(bad(RpcError::new(code::INVALID_REQUEST, text)));
     }
-    session(endpoint, caller, &said, message, version).await
+    handle_in_session(endpoint, caller, &said, message, version).await
 }
 
 /// Handles a 2026-07-28 message. The response owns the call, so closing the stream cancels it.
-async fn stateless(
+async fn handle_stateless(
     endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
     (headers, said): (&HeaderMap, &ProtocolHeaders<'_>),
@@ -135,14 +139,14 @@ async fn stateless(
     let bad = |error: RpcError| RequestError::new(&message, StatusCode::BAD_REQUEST, error);
     let version = said.version().map_err(bad)?;
     // Checked before the version is looked up: if two versions differ, neither can be trusted.
-    headers::one_revision(version, meta).map_err(bad)?;
+    headers::check_same_version(version, meta).map_err(bad)?;
     if let (Some(version), None) = (version, version.and_then(dialect::find)) {
-        return Err(bad(modern::unsupported(version)));
+        return Err(bad(modern::unsupported_version(version)));
     }
     let (method, params) = match &message {
         JsonRpcMessage::Request { method, params, .. } => (method.as_str(), params.as_ref()),
         // No notification of a client has a meaning for this server.
-        JsonRpcMessage::Notification { .. } => return Ok(plain(StatusCode::ACCEPTED)),
+        JsonRpcMessage::Notification { .. } => return Ok(empty_response(StatusCode::ACCEPTED)),
         JsonRpcMessage::Reply { .. } => {
             return Err(bad(RpcError::new(
                 code::INVALID_REQUEST,
@@ -150,26 +154,32 @@ async fn stateless(
             )));
         }
     };
-    let context = modern::context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
-    let name = headers::named(method, params);
+    let context =
+        modern::request_context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
+    let name = headers::name_in_body(method, params);
     let name = name.as_ref().and_then(Json::str_cow);
-    headers::agree(said, method, name.as_deref(), meta).map_err(bad)?;
+    headers::check_required(said, method, name.as_deref(), meta).map_err(bad)?;
     if let (tools_call::NAME, Some(name)) = (method, name.as_deref())
-        && endpoint.server.may_mirror()
+        && endpoint.server.may_have_param_headers()
     {
-        let agreed = Box::pin(mirrored(endpoint, caller, headers, (name, params)));
+        let agreed = Box::pin(check_param_headers(
+            endpoint,
+            caller,
+            headers,
+            (name, params),
+        ));
         agreed.await.map_err(bad)?;
     }
     let place = match method {
-        method::LISTEN => Some(endpoint.streams.open(caller).ok_or_else(|| {
-            RequestError::new(&message, StatusCode::TOO_MANY_REQUESTS, too_many())
+        method::LISTEN => Some(endpoint.streams.acquire(caller).ok_or_else(|| {
+            RequestError::new(&message, StatusCode::TOO_MANY_REQUESTS, too_many_streams())
         })?),
         _ => None,
     };
     let JsonRpcMessage::Request { id, method, params } = message else {
-        return Ok(plain(StatusCode::ACCEPTED));
+        return Ok(empty_response(StatusCode::ACCEPTED));
     };
-    let (outlet, frames) = endpoint.server.outlet(caller);
+    let (outlet, frames) = endpoint.server.responder(caller);
     let asked = StatelessPost {
         server: endpoint.server.clone(),
         context,
@@ -180,7 +190,7 @@ async fn stateless(
     };
     let owner = match place {
         Some(place) => CallOwner::Response(asked.listen(), Some(place)),
-        None => CallOwner::Response(asked.answer(), None),
+        None => CallOwner::Response(asked.run(), None),
     };
     Ok(respond(endpoint, frames, owner).await)
 }
@@ -200,7 +210,7 @@ struct CancelOnDrop<'a>(Option<&'a DecisionLog>);
 
 impl CancelOnDrop<'_> {
     /// Disarms the guard: the call has a response.
-    fn answered(mut self) {
+    fn disarm(mut self) {
         self.0 = None;
     }
 }
@@ -208,23 +218,24 @@ impl CancelOnDrop<'_> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(trail) = self.0 {
-            trail.give_up(CancelReason::Link);
+            trail.set_cancel_reason(CancelReason::Disconnected);
         }
     }
 }
 
 impl StatelessPost {
-    fn answer(self) -> BoxFuture<'static, OutgoingFrame> {
+    fn run(self) -> BoxFuture<'static, OutgoingFrame> {
         Box::pin(async move {
             let (method, params) = (self.method.as_str(), self.params.as_ref());
             let (server, context) = (&self.server, &self.context);
-            let answer = modern::answer(server, context, &self.id, method, params, &self.outlet);
+            let answer =
+                modern::handle_request(server, context, &self.id, method, params, &self.outlet);
             let answer = pin!(answer);
             // Created after the call, so that it is dropped before it.
-            let gone = CancelOnDrop(Some(&context.trail));
+            let gone = CancelOnDrop(Some(&context.decision_log));
             let answer = answer.await;
-            gone.answered();
-            self.reply(answer)
+            gone.disarm();
+            self.reply_frame(answer)
         })
     }
 
@@ -234,17 +245,18 @@ impl StatelessPost {
             let params = self.params.as_ref();
             let told =
                 modern::listen(&self.server, &self.context, &self.id, params, &self.outlet).await;
-            self.reply(told.map(answer::RequestResult::Made))
+            self.reply_frame(told.map(answer::RequestResult::Json))
         })
     }
 
-    fn reply(&self, answer: Result<answer::RequestResult, RpcError>) -> OutgoingFrame {
-        let words = (self.context.dialect, &self.server.signature);
-        self.outlet.counted(answer::reply(&self.id, answer, words))
+    fn reply_frame(&self, answer: Result<answer::RequestResult, RpcError>) -> OutgoingFrame {
+        let words = (self.context.dialect, &self.server.info_json);
+        self.outlet
+            .with_permit(answer::result_frame(&self.id, answer, words))
     }
 }
 
-fn too_many() -> RpcError {
+fn too_many_streams() -> RpcError {
     RpcError::new(
         code::INTERNAL_ERROR,
         "too many streams are open; close some of them",
@@ -252,7 +264,7 @@ fn too_many() -> RpcError {
 }
 
 /// Checks the `Mcp-Param-*` headers against the arguments, if the tool's schema has `x-mcp-header`.
-async fn mirrored(
+async fn check_param_headers(
     endpoint: &HttpEndpointState,
     caller: &Caller,
     headers: &HeaderMap,
@@ -264,15 +276,16 @@ async fn mirrored(
     };
     match catalog.find(name).filter(|item| item.withheld.is_none()) {
         Some(item) => {
-            let marked = item.memo(|item| headers::ParamHeaderSchema::of(&item.def.input_schema()));
-            marked.agree(headers, params)
+            let marked = item
+                .cached(|item| headers::ParamHeaderSchema::from_schema(&item.def.input_schema()));
+            marked.check(headers, params)
         }
         None => Ok(()),
     }
 }
 
 /// Handles a message of the 2025 revisions. The session owns the call, so a lost connection does not cancel it.
-async fn session(
+async fn handle_in_session(
     endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
     said: &ProtocolHeaders<'_>,
@@ -280,46 +293,46 @@ async fn session(
     version: Option<&str>,
 ) -> Result<PostResponse, RequestError> {
     let bad = |error: RpcError| RequestError::new(&message, StatusCode::BAD_REQUEST, error);
-    headers::agree_if_there(said, &message).map_err(bad)?;
+    headers::check_optional(said, &message).map_err(bad)?;
     if let JsonRpcMessage::Request { id, method, params } = &message
         && method == initialize::NAME
     {
-        return initialize(endpoint, caller, id, params.as_ref())
+        return open_session(endpoint, caller, id, params.as_ref())
             .map_err(|(status, error)| RequestError::new(&message, status, error));
     }
-    let Some(id) = said.session() else {
-        return Err(bad(legacy::not_open()));
+    let Some(id) = said.session_id() else {
+        return Err(bad(legacy::not_initialized_error()));
     };
     let Some(open) = endpoint.sessions.find(id, caller) else {
         let text = "the session does not exist or has ended; send initialize without a session id";
         let error = RpcError::new(code::INVALID_REQUEST, text);
         return Err(RequestError::new(&message, StatusCode::NOT_FOUND, error));
     };
-    headers::fits(version, open.legacy.dialect()).map_err(bad)?;
-    Ok(receive(endpoint, caller, &open, message).await)
+    headers::check_session_version(version, open.client.dialect()).map_err(bad)?;
+    Ok(receive_in_session(endpoint, caller, &open, message).await)
 }
 
-async fn receive(
+async fn receive_in_session(
     endpoint: &HttpEndpointState,
     caller: &Caller,
     open: &HttpSession,
     message: JsonRpcMessage,
 ) -> PostResponse {
     let wants_reply = matches!(message, JsonRpcMessage::Request { .. });
-    let (outlet, frames) = open.legacy.outlet();
-    open.legacy
-        .receive_of(open.caller(caller), message, &outlet)
+    let (outlet, frames) = open.client.responder();
+    open.client
+        .receive_as(open.caller(caller), message, &outlet)
         .await;
     drop(outlet);
     if wants_reply {
         respond(endpoint, frames, CallOwner::Session(open)).await
     } else {
-        plain(StatusCode::ACCEPTED)
+        empty_response(StatusCode::ACCEPTED)
     }
 }
 
 /// Handles a batch in a session whose revision has batches; otherwise returns `None`.
-async fn batch(
+async fn handle_batch(
     endpoint: &HttpEndpointState,
     caller: &Caller,
     parts: &Parts,
@@ -329,17 +342,18 @@ async fn batch(
     let Some(open) = endpoint.sessions.find(id, caller) else {
         return Some(no_session());
     };
-    let legacy = open.legacy.clone();
+    let legacy = open.client.clone();
     let batch = MessageBatch::read(json, legacy.dialect())?;
-    let version = headers::single(&parts.headers, headers::VERSION);
-    let fits = version.and_then(|version| headers::fits(version, legacy.dialect()));
-    let fits = fits.and(headers::no_single(&parts.headers));
+    let version = headers::single_value(&parts.headers, headers::VERSION);
+    let fits =
+        version.and_then(|version| headers::check_session_version(version, legacy.dialect()));
+    let fits = fits.and(headers::check_batch(&parts.headers));
     let batch = match fits.and(batch) {
         Ok(batch) => batch,
-        Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),
+        Err(wrong) => return Some(error_response(StatusCode::BAD_REQUEST, None, wrong)),
     };
     let wants_reply = batch.wants_reply();
-    let (outlet, frames) = legacy.outlet();
+    let (outlet, frames) = legacy.responder();
     let caller = open.caller(caller);
     #[allow(
         clippy::disallowed_methods,
@@ -350,16 +364,16 @@ async fn batch(
         return Some(respond(endpoint, frames, CallOwner::Session(&open)).await);
     }
     let _ = taken.await;
-    Some(plain(StatusCode::ACCEPTED))
+    Some(empty_response(StatusCode::ACCEPTED))
 }
 
-fn initialize(
+fn open_session(
     endpoint: &HttpEndpointState,
     caller: &Caller,
     id: &Id,
     params: Option<&Json>,
 ) -> Result<PostResponse, (StatusCode, RpcError)> {
-    let opened = InitializedClient::open(
+    let opened = InitializedClient::initialize(
         endpoint.server.clone(),
         caller.clone(),
         "http",
@@ -374,7 +388,7 @@ fn initialize(
         );
         return Err((StatusCode::SERVICE_UNAVAILABLE, error));
     };
-    let mut response = json(
+    let mut response = json_response(
         StatusCode::OK,
         toolgate_wire::message::reply(Some(id), &Ok(answer)),
     );
@@ -421,43 +435,52 @@ async fn respond(
     };
     let stateless = matches!(owner, CallOwner::Response(..));
     let first = match first {
-        Some(Some(OutgoingFrame::Reply(text, code))) if code.is_some() || endpoint.limits.json => {
+        Some(Some(OutgoingFrame::Reply(text, code)))
+            if code.is_some() || endpoint.limits.json_responses =>
+        {
             let text = text.into_bytes();
             return match code {
-                Some(code::INSUFFICIENT_SCOPE) => forbidden(text),
-                code => json(status(code, stateless), text),
+                Some(code::INSUFFICIENT_SCOPE) => insufficient_scope_response(text),
+                code => json_response(http_status(code, stateless), text),
             };
         }
         // The call was cancelled: it has no response.
-        Some(None) => return plain(StatusCode::ACCEPTED),
+        Some(None) => return empty_response(StatusCode::ACCEPTED),
         first => first.flatten(),
     };
-    let keep_alive = endpoint.limits.keep_alive;
+    let keep_alive = endpoint.limits.keep_alive_interval;
     match owner {
         CallOwner::Response(work, place) => {
             let work = match (reply, &first) {
                 (Some(reply), _) => StreamWork::Done(reply),
                 (None, Some(OutgoingFrame::Reply(..))) => StreamWork::None,
-                (None, _) => StreamWork::Replies(work),
+                (None, _) => StreamWork::Reply(work),
             };
             let body = Body::stream(frames, work, keep_alive);
             let body = if place.is_some() {
-                body.listening()
+                body.as_notifications()
             } else {
                 body
             };
-            body.after(first).holding(place).response()
+            body.with_frame(first).holding(place).response()
         }
         CallOwner::Session(open) => {
-            let lasts = endpoint.limits.stream_lasts.filter(|_| open.primes());
-            let body = Body::kept(open.kept.open(frames), open.primes(), keep_alive);
-            body.after(first).lasting(lasts).response()
+            let lasts = endpoint
+                .limits
+                .reconnect_after
+                .filter(|_| open.has_priming_event());
+            let body = Body::resumable(
+                open.streams.add(frames),
+                open.has_priming_event(),
+                keep_alive,
+            );
+            body.with_frame(first).reconnect_after(lasts).response()
         }
     }
 }
 
 /// Returns 403 for a token that lacks scopes. In every revision the header lists the required scopes.
-fn forbidden(text: Bytes) -> PostResponse {
+fn insufficient_scope_response(text: Bytes) -> PostResponse {
     let scopes = Json::read(text.to_vec(), &Default::default())
         .ok()
         .and_then(|reply| reply.get("error")?.get("data")?.get("scopes"));
@@ -470,7 +493,7 @@ fn forbidden(text: Bytes) -> PostResponse {
                 .collect::<Vec<_>>()
         })
         .collect();
-    let mut response = json(StatusCode::FORBIDDEN, text);
+    let mut response = json_response(StatusCode::FORBIDDEN, text);
     let challenge = format!(
         "Bearer error=\"insufficient_scope\", scope=\"{}\"",
         scopes.join(" ")
@@ -490,7 +513,7 @@ pub struct MissingScopes(pub Vec<String>);
 
 /// Returns the HTTP status of a JSON-RPC error. Clients of older revisions treat any status but 200 as a dead
 /// connection.
-fn status(error: Option<i64>, stateless: bool) -> StatusCode {
+fn http_status(error: Option<i64>, stateless: bool) -> StatusCode {
     match error {
         Some(code::METHOD_NOT_FOUND) if stateless => StatusCode::NOT_FOUND,
         Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION)
@@ -502,7 +525,7 @@ fn status(error: Option<i64>, stateless: bool) -> StatusCode {
     }
 }
 
-fn params(message: &JsonRpcMessage) -> Option<&Json> {
+fn message_params(message: &JsonRpcMessage) -> Option<&Json> {
     match message {
         JsonRpcMessage::Request { params, .. } | JsonRpcMessage::Notification { params, .. } => {
             params.as_ref()
@@ -521,7 +544,7 @@ impl RequestError {
             JsonRpcMessage::Request { id, method, params } => {
                 let named = |key| params.as_ref()?.get(key)?.string();
                 let name = || named("name").or_else(|| named("uri"));
-                let used = usage::is_usage(method).then(|| (method.clone(), name()));
+                let used = usage::is_operation(method).then(|| (method.clone(), name()));
                 (Some(id.clone()), used)
             }
             _ => (None, None),
@@ -535,7 +558,11 @@ impl RequestError {
     }
 
     /// Reports the rejected message if it is a call, and returns its error response.
-    pub(crate) async fn answer(self, server: &ProtocolServer, caller: &Caller) -> PostResponse {
+    pub(crate) async fn into_response(
+        self,
+        server: &ProtocolServer,
+        caller: &Caller,
+    ) -> PostResponse {
         if let Some((method, tool)) = self.call {
             let refused = Rejection {
                 caller: caller.clone(),
@@ -544,8 +571,8 @@ impl RequestError {
                 tool,
                 reason: self.error.message.clone(),
             };
-            server.refused(refused).await;
+            server.log_rejection(refused).await;
         }
-        error(self.status, self.id.as_ref(), self.error)
+        error_response(self.status, self.id.as_ref(), self.error)
     }
 }

@@ -21,52 +21,55 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if resource.is_metadata(request.uri().path()) {
-        return metadata(resource, request.method());
+    if resource.is_metadata_path(request.uri().path()) {
+        return metadata_response(resource, request.method());
     }
-    let admitted = match resource.admit(request.method(), request.headers()).await {
+    let admitted = match resource
+        .authenticate(request.method(), request.headers())
+        .await
+    {
         Ok(admitted) => admitted,
-        Err(refused) => return unauthorized(&refused),
+        Err(refused) => return unauthorized_response(&refused),
     };
-    let over = match RequestCredentials::of(request.headers()) {
-        RequestCredentials::Token(_, token) => over(resource, token, admitted.until),
+    let over = match RequestCredentials::from_headers(request.headers()) {
+        RequestCredentials::Token(_, token) => token_end(resource, token, admitted.expires_at),
         _ => None,
     };
     let response = endpoint.handle(admitted.caller, request).await;
-    let response = told(resource, response);
+    let response = with_metadata_challenge(resource, response);
     match over {
-        Some(over) => response.map(|body| body.expiring(over)),
+        Some(over) => response.map(|body| body.expire_when(over)),
         None => response,
     }
 }
 
 /// Returns a future that completes when an accepted token expires or its issuer revokes it.
-pub fn over(
+pub fn token_end(
     resource: &Arc<ResourceServer>,
     token: &str,
     until: Option<SystemTime>,
 ) -> Option<BoxFuture<'static, ()>> {
-    match (until.map(at), resource.withdrawn(token)) {
+    match (until.map(sleep_until_time), resource.revoked(token)) {
         (Some(end), Some(withdrawn)) => Some(Box::pin(select(end, withdrawn).map(drop))),
         (end, withdrawn) => end.or(withdrawn),
     }
 }
 
 /// Returns the protected resource metadata (RFC 9728), which needs no token.
-pub fn metadata(resource: &ResourceServer, method: &Method) -> Response<Body> {
+pub fn metadata_response(resource: &ResourceServer, method: &Method) -> Response<Body> {
     if method != Method::GET {
-        let mut response = super::plain(StatusCode::METHOD_NOT_ALLOWED);
+        let mut response = super::empty_response(StatusCode::METHOD_NOT_ALLOWED);
         let allow = HeaderValue::from_static("GET");
         response.headers_mut().insert(header::ALLOW, allow);
         return response;
     }
-    super::json(StatusCode::OK, resource.metadata())
+    super::json_response(StatusCode::OK, resource.metadata())
 }
 
 /// Returns the response to a rejected request, with its challenges.
-pub fn unauthorized(refused: &TokenRejection) -> Response<Body> {
-    let mut response = super::plain(refused.status());
-    *response.body_mut() = Body::full(format!("{}\n", refused.told()));
+pub fn unauthorized_response(refused: &TokenRejection) -> Response<Body> {
+    let mut response = super::empty_response(refused.status());
+    *response.body_mut() = Body::full(format!("{}\n", refused.message()));
     let headers: &mut HeaderMap = response.headers_mut();
     headers.insert(
         header::CONTENT_TYPE,
@@ -90,11 +93,14 @@ pub fn unauthorized(refused: &TokenRejection) -> Response<Body> {
 }
 
 /// Adds the metadata URL to the challenge if the response reports insufficient scopes.
-pub fn told(resource: &ResourceServer, mut response: Response<Body>) -> Response<Body> {
+pub fn with_metadata_challenge(
+    resource: &ResourceServer,
+    mut response: Response<Body>,
+) -> Response<Body> {
     let Some(MissingScopes(scopes)) = response.extensions().get() else {
         return response;
     };
-    if let Ok(value) = HeaderValue::from_str(&resource.insufficient(scopes)) {
+    if let Ok(value) = HeaderValue::from_str(&resource.insufficient_scope_challenge(scopes)) {
         let headers = response.headers_mut();
         headers.insert(header::WWW_AUTHENTICATE, value);
     }
@@ -102,7 +108,7 @@ pub fn told(resource: &ResourceServer, mut response: Response<Body>) -> Response
 }
 
 /// Returns a future that completes at a time of the system clock.
-fn at(until: SystemTime) -> BoxFuture<'static, ()> {
+fn sleep_until_time(until: SystemTime) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         // Checked again at least every 60 s: the clock may be set, and the duration of a sleep is limited.
         while let Ok(left) = until.duration_since(SystemTime::now()) {

@@ -1,7 +1,7 @@
 //! Request bodies: read within the time and size limits and the memory budget.
 
-use super::{Body, HttpEndpointState, accept, error, refused};
-use crate::edge::stdio::unreadable;
+use super::{Body, HttpEndpointState, accept, error_response, rejected_response};
+use crate::edge::stdio::unreadable_error;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, Limited};
@@ -22,7 +22,7 @@ use toolgate_wire::{
 type BodyReadResponse = Response<Body>;
 
 /// Reads a request body as strict JSON, within its limits.
-pub(crate) async fn body<B>(
+pub(crate) async fn read_json<B>(
     endpoint: &HttpEndpointState,
     caller: &Caller,
     parts: &Parts,
@@ -32,7 +32,13 @@ where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let no = |status, text: &str| Err(Box::new(refused(status, code::INVALID_REQUEST, text)));
+    let no = |status, text: &str| {
+        Err(Box::new(rejected_response(
+            status,
+            code::INVALID_REQUEST,
+            text,
+        )))
+    };
     if !accept::is_json(&parts.headers) {
         return no(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -42,18 +48,18 @@ where
     let limit = endpoint.server.limits.json.bytes;
     // A body that is declared too long is not read at all.
     if body.size_hint().lower() > limit as u64 {
-        return Err(Box::new(too_large(limit)));
+        return Err(Box::new(too_large_response(limit)));
     }
     // The declared size is reserved at once: of many bodies that do not fit together, some complete.
-    let mut claim = endpoint.server.account(caller).claim();
-    if let Err(full) = claim.message(body.size_hint().lower()) {
-        return Err(Box::new(no_room(&full)));
+    let mut claim = endpoint.server.budget_scope(caller).permit();
+    if let Err(full) = claim.cover_message(body.size_hint().lower()) {
+        return Err(Box::new(over_budget_response(&full)));
     }
     let limits = &endpoint.limits;
-    let times = (limits.body, limits.body_idle);
+    let times = (limits.body_timeout, limits.body_idle_timeout);
     let bytes = match collect(Limited::new(body, limit), times, &mut claim).await {
-        Err(BodyReadError::Late) => {
-            let mut answer = refused(
+        Err(BodyReadError::Timeout) => {
+            let mut answer = rejected_response(
                 StatusCode::REQUEST_TIMEOUT,
                 code::INVALID_REQUEST,
                 "the body took too long, or paused for too long",
@@ -63,11 +69,11 @@ where
                 .insert(header::CONNECTION, HeaderValue::from_static("close"));
             return Err(Box::new(answer));
         }
-        Err(BodyReadError::Off(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
-            return Err(Box::new(too_large(limit)));
+        Err(BodyReadError::Failed(failed)) if failed.is::<http_body_util::LengthLimitError>() => {
+            return Err(Box::new(too_large_response(limit)));
         }
-        Err(BodyReadError::Full(full)) => return Err(Box::new(no_room(&full))),
-        Err(BodyReadError::Off(_)) => {
+        Err(BodyReadError::OverBudget(full)) => return Err(Box::new(over_budget_response(&full))),
+        Err(BodyReadError::Failed(_)) => {
             return no(
                 StatusCode::BAD_REQUEST,
                 "the body could not be read to its end",
@@ -77,20 +83,20 @@ where
     };
     endpoint
         .server
-        .read(bytes, claim)
-        .map_err(|bad| Box::new(not_read(&bad)))
+        .read_message(bytes, claim)
+        .map_err(|bad| Box::new(unreadable_response(&bad)))
 }
 
-fn not_read(bad: &ReadError) -> BodyReadResponse {
+fn unreadable_response(bad: &ReadError) -> BodyReadResponse {
     match bad.kind() {
-        ReadErrorKind::NoRoom => no_room(bad),
-        _ => error(StatusCode::BAD_REQUEST, None, unreadable(bad)),
+        ReadErrorKind::BudgetExceeded => over_budget_response(bad),
+        _ => error_response(StatusCode::BAD_REQUEST, None, unreadable_error(bad)),
     }
 }
 
 /// Returns 503 with a retry time: memory is usually free again as soon as another message is sent.
-fn no_room(full: &dyn std::fmt::Display) -> BodyReadResponse {
-    let mut answer = refused(
+fn over_budget_response(full: &dyn std::fmt::Display) -> BodyReadResponse {
+    let mut answer = rejected_response(
         StatusCode::SERVICE_UNAVAILABLE,
         code::INTERNAL_ERROR,
         &full.to_string(),
@@ -101,8 +107,8 @@ fn no_room(full: &dyn std::fmt::Display) -> BodyReadResponse {
     answer
 }
 
-fn too_large(limit: usize) -> BodyReadResponse {
-    let mut answer = refused(
+fn too_large_response(limit: usize) -> BodyReadResponse {
+    let mut answer = rejected_response(
         StatusCode::PAYLOAD_TOO_LARGE,
         code::INVALID_REQUEST,
         &format!("a message may have {limit} bytes at most"),
@@ -118,13 +124,13 @@ const INITIAL_BUFFER_BYTES: usize = 16 << 10;
 
 /// Reason why a body is incomplete.
 enum BodyReadError {
-    Late,
-    Full(BudgetExceeded),
-    Off(Box<dyn std::error::Error + Send + Sync>),
+    Timeout,
+    OverBudget(BudgetExceeded),
+    Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Adds a duration to an instant; an overflow becomes one year.
-fn after(at: Instant, time: Duration) -> Instant {
+fn saturating_after(at: Instant, time: Duration) -> Instant {
     let far = Duration::from_secs(365 * 24 * 3600);
     at.checked_add(time).unwrap_or(at + far)
 }
@@ -154,14 +160,14 @@ where
             }
             if !set {
                 set = true;
-                let due = after(Instant::now(), idle).min(after(begun, all));
+                let due = saturating_after(Instant::now(), idle).min(saturating_after(begun, all));
                 match late.as_mut().as_pin_mut() {
                     Some(late) => late.reset(due),
                     None => late.set(Some(sleep_until(due))),
                 }
             }
             match late.as_mut().as_pin_mut() {
-                Some(late) => late.poll(cx).map(|()| Err(BodyReadError::Late)),
+                Some(late) => late.poll(cx).map(|()| Err(BodyReadError::Timeout)),
                 None => Poll::Pending,
             }
         });
@@ -171,7 +177,9 @@ where
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     let all = bytes.len() + data.len();
-                    claim.message(all as u64).map_err(BodyReadError::Full)?;
+                    claim
+                        .cover_message(all as u64)
+                        .map_err(BodyReadError::OverBudget)?;
                     // Grows by a quarter instead of doubling, since spare capacity is not counted.
                     if all > bytes.capacity() {
                         bytes.reserve_exact(announced.max(all + all / 4) - bytes.len());
@@ -179,7 +187,7 @@ where
                     bytes.extend_from_slice(data);
                 }
             }
-            Some(Err(error)) => return Err(BodyReadError::Off(error.into())),
+            Some(Err(error)) => return Err(BodyReadError::Failed(error.into())),
         }
     }
 }

@@ -26,19 +26,19 @@ const MAX_STREAMS_PER_SESSION: usize = 256;
 pub struct ResumeLimits {
     /// Time for which a stream is kept after its connection was lost or its last message was sent; 5 minutes. Zero
     /// disables resumption.
-    pub keep: Duration,
+    pub keep_for: Duration,
     /// Buffered bytes of one session; 1 MiB. A longer message is not buffered.
     pub session_bytes: usize,
     /// Buffered bytes of all sessions; 32 MiB.
-    pub bytes: usize,
+    pub total_bytes: usize,
 }
 
 impl Default for ResumeLimits {
     fn default() -> ResumeLimits {
         ResumeLimits {
-            keep: Duration::from_secs(5 * 60),
+            keep_for: Duration::from_secs(5 * 60),
             session_bytes: 1 << 20,
-            bytes: 32 << 20,
+            total_bytes: 32 << 20,
         }
     }
 }
@@ -47,13 +47,13 @@ impl Default for ResumeLimits {
 pub(crate) struct ResumableStreams {
     limits: ResumeLimits,
     /// Buffered bytes of all sessions.
-    all: Arc<AtomicUsize>,
+    total_bytes: Arc<AtomicUsize>,
     streams: Mutex<ResumableStreamTable>,
 }
 
 #[derive(Default)]
 struct ResumableStreamTable {
-    next: u64,
+    last_number: u64,
     bytes: usize,
     by_number: BTreeMap<u64, ResumableStream>,
 }
@@ -64,62 +64,62 @@ struct ResumableStream {
     /// Buffered last events, without a gap.
     sent: VecDeque<Bytes>,
     /// Position of the next event, beginning with 1.
-    next: u64,
+    next_position: u64,
     /// Number of the connection that may read. A resuming connection takes over from the one before.
-    turn: u64,
+    reader_number: u64,
     /// Time at which the connection was lost.
-    left: Option<Instant>,
+    disconnected_at: Option<Instant>,
     /// Task that receives frames while no connection reads the stream.
     drain: Option<AbortHandle>,
 }
 
 /// Reader of a stream for one connection. When it is dropped, the stream waits to be resumed.
 pub(crate) struct ResumableReader {
-    kept: Arc<ResumableStreams>,
+    streams: Arc<ResumableStreams>,
     number: u64,
-    turn: u64,
+    reader_number: u64,
 }
 
 impl ResumableStreams {
     pub(crate) fn new(limits: ResumeLimits, all: Arc<AtomicUsize>) -> Arc<ResumableStreams> {
         Arc::new(ResumableStreams {
             limits,
-            all,
+            total_bytes: all,
             streams: Mutex::default(),
         })
     }
 
     /// Adds a stream, and returns the reader for its connection.
-    pub(crate) fn open(self: &Arc<Self>, frames: OutgoingFrames) -> ResumableReader {
+    pub(crate) fn add(self: &Arc<Self>, frames: OutgoingFrames) -> ResumableReader {
         self.sweep();
         let mut streams = self.streams();
         if streams.by_number.len() >= MAX_STREAMS_PER_SESSION {
             let left = streams
                 .by_number
                 .iter()
-                .filter_map(|(n, s)| Some((s.left?, *n)));
+                .filter_map(|(n, s)| Some((s.disconnected_at?, *n)));
             let longest = left.min().map(|(_, number)| number);
             longest
                 .into_iter()
-                .for_each(|n| self.forget(&mut streams, n));
+                .for_each(|n| self.remove(&mut streams, n));
         }
-        streams.next += 1;
-        let number = streams.next;
+        streams.last_number += 1;
+        let number = streams.last_number;
         streams.by_number.insert(
             number,
             ResumableStream {
                 frames: Some(frames),
                 sent: VecDeque::new(),
-                next: 1,
-                turn: 0,
-                left: None,
+                next_position: 1,
+                reader_number: 0,
+                disconnected_at: None,
                 drain: None,
             },
         );
         ResumableReader {
-            kept: self.clone(),
+            streams: self.clone(),
             number,
-            turn: 0,
+            reader_number: 0,
         }
     }
 
@@ -134,18 +134,18 @@ impl ResumableStreams {
         let (number, place) = (number.parse().ok()?, place.parse::<u64>().ok()?);
         let mut streams = self.streams();
         let stream = streams.by_number.get_mut(&number)?;
-        let gone = stream.next - 1 - stream.sent.len() as u64;
-        if place < gone || place >= stream.next {
+        let gone = stream.next_position - 1 - stream.sent.len() as u64;
+        if place < gone || place >= stream.next_position {
             return None;
         }
-        stream.take_turn();
-        stream.left = None;
+        stream.take_over();
+        stream.disconnected_at = None;
         let skipped = usize::try_from(place - gone).ok()?;
         let missed = stream.sent.iter().skip(skipped).cloned().collect();
         let reader = ResumableReader {
-            kept: self.clone(),
+            streams: self.clone(),
             number,
-            turn: stream.turn,
+            reader_number: stream.reader_number,
         };
         Some((reader, missed))
     }
@@ -153,15 +153,18 @@ impl ResumableStreams {
     /// Removes streams that no client resumed in time.
     pub(crate) fn sweep(&self) {
         let mut streams = self.streams();
-        let old =
-            |stream: &ResumableStream| stream.left.is_some_and(|l| l.elapsed() >= self.limits.keep);
+        let old = |stream: &ResumableStream| {
+            stream
+                .disconnected_at
+                .is_some_and(|l| l.elapsed() >= self.limits.keep_for)
+        };
         let old = streams
             .by_number
             .iter()
             .filter(|(_, s)| old(s))
             .map(|(n, _)| *n);
         for number in old.collect::<Vec<_>>() {
-            self.forget(&mut streams, number);
+            self.remove(&mut streams, number);
         }
     }
 
@@ -172,19 +175,23 @@ impl ResumableStreams {
         let Some(stream) = streams.by_number.get_mut(&number) else {
             return Poll::Ready(None);
         };
-        let Some(frames) = stream.frames.as_mut().filter(|_| stream.turn == turn) else {
+        let Some(frames) = stream
+            .frames
+            .as_mut()
+            .filter(|_| stream.reader_number == turn)
+        else {
             return Poll::Ready(None);
         };
         let Some(frame) = ready!(frames.poll_recv(cx)) else {
             // The call was cancelled: there is no reply to resume for.
-            self.forget(&mut streams, number);
+            self.remove(&mut streams, number);
             return Poll::Ready(None);
         };
-        Poll::Ready(Some(self.sent(&mut streams, number, frame)))
+        Poll::Ready(Some(self.buffer_event(&mut streams, number, frame)))
     }
 
     /// Makes the event of a message and buffers it. Returns it, and whether it is the last.
-    fn sent(
+    fn buffer_event(
         &self,
         streams: &mut ResumableStreamTable,
         number: u64,
@@ -194,28 +201,28 @@ impl ResumableStreams {
         let Some(stream) = streams.by_number.get_mut(&number) else {
             return (Bytes::new(), last);
         };
-        let place = stream.next;
+        let place = stream.next_position;
         let event = |text: &str| format!("id: {number}-{place}\nevent: message\ndata: {text}\n\n");
-        let event = frame.into_text().becomes(event).into_bytes();
-        stream.next += 1;
+        let event = frame.into_text().map_text(event).into_bytes();
+        stream.next_position += 1;
         if last {
             stream.frames = None;
         }
-        let kept = self.has_room(streams, event.len());
+        let kept = self.reserve(streams, event.len());
         if let Some(stream) = streams.by_number.get_mut(&number) {
             if kept {
                 stream.sent.push_back(event.clone());
             } else {
                 // Events before a gap cannot be resumed.
                 let freed = stream.sent.drain(..).map(|e| e.len()).sum();
-                self.free(streams, freed);
+                self.release(streams, freed);
             }
         }
         (event, last)
     }
 
     /// Frees space for an event; the oldest events of the session are evicted. Returns false if it does not fit.
-    fn has_room(&self, streams: &mut ResumableStreamTable, length: usize) -> bool {
+    fn reserve(&self, streams: &mut ResumableStreamTable, length: usize) -> bool {
         if length > self.limits.session_bytes {
             return false;
         }
@@ -225,12 +232,12 @@ impl ResumableStreams {
                 .values_mut()
                 .find_map(|s| s.sent.pop_front());
             let Some(oldest) = oldest else { return false };
-            self.free(streams, oldest.len());
+            self.release(streams, oldest.len());
         }
-        let most = self.limits.bytes.saturating_sub(length);
+        let most = self.limits.total_bytes.saturating_sub(length);
         let add = |all: usize| (all <= most).then_some(all + length);
         let added = self
-            .all
+            .total_bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         if added.is_ok() {
             streams.bytes += length;
@@ -238,19 +245,19 @@ impl ResumableStreams {
         added.is_ok()
     }
 
-    fn free(&self, streams: &mut ResumableStreamTable, bytes: usize) {
+    fn release(&self, streams: &mut ResumableStreamTable, bytes: usize) {
         streams.bytes -= bytes;
-        self.all.fetch_sub(bytes, Ordering::Relaxed);
+        self.total_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    fn forget(&self, streams: &mut ResumableStreamTable, number: u64) {
+    fn remove(&self, streams: &mut ResumableStreamTable, number: u64) {
         let Some(stream) = streams.by_number.remove(&number) else {
             return;
         };
         if let Some(drain) = &stream.drain {
             drain.abort();
         }
-        self.free(streams, stream.sent.iter().map(Bytes::len).sum());
+        self.release(streams, stream.sent.iter().map(Bytes::len).sum());
     }
 
     fn streams(&self) -> MutexGuard<'_, ResumableStreamTable> {
@@ -261,13 +268,13 @@ impl ResumableStreams {
 impl Drop for ResumableStreams {
     fn drop(&mut self) {
         let bytes = self.streams().bytes;
-        self.all.fetch_sub(bytes, Ordering::Relaxed);
+        self.total_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
 impl ResumableStream {
-    fn take_turn(&mut self) {
-        self.turn += 1;
+    fn take_over(&mut self) {
+        self.reader_number += 1;
         if let Some(drain) = self.drain.take() {
             drain.abort();
         }
@@ -277,23 +284,23 @@ impl ResumableStream {
 impl ResumableReader {
     /// Polls for the next event, and whether it is the last.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Bytes, bool)>> {
-        self.kept.poll(self.number, self.turn, cx)
+        self.streams.poll(self.number, self.reader_number, cx)
     }
 
     /// Returns the event for a message that was already received, and whether it is the last.
-    pub(crate) fn sent(&self, frame: OutgoingFrame) -> (Bytes, bool) {
-        let mut streams = self.kept.streams();
-        self.kept.sent(&mut streams, self.number, frame)
+    pub(crate) fn to_event(&self, frame: OutgoingFrame) -> (Bytes, bool) {
+        let mut streams = self.streams.streams();
+        self.streams.buffer_event(&mut streams, self.number, frame)
     }
 
     /// Returns the first event, without data: its id lets a client resume before any other event.
-    pub(crate) fn primer(&self) -> Bytes {
+    pub(crate) fn priming_event(&self) -> Bytes {
         Bytes::from(format!("id: {}-0\ndata: \n\n", self.number))
     }
 
     /// Returns whether the stream has ended.
-    pub(crate) fn is_over(&self) -> bool {
-        let streams = self.kept.streams();
+    pub(crate) fn has_ended(&self) -> bool {
+        let streams = self.streams.streams();
         let stream = streams.by_number.get(&self.number);
         stream.is_none_or(|stream| stream.frames.is_none())
     }
@@ -301,22 +308,22 @@ impl ResumableReader {
 
 impl Drop for ResumableReader {
     fn drop(&mut self) {
-        let (kept, number) = (&self.kept, self.number);
+        let (kept, number) = (&self.streams, self.number);
         let mut streams = kept.streams();
         let Some(stream) = streams.by_number.get_mut(&number) else {
             return;
         };
-        if stream.turn != self.turn {
+        if stream.reader_number != self.reader_number {
             return;
         }
-        stream.left = Some(Instant::now());
-        if stream.frames.is_none() && !kept.limits.keep.is_zero() {
+        stream.disconnected_at = Some(Instant::now());
+        if stream.frames.is_none() && !kept.limits.keep_for.is_zero() {
             return;
         }
         match Handle::try_current() {
-            Ok(runtime) if !kept.limits.keep.is_zero() => {
-                stream.take_turn();
-                let (turn, kept) = (stream.turn, kept.clone());
+            Ok(runtime) if !kept.limits.keep_for.is_zero() => {
+                stream.take_over();
+                let (turn, kept) = (stream.reader_number, kept.clone());
                 #[allow(
                     clippy::disallowed_methods,
                     reason = "it ends with the stream, and the stream aborts it"
@@ -331,7 +338,7 @@ impl Drop for ResumableReader {
                 }));
                 stream.drain = Some(drain.abort_handle());
             }
-            _ => kept.forget(&mut streams, number),
+            _ => kept.remove(&mut streams, number),
         }
     }
 }

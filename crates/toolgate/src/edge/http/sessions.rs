@@ -12,20 +12,20 @@ use toolgate_core::Caller;
 /// One open session. Its id does not authenticate: the caller must be the one that opened it.
 pub(crate) struct HttpSession {
     pub(crate) id: String,
-    pub(crate) legacy: Arc<InitializedClient>,
+    pub(crate) client: Arc<InitializedClient>,
     /// Its resumable streams.
-    pub(crate) kept: Arc<ResumableStreams>,
+    pub(crate) streams: Arc<ResumableStreams>,
     caller: Caller,
     number: u64,
-    born: Instant,
-    used: Mutex<Instant>,
+    created: Instant,
+    last_used: Mutex<Instant>,
 }
 
 pub(crate) struct HttpSessions {
-    open: Mutex<HttpSessionTable>,
+    table: Mutex<HttpSessionTable>,
     limits: HttpLimits,
     /// Buffered bytes of the streams of all sessions.
-    kept: Arc<AtomicUsize>,
+    buffered_bytes: Arc<AtomicUsize>,
 }
 
 /// The open sessions by id, and the time of the next sweep.
@@ -34,7 +34,7 @@ struct HttpSessionTable {
     all: HashMap<String, Arc<HttpSession>>,
     /// Time before which no session can be idle or old enough to end; `None` if there are none. Without it, each
     /// request would check every session.
-    due: Option<Instant>,
+    next_sweep: Option<Instant>,
 }
 
 /// Shortest interval between sweeps, if a due session is still busy.
@@ -43,9 +43,9 @@ const MIN_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 impl HttpSessions {
     pub(crate) fn new(limits: HttpLimits) -> HttpSessions {
         HttpSessions {
-            open: Mutex::default(),
+            table: Mutex::default(),
             limits,
-            kept: Arc::default(),
+            buffered_bytes: Arc::default(),
         }
     }
 
@@ -58,28 +58,33 @@ impl HttpSessions {
     ) -> Option<Arc<HttpSession>> {
         let now = Instant::now();
         let session = Arc::new(HttpSession {
-            id: ids::secret(),
-            legacy,
-            kept: ResumableStreams::new(self.limits.resume, self.kept.clone()),
+            id: ids::secret_id(),
+            client: legacy,
+            streams: ResumableStreams::new(self.limits.resume, self.buffered_bytes.clone()),
             caller,
             number: ids::session_number(),
-            born: now,
-            used: Mutex::new(now),
+            created: now,
+            last_used: Mutex::new(now),
         });
-        let mut open = self.open();
-        if open.is_due(now) || open.all.len() >= self.limits.sessions {
+        let mut open = self.table();
+        if open.needs_sweep(now) || open.all.len() >= self.limits.max_sessions {
             drop(open);
             self.sweep();
-            open = self.open();
+            open = self.table();
         }
-        if open.all.len() >= self.limits.sessions {
-            let idle = longest_idle(&open.all, &session.caller)?;
+        if open.all.len() >= self.limits.max_sessions {
+            let idle = find_evictable(&open.all, &session.caller)?;
             if let Some(idle) = open.all.remove(&idle) {
-                idle.legacy.close();
+                idle.client.close();
             }
         }
-        let ends = after(now, self.limits.session_idle.min(self.limits.session_age));
-        open.due = Some(open.due.map_or(ends, |due| due.min(ends)));
+        let ends = saturating_after(
+            now,
+            self.limits
+                .session_idle_timeout
+                .min(self.limits.max_session_age),
+        );
+        open.next_sweep = Some(open.next_sweep.map_or(ends, |due| due.min(ends)));
         open.all.insert(session.id.clone(), session.clone());
         Some(session)
     }
@@ -87,29 +92,32 @@ impl HttpSessions {
     /// Returns the session with this id if `caller` owns it. A session of another caller is not found.
     pub(crate) fn find(&self, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
         let now = Instant::now();
-        let mut open = self.open();
-        if open.is_due(now) {
+        let mut open = self.table();
+        if open.needs_sweep(now) {
             drop(open);
             self.sweep();
-            open = self.open();
+            open = self.table();
         }
         let found = open
             .all
             .get(id)
-            .filter(|session| session.caller.is_still(caller));
+            .filter(|session| session.caller.same_principal(caller));
         let session = found.cloned()?;
         drop(open);
-        if !session.is_good(now, &self.limits) {
+        if !session.is_alive(now, &self.limits) {
             self.end(&session);
             return None;
         }
-        *session.used.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *session
+            .last_used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = now;
         Some(session)
     }
 
     pub(crate) fn end(&self, session: &HttpSession) {
-        self.open().all.remove(&session.id);
-        session.legacy.close();
+        self.table().all.remove(&session.id);
+        session.client.close();
     }
 
     /// Ends sessions that are idle or too old.
@@ -117,60 +125,62 @@ impl HttpSessions {
         let now = Instant::now();
         let mut ended = Vec::new();
         let mut due: Option<Instant> = None;
-        let mut open = self.open();
+        let mut open = self.table();
         open.all.retain(|_, session| {
-            let kept = session.is_good(now, &self.limits);
+            let kept = session.is_alive(now, &self.limits);
             if kept {
-                let ends = session.ends(&self.limits).max(now + MIN_SWEEP_INTERVAL);
+                let ends = session
+                    .expires_at(&self.limits)
+                    .max(now + MIN_SWEEP_INTERVAL);
                 due = Some(due.map_or(ends, |due| due.min(ends)));
             } else {
                 ended.push(session.clone());
             }
             kept
         });
-        open.due = due;
+        open.next_sweep = due;
         drop(open);
-        ended.iter().for_each(|session| session.legacy.close());
+        ended.iter().for_each(|session| session.client.close());
     }
 
     /// Removes streams that no client resumed in time.
     pub(crate) fn sweep_streams(&self) {
-        let all: Vec<Arc<HttpSession>> = self.open().all.values().cloned().collect();
-        all.iter().for_each(|session| session.kept.sweep());
+        let all: Vec<Arc<HttpSession>> = self.table().all.values().cloned().collect();
+        all.iter().for_each(|session| session.streams.sweep());
     }
 
     pub(crate) fn close(&self) {
         let all: Vec<Arc<HttpSession>> = self
-            .open()
+            .table()
             .all
             .drain()
             .map(|(_, session)| session)
             .collect();
-        all.iter().for_each(|session| session.legacy.close());
+        all.iter().for_each(|session| session.client.close());
     }
 
-    fn open(&self) -> MutexGuard<'_, HttpSessionTable> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, HttpSessionTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl HttpSessionTable {
     /// Returns whether a sweep is due.
-    fn is_due(&self, now: Instant) -> bool {
-        self.due.is_some_and(|due| due <= now)
+    fn needs_sweep(&self, now: Instant) -> bool {
+        self.next_sweep.is_some_and(|due| due <= now)
     }
 }
 
 /// Adds a duration to an instant; an overflow becomes one year.
-fn after(at: Instant, time: Duration) -> Instant {
+fn saturating_after(at: Instant, time: Duration) -> Instant {
     let far = Duration::from_secs(365 * 24 * 3600);
     at.checked_add(time).unwrap_or(at + far)
 }
 
 /// Returns the session to evict: the idle one that was unused longest, the caller's own first.
-fn longest_idle(open: &HashMap<String, Arc<HttpSession>>, caller: &Caller) -> Option<String> {
-    let idle = open.values().filter(|session| !session.legacy.is_busy());
-    let spared = idle.min_by_key(|session| (session.caller != *caller, session.used()))?;
+fn find_evictable(open: &HashMap<String, Arc<HttpSession>>, caller: &Caller) -> Option<String> {
+    let idle = open.values().filter(|session| !session.client.is_busy());
+    let spared = idle.min_by_key(|session| (session.caller != *caller, session.last_used()))?;
     Some(spared.id.clone())
 }
 
@@ -181,23 +191,29 @@ impl HttpSession {
     }
 
     /// Returns whether its streams begin with an event without data, and a connection may end before its stream.
-    pub(crate) fn primes(&self) -> bool {
-        self.legacy.dialect().polled_streams
+    pub(crate) fn has_priming_event(&self) -> bool {
+        self.client.dialect().polled_streams
     }
 
-    fn used(&self) -> Instant {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_used(&self) -> Instant {
+        *self
+            .last_used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the time at which it ends unless it is used or busy.
-    fn ends(&self, limits: &HttpLimits) -> Instant {
-        after(self.used(), limits.session_idle).min(after(self.born, limits.session_age))
+    fn expires_at(&self, limits: &HttpLimits) -> Instant {
+        saturating_after(self.last_used(), limits.session_idle_timeout)
+            .min(saturating_after(self.created, limits.max_session_age))
     }
 
-    fn is_good(&self, now: Instant, limits: &HttpLimits) -> bool {
-        let used = self.used();
-        let idle = now.duration_since(used) > limits.session_idle && !self.legacy.is_busy();
-        !idle && now.duration_since(self.born) <= limits.session_age && !self.legacy.is_gone()
+    fn is_alive(&self, now: Instant, limits: &HttpLimits) -> bool {
+        let used = self.last_used();
+        let idle = now.duration_since(used) > limits.session_idle_timeout && !self.client.is_busy();
+        !idle
+            && now.duration_since(self.created) <= limits.max_session_age
+            && !self.client.is_gone()
     }
 }
 
@@ -211,7 +227,7 @@ impl StreamLimiter {
     }
 
     /// Returns a permit for one stream, or `None` at a limit.
-    pub(crate) fn open(&self, caller: &Caller) -> Option<StreamPermit> {
+    pub(crate) fn acquire(&self, caller: &Caller) -> Option<StreamPermit> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = counts.values().sum();
         let own = counts.get(caller).copied().unwrap_or(0);
@@ -249,7 +265,7 @@ mod tests {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}));
         let open = move |sessions: &HttpSessions| {
             let caller = Caller::new("a");
-            let opened = InitializedClient::open(
+            let opened = InitializedClient::initialize(
                 server.clone(),
                 caller.clone(),
                 "http",
@@ -262,44 +278,48 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_ended_is_not_found_though_nobody_looked_at_all_of_them() {
+    async fn does_not_find_an_ended_session_before_a_sweep() {
         let (sessions, open) = sessions(HttpLimits {
-            session_idle: Duration::ZERO,
+            session_idle_timeout: Duration::ZERO,
             ..HttpLimits::default()
         });
         let one = open(&sessions);
-        sessions.open().due = None;
+        sessions.table().next_sweep = None;
         assert!(sessions.find(&one.id, &one.caller).is_none());
-        assert!(sessions.open().all.is_empty());
+        assert!(sessions.table().all.is_empty());
     }
 
     #[tokio::test]
-    async fn all_are_looked_at_as_soon_as_one_can_have_ended() {
+    async fn sweeps_when_a_session_can_have_ended() {
         let (sessions, open) = sessions(HttpLimits {
-            session_idle: Duration::from_secs(60),
-            session_age: Duration::MAX,
+            session_idle_timeout: Duration::from_secs(60),
+            max_session_age: Duration::MAX,
             ..HttpLimits::default()
         });
         let one = open(&sessions);
-        let due = sessions.open().due.unwrap();
-        assert_eq!(due, one.ends(&sessions.limits));
+        let due = sessions.table().next_sweep.unwrap();
+        assert_eq!(due, one.expires_at(&sessions.limits));
         let second = open(&sessions);
-        assert_eq!(sessions.open().due, Some(due), "the first of them");
+        assert_eq!(sessions.table().next_sweep, Some(due), "the first of them");
         sessions.end(&one);
         sessions.sweep();
-        assert_eq!(sessions.open().due, Some(second.ends(&sessions.limits)));
+        assert_eq!(
+            sessions.table().next_sweep,
+            Some(second.expires_at(&sessions.limits))
+        );
         assert!(sessions.find(&second.id, &second.caller).is_some());
         // If it ended in the meantime, the next lookup removes it.
-        *second.used.lock().unwrap() = second.born.checked_sub(Duration::from_secs(61)).unwrap();
-        sessions.open().due = Some(Instant::now());
+        *second.last_used.lock().unwrap() =
+            second.created.checked_sub(Duration::from_secs(61)).unwrap();
+        sessions.table().next_sweep = Some(Instant::now());
         assert!(sessions.find("none", &second.caller).is_none());
-        assert!(sessions.open().all.is_empty() && sessions.open().due.is_none());
+        assert!(sessions.table().all.is_empty() && sessions.table().next_sweep.is_none());
     }
 
     #[test]
-    fn so_many_streams_of_one_caller_and_of_all() {
+    fn limits_streams_per_caller_and_in_total() {
         let streams = StreamLimiter::new(3, 2);
-        let open = |who: &str| streams.open(&Caller::new(who));
+        let open = |who: &str| streams.acquire(&Caller::new(who));
         let mut held = vec![open("a").unwrap(), open("a").unwrap()];
         assert!(open("a").is_none(), "one over, of one caller");
         held.push(open("b").unwrap());

@@ -4,9 +4,9 @@
 //! an idle session needs no limit of its own: it lasts as long as its stream, and at most the maximum age of a session.
 
 use super::{
-    Body, HttpEndpoint, HttpEndpointState, accept, error, headers, plain,
+    Body, HttpEndpoint, HttpEndpointState, accept, empty_response, error_response, headers,
     post::{self, RequestError},
-    reading, refused,
+    reading, rejected_response,
 };
 use crate::{
     edge::{
@@ -40,22 +40,22 @@ impl HttpEndpoint {
     /// The first event contains it, with the secret id of this session.
     pub fn sse<B>(&self, caller: &Caller, request: &Request<B>, messages: &str) -> Response<Body> {
         if request.method() != Method::GET {
-            return only(
+            return method_not_allowed(
                 Method::GET,
                 "only GET is allowed here; it opens an event stream",
             );
         }
         if !accept::accepts(request.headers(), "text", "event-stream") {
-            return refused(
+            return rejected_response(
                 StatusCode::NOT_ACCEPTABLE,
                 code::INVALID_REQUEST,
                 "Accept must list text/event-stream",
             );
         }
-        let place = self.0.streams.open(caller);
+        let place = self.0.streams.acquire(caller);
         let opened = place.and_then(|place| Some((place, self.open_stream(caller)?)));
         let Some((place, (session, stream))) = opened else {
-            return refused(
+            return rejected_response(
                 StatusCode::TOO_MANY_REQUESTS,
                 code::INTERNAL_ERROR,
                 "too many streams are open; close some of them",
@@ -63,10 +63,10 @@ impl HttpEndpoint {
         };
         let address = format!("{messages}?{SESSION_PARAMETER}={}", session.id);
         let end = EndSessionOnDrop(Arc::downgrade(&self.0), session.id.clone());
-        let leave = leave(Arc::downgrade(&self.0), Arc::downgrade(&session));
-        let life = life(self.0.clone(), session);
+        let leave = end_when_idle(Arc::downgrade(&self.0), Arc::downgrade(&session));
+        let life = limit_lifetime(self.0.clone(), session);
         let ends = (Box::pin(life) as _, Box::pin(leave) as _);
-        Body::session(&address, stream, ends, self.0.limits.keep_alive)
+        Body::session(&address, stream, ends, self.0.limits.keep_alive_interval)
             .holding((place, end))
             .response()
     }
@@ -78,29 +78,33 @@ impl HttpEndpoint {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if request.method() != Method::POST {
-            return only(
+            return method_not_allowed(
                 Method::POST,
                 "only POST is allowed here, with one message each",
             );
         }
         let (parts, body) = request.into_parts();
         let id = parts.uri.query().and_then(session_id);
-        let Some(session) = id.and_then(|id| self.0.streams_2024.find(id, caller)) else {
-            return refused(
+        let Some(session) = id.and_then(|id| self.0.sse_sessions.find(id, caller)) else {
+            return rejected_response(
                 StatusCode::NOT_FOUND,
                 code::INVALID_REQUEST,
                 "the session does not exist or has ended; open a new stream",
             );
         };
-        let json = match reading::body(&self.0, caller, &parts, body).await {
+        let json = match reading::read_json(&self.0, caller, &parts, body).await {
             Ok(json) => json,
             Err(answer) => return *answer,
         };
-        if let Some(answer) = session.batch(&parts.headers, &json).await {
+        if let Some(answer) = session.handle_batch(&parts.headers, &json).await {
             return answer;
         }
-        match post::message(&json) {
-            Ok(message) => session.take(&self.0.server, &parts, message).await,
+        match post::parse_message(&json) {
+            Ok(message) => {
+                session
+                    .handle_message(&self.0.server, &parts, message)
+                    .await
+            }
             Err(answer) => *answer,
         }
     }
@@ -109,16 +113,16 @@ impl HttpEndpoint {
         &self,
         caller: &Caller,
     ) -> Option<(Arc<SseSession>, crate::edge::outlet::OutgoingFrames)> {
-        let (outlet, frames) = self.0.server.outlet(caller);
+        let (outlet, frames) = self.0.server.responder(caller);
         let session = Arc::new(SseSession {
-            id: ids::secret(),
+            id: ids::secret_id(),
             caller: caller.clone().in_session(ids::session_number()),
             outlet,
             peer: Mutex::new(SsePeerState::New),
-            opened: watch::Sender::new(false),
+            is_initialized: watch::Sender::new(false),
         });
-        let limit = self.0.limits.sessions;
-        let added = self.0.streams_2024.add(session.clone(), limit);
+        let limit = self.0.limits.max_sessions;
+        let added = self.0.sse_sessions.add(session.clone(), limit);
         added.then_some((session, frames))
     }
 }
@@ -129,7 +133,7 @@ pub(crate) struct SseSessions(Mutex<HashMap<String, Arc<SseSession>>>);
 
 impl SseSessions {
     fn add(&self, session: Arc<SseSession>, limit: usize) -> bool {
-        let mut open = self.open();
+        let mut open = self.sessions();
         let room = open.len() < limit;
         if room {
             open.insert(session.id.clone(), session);
@@ -139,14 +143,15 @@ impl SseSessions {
 
     /// Returns the stream with this id if `caller` owns it.
     fn find(&self, id: &str, caller: &Caller) -> Option<Arc<SseSession>> {
-        let found = self.open().get(id).cloned();
+        let found = self.sessions().get(id).cloned();
         found.filter(|session| {
-            session.caller.is_still(caller) && session.caller.principal() == caller.principal()
+            session.caller.same_principal(caller)
+                && session.caller.principal() == caller.principal()
         })
     }
 
     fn end(&self, id: &str) {
-        let ended = self.open().remove(id);
+        let ended = self.sessions().remove(id);
         if let Some(session) = ended {
             session.end();
         }
@@ -154,11 +159,15 @@ impl SseSessions {
 
     /// Ends all streams.
     pub(crate) fn close(&self) {
-        let all: Vec<Arc<SseSession>> = self.open().drain().map(|(_, session)| session).collect();
+        let all: Vec<Arc<SseSession>> = self
+            .sessions()
+            .drain()
+            .map(|(_, session)| session)
+            .collect();
         all.iter().for_each(|session| session.end());
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<SseSession>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<SseSession>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -170,90 +179,105 @@ pub(crate) struct SseSession {
     outlet: Responder,
     peer: Mutex<SsePeerState>,
     /// True once the client sent `initialize`.
-    opened: watch::Sender<bool>,
+    is_initialized: watch::Sender<bool>,
 }
 
 enum SsePeerState {
     /// Before `initialize`.
     New,
-    Open(Arc<InitializedClient>),
+    Initialized(Arc<InitializedClient>),
     Gone,
 }
 
 impl SseSession {
-    async fn take(
+    async fn handle_message(
         &self,
         server: &Arc<ProtocolServer>,
         parts: &Parts,
         message: JsonRpcMessage,
     ) -> Response<Body> {
-        let said = headers::ProtocolHeaders::of(&parts.headers, usize::MAX);
-        let repeated = headers::agree_if_there(&said, &message);
-        if let Err(wrong) = self.fits(&parts.headers).and(repeated) {
+        let said = headers::ProtocolHeaders::collect(&parts.headers, usize::MAX);
+        let repeated = headers::check_optional(&said, &message);
+        if let Err(wrong) = self.check_version(&parts.headers).and(repeated) {
             let bad = RequestError::new(&message, StatusCode::BAD_REQUEST, wrong);
-            return bad.answer(server, &self.caller).await;
+            return bad.into_response(server, &self.caller).await;
         }
-        match (self.legacy(), message) {
+        match (self.client(), message) {
             (Some(legacy), message) => {
                 legacy.receive(message, &self.outlet).await;
-                self.still_there(&legacy);
+                self.close_if_gone(&legacy);
             }
             (None, JsonRpcMessage::Request { id, method, params })
                 if method == initialize::NAME =>
             {
-                let answer = self.open(server, params.as_ref());
-                self.outlet.send(answer::frame(Some(&id), &answer)).await;
+                let answer = self.initialize(server, params.as_ref());
+                self.outlet
+                    .send(answer::reply_frame(Some(&id), &answer))
+                    .await;
             }
             (None, message @ JsonRpcMessage::Request { .. }) => {
-                let bad = RequestError::new(&message, StatusCode::BAD_REQUEST, legacy::not_open());
-                return bad.answer(server, &self.caller).await;
+                let bad = RequestError::new(
+                    &message,
+                    StatusCode::BAD_REQUEST,
+                    legacy::not_initialized_error(),
+                );
+                return bad.into_response(server, &self.caller).await;
             }
             // Notifications get no reply, and the server sent no request yet.
             (None, JsonRpcMessage::Notification { .. } | JsonRpcMessage::Reply { .. }) => {}
         }
-        plain(StatusCode::ACCEPTED)
+        empty_response(StatusCode::ACCEPTED)
     }
 
     /// Handles a batch from a client whose revision has batches; otherwise returns `None`.
-    async fn batch(&self, headers: &HeaderMap, json: &Json) -> Option<Response<Body>> {
-        let legacy = self.legacy()?;
+    async fn handle_batch(&self, headers: &HeaderMap, json: &Json) -> Option<Response<Body>> {
+        let legacy = self.client()?;
         let batch = MessageBatch::read(json, legacy.dialect())?;
-        let single = headers::no_single(headers);
-        let batch = match self.fits(headers).and(single).and(batch) {
+        let single = headers::check_batch(headers);
+        let batch = match self.check_version(headers).and(single).and(batch) {
             Ok(batch) => batch,
-            Err(wrong) => return Some(error(StatusCode::BAD_REQUEST, None, wrong)),
+            Err(wrong) => return Some(error_response(StatusCode::BAD_REQUEST, None, wrong)),
         };
         batch.receive(&legacy, &self.caller, &self.outlet).await;
-        self.still_there(&legacy);
-        Some(plain(StatusCode::ACCEPTED))
+        self.close_if_gone(&legacy);
+        Some(empty_response(StatusCode::ACCEPTED))
     }
 
     /// Ends requests that began while the stream was being closed; nothing else would cancel them.
-    fn still_there(&self, legacy: &InitializedClient) {
+    fn close_if_gone(&self, legacy: &InitializedClient) {
         if matches!(*self.peer(), SsePeerState::Gone) {
             legacy.close();
         }
     }
 
-    fn open(&self, server: &Arc<ProtocolServer>, params: Option<&Json>) -> Result<Json, RpcError> {
+    fn initialize(
+        &self,
+        server: &Arc<ProtocolServer>,
+        params: Option<&Json>,
+    ) -> Result<Json, RpcError> {
         let mut peer = self.peer();
         if !matches!(*peer, SsePeerState::New) {
             let text = "initialize is allowed only once, and was already sent";
             return Err(RpcError::new(code::INVALID_REQUEST, text));
         }
-        let (legacy, answer) =
-            InitializedClient::open(server.clone(), self.caller.clone(), "http", None, params)?;
-        legacy.tell_changes(self.outlet.clone());
-        *peer = SsePeerState::Open(legacy);
-        self.opened.send_replace(true);
+        let (legacy, answer) = InitializedClient::initialize(
+            server.clone(),
+            self.caller.clone(),
+            "http",
+            None,
+            params,
+        )?;
+        legacy.start_notifications(self.outlet.clone());
+        *peer = SsePeerState::Initialized(legacy);
+        self.is_initialized.send_replace(true);
         Ok(answer)
     }
 
     /// Checks the version header, which a client of a later revision may send here too.
-    fn fits(&self, headers: &HeaderMap) -> Result<(), RpcError> {
-        let version = headers::single(headers, headers::VERSION)?;
-        match self.legacy() {
-            Some(legacy) => headers::fits(version, legacy.dialect()),
+    fn check_version(&self, headers: &HeaderMap) -> Result<(), RpcError> {
+        let version = headers::single_value(headers, headers::VERSION)?;
+        match self.client() {
+            Some(legacy) => headers::check_session_version(version, legacy.dialect()),
             None if version.is_none_or(|v| dialect::find(v).is_some()) => Ok(()),
             None => Err(RpcError::new(
                 code::INVALID_REQUEST,
@@ -263,25 +287,26 @@ impl SseSession {
     }
 
     fn end(&self) {
-        if let SsePeerState::Open(legacy) = std::mem::replace(&mut *self.peer(), SsePeerState::Gone)
+        if let SsePeerState::Initialized(legacy) =
+            std::mem::replace(&mut *self.peer(), SsePeerState::Gone)
         {
             legacy.close();
         }
     }
 
     /// Waits until the client missed its pings; never completes without pings.
-    async fn peer_gone(&self) {
-        let mut opened = self.opened.subscribe();
+    async fn wait_for_missed_pings(&self) {
+        let mut opened = self.is_initialized.subscribe();
         let _ = opened.wait_for(|opened| *opened).await;
-        match self.legacy() {
-            Some(legacy) => legacy.gone().await,
+        match self.client() {
+            Some(legacy) => legacy.wait_until_gone().await,
             None => std::future::pending().await,
         }
     }
 
-    fn legacy(&self) -> Option<Arc<InitializedClient>> {
+    fn client(&self) -> Option<Arc<InitializedClient>> {
         match &*self.peer() {
-            SsePeerState::Open(legacy) => Some(legacy.clone()),
+            SsePeerState::Initialized(legacy) => Some(legacy.clone()),
             SsePeerState::New | SsePeerState::Gone => None,
         }
     }
@@ -297,34 +322,34 @@ struct EndSessionOnDrop(Weak<HttpEndpointState>, String);
 impl Drop for EndSessionOnDrop {
     fn drop(&mut self) {
         if let Some(endpoint) = self.0.upgrade() {
-            endpoint.streams_2024.end(&self.1);
+            endpoint.sse_sessions.end(&self.1);
         }
     }
 }
 
 /// Ends a session that is too old. During a shutdown, requests in flight complete first.
-async fn life(endpoint: Arc<HttpEndpointState>, session: Arc<SseSession>) {
+async fn limit_lifetime(endpoint: Arc<HttpEndpointState>, session: Arc<SseSession>) {
     tokio::select! {
-        () = tokio::time::sleep(endpoint.limits.session_age) => {}
-        () = session.peer_gone() => {}
+        () = tokio::time::sleep(endpoint.limits.max_session_age) => {}
+        () = session.wait_for_missed_pings() => {}
         () = endpoint.server.closed() => {
-            if let Some(legacy) = session.legacy() {
-                legacy.idle().await;
+            if let Some(legacy) = session.client() {
+                legacy.wait_until_idle().await;
             }
         }
     }
-    endpoint.streams_2024.end(&session.id);
+    endpoint.sse_sessions.end(&session.id);
 }
 
 /// Ends a session whose credentials expired, once its requests in flight completed. Holds only weak references, so it
 /// does not keep the session open.
-async fn leave(endpoint: Weak<HttpEndpointState>, session: Weak<SseSession>) {
-    let legacy = session.upgrade().and_then(|session| session.legacy());
+async fn end_when_idle(endpoint: Weak<HttpEndpointState>, session: Weak<SseSession>) {
+    let legacy = session.upgrade().and_then(|session| session.client());
     if let Some(legacy) = legacy {
-        legacy.idle().await;
+        legacy.wait_until_idle().await;
     }
     if let (Some(endpoint), Some(session)) = (endpoint.upgrade(), session.upgrade()) {
-        endpoint.streams_2024.end(&session.id);
+        endpoint.sse_sessions.end(&session.id);
     }
 }
 
@@ -338,9 +363,9 @@ fn session_id(query: &str) -> Option<&str> {
     }
 }
 
-fn only(method: Method, text: &str) -> Response<Body> {
+fn method_not_allowed(method: Method, text: &str) -> Response<Body> {
     let wrong = RpcError::new(code::INVALID_REQUEST, text);
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, None, wrong);
+    let mut response = error_response(StatusCode::METHOD_NOT_ALLOWED, None, wrong);
     if let Ok(value) = HeaderValue::from_str(method.as_str()) {
         response.headers_mut().insert(header::ALLOW, value);
     }

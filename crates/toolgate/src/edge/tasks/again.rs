@@ -3,11 +3,11 @@
 //!
 //! A resumed call is one more round of itself. It passes every layer again, so that rules which were added in the
 //! meantime apply. The server finds it by the state of that round. No layer starts it again, because
-//! [`toolgate_core::Call::under_way`] is set.
+//! [`toolgate_core::CallParts::resumed_after`] is set.
 
 use super::{
     entry::{CancelTaskOnDrop, ServerTask, TaskReporter, millis, now},
-    run::{TaskWork, spawned},
+    run::{TaskWork, spawn_work},
 };
 use crate::edge::{ProtocolServer, call::RequestContext};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -35,7 +35,7 @@ pub(super) struct RecoveryState {
 
 impl RecoveryState {
     /// Returns the recovery state of a call, or `None` if it cannot be a task.
-    pub(super) fn of(
+    pub(super) fn of_call(
         server: &Arc<ProtocolServer>,
         context: &RequestContext,
         call: &Call,
@@ -44,36 +44,36 @@ impl RecoveryState {
             server: server.clone(),
             call: call.clone(),
             revision: context.dialect.revision,
-            round: call.background.again()?,
+            round: call.task_control.resume_round()?,
         })
     }
 
     /// Stores each reported round. Never returns.
-    pub(super) async fn keep(&self, task: &ServerTask) {
+    pub(super) async fn store_rounds(&self, task: &ServerTask) {
         let mut rounds = self.round.clone();
         rounds.mark_changed();
         while rounds.changed().await.is_ok() {
-            self.now(task);
+            self.store_round(task);
         }
         std::future::pending().await
     }
 
     /// Stores the last reported round.
-    pub(super) fn now(&self, task: &ServerTask) {
+    pub(super) fn store_round(&self, task: &ServerTask) {
         let Some(round) = self.round.borrow().clone() else {
             return;
         };
-        let kept = self.written(task, &round);
+        let kept = self.to_json(task, &round);
         // If it cannot be sealed, the task ends with this process, like other tasks.
-        if let Ok(sealed) = self.server.seal.keep(&task.named(), &kept) {
-            task.goes_on(sealed);
+        if let Ok(sealed) = self.server.seal.seal_text(&task.seal_identity(), &kept) {
+            task.store_recovery_state(sealed);
         }
     }
 
-    fn written(&self, task: &ServerTask, round: &Round) -> Json {
+    fn to_json(&self, task: &ServerTask, round: &Round) -> Json {
         let (call, mut o) = (&self.call, ObjectWriter::new());
         o.str("revision", self.revision);
-        o.str("since", &task.since().to_string());
+        o.str("since", &task.upstream_since().to_string());
         o.int("round", i64::from(round.number));
         o.object("slots", |slots| {
             round
@@ -82,9 +82,12 @@ impl RecoveryState {
                 .for_each(|(key, kept)| slots.str(key, kept));
         });
         o.raw("arguments", call.arguments().raw());
-        let able = &call.abilities;
+        let able = &call.capabilities;
         o.object("abilities", |o| {
-            for (name, able) in CAPABILITY_NAMES.into_iter().zip(words(&mut able.clone())) {
+            for (name, able) in CAPABILITY_NAMES
+                .into_iter()
+                .zip(capability_flags(&mut able.clone()))
+            {
                 o.bool(name, *able);
             }
             if let Some(extensions) = &able.extensions {
@@ -92,12 +95,12 @@ impl RecoveryState {
             }
         });
         o.object("trace", |trace| call.trace.write(trace));
-        o.str("transport", call.seen.transport);
-        if let Some(client) = &call.seen.client {
+        o.str("transport", call.request_info.transport);
+        if let Some(client) = &call.request_info.client {
             o.str("client", client);
         }
         if let Some(who) = call.caller.principal() {
-            o.raw("principal", &principal(who));
+            o.raw("principal", &write_principal(who));
         }
         o.finish()
     }
@@ -112,7 +115,7 @@ const CAPABILITY_NAMES: [&str; 6] = [
     "roots",
 ];
 
-fn words(able: &mut ClientCapabilities) -> [&mut bool; 6] {
+fn capability_flags(able: &mut ClientCapabilities) -> [&mut bool; 6] {
     [
         &mut able.elicitation,
         &mut able.elicitation_url,
@@ -123,7 +126,7 @@ fn words(able: &mut ClientCapabilities) -> [&mut bool; 6] {
     ]
 }
 
-fn principal(who: &Principal) -> Json {
+fn write_principal(who: &Principal) -> Json {
     let mut o = ObjectWriter::new();
     o.str("issuer", &who.issuer);
     o.str("subject", &who.subject);
@@ -143,7 +146,7 @@ struct RecoveredCall {
     call: Call,
 }
 
-fn read(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
+fn read_state(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
     // It passed the JSON limits when it was written.
     let limits = JsonLimits {
         bytes: usize::MAX,
@@ -163,7 +166,10 @@ fn read(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
         extensions: able.get("extensions"),
         ..ClientCapabilities::default()
     };
-    for (name, ability) in CAPABILITY_NAMES.into_iter().zip(words(&mut abilities)) {
+    for (name, ability) in CAPABILITY_NAMES
+        .into_iter()
+        .zip(capability_flags(&mut abilities))
+    {
         *ability = able.get(name)?.bool()?;
     }
     let mut caller = task.owner.clone();
@@ -176,7 +182,7 @@ fn read(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
         principal.client = text("client");
         principal.scopes = list("scopes")?;
         principal.actors = list("actors")?;
-        caller = caller.with(principal);
+        caller = caller.with_principal(principal);
     }
     let dialect = dialect::find(&text("revision")?)?;
     let since: u64 = text("since")?.parse().ok()?;
@@ -193,11 +199,11 @@ fn read(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
         answers: Vec::new(),
         slots,
     };
-    call.abilities = abilities;
+    call.capabilities = abilities;
     let trace = json.get("trace")?;
     let of_trace = ["traceparent", "tracestate", "baggage"].map(|key| trace.get(key));
     call.trace = TraceContext::read(of_trace.each_ref().map(Option::as_ref));
-    call.seen = Arc::new(RequestInfo {
+    call.request_info = Arc::new(RequestInfo {
         revision: dialect.revision.into(),
         transport: match text("transport")?.as_str() {
             "http" => "http",
@@ -215,94 +221,94 @@ fn read(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
 }
 
 /// Recovers the tasks of ended processes that continue at an upstream server.
-pub(crate) async fn take_up(server: &Arc<ProtocolServer>) {
-    let left = server.tasks.left_on().into_iter();
+pub(crate) async fn recover_tasks(server: &Arc<ProtocolServer>) {
+    let left = server.tasks.needing_recovery().into_iter();
     // All claims start now and are awaited below.
     let left: Vec<_> = left
-        .filter_map(|task| task.left().map(|left| (task, left)))
+        .filter_map(|task| task.begin_recovery().map(|left| (task, left)))
         .collect();
     for (task, left) in left {
         match left.claim.await {
             // Another process was faster and owns the task.
             Ok(false) => {
-                server.tasks.drop_of(&task.id);
+                server.tasks.release(&task.id);
                 continue;
             }
             Ok(true) => {}
             Err(_) => {
-                task.lose();
+                task.fail_interrupted();
                 continue;
             }
         }
-        let opened = server.seal.kept(&task.named(), &left.sealed);
-        match opened.and_then(|text| read(text, &task)) {
-            Some(read) => begin(server, task, read),
+        let opened = server.seal.open_text(&task.seal_identity(), &left.sealed);
+        match opened.and_then(|text| read_state(text, &task)) {
+            Some(read) => resume_task(server, task, read),
             // The seal key was removed, or the stored state was modified.
-            None => task.lose(),
+            None => task.fail_interrupted(),
         }
     }
 }
 
-fn begin(server: &Arc<ProtocolServer>, task: Arc<ServerTask>, read: RecoveredCall) {
+fn resume_task(server: &Arc<ProtocolServer>, task: Arc<ServerTask>, read: RecoveredCall) {
     let RecoveredCall {
         dialect,
         since,
         mut call,
     } = read;
-    task.is_taken_up(since, call.round.number);
-    call.trail = task.trail().clone();
+    task.mark_recovered(since, call.round.number);
+    call.decision_log = task.decision_log().clone();
     let context = RequestContext {
         caller: call.caller.clone(),
-        transport: call.seen.transport,
+        transport: call.request_info.transport,
         dialect,
-        abilities: call.abilities.clone(),
-        client: call.seen.client.clone(),
+        capabilities: call.capabilities.clone(),
+        client: call.request_info.client.clone(),
         log_level: None,
-        progress: None,
+        progress_token: None,
         trace: call.trace.clone(),
-        link: None,
-        session: None,
-        trail: call.trail.clone(),
+        connection: None,
+        session_tasks: None,
+        decision_log: call.decision_log.clone(),
     };
-    call.background = task.background().clone();
-    let _known = call.background.start();
-    call.under_way = Some(Duration::from_millis(now().saturating_sub(since)));
+    call.task_control = task.task_control().clone();
+    let _known = call.task_control.start_task();
+    call.resumed_after = Some(Duration::from_millis(now().saturating_sub(since)));
     call.reporter = CallReporter::new(Arc::new(TaskReporter {
         task: task.clone(),
         to: CallReporter::default(),
     }));
-    let end = task.created.saturating_add(millis(task.life));
+    let end = task.created.saturating_add(millis(task.lifetime));
     let work = TaskWork {
         server: server.clone(),
         context,
         task: task.clone(),
-        life: Duration::from_millis(end.saturating_sub(now())),
+        time_left: Duration::from_millis(end.saturating_sub(now())),
     };
     let (server, caller) = (server.clone(), call.caller.clone());
-    let abort = spawned(async move {
+    let abort = spawn_work(async move {
         let _working = CancelTaskOnDrop(work.task.clone());
-        let there = until_there(&server, caller, &work.task.tool);
-        if tokio::time::timeout(work.life, there).await.is_err() {
-            return work.task.lose();
+        let there = wait_until_listed(&server, caller, &work.task.tool);
+        if tokio::time::timeout(work.time_left, there).await.is_err() {
+            return work.task.fail_interrupted();
         }
         let name = call.name().to_owned();
-        let again = RecoveryState::of(&work.server, &work.context, &call);
-        if let Some(answer) = work.answered(call, again.as_ref()).await {
+        let again = RecoveryState::of_call(&work.server, &work.context, &call);
+        if let Some(answer) = work.run_rounds(call, again.as_ref()).await {
             work.finish(answer, &name).await;
         }
     });
-    task.runs_as(abort);
+    task.set_abort_handle(abort);
 }
 
 /// Waits until its tool is listed, or no server is missing: servers may start more slowly than this process.
-async fn until_there(server: &ProtocolServer, caller: Caller, tool: &str) {
+async fn wait_until_listed(server: &ProtocolServer, caller: Caller, tool: &str) {
     loop {
         let ask = ListRequest::one(caller.clone(), ItemKind::Tool, tool);
         let listed = server.service.list(ask).await;
         // The call itself reports all other errors.
         match listed {
-            Ok(listed) if listed.find(tool).is_none() && !listed.missing().is_empty() => {}
-            Err(error) if !error.starting().is_empty() => {}
+            Ok(listed) if listed.find(tool).is_none() && !listed.missing_servers().is_empty() => {}
+            Err(error) if !error.starting_servers().is_empty() => {}
             _ => return,
         }
         tokio::time::sleep(RECOVERY_POLL_INTERVAL).await;

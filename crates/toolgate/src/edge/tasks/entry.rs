@@ -8,7 +8,7 @@ use super::{
     kept::{StoredTask, TaskHandover, TaskStore},
     looks::PollLimiter,
 };
-use ending::{TaskEnd, TaskResponsePlace, size};
+use ending::{TaskEnd, TaskResponsePlace, response_bytes};
 use questions::OpenTaskRequest;
 use std::{
     collections::HashSet,
@@ -22,7 +22,7 @@ use toolgate_core::{
 use toolgate_wire::{
     json::Json,
     message::RpcError,
-    method::tasks::{Task, TaskDetail, TaskForm, TaskStatus, iso},
+    method::tasks::{Task, TaskDetail, TaskForm, TaskStatus, format_iso8601},
 };
 
 /// The response to a call.
@@ -34,23 +34,23 @@ pub(crate) struct ServerTask {
     pub(super) id: String,
     pub(super) owner: Caller,
     /// The connection whose end cancels the task, if there is one.
-    pub(super) link: Option<u64>,
-    pub(super) words: TaskForm,
+    pub(super) connection: Option<u64>,
+    pub(super) form: TaskForm,
     pub(super) call: Arc<str>,
     pub(super) tool: String,
     pub(super) created: u64,
     /// Orders tasks that were created in the same millisecond.
-    began: Instant,
-    pub(super) life: Duration,
-    pub(super) poll: Duration,
-    pub(super) looks: PollLimiter,
+    started: Instant,
+    pub(super) lifetime: Duration,
+    pub(super) poll_interval: Duration,
+    pub(super) poll_limiter: PollLimiter,
     /// True if input requests may be returned as the result of the call while it is not a task.
-    rounds: bool,
-    background: TaskControl,
+    returns_requests: bool,
+    task_control: TaskControl,
     /// The decision log of its call.
-    trail: DecisionLog,
+    decision_log: DecisionLog,
     /// The store of the task, if it outlives the process.
-    kept: Option<Arc<TaskStore>>,
+    store: Option<Arc<TaskStore>>,
     state: Mutex<ServerTaskState>,
     changed: watch::Sender<u64>,
 }
@@ -59,38 +59,38 @@ struct ServerTaskState {
     phase: TaskPhase,
     updated: u64,
     message: Option<String>,
-    asks: Vec<OpenTaskRequest>,
+    input_requests: Vec<OpenTaskRequest>,
     /// All keys of input requests so far; no key is reused.
-    keys: HashSet<String>,
+    used_keys: HashSet<String>,
     end: Option<TaskEnd>,
     work: Option<AbortHandle>,
     /// True once the task is in the store.
-    keeps: bool,
+    is_stored: bool,
     /// Sealed state with which the next process recovers a call that continues at an upstream server.
-    again: Option<String>,
+    recovery_state: Option<String>,
     /// The stored task of an ended process, until it is recovered.
-    left: Option<TaskHandover>,
+    handover: Option<TaskHandover>,
     /// Time since which the call continues at an upstream server, in milliseconds since 1970.
-    since: Option<u64>,
+    upstream_since: Option<u64>,
     /// Prefix of the keys of its input requests, so that no key is reused after a recovery.
-    head: String,
+    key_prefix: String,
 }
 
 impl ServerTaskState {
     fn new(updated: u64) -> ServerTaskState {
         ServerTaskState {
-            phase: TaskPhase::Waited,
+            phase: TaskPhase::Waiting,
             updated,
             message: None,
-            asks: Vec::new(),
-            keys: HashSet::new(),
+            input_requests: Vec::new(),
+            used_keys: HashSet::new(),
             end: None,
             work: None,
-            keeps: false,
-            again: None,
-            left: None,
-            since: None,
-            head: String::new(),
+            is_stored: false,
+            recovery_state: None,
+            handover: None,
+            upstream_since: None,
+            key_prefix: String::new(),
         }
     }
 }
@@ -105,11 +105,11 @@ pub(super) struct TaskClaim {
 #[derive(Clone, Copy, PartialEq)]
 enum TaskPhase {
     /// The caller waits for the response.
-    Waited,
+    Waiting,
     /// The caller waits for the response, since the task limit is reached.
-    Stays,
+    NeverTask,
     /// The call became a task, and the caller has not yet received the task.
-    Begins,
+    Becoming,
     /// The caller has the task and polls it.
     Task,
     /// The caller has the response.
@@ -129,51 +129,51 @@ pub(super) fn millis(time: Duration) -> u64 {
 /// Properties of a new task.
 pub(super) struct NewTask {
     pub(super) owner: Caller,
-    pub(super) link: Option<u64>,
-    pub(super) words: TaskForm,
+    pub(super) connection: Option<u64>,
+    pub(super) form: TaskForm,
     pub(super) call: Arc<str>,
     pub(super) tool: String,
-    pub(super) background: TaskControl,
-    pub(super) trail: DecisionLog,
-    pub(super) life: Duration,
-    pub(super) poll: Duration,
-    pub(super) looks: u32,
-    pub(super) kept: Option<Arc<TaskStore>>,
+    pub(super) task_control: TaskControl,
+    pub(super) decision_log: DecisionLog,
+    pub(super) lifetime: Duration,
+    pub(super) poll_interval: Duration,
+    pub(super) polls_per_minute: u32,
+    pub(super) store: Option<Arc<TaskStore>>,
 }
 
 impl ServerTask {
     pub(super) fn new(begin: NewTask) -> ServerTask {
         let created = now();
         // The end of its connection cancels the task, so it need not be stored.
-        let kept = begin.kept.filter(|_| begin.link.is_none());
+        let kept = begin.store.filter(|_| begin.connection.is_none());
         ServerTask {
-            id: crate::ids::secret(),
+            id: crate::ids::secret_id(),
             owner: begin.owner,
-            link: begin.link,
-            words: begin.words,
+            connection: begin.connection,
+            form: begin.form,
             call: begin.call,
             tool: begin.tool,
             created,
-            began: Instant::now(),
-            life: begin.life,
-            poll: begin.poll,
-            looks: PollLimiter::new(begin.looks),
-            rounds: begin.words == TaskForm::Extension,
-            background: begin.background,
-            trail: begin.trail,
-            kept,
+            started: Instant::now(),
+            lifetime: begin.lifetime,
+            poll_interval: begin.poll_interval,
+            poll_limiter: PollLimiter::new(begin.polls_per_minute),
+            returns_requests: begin.form == TaskForm::Extension,
+            task_control: begin.task_control,
+            decision_log: begin.decision_log,
+            store: kept,
             state: Mutex::new(ServerTaskState::new(created)),
             changed: watch::Sender::default(),
         }
     }
 
     /// Returns the key by which tasks are ordered by age.
-    pub(super) fn age(&self) -> (u64, Instant) {
-        (self.created, self.began)
+    pub(super) fn age_key(&self) -> (u64, Instant) {
+        (self.created, self.started)
     }
 
     /// Returns a stored task of an ended process.
-    pub(super) fn restored(
+    pub(super) fn from_store(
         id: String,
         row: StoredTask,
         limits: &TaskLimits,
@@ -181,22 +181,24 @@ impl ServerTask {
     ) -> ServerTask {
         let mut task = ServerTask::new(NewTask {
             owner: row.owner(),
-            link: None,
-            words: row.words,
+            connection: None,
+            form: row.form,
             call: row.call.into(),
             tool: row.tool,
-            background: TaskControl::new().0,
-            trail: DecisionLog::default(),
-            life: Duration::from_millis(row.life),
-            poll: limits.poll,
-            looks: limits.looks,
-            kept: Some(kept),
+            task_control: TaskControl::new().0,
+            decision_log: DecisionLog::default(),
+            lifetime: Duration::from_millis(row.lifetime_ms),
+            poll_interval: limits.poll_interval,
+            polls_per_minute: limits.polls_per_minute,
+            store: Some(kept),
         });
         (task.id, task.created) = (id, row.created);
         let end = match row.status {
             TaskStatus::Working | TaskStatus::InputRequired => None,
             TaskStatus::Cancelled => Some(TaskResponsePlace::None),
-            TaskStatus::Completed | TaskStatus::Failed => Some(TaskResponsePlace::Kept(row.size)),
+            TaskStatus::Completed | TaskStatus::Failed => {
+                Some(TaskResponsePlace::Stored(row.response_bytes))
+            }
         };
         *task.state() = ServerTaskState {
             phase: TaskPhase::Task,
@@ -205,31 +207,34 @@ impl ServerTask {
                 status: row.status,
                 answer,
             }),
-            keeps: true,
+            is_stored: true,
             ..ServerTaskState::new(row.updated)
         };
         task
     }
 
     /// Marks a stored task as one that continues at an upstream server.
-    pub(super) fn going_on(self, left: TaskHandover) -> ServerTask {
+    pub(super) fn with_handover(self, left: TaskHandover) -> ServerTask {
         {
             let mut state = self.state();
-            state.again = Some(left.sealed.clone());
-            state.left = Some(left);
+            state.recovery_state = Some(left.sealed.clone());
+            state.handover = Some(left);
         }
         self
     }
 
     /// Returns whether the task still has to be recovered.
-    pub(super) fn is_left_on(&self) -> bool {
-        self.state().left.is_some()
+    pub(super) fn needs_recovery(&self) -> bool {
+        self.state().handover.is_some()
     }
 
     /// Begins the recovery of the task; returns `None` the second time.
-    pub(super) fn left(&self) -> Option<TaskClaim> {
-        let left = self.state().left.take()?;
-        let claim = self.kept.as_ref()?.claim(&self.id, &left.row, left.version);
+    pub(super) fn begin_recovery(&self) -> Option<TaskClaim> {
+        let left = self.state().handover.take()?;
+        let claim = self
+            .store
+            .as_ref()?
+            .claim(&self.id, &left.row, left.version);
         Some(TaskClaim {
             claim: Box::pin(claim),
             sealed: left.sealed,
@@ -237,14 +242,14 @@ impl ServerTask {
     }
 
     /// Records that the task was recovered in this round of its call.
-    pub(super) fn is_taken_up(&self, since: u64, round: u32) {
+    pub(super) fn mark_recovered(&self, since: u64, round: u32) {
         let mut state = self.state();
-        state.since = Some(since);
-        state.head = format!("r{round}");
+        state.upstream_since = Some(since);
+        state.key_prefix = format!("r{round}");
     }
 
     /// Sets the handle that aborts the work. Aborts it at once if the task has ended.
-    pub(super) fn runs_as(&self, work: AbortHandle) {
+    pub(super) fn set_abort_handle(&self, work: AbortHandle) {
         let mut state = self.state();
         match state.end {
             // The task ended before its work began.
@@ -254,38 +259,38 @@ impl ServerTask {
     }
 
     /// Returns the time since which the call continues at an upstream server, in milliseconds since 1970.
-    pub(super) fn since(&self) -> u64 {
-        *self.state().since.get_or_insert_with(now)
+    pub(super) fn upstream_since(&self) -> u64 {
+        *self.state().upstream_since.get_or_insert_with(now)
     }
 
     /// Returns the identity to which sealed state of the task is bound.
-    pub(super) fn named(&self) -> [&str; 4] {
+    pub(super) fn seal_identity(&self) -> [&str; 4] {
         ["task", &self.id, self.owner.name(), &self.tool]
     }
 
     /// Returns the handle with which the call controls its task mode.
-    pub(super) fn background(&self) -> &TaskControl {
-        &self.background
+    pub(super) fn task_control(&self) -> &TaskControl {
+        &self.task_control
     }
 
     /// Stores the sealed state with which the next process recovers the call.
-    pub(super) fn goes_on(&self, sealed: String) {
+    pub(super) fn store_recovery_state(&self, sealed: String) {
         let mut state = self.state();
-        if state.end.is_some() || state.again.as_ref() == Some(&sealed) {
+        if state.end.is_some() || state.recovery_state.as_ref() == Some(&sealed) {
             return;
         }
-        if let Some(kept) = self.kept.as_ref().filter(|_| state.keeps) {
+        if let Some(kept) = self.store.as_ref().filter(|_| state.is_stored) {
             // Queued under the lock, or it could be stored after the end.
-            drop(kept.write_again(&self.id, &sealed));
+            drop(kept.write_recovery_state(&self.id, &sealed));
         }
-        state.again = Some(sealed);
+        state.recovery_state = Some(sealed);
     }
 
     fn state(&self) -> MutexGuard<'_, ServerTaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut ServerTaskState) -> T) -> T {
+    fn update<T>(&self, change: impl FnOnce(&mut ServerTaskState) -> T) -> T {
         let mut state = self.state();
         let changed = change(&mut state);
         // A task that ended keeps its time.
@@ -298,9 +303,9 @@ impl ServerTask {
     }
 
     /// Makes the call a task, unless it already has a response.
-    pub(super) fn detach(&self, work: AbortHandle) -> bool {
+    pub(super) fn become_task(&self, work: AbortHandle) -> bool {
         let mut state = self.state();
-        let waited = matches!(state.phase, TaskPhase::Waited | TaskPhase::Begins);
+        let waited = matches!(state.phase, TaskPhase::Waiting | TaskPhase::Becoming);
         if waited {
             state.phase = TaskPhase::Task;
             state.work = Some(work);
@@ -309,26 +314,26 @@ impl ServerTask {
     }
 
     /// Keeps the call from becoming a task: the task limit is reached.
-    pub(super) fn stay(&self) {
+    pub(super) fn forbid_task(&self) {
         let mut state = self.state();
-        if state.phase == TaskPhase::Waited {
-            state.phase = TaskPhase::Stays;
+        if state.phase == TaskPhase::Waiting {
+            state.phase = TaskPhase::NeverTask;
         }
     }
 
     /// Returns whether the caller waits for the response. A call that declared itself a task is one from here on.
-    fn is_waited_for(&self, state: &mut ServerTaskState) -> bool {
-        if state.phase == TaskPhase::Waited && self.background.is_task() {
-            state.phase = TaskPhase::Begins;
+    fn has_waiting_caller(&self, state: &mut ServerTaskState) -> bool {
+        if state.phase == TaskPhase::Waiting && self.task_control.is_task() {
+            state.phase = TaskPhase::Becoming;
         }
-        !matches!(state.phase, TaskPhase::Begins | TaskPhase::Task)
+        !matches!(state.phase, TaskPhase::Becoming | TaskPhase::Task)
     }
 
     /// Returns whether the caller waits for the response, which then goes to it; otherwise the response belongs to the
     /// task.
-    pub(super) fn is_answered(&self) -> bool {
+    pub(super) fn answer_caller(&self) -> bool {
         let mut state = self.state();
-        let waited = self.is_waited_for(&mut state);
+        let waited = self.has_waiting_caller(&mut state);
         if waited {
             state.phase = TaskPhase::Answered;
         }
@@ -336,35 +341,35 @@ impl ServerTask {
     }
 
     /// Returns whether the task has ended.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.state().end.is_some()
     }
 
     /// Returns whether the lifetime of the task is over.
     pub(super) fn is_expired(&self) -> bool {
-        now() >= self.created.saturating_add(millis(self.life))
+        now() >= self.created.saturating_add(millis(self.lifetime))
     }
 
     /// Returns the size of its result in bytes.
-    pub(super) fn size(&self) -> usize {
+    pub(super) fn result_bytes(&self) -> usize {
         match self.state().end.as_ref().map(|over| &over.answer) {
-            Some(TaskResponsePlace::Here(answer)) => size(answer),
-            Some(TaskResponsePlace::Kept(size)) => *size,
+            Some(TaskResponsePlace::InMemory(answer)) => response_bytes(answer),
+            Some(TaskResponsePlace::Stored(size)) => *size,
             Some(TaskResponsePlace::None) | None => 0,
         }
     }
 
     /// Returns a receiver that is notified of each change.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
     /// Returns the task as sent to clients.
-    pub(super) fn shown(&self) -> Task {
-        let (mut task, held) = self.state_of();
+    pub(super) fn to_protocol(&self) -> Task {
+        let (mut task, held) = self.snapshot();
         // In 2025-11-25 the result is requested separately.
-        if self.words == TaskForm::Extension {
-            task.detail = match self.read(held) {
+        if self.form == TaskForm::Extension {
+            task.detail = match self.load_response(held) {
                 Some(Ok(result)) => TaskDetail::Result(result),
                 Some(Err(error)) => TaskDetail::Error(error),
                 None => task.detail,
@@ -374,18 +379,18 @@ impl ServerTask {
     }
 
     /// Returns the task without its response, and the place of the response.
-    fn state_of(&self) -> (Task, TaskResponsePlace) {
+    fn snapshot(&self) -> (Task, TaskResponsePlace) {
         let state = self.state();
         let (status, held, detail) = match &state.end {
             Some(over) => (over.status, over.answer.clone(), TaskDetail::None),
-            None if state.asks.is_empty() => (
+            None if state.input_requests.is_empty() => (
                 TaskStatus::Working,
                 TaskResponsePlace::None,
                 TaskDetail::None,
             ),
             None => {
-                let asks = state.asks.iter().map(|open| open.ask.clone());
-                let asks = TaskDetail::Asks(asks.collect());
+                let asks = state.input_requests.iter().map(|open| open.request.clone());
+                let asks = TaskDetail::InputRequests(asks.collect());
                 (TaskStatus::InputRequired, TaskResponsePlace::None, asks)
             }
         };
@@ -393,10 +398,10 @@ impl ServerTask {
             id: self.id.clone(),
             status,
             message: state.message.clone(),
-            created: iso(self.created),
-            updated: iso(state.updated),
-            ttl_ms: Some(millis(self.life)),
-            poll_ms: Some(millis(self.poll)),
+            created: format_iso8601(self.created),
+            updated: format_iso8601(state.updated),
+            ttl_ms: Some(millis(self.lifetime)),
+            poll_ms: Some(millis(self.poll_interval)),
             detail,
         };
         (task, held)
@@ -407,28 +412,28 @@ impl ServerTask {
         let state = self.state();
         match &state.end {
             Some(over) => over.status,
-            None if state.asks.is_empty() => TaskStatus::Working,
+            None if state.input_requests.is_empty() => TaskStatus::Working,
             None => TaskStatus::InputRequired,
         }
     }
 
     /// Returns the task as shown to operators.
     pub(super) fn view(&self) -> TaskView {
-        let (task, _) = self.state_of();
+        let (task, _) = self.snapshot();
         TaskView {
             call: self.call.clone(),
             caller: self.owner.clone(),
             tool: self.tool.clone(),
-            status: task.status.word(),
+            status: task.status.as_str(),
             message: task.message,
             created: self.created,
-            life: self.life,
+            lifetime: self.lifetime,
         }
     }
 
     /// Sets the status message.
-    fn say(&self, message: String) {
-        self.change(|state| {
+    fn set_message(&self, message: String) {
+        self.update(|state| {
             if state.end.is_none() {
                 state.message = Some(message);
             }
@@ -441,7 +446,7 @@ pub(super) struct CancelTaskOnDrop(pub(super) Arc<ServerTask>);
 
 impl Drop for CancelTaskOnDrop {
     fn drop(&mut self) {
-        if !self.0.is_over() && !self.0.background.is_left() {
+        if !self.0.has_ended() && !self.0.task_control.is_handed_over() {
             self.0.cancel(None);
         }
     }
@@ -458,8 +463,8 @@ impl EventSink for TaskReporter {
         if let ReporterEvent::Progress(progress) = &event
             && let Some(message) = &progress.message
         {
-            self.task.say(message.clone());
+            self.task.set_message(message.clone());
         }
-        self.to.tell(event);
+        self.to.send(event);
     }
 }

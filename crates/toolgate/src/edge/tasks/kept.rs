@@ -37,19 +37,19 @@ pub(crate) struct TaskStore {
 pub(super) struct StoredTask {
     pub(super) caller: String,
     /// Caller generation: distinguishes successive owners of one caller name.
-    pub(super) holder: Option<u64>,
-    pub(super) words: TaskForm,
+    pub(super) generation: Option<u64>,
+    pub(super) form: TaskForm,
     pub(super) call: String,
     pub(super) tool: String,
     /// In milliseconds since 1970.
     pub(super) created: u64,
     pub(super) updated: u64,
     /// Lifetime from `created`, in milliseconds.
-    pub(super) life: u64,
+    pub(super) lifetime_ms: u64,
     pub(super) status: TaskStatus,
     pub(super) message: Option<String>,
     /// Size of the response in bytes.
-    pub(super) size: usize,
+    pub(super) response_bytes: usize,
 }
 
 /// A stored task of an ended process that continues at an upstream server.
@@ -76,10 +76,15 @@ impl TaskStore {
         expect: WritePrecondition,
     ) -> impl Future<Output = Result<(), Error>> + use<> {
         let put = |table, value, expect| self.store.write(table, id, Some(value), expect);
-        let answer =
-            answer.map(|answer| put(RESPONSES_TABLE, written(answer), WritePrecondition::Any));
+        let answer = answer.map(|answer| {
+            put(
+                RESPONSES_TABLE,
+                write_response(answer),
+                WritePrecondition::Any,
+            )
+        });
         let task = put(TASKS_TABLE, row.json(&self.process), expect);
-        if row.status.is_over() {
+        if row.status.is_final() {
             drop(
                 self.store
                     .write(RECOVERY_TABLE, id, None, WritePrecondition::Any),
@@ -94,7 +99,7 @@ impl TaskStore {
     }
 
     /// Writes the sealed state for the recovery of a task.
-    pub(super) fn write_again(
+    pub(super) fn write_recovery_state(
         &self,
         id: &str,
         sealed: &str,
@@ -121,13 +126,13 @@ impl TaskStore {
     }
 
     /// Returns the response of a task.
-    pub(super) fn answer(&self, id: &str) -> Option<TaskResponse> {
+    pub(super) fn response(&self, id: &str) -> Option<TaskResponse> {
         let row = self.store.row(RESPONSES_TABLE, id)?;
         read(&row.value)
     }
 
     /// Removes a task and its response.
-    pub(super) fn forget(&self, id: &str) {
+    pub(super) fn remove(&self, id: &str) {
         for table in [TASKS_TABLE, RESPONSES_TABLE, RECOVERY_TABLE] {
             drop(self.store.write(table, id, None, WritePrecondition::Any));
         }
@@ -135,7 +140,7 @@ impl TaskStore {
 
     /// Takes over the tasks of ended processes, the newest first. Running ones end as interrupted, except those that
     /// continue at an upstream server, which are claimed later.
-    pub(super) fn left(
+    pub(super) fn take_over(
         self: &Arc<TaskStore>,
         limits: &TaskLimits,
         is_gone: impl Fn(&str) -> bool,
@@ -146,20 +151,20 @@ impl TaskStore {
             if !is_gone(process) {
                 continue;
             }
-            let Some(row) = StoredTask::read(&kept.value) else {
-                self.forget(&kept.key);
+            let Some(row) = StoredTask::read_response(&kept.value) else {
+                self.remove(&kept.key);
                 continue;
             };
             let again = self.store.row(RECOVERY_TABLE, &kept.key);
             let again = again.and_then(|row| Some(row.value["sealed"].as_str()?.to_owned()));
-            if let Some(sealed) = again.filter(|_| !row.status.is_over()) {
+            if let Some(sealed) = again.filter(|_| !row.status.is_final()) {
                 let goes_on = TaskHandover {
                     row: row.clone(),
                     version: kept.version,
                     sealed,
                 };
-                let task = ServerTask::restored(kept.key, row, limits, self.clone());
-                left.push(Arc::new(task.going_on(goes_on)));
+                let task = ServerTask::from_store(kept.key, row, limits, self.clone());
+                left.push(Arc::new(task.with_handover(goes_on)));
                 continue;
             }
             // From here on the row names this process.
@@ -168,7 +173,7 @@ impl TaskStore {
                 self.store
                     .write(TASKS_TABLE, &kept.key, Some(ours), WritePrecondition::Any),
             );
-            let task = ServerTask::restored(kept.key, row, limits, self.clone());
+            let task = ServerTask::from_store(kept.key, row, limits, self.clone());
             task.interrupt();
             left.push(Arc::new(task));
         }
@@ -189,44 +194,44 @@ impl StoredTask {
     /// Returns the owner of the task.
     pub(super) fn owner(&self) -> Caller {
         let owner = Caller::new(self.caller.as_str());
-        match self.holder {
-            Some(holder) => owner.held_by(holder),
+        match self.generation {
+            Some(holder) => owner.with_generation(holder),
             None => owner,
         }
     }
 
     fn json(&self, process: &str) -> Value {
         json!({
-            "process": process, "caller": self.caller, "holder": self.holder, "words": word(self.words), "call": self.call, "tool": self.tool,
-            "created": self.created, "updated": self.updated, "life": self.life, "status": self.status.word(),
-            "message": self.message, "size": self.size,
+            "process": process, "caller": self.caller, "holder": self.generation, "words": revision_name(self.form), "call": self.call, "tool": self.tool,
+            "created": self.created, "updated": self.updated, "life": self.lifetime_ms, "status": self.status.as_str(),
+            "message": self.message, "size": self.response_bytes,
         })
     }
 
-    fn read(value: &Value) -> Option<StoredTask> {
+    fn read_response(value: &Value) -> Option<StoredTask> {
         let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
         let number = |key: &str| value.get(key)?.as_u64();
         Some(StoredTask {
             caller: text("caller")?,
             // Absent in rows of older versions.
-            holder: number("holder"),
-            words: [TaskForm::Core, TaskForm::Extension]
+            generation: number("holder"),
+            form: [TaskForm::Core, TaskForm::Extension]
                 .into_iter()
-                .find(|words| text("words").as_deref() == Some(word(*words)))?,
+                .find(|words| text("words").as_deref() == Some(revision_name(*words)))?,
             call: text("call")?,
             tool: text("tool")?,
             // A clock that was set back must not extend its lifetime.
             created: number("created")?.min(now()),
             updated: number("updated")?,
-            life: number("life")?,
+            lifetime_ms: number("life")?,
             status: TaskStatus::read(&text("status")?)?,
             message: text("message"),
-            size: usize::try_from(number("size")?).ok()?,
+            response_bytes: usize::try_from(number("size")?).ok()?,
         })
     }
 }
 
-fn word(words: TaskForm) -> &'static str {
+fn revision_name(words: TaskForm) -> &'static str {
     match words {
         TaskForm::None => "",
         TaskForm::Core => "2025-11-25",
@@ -235,7 +240,7 @@ fn word(words: TaskForm) -> &'static str {
 }
 
 /// Stored as text: the response that passed the pipeline comes back byte for byte.
-fn written(answer: &TaskResponse) -> Value {
+fn write_response(answer: &TaskResponse) -> Value {
     match answer {
         Ok(result) => json!({"result": result.as_str()}),
         Err(error) => json!({"error": error.json().as_str()}),
@@ -257,6 +262,6 @@ fn read(value: &Value) -> Option<TaskResponse> {
     match json("result") {
         Some(result) => Some(Ok(result)),
         // Relayed: its code does not describe the connection that requests it now.
-        None => Some(Err(RpcError::read(&json("error")?)?.relayed())),
+        None => Some(Err(RpcError::read(&json("error")?)?.into_relayed())),
     }
 }

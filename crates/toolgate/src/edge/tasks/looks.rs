@@ -13,21 +13,24 @@ use toolgate_wire::{
 /// Token bucket for polls: its capacity is the number of polls per minute.
 pub(super) struct PollLimiter {
     per_minute: u32,
-    left: Mutex<(f64, Instant)>,
+    tokens: Mutex<(f64, Instant)>,
 }
 
 impl PollLimiter {
     pub(super) fn new(per_minute: u32) -> PollLimiter {
         let left = Mutex::new((f64::from(per_minute), Instant::now()));
-        PollLimiter { per_minute, left }
+        PollLimiter {
+            per_minute,
+            tokens: left,
+        }
     }
 
     /// Takes one token.
     ///
     /// # Errors
     /// The limit is exceeded. The error gives the wait in its message and in `data.retryAfterMs`.
-    pub(super) fn take(&self, poll: Duration) -> Result<(), RpcError> {
-        let wait = self.wait();
+    pub(super) fn take_token(&self, poll: Duration) -> Result<(), RpcError> {
+        let wait = self.time_until_token();
         if wait.is_zero() {
             return Ok(());
         }
@@ -39,12 +42,12 @@ impl PollLimiter {
         );
         let mut data = ObjectWriter::new();
         data.int("retryAfterMs", i64::try_from(ms).unwrap_or(i64::MAX));
-        Err(RpcError::new(code::INTERNAL_ERROR, text).with(data.finish()))
+        Err(RpcError::new(code::INTERNAL_ERROR, text).with_data(data.finish()))
     }
 
-    fn wait(&self) -> Duration {
+    fn time_until_token(&self) -> Duration {
         let most = f64::from(self.per_minute.max(1));
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let gained = now.saturating_duration_since(left.1).as_secs_f64() * most / 60.0;
         *left = ((left.0 + gained).min(most), now);
@@ -61,24 +64,24 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_minute_has_so_many_and_no_more() {
+    async fn limits_the_polls_per_minute() {
         let looks = PollLimiter::new(60);
         let poll = Duration::from_secs(1);
         for _ in 0..60 {
-            looks.take(poll).unwrap();
+            looks.take_token(poll).unwrap();
         }
-        let refused = looks.take(poll).unwrap_err();
+        let refused = looks.take_token(poll).unwrap_err();
         let data = refused.data.as_ref().unwrap().to_value();
         assert_eq!(data["retryAfterMs"], 1000, "{}", refused.message);
         // A rejected poll does not extend the wait.
-        assert!(looks.take(poll).is_err());
+        assert!(looks.take_token(poll).is_err());
         tokio::time::advance(Duration::from_millis(1001)).await;
-        looks.take(poll).unwrap();
-        assert!(looks.take(poll).is_err());
+        looks.take_token(poll).unwrap();
+        assert!(looks.take_token(poll).is_err());
         tokio::time::advance(Duration::from_secs(600)).await;
         for _ in 0..60 {
-            looks.take(poll).unwrap();
+            looks.take_token(poll).unwrap();
         }
-        assert!(looks.take(poll).is_err());
+        assert!(looks.take_token(poll).is_err());
     }
 }

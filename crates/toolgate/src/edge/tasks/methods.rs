@@ -5,7 +5,7 @@ use crate::edge::{ProtocolServer, answer, ask::InputRequester, call::RequestCont
 use std::sync::Arc;
 use toolgate_core::{CancelReason, Error, ErrorKind, RequiredCapability};
 use toolgate_wire::{
-    dialect::related,
+    dialect::with_related_task,
     json::{self, Json},
     message::{RpcError, code},
     method::tasks::{self, EXTENSION, TaskForm},
@@ -14,24 +14,24 @@ use toolgate_wire::{
 /// Returns whether `method` is one of the task methods of the revision, and tasks are offered.
 pub(crate) fn is_method(server: &ProtocolServer, context: &RequestContext, method: &str) -> bool {
     let common = [tasks::GET, tasks::CANCEL].contains(&method);
-    server.offers.tasks != TaskOffer::None
+    server.offered.tasks != TaskOffer::None
         && match context.dialect.tasks {
             TaskForm::None => false,
             TaskForm::Extension => common || method == tasks::UPDATE,
             TaskForm::Core => {
-                let lists = method == tasks::LIST && lists(context);
+                let lists = method == tasks::LIST && can_list(context);
                 common || method == tasks::RESULT || lists
             }
         }
 }
 
 /// Returns whether a client may list its tasks: only on a connection that no other client shares.
-fn lists(context: &RequestContext) -> bool {
-    context.link.is_some()
+fn can_list(context: &RequestContext) -> bool {
+    context.connection.is_some()
 }
 
 /// Handles a task method.
-pub(crate) async fn answer(
+pub(crate) async fn handle_method(
     server: &ProtocolServer,
     context: &RequestContext,
     method: &str,
@@ -39,30 +39,31 @@ pub(crate) async fn answer(
     asker: Option<&dyn InputRequester>,
 ) -> Result<Json, RpcError> {
     let (dialect, limits) = (context.dialect, &server.limits.tasks);
-    declared(context)?;
+    check_extension_declared(context)?;
     if method == tasks::LIST {
-        return page(server, context, params);
+        return list_page(server, context, params);
     }
-    let id = tasks::named(params)
-        .ok_or_else(|| answer::bad_params("\"params.taskId\" must be a string"))?;
+    let id = tasks::task_id(params)
+        .ok_or_else(|| answer::invalid_params("\"params.taskId\" must be a string"))?;
     let found = server
         .tasks
         .find(&context.caller, dialect.tasks, &id, limits);
     let task = found.ok_or_else(|| {
-        answer::bad_params("the task does not exist or has expired; call the tool again")
+        answer::invalid_params("the task does not exist or has expired; call the tool again")
     })?;
     if [tasks::GET, tasks::RESULT].contains(&method) {
-        task.looks.take(task.poll)?;
+        task.poll_limiter.take_token(task.poll_interval)?;
     }
     let core = dialect.tasks == TaskForm::Core;
     match method {
-        tasks::RESULT => result(&task, asker).await,
+        tasks::RESULT => wait_for_result(&task, asker).await,
         tasks::UPDATE => {
             let answers = params.and_then(|p| p.get("inputResponses"));
             let answers = answers.filter(|a| a.kind() == json::JsonKind::Object);
-            let answers = answers
-                .ok_or_else(|| answer::bad_params("\"params.inputResponses\" must be an object"))?;
-            task.answer(
+            let answers = answers.ok_or_else(|| {
+                answer::invalid_params("\"params.inputResponses\" must be an object")
+            })?;
+            task.answer_requests(
                 answers
                     .members()
                     .map(|(key, answer)| (key.into_owned(), answer)),
@@ -70,23 +71,29 @@ pub(crate) async fn answer(
             Ok(dialect.empty(&server.info))
         }
         tasks::CANCEL => match task.cancel(Some(CancelReason::Caller(None))) {
-            false if core => Err(answer::bad_params("the task has already ended")),
-            _ if core => Ok(dialect.task(&task.shown(), &server.info)),
+            false if core => Err(answer::invalid_params("the task has already ended")),
+            _ if core => Ok(dialect.task(&task.to_protocol(), &server.info)),
             _ => Ok(dialect.empty(&server.info)),
         },
-        _ => Ok(dialect.task(&task.shown(), &server.info)),
+        _ => Ok(dialect.task(&task.to_protocol(), &server.info)),
     }
 }
 
 /// Checks that the client declared the tasks extension, if its revision has one.
-pub(super) fn declared(context: &RequestContext) -> Result<(), RpcError> {
+pub(super) fn check_extension_declared(context: &RequestContext) -> Result<(), RpcError> {
     let needs = context.dialect.tasks == TaskForm::Extension;
-    if !needs || context.abilities.extension(EXTENSION).is_some() {
+    if !needs || context.capabilities.extension(EXTENSION).is_some() {
         return Ok(());
     }
     let text = format!("declare the extension {EXTENSION} with each request about tasks");
-    let error = Error::new(ErrorKind::Unsupported(RequiredCapability::Tasks), text);
-    Err(answer::missing(RequiredCapability::Tasks, &error))
+    let error = Error::new(
+        ErrorKind::MissingCapability(RequiredCapability::Tasks),
+        text,
+    );
+    Err(answer::missing_capability(
+        RequiredCapability::Tasks,
+        &error,
+    ))
 }
 
 /// Error text for a client that waits for a result when the gateway shuts down.
@@ -94,37 +101,37 @@ const HANDED_OVER_TEXT: &str =
     "the gateway is shutting down, and the call continues at its server; request the result again";
 
 /// Handles `tasks/result`: sends the input requests of the task to the client, and waits for its end.
-async fn result(
+async fn wait_for_result(
     task: &Arc<ServerTask>,
     asker: Option<&dyn InputRequester>,
 ) -> Result<Json, RpcError> {
-    let mut changes = task.changes();
+    let mut changes = task.subscribe();
     loop {
         changes.mark_unchanged();
-        match task.end() {
-            Some(Some(answer)) => return answer.map(|json| related(&json, &task.id)),
+        match task.response() {
+            Some(Some(answer)) => return answer.map(|json| with_related_task(&json, &task.id)),
             Some(None) => {
                 return Err(RpcError::new(
                     code::INTERNAL_ERROR,
                     "the task was cancelled",
                 ));
             }
-            None if task.is_left() => {
+            None if task.is_handed_over() => {
                 return Err(RpcError::new(code::INTERNAL_ERROR, HANDED_OVER_TEXT));
             }
             None => {}
         }
-        if let Some((taken, asker)) = asker.and_then(|asker| Some((task.take()?, asker))) {
-            let ask = &taken.ask;
+        if let Some((taken, asker)) = asker.and_then(|asker| Some((task.take_request()?, asker))) {
+            let ask = &taken.request;
             let empty = || json::ObjectWriter::new().finish();
-            let params = related(&ask.params.clone().unwrap_or_else(empty), &task.id);
+            let params = with_related_task(&ask.params.clone().unwrap_or_else(empty), &task.id);
             tokio::select! {
-                answer = asker.ask(&ask.method, Some(params)) => match answer {
-                    Ok(answer) => task.answer(std::iter::once((ask.key.clone(), answer))),
+                answer = asker.send_request(&ask.method, Some(params)) => match answer {
+                    Ok(answer) => task.answer_requests(std::iter::once((ask.key.clone(), answer))),
                     // The input request stays open for the next `tasks/result`.
-                    Err(error) => return Err(RpcError::new(code::INTERNAL_ERROR, error.public())),
+                    Err(error) => return Err(RpcError::new(code::INTERNAL_ERROR, error.public_message())),
                 },
-                () = task.settled(&ask.key) => {}
+                () = task.wait_until_settled(&ask.key) => {}
             }
             continue;
         }
@@ -140,12 +147,12 @@ async fn result(
 /// Prefix of a cursor; the rest is the id of the last task of the previous page.
 const TASK_CURSOR_PREFIX: &str = "after:";
 
-fn page(
+fn list_page(
     server: &ProtocolServer,
     context: &RequestContext,
     params: Option<&Json>,
 ) -> Result<Json, RpcError> {
-    let all = TaskTable::of(
+    let all = TaskTable::of_caller(
         &server.tasks,
         &context.caller,
         context.dialect.tasks,
@@ -153,10 +160,10 @@ fn page(
     );
     let own: Vec<_> = all
         .iter()
-        .filter(|task| task.link == context.link)
+        .filter(|task| task.connection == context.connection)
         .collect();
     let wrong =
-        || answer::bad_params("the cursor is not one of this list; list again from the start");
+        || answer::invalid_params("the cursor is not one of this list; list again from the start");
     let start = match params.and_then(|p| p.get("cursor")) {
         None => 0,
         Some(cursor) => {
@@ -166,10 +173,14 @@ fn page(
             at.ok_or_else(wrong)? + 1
         }
     };
-    let page: Vec<_> = own.iter().skip(start).take(server.limits.page).collect();
+    let page: Vec<_> = own
+        .iter()
+        .skip(start)
+        .take(server.limits.page_items)
+        .collect();
     let more = start + page.len() < own.len();
     let next = page.last().filter(|_| more);
     let next = next.map(|last| format!("{TASK_CURSOR_PREFIX}{}", last.id));
-    let shown: Vec<_> = page.iter().map(|task| task.shown()).collect();
+    let shown: Vec<_> = page.iter().map(|task| task.to_protocol()).collect();
     Ok(context.dialect.task_list(&shown, next.as_deref()))
 }

@@ -14,9 +14,9 @@ mod session;
 mod table;
 mod told;
 
-pub(crate) use again::take_up;
-pub(crate) use methods::{answer, is_method};
-pub(crate) use run::{run, wish};
+pub(crate) use again::recover_tasks;
+pub(crate) use methods::{handle_method, is_method};
+pub(crate) use run::{run_call, task_trigger};
 pub(crate) use session::SessionTasks;
 pub(crate) use table::TaskTable;
 pub(crate) use told::TaskSubscription;
@@ -29,29 +29,29 @@ pub struct TaskLimits {
     /// Tasks of one caller; 64.
     pub per_caller: usize,
     /// Tasks of all callers; 1,024.
-    pub all: usize,
+    pub total: usize,
     /// Bytes of all stored results; 64 MiB. The oldest are evicted.
-    pub bytes: usize,
+    pub max_result_bytes: usize,
     /// Lifetime of a task, from its creation; one hour.
-    pub life: Duration,
+    pub lifetime: Duration,
     /// Time after which a call that may become a task becomes one; 500 ms.
-    pub after: Duration,
+    pub become_task_after: Duration,
     /// Poll interval that clients are asked to keep; one second.
-    pub poll: Duration,
+    pub poll_interval: Duration,
     /// Polls of one task in a minute; 600.
-    pub looks: u32,
+    pub polls_per_minute: u32,
 }
 
 impl Default for TaskLimits {
     fn default() -> TaskLimits {
         TaskLimits {
             per_caller: 64,
-            all: 1024,
-            bytes: 64 << 20,
-            life: Duration::from_secs(3600),
-            after: Duration::from_millis(500),
-            poll: Duration::from_secs(1),
-            looks: 600,
+            total: 1024,
+            max_result_bytes: 64 << 20,
+            lifetime: Duration::from_secs(3600),
+            become_task_after: Duration::from_millis(500),
+            poll_interval: Duration::from_secs(1),
+            polls_per_minute: 600,
         }
     }
 }
@@ -64,7 +64,7 @@ pub enum TaskOffer {
     None,
     /// Calls of tools that declare task support.
     Marked,
-    /// Calls of all tools, after [`TaskLimits::after`].
+    /// Calls of all tools, after [`TaskLimits::become_task_after`].
     Every,
 }
 
@@ -84,5 +84,5 @@ pub struct TaskView {
     /// Its creation time, in milliseconds since 1970.
     pub created: u64,
     /// Its lifetime, from its creation.
-    pub life: Duration,
+    pub lifetime: Duration,
 }

@@ -28,46 +28,46 @@ use toolgate_wire::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TaskTrigger {
     /// After some time, or when the call declares itself a task.
-    Later,
+    WhenSlow,
     /// At once: the client requested a task, with this lifetime.
-    Now(Option<Duration>),
+    Immediately(Option<Duration>),
 }
 
 /// Returns whether and how a call may become a task.
 ///
 /// # Errors
 /// The client requests a task of a tool that does not support tasks, or its `task` parameter is invalid.
-pub(crate) async fn wish(
+pub(crate) async fn task_trigger(
     server: &ProtocolServer,
     context: &RequestContext,
     call: &Call,
     params: Option<&Json>,
 ) -> Result<Option<TaskTrigger>, RpcError> {
-    if server.offers.tasks == TaskOffer::None || call.op != Op::Tool {
+    if server.offered.tasks == TaskOffer::None || call.op != Op::Tool {
         return Ok(None);
     }
     match context.dialect.tasks {
         TaskForm::None => Ok(None),
         TaskForm::Extension => {
-            let declared = call.abilities.extension(EXTENSION).is_some();
-            Ok(declared.then_some(TaskTrigger::Later))
+            let declared = call.capabilities.extension(EXTENSION).is_some();
+            Ok(declared.then_some(TaskTrigger::WhenSlow))
         }
         TaskForm::Core => {
-            let Some(wanted) = TaskMetadata::read(params).map_err(answer::bad_params)? else {
+            let Some(wanted) = TaskMetadata::read(params).map_err(answer::invalid_params)? else {
                 return Ok(None);
             };
             let ask = ListRequest::one(context.caller.clone(), ItemKind::Tool, call.name());
             let listed = server.service.list(ask).await;
-            let listed = listed.map_err(|e| answer::list_failed(&e))?;
+            let listed = listed.map_err(|e| answer::list_error(&e))?;
             let found = listed.find(call.name());
             match found.filter(|item| item.withheld.is_none()) {
                 // The call itself returns the error for an unknown tool.
                 None => Ok(None),
-                Some(item) if server.support(&item.def) == TaskSupport::Forbidden => {
+                Some(item) if server.task_support(&item.def) == TaskSupport::Forbidden => {
                     let text = "this tool cannot be called as a task; call it without \"task\"";
                     Err(RpcError::new(code::METHOD_NOT_FOUND, text))
                 }
-                Some(_) => Ok(Some(TaskTrigger::Now(
+                Some(_) => Ok(Some(TaskTrigger::Immediately(
                     wanted.ttl_ms.map(Duration::from_millis),
                 ))),
             }
@@ -76,7 +76,7 @@ pub(crate) async fn wish(
 }
 
 /// Runs a call, and responds when it completes or becomes a task.
-pub(crate) async fn run(
+pub(crate) async fn run_call(
     server: &Arc<ProtocolServer>,
     context: &RequestContext,
     mut call: Call,
@@ -85,62 +85,64 @@ pub(crate) async fn run(
 ) -> TaskResponse {
     let limits = &server.limits.tasks;
     let (background, pace) = TaskControl::new();
-    if server.offers.tasks == TaskOffer::Every {
-        background.allow();
+    if server.offered.tasks == TaskOffer::Every {
+        background.allow_task();
     }
     let life = match wish {
-        TaskTrigger::Now(Some(wanted)) => wanted.min(limits.life),
-        _ => limits.life,
+        TaskTrigger::Immediately(Some(wanted)) => wanted.min(limits.lifetime),
+        _ => limits.lifetime,
     };
     let task = Arc::new(ServerTask::new(NewTask {
         owner: context.caller.clone(),
-        link: context.link,
-        words: context.dialect.tasks,
+        connection: context.connection,
+        form: context.dialect.tasks,
         call: call.id.clone(),
         tool: call.name().to_owned(),
-        background: background.clone(),
-        trail: call.trail.clone(),
-        life,
-        poll: limits.poll,
-        looks: limits.looks,
-        kept: server.tasks.kept(),
+        task_control: background.clone(),
+        decision_log: call.decision_log.clone(),
+        lifetime: life,
+        poll_interval: limits.poll_interval,
+        polls_per_minute: limits.polls_per_minute,
+        store: server.tasks.store(),
     }));
-    call.background = background.clone();
+    call.task_control = background.clone();
     let told = TaskReporter {
         task: task.clone(),
         to: call.reporter.clone(),
     };
-    call.reporter = CallReporter::new(Arc::new(told)).with_logs(call.reporter.logs());
+    call.reporter =
+        CallReporter::new(Arc::new(told)).with_min_log_level(call.reporter.min_log_level());
     // In 2025-11-25 progress continues until the task ends.
     let lasting = context.dialect.tasks == TaskForm::Core;
-    let closer = report.closer();
+    let closer = report.close_on_drop();
     let (_closer, closer) = match lasting {
         true => (None, Some(closer)),
         false => (Some(closer), None),
     };
     let (go, ready) = oneshot::channel::<()>();
     let (done, answered) = oneshot::channel();
-    let again = RecoveryState::of(server, context, &call).map(Arc::new);
+    let again = RecoveryState::of_call(server, context, &call).map(Arc::new);
     let work = TaskWork {
         server: server.clone(),
         context: context.clone(),
         task: task.clone(),
-        life,
+        time_left: life,
     };
     let keeps = again.clone();
-    let waited = AbortWorkOnDrop(Some(spawned(async move {
+    let waited = AbortWorkOnDrop(Some(spawn_work(async move {
         let _working = CancelTaskOnDrop(work.task.clone());
         let _closer = closer;
         if ready.await.is_err() {
             return;
         }
         let name = call.name().to_owned();
-        let Some(answer) = work.answered(call, keeps.as_deref()).await else {
+        let Some(answer) = work.run_rounds(call, keeps.as_deref()).await else {
             return;
         };
-        if work.task.is_answered() {
+        if work.task.answer_caller() {
             let (dialect, about) = (work.context.dialect, &work.server.info);
-            let failed = |error| answer::failed(&error, (Op::Tool, &name), dialect, about);
+            let failed =
+                |error| answer::failed_call_response(&error, (Op::Tool, &name), dialect, about);
             let _ = done.send(answer.or_else(failed));
         } else {
             work.finish(answer, &name).await;
@@ -150,23 +152,23 @@ pub(crate) async fn run(
         server,
         context,
         task,
-        again,
-        waited,
-        pace,
+        recovery_state: again,
+        work: waited,
+        mode: pace,
         answered,
     };
     match wish {
         // The call starts only after its caller can poll it.
-        TaskTrigger::Now(_) => running.at_once(&background, go).await,
-        TaskTrigger::Later => {
+        TaskTrigger::Immediately(_) => running.start_as_task(&background, go).await,
+        TaskTrigger::WhenSlow => {
             let _ = go.send(());
-            running.until_it_is_slow(limits.after).await
+            running.wait_or_become_task(limits.become_task_after).await
         }
     }
 }
 
 /// Spawns the work of a task.
-pub(super) fn spawned(work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+pub(super) fn spawn_work(work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
     #[allow(
         clippy::disallowed_methods,
         reason = "the server owns the futures of its client's calls and aborts them"
@@ -180,37 +182,37 @@ pub(super) struct TaskWork {
     pub(super) context: RequestContext,
     pub(super) task: Arc<ServerTask>,
     /// The time until the task expires.
-    pub(super) life: Duration,
+    pub(super) time_left: Duration,
 }
 
 impl TaskWork {
     /// Runs the call and returns its result, or `None` if the lifetime of the task is over first.
-    pub(super) async fn answered(
+    pub(super) async fn run_rounds(
         &self,
         call: Call,
         again: Option<&RecoveryState>,
     ) -> Option<Result<Json, Error>> {
         let (server, context) = (&self.server, &self.context);
         // Keeps the outlet open: the call must not end because its caller no longer waits.
-        let (outlet, _frames) = server.outlet(&context.caller);
-        let rounds = call::rounds(server, context, call, &outlet, Some(self.task.as_ref()));
+        let (outlet, _frames) = server.responder(&context.caller);
+        let rounds = call::run_to_result(server, context, call, &outlet, Some(self.task.as_ref()));
         let keeping = async {
             match again {
-                Some(again) => again.keep(&self.task).await,
+                Some(again) => again.store_rounds(&self.task).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             biased;
             () = keeping => None,
-            answer = tokio::time::timeout(self.life, rounds) => answer.ok(),
+            answer = tokio::time::timeout(self.time_left, rounds) => answer.ok(),
         }
     }
 
     /// Ends the task with the response to its call.
     pub(super) async fn finish(&self, answer: Result<Json, Error>, name: &str) {
         let (dialect, about) = (self.context.dialect, &self.server.info);
-        let failed = |error| answer::failed(&error, (Op::Tool, name), dialect, about);
+        let failed = |error| answer::failed_call_response(&error, (Op::Tool, name), dialect, about);
         self.task.finish(answer.or_else(failed)).await;
     }
 }
@@ -231,77 +233,85 @@ struct RunningCall<'a> {
     server: &'a Arc<ProtocolServer>,
     context: &'a RequestContext,
     task: Arc<ServerTask>,
-    again: Option<Arc<RecoveryState>>,
-    waited: AbortWorkOnDrop,
-    pace: watch::Receiver<TaskMode>,
+    recovery_state: Option<Arc<RecoveryState>>,
+    work: AbortWorkOnDrop,
+    mode: watch::Receiver<TaskMode>,
     answered: oneshot::Receiver<TaskResponse>,
 }
 
 impl RunningCall<'_> {
-    async fn at_once(mut self, background: &TaskControl, go: oneshot::Sender<()>) -> TaskResponse {
-        let full = |full: TaskAddError| RpcError::new(code::INTERNAL_ERROR, full.words());
+    async fn start_as_task(
+        mut self,
+        background: &TaskControl,
+        go: oneshot::Sender<()>,
+    ) -> TaskResponse {
+        let full = |full: TaskAddError| RpcError::new(code::INTERNAL_ERROR, full.message());
         let created = self.become_task().await.map_err(full)?;
-        let _ = background.start();
+        let _ = background.start_task();
         let _ = go.send(());
-        created.ok_or_else(lost)
+        created.ok_or_else(no_response_error)
     }
 
-    /// Waits for the response. After `after`, or if the call declares itself a task, it becomes one.
-    async fn until_it_is_slow(mut self, after: Duration) -> TaskResponse {
+    /// Waits for the response. After `become_task_after`, or if the call declares itself a task, it becomes one.
+    async fn wait_or_become_task(mut self, after: Duration) -> TaskResponse {
         let began = Instant::now();
         loop {
             // The call's own task mode takes precedence over its response.
-            let pace = *self.pace.borrow_and_update();
+            let pace = *self.mode.borrow_and_update();
             let slow = async {
                 match pace {
-                    TaskMode::Waited => std::future::pending().await,
-                    TaskMode::Slow => tokio::time::sleep_until(began + after).await,
+                    TaskMode::Inline => std::future::pending().await,
+                    TaskMode::Eligible => tokio::time::sleep_until(began + after).await,
                     TaskMode::Task => {}
                 }
             };
             tokio::select! {
                 biased;
-                Ok(()) = self.pace.changed() => {}
+                Ok(()) = self.mode.changed() => {}
                 () = slow => break,
-                answer = &mut self.answered => return answer.unwrap_or_else(|_| Err(lost())),
+                answer = &mut self.answered => return answer.unwrap_or_else(|_| Err(no_response_error())),
             }
         }
         match self.become_task().await {
             Ok(Some(created)) => return Ok(created),
-            Err(full) if *self.pace.borrow() == TaskMode::Task => {
-                return Err(RpcError::new(code::INTERNAL_ERROR, full.words()));
+            Err(full) if *self.mode.borrow() == TaskMode::Task => {
+                return Err(RpcError::new(code::INTERNAL_ERROR, full.message()));
             }
             // The call already has a response.
             Ok(None) => {}
-            Err(_) => self.task.stay(),
+            Err(_) => self.task.forbid_task(),
         }
-        self.answered.await.unwrap_or_else(|_| Err(lost()))
+        self.answered
+            .await
+            .unwrap_or_else(|_| Err(no_response_error()))
     }
 
     /// Makes the call a task and returns the response with the task, or `None` if the call already has a response. From
     /// here on its owner finds the task, also after a restart.
     async fn become_task(&mut self) -> Result<Option<Json>, TaskAddError> {
         let (server, task) = (self.server, self.task.clone());
-        let Some(work) = self.waited.0.clone() else {
+        let Some(work) = self.work.0.clone() else {
             return Ok(None);
         };
         server.tasks.add(&task, &server.limits.tasks)?;
         let mut added = RemoveTaskOnDrop(Some((server, &task)));
-        if let Some(again) = &self.again {
-            again.now(&task);
+        if let Some(again) = &self.recovery_state {
+            again.store_round(&task);
         }
-        let kept = task.keep_begin().await;
-        kept.map_err(|error| TaskAddError::Unkept(error.public().to_owned()))?;
-        if !task.detach(work) {
+        let kept = task.store_start().await;
+        kept.map_err(|error| TaskAddError::NotStored(error.public_message().to_owned()))?;
+        if !task.become_task(work) {
             return Ok(None);
         }
         added.0 = None;
-        self.waited.0 = None;
-        if let Some(session) = &self.context.session {
+        self.work.0 = None;
+        if let Some(session) = &self.context.session_tasks {
             session.add(&task);
         }
         let dialect = self.context.dialect;
-        Ok(Some(dialect.task_created(&task.shown(), &server.info)))
+        Ok(Some(
+            dialect.task_created(&task.to_protocol(), &server.info),
+        ))
     }
 }
 
@@ -316,6 +326,6 @@ impl Drop for RemoveTaskOnDrop<'_> {
     }
 }
 
-fn lost() -> RpcError {
+fn no_response_error() -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, "the call ended without an answer")
 }

@@ -18,8 +18,8 @@ use toolgate_wire::{
 pub(crate) struct SessionTasks {
     tasks: Mutex<Vec<WatchedTask>>,
     /// True if a task was added whose creation the client may not have received yet.
-    fresh: AtomicBool,
-    more: Notify,
+    has_new_task: AtomicBool,
+    task_known: Notify,
 }
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct WatchedTask {
     /// Weak: the task table owns it.
     task: Weak<ServerTask>,
     /// The status that the client received last.
-    told: TaskStatus,
+    reported: TaskStatus,
     is_known: bool,
 }
 
@@ -38,33 +38,33 @@ impl SessionTasks {
         tasks.retain(|followed| followed.task.strong_count() > 0);
         tasks.push(WatchedTask {
             task: Arc::downgrade(task),
-            told: TaskStatus::Working,
+            reported: TaskStatus::Working,
             is_known: false,
         });
         drop(tasks);
-        self.fresh.store(true, Ordering::Release);
+        self.has_new_task.store(true, Ordering::Release);
     }
 
     /// Records that a response was sent: the client now has the tasks that it created.
-    pub(crate) fn answered(&self) {
-        if self.fresh.swap(false, Ordering::AcqRel) {
+    pub(crate) fn reply_sent(&self) {
+        if self.has_new_task.swap(false, Ordering::AcqRel) {
             self.tasks().iter_mut().for_each(|f| f.is_known = true);
-            self.more.notify_one();
+            self.task_known.notify_one();
         }
     }
 
     /// Sends each new status. Never returns.
-    pub(crate) async fn tell<F: Future<Output = ()>>(
+    pub(crate) async fn send_status<F: Future<Output = ()>>(
         &self,
         dialect: &Dialect,
         mut tell: impl FnMut(&'static str, Json) -> F,
     ) {
         loop {
             // Subscribe before the check, or a change in between would be missed.
-            let mut changing = self.changing();
-            for task in self.due() {
+            let mut changing = self.next_changes();
+            for task in self.with_new_status() {
                 let mut o = ObjectWriter::new();
-                task.shown().write(&mut o, dialect.tasks, true);
+                task.to_protocol().write(&mut o, dialect.tasks, true);
                 tell(dialect.task_notification(), o.finish()).await;
             }
             let changed = async {
@@ -75,34 +75,34 @@ impl SessionTasks {
             };
             tokio::select! {
                 () = changed => {}
-                () = self.more.notified() => {}
+                () = self.task_known.notified() => {}
             }
         }
     }
 
-    fn changing(&self) -> FuturesUnordered<impl Future<Output = ()> + use<>> {
+    fn next_changes(&self) -> FuturesUnordered<impl Future<Output = ()> + use<>> {
         let mut tasks = self.tasks();
         // A task whose end was reported changes no more.
-        let over = |f: &WatchedTask| f.is_known && f.told.is_over();
+        let over = |f: &WatchedTask| f.is_known && f.reported.is_final();
         tasks.retain(|followed| followed.task.strong_count() > 0 && !over(followed));
         let known = tasks.iter().filter(|followed| followed.is_known);
         let tasks = known.filter_map(|followed| followed.task.upgrade());
         let changes = tasks.map(|task| {
-            let mut changes = task.changes();
+            let mut changes = task.subscribe();
             async move { drop(changes.changed().await) }
         });
         changes.collect()
     }
 
     /// Returns the tasks whose status differs from the last reported one.
-    fn due(&self) -> Vec<Arc<ServerTask>> {
+    fn with_new_status(&self) -> Vec<Arc<ServerTask>> {
         let mut tasks = self.tasks();
         let known = tasks.iter_mut().filter(|followed| followed.is_known);
         let due = known.filter_map(|followed| {
             let task = followed.task.upgrade()?;
             let status = task.status();
-            let news = status != followed.told;
-            followed.told = status;
+            let news = status != followed.reported;
+            followed.reported = status;
             news.then_some(task)
         });
         due.collect()

@@ -13,35 +13,35 @@ use toolgate_wire::method::tasks::TaskForm;
 #[derive(Default)]
 pub(crate) struct TaskTable {
     table: Mutex<HashMap<String, Arc<ServerTask>>>,
-    kept: OnceLock<Arc<TaskStore>>,
+    store: OnceLock<Arc<TaskStore>>,
 }
 
 /// Reason why a task cannot be added.
 #[derive(Clone, Debug)]
 pub(super) enum TaskAddError {
-    Caller(usize),
-    All(usize),
+    CallerLimit(usize),
+    TotalLimit(usize),
     /// The task cannot be stored, as required.
-    Unkept(String),
+    NotStored(String),
 }
 
 impl TaskAddError {
-    pub(super) fn words(self) -> String {
+    pub(super) fn message(self) -> String {
         match self {
-            TaskAddError::Caller(most) => format!(
+            TaskAddError::CallerLimit(most) => format!(
                 "this caller has {most} tasks, which is the limit; wait for some of them to end, or cancel some"
             ),
-            TaskAddError::All(most) => {
+            TaskAddError::TotalLimit(most) => {
                 format!("there are {most} tasks, which is the limit; try again later")
             }
-            TaskAddError::Unkept(why) => format!("the task cannot be stored: {why}"),
+            TaskAddError::NotStored(why) => format!("the task cannot be stored: {why}"),
         }
     }
 }
 
 impl TaskTable {
     /// Stores tasks from now on, and takes over those of ended processes up to the limits.
-    pub(crate) fn keep(
+    pub(crate) fn use_store(
         &self,
         store: Arc<dyn StateStore>,
         process: &str,
@@ -49,35 +49,39 @@ impl TaskTable {
         is_gone: impl Fn(&str) -> bool,
     ) {
         let kept = Arc::new(TaskStore::new(store, process));
-        let mut left = kept.left(limits, is_gone).into_iter();
+        let mut left = kept.take_over(limits, is_gone).into_iter();
         for task in left.by_ref() {
             let mut table = self.table();
             let own = table.values().filter(|e| e.owner == task.owner).count();
-            if own < limits.per_caller && table.len() < limits.all {
+            if own < limits.per_caller && table.len() < limits.total {
                 table.insert(task.id.clone(), task);
             } else {
-                task.forget();
+                task.remove_from_store();
             }
         }
         sweep(&mut self.table(), limits);
         // It is set only once, when the server is built.
-        let _ = self.kept.set(kept);
+        let _ = self.store.set(kept);
     }
 
     /// Returns the tasks of ended processes that continue at an upstream server.
-    pub(super) fn left_on(&self) -> Vec<Arc<ServerTask>> {
+    pub(super) fn needing_recovery(&self) -> Vec<Arc<ServerTask>> {
         let table = self.table();
-        table.values().filter(|e| e.is_left_on()).cloned().collect()
+        table
+            .values()
+            .filter(|e| e.needs_recovery())
+            .cloned()
+            .collect()
     }
 
     /// Removes a task that another process took over; it stays in the store.
-    pub(super) fn drop_of(&self, id: &str) {
+    pub(super) fn release(&self, id: &str) {
         self.table().remove(id);
     }
 
     /// Returns the task store.
-    pub(super) fn kept(&self) -> Option<Arc<TaskStore>> {
-        self.kept.get().cloned()
+    pub(super) fn store(&self) -> Option<Arc<TaskStore>> {
+        self.store.get().cloned()
     }
 
     /// Adds a task. At a limit, the oldest ended task is evicted; expired ones always are.
@@ -90,12 +94,12 @@ impl TaskTable {
         sweep(&mut table, limits);
         let own = |entry: &ServerTask| entry.owner == task.owner;
         if table.values().filter(|e| own(e)).count() >= limits.per_caller
-            && !give_way(&mut table, own)
+            && !evict_ended(&mut table, own)
         {
-            return Err(TaskAddError::Caller(limits.per_caller));
+            return Err(TaskAddError::CallerLimit(limits.per_caller));
         }
-        if table.len() >= limits.all && !give_way(&mut table, |_| true) {
-            return Err(TaskAddError::All(limits.all));
+        if table.len() >= limits.total && !evict_ended(&mut table, |_| true) {
+            return Err(TaskAddError::TotalLimit(limits.total));
         }
         table.insert(task.id.clone(), task.clone());
         Ok(())
@@ -112,11 +116,11 @@ impl TaskTable {
         let mut table = self.table();
         sweep(&mut table, limits);
         let found = table.get(id)?;
-        (found.owner.is_still(caller) && found.words == words).then(|| found.clone())
+        (found.owner.same_principal(caller) && found.form == words).then(|| found.clone())
     }
 
     /// Returns the tasks of a caller, the oldest first.
-    pub(super) fn of(
+    pub(super) fn of_caller(
         &self,
         caller: &Caller,
         words: TaskForm,
@@ -126,7 +130,7 @@ impl TaskTable {
         sweep(&mut table, limits);
         let own = table
             .values()
-            .filter(|e| e.owner.is_still(caller) && e.words == words);
+            .filter(|e| e.owner.same_principal(caller) && e.form == words);
         let mut found: Vec<Arc<ServerTask>> = own.cloned().collect();
         found.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
         found
@@ -134,22 +138,22 @@ impl TaskTable {
 
     /// Removes a task, also from the store.
     pub(super) fn remove(&self, id: &str) {
-        take(&mut self.table(), id);
+        remove_entry(&mut self.table(), id);
     }
 
     /// Cancels the tasks of a closed connection, since no client can poll them.
-    pub(crate) fn end_of(&self, link: u64) {
+    pub(crate) fn cancel_of_connection(&self, link: u64) {
         self.table().retain(|_, entry| {
-            let ends = entry.link == Some(link);
+            let ends = entry.connection == Some(link);
             if ends {
-                entry.cancel(Some(CancelReason::Link));
+                entry.cancel(Some(CancelReason::Disconnected));
             }
             !ends
         });
     }
 
     /// Interrupts all tasks, for a shutdown.
-    pub(crate) fn end(&self) {
+    pub(crate) fn interrupt_all(&self) {
         for entry in self.table().values() {
             entry.interrupt();
         }
@@ -163,7 +167,7 @@ impl TaskTable {
     }
 
     /// Cancels the task of a call. Returns false if there is no running one.
-    pub(crate) fn stop(&self, call: &str) -> bool {
+    pub(crate) fn cancel(&self, call: &str) -> bool {
         let table = self.table();
         let found = table.values().find(|entry| *entry.call == *call);
         found.is_some_and(|entry| entry.cancel(Some(CancelReason::Operator)))
@@ -179,40 +183,42 @@ fn sweep(table: &mut HashMap<String, Arc<ServerTask>>, limits: &TaskLimits) {
     table.retain(|_, entry| {
         let expired = entry.is_expired();
         if expired {
-            entry.cancel(Some(CancelReason::Late));
-            entry.forget();
+            entry.cancel(Some(CancelReason::TimedOut));
+            entry.remove_from_store();
         }
         !expired
     });
-    let mut bytes: usize = table.values().map(|entry| entry.size()).sum();
-    while bytes > limits.bytes {
-        let results = table.values().filter(|entry| entry.size() > 0);
-        let Some(oldest) = results.min_by_key(|entry| entry.age()).cloned() else {
+    let mut bytes: usize = table.values().map(|entry| entry.result_bytes()).sum();
+    while bytes > limits.max_result_bytes {
+        let results = table.values().filter(|entry| entry.result_bytes() > 0);
+        let Some(oldest) = results.min_by_key(|entry| entry.age_key()).cloned() else {
             return;
         };
-        bytes -= oldest.size();
-        take(table, &oldest.id);
+        bytes -= oldest.result_bytes();
+        remove_entry(table, &oldest.id);
     }
 }
 
 /// Evicts the oldest ended task. Returns false if all are running.
-fn give_way(
+fn evict_ended(
     table: &mut HashMap<String, Arc<ServerTask>>,
     of: impl Fn(&ServerTask) -> bool,
 ) -> bool {
-    let over = table.values().filter(|entry| of(entry) && entry.is_over());
-    let oldest = over.min_by_key(|entry| entry.age());
+    let over = table
+        .values()
+        .filter(|entry| of(entry) && entry.has_ended());
+    let oldest = over.min_by_key(|entry| entry.age_key());
     let Some(id) = oldest.map(|entry| entry.id.clone()) else {
         return false;
     };
-    take(table, &id)
+    remove_entry(table, &id)
 }
 
 /// Removes a task, also from the store.
-fn take(table: &mut HashMap<String, Arc<ServerTask>>, id: &str) -> bool {
+fn remove_entry(table: &mut HashMap<String, Arc<ServerTask>>, id: &str) -> bool {
     let found = table.remove(id);
     if let Some(entry) = &found {
-        entry.forget();
+        entry.remove_from_store();
     }
     found.is_some()
 }

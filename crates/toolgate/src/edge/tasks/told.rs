@@ -1,6 +1,6 @@
 //! Task notifications of a subscription (2026-07-28).
 
-use super::{TaskOffer, entry::ServerTask, methods::declared};
+use super::{TaskOffer, entry::ServerTask, methods::check_extension_declared};
 use crate::edge::{ProtocolServer, call::RequestContext};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl TaskSubscription {
     ///
     /// # Errors
     /// The client did not declare the extension, or the ids are invalid.
-    pub(crate) fn of(
+    pub(crate) fn from_filter(
         server: &ProtocolServer,
         context: &RequestContext,
         filter: &Json,
@@ -27,11 +27,11 @@ impl TaskSubscription {
         let Some(ids) = filter.get("taskIds") else {
             return Ok(TaskSubscription::default());
         };
-        if server.offers.tasks == TaskOffer::None {
+        if server.offered.tasks == TaskOffer::None {
             return Ok(TaskSubscription::default());
         }
-        declared(context)?;
-        let most = server.limits.uris;
+        check_extension_declared(context)?;
+        let most = server.limits.max_subscriptions;
         let ids: Option<Vec<String>> = ids.items().map(|id| id.string()).collect();
         let ids = ids.filter(|ids| ids.len() <= most).ok_or_else(|| {
             let text = format!("\"taskIds\" must be at most {most} strings");
@@ -58,19 +58,19 @@ impl TaskSubscription {
     }
 
     /// Sends each task as it is now, then after each change until it ends. Never returns.
-    pub(crate) async fn tell<F: Future<Output = ()>>(
+    pub(crate) async fn send_status<F: Future<Output = ()>>(
         self,
         context: &RequestContext,
         mut tell: impl FnMut(&'static str, Json) -> F,
     ) {
         let dialect = context.dialect;
-        let mut changing: FuturesUnordered<_> = self.0.into_iter().map(first).collect();
+        let mut changing: FuturesUnordered<_> = self.0.into_iter().map(first_change).collect();
         while let Some((task, changes)) = changing.next().await {
-            let (over, mut o) = (task.is_over(), ObjectWriter::new());
-            task.shown().write(&mut o, dialect.tasks, true);
+            let (over, mut o) = (task.has_ended(), ObjectWriter::new());
+            task.to_protocol().write(&mut o, dialect.tasks, true);
             tell(dialect.task_notification(), o.finish()).await;
             if !over {
-                changing.push(Box::pin(next(task, changes)) as NextTaskChange);
+                changing.push(Box::pin(next_change(task, changes)) as NextTaskChange);
             }
         }
         std::future::pending().await
@@ -79,12 +79,12 @@ impl TaskSubscription {
 
 type NextTaskChange = toolgate_core::BoxFuture<'static, (Arc<ServerTask>, watch::Receiver<u64>)>;
 
-fn first(task: Arc<ServerTask>) -> NextTaskChange {
-    let changes = task.changes();
+fn first_change(task: Arc<ServerTask>) -> NextTaskChange {
+    let changes = task.subscribe();
     Box::pin(async move { (task, changes) })
 }
 
-async fn next(
+async fn next_change(
     task: Arc<ServerTask>,
     mut changes: watch::Receiver<u64>,
 ) -> (Arc<ServerTask>, watch::Receiver<u64>) {

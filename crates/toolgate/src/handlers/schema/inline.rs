@@ -21,7 +21,7 @@ pub(super) fn definitions(root: &mut Value) {
             continue;
         }
         if body.to_string().len() <= MAX_INLINED_BYTES || count(root, &name) <= 1 {
-            put(root, &name, &body);
+            replace_references(root, &name, &body);
             remove(root, &name);
         }
     }
@@ -63,8 +63,8 @@ fn remove_unused(root: &mut Value) {
 
 /// Returns the names of all definitions that a schema refers to, once per reference.
 fn targets(schema: &Value) -> Vec<String> {
-    let mut names: Vec<String> = walk::target(schema).into_iter().collect();
-    for inner in walk::inside(schema) {
+    let mut names: Vec<String> = walk::reference_target(schema).into_iter().collect();
+    for inner in walk::subschemas(schema) {
         names.extend(targets(inner));
     }
     names
@@ -112,16 +112,16 @@ fn inner_first(root: &Value, names: &[String]) -> Vec<String> {
 }
 
 /// Replaces every reference to a definition with its body.
-fn put(schema: &mut Value, name: &str, body: &Value) {
-    for inner in walk::inside_mut(schema) {
-        put(inner, name, body);
+fn replace_references(schema: &mut Value, name: &str, body: &Value) {
+    for inner in walk::subschemas_mut(schema) {
+        replace_references(inner, name, body);
     }
-    if walk::target(schema).is_some_and(|target| target == name) {
+    if walk::reference_target(schema).is_some_and(|target| target == name) {
         let outer: &mut Map<String, Value> = match schema {
             Value::Object(outer) => outer,
             _ => return,
         };
         outer.remove("$ref");
-        merge::into(outer, body.clone());
+        merge::merge_into(outer, body.clone());
     }
 }

@@ -15,17 +15,17 @@ const ANNOTATION_KEYWORDS: [&str; 8] = [
 ];
 
 /// Returns whether a keyword is an annotation that does not constrain the value.
-pub(super) fn tells(key: &str) -> bool {
+pub(super) fn is_annotation(key: &str) -> bool {
     ANNOTATION_KEYWORDS.contains(&key)
 }
 
 /// Merges `inner` into `outer`; the result requires both.
-pub(super) fn into(outer: &mut Map<String, Value>, inner: Value) {
+pub(super) fn merge_into(outer: &mut Map<String, Value>, inner: Value) {
     let Value::Object(mut inner) = inner else {
         return;
     };
-    if fit(outer, &inner) {
-        members(outer, &mut inner);
+    if is_compatible(outer, &inner) {
+        merge_members(outer, &mut inner);
         for (key, value) in inner {
             outer.entry(key).or_insert(value);
         }
@@ -38,7 +38,7 @@ pub(super) fn into(outer: &mut Map<String, Value>, inner: Value) {
 }
 
 /// Returns whether the two schemas do not conflict.
-fn fit(outer: &Map<String, Value>, inner: &Map<String, Value>) -> bool {
+fn is_compatible(outer: &Map<String, Value>, inner: &Map<String, Value>) -> bool {
     let open =
         !outer.contains_key("additionalProperties") && !inner.contains_key("additionalProperties");
     inner
@@ -47,7 +47,7 @@ fn fit(outer: &Map<String, Value>, inner: &Map<String, Value>) -> bool {
             (_, None) => true,
             ("properties", Some(known)) => open && no_clash(known, value),
             ("required", Some(_)) => true,
-            (key, Some(known)) => tells(key) || known == value,
+            (key, Some(known)) => is_annotation(key) || known == value,
         })
 }
 
@@ -60,7 +60,7 @@ fn no_clash(known: &Value, more: &Value) -> bool {
 }
 
 /// Merges the properties and the required names of two schemas that do not conflict.
-fn members(outer: &mut Map<String, Value>, inner: &mut Map<String, Value>) {
+fn merge_members(outer: &mut Map<String, Value>, inner: &mut Map<String, Value>) {
     if let Some(Value::Object(known)) = outer.get_mut("properties")
         && let Some(Value::Object(more)) = inner.remove("properties")
     {

@@ -28,7 +28,7 @@ use toolgate_policy::SchemaBounds;
 pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     let schema =
-        root::object(schema_of::<T>(settings, SchemaDirection::Input)).map_err(about::<T>)?;
+        root::object_root(schema_of::<T>(settings, SchemaDirection::Input)).map_err(about::<T>)?;
     bounded(schema).map_err(about::<T>)
 }
 
@@ -38,8 +38,8 @@ pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
 /// The schema exceeds the size or depth limit.
 pub fn output_schema<T: JsonSchema>() -> Result<Value, String> {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    let schema = root::at_top(schema_of::<T>(settings, SchemaDirection::Output));
-    let schema = root::said_to_be_object(schema);
+    let schema = root::inline_root(schema_of::<T>(settings, SchemaDirection::Output));
+    let schema = root::mark_as_object(schema);
     bounded(schema).map_err(about::<T>)
 }
 
@@ -58,9 +58,9 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings, plain: SchemaDirection) ->
     if !definitions.is_empty() {
         schema["$defs"] = Value::Object(definitions);
     }
-    plain.make(&mut schema);
+    plain.simplify(&mut schema);
     inline::definitions(&mut schema);
-    plain.make(&mut schema);
+    plain.simplify(&mut schema);
     schema
 }
 

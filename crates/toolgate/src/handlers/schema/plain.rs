@@ -14,14 +14,14 @@ pub(super) enum SchemaDirection {
 
 impl SchemaDirection {
     /// Simplifies a schema and all nested ones. A simple schema stays unchanged.
-    pub(super) fn make(self, schema: &mut Value) {
-        for inner in walk::inside_mut(schema) {
-            self.make(inner);
+    pub(super) fn simplify(self, schema: &mut Value) {
+        for inner in walk::subschemas_mut(schema) {
+            self.simplify(inner);
         }
         let Value::Object(object) = schema else {
             return;
         };
-        range::instead_of_format(object);
+        range::replace_format(object);
         no_bare_booleans(object);
         no_const(object);
         no_list_of_types(object);
@@ -96,11 +96,11 @@ fn no_list_of_types(object: &mut Map<String, Value>) {
     }
     let (telling, checking): (Map<_, _>, Map<_, _>) = std::mem::take(object)
         .into_iter()
-        .partition(|(key, _)| merge::tells(key) || key == "$defs");
+        .partition(|(key, _)| merge::is_annotation(key) || key == "$defs");
     let mut any: Vec<Value> = types.iter().map(|one| of_type(one, &checking)).collect();
     *object = telling;
     if any.len() == 1 {
-        merge::into(object, any.remove(0));
+        merge::merge_into(object, any.remove(0));
     } else {
         object.insert("anyOf".to_owned(), Value::Array(any));
     }
@@ -197,13 +197,13 @@ fn simple_any(object: &mut Map<String, Value>) {
             .find(|k| is_values(k) && is_values(&one) && k["type"] == one["type"])
         {
             Some(values) => add_values(values, one, &mut words),
-            None if is_values(&one) => kept.push(first_values(one, &mut words)),
+            None if is_values(&one) => kept.push(take_first_values(one, &mut words)),
             None => kept.push(one),
         }
     }
-    tell_values(object, &mut kept, &words);
+    describe_values(object, &mut kept, &words);
     if kept.len() == 1 && !kept[0].as_object().is_some_and(Map::is_empty) {
-        merge::into(object, kept.remove(0));
+        merge::merge_into(object, kept.remove(0));
     } else {
         object.insert("anyOf".to_owned(), Value::Array(kept));
     }
@@ -236,13 +236,13 @@ fn is_values(schema: &Value) -> bool {
 /// Descriptions of enumeration values: the value and its text.
 type ValueDescriptions = Vec<(String, String)>;
 
-fn first_values(mut one: Value, words: &mut ValueDescriptions) -> Value {
-    take_word(&mut one, words);
+fn take_first_values(mut one: Value, words: &mut ValueDescriptions) -> Value {
+    take_description(&mut one, words);
     one
 }
 
 fn add_values(values: &mut Value, mut one: Value, words: &mut ValueDescriptions) {
-    take_word(&mut one, words);
+    take_description(&mut one, words);
     if let (Some(values), Some(more)) = (values["enum"].as_array_mut(), one["enum"].as_array()) {
         let new: Vec<Value> = more
             .iter()
@@ -254,7 +254,7 @@ fn add_values(values: &mut Value, mut one: Value, words: &mut ValueDescriptions)
 }
 
 /// Moves the description of a single value to `words`. The description of several values belongs to none of them.
-fn take_word(one: &mut Value, words: &mut ValueDescriptions) {
+fn take_description(one: &mut Value, words: &mut ValueDescriptions) {
     let Value::Object(object) = one else {
         return;
     };
@@ -273,7 +273,7 @@ fn take_word(one: &mut Value, words: &mut ValueDescriptions) {
 }
 
 /// Adds the descriptions of the single values to the description of the enumeration.
-fn tell_values(object: &mut Map<String, Value>, kept: &mut [Value], words: &ValueDescriptions) {
+fn describe_values(object: &mut Map<String, Value>, kept: &mut [Value], words: &ValueDescriptions) {
     if words.is_empty() {
         return;
     }

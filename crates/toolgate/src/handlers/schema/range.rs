@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Replaces the format of a number with the equivalent range. Some clients reject unknown formats.
-pub(super) fn instead_of_format(schema: &mut Map<String, Value>) {
+pub(super) fn replace_format(schema: &mut Map<String, Value>) {
     let range = match schema.get("format").and_then(Value::as_str) {
         Some("uint8") => Some((json!(0), json!(u8::MAX))),
         Some("uint16") => Some((json!(0), json!(u16::MAX))),

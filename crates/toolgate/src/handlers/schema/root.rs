@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// Replaces a reference at the root with the definition.
-pub(super) fn at_top(mut schema: Value) -> Value {
+pub(super) fn inline_root(mut schema: Value) -> Value {
     for _ in 0..MAX_REFERENCE_DEPTH {
-        let Some(name) = walk::target(&schema) else {
+        let Some(name) = walk::reference_target(&schema) else {
             break;
         };
         let Some(body) = schema["$defs"].get(&name).cloned() else {
@@ -15,7 +15,7 @@ pub(super) fn at_top(mut schema: Value) -> Value {
         };
         if let Value::Object(top) = &mut schema {
             top.remove("$ref");
-            super::merge::into(top, body);
+            super::merge::merge_into(top, body);
         }
     }
     schema
@@ -23,7 +23,7 @@ pub(super) fn at_top(mut schema: Value) -> Value {
 
 /// Adds `"type": "object"` to a choice between objects: before 2026-07-28 a result must be an object, and its schema
 /// must say so.
-pub(super) fn said_to_be_object(mut schema: Value) -> Value {
+pub(super) fn mark_as_object(mut schema: Value) -> Value {
     let kept = schema.get("$defs").cloned().unwrap_or_default();
     if schema.get("type").is_none() && is_object(&schema, &kept, MAX_REFERENCE_DEPTH) {
         schema["type"] = json!("object");
@@ -35,7 +35,7 @@ fn is_object(schema: &Value, kept: &Value, deep: usize) -> bool {
     let Some(deep) = deep.checked_sub(1) else {
         return false;
     };
-    if let Some(body) = walk::target(schema).and_then(|name| kept.get(&name)) {
+    if let Some(body) = walk::reference_target(schema).and_then(|name| kept.get(&name)) {
         return is_object(body, kept, deep);
     }
     let forms = list(schema, "anyOf");
@@ -48,8 +48,8 @@ const MAX_REFERENCE_DEPTH: usize = 16;
 
 /// Returns a schema whose root is an object and not a choice: some clients reject the whole list because of one tool
 /// with a choice at the root.
-pub(super) fn object(schema: Value) -> Result<Value, String> {
-    let mut schema = at_top(schema);
+pub(super) fn object_root(schema: Value) -> Result<Value, String> {
+    let mut schema = inline_root(schema);
     if schema["type"] == "null" {
         return Ok(json!({"type": "object", "additionalProperties": false}));
     }
@@ -59,7 +59,7 @@ pub(super) fn object(schema: Value) -> Result<Value, String> {
         .any(|key| schema.get(key).is_some());
     if choice {
         let shape = ObjectShape::of(&schema, &kept, MAX_REFERENCE_DEPTH).ok_or(NOT_AN_OBJECT)?;
-        shape.put(&mut schema);
+        shape.write_to(&mut schema);
     }
     match schema.get("type") {
         None => schema["type"] = json!("object"),
@@ -80,13 +80,13 @@ struct ObjectShape {
     closed: bool,
     description: Option<String>,
     /// One line of description for each variant.
-    words: Vec<String>,
+    variant_lines: Vec<String>,
 }
 
 impl ObjectShape {
     /// Returns the shape of a schema; `None` if it is not an object.
     fn of(schema: &Value, kept: &Value, deep: usize) -> Option<ObjectShape> {
-        if let Some(name) = walk::target(schema) {
+        if let Some(name) = walk::reference_target(schema) {
             return ObjectShape::of(kept.get(&name)?, kept, deep.checked_sub(1)?);
         }
         if schema.get("type").is_some_and(|t| t != "object") || schema.get("enum").is_some() {
@@ -104,7 +104,11 @@ impl ObjectShape {
             let forms = list(schema, key)
                 .iter()
                 .filter_map(|one| ObjectShape::of(one, kept, deep));
-            shape.and(forms.map(ObjectShape::told).reduce(ObjectShape::or)?);
+            shape.and(
+                forms
+                    .map(ObjectShape::with_variant_line)
+                    .reduce(ObjectShape::or)?,
+            );
         }
         Some(shape)
     }
@@ -126,12 +130,12 @@ impl ObjectShape {
             required,
             closed,
             description: schema["description"].as_str().map(str::to_owned),
-            words: Vec::new(),
+            variant_lines: Vec::new(),
         }
     }
 
     /// Adds the line of one variant if a tag member identifies it.
-    fn told(mut self) -> ObjectShape {
+    fn with_variant_line(mut self) -> ObjectShape {
         let tag = |name: &&String| {
             let property = self.properties.get(*name);
             property.is_some_and(|p| list(p, "enum").len() == 1)
@@ -149,7 +153,7 @@ impl ObjectShape {
             others.join(", "),
             text.collect::<String>()
         );
-        self.words.push(line);
+        self.variant_lines.push(line);
         self
     }
 
@@ -159,7 +163,7 @@ impl ObjectShape {
         }
         self.required.extend(other.required);
         self.closed |= other.closed;
-        self.words.extend(other.words);
+        self.variant_lines.extend(other.variant_lines);
     }
 
     fn or(mut self, other: ObjectShape) -> ObjectShape {
@@ -173,11 +177,11 @@ impl ObjectShape {
         }
         self.required.retain(|name| other.required.contains(name));
         self.closed &= other.closed;
-        self.words.extend(other.words);
+        self.variant_lines.extend(other.variant_lines);
         self
     }
 
-    fn put(self, schema: &mut Value) {
+    fn write_to(self, schema: &mut Value) {
         let Value::Object(top) = schema else {
             return;
         };
@@ -202,7 +206,7 @@ impl ObjectShape {
         let told: Vec<String> = told
             .map(str::to_owned)
             .into_iter()
-            .chain(self.words)
+            .chain(self.variant_lines)
             .collect();
         if !told.is_empty() {
             top.insert("description".to_owned(), json!(told.join("\n")));
@@ -212,7 +216,7 @@ impl ObjectShape {
 
 fn either(a: Value, b: Value) -> Value {
     let mut both = json!({"anyOf": [a, b]});
-    super::plain::SchemaDirection::Output.make(&mut both);
+    super::plain::SchemaDirection::Output.simplify(&mut both);
     both
 }
 

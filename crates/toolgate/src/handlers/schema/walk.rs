@@ -27,7 +27,7 @@ const SCHEMA_MAP_KEYWORDS: [&str; 4] = [
 ];
 
 /// Returns the schemas directly inside a schema.
-pub(super) fn inside(schema: &Value) -> Vec<&Value> {
+pub(super) fn subschemas(schema: &Value) -> Vec<&Value> {
     let Value::Object(object) = schema else {
         return Vec::new();
     };
@@ -41,7 +41,7 @@ pub(super) fn inside(schema: &Value) -> Vec<&Value> {
 }
 
 /// Returns the schemas directly inside a schema, mutably.
-pub(super) fn inside_mut(schema: &mut Value) -> Vec<&mut Value> {
+pub(super) fn subschemas_mut(schema: &mut Value) -> Vec<&mut Value> {
     let Value::Object(object) = schema else {
         return Vec::new();
     };
@@ -62,12 +62,12 @@ pub(super) fn inside_mut(schema: &mut Value) -> Vec<&mut Value> {
 
 /// Returns the nesting depth of schemas.
 pub(super) fn depth(schema: &Value) -> usize {
-    let inner = inside(schema).into_iter().map(|inner| depth(inner) + 1);
+    let inner = subschemas(schema).into_iter().map(|inner| depth(inner) + 1);
     inner.max().unwrap_or(0)
 }
 
 /// Returns the name of the definition that a schema refers to.
-pub(super) fn target(schema: &Value) -> Option<String> {
+pub(super) fn reference_target(schema: &Value) -> Option<String> {
     let name = schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
     Some(unpercent(name).replace("~1", "/").replace("~0", "~"))
 }

@@ -13,7 +13,7 @@ async fn hear(service: &dyn Service, lists: &[ItemKind], uris: &[&str]) -> Chang
     let want = ChangeFilter {
         lists: lists.to_vec(),
         uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
-        ..ChangeFilter::lists(who())
+        ..ChangeFilter::all_lists(who())
     };
     service.changes(want).await.unwrap()
 }
@@ -56,13 +56,13 @@ async fn each_change_reaches_those_who_asked_and_nobody_else() {
     let mut resources = hear(&one, &[Resource], &[]).await;
     let mut prompts = hear(&one, &[Prompt], &[]).await;
     let mut uri = hear(&one, &[], &["t://one"]).await;
-    a.change(|stale| stale.update("t://one"));
+    a.change(|stale| stale.count_update("t://one"));
     assert_eq!(*next(&mut uri).await.updated, ["t://one".into()]);
-    a.change(|stale| stale.list(Prompt));
+    a.change(|stale| stale.count_list_change(Prompt));
     assert_eq!(next(&mut prompts).await.lists, [Prompt]);
-    a.change(|stale| stale.list(Template));
+    a.change(|stale| stale.count_list_change(Template));
     assert_eq!(next(&mut resources).await.lists, [Resource]);
-    a.change(|stale| stale.list(Tool));
+    a.change(|stale| stale.count_list_change(Tool));
     assert_eq!(next(&mut tools).await.lists, [Tool]);
     for others in [&mut tools, &mut resources, &mut prompts, &mut uri] {
         assert_eq!(others.next().now_or_never(), None);
@@ -77,15 +77,15 @@ async fn nobody_hears_of_a_resource_that_is_hidden() {
     let both: Arc<dyn Service> = Arc::new(join(&[&a, &b]));
     let shown = Pipeline::new()
         .resolve()
-        .guard(Hide("a"))
-        .over(both.clone());
+        .rule(Hide("a"))
+        .service(both.clone());
     let mut insider = hear(&*both, &[], &["t://secret"]).await;
     let mut outsider = hear(&shown, &[], &["t://secret", "t://open"]).await;
-    assert_eq!(outsider.told().unwrap().uris, ["t://open"]);
-    a.change(|stale: &mut ChangeCounters| stale.update("t://secret"));
+    assert_eq!(outsider.filter().unwrap().uris, ["t://open"]);
+    a.change(|stale: &mut ChangeCounters| stale.count_update("t://secret"));
     assert_eq!(*next(&mut insider).await.updated, ["t://secret".into()]);
     assert_eq!(outsider.next().now_or_never(), None);
-    b.change(|stale: &mut ChangeCounters| stale.update("t://open"));
+    b.change(|stale: &mut ChangeCounters| stale.count_update("t://open"));
     assert_eq!(*next(&mut outsider).await.updated, ["t://open".into()]);
 }
 
@@ -96,14 +96,14 @@ async fn only_the_owner_tells_that_a_resource_changed() {
     let b = Arc::new(Offer::new("b").with(Resource, &["t://two", "t://one"]));
     let both = join(&[&a, &b]);
     let mut listener = hear(&both, &[Resource], &["t://one", "t://two"]).await;
-    b.change(|stale| stale.update("t://one"));
-    a.change(|stale| stale.update("t://two"));
+    b.change(|stale| stale.count_update("t://one"));
+    a.change(|stale| stale.count_update("t://two"));
     assert_eq!(listener.next().now_or_never(), None, "neither has it");
-    a.change(|stale| stale.update("t://one"));
+    a.change(|stale| stale.count_update("t://one"));
     assert_eq!(*next(&mut listener).await.updated, ["t://one".into()]);
-    b.change(|stale| stale.update("t://two"));
+    b.change(|stale| stale.count_update("t://two"));
     assert_eq!(*next(&mut listener).await.updated, ["t://two".into()]);
-    b.change(|stale| stale.list(Resource));
+    b.change(|stale| stale.count_list_change(Resource));
     assert_eq!(next(&mut listener).await.lists, [Resource]);
 }
 
@@ -111,12 +111,15 @@ async fn only_the_owner_tells_that_a_resource_changed() {
 #[tokio::test]
 async fn the_pipeline_cuts_what_is_told() {
     let a = Arc::new(Offer::new("a").with(Resource, &["t://secret"]));
-    let shown = Pipeline::new().resolve().guard(Hide("own")).over(a.clone());
+    let shown = Pipeline::new()
+        .resolve()
+        .rule(Hide("own"))
+        .service(a.clone());
     let mut outsider = hear(&shown, &[Prompt], &["t://secret"]).await;
-    assert!(outsider.told().unwrap().uris.is_empty() && a.heard().is_empty());
-    a.change(|stale| stale.update("t://secret"));
-    a.change(|stale| stale.list(Tool));
+    assert!(outsider.filter().unwrap().uris.is_empty() && a.heard().is_empty());
+    a.change(|stale| stale.count_update("t://secret"));
+    a.change(|stale| stale.count_list_change(Tool));
     assert_eq!(outsider.next().now_or_never(), None);
-    a.change(|stale| stale.list(Prompt));
+    a.change(|stale| stale.count_list_change(Prompt));
     assert_eq!(next(&mut outsider).await.lists, [Prompt]);
 }

@@ -90,10 +90,10 @@ async fn a_member_that_is_down_keeps_nobody_from_the_others() {
     let mut slow = Offer::new("slow");
     slow.slow = true;
     let slow = Arc::new(slow);
-    let both = join(&[&a, &slow]).wait(Duration::from_secs(3));
+    let both = join(&[&a, &slow]).list_timeout(Duration::from_secs(3));
     let listed = both.list(all(Resource)).await.unwrap();
     assert_eq!(
-        (names(&listed), listed.missing()),
+        (names(&listed), listed.missing_servers()),
         (vec!["t://one"], &["slow".to_owned()][..])
     );
     both.list(all(Template)).await.unwrap();
@@ -130,18 +130,18 @@ async fn a_hidden_member_is_never_reached_by_a_template_of_another() {
     let both: Arc<dyn Service> = Arc::new(join(&[&a, &b]));
     let shown = Pipeline::new()
         .resolve()
-        .guard(Hide("a"))
-        .over(both.clone());
+        .rule(Hide("a"))
+        .service(both.clone());
     for uri in ["t://secret", "t://a/1"] {
         assert_eq!(use_it(&*both, Op::Resource, uri).await.unwrap(), "a");
         assert_eq!(use_it(&shown, Op::Resource, uri).await.unwrap(), "b");
     }
     let want = ChangeFilter {
         uris: vec!["t://secret".into(), "t://a/1".into(), "t://b".into()],
-        ..ChangeFilter::lists(who())
+        ..ChangeFilter::all_lists(who())
     };
     let changes = shown.changes(want).await.unwrap();
-    assert_eq!(changes.told().unwrap().uris.len(), 3);
+    assert_eq!(changes.filter().unwrap().uris.len(), 3);
     assert!(a.heard().is_empty());
     assert_eq!(b.heard(), ["t://a/1", "t://b", "t://secret"]);
 }
@@ -156,8 +156,8 @@ async fn what_is_hidden_is_unknown_in_every_way() {
     );
     let shown = Pipeline::new()
         .resolve()
-        .guard(Hide("a"))
-        .over(Arc::new(join(&[&a])));
+        .rule(Hide("a"))
+        .service(Arc::new(join(&[&a])));
     for kind in [Resource, Template, Prompt] {
         let listed = shown.list(all(kind)).await.unwrap();
         assert!(listed.items().is_empty(), "{kind:?}");
@@ -171,10 +171,10 @@ async fn what_is_hidden_is_unknown_in_every_way() {
     ];
     for (op, name) in uses {
         let error = shown.call(call(op, name)).await.unwrap_err();
-        let nothing = call(op, "nothing").unknown();
+        let nothing = call(op, "nothing").unknown_item_error();
         assert_eq!(error.kind(), nothing.kind());
-        let expected = nothing.public().replace("nothing", name);
-        assert_eq!(error.public(), expected, "as if it were not there");
+        let expected = nothing.public_message().replace("nothing", name);
+        assert_eq!(error.public_message(), expected, "as if it were not there");
     }
     assert!(a.called().is_empty());
 }

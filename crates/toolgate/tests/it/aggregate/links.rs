@@ -31,7 +31,7 @@ fn two() -> [Arc<Offer>; 2] {
 async fn a_link_can_be_read_where_it_came_from_though_no_list_shows_it() {
     let [a, b] = two();
     let both = Arc::new(join(&[&a, &b]));
-    let shown = Pipeline::new().resolve().over(both.clone());
+    let shown = Pipeline::new().resolve().service(both.clone());
     let services: [&dyn Service; 2] = [&*both, &shown];
     for (service, uri) in services.into_iter().zip(["l://1", "l://2"]) {
         let error = use_it(service, Op::Resource, uri).await.unwrap_err();
@@ -45,7 +45,7 @@ async fn a_link_can_be_read_where_it_came_from_though_no_list_shows_it() {
     }
     let want = ChangeFilter {
         uris: vec!["l://1".to_owned()],
-        ..ChangeFilter::lists(who())
+        ..ChangeFilter::all_lists(who())
     };
     let _changes = shown.changes(want).await.unwrap();
     assert_eq!((a.heard().len(), b.heard()), (0, vec!["l://1".to_owned()]));
@@ -54,7 +54,7 @@ async fn a_link_can_be_read_where_it_came_from_though_no_list_shows_it() {
 #[tokio::test]
 async fn another_caller_cannot_read_it() {
     let [a, b] = two();
-    let shown = Pipeline::new().resolve().over(Arc::new(join(&[&a, &b])));
+    let shown = Pipeline::new().resolve().service(Arc::new(join(&[&a, &b])));
     given(&shown, "somebody else", "b_t", "l://1").await;
     let error = use_it(&shown, Op::Resource, "l://1").await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::NotFound);
@@ -64,7 +64,7 @@ async fn another_caller_cannot_read_it() {
 #[tokio::test]
 async fn a_link_takes_nothing_from_those_who_list_the_uri() {
     let [a, b] = two();
-    let shown = Pipeline::new().resolve().over(Arc::new(join(&[&a, &b])));
+    let shown = Pipeline::new().resolve().service(Arc::new(join(&[&a, &b])));
     given(&shown, "test", "b_t", "t://a").await;
     assert_eq!(use_it(&shown, Op::Resource, "t://a").await.unwrap(), "a");
     given(&shown, "test", "a_t", "t://b/1").await;
@@ -77,7 +77,7 @@ async fn hidden_servers_stay_hidden() {
     let [a, b] = two();
     let both: Arc<dyn Service> = Arc::new(join(&[&a, &b]));
     given(&*both, "test", "b_t", "l://1").await;
-    let shown = Pipeline::new().resolve().guard(Hide("b")).over(both);
+    let shown = Pipeline::new().resolve().rule(Hide("b")).service(both);
     let error = use_it(&shown, Op::Resource, "l://1").await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::NotFound);
     assert_eq!(b.called(), ["t"]);

@@ -50,7 +50,7 @@ impl Offer {
                 server: "own".into(),
                 trusted: true,
             };
-            let json = json!({kind.key(): name, "name": self.name});
+            let json = json!({kind.key_member(): name, "name": self.name});
             let def = match kind {
                 ItemKind::Prompt => json!({"name": name}),
                 ItemKind::Tool => json!({"name": name, "inputSchema": {"type": "object"}}),
@@ -139,7 +139,7 @@ impl Service for Offer {
         }
         drop(heard);
         let hearing = Hearing(self.heard.clone(), want.uris);
-        Box::pin(async { Ok(ChangeStream::new(self.stale.subscribe()).holding(hearing)) })
+        Box::pin(async { Ok(ChangeStream::new(self.stale.subscribe()).keep_alive(hearing)) })
     }
 }
 
@@ -193,7 +193,7 @@ impl Rule for Hide {
         "hide"
     }
 
-    fn sees(&self, _: &Caller, item: &Item) -> bool {
+    fn is_visible(&self, _: &Caller, item: &Item) -> bool {
         &*item.origin.server != self.0
     }
 
@@ -202,6 +202,6 @@ impl Rule for Hide {
             &*item.origin.server, self.0,
             "a hidden item is never judged"
         );
-        MaybeReady::Now(RuleDecision::Allow)
+        MaybeReady::Ready(RuleDecision::Allow)
     }
 }

@@ -134,7 +134,7 @@ async fn forth_and_back(servers: &Servers, kind: ItemKind, op: Op, rules: NameRu
             seen.insert(name.to_owned()),
             "{name:?} stands for two: {servers:?}"
         );
-        let (server, own) = (&*item.origin.server, item.local.as_str());
+        let (server, own) = (&*item.origin.server, item.local_name.as_str());
         assert!(
             servers[server].contains(own),
             "{name:?} is {server:?} {own:?}"

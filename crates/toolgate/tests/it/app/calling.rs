@@ -53,7 +53,7 @@ async fn resources_prompts_and_completion_in_every_revision() {
         let text = prompt.messages[0].content.json.get("text").unwrap();
         assert_eq!(text.string().unwrap(), "Greet Ada.");
         let invalid = client.prompt("greet", ()).await.unwrap_err();
-        assert!(matches!(invalid.kind(), ErrorKind::Invalid(_)));
+        assert!(matches!(invalid.kind(), ErrorKind::InvalidArguments(_)));
         let values = client.complete_prompt("greet", "who", "A", &[]).await;
         assert_eq!(values.unwrap().values, ["Ada", "Alan"], "{revision}");
     }
@@ -135,7 +135,10 @@ async fn exact_arguments_keep_their_bytes() {
     });
     let confirming = over(builder, server()).await;
     for client in [client, confirming] {
-        let result = client.call_with("add", ()).exact(exact.clone()).await;
+        let result = client
+            .call_with("add", ())
+            .exact_arguments(exact.clone())
+            .await;
         assert_eq!(result.unwrap().structured::<Sum>().unwrap().sum, 5);
     }
     assert_eq!(*seen.lock().unwrap(), r#"{"b": 3,  "a":2}"#);

@@ -31,7 +31,7 @@ async fn bad_arguments_never_leave() {
         ] {
             let error = client.call("add", &bad).await.unwrap_err();
             assert!(
-                matches!(error.kind(), ErrorKind::Invalid(_)),
+                matches!(error.kind(), ErrorKind::InvalidArguments(_)),
                 "{revision} {bad}"
             );
         }
@@ -49,7 +49,7 @@ async fn the_application_sees_the_exact_call_first() {
                 call.server,
                 call.tool.name(),
                 call.arguments.as_str(),
-                call.tool.hints().destructive
+                call.tool.annotations().destructive
             ));
             let a = call.arguments.get("a").and_then(|a| a.i64());
             async move {
@@ -65,8 +65,8 @@ async fn the_application_sees_the_exact_call_first() {
             .call("add", json!({"a": 2, "b": 2}))
             .await
             .unwrap_err();
-        assert_eq!(*error.kind(), ErrorKind::Refused(RefusalReason::Person));
-        assert!(error.public().contains("a must be one"), "{error}");
+        assert_eq!(*error.kind(), ErrorKind::Refused(RefusalReason::Approver));
+        assert!(error.public_message().contains("a must be one"), "{error}");
         let seen = seen.lock().unwrap();
         assert_eq!(
             *seen,
@@ -142,7 +142,10 @@ async fn resources_that_no_list_shows() {
     ] {
         let error = other.read(uri).await.unwrap_err();
         assert!(
-            matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid(_)),
+            matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::InvalidArguments(_)
+            ),
             "{uri}: {error:?}"
         );
     }
@@ -151,7 +154,7 @@ async fn resources_that_no_list_shows() {
 /// Holds: TOOL-43
 #[tokio::test]
 async fn the_rate_is_limited() {
-    let builder = Client::builder().rate(RateQuota::per_minute(2));
+    let builder = Client::builder().rate_limit(RateQuota::per_minute(2));
     let client = client("2026-07-28", builder).await;
     let add = || client.call("add", json!({"a": 1, "b": 2}));
     assert!(add().await.is_ok() && add().await.is_ok());
@@ -180,12 +183,12 @@ async fn a_call_without_an_answer_ends() {
         let error = call.await.unwrap_err();
         assert_eq!(
             (error.kind(), begin.elapsed().as_secs()),
-            (&ErrorKind::Late, 3)
+            (&ErrorKind::TimedOut, 3)
         );
         let error = client.call("slow", ()).await.unwrap_err();
         assert_eq!(
             (error.kind(), begin.elapsed().as_secs()),
-            (&ErrorKind::Late, 63)
+            (&ErrorKind::TimedOut, 63)
         );
     }
 }
@@ -196,7 +199,10 @@ async fn text_that_hides_is_cleaned() {
     // A server without duties of its own.
     let client = super::legacy::bare().await;
     let text = client.call("sly", ()).await.unwrap().text();
-    assert_eq!(text, toolgate_policy::clean("a\u{202e}b\u{e0041}\u{1b}[2J"));
+    assert_eq!(
+        text,
+        toolgate_policy::sanitize_text("a\u{202e}b\u{e0041}\u{1b}[2J")
+    );
     assert!(!text.contains('\u{202e}') && !text.contains('\u{1b}'));
     let tools = client.tools().await.unwrap();
     assert!(!tools[0].description().unwrap().contains('\u{e0041}'));
@@ -216,7 +222,7 @@ async fn calls_are_told_and_recorded() {
         let seen = seen.lock().unwrap();
         assert_eq!(seen[0].arguments.as_str(), r#"{"a":1,"b":2}"#);
         let word = |event: &CallEvent| match &event.state {
-            CallState::Begins => "begins",
+            CallState::Began => "begins",
             CallState::Done {
                 is_error: false, ..
             } => "done",

@@ -150,18 +150,23 @@ fn a_server_ends_with_the_runtime() {
 async fn what_cannot_be_started_says_so() {
     let error = Client::spawn(["/nowhere/at-all"]).await.unwrap_err();
     assert!(
-        error.public().contains("at-all could not be started"),
+        error
+            .public_message()
+            .contains("at-all could not be started"),
         "{error}"
     );
     assert!(Client::spawn(Vec::<String>::new()).await.is_err());
     let ended = Client::spawn(["false"]).await.unwrap_err();
-    assert!(ended.public().contains("could not be opened"), "{ended}");
+    assert!(
+        ended.public_message().contains("could not be opened"),
+        "{ended}"
+    );
     let wrong = Client::builder().revision("2023-01-01").spawn(["false"]);
     assert!(
         wrong
             .await
             .unwrap_err()
-            .public()
+            .public_message()
             .contains("not a protocol revision")
     );
 }

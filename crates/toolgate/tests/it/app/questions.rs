@@ -19,7 +19,7 @@ fn root(uri: &str) -> Root {
 /// In what words a call failed: those of the client, or those of the server for the model.
 fn failure(outcome: Result<CallResult, Error>) -> String {
     match outcome {
-        Err(error) => error.public().to_owned(),
+        Err(error) => error.public_message().to_owned(),
         Ok(result) if result.is_error() => result.text(),
         Ok(result) => panic!("it did not fail: {}", result.text()),
     }
@@ -154,7 +154,7 @@ async fn what_has_no_function_fails_clearly() {
     let error = client.call("model", ()).await.unwrap_err();
     assert_eq!(
         *error.kind(),
-        ErrorKind::Unsupported(RequiredCapability::Sampling)
+        ErrorKind::MissingCapability(RequiredCapability::Sampling)
     );
 }
 

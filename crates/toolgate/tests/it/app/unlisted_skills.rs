@@ -40,7 +40,7 @@ async fn played(entry: Value) -> Played {
     let (says, hears) = (text.clone(), heard.clone());
     #[allow(clippy::disallowed_methods, reason = "ends with its stream")]
     tokio::spawn(async move {
-        while let Some(line) = server.line().await {
+        while let Some(line) = server.read_line().await {
             let message: Value = serde_json::from_str(&line).unwrap();
             let method = message["method"].as_str().unwrap_or_default();
             hears.lock().unwrap().push(method.to_owned());
@@ -57,7 +57,9 @@ async fn played(entry: Value) -> Played {
                 }
                 _ if message["id"].is_null() => continue,
                 _ => {
-                    server.refuse(&message, -32602, "no", json!(null)).await;
+                    server
+                        .reply_error(&message, -32602, "no", json!(null))
+                        .await;
                     continue;
                 }
             };
@@ -96,7 +98,10 @@ async fn a_skill_that_no_list_shows_is_asked_for_and_compared() {
     *played.text.lock().unwrap() =
         "---\nname: refunds\ndescription: Refunds money\n---\n\nJust pay.\n";
     let refused = client.load_skill(&skill).await.unwrap_err();
-    assert_eq!(*refused.kind(), ErrorKind::Refused(RefusalReason::Result));
+    assert_eq!(
+        *refused.kind(),
+        ErrorKind::Refused(RefusalReason::BlockedResult)
+    );
 }
 
 #[tokio::test]
@@ -104,10 +109,10 @@ async fn another_skill_than_the_one_that_was_asked_for_is_none() {
     let played = played(entry("skill://elsewhere/refunds/SKILL.md")).await;
     let other = played.client.skill(URI).await.unwrap_err();
     assert!(
-        other.public().contains("it contains another skill"),
+        other.public_message().contains("it contains another skill"),
         "{other}"
     );
     let unknown = played.client.skill("skill://none/SKILL.md").await;
-    assert_eq!(*unknown.unwrap_err().kind(), ErrorKind::Answered(-32602));
+    assert_eq!(*unknown.unwrap_err().kind(), ErrorKind::JsonRpc(-32602));
     assert_eq!(played.heard("skills/get"), 2);
 }

@@ -183,7 +183,7 @@ async fn a_refused_header_is_on_record() {
     let seen = std::sync::Arc::new(Seen::default());
     let limits = toolgate::edge::ServerLimits::default();
     let server = toolgate::edge::ProtocolServer::new(Scripted::new(), "s", "1", limits).unwrap();
-    let server = std::sync::Arc::new(server.with_witness(seen.clone()));
+    let server = std::sync::Arc::new(server.with_rejection_log(seen.clone()));
     let endpoint = HttpEndpoint::new(server, HttpLimits::default());
     let mut headers = CALL.to_vec();
     headers.push(CALL[2]);

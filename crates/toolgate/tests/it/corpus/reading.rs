@@ -17,9 +17,9 @@ use toolgate::{
 async fn an_id_with_a_point_is_the_same_number() {
     let server = Server::new("s", "1").build().unwrap();
     let mut peer = Peer::open(&server, "2025-11-25", json!({})).await;
-    peer.say(json!({"jsonrpc": "2.0", "id": 7.0, "method": "ping"}))
+    peer.send_message(json!({"jsonrpc": "2.0", "id": 7.0, "method": "ping"}))
         .await;
-    assert_eq!(peer.hear().await["id"], json!(7.0));
+    assert_eq!(peer.receive().await["id"], json!(7.0));
 
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
     let (outcome, ()) = tokio::join!(remote.call(call("a", "{}")), async {
@@ -51,7 +51,7 @@ async fn a_whole_number_with_a_point_is_whole() {
         .await;
     });
     let list = list.unwrap();
-    assert_eq!((list.hint().ttl_ms, list.items().len()), (60_000, 1));
+    assert_eq!((list.cache_hint().ttl_ms, list.items().len()), (60_000, 1));
     let (outcome, ()) = tokio::join!(remote.call(call("a", "{}")), async {
         let asked = peer.read().await;
         peer.send(&format!(
@@ -61,7 +61,10 @@ async fn a_whole_number_with_a_point_is_whole() {
         .await;
     });
     assert!(
-        outcome.unwrap_err().public().contains("no such tool"),
+        outcome
+            .unwrap_err()
+            .public_message()
+            .contains("no such tool"),
         "the error is read"
     );
 }
@@ -136,7 +139,7 @@ async fn a_strange_cache_hint_does_not_lose_the_list() {
         });
         let list = list.unwrap();
         assert_eq!(list.items().len(), 1, "{hint}");
-        assert!(!list.hint().public, "{hint}");
+        assert!(!list.cache_hint().public, "{hint}");
     }
 }
 

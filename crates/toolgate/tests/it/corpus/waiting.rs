@@ -47,7 +47,8 @@ async fn a_slow_request_blocks_no_other() {
         let scripted = Scripted::new();
         let mut peer = Peer::open(&server(scripted.clone()), revision, json!({})).await;
         for _ in 0..8 {
-            peer.send("tools/call", json!({"name": "forever"})).await;
+            peer.send_request("tools/call", json!({"name": "forever"}))
+                .await;
         }
         let result = peer.result("tools/call", json!({"name": "echo"})).await;
         assert_eq!(result["content"][0]["text"], "{}", "{revision}");
@@ -133,10 +134,10 @@ async fn a_line_without_end_is_not_kept() {
     let limit = toolgate::edge::ServerLimits::default().json.bytes;
     let long = "x".repeat(limit);
     for _ in 0..4 {
-        peer.raw(&long).await;
+        peer.send_raw(&long).await;
     }
-    peer.raw("\n").await;
-    assert_eq!(peer.hear().await["error"]["code"], -32600);
+    peer.send_raw("\n").await;
+    assert_eq!(peer.receive().await["error"]["code"], -32600);
     let after = peer.result("tools/list", json!({})).await;
     assert!(after["tools"].is_array());
 }

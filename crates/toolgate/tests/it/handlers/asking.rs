@@ -229,7 +229,7 @@ async fn a_client_is_asked_only_in_modes_that_it_declared() {
             let abilities = json!({"elicitation": abilities});
             let mut peer = Peer::open(&server, revision, abilities.clone()).await;
             // No request of the server comes before the answer.
-            let reply = peer.ask("tools/call", json!({"name": may_not})).await;
+            let reply = peer.request("tools/call", json!({"name": may_not})).await;
             match revision {
                 NEWEST_REVISION => {
                     assert_eq!(reply["error"]["code"], -32021, "{abilities}: {reply}");
@@ -339,7 +339,7 @@ async fn a_page_has_an_id_in_one_revision_only() {
 #[tokio::test]
 async fn no_error_asks_for_pages_without_their_list() {
     let opens = Tool::dynamic("opens", json!({"type": "object"}), |_, _| async {
-        let error = Error::new(ErrorKind::Answered(-32042), "open the page first");
+        let error = Error::new(ErrorKind::JsonRpc(-32042), "open the page first");
         Err::<&str, _>(HandlerExit::error(error))
     });
     let server = Server::new("s", "1").tool(opens).build().unwrap();

@@ -32,7 +32,7 @@ async fn changes_are_told_once() {
         }
         assert!(registry.remove_tool("a") && !registry.remove_tool("a"));
         assert_eq!(
-            peer.hear().await["method"],
+            peer.receive().await["method"],
             "notifications/tools/list_changed"
         );
         let list = peer.result("tools/list", json!({})).await;
@@ -59,9 +59,9 @@ async fn a_stream_tells_what_it_was_opened_for() {
     let filter =
         json!({"promptsListChanged": true, "resourceSubscriptions": ["test://a", "test://hidden"]});
     let id = peer
-        .send("subscriptions/listen", json!({"notifications": filter}))
+        .send_request("subscriptions/listen", json!({"notifications": filter}))
         .await;
-    let first = peer.hear().await;
+    let first = peer.receive().await;
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(
         first["params"]["notifications"],
@@ -77,11 +77,11 @@ async fn a_stream_tells_what_it_was_opened_for() {
     registry
         .set_prompt(Prompt::new("q", |_, _| async { Ok("x") }))
         .unwrap();
-    let told = peer.hear().await;
+    let told = peer.receive().await;
     assert_eq!(told["method"], "notifications/prompts/list_changed");
     assert_eq!(stream(&told), id);
     registry.updated("test://a");
-    let told = peer.hear().await;
+    let told = peer.receive().await;
     assert_eq!(stream(&told), id);
     assert_eq!(
         (&told["method"], &told["params"]["uri"]),
@@ -109,13 +109,13 @@ async fn a_session_hears_of_resources_that_it_subscribed_to() {
     peer.result("ping", json!({})).await;
     registry.updated("test://b");
     registry.updated("test://a");
-    assert_eq!(peer.hear().await["params"]["uri"], "test://a");
+    assert_eq!(peer.receive().await["params"]["uri"], "test://a");
     peer.result("resources/unsubscribe", json!({"uri": "test://a"}))
         .await;
     registry.updated("test://a");
     registry.remove_resource("test://b");
     assert_eq!(
-        peer.hear().await["method"],
+        peer.receive().await["method"],
         "notifications/resources/list_changed"
     );
 }
@@ -140,7 +140,7 @@ async fn a_wrong_definition_is_refused_while_running() {
 #[tokio::test]
 async fn a_cursor_keeps_its_place() {
     let limits = ServerLimits {
-        page: 2,
+        page_items: 2,
         ..ServerLimits::default()
     };
     for revision in REVISIONS {

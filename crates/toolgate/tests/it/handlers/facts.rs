@@ -38,7 +38,7 @@ fn server() -> Arc<edge::ProtocolServer> {
         cx.ask("q", ask::text("Who?"))
     });
     let limits = edge::ServerLimits {
-        page: 1,
+        page_items: 1,
         ..edge::ServerLimits::default()
     };
     Server::new("s", "1")
@@ -253,12 +253,12 @@ async fn a_notification_is_never_answered() {
             "tools/call",
             "notifications/cancelled",
         ] {
-            peer.say(json!({"jsonrpc": "2.0", "method": method, "params": {}}))
+            peer.send_message(json!({"jsonrpc": "2.0", "method": method, "params": {}}))
                 .await;
         }
         // The next message is the reply to the next request.
-        let id = peer.send("tools/list", json!({})).await;
-        assert_eq!(peer.hear().await["id"], id, "{revision}");
+        let id = peer.send_request("tools/list", json!({})).await;
+        assert_eq!(peer.receive().await["id"], id, "{revision}");
     }
 }
 
@@ -284,7 +284,7 @@ async fn a_name_changes_nothing() {
             ("tools/call", json!({"name": "asks"})),
         ] {
             params["_meta"] = json!({"io.modelcontextprotocol/clientInfo": client});
-            replies.push(peer.ask(method, params).await);
+            replies.push(peer.request(method, params).await);
         }
         all.push(replies);
     }
@@ -322,8 +322,8 @@ async fn nothing_of_a_call_follows_its_result() {
         peer.result("tools/call", json!({"name": "late", "_meta": meta}))
             .await;
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let id = peer.send("tools/list", json!({})).await;
-        assert_eq!(peer.hear().await["id"], id, "{revision}");
+        let id = peer.send_request("tools/list", json!({})).await;
+        assert_eq!(peer.receive().await["id"], id, "{revision}");
     }
 }
 
@@ -343,8 +343,8 @@ async fn logs_are_sent_to_those_who_asked() {
         (Some("warning"), false),
         (Some("info"), true),
     ] {
-        let id = peer.send("tools/call", call(level)).await;
-        let first = peer.hear().await;
+        let id = peer.send_request("tools/call", call(level)).await;
+        let first = peer.receive().await;
         assert_eq!(
             first["method"] == "notifications/message",
             told,
@@ -352,7 +352,7 @@ async fn logs_are_sent_to_those_who_asked() {
         );
         if told {
             assert_eq!(first["params"], json!({"level": "info", "data": "logged"}));
-            assert_eq!(peer.hear().await["id"], id);
+            assert_eq!(peer.receive().await["id"], id);
         }
     }
     assert_eq!(
@@ -362,8 +362,8 @@ async fn logs_are_sent_to_those_who_asked() {
     let mut peer = Peer::open(&server(), "2025-11-25", json!({})).await;
     peer.result("logging/setLevel", json!({"level": "error"}))
         .await;
-    let id = peer.send("tools/call", call(None)).await;
-    assert_eq!(peer.hear().await["id"], id);
+    let id = peer.send_request("tools/call", call(None)).await;
+    assert_eq!(peer.receive().await["id"], id);
     assert_eq!(
         peer.error("logging/setLevel", json!({"level": "loud"}))
             .await["code"],
@@ -402,7 +402,7 @@ async fn a_notification_over_http_is_accepted_without_a_body() {
 #[tokio::test]
 async fn every_result_can_be_a_stream() {
     let limits = edge::http::HttpLimits {
-        json: false,
+        json_responses: false,
         ..edge::http::HttpLimits::default()
     };
     let service = toolgate::Http::new(server(), limits);

@@ -16,12 +16,12 @@ impl Rule for Hide {
         "hide"
     }
 
-    fn sees(&self, _: &Caller, item: &Item) -> bool {
+    fn is_visible(&self, _: &Caller, item: &Item) -> bool {
         !item.def.name().contains("admin")
     }
 
     fn decide<'a>(&'a self, _: &'a Call, _: &'a Item) -> MaybeReady<'a> {
-        MaybeReady::Now(RuleDecision::Allow)
+        MaybeReady::Ready(RuleDecision::Allow)
     }
 }
 
@@ -36,7 +36,7 @@ async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
         .template(admin)
         .template(any)
         .resource(key);
-    let server = server.guard(Hide).build().unwrap();
+    let server = server.rule(Hide).build().unwrap();
     for revision in REVISIONS {
         let mut peer = Peer::open(&server, revision, json!({})).await;
         // A template of the same server fits too; no other would be known to read something else.
@@ -54,7 +54,7 @@ async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
         assert_eq!(read["contents"][0]["text"], "shown", "{revision}");
         let params = json!({"ref": {"type": "ref/resource", "uri": "t://admin/x"},
             "argument": {"name": "name", "value": ""}});
-        let completed = peer.ask("completion/complete", params).await;
+        let completed = peer.request("completion/complete", params).await;
         assert!(!completed.to_string().contains("hidden"), "{completed}");
     }
 }
@@ -64,7 +64,7 @@ async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
 async fn a_long_name_is_not_looked_up() {
     let any = ResourceTemplate::new("t://{+any}", "any", |_, _| async { Ok("read") });
     let limits = ServerLimits {
-        name: 128,
+        max_name_bytes: 128,
         ..ServerLimits::default()
     };
     let server = Server::new("s", "1").template(any).limits(limits);

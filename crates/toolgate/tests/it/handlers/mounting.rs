@@ -29,13 +29,13 @@ impl Rule for Hides {
         "hides"
     }
 
-    fn sees(&self, _: &Caller, item: &Item) -> bool {
-        item.local != self.0
+    fn is_visible(&self, _: &Caller, item: &Item) -> bool {
+        item.local_name != self.0
     }
 
     fn decide<'a>(&'a self, _: &'a toolgate::Call, _: &'a Item) -> MaybeReady<'a> {
         self.1.fetch_add(1, Relaxed);
-        MaybeReady::Now(RuleDecision::Allow)
+        MaybeReady::Ready(RuleDecision::Allow)
     }
 }
 
@@ -75,7 +75,7 @@ fn clock(asked: &Arc<AtomicUsize>) -> Server {
             "day",
             |typed, _| async move { Ok(vec![format!("{typed}day")]) },
         ))
-        .guard(Hides("secret", asked.clone()))
+        .rule(Hides("secret", asked.clone()))
         .mount("cog", Server::new("a-cog", "1").tool(tool("turn")))
 }
 
@@ -193,7 +193,7 @@ async fn changes_of_the_inner_server_are_heard() {
         peer.result("tools/list", json!({})).await;
         let inner = registry.mounted("clock").unwrap();
         inner.set_tool(tool("later")).unwrap();
-        let told = peer.hear().await;
+        let told = peer.receive().await;
         assert_eq!(told["method"], "notifications/tools/list_changed");
         let done = peer
             .result("tools/call", json!({"name": "clock_later"}))
@@ -202,12 +202,12 @@ async fn changes_of_the_inner_server_are_heard() {
         peer.result("resources/subscribe", json!({"uri": "clock://face"}))
             .await;
         inner.updated("clock://face");
-        let told = peer.hear().await;
+        let told = peer.receive().await;
         assert_eq!(told["params"]["uri"], "clock://face", "{revision}: {told}");
         peer.result("resources/subscribe", json!({"uri": "ui://clock/dial"}))
             .await;
         inner.updated("ui://dial");
-        let told = peer.hear().await;
+        let told = peer.receive().await;
         assert_eq!(
             told["params"]["uri"], "ui://clock/dial",
             "{revision}: {told}"
@@ -220,7 +220,7 @@ async fn changes_of_the_inner_server_are_heard() {
         let cog = inner.mounted("cog").unwrap();
         assert!(cog.remove_tool("turn"));
         assert_eq!(
-            peer.hear().await["method"],
+            peer.receive().await["method"],
             "notifications/tools/list_changed"
         );
         peer.error("tools/call", json!({"name": "clock_cog_turn"}))
@@ -244,7 +244,7 @@ async fn a_tool_of_the_inner_server_can_be_a_task() {
 async fn limits_of_the_inner_server_hold() {
     let inner = Server::new("inner", "1")
         .tool(tool("t"))
-        .rate(RateQuota::per_minute(1));
+        .rate_limit(RateQuota::per_minute(1));
     let server = Server::new("outer", "1")
         .mount("in", inner)
         .build()
@@ -300,8 +300,8 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
     let inner = Server::new("inner", "1")
         .tool(look())
         .tool(tool("gone"))
-        .overriding("look", shown)
-        .overriding("gone", DefinitionOverride::new().hide());
+        .override_tool("look", shown)
+        .override_tool("gone", DefinitionOverride::new().hide());
     let server = Server::new("outer", "1")
         .mount("in", inner)
         .build()
@@ -321,7 +321,7 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
             "{revision}"
         );
         let sent = peer
-            .ask("tools/call", call(json!({"path": "a", "team": "red"})))
+            .request("tools/call", call(json!({"path": "a", "team": "red"})))
             .await;
         assert!(
             sent.to_string().contains("at /team expected no argument"),
@@ -334,7 +334,7 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
     let why = |tool: &str, shown: DefinitionOverride| {
         let server = Server::new("s", "1").tool(look()).tool(self::tool("other"));
         server
-            .overriding(tool, shown)
+            .override_tool(tool, shown)
             .build()
             .err()
             .unwrap()

@@ -201,7 +201,7 @@ async fn arguments_are_checked_before_the_function_runs() {
     for revision in REVISIONS {
         let mut peer = Peer::open(&server, revision, json!({})).await;
         let reply = peer
-            .ask(
+            .request(
                 "tools/call",
                 json!({"name": "add", "arguments": {"a": "1", "b": 2}}),
             )
@@ -230,8 +230,8 @@ async fn progress_carries_the_callers_token() {
         let mut peer = Peer::open(&server(), revision, json!({})).await;
         let params =
             json!({"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": {"progressToken": "p"}});
-        peer.send("tools/call", params).await;
-        let told = peer.hear().await;
+        peer.send_request("tools/call", params).await;
+        let told = peer.receive().await;
         assert_eq!(told["method"], "notifications/progress");
         assert_eq!(told["params"]["progressToken"], "p");
         assert_eq!(
@@ -254,10 +254,10 @@ async fn progress_grows_without_a_total_too() {
     for revision in REVISIONS {
         let mut peer = Peer::open(&server, revision, json!({})).await;
         let params = json!({"name": "steps", "_meta": {"progressToken": 7}});
-        let id = peer.send("tools/call", params).await;
+        let id = peer.send_request("tools/call", params).await;
         let mut heard = Vec::new();
         loop {
-            let told = peer.hear().await;
+            let told = peer.receive().await;
             if told["id"] == id {
                 break;
             }
@@ -287,10 +287,10 @@ async fn a_flood_of_progress_is_limited() {
     let server = Server::new("s", "1").tool(flood).build().unwrap();
     let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     let params = json!({"name": "flood", "_meta": {"progressToken": "p"}});
-    let id = peer.send("tools/call", params).await;
+    let id = peer.send_request("tools/call", params).await;
     let mut heard = Vec::new();
     loop {
-        let told = peer.hear().await;
+        let told = peer.receive().await;
         if told["id"] == id {
             break;
         }
@@ -369,7 +369,7 @@ async fn resources_in_every_revision() {
 #[tokio::test]
 async fn codes_of_earlier_revisions_are_not_sent_in_2026() {
     let fails = |code: i64| {
-        let error = Error::new(ErrorKind::Answered(code), "no".to_owned());
+        let error = Error::new(ErrorKind::JsonRpc(code), "no".to_owned());
         async move { Err::<&str, _>(HandlerExit::error(error)) }
     };
     let tool = |name: &str, code: i64| {

@@ -85,7 +85,7 @@ pub(crate) fn files(folder: &Path, all: &mut Vec<(String, String)>) {
     reason = "it starts itself again, as a program of its own"
 )]
 fn t61_what_a_tool_panics_over_stands_nowhere() {
-    let folder = std::env::temp_dir().join(toolgate::ids::short("toolgate-panic"));
+    let folder = std::env::temp_dir().join(toolgate::ids::short_id("toolgate-panic"));
     let mut start = Command::new(std::env::current_exe().unwrap());
     start.args([
         "--exact",

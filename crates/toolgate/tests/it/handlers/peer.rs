@@ -55,7 +55,7 @@ impl Peer {
         Peer::open(server, revision, json!({}))
             .await
             .0
-            .opened()
+            .initialize_result()
             .clone()
     }
 }

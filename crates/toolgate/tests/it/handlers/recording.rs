@@ -29,7 +29,7 @@ fn records(folder: &Path) -> Vec<Value> {
 /// Holds: TOOL-49
 #[tokio::test]
 async fn a_log_in_a_folder_has_each_call_and_no_contents() {
-    let folder = std::env::temp_dir().join(toolgate::ids::short("toolgate-test"));
+    let folder = std::env::temp_dir().join(toolgate::ids::short_id("toolgate-test"));
     let server = Server::new("s", "1")
         .tool(echo())
         .audit_in(&folder)

@@ -83,9 +83,9 @@ async fn a_folder_is_served_and_loaded_as_it_is() {
     // No picture, which is taken out on the way: then it is not what is stated.
     let logo = client.skill_file(skill, "logo.png").await.unwrap_err();
     assert!(
-        logo.public().contains("removed a part"),
+        logo.public_message().contains("removed a part"),
         "{}",
-        logo.public()
+        logo.public_message()
     );
     for strange in [
         ".git/config",
@@ -119,9 +119,9 @@ async fn a_skill_that_changed_is_not_read_under_an_old_entry() {
         .unwrap();
     let refused = client.load_skill(&old).await.unwrap_err();
     assert!(
-        refused.public().contains("held back"),
+        refused.public_message().contains("held back"),
         "{}",
-        refused.public()
+        refused.public_message()
     );
     assert!(registry.remove_skill("skill://refunds/SKILL.md"));
     assert!(registry.set_skill(Skill::new("no head")).is_err());

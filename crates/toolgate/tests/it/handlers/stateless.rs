@@ -28,7 +28,7 @@ fn sealed_by(key: [u8; 32]) -> Arc<edge::ProtocolServer> {
         Ok::<_, HandlerExit>(cx.arguments().as_str().to_owned())
     });
     let limits = edge::ServerLimits {
-        in_flight: 1,
+        max_in_flight: 1,
         ..edge::ServerLimits::default()
     };
     let logs = Tool::dynamic("logs", object(), |_, cx: Cx| async move {
@@ -73,9 +73,11 @@ async fn nothing_is_carried_over() {
         (meta(NEWEST_REVISION), Value::Null),
     ] {
         let params = json!({"_meta": meta});
-        peer.say(json!({"jsonrpc": "2.0", "id": 99, "method": "tools/list", "params": params}))
-            .await;
-        let reply = peer.hear().await;
+        peer.send_message(
+            json!({"jsonrpc": "2.0", "id": 99, "method": "tools/list", "params": params}),
+        )
+        .await;
+        let reply = peer.receive().await;
         assert_eq!(reply["error"]["code"], code, "{meta}: {reply}");
     }
     // Nor does the level of one request make the next one talkative.
@@ -84,11 +86,11 @@ async fn nothing_is_carried_over() {
         (json!({"name": "logs", "_meta": meta}), true),
         (json!({"name": "logs"}), false),
     ] {
-        let id = peer.send("tools/call", params).await;
-        let first = peer.hear().await;
+        let id = peer.send_request("tools/call", params).await;
+        let first = peer.receive().await;
         assert_eq!(first["method"] == "notifications/message", told, "{first}");
         if told {
-            assert_eq!(peer.hear().await["id"], id);
+            assert_eq!(peer.receive().await["id"], id);
         }
     }
 }
@@ -163,7 +165,7 @@ async fn a_question_is_answered_on_another_connection() {
     for (key, good) in [([7; 32], true), ([8; 32], false)] {
         let able = json!({"elicitation": {}});
         let mut other = Peer::open(&sealed_by(key), NEWEST_REVISION, able).await;
-        let done = other.ask("tools/call", again.clone()).await;
+        let done = other.request("tools/call", again.clone()).await;
         let said = &done["result"]["content"][0]["text"];
         assert_eq!(said == "Ada", good, "{done}");
     }

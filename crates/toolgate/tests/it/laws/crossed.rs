@@ -37,12 +37,12 @@ fn echo() -> Arc<ProtocolServer> {
         Ok::<_, HandlerExit>(word)
     });
     let limits = ServerLimits {
-        in_flight: 4096,
+        max_in_flight: 4096,
         ..ServerLimits::default()
     };
     let server = Server::new("echo", "1").tool(tool).limits(limits);
-    let server = server.rate(RateQuota::per_minute(100_000_000));
-    server.at_once(4096, 4096).build().unwrap()
+    let server = server.rate_limit(RateQuota::per_minute(100_000_000));
+    server.concurrency_limit(4096, 4096).build().unwrap()
 }
 
 fn options(id: &str) -> RemoteOptions {
@@ -107,10 +107,10 @@ async fn caller(gateway: Arc<ProtocolServer>, number: usize, calls: usize) -> us
             let tool = ["pipe_echo", "web_echo"][(number + call) % 2];
             let word = format!("{number}-{call}");
             let params = json!({"name": tool, "arguments": {"word": word}});
-            words.push((peer.send("tools/call", params).await, word));
+            words.push((peer.send_request("tools/call", params).await, word));
         }
         for _ in from..to {
-            let answer = peer.hear().await;
+            let answer = peer.receive().await;
             let asked = words.iter().find(|(id, _)| answer["id"] == *id);
             let (_, word) = asked.expect("an answer to a call of his own");
             assert_eq!(answer["result"]["content"][0]["text"], *word, "{answer}");

@@ -81,7 +81,7 @@ impl Slow {
         self.running.fetch_add(1, SeqCst);
         let _running = Running(self.running.clone());
         for n in 0..self.awaits {
-            call.reporter.tell(ReporterEvent::Progress(Progress {
+            call.reporter.send(ReporterEvent::Progress(Progress {
                 progress: n as f64,
                 total: None,
                 message: None,
@@ -96,8 +96,8 @@ impl Slow {
                 let kind = InputRequestKind::Elicit(Json::from_value(&form));
                 let key = "q".to_owned();
                 let asks = vec![InputRequest { key, kind }];
-                Ok(Outcome::Ask(InputRequests {
-                    asks,
+                Ok(Outcome::InputRequired(InputRequests {
+                    requests: asks,
                     ..InputRequests::default()
                 }))
             }
@@ -142,7 +142,7 @@ fn call(id: &str, name: &str) -> Call {
 fn governed(end: Arc<dyn Service>, folder: &Path) -> Pipeline {
     let standard = ProgramPolicy {
         recorder: Arc::new(AuditRecorder::in_folder(folder).unwrap()),
-        at_once: ConcurrencyLimit::new(1, 1),
+        concurrency: ConcurrencyLimit::new(1, 1),
         ..ProgramPolicy::default()
     };
     standard.over(end)
@@ -167,7 +167,7 @@ fn recorded(folder: &Path, event: &str, found: &mut BTreeSet<String>) {
 }
 
 async fn dropped(awaits: usize, end: End, most: usize) {
-    let folder = std::env::temp_dir().join(toolgate::ids::short("toolgate-test"));
+    let folder = std::env::temp_dir().join(toolgate::ids::short_id("toolgate-test"));
     let running = Arc::<AtomicUsize>::default();
     let slow = |awaits, end| {
         Arc::new(Slow {
@@ -214,7 +214,7 @@ async fn dropped_elsewhere(most: usize, modern: bool) {
     let (from, to) = split(ours);
     let remote = Arc::new(RemoteServer::open(from, to, options).await.unwrap());
     let standard = ProgramPolicy {
-        at_once: ConcurrencyLimit::new(1, 1),
+        concurrency: ConcurrencyLimit::new(1, 1),
         ..ProgramPolicy::default()
     };
     let pipeline = standard.over(remote);

@@ -53,7 +53,7 @@ async fn everything(server: &Arc<edge::ProtocolServer>, revision: &'static str) 
     let has = |kind: &ItemKind| *kind != ItemKind::Skill || revision == NEWEST_REVISION;
     for kind in ItemKind::ALL.into_iter().filter(has) {
         let listed = peer.result(kind.list_method(), json!({})).await;
-        assert!(listed[kind.member()].is_array());
+        assert!(listed[kind.list_member()].is_array());
     }
     let mut token = 0;
     let mut used = |mut params: Value| {
@@ -64,28 +64,30 @@ async fn everything(server: &Arc<edge::ProtocolServer>, revision: &'static str) 
     };
     for tool in ["done", "fails", "broken", "invalid"] {
         let params = used(json!({"name": tool, "arguments": {"x": "y"}}));
-        peer.ask("tools/call", params).await;
+        peer.request("tools/call", params).await;
     }
     for uri in ["test://done", "test://broken", "made://done"] {
-        peer.ask("resources/read", used(json!({"uri": uri}))).await;
+        peer.request("resources/read", used(json!({"uri": uri})))
+            .await;
     }
     for name in ["done", "broken"] {
-        peer.ask("prompts/get", used(json!({"name": name}))).await;
+        peer.request("prompts/get", used(json!({"name": name})))
+            .await;
         let argument = json!({"name": "a", "value": "v"});
         let of = json!({"type": "ref/prompt", "name": name});
         let params = used(json!({"ref": of, "argument": argument}));
-        peer.ask("completion/complete", params).await;
+        peer.request("completion/complete", params).await;
     }
     for tool in ["asks", "samples"] {
-        let id = peer.send("tools/call", json!({"name": tool})).await;
+        let id = peer.send_request("tools/call", json!({"name": tool})).await;
         loop {
-            let message = peer.hear().await;
+            let message = peer.receive().await;
             if message["id"] == id && message.get("method").is_none() {
                 break;
             }
             if message.get("id").is_some() {
                 let error = json!({"code": -1, "message": "no"});
-                peer.say(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+                peer.send_message(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
                     .await;
             }
         }
@@ -160,7 +162,7 @@ proptest! {
             for kind in ItemKind::ALL {
                 let list = ListRequest::all(Caller::new("t"), kind);
                 let catalog = ProgramPolicy::default().over(planter.clone()).list(list).await.unwrap();
-                let text = &catalog.about()[0].text;
+                let text = &catalog.server_instructions()[0].text;
                 assert!(!text.contains(HIDDEN) && text.starts_with("instructions"));
             }
         });

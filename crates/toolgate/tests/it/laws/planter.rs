@@ -60,7 +60,7 @@ impl Planter {
     fn definition(&self, kind: ItemKind, name: &str) -> Arc<Item> {
         let title = self.say("title");
         let mut def = json!({"name": name, "title": title, "description": self.say("description")});
-        def[kind.key()] = name.into();
+        def[kind.key_member()] = name.into();
         match kind {
             ItemKind::Tool => {
                 let field = json!({"type": "string", "title": self.say("field"), "description": self.say("field")});
@@ -155,8 +155,8 @@ impl Planter {
         let ask = |kind| {
             let key = "q".to_owned();
             let asks = vec![InputRequest { key, kind }];
-            Ok(Outcome::Ask(InputRequests {
-                asks,
+            Ok(Outcome::InputRequired(InputRequests {
+                requests: asks,
                 ..InputRequests::default()
             }))
         };
@@ -167,10 +167,10 @@ impl Planter {
                 let problem = SchemaViolation {
                     path: self.say("path"),
                     expected: self.say("expected"),
-                    got: self.say("got"),
+                    received: self.say("got"),
                 };
                 Err(Error::new(
-                    ErrorKind::Invalid(vec![problem]),
+                    ErrorKind::InvalidArguments(vec![problem]),
                     self.say("invalid"),
                 ))
             }
@@ -191,16 +191,16 @@ impl Planter {
     }
 
     fn broken(&self) -> Error {
-        Error::new(ErrorKind::Answered(-32099), self.say("broken"))
+        Error::new(ErrorKind::JsonRpc(-32099), self.say("broken"))
     }
 
     fn used(&self, call: &Call) -> Result<Outcome, Error> {
-        call.reporter.tell(ReporterEvent::Progress(Progress {
+        call.reporter.send(ReporterEvent::Progress(Progress {
             progress: 1.0,
             total: None,
             message: Some(self.say("progress")),
         }));
-        call.reporter.tell(ReporterEvent::Log(LogMessage {
+        call.reporter.send(ReporterEvent::Log(LogMessage {
             level: "error".into(),
             logger: Some(self.say("logger")),
             data: Json::from_value(&self.tree("logged")),
@@ -237,7 +237,7 @@ impl Planter {
 impl Service for Planter {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         let about = Some(self.say("instructions"));
-        let catalog = Catalog::of(self.items(ask.kind), Vec::new(), about);
+        let catalog = Catalog::with_missing_servers(self.items(ask.kind), Vec::new(), about);
         Box::pin(async { Ok(catalog) })
     }
 

@@ -43,7 +43,7 @@ async fn as_task(peer: &mut Peer, revision: &str, mut params: Value) -> Value {
     if revision == CORE {
         params["task"] = json!({});
     }
-    let mut reply = peer.ask("tools/call", params).await;
+    let mut reply = peer.request("tools/call", params).await;
     let id = match revision {
         CORE => &reply["result"]["task"]["taskId"],
         _ => &reply["result"]["taskId"],
@@ -52,10 +52,10 @@ async fn as_task(peer: &mut Peer, revision: &str, mut params: Value) -> Value {
         return reply;
     };
     if revision == CORE {
-        return peer.ask("tasks/result", json!({"taskId": id})).await;
+        return peer.request("tasks/result", json!({"taskId": id})).await;
     }
     loop {
-        reply = peer.ask("tasks/get", json!({"taskId": id})).await;
+        reply = peer.request("tasks/get", json!({"taskId": id})).await;
         let task = reply["result"].take();
         match task["status"].as_str() {
             Some("completed") => return json!({"result": task["result"]}),
@@ -68,7 +68,7 @@ async fn as_task(peer: &mut Peer, revision: &str, mut params: Value) -> Value {
 
 fn governed(access: AccessRules) -> Arc<edge::ProtocolServer> {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": false});
-    let mut server = Server::new("s", "1").guard(access).limits(at_once());
+    let mut server = Server::new("s", "1").rule(access).limits(at_once());
     for name in TOOLS {
         let tool = Tool::dynamic(name, schema.clone(), move |_, _| async move {
             match name {
@@ -94,7 +94,7 @@ proptest! {
                 for name in TOOLS.into_iter().chain(["zz"]) {
                     for arguments in [json!({"x": 1}), json!({"x": 2}), json!({"x": "1"}), json!({})] {
                         let params = json!({"name": name, "arguments": arguments});
-                        let call = plain.ask("tools/call", params.clone()).await;
+                        let call = plain.request("tools/call", params.clone()).await;
                         let task = as_task(&mut tasks, revision, params.clone()).await;
                         assert_eq!(verdict(&task), verdict(&call), "{revision} {params}");
                     }
@@ -118,7 +118,7 @@ impl Service for Begins {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        let _known = call.background.start();
+        let _known = call.task_control.start_task();
         self.0.call(call)
     }
 
@@ -134,7 +134,7 @@ fn serve(end: Arc<dyn Service>) -> Arc<edge::ProtocolServer> {
         tasks: TaskOffer::Every,
         ..ServerCapabilities::default()
     };
-    Arc::new(server.with_offers(offers))
+    Arc::new(server.with_capabilities(offers))
 }
 
 fn planted(standard: bool, first: usize) -> Arc<edge::ProtocolServer> {
@@ -228,7 +228,7 @@ impl Service for Jobs {
             ItemKind::Tool => vec![Arc::new(Item::new(origin, def))],
             _ => Vec::new(),
         };
-        Box::pin(async { Ok(Catalog::of(items, Vec::new(), None)) })
+        Box::pin(async { Ok(Catalog::with_missing_servers(items, Vec::new(), None)) })
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
@@ -257,9 +257,9 @@ impl Service for Jobs {
 fn jobs(most: usize) -> (Arc<edge::ProtocolServer>, Arc<Jobs>) {
     let jobs = Arc::new(Jobs::default());
     let duties = ProgramPolicy {
-        at_once: ConcurrencyLimit::with(ConcurrencyLimits {
-            caller: most,
-            wait: Duration::from_secs(600),
+        concurrency: ConcurrencyLimit::with_queue(ConcurrencyLimits {
+            per_caller: most,
+            queue_timeout: Duration::from_secs(600),
             ..ConcurrencyLimits::default()
         }),
         ..ProgramPolicy::default()
@@ -308,7 +308,7 @@ proptest! {
                 match how {
                     How::Done => go.notify_one(),
                     How::Cancelled => drop(peer.result("tasks/cancel", json!({"taskId": id})).await),
-                    How::Stopped => assert!(server.stop_task(call)),
+                    How::Stopped => assert!(server.cancel_task(call)),
                 }
                 let over = async {
                     while peer.result("tasks/get", json!({"taskId": id})).await["status"] == "working" {

@@ -17,7 +17,7 @@ const PROMPTS: [&str; 2] = ["aa", "bb"];
 
 fn server(access: AccessRules) -> Arc<edge::ProtocolServer> {
     let schema = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": false});
-    let mut server = Server::new("s", "1").guard(access);
+    let mut server = Server::new("s", "1").rule(access);
     for name in TOOLS {
         let tool = Tool::dynamic(name, schema.clone(), move |_, _| async move {
             if name == "bb" {
@@ -81,7 +81,7 @@ fn rule() -> impl Strategy<Value = AccessRule> {
         except: patterns(except),
         callers: patterns(callers),
         when: when.map(|text| CelCondition::compile(text).unwrap()),
-        then,
+        action: then,
         label: "rule".to_owned(),
     })
 }
@@ -92,7 +92,7 @@ pub(super) fn access() -> impl Strategy<Value = AccessRules> {
     (prop::collection::vec(rule(), 0..4), otherwise).prop_map(|(rules, otherwise)| {
         let access = AccessRules::new(rules);
         match otherwise {
-            Some(then) => access.otherwise(then),
+            Some(then) => access.default_action(then),
             None => access,
         }
     })
@@ -177,7 +177,7 @@ proptest! {
                 let lists = listed(&mut peer).await;
                 let mut verdicts = Vec::new();
                 for (kind, name, method, params) in uses() {
-                    let reply = peer.ask(method, params.clone()).await;
+                    let reply = peer.request(method, params.clone()).await;
                     let verdict = verdict(&reply);
                     let found = !verdict.starts_with("no: unknown");
                     assert_eq!(lists[kind].contains(&name), found, "{revision} {method} {params}: {verdict}");
@@ -196,7 +196,7 @@ proptest! {
 fn rules_decide() {
     run(async {
         for (then, expected) in [(RuleAction::Allow, 4), (RuleAction::Deny, 0)] {
-            let server = server(AccessRules::default().otherwise(then));
+            let server = server(AccessRules::default().default_action(then));
             let mut peer = Peer::open(&server, REVISIONS[0], json!({})).await;
             assert_eq!(listed(&mut peer).await["tools"].len(), expected);
         }

@@ -197,7 +197,7 @@ fn an_odd_definition_fits_the_schema_of_every_revision() {
     ] {
         let odd = odd_definitions(kind);
         let offered = lists(kind, &odd);
-        println!("{}: {offered} of {} are offered", kind.word(), odd.len());
+        println!("{}: {offered} of {} are offered", kind.as_str(), odd.len());
         assert!(offered * 10 >= odd.len() * 8, "too many are lost");
         count += odd.len();
     }

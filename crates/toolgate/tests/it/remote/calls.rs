@@ -160,7 +160,7 @@ async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
         json!({})
     );
     let mut able = call("a", "{}");
-    able.abilities = ClientCapabilities {
+    able.capabilities = ClientCapabilities {
         elicitation: true,
         elicitation_url: true,
         sampling: false,
@@ -174,8 +174,8 @@ async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
         json!({"elicitation": {"form": {}, "url": {}}, "roots": {}})
     );
     let mut able = call("a", "{}");
-    able.abilities.sampling = true;
-    able.abilities.sampling_tools = true;
+    able.capabilities.sampling = true;
+    able.capabilities.sampling_tools = true;
     let (_, asked) = answered(&remote, &mut peer, able, text("ok")).await;
     assert_eq!(
         asked["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"],
@@ -197,23 +197,23 @@ async fn progress_reaches_the_call_it_belongs_to_and_only_while_it_runs() {
     let (done, token) = join!(soon(remote.call(one)), async {
         let request = peer.read().await;
         let token = request["params"]["_meta"]["progressToken"].clone();
-        peer.tell(
+        peer.notify(
             "notifications/progress",
             json!({"progressToken": token, "progress": 1, "total": 2, "message": "half"}),
         )
         .await;
-        peer.tell(
+        peer.notify(
             "notifications/progress",
             json!({"progressToken": "other", "progress": 1}),
         )
         .await;
-        peer.tell(
+        peer.notify(
             "notifications/progress",
             json!({"progressToken": token, "progress": "x"}),
         )
         .await;
         peer.reply(&request, text("ok")).await;
-        peer.tell(
+        peer.notify(
             "notifications/progress",
             json!({"progressToken": token, "progress": 2}),
         )
@@ -257,7 +257,7 @@ async fn the_progress_tokens_of_calls_in_flight_differ() {
                 let token = &request["params"]["_meta"]["progressToken"];
                 assert!(token.is_i64() || token.is_string(), "{token}");
                 let progress = json!({"progressToken": token, "progress": n});
-                peer.tell("notifications/progress", progress).await;
+                peer.notify("notifications/progress", progress).await;
             }
             for request in &requests {
                 peer.reply(request, text("ok")).await;
@@ -283,17 +283,17 @@ async fn the_older_code_for_a_missing_resource_is_understood() {
         for (call, kind) in [
             (read, ErrorKind::NotFound),
             // For a tool call the code has no meaning.
-            (call("a", "{}"), ErrorKind::Answered(-32002)),
+            (call("a", "{}"), ErrorKind::JsonRpc(-32002)),
         ] {
             let (outcome, ()) = join!(soon(remote.call(call)), async {
                 let request = peer.read().await;
                 let data = json!({"uri": "t://gone"});
-                peer.refuse(&request, -32002, "no such resource", data)
+                peer.reply_error(&request, -32002, "no such resource", data)
                     .await;
             });
             let error = outcome.unwrap_err();
             assert_eq!(
-                (error.kind(), error.public()),
+                (error.kind(), error.public_message()),
                 (&kind, "the server answered: no such resource")
             );
         }
@@ -305,19 +305,19 @@ async fn the_older_code_for_a_missing_resource_is_understood() {
 async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {
     let (remote, mut peer) = modern(json!({})).await;
     let mut first = call("a", "{}");
-    first.abilities.elicitation = true;
+    first.capabilities.elicitation = true;
     let form = json!({"method": "elicitation/create", "params": {"message": "which?", "requestedSchema": {}}});
     let question = json!({"resultType": "input_required", "inputRequests": {"unit": form}, "requestState": "s&\"1"});
     let (asked, begun) = answered(&remote, &mut peer, first.clone(), question).await;
-    let Ok(Outcome::Ask(questions)) = asked else {
+    let Ok(Outcome::InputRequired(questions)) = asked else {
         panic!("{asked:?}")
     };
-    let InputRequestKind::Elicit(params) = &questions.asks[0].kind else {
+    let InputRequestKind::Elicit(params) = &questions.requests[0].kind else {
         panic!("{questions:?}")
     };
     assert_eq!(
         (
-            questions.asks[0].key.as_str(),
+            questions.requests[0].key.as_str(),
             params.get("message").unwrap().string().as_deref()
         ),
         ("unit", Some("which?"))
@@ -399,13 +399,13 @@ async fn results_that_are_none_are_errors_of_the_server() {
         let Err(error) = outcome else {
             panic!("{result}: {outcome:?}")
         };
-        assert_eq!(*error.kind(), ErrorKind::BadAnswer);
+        assert_eq!(*error.kind(), ErrorKind::BadResponse);
         assert!(
             error
-                .public()
+                .public_message()
                 .starts_with("the server files sent an invalid result"),
             "{}",
-            error.public()
+            error.public_message()
         );
     }
     // What a later revision calls a question is no question in the old era.
@@ -482,7 +482,7 @@ async fn a_cancellation_of_nothing_is_ignored_by_the_client() {
                 json!({"requestId": 4711}),
                 json!([request["id"]]),
             ] {
-                peer.tell("notifications/cancelled", params).await;
+                peer.notify("notifications/cancelled", params).await;
             }
             peer.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#)
                 .await;
@@ -491,7 +491,7 @@ async fn a_cancellation_of_nothing_is_ignored_by_the_client() {
         });
         assert!(matches!(outcome, Ok(Outcome::Done(_))), "{outcome:?}");
         let finished = json!({"requestId": 1});
-        peer.tell("notifications/cancelled", finished).await;
+        peer.notify("notifications/cancelled", finished).await;
         let (again, _) = answered(&remote, &mut peer, call("a", "{}"), text("again")).await;
         assert!(matches!(again, Ok(Outcome::Done(_))), "{again:?}");
     }
@@ -509,10 +509,10 @@ async fn codes_of_the_implementation_defined_range_have_no_meaning() {
         }
         let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
             let request = peer.read().await;
-            peer.refuse(&request, code, "no such thing", data.clone())
+            peer.reply_error(&request, code, "no such thing", data.clone())
                 .await;
         });
-        assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::Answered(code));
+        assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::JsonRpc(code));
         assert!(peer.is_left_alone().await, "{code}: nothing is sent again");
     }
 }
@@ -523,22 +523,23 @@ async fn errors_keep_the_words_of_the_server_and_get_their_kind() {
     let (remote, mut peer) = modern(json!({})).await;
     let need = json!({"requiredCapabilities": {"sampling": {}}});
     let cases = [
-        (-32602, json!(null), ErrorKind::Answered(-32602)),
-        (-32603, json!({}), ErrorKind::Answered(-32603)),
+        (-32602, json!(null), ErrorKind::JsonRpc(-32602)),
+        (-32603, json!({}), ErrorKind::JsonRpc(-32603)),
         (
             -32021,
             need,
-            ErrorKind::Unsupported(RequiredCapability::Sampling),
+            ErrorKind::MissingCapability(RequiredCapability::Sampling),
         ),
     ];
     for (code, data, kind) in cases {
         let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
             let request = peer.read().await;
-            peer.refuse(&request, code, "no such thing", data).await;
+            peer.reply_error(&request, code, "no such thing", data)
+                .await;
         });
         let error = outcome.unwrap_err();
         assert_eq!(
-            (error.kind(), error.public()),
+            (error.kind(), error.public_message()),
             (&kind, "the server answered: no such thing")
         );
     }
@@ -611,14 +612,14 @@ async fn a_lost_server_ends_its_calls_and_says_what_is_known() {
             let error = outcome.unwrap_err();
             assert_eq!(*error.kind(), ErrorKind::Upstream);
             assert_eq!(
-                error.public(),
+                error.public_message(),
                 "the server files stopped during the call; it is not known whether it took effect"
             );
         }
         let after = remote.call(call("a", "{}")).await.unwrap_err();
         assert_eq!(*after.kind(), ErrorKind::Upstream);
         assert_eq!(
-            after.public(),
+            after.public_message(),
             "the server files stopped before the call was sent; nothing was done"
         );
     }
@@ -645,9 +646,9 @@ async fn an_error_of_ours_is_none_of_the_server() {
             peer.send(&message.to_string()).await;
         });
         let error = outcome.unwrap_err();
-        let answered = matches!(error.kind(), ErrorKind::Answered(_));
+        let answered = matches!(error.kind(), ErrorKind::JsonRpc(_));
         assert_eq!(answered, is_answer, "{reply}: {error:?}");
-        let said = error.public().starts_with("the server answered: ");
+        let said = error.public_message().starts_with("the server answered: ");
         assert_eq!(said, is_answer, "{reply}: {error}");
     }
 }
@@ -690,7 +691,7 @@ async fn answers_out_of_order_find_their_calls() {
 async fn an_answer_without_room_ends_its_call_at_once() {
     let room = MemoryBudget::new(1 << 20);
     let mut options = options();
-    options.account = BudgetScope::of(&room, "files".into());
+    options.budget_scope = BudgetScope::of(&room, "files".into());
     let (remote, mut peer) = legacy_with(json!({}), options).await;
     let text = json!({"content": [{"type": "text", "text": "x".repeat(200 << 10)}]});
     // Short, and far longer once it is a tree.
@@ -703,7 +704,11 @@ async fn an_answer_without_room_ends_its_call_at_once() {
         let error = outcome.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Busy(None));
         let words = "the memory budget for messages in flight is exhausted";
-        assert!(error.public().contains(words), "{}", error.public());
+        assert!(
+            error.public_message().contains(words),
+            "{}",
+            error.public_message()
+        );
         assert_eq!(room.used(), 0);
     }
     let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {

@@ -26,12 +26,12 @@ struct Scene {
 
 /// The server has so long.
 async fn scene(time: Duration) -> Scene {
-    let folder = std::env::temp_dir().join(toolgate::ids::short("toolgate-test"));
+    let folder = std::env::temp_dir().join(toolgate::ids::short_id("toolgate-test"));
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
     let standard = ProgramPolicy {
         recorder: Arc::new(AuditRecorder::in_folder(&folder).unwrap()),
         deadline: CallTimeout {
-            silence: PerServer::all(time),
+            idle: PerServer::all(time),
             ..CallTimeout::default()
         },
         ..ProgramPolicy::default()

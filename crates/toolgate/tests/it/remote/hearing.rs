@@ -9,7 +9,7 @@ async fn hear(remote: &RemoteServer, uris: &[&str]) -> ChangeStream {
     let want = ChangeFilter {
         lists: Vec::new(),
         uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
-        ..ChangeFilter::lists(Caller::new("test"))
+        ..ChangeFilter::all_lists(Caller::new("test"))
     };
     soon(remote.changes(want)).await.unwrap()
 }
@@ -38,7 +38,7 @@ async fn an_old_server_is_asked_once_for_all_who_listen() {
     );
     let (mut first, mut second) = (first, second);
     let told = json!({"uri": "t://a"});
-    peer.tell("notifications/resources/updated", told).await;
+    peer.notify("notifications/resources/updated", told).await;
     for changes in [&mut first, &mut second] {
         let changed = soon(changes.next()).await.unwrap();
         assert_eq!(*changed.updated, ["t://a".into()]);
@@ -65,11 +65,11 @@ async fn a_server_that_tells_nothing_is_not_asked() {
     let (remote, mut peer) = legacy(json!({"resources": {"subscribe": true}})).await;
     let refused = async {
         let request = peer.read().await;
-        peer.refuse(&request, -32603, "no", json!(null)).await;
+        peer.reply_error(&request, -32603, "no", json!(null)).await;
         peer
     };
     let (mut changes, mut peer) = tokio::join!(hear(&remote, &["t://a"]), refused);
-    peer.tell("notifications/resources/list_changed", json!({}))
+    peer.notify("notifications/resources/list_changed", json!({}))
         .await;
     let changed = soon(changes.next()).await.unwrap();
     assert_eq!(changed.lists, [toolgate::ItemKind::Resource]);
@@ -82,7 +82,7 @@ async fn a_refused_subscription_is_asked_for_again() {
     let refused = async |peer: &mut Peer| {
         let request = peer.read().await;
         assert_eq!(request["method"], "resources/subscribe");
-        peer.refuse(&request, -32603, "no", json!(null)).await;
+        peer.reply_error(&request, -32603, "no", json!(null)).await;
     };
     let (first, ()) = tokio::join!(hear(&remote, &["t://a"]), refused(&mut peer));
     let (second, ()) = tokio::join!(
@@ -129,13 +129,14 @@ async fn whoever_listens_waits_for_the_acknowledgement() {
     let stream = json!({"io.modelcontextprotocol/subscriptionId": listen["id"]});
     let filter = json!({"resourceSubscriptions": ["t://a"]});
     let acknowledged = json!({"_meta": stream, "notifications": filter});
-    peer.tell("notifications/subscriptions/acknowledged", acknowledged)
+    peer.notify("notifications/subscriptions/acknowledged", acknowledged)
         .await;
     let began = tokio::time::Instant::now();
     let mut changes = hearing.await;
     assert!(began.elapsed() < Duration::from_secs(1));
     let updated = json!({"_meta": stream, "uri": "t://a"});
-    peer.tell("notifications/resources/updated", updated).await;
+    peer.notify("notifications/resources/updated", updated)
+        .await;
     assert_eq!(
         *soon(changes.next()).await.unwrap().updated,
         ["t://a".into()]
@@ -143,7 +144,7 @@ async fn whoever_listens_waits_for_the_acknowledgement() {
     let began = tokio::time::Instant::now();
     let (_refused, ()) = tokio::join!(hear(&remote, &["t://b"]), async {
         let listen = peer.read().await;
-        peer.refuse(&listen, -32603, "no", json!(null)).await;
+        peer.reply_error(&listen, -32603, "no", json!(null)).await;
     });
     assert!(
         began.elapsed() < Duration::from_secs(1),
@@ -172,11 +173,11 @@ async fn an_acknowledgement_of_less_is_noticed() {
             let listen = peer.read().await;
             let stream = json!({"io.modelcontextprotocol/subscriptionId": listen["id"]});
             let acknowledged = json!({"_meta": stream, "notifications": filter});
-            peer.tell("notifications/subscriptions/acknowledged", acknowledged)
+            peer.notify("notifications/subscriptions/acknowledged", acknowledged)
                 .await;
         });
         tokio::task::yield_now().await;
-        let note = remote.status().note;
+        let note = remote.status().last_problem;
         match missing {
             None => assert_eq!(note, None),
             Some(missing) => assert!(
@@ -215,7 +216,7 @@ async fn an_acknowledgement_without_a_list_is_noticed() {
         assert_eq!(listen["params"]["notifications"], both);
         acknowledge(&mut peer, &listen["id"], &filter).await;
         assert!(peer.is_left_alone().await);
-        let note = remote.status().note;
+        let note = remote.status().last_problem;
         match missing {
             None => assert_eq!(note, None),
             Some(missing) => assert!(
@@ -232,25 +233,25 @@ async fn a_refused_subscription_is_noted_with_its_kinds() {
     let able = json!({"prompts": {"listChanged": true}, "resources": {"listChanged": true}});
     let (remote, mut peer) = modern(able).await;
     let listen = peer.read().await;
-    peer.refuse(&listen, -32601, "no", json!(null)).await;
+    peer.reply_error(&listen, -32601, "no", json!(null)).await;
     assert!(peer.is_left_alone().await);
-    let note = remote.status().note.unwrap();
+    let note = remote.status().last_problem.unwrap();
     let said = "it refused to tell changes of its resources and prompts";
     assert_eq!(note, said);
 
     let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
     let (_changes, ()) = tokio::join!(hear(&remote, &["t://a", "t://b"]), async {
         let listen = peer.read().await;
-        peer.refuse(&listen, -32601, "no", json!(null)).await;
+        peer.reply_error(&listen, -32601, "no", json!(null)).await;
     });
-    let note = remote.status().note.unwrap();
+    let note = remote.status().last_problem.unwrap();
     assert_eq!(note, "it refused to tell changes of 2 resources");
 }
 
 async fn acknowledge(peer: &mut Peer, id: &Value, filter: &Value) {
     let stream = json!({"io.modelcontextprotocol/subscriptionId": id});
     let acknowledged = json!({"_meta": stream, "notifications": filter});
-    peer.tell("notifications/subscriptions/acknowledged", acknowledged)
+    peer.notify("notifications/subscriptions/acknowledged", acknowledged)
         .await;
 }
 
@@ -274,7 +275,7 @@ async fn concurrent_subscriptions_are_demultiplexed_by_id() {
     let updated = async |peer: &mut Peer, id: &Value, uri: &str| {
         let stream = json!({"io.modelcontextprotocol/subscriptionId": id});
         let told = json!({"_meta": stream, "uri": uri});
-        peer.tell("notifications/resources/updated", told).await;
+        peer.notify("notifications/resources/updated", told).await;
     };
     let (mut first, mut second, (one, two)) = tokio::join!(
         hear(&remote, &["t://a"]),
@@ -290,7 +291,7 @@ async fn concurrent_subscriptions_are_demultiplexed_by_id() {
     );
     assert_ne!(one, two);
     assert_eq!(
-        remote.status().note,
+        remote.status().last_problem,
         None,
         "each has its own acknowledgement"
     );
@@ -326,7 +327,7 @@ async fn a_server_that_never_answers_holds_up_nobody() {
     let mut changes = hear(&remote, &["t://a"]).await;
     assert_eq!(peer.read().await["method"], "resources/subscribe");
     let told = json!({"uri": "t://a"});
-    peer.tell("notifications/resources/updated", told).await;
+    peer.notify("notifications/resources/updated", told).await;
     assert_eq!(soon(changes.next()).await.unwrap().updated.len(), 1);
 }
 
@@ -341,8 +342,8 @@ async fn a_modern_server_is_heard_over_a_stream_for_each_listener() {
     assert_eq!(listen["params"]["notifications"], filter);
     let told = |id: &serde_json::Value, uri: &str| json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}, "uri": uri});
     let updated = "notifications/resources/updated";
-    peer.tell(updated, told(&json!("other"), "t://a")).await;
-    peer.tell(updated, told(&listen["id"], "t://b")).await;
+    peer.notify(updated, told(&json!("other"), "t://a")).await;
+    peer.notify(updated, told(&listen["id"], "t://b")).await;
     let changed = soon(changes.next()).await.unwrap();
     assert_eq!(
         *changed.updated,

@@ -43,7 +43,11 @@ async fn a_client_outlives_all_misdeeds_of_a_modern_server() {
     for misdeed in HOSTILE_BEHAVIORS {
         let (remote, mut peer) = modern(json!({"tools": {}})).await;
         survives(misdeed, &remote, &mut peer).await;
-        assert!(remote.status().lost.is_none(), "after {}", misdeed.name);
+        assert!(
+            remote.status().lost_reason.is_none(),
+            "after {}",
+            misdeed.name
+        );
     }
 }
 
@@ -52,6 +56,10 @@ async fn a_client_outlives_all_misdeeds_of_a_legacy_server() {
     for misdeed in HOSTILE_BEHAVIORS {
         let (remote, mut peer) = legacy(json!({"tools": {}})).await;
         survives(misdeed, &remote, &mut peer).await;
-        assert!(remote.status().lost.is_none(), "after {}", misdeed.name);
+        assert!(
+            remote.status().lost_reason.is_none(),
+            "after {}",
+            misdeed.name
+        );
     }
 }

@@ -80,28 +80,28 @@ async fn pages_without_end_are_an_error() {
         .await
         .unwrap_err();
     assert!(
-        error.public().contains("repeats a cursor"),
+        error.public_message().contains("repeats a cursor"),
         "{}",
-        error.public()
+        error.public_message()
     );
     let mut few = options();
-    few.pages = 3;
+    few.max_pages = 3;
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), few).await;
     let page = |n: u32| json!({"tools": [], "nextCursor": n.to_string()});
     let error = list(&remote, &mut peer, &[page(1), page(2), page(3)])
         .await
         .unwrap_err();
     assert!(
-        error.public().contains("more than 3 pages"),
+        error.public_message().contains("more than 3 pages"),
         "{}",
-        error.public()
+        error.public_message()
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn tools_that_cannot_be_read_or_are_too_many_are_left_out_by_name() {
     let mut few = options();
-    few.tools = 3;
+    few.max_items = 3;
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), few).await;
     let nothing = json!({"title": "no\u{7}name"});
     let tools = json!([tool("a"), nothing, tool("a"), tool("d")]);
@@ -134,7 +134,7 @@ async fn a_list_that_is_read_again_leaves_out_the_same_and_sees_what_changed() {
     for _ in 0..2 {
         advance(Duration::from_secs(61)).await;
         let again = list(&remote, &mut peer, &page(&b)).await.unwrap();
-        assert!(again.same(&first));
+        assert!(again.is_same_snapshot(&first));
         assert_eq!(names(&again), ["a", "b", "c"]);
         assert_eq!(remote.status().definition_notes.len(), 2);
     }
@@ -170,7 +170,7 @@ async fn a_bad_key_in_one_tool_leaves_out_that_one() {
         let result = json!({"content": [{"type": "text", "text": "t", "x\u{0}y": 1}]});
         peer.reply(&request, result).await;
     });
-    assert_eq!(*called.unwrap_err().kind(), ErrorKind::BadAnswer);
+    assert_eq!(*called.unwrap_err().kind(), ErrorKind::BadResponse);
     assert_eq!(remote.status().counters.bad_lines, 1);
 }
 
@@ -181,24 +181,27 @@ async fn while_nothing_changes_the_list_is_one_object() {
     let first = list(&remote, &mut peer, std::slice::from_ref(&both))
         .await
         .unwrap();
-    assert!(remote.list(all()).await.unwrap().same(&first), "kept");
+    assert!(
+        remote.list(all()).await.unwrap().is_same_snapshot(&first),
+        "kept"
+    );
     advance(Duration::from_secs(61)).await;
     assert!(
         list(&remote, &mut peer, &[both])
             .await
             .unwrap()
-            .same(&first),
+            .is_same_snapshot(&first),
         "read again, and equal"
     );
 
     advance(Duration::from_secs(61)).await;
     let mut changes = remote
-        .changes(ChangeFilter::lists(Caller::new("test")))
+        .changes(ChangeFilter::all_lists(Caller::new("test")))
         .await
         .unwrap();
     let other = json!({"tools": [tool("a"), {"name": "b", "inputSchema": {}}]});
     let second = list(&remote, &mut peer, &[other]).await.unwrap();
-    assert!(!second.same(&first));
+    assert!(!second.is_same_snapshot(&first));
     assert!(
         std::sync::Arc::ptr_eq(&first.items()[0], &second.items()[0]),
         "what stays is the same object"
@@ -217,7 +220,7 @@ async fn while_nothing_changes_the_list_is_one_object() {
 async fn a_legacy_server_that_tells_changes_is_asked_when_it_does() {
     let (remote, mut peer) = legacy(json!({"tools": {"listChanged": true}})).await;
     let mut changes = remote
-        .changes(ChangeFilter::lists(Caller::new("test")))
+        .changes(ChangeFilter::all_lists(Caller::new("test")))
         .await
         .unwrap();
     list(&remote, &mut peer, &[json!({"tools": [tool("a")]})])
@@ -225,7 +228,7 @@ async fn a_legacy_server_that_tells_changes_is_asked_when_it_does() {
         .unwrap();
     advance(Duration::from_secs(3600)).await;
     remote.list(all()).await.unwrap();
-    peer.tell("notifications/tools/list_changed", json!({}))
+    peer.notify("notifications/tools/list_changed", json!({}))
         .await;
     assert!(changes.next().await.is_some());
     let listed = list(&remote, &mut peer, &[json!({"tools": [tool("b")]})])
@@ -245,7 +248,7 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
         json!({"toolsListChanged": true})
     );
     let meta = |id: &Value| json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}, "notifications": {"toolsListChanged": true}});
-    peer.tell(
+    peer.notify(
         "notifications/subscriptions/acknowledged",
         meta(&listen["id"]),
     )
@@ -257,14 +260,14 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
     assert_eq!(names(&kept.unwrap()), ["a"]);
     assert!(is_left_alone, "what is fresh is not asked for again");
     let mut changes = remote
-        .changes(ChangeFilter::lists(Caller::new("test")))
+        .changes(ChangeFilter::all_lists(Caller::new("test")))
         .await
         .unwrap();
-    peer.tell("notifications/tools/list_changed", json!({}))
+    peer.notify("notifications/tools/list_changed", json!({}))
         .await;
-    peer.tell("notifications/tools/list_changed", meta(&json!("other")))
+    peer.notify("notifications/tools/list_changed", meta(&json!("other")))
         .await;
-    peer.tell("notifications/tools/list_changed", meta(&listen["id"]))
+    peer.notify("notifications/tools/list_changed", meta(&listen["id"]))
         .await;
     assert_eq!(
         changes.next().await.unwrap().lists,
@@ -303,7 +306,7 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     // Stale at once: shown, it is read again; looked up for a call, it holds a minute.
     remote
         .list(ListRequest {
-            only: Some("a".into()),
+            only_name: Some("a".into()),
             ..all()
         })
         .await
@@ -312,7 +315,7 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     advance(Duration::from_secs(61)).await;
     let (looked, ()) = join!(
         remote.list(ListRequest {
-            only: Some("a".into()),
+            only_name: Some("a".into()),
             ..all()
         }),
         async {
@@ -377,7 +380,7 @@ async fn a_server_without_tools_has_an_empty_list() {
     let (remote, mut peer) = legacy(json!({})).await;
     let (listed, ()) = join!(soon(remote.list(all())), async {
         let request = peer.read().await;
-        peer.refuse(&request, -32601, "method not found", json!(null))
+        peer.reply_error(&request, -32601, "method not found", json!(null))
             .await;
     });
     assert!(listed.unwrap().items().is_empty());
@@ -394,9 +397,9 @@ async fn an_old_list_holds_while_a_new_one_cannot_be_read() {
         list(&remote, &mut peer, &[json!({"nothing": 1})])
             .await
             .unwrap()
-            .same(&first)
+            .is_same_snapshot(&first)
     );
-    assert!(remote.status().note.unwrap().contains("stale list"));
+    assert!(remote.status().last_problem.unwrap().contains("stale list"));
     drop(peer);
     remote.closed().await;
     assert_eq!(
@@ -444,5 +447,10 @@ async fn a_repaired_tool_is_listed_with_notes_and_stays_the_same_object() {
         "tool odd: repaired: \"description\" is null; it is left out"
     );
     advance(Duration::from_secs(61)).await;
-    assert!(list(&remote, &mut peer, &page).await.unwrap().same(&first));
+    assert!(
+        list(&remote, &mut peer, &page)
+            .await
+            .unwrap()
+            .is_same_snapshot(&first)
+    );
 }

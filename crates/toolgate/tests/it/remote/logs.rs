@@ -30,13 +30,13 @@ fn listening(caller: &str, least: Option<&'static str>) -> (Call, Arc<Heard>) {
     let heard = Arc::new(Heard::default());
     let mut call = call("slow", "{}");
     call.caller = Caller::new(caller);
-    call.reporter = CallReporter::new(heard.clone()).with_logs(least);
+    call.reporter = CallReporter::new(heard.clone()).with_min_log_level(least);
     (call, heard)
 }
 
 async fn log(peer: &mut Peer, words: &str) {
     let message = json!({"level": "info", "data": words});
-    peer.tell("notifications/message", message).await;
+    peer.notify("notifications/message", message).await;
 }
 
 fn done() -> Value {

@@ -71,7 +71,7 @@ async fn any_other_answer_to_the_probe_means_legacy() {
     for (code, data) in errors {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
-        peer.refuse(&probe, code, "what?", data).await;
+        peer.reply_error(&probe, code, "what?", data).await;
         assert_eq!(
             handshake(opening, peer, "2025-06-18").await,
             Ok("2025-06-18"),
@@ -101,13 +101,13 @@ async fn every_legacy_revision_is_accepted_and_no_other() {
     for revision in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
-        peer.refuse(&probe, -32601, "method not found", json!(null))
+        peer.reply_error(&probe, -32601, "method not found", json!(null))
             .await;
         assert_eq!(handshake(opening, peer, revision).await, Ok(revision));
     }
     let (opening, mut peer) = start(options());
     let probe = peer.read().await;
-    peer.refuse(&probe, -32601, "method not found", json!(null))
+    peer.reply_error(&probe, -32601, "method not found", json!(null))
         .await;
     let hello = peer.read().await;
     assert_eq!(hello["method"], "initialize");
@@ -154,12 +154,12 @@ async fn a_name_of_a_server_changes_nothing() {
         let item = &listed.items()[0];
         let (failed, ()) = tokio::join!(soon(remote.call(call("a", "{}"))), async {
             let request = peer.read().await;
-            peer.refuse(&request, -32603, "no", json!(null)).await;
+            peer.reply_error(&request, -32603, "no", json!(null)).await;
         });
         seen.push((
             item.full_name(),
             item.origin.trusted,
-            failed.unwrap_err().public().to_owned(),
+            failed.unwrap_err().public_message().to_owned(),
         ));
     }
     let expected = (
@@ -179,7 +179,7 @@ async fn a_modern_error_means_modern() {
     ] {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
-        peer.refuse(&probe, code, "no", data).await;
+        peer.reply_error(&probe, code, "no", data).await;
         assert_eq!(
             opening.await.unwrap().unwrap().status().revision,
             "2026-07-28"
@@ -188,7 +188,7 @@ async fn a_modern_error_means_modern() {
     let refused = |supported: Value| async move {
         let (opening, mut peer) = start(options());
         let probe = peer.read().await;
-        peer.refuse(
+        peer.reply_error(
             &probe,
             -32022,
             "no",
@@ -229,7 +229,7 @@ async fn a_slow_modern_server_is_found_in_the_end() {
     let (opening, mut peer) = start(options());
     let (probe, hello) = (peer.read().await, peer.read().await);
     assert_eq!(hello["method"], "initialize");
-    peer.refuse(&hello, -32601, "method not found", json!(null))
+    peer.reply_error(&hello, -32601, "method not found", json!(null))
         .await;
     peer.reply(
         &probe,
@@ -285,7 +285,7 @@ async fn a_ping_is_answered_during_the_handshake() {
         peer.line().await,
         "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}"
     );
-    peer.refuse(&probe, -32601, "method not found", json!(null))
+    peer.reply_error(&probe, -32601, "method not found", json!(null))
         .await;
     assert_eq!(
         handshake(opening, peer, "2025-11-25").await,
@@ -325,7 +325,7 @@ async fn a_client_without_sessions_gives_up_after_its_probe() {
     let (opening, mut peer) = start(modern_only);
     let probe = peer.read().await;
     assert_eq!(probe["method"], "server/discover");
-    peer.refuse(&probe, -32601, "method not found", json!(null))
+    peer.reply_error(&probe, -32601, "method not found", json!(null))
         .await;
     let error = opening.await.unwrap().err();
     assert!(error.is_some(), "it has no other revision");
@@ -355,7 +355,7 @@ async fn a_server_without_sessions_is_probed_after_it_refused_one() {
         let (opening, mut peer) = start(sessions);
         let hello = peer.read().await;
         assert_eq!(hello["method"], "initialize");
-        peer.refuse(&hello, code, "no", data).await;
+        peer.reply_error(&hello, code, "no", data).await;
         let probe = peer.read().await;
         assert_eq!(probe["method"], "server/discover");
         let found = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}});
@@ -372,7 +372,7 @@ async fn a_server_that_refuses_a_session_for_the_newest_revision_and_ends_is_wor
     let (opening, mut peer) = start(sessions.clone());
     let hello = peer.read().await;
     let supported = json!({"supported": ["2026-07-28"], "requested": "2025-11-25"});
-    peer.refuse(&hello, -32022, "no", supported).await;
+    peer.reply_error(&hello, -32022, "no", supported).await;
     drop(peer);
     let error = opening.await.unwrap().err();
     assert_eq!(error, Some(OpenError::ClosedDuringProbe));
@@ -380,7 +380,8 @@ async fn a_server_that_refuses_a_session_for_the_newest_revision_and_ends_is_wor
     // Any other refusal is the reason that a person reads.
     let (opening, mut peer) = start(sessions);
     let hello = peer.read().await;
-    peer.refuse(&hello, -32603, "no license", json!(null)).await;
+    peer.reply_error(&hello, -32603, "no license", json!(null))
+        .await;
     drop(peer);
     let error = opening.await.unwrap().err();
     assert_eq!(error, Some(OpenError::Refused("no license".to_owned())));
@@ -395,7 +396,7 @@ async fn a_late_answer_to_the_handshake_still_opens_the_session() {
     // Within the last seconds of its start time the server is asked for the newest revision, too.
     let probe = peer.read().await;
     assert_eq!(probe["method"], "server/discover");
-    peer.refuse(&probe, -32601, "method not found", json!(null))
+    peer.reply_error(&probe, -32601, "method not found", json!(null))
         .await;
     peer.reply(&hello, welcome("2025-11-25", json!({}))).await;
     let remote = opening.await.unwrap().unwrap();
@@ -408,10 +409,10 @@ async fn a_refused_session_without_a_newer_revision_keeps_its_reason() {
     sessions.era = EraPreference::Session;
     let (opening, mut peer) = start(sessions);
     let hello = peer.read().await;
-    peer.refuse(&hello, -32603, "out of order", json!(null))
+    peer.reply_error(&hello, -32603, "out of order", json!(null))
         .await;
     let probe = peer.read().await;
-    peer.refuse(&probe, -32601, "method not found", json!(null))
+    peer.reply_error(&probe, -32601, "method not found", json!(null))
         .await;
     let error = opening.await.unwrap().err().unwrap();
     assert_eq!(error, OpenError::Refused("out of order".to_owned()));
@@ -445,7 +446,7 @@ fn newest_only() -> RemoteOptions {
 async fn a_legacy_server_is_refused_without_a_handshake_where_none_is_allowed() {
     let (opening, mut peer) = start(newest_only());
     let probe = peer.read().await;
-    peer.refuse(&probe, -32601, "method not found", json!(null))
+    peer.reply_error(&probe, -32601, "method not found", json!(null))
         .await;
     let error = soon(opening).await.unwrap().err().unwrap();
     assert_eq!(

@@ -29,8 +29,8 @@ async fn outcome(running: Running) -> Result<Outcome, Error> {
 /// The questions of a round, as an edge takes them that lets them leave.
 async fn asked(running: Running) -> InputRequests {
     match outcome(running).await {
-        Ok(Outcome::Ask(mut questions)) => {
-            std::mem::take(&mut questions.open).leave();
+        Ok(Outcome::InputRequired(mut questions)) => {
+            std::mem::take(&mut questions.guard).defuse();
             questions
         }
         other => panic!("{other:?}"),
@@ -39,7 +39,7 @@ async fn asked(running: Running) -> InputRequests {
 
 fn able(name: &str) -> Call {
     let mut call = call(name, "{}");
-    call.abilities.elicitation = true;
+    call.capabilities.elicitation = true;
     call
 }
 
@@ -51,7 +51,7 @@ fn json_of(value: &Value) -> Json {
 fn next(mut call: Call, questions: &InputRequests, answer: &Value) -> Call {
     call.round.number += 1;
     call.round.slots = questions.slots.clone();
-    call.round.answers = vec![(questions.asks[0].key.clone(), json_of(answer))];
+    call.round.answers = vec![(questions.requests[0].key.clone(), json_of(answer))];
     call
 }
 
@@ -88,11 +88,11 @@ async fn a_question_in_mid_call_is_a_round_and_the_server_sees_one_call() {
         let sent = peer.read().await;
         elicit(&mut peer, 7, "which?").await;
         let questions = asked(running).await;
-        let InputRequestKind::Elicit(params) = &questions.asks[0].kind else {
+        let InputRequestKind::Elicit(params) = &questions.requests[0].kind else {
             panic!("{questions:?}")
         };
         assert_eq!(params.get("message").unwrap().string().unwrap(), "which?");
-        assert_eq!(remote.status().parked, 1);
+        assert_eq!(remote.status().parked_calls, 1);
 
         let answer = json!({"action": "accept", "content": {"unit": "m"}});
         let second = next(first.clone(), &questions, &answer);
@@ -109,7 +109,7 @@ async fn a_question_in_mid_call_is_a_round_and_the_server_sees_one_call() {
         assert_eq!(peer.read().await["result"]["action"], "decline");
         peer.reply(&sent, done("measured")).await;
         assert_eq!(text(outcome(running).await), "measured");
-        assert_eq!(remote.status().parked, 0);
+        assert_eq!(remote.status().parked_calls, 0);
         assert!(peer.is_left_alone().await, "nothing is sent twice");
         assert_eq!(tasks.num_alive_tasks(), before, "nothing waits on");
     }
@@ -135,21 +135,24 @@ async fn only_the_same_call_of_the_same_caller_goes_on() {
     unknown.round.slots.insert(key, "nothing".into());
     for wrong in [other, another, unknown] {
         let refused = outcome(round(&remote, wrong)).await.unwrap_err();
-        assert!(refused.public().contains("no longer"), "{refused:?}");
+        assert!(
+            refused.public_message().contains("no longer"),
+            "{refused:?}"
+        );
     }
-    assert_eq!(remote.status().parked, 1, "it still waits");
+    assert_eq!(remote.status().parked_calls, 1, "it still waits");
     let running = round(&remote, next(first.clone(), &questions, &answer));
     assert_eq!(peer.read().await["id"], 7, "the first answer that is sent");
     // The answer is good once.
     let twice = outcome(round(&remote, next(first, &questions, &answer))).await;
-    assert!(twice.unwrap_err().public().contains("no longer"));
+    assert!(twice.unwrap_err().public_message().contains("no longer"));
     drop(running);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_nobody_comes_back_to_is_cancelled() {
     let mut short = options();
-    short.parked_for = Duration::from_secs(2);
+    short.parked_call_timeout = Duration::from_secs(2);
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), short).await;
     let remote = Arc::new(remote);
     let first = able("a");
@@ -167,8 +170,11 @@ async fn a_call_that_nobody_comes_back_to_is_cancelled() {
     assert_eq!(cancelled["params"]["requestId"], sent["id"]);
     let late = next(first, &questions, &json!({"action": "decline"}));
     let refused = outcome(round(&remote, late)).await.unwrap_err();
-    assert!(refused.public().contains("no longer"), "{refused:?}");
-    assert_eq!(remote.status().parked, 0);
+    assert!(
+        refused.public_message().contains("no longer"),
+        "{refused:?}"
+    );
+    assert_eq!(remote.status().parked_calls, 0);
 }
 
 /// A question that some layer above does not let pass: nobody will answer it, and its place is free at once.
@@ -180,17 +186,17 @@ async fn a_question_that_is_dropped_ends_its_call() {
     let running = round(&remote, first.clone());
     let sent = peer.read().await;
     elicit(&mut peer, 7, "which?").await;
-    let Ok(Outcome::Ask(questions)) = outcome(running).await else {
+    let Ok(Outcome::InputRequired(questions)) = outcome(running).await else {
         panic!("no question")
     };
     let late = next(first, &questions, &json!({"action": "decline"}));
-    assert_eq!(remote.status().parked, 1);
+    assert_eq!(remote.status().parked_calls, 1);
     let another = questions.clone();
     drop(questions);
-    assert_eq!(remote.status().parked, 1, "somebody has it still");
+    assert_eq!(remote.status().parked_calls, 1, "somebody has it still");
     let start = tokio::time::Instant::now();
     drop(another);
-    assert_eq!(remote.status().parked, 0);
+    assert_eq!(remote.status().parked_calls, 0);
     let told = peer.read().await;
     assert_eq!(
         (&told["id"], &told["result"]["action"]),
@@ -200,14 +206,17 @@ async fn a_question_that_is_dropped_ends_its_call() {
     assert_eq!(cancelled["params"]["requestId"], sent["id"]);
     assert_eq!(start.elapsed(), Duration::ZERO);
     let refused = outcome(round(&remote, late)).await.unwrap_err();
-    assert!(refused.public().contains("no longer"), "{refused:?}");
+    assert!(
+        refused.public_message().contains("no longer"),
+        "{refused:?}"
+    );
 }
 
 /// Without a place for calls that wait, nothing is declared.
 #[tokio::test(start_paused = true)]
 async fn with_no_place_nobody_can_be_asked() {
     let mut none = options();
-    none.parked = 0;
+    none.max_parked_calls = 0;
     let (remote, mut peer) = legacy_with(json!({"tools": {}}), none).await;
     let remote = Arc::new(remote);
     let running = round(&remote, able("a"));

@@ -114,13 +114,13 @@ impl Peer {
 
     /// The next line of the client; empty when it closed its end.
     pub(crate) async fn line(&mut self) -> String {
-        self.0.line().await.unwrap_or_default()
+        self.0.read_line().await.unwrap_or_default()
     }
 
     /// All that the client says until it closes the stream.
     pub(crate) async fn rest(&mut self) -> String {
         let mut rest = String::new();
-        while let Some(line) = self.0.line().await {
+        while let Some(line) = self.0.read_line().await {
             rest.push_str(&line);
             rest.push('\n');
         }
@@ -129,7 +129,7 @@ impl Peer {
 
     /// Whether the client says nothing for ten seconds.
     pub(crate) async fn is_left_alone(&mut self) -> bool {
-        self.0.is_left_alone(Duration::from_secs(10)).await
+        self.0.receives_nothing(Duration::from_secs(10)).await
     }
 }
 

@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_secs(60);
 
 fn pinging() -> RemoteOptions {
     let mut pinging = options();
-    pinging.ping = Some(EVERY);
+    pinging.ping_interval = Some(EVERY);
     pinging
 }
 
@@ -41,7 +41,7 @@ async fn a_server_that_stops_answering_pings_is_gone() {
     }
     // That it knows none is an answer, too.
     let ping = is_pinged(&mut peer).await;
-    peer.refuse(&ping, -32601, "no", json!(null)).await;
+    peer.reply_error(&ping, -32601, "no", json!(null)).await;
     let began = Instant::now();
     let why = remote.closed().await;
     assert!(
@@ -63,8 +63,8 @@ async fn one_that_never_answered_a_ping_is_kept_and_left_alone() {
     }
     sleep(5 * EVERY).await;
     assert!(peer.is_left_alone().await);
-    assert_eq!(remote.status().lost, None);
-    let note = remote.status().note.unwrap();
+    assert_eq!(remote.status().lost_reason, None);
+    let note = remote.status().last_problem.unwrap();
     assert!(note.contains("does not answer pings"), "{note}");
     let (done, ()) = join!(soon(remote.call(call("a", "{}"))), async {
         let request = peer.read().await;

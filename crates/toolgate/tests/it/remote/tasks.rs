@@ -76,7 +76,7 @@ async fn a_task_is_followed_to_its_end() {
 async fn its_questions_are_asked_once() {
     let (remote, mut peer) = knowing().await;
     let mut asking = call("slow", "{}");
-    asking.abilities = ClientCapabilities {
+    asking.capabilities = ClientCapabilities {
         elicitation: true,
         ..ClientCapabilities::default()
     };
@@ -94,10 +94,10 @@ async fn its_questions_are_asked_once() {
         let request = hears(&mut peer, "tasks/get").await;
         peer.reply(&request, open.clone()).await;
     });
-    let Ok(Outcome::Ask(questions)) = asked else {
+    let Ok(Outcome::InputRequired(questions)) = asked else {
         panic!("{asked:?}")
     };
-    assert_eq!(questions.asks[0].key, "q1");
+    assert_eq!(questions.requests[0].key, "q1");
     asking.round.number = 1;
     asking.round.slots = questions.slots;
     let answer = Json::from_value(&json!({"action": "decline"}));
@@ -147,7 +147,7 @@ async fn what_ends_badly_is_an_error() {
     for (end, kind) in [
         (
             task("complete", "failed", error),
-            ErrorKind::Answered(-32000),
+            ErrorKind::JsonRpc(-32000),
         ),
         (
             task("complete", "cancelled", json!({})),
@@ -184,7 +184,7 @@ async fn what_ends_badly_is_an_error() {
             peer.reply(&request, task("task", "working", json!({})))
                 .await;
         });
-        assert_eq!(*done.unwrap_err().kind(), ErrorKind::BadAnswer);
+        assert_eq!(*done.unwrap_err().kind(), ErrorKind::BadResponse);
     }
 }
 
@@ -243,7 +243,7 @@ async fn in_2025_the_poll_interval_of_a_task_is_respected() {
     let kept = json!({"id": "t-1", "done": [], "poll": 5_000, "server": "files"});
     let slots = [("upstream_task".to_owned(), kept.to_string())];
     going_on.round.slots.extend(slots);
-    going_on.under_way = Some(Duration::ZERO);
+    going_on.resumed_after = Some(Duration::ZERO);
     let (done, ()) = join!(soon(remote.call(going_on)), async {
         for (waited, status, next) in [
             (5, "working", 7_000),
@@ -275,7 +275,8 @@ async fn looks_that_fail_are_made_again() {
         peer.reply(&request, task("task", "working", json!({})))
             .await;
         let request = hears(&mut peer, "tasks/get").await;
-        peer.refuse(&request, -32603, "a hiccup", json!(null)).await;
+        peer.reply_error(&request, -32603, "a hiccup", json!(null))
+            .await;
         let failed = Instant::now();
         let request = hears(&mut peer, "tasks/get").await;
         let waited = failed.elapsed();
@@ -296,8 +297,8 @@ async fn looks_that_fail_are_made_again() {
 async fn looks_are_not_made_again_for_ever_nor_where_the_task_is_unknown() {
     for (code, looks, kind, words) in [
         (-32603, 8, ErrorKind::Upstream, "8 times in a row"),
-        (-32602, 1, ErrorKind::Answered(-32602), "a hiccup"),
-        (-32601, 1, ErrorKind::Answered(-32601), "a hiccup"),
+        (-32602, 1, ErrorKind::JsonRpc(-32602), "a hiccup"),
+        (-32601, 1, ErrorKind::JsonRpc(-32601), "a hiccup"),
     ] {
         let (remote, mut peer) = knowing().await;
         let (done, ()) = join!(soon(remote.call(call("slow", "{}"))), async {
@@ -307,14 +308,19 @@ async fn looks_are_not_made_again_for_ever_nor_where_the_task_is_unknown() {
             for _ in 0..looks {
                 while peer.is_left_alone().await {}
                 let request = hears(&mut peer, "tasks/get").await;
-                peer.refuse(&request, code, "a hiccup", json!(null)).await;
+                peer.reply_error(&request, code, "a hiccup", json!(null))
+                    .await;
             }
             // It may run on, and nobody follows it any more.
             hears(&mut peer, "tasks/cancel").await;
         });
         let error = done.unwrap_err();
         assert_eq!(*error.kind(), kind);
-        assert!(error.public().contains(words), "{}", error.public());
+        assert!(
+            error.public_message().contains(words),
+            "{}",
+            error.public_message()
+        );
     }
 }
 
@@ -343,7 +349,10 @@ async fn progress_grows_with_each_poll_also_with_those_that_fail() {
         for answer in [None, None, Some("working"), None, Some("completed")] {
             let request = hears(&mut peer, "tasks/get").await;
             match answer {
-                None => peer.refuse(&request, -32603, "a hiccup", json!(null)).await,
+                None => {
+                    peer.reply_error(&request, -32603, "a hiccup", json!(null))
+                        .await
+                }
                 Some("completed") => peer.reply(&request, completed()).await,
                 Some(status) => {
                     let working = task("complete", status, json!({}));

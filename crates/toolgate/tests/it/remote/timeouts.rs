@@ -52,7 +52,7 @@ async fn without_a_call(remote: &RemoteServer, peer: &mut Peer, stateless: bool)
         assert!(set.is_err());
         let want = ChangeFilter {
             uris: vec!["t://a".to_owned()],
-            ..ChangeFilter::lists(who())
+            ..ChangeFilter::all_lists(who())
         };
         let changes = remote.changes(want);
         let ignored_want = ignored(peer, "resources/subscribe");
@@ -96,7 +96,11 @@ async fn calls(pipeline: &Pipeline, peer: &mut Peer, lists: &Value) -> usize {
         };
         let (outcome, ()) = soon(async { tokio::join!(pipeline.call(call), served) }).await;
         let error = outcome.unwrap_err();
-        assert_eq!(*error.kind(), toolgate::ErrorKind::Late, "{method} {error}");
+        assert_eq!(
+            *error.kind(),
+            toolgate::ErrorKind::TimedOut,
+            "{method} {error}"
+        );
     }
     uses.len()
 }
@@ -113,7 +117,7 @@ async fn every_request_has_an_end_and_the_server_is_told() {
     for stateless in [false, true] {
         let open = async || {
             let mut options = options();
-            options.list = LIMIT;
+            options.list_timeout = LIMIT;
             if !stateless {
                 return legacy_with(all(), options).await;
             }
@@ -129,7 +133,7 @@ async fn every_request_has_an_end_and_the_server_is_told() {
         let (remote, mut peer) = open().await;
         let standard = ProgramPolicy {
             deadline: CallTimeout {
-                silence: PerServer::all(LIMIT),
+                idle: PerServer::all(LIMIT),
                 ..CallTimeout::default()
             },
             ..ProgramPolicy::default()

@@ -8,7 +8,7 @@ use toolgate::{ErrorKind, Outcome, Service};
 #[tokio::test(start_paused = true)]
 async fn a_bad_line_is_counted_and_the_stream_goes_on() {
     let mut short = options();
-    short.line = 1000;
+    short.max_line_bytes = 1000;
     let (remote, mut peer) = legacy_with(json!({}), short).await;
     let (outcome, ()) = join!(soon(remote.call(call("a", "{}"))), async {
         let request = peer.read().await;
@@ -48,7 +48,7 @@ async fn a_bad_line_is_counted_and_the_stream_goes_on() {
         counters.stray_replies, 3,
         "an unknown one, one with another kind of id, and a second one"
     );
-    assert!(remote.status().lost.is_none());
+    assert!(remote.status().lost_reason.is_none());
 }
 
 /// Holds: BASE-13.
@@ -83,7 +83,7 @@ async fn no_words_of_a_message_stand_in_the_status() {
     ] {
         peer.send(line).await;
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        let note = remote.status().note.unwrap();
+        let note = remote.status().last_problem.unwrap();
         assert!(!note.contains("secret"), "{note}");
     }
 }
@@ -96,11 +96,11 @@ async fn a_reply_with_result_and_error_ends_its_call() {
         peer.send(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}, "error": {"code": 1, "message": "x"}}).to_string()).await;
     });
     let error = outcome.unwrap_err();
-    assert_eq!(*error.kind(), ErrorKind::BadAnswer);
+    assert_eq!(*error.kind(), ErrorKind::BadResponse);
     assert!(
-        error.public().contains("malformed reply"),
+        error.public_message().contains("malformed reply"),
         "{}",
-        error.public()
+        error.public_message()
     );
 }
 
@@ -117,7 +117,7 @@ async fn closing_ends_the_input_of_the_server_and_all_calls() {
         "",
         "the end of its input, though the client is still there"
     );
-    assert!(remote.status().lost.is_some());
+    assert!(remote.status().lost_reason.is_some());
 }
 
 /// What ends a page that nobody opened, or that is closed already, is not answered and ends nothing.
@@ -130,7 +130,8 @@ async fn the_end_of_an_unknown_page_is_ignored() {
         let request = peer.read().await;
         for id in [json!("unknown"), json!("unknown"), json!("")] {
             let ended = json!({"elicitationId": id});
-            peer.tell("notifications/elicitation/complete", ended).await;
+            peer.notify("notifications/elicitation/complete", ended)
+                .await;
         }
         peer.reply(&request, json!({"content": []})).await;
     });

@@ -70,11 +70,11 @@ async fn an_answer_over_a_limit_or_that_is_not_json_ends_its_call_at_once() {
                 };
                 let line = |id: &Value| reply_with(id, &inside, id_first);
                 let error = answered_with(&remote, &mut peer, line).await.unwrap_err();
-                assert_eq!(*error.kind(), ErrorKind::BadAnswer);
-                let said = error.public();
+                assert_eq!(*error.kind(), ErrorKind::BadResponse);
+                let said = error.public_message();
                 assert!(said.contains(words), "{said}");
                 assert!(said.ends_with("the call may have taken effect"), "{said}");
-                let unusable = remote.status().unusable.unwrap().1;
+                let unusable = remote.status().last_alert.unwrap().1;
                 assert!(unusable.contains("its answer to a call"), "{unusable}");
                 let (outcome, ()) = join!(soon(other), async {
                     peer.reply(&waits, json!({"content": []})).await;
@@ -88,13 +88,13 @@ async fn an_answer_over_a_limit_or_that_is_not_json_ends_its_call_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_line_over_the_limit_ends_its_call_at_once() {
     let mut short = options();
-    short.line = 1000;
+    short.max_line_bytes = 1000;
     let (remote, mut peer) = super::peer::legacy_with(json!({}), short).await;
     let long = format!("\"{}\"", "x".repeat(2000));
     for id_first in [true, false] {
         let line = |id: &Value| reply_with(id, &long, id_first);
         let error = answered_with(&remote, &mut peer, line).await.unwrap_err();
-        let said = error.public();
+        let said = error.public_message();
         assert!(
             said.contains("exceeds the limit `line_bytes` (1000)"),
             "{said}"
@@ -117,8 +117,8 @@ async fn text_glued_to_a_reply_ends_its_call_and_other_text_ends_none() {
     for glue in glued {
         let line = |id: &Value| glue(reply(id).to_string());
         let error = answered_with(&remote, &mut peer, line).await.unwrap_err();
-        assert_eq!(*error.kind(), ErrorKind::BadAnswer);
-        assert!(error.public().contains("cannot be read"), "{error}");
+        assert_eq!(*error.kind(), ErrorKind::BadResponse);
+        assert!(error.public_message().contains("cannot be read"), "{error}");
     }
     let noisy = |id: &Value| format!("Handling the call\n{{ a: 1 }}\n{}", reply(id));
     answered_with(&remote, &mut peer, noisy).await.unwrap();
@@ -150,7 +150,7 @@ async fn what_is_meant_without_doubt_is_read_as_it_is_meant() {
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#.to_owned()
         };
         let error = answered_with(&remote, &mut peer, no_id).await.unwrap_err();
-        assert_eq!(*error.kind(), ErrorKind::Answered(-32700), "{error}");
+        assert_eq!(*error.kind(), ErrorKind::JsonRpc(-32700), "{error}");
     }
 }
 
@@ -188,7 +188,7 @@ async fn a_list_over_a_limit_fails_at_once_with_the_reason() {
         peer.send(&line).await;
     });
     let error = listed.err().unwrap();
-    let said = error.public();
+    let said = error.public_message();
     assert!(
         said.contains("the list exceeds the limit `depth` (64)"),
         "{said}"
@@ -204,7 +204,7 @@ async fn a_banner_or_a_byte_order_mark_before_the_handshake_is_passed_over() {
         let reply = json!({"jsonrpc": "2.0", "id": probe["id"], "result": result});
         peer.send(&format!("{before}{reply}")).await;
         let remote = opening.await.unwrap().unwrap();
-        let note = remote.status().note.unwrap();
+        let note = remote.status().last_problem.unwrap();
         let expected = match before {
             "\u{feff}" => "byte order mark",
             _ => r#"expected one JSON message per line, got "Server ready on stdio""#,
@@ -248,7 +248,7 @@ async fn nothing_long_of_a_handshake_is_kept() {
     let long = "I".repeat(700 << 10);
     for probe in [true, false] {
         let mut options = options();
-        options.account = BudgetScope::of(&room, "s".into());
+        options.budget_scope = BudgetScope::of(&room, "s".into());
         options.probe = probe;
         let (opening, mut peer) = start(options);
         let request = peer.read().await;
@@ -275,7 +275,7 @@ async fn nothing_long_of_a_handshake_is_kept() {
         let error = answered_with(&remote, &mut peer, |id| {
             format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"{long}"}}}}"#)
         });
-        assert!(error.await.unwrap_err().public().len() < 17 << 10);
+        assert!(error.await.unwrap_err().public_message().len() < 17 << 10);
         assert_eq!(room.used(), 0);
     }
     let mut options = options();

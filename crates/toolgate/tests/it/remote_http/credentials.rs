@@ -53,7 +53,7 @@ impl CredentialProvider for Keys {
         Box::pin(std::future::ready(Ok(headers)))
     }
 
-    fn refused<'a>(
+    fn on_rejection<'a>(
         &'a self,
         request: CredentialRequest<'a>,
         refusal: RejectedResponse<'a>,
@@ -65,13 +65,13 @@ impl CredentialProvider for Keys {
             .unwrap()
             .push(format!("{} {operation}", refusal.status.as_u16()));
         let fails = *self.0.fails.lock().unwrap();
-        let answer = match refusal.before {
+        let answer = match refusal.previous_rejections {
             _ if fails => Err(AuthError::new(
                 AuthErrorKind::NeedsSignIn,
                 "somebody has to sign in",
             )),
-            0 => Ok(RetryDecision::Yes),
-            _ => Ok(RetryDecision::No),
+            0 => Ok(RetryDecision::Retry),
+            _ => Ok(RetryDecision::GiveUp),
         };
         Box::pin(std::future::ready(answer))
     }
@@ -135,9 +135,9 @@ async fn why_there_is_no_token_reaches_the_caller() {
     });
     let error = list.map(drop).unwrap_err();
     assert!(
-        error.public().contains("somebody has to sign in"),
+        error.public_message().contains("somebody has to sign in"),
         "{}",
-        error.public()
+        error.public_message()
     );
 }
 

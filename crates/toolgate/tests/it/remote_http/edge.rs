@@ -171,7 +171,7 @@ async fn cancels(serving: &Serving, remote: &RemoteServer) {
 #[tokio::test]
 async fn a_task_is_followed_and_ended_over_http() {
     let quick = TaskLimits {
-        poll: Duration::from_millis(50),
+        poll_interval: Duration::from_millis(50),
         ..tasks::limits()
     };
     let (front, hand) = tasks::served(quick);

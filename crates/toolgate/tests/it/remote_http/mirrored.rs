@@ -116,11 +116,11 @@ async fn refuses_an_integer_beyond_doubles_before_anything_is_sent() {
     for n in ["9007199254740993", "-9007199254740992"] {
         let sent = call("echo", &format!(r#"{{"n":{n}}}"#));
         let error = soon(remote.call(sent)).await.err().unwrap();
-        let ErrorKind::Invalid(problems) = error.kind() else {
+        let ErrorKind::InvalidArguments(problems) = error.kind() else {
             panic!("{error:?}")
         };
         assert_eq!(problems[0].path, "/n");
-        assert!(error.public().contains("2^53-1"), "{error}");
+        assert!(error.public_message().contains("2^53-1"), "{error}");
     }
     // What no header repeats is the server's to judge, and the first request that it gets.
     let sent = call("echo", r#"{"n":1,"m":9007199254740993}"#);
@@ -158,7 +158,7 @@ async fn a_tool_that_breaks_the_rules_is_left_out_and_the_others_stay() {
         ("bad", NoteAction::Dropped)
     );
     assert!(note.note.reason.contains("x-mcp-header"));
-    assert!(status.note.unwrap().contains("x-mcp-header"));
+    assert!(status.last_problem.unwrap().contains("x-mcp-header"));
     // Older revisions do not know the mark.
     let (remote, server) = legacy("2025-11-25").await;
     assert_eq!(listed(&remote, &server, tools).await.items().len(), 2);
@@ -201,7 +201,7 @@ async fn after_a_mismatch_the_tools_are_listed_again_and_the_call_goes_out_once_
     .await;
     let error = outcome.err().unwrap();
     assert!(
-        error.public().contains("header mismatch"),
+        error.public_message().contains("header mismatch"),
         "only once: {error:?}"
     );
 }

@@ -81,7 +81,7 @@ async fn a_server_of_the_old_transport_is_found_and_used() {
             .answer("500 Internal Server Error", &[], "")
             .await;
     });
-    assert!(outcome.err().unwrap().public().contains("HTTP 500"));
+    assert!(outcome.err().unwrap().public_message().contains("HTTP 500"));
     told.end().await;
     assert_eq!(soon(remote.closed()).await, "it closed its event stream");
 }

@@ -36,7 +36,7 @@ async fn a_modern_server_is_found_by_one_post() {
     assert_eq!(probe.header("mcp-session-id"), None);
     probe.result(discovered(json!({}))).await;
     let status = soon(opening).await.unwrap().unwrap().status();
-    assert_eq!((status.revision, status.lost), ("2026-07-28", None));
+    assert_eq!((status.revision, status.lost_reason), ("2026-07-28", None));
 }
 
 /// Holds: VER-02, VER-12, VER-15.
@@ -372,7 +372,7 @@ async fn codes_of_the_implementation_defined_range_have_no_meaning_over_http() {
             });
             assert_eq!(
                 *outcome.unwrap_err().kind(),
-                ErrorKind::Answered(code),
+                ErrorKind::JsonRpc(code),
                 "{status}"
             );
         }
@@ -390,9 +390,9 @@ async fn codes_of_the_implementation_defined_range_have_no_meaning_over_http() {
                 .await;
             server.next().await.answer(status, &[], "").await;
         });
-        assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::Answered(-32000));
+        assert_eq!(*outcome.unwrap_err().kind(), ErrorKind::JsonRpc(-32000));
     }
-    assert_eq!(remote.status().lost, None);
+    assert_eq!(remote.status().lost_reason, None);
 }
 
 /// Holds: HTTPL-28.
@@ -406,7 +406,7 @@ async fn a_session_is_ended_when_it_is_no_longer_used() {
     assert_eq!(end.header("mcp-protocol-version"), Some("2025-11-25"));
     end.answer("405 Method Not Allowed", &[], "").await;
     let (remote, server) = legacy("2025-11-25").await;
-    let ((), ()) = tokio::join!(soon(remote.end()), async {
+    let ((), ()) = tokio::join!(soon(remote.close_and_wait()), async {
         let end = server.next().await;
         assert_eq!(end.method, "DELETE");
         end.answer("204 No Content", &[], "").await;

@@ -25,7 +25,7 @@ async fn open(options: RemoteOptions) -> (RemoteServer, Server) {
 
 fn able(id: &str) -> Call {
     let mut call = call("echo", "{}");
-    call.abilities.elicitation = true;
+    call.capabilities.elicitation = true;
     call.id = id.into();
     call
 }
@@ -64,22 +64,22 @@ async fn each_question_reaches_the_call_on_whose_stream_it_came() {
     for (id, message) in [(1, "first?"), (2, "second?")] {
         let call = able(message);
         let (outcome, told) = asked(&remote, &server, call.clone(), id, message).await;
-        let Ok(Outcome::Ask(mut questions)) = outcome else {
+        let Ok(Outcome::InputRequired(mut questions)) = outcome else {
             panic!("{outcome:?}")
         };
-        std::mem::take(&mut questions.open).leave();
-        let InputRequestKind::Elicit(params) = &questions.asks[0].kind else {
+        std::mem::take(&mut questions.guard).defuse();
+        let InputRequestKind::Elicit(params) = &questions.requests[0].kind else {
             panic!("{questions:?}")
         };
         assert_eq!(params.get("message").unwrap().string().unwrap(), message);
         waiting.push((id, call, questions, told));
     }
-    assert_eq!(remote.status().parked, 2);
+    assert_eq!(remote.status().parked_calls, 2);
     for (id, mut call, questions, mut told) in waiting.into_iter().rev() {
         let answer = br#"{"action":"accept","content":{}}"#.to_vec();
         call.round.slots = questions.slots;
         let answer = Json::read(answer, &JsonLimits::default()).unwrap();
-        call.round.answers = vec![(questions.asks[0].key.clone(), answer)];
+        call.round.answers = vec![(questions.requests[0].key.clone(), answer)];
         let name = call.id.to_string();
         let (outcome, ()) = soon(async {
             tokio::join!(remote.call(call), async {
@@ -98,14 +98,14 @@ async fn each_question_reaches_the_call_on_whose_stream_it_came() {
         let text = output.tool().unwrap().content[0].json.get("text");
         assert_eq!(text.unwrap().string().unwrap(), name);
     }
-    assert_eq!(remote.status().parked, 0);
+    assert_eq!(remote.status().parked_calls, 0);
 }
 
 #[tokio::test]
 async fn one_call_over_those_that_may_wait_is_refused() {
     for (all, own) in [(2, 16), (64, 2)] {
         let mut few = options();
-        (few.parked, few.parked_per_caller) = (all, own);
+        (few.max_parked_calls, few.max_parked_calls_per_caller) = (all, own);
         let (remote, server) = open(few).await;
         let mut streams = Vec::new();
         for id in 1..=3 {
@@ -113,16 +113,19 @@ async fn one_call_over_those_that_may_wait_is_refused() {
             let (outcome, told) = asked(&remote, &server, call, id, "which?").await;
             streams.push(told);
             match outcome {
-                Ok(Outcome::Ask(questions)) => {
+                Ok(Outcome::InputRequired(questions)) => {
                     assert!(id < 3);
-                    questions.open.leave();
+                    questions.guard.defuse();
                 }
                 Err(refused) => {
                     assert!(
                         id == 3 && matches!(refused.kind(), ErrorKind::Busy(_)),
                         "{refused:?}"
                     );
-                    assert!(refused.public().contains("too many calls"), "{refused:?}");
+                    assert!(
+                        refused.public_message().contains("too many calls"),
+                        "{refused:?}"
+                    );
                 }
                 other => panic!("{other:?}"),
             }

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use toolgate::{Call, Caller, Error, Json, Op, Outcome, Service, client::RemoteServer};
 
 fn text(outcome: Result<Outcome, Error>) -> Result<String, String> {
-    match outcome.map_err(|error| error.public().to_owned())? {
+    match outcome.map_err(|error| error.public_message().to_owned())? {
         Outcome::Done(output) => Ok(output.tool().unwrap().content[0]
             .json
             .get("text")
             .unwrap()
             .string()
             .unwrap()),
-        Outcome::Ask(_) => Err("asks".to_owned()),
+        Outcome::InputRequired(_) => Err("asks".to_owned()),
     }
 }
 
@@ -175,7 +175,7 @@ async fn a_response_that_is_no_reply_is_an_error_of_its_request() {
         let error = outcome.await.unwrap_err();
         assert!(error.contains(expected), "{status} {body}: {error}");
     }
-    assert_eq!(remote.status().lost, None);
+    assert_eq!(remote.status().lost_reason, None);
     let fine = called(&remote, &server, async |asked| {
         asked.result(done("on")).await
     });
@@ -200,13 +200,13 @@ async fn a_broken_connection_loses_one_request() {
         asked.result(done("on")).await
     });
     assert_eq!(fine.await, Ok("on".to_owned()));
-    assert_eq!(remote.status().lost, None);
+    assert_eq!(remote.status().lost_reason, None);
 }
 
 #[tokio::test]
 async fn an_answer_over_the_limit_is_not_read() {
     let mut options = super::super::remote::peer::options();
-    options.line = 4096;
+    options.max_line_bytes = 4096;
     let (opening, server) = super::server::start_with(options, Default::default()).await;
     let probe = server.next().await;
     probe.result(super::server::discovered(json!({}))).await;

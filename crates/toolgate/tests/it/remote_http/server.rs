@@ -52,7 +52,7 @@ impl EventSink for Heard {
 
 /// The changes of a server.
 pub(super) async fn changes_of(remote: &RemoteServer) -> ChangeStream {
-    let interest = ChangeFilter::lists(Caller::new("test"));
+    let interest = ChangeFilter::all_lists(Caller::new("test"));
     remote.changes(interest).await.unwrap()
 }
 

@@ -106,7 +106,7 @@ async fn a_new_session_is_asked_to_tell_what_the_old_one_told() {
     };
     let want = ChangeFilter {
         uris: vec!["t://a".to_owned()],
-        ..ChangeFilter::lists(Caller::new("test"))
+        ..ChangeFilter::all_lists(Caller::new("test"))
     };
     let (changes, ()) = soon(async { tokio::join!(remote.changes(want), subscribed("s1")) }).await;
     let mut changes = changes.unwrap();

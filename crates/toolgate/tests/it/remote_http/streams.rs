@@ -259,7 +259,7 @@ async fn a_modern_server_tells_changes_on_a_post_that_stays() {
     let again = server.next().await;
     assert_eq!(again.body["method"], "subscriptions/listen");
     assert_ne!(again.body["id"], id);
-    assert_eq!(remote.status().lost, None);
+    assert_eq!(remote.status().lost_reason, None);
     again
         .error("404 Not Found", -32601, "no", Value::Null)
         .await;

@@ -32,8 +32,8 @@ async fn a_response_over_a_limit_or_that_is_not_json_ends_its_call_at_once() {
                     }
                 });
                 let error = outcome.unwrap_err();
-                assert_eq!(*error.kind(), ErrorKind::BadAnswer, "{error}");
-                assert!(error.public().contains(words), "{error}");
+                assert_eq!(*error.kind(), ErrorKind::BadResponse, "{error}");
+                assert!(error.public_message().contains(words), "{error}");
             }
         }
     }
@@ -45,15 +45,15 @@ async fn the_response_says_which_call_an_answer_without_an_id_belongs_to() {
     for (text, kind) in [
         (
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#,
-            ErrorKind::Answered(-32700),
+            ErrorKind::JsonRpc(-32700),
         ),
         (
             r#"{"jsonrpc":"2.0","result":{"content":[]}}"#,
-            ErrorKind::BadAnswer,
+            ErrorKind::BadResponse,
         ),
         (
             r#"{"jsonrpc":"2.0","id":null,"result":{"x":NaN}}"#,
-            ErrorKind::BadAnswer,
+            ErrorKind::BadResponse,
         ),
     ] {
         for events in [false, true] {
@@ -92,7 +92,7 @@ async fn a_response_with_a_byte_order_mark_or_half_a_surrogate_pair_is_read() {
 #[tokio::test]
 async fn a_response_over_line_bytes_names_the_limit() {
     let mut short = options();
-    short.line = 1000;
+    short.max_line_bytes = 1000;
     let (opening, server) = start_with(short, HttpOptions::default()).await;
     let probe = server.next().await;
     probe.result(super::server::discovered(json!({}))).await;
@@ -112,7 +112,7 @@ async fn a_response_over_line_bytes_names_the_limit() {
         let error = outcome.unwrap_err();
         assert!(
             error
-                .public()
+                .public_message()
                 .contains("exceeds the limit `line_bytes` (1000)"),
             "{error}"
         );

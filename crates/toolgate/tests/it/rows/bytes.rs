@@ -37,7 +37,7 @@ impl Rule for Judge {
     fn decide<'a>(&'a self, call: &'a Call, _: &'a Item) -> MaybeReady<'a> {
         let arguments = call.arguments().raw().as_str().to_owned();
         self.0.lock().unwrap().push(arguments);
-        MaybeReady::Now(RuleDecision::Allow)
+        MaybeReady::Ready(RuleDecision::Allow)
     }
 }
 
@@ -51,7 +51,10 @@ impl Way {
     async fn open(limit: usize) -> Way {
         let (upstream, judge) = (Upstream::start(false).await, Judge::default());
         let remote = Arc::new(upstream.open().await);
-        let pipeline = Pipeline::new().resolve().guard(judge.clone()).over(remote);
+        let pipeline = Pipeline::new()
+            .resolve()
+            .rule(judge.clone())
+            .service(remote);
         let limits = ServerLimits {
             json: toolgate_wire::json::JsonLimits {
                 bytes: limit,

@@ -56,7 +56,7 @@ impl Service for Reloaded {
 
 /// A random policy, as a table and as rules.
 fn policy(dice: &mut SeededRng) -> (Table, AccessRules) {
-    let row = |dice: &mut SeededRng| (0..TOOLS).map(|_| dice.roll(2) == 0).collect();
+    let row = |dice: &mut SeededRng| (0..TOOLS).map(|_| dice.below(2) == 0).collect();
     let table: Table = (0..CALLERS).map(|_| row(dice)).collect();
     let rules = table.iter().enumerate().map(|(caller, row)| {
         let hidden = row.iter().enumerate().filter(|(_, seen)| !**seen);
@@ -67,11 +67,11 @@ fn policy(dice: &mut SeededRng) -> (Table, AccessRules) {
             except: Vec::new(),
             callers: vec![GlobPattern::new(format!("c{caller}"))],
             when: None,
-            then: RuleAction::Deny,
+            action: RuleAction::Deny,
             label: "hidden".to_owned(),
         }
     });
-    let access = AccessRules::new(rules.collect()).otherwise(RuleAction::Allow);
+    let access = AccessRules::new(rules.collect()).default_action(RuleAction::Allow);
     (table, access)
 }
 
@@ -124,22 +124,29 @@ async fn t40_no_caller_sees_what_another_may() {
     let (remote, peer) = modern(json!({"tools": {}})).await;
     tokio::spawn(serve(peer));
     let remote: Arc<dyn Service> = Arc::new(remote);
-    let over = |access| Arc::new(Pipeline::new().resolve().guard(access).over(remote.clone()));
+    let over = |access| {
+        Arc::new(
+            Pipeline::new()
+                .resolve()
+                .rule(access)
+                .service(remote.clone()),
+        )
+    };
     let (mut table, access) = policy(&mut dice);
     let reloaded = Arc::new(Reloaded(Mutex::new(over(access))));
     let limits = ServerLimits {
-        page: 30,
+        page_items: 30,
         ..ServerLimits::default()
     };
     let front = ProtocolServer::new(reloaded.clone(), "gate", "1", limits).unwrap();
     let endpoint = HttpEndpoint::new(Arc::new(front), HttpLimits::default());
     let (mut lookups, mut reloads, mut pages, mut calls) = (0, 0, 0, 0);
     while lookups < self::lookups() {
-        let caller = dice.roll(CALLERS);
+        let caller = dice.below(CALLERS);
         let mut cursor = Value::Null;
         loop {
             // A new policy comes between any two pages.
-            if dice.roll(40) == 0 {
+            if dice.below(40) == 0 {
                 let access;
                 (table, access) = policy(&mut dice);
                 *reloaded.0.lock().unwrap() = over(access);
@@ -168,7 +175,7 @@ async fn t40_no_caller_sees_what_another_may() {
                 break;
             }
         }
-        let n = dice.roll(TOOLS);
+        let n = dice.below(TOOLS);
         let params = json!({"name": format!("t{n}"), "arguments": {}});
         let reply = ask(&endpoint, caller, "tools/call", params).await;
         let unknown = reply["error"]["message"] == format!("unknown tool: t{n}");

@@ -89,15 +89,15 @@ struct Watching {
 }
 
 impl CallObserver for Watching {
-    fn began(&self, call: &CallView) {
+    fn on_begin(&self, call: &CallView) {
         let mut open = self.open.lock().unwrap();
         open.insert(call.id.to_string(), call.clone());
     }
 
-    fn changed(&self, _: &str, _: &CallStage) {}
-    fn progress(&self, _: &str, _: &toolgate::Progress) {}
+    fn on_stage(&self, _: &str, _: &CallStage) {}
+    fn on_progress(&self, _: &str, _: &toolgate::Progress) {}
 
-    fn ended(&self, id: &str, end: &CallEnd) {
+    fn on_end(&self, id: &str, end: &CallEnd) {
         let call = self.open.lock().unwrap().remove(id).unwrap();
         let steps = call.trail.steps().into_iter();
         let recorded = Recorded {
@@ -105,9 +105,9 @@ impl CallObserver for Watching {
             name: call.name,
             arguments: call.arguments.canonical(),
             steps: steps
-                .map(|s| (s.by.into(), s.verdict.into(), s.why))
+                .map(|s| (s.policy.into(), s.decision.into(), s.reason))
                 .collect(),
-            out: end.out,
+            out: end.outcome,
             public: end.public.clone(),
         };
         self.ended.lock().unwrap().push(recorded);
@@ -240,7 +240,7 @@ fn policy(dice: &mut SeededRng) -> (Vec<Vec<RuleAction>>, AccessRules) {
                     RuleAction::Allow,
                     RuleAction::Ask,
                     RuleAction::Deny,
-                ][dice.roll(4)]
+                ][dice.below(4)]
             };
             (0..TOOLS).map(word).collect()
         })
@@ -257,7 +257,7 @@ fn policy(dice: &mut SeededRng) -> (Vec<Vec<RuleAction>>, AccessRules) {
                 except: Vec::new(),
                 callers: vec![GlobPattern::new(format!("c{caller}"))],
                 when: None,
-                then,
+                action: then,
                 label: format!("rule {}", rules.len()),
             });
         }
@@ -266,8 +266,8 @@ fn policy(dice: &mut SeededRng) -> (Vec<Vec<RuleAction>>, AccessRules) {
 }
 
 fn arguments(dice: &mut SeededRng) -> (Value, &'static str) {
-    let x = dice.roll(2_000) as i64 - 1_000;
-    match dice.roll(8) {
+    let x = dice.below(2_000) as i64 - 1_000;
+    match dice.below(8) {
         0 => (json!({"x": x.to_string()}), "invalid"),
         1 => (json!({}), "invalid"),
         2 => (json!({"x": x, "y": 1}), "invalid"),
@@ -299,7 +299,7 @@ async fn t05_one_call_has_one_verdict_and_one_record_in_every_era() {
     }
     let (mut counts, mut calls) = (BTreeMap::new(), 0);
     for _ in 0..CASES {
-        let (caller, tool) = (dice.roll(CALLERS), dice.roll(TOOLS + 2));
+        let (caller, tool) = (dice.below(CALLERS), dice.below(TOOLS + 2));
         let (arguments, fits) = arguments(&mut dice);
         let expected = match table[caller].get(tool) {
             None | Some(RuleAction::Deny) => "unknown",

@@ -105,15 +105,15 @@ async fn t08_no_header_of_a_client_reaches_a_server() {
     for old in [false, true] {
         let upstream = Upstream::start(old).await;
         let remote: Arc<dyn Service> = Arc::new(upstream.open().await);
-        let service = Arc::new(Pipeline::new().resolve().over(remote));
+        let service = Arc::new(Pipeline::new().resolve().service(remote));
         let front = ProtocolServer::new(service, "gate", "1", ServerLimits::default()).unwrap();
         let endpoint = HttpEndpoint::new(Arc::new(front), HttpLimits::default());
         let session = open(&endpoint, "a", "2025-11-25").await;
         upstream.take();
         for round in 0..SETS / 2 {
             let value = format!("planted-{round}");
-            let mut headers: Vec<(&str, &str)> = (0..=dice.roll(12))
-                .map(|_| (NAMES[dice.roll(NAMES.len())], value.as_str()))
+            let mut headers: Vec<(&str, &str)> = (0..=dice.below(12))
+                .map(|_| (NAMES[dice.below(NAMES.len())], value.as_str()))
                 .collect();
             headers.push(("mcp-session-id", &session));
             let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"where":"here"}}}"#;

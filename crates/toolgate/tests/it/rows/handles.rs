@@ -98,13 +98,13 @@ async fn t06_a_session_is_good_for_its_route_and_its_caller_only() {
             for &(there, other) in places.iter().filter(|place| **place != (route, caller)) {
                 let endpoint = &routes[there].0;
                 for used in uses() {
-                    let unknown = with(endpoint, other, &ids::secret(), &used).await;
+                    let unknown = with(endpoint, other, &ids::secret_id(), &used).await;
                     let foreign = with(endpoint, other, &session, &used).await;
                     assert_eq!(foreign, unknown, "{revision} {used:?}");
                     assert!(matches!(foreign.status, 400 | 404), "{foreign:?}");
                     tried += 1;
                     if used.0 == "POST" {
-                        let nobody = format!("/messages?sessionId={}", ids::secret());
+                        let nobody = format!("/messages?sessionId={}", ids::secret_id());
                         let unknown = post_old(endpoint, other, &nobody, &used.1).await;
                         let foreign = old.post(endpoint, other, &used.1).await;
                         assert_eq!((&foreign, foreign.status), (&unknown, 404));
@@ -189,11 +189,11 @@ async fn t06_a_state_is_good_for_its_route_and_its_caller_only() {
 async fn t26_a_captured_session_is_no_good_after_its_end() {
     let end = |limits| route("ends", limits);
     let idle = HttpLimits {
-        session_idle: Duration::ZERO,
+        session_idle_timeout: Duration::ZERO,
         ..HttpLimits::default()
     };
     let aged = HttpLimits {
-        session_age: Duration::ZERO,
+        max_session_age: Duration::ZERO,
         ..HttpLimits::default()
     };
     let mut tried = 0;
@@ -207,7 +207,7 @@ async fn t26_a_captured_session_is_no_good_after_its_end() {
             }
             for caller in ["a", "b"] {
                 for used in uses() {
-                    let unknown = with(&endpoint, caller, &ids::secret(), &used).await;
+                    let unknown = with(&endpoint, caller, &ids::secret_id(), &used).await;
                     let replayed = with(&endpoint, caller, &session, &used).await;
                     assert_eq!(replayed, unknown, "{revision} {used:?}");
                     tried += 1;
@@ -237,7 +237,7 @@ async fn t26_a_captured_session_is_no_good_after_its_end() {
 #[tokio::test]
 async fn t26_a_session_cannot_be_planted() {
     let (endpoint, _) = route("one", HttpLimits::default());
-    let planted = ids::secret();
+    let planted = ids::secret_id();
     let header = [("mcp-session-id", planted.as_str())];
     let opened = request(&endpoint, "a", "POST", &header, &hello("2025-11-25")).await;
     let given = opened.headers.get("mcp-session-id");

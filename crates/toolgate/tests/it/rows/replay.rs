@@ -19,7 +19,7 @@ use toolgate_policy::{
     AccessRules, ApprovalLimits, ApprovalService, ArgumentValidation, AuditRecorder, CallCanceller,
     CallTimeout, ClientApprovals, ConcurrencyLimit, GatewayPolicy, MemoryStateStore, NoObserver,
     OutputValidation, Pins, QuorumRules, RateLimiter, RateQuota, RuleAction, SanitizeConfig,
-    SchemaSanitizer, SizeLimits, StateStore, pipeline,
+    SchemaSanitizer, SizeLimits, StateStore, gateway_pipeline,
 };
 
 /// Counts the effects.
@@ -46,31 +46,31 @@ fn gate() -> (HttpEndpoint, Arc<Counting>) {
     let store: Arc<dyn StateStore> = Arc::new(MemoryStateStore::new());
     let route = GatewayPolicy {
         pins: Pins::new(store.clone(), recorder.clone()),
-        desk: ApprovalService::new(recorder.clone(), store.clone(), ApprovalLimits::default()),
-        persons: QuorumRules::default(),
+        approvals: ApprovalService::new(recorder.clone(), store.clone(), ApprovalLimits::default()),
+        quorum: QuorumRules::default(),
         recorder,
         observer: Arc::new(NoObserver),
-        policy: "p1".into(),
+        policy_id: "p1".into(),
         store,
         scopes: Default::default(),
-        access: AccessRules::default().otherwise(RuleAction::Ask),
+        access: AccessRules::default().default_action(RuleAction::Ask),
         rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(100_000)),
         arguments: ArgumentValidation::default(),
-        asking: Default::default(),
+        input_requests: Default::default(),
         via_client: ClientApprovals::Always,
-        stop: CallCanceller::default(),
-        at_once: ConcurrencyLimit::new(1000, 1000),
+        canceller: CallCanceller::default(),
+        concurrency: ConcurrencyLimit::new(1000, 1000),
         circuit_breaker: Default::default(),
         deadline: CallTimeout::default(),
         output_schema: OutputValidation::default(),
         schemas: SchemaSanitizer::default(),
-        cleaning: SanitizeConfig::default(),
+        sanitizers: SanitizeConfig::default(),
         size: SizeLimits::default(),
-        waits: toolgate_policy::PerServer::default(),
-        contents: toolgate_policy::AuditContents::default(),
+        audit_durability: toolgate_policy::PerServer::default(),
+        audit_contents: toolgate_policy::AuditContents::default(),
     };
     let end = Arc::new(Counting(Scripted::new(), AtomicUsize::new(0)));
-    let service = Arc::new(pipeline(&route, end.clone()));
+    let service = Arc::new(gateway_pipeline(&route, end.clone()));
     let front = ProtocolServer::new(service, "gate", "1", ServerLimits::default()).unwrap();
     (
         HttpEndpoint::new(Arc::new(front), HttpLimits::default()),

@@ -50,7 +50,7 @@ pub(crate) async fn request(
 /// A caller, such as `a`; `a#2` is who has that name as the second.
 fn named(caller: &str) -> Caller {
     match caller.split_once('#') {
-        Some((name, holder)) => Caller::new(name).held_by(holder.parse().unwrap()),
+        Some((name, holder)) => Caller::new(name).with_generation(holder.parse().unwrap()),
         None => Caller::new(caller),
     }
 }

@@ -28,8 +28,8 @@ async fn an_unknown_revision_is_answered_with_the_newest_of_sessions() {
     for offer in offers {
         let mut peer = Peer::open(&server(Scripted::new()), REVISIONS[4], json!({})).await;
         let mut hello: Value = serde_json::from_str(&crate::rows::web::hello(offer)).unwrap();
-        peer.say(hello.take()).await;
-        let opened = peer.hear().await;
+        peer.send_message(hello.take()).await;
+        let opened = peer.receive().await;
         assert_eq!(
             opened["result"]["protocolVersion"], "2025-11-25",
             "{offer:?}: {opened}"
@@ -124,7 +124,7 @@ async fn a_client_is_asked_for_nothing_that_it_did_not_declare() {
         let mut peer = Peer::open(&server, revision, json!({})).await;
         for tool in ["form", "page", "roots", "model"] {
             // `ask` fails at a request of the server.
-            let reply = peer.ask("tools/call", json!({"name": tool})).await;
+            let reply = peer.request("tools/call", json!({"name": tool})).await;
             let failed = reply.get("error").is_some() || reply["result"]["isError"] == true;
             assert!(failed, "{revision} {tool}: {reply}");
         }
@@ -156,7 +156,7 @@ async fn a_server_is_asked_for_nothing_that_it_did_not_declare() {
         }
         let want = ChangeFilter {
             uris: vec!["t://a".to_owned()],
-            ..ChangeFilter::lists(who())
+            ..ChangeFilter::all_lists(who())
         };
         let _changes = soon(remote.changes(want)).await;
         soon(remote.set_log_level("debug")).await.unwrap();
@@ -167,7 +167,9 @@ async fn a_server_is_asked_for_nothing_that_it_did_not_declare() {
             let complete = Call::new("c", who(), complete, "p", Json::from_value(&what));
             let error = soon(remote.call(complete)).await.unwrap_err();
             assert!(
-                error.public().contains("does not support completion"),
+                error
+                    .public_message()
+                    .contains("does not support completion"),
                 "{error}"
             );
         }

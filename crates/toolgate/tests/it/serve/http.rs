@@ -411,7 +411,7 @@ async fn another_callers_session_is_not_there() {
 #[tokio::test]
 async fn one_session_over_the_limit_ends_an_idle_one_and_never_a_busy_one() {
     let limits = HttpLimits {
-        sessions: 1,
+        max_sessions: 1,
         ..HttpLimits::default()
     };
     let scripted = Scripted::new();

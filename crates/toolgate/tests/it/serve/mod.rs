@@ -82,7 +82,7 @@ impl Seen {
 }
 
 impl RejectionLog for Seen {
-    fn refused(&self, refused: Rejection) -> BoxFuture<'_, ()> {
+    fn rejected(&self, refused: Rejection) -> BoxFuture<'_, ()> {
         self.0.lock().unwrap().push(refused);
         Box::pin(async {})
     }
@@ -130,7 +130,7 @@ impl Service for Scripted {
                             total: Some(3.0),
                             message: Some(format!("step {n}")),
                         };
-                        call.reporter.tell(ReporterEvent::Progress(progress));
+                        call.reporter.send(ReporterEvent::Progress(progress));
                     }
                     Ok(Outcome::Done(Output::text("counted")))
                 }
@@ -145,10 +145,10 @@ impl Service for Scripted {
                     let problem = toolgate::SchemaViolation {
                         path: "/a".into(),
                         expected: "an integer".into(),
-                        got: "a string".into(),
+                        received: "a string".into(),
                     };
                     Err(Error::new(
-                        ErrorKind::Invalid(vec![problem]),
+                        ErrorKind::InvalidArguments(vec![problem]),
                         "invalid arguments: /a: expected an integer, got a string",
                     ))
                 }
@@ -156,7 +156,7 @@ impl Service for Scripted {
                     ErrorKind::Busy(None),
                     "rate limit: again in 12 s",
                 )),
-                _ => Err(call.unknown()),
+                _ => Err(call.unknown_item_error()),
             }
         })
     }
@@ -182,7 +182,7 @@ fn ask(call: &Call) -> Outcome {
         kind: InputRequestKind::Elicit(Json::from_value(&form)),
     };
     let mut questions = InputRequests::default();
-    questions.asks.push(ask);
+    questions.requests.push(ask);
     questions.slots.insert("upstream".into(), "kept".into());
-    Outcome::Ask(questions)
+    Outcome::InputRequired(questions)
 }

@@ -22,16 +22,18 @@ struct Told(Mutex<Vec<MissedPings>>);
 impl Told {
     fn all(&self) -> Vec<(u32, bool)> {
         let told = self.0.lock().unwrap();
-        told.iter().map(|one| (one.missed, one.ends)).collect()
+        told.iter()
+            .map(|one| (one.consecutive, one.disconnects))
+            .collect()
     }
 }
 
 impl RejectionLog for Told {
-    fn refused(&self, _: Rejection) -> BoxFuture<'_, ()> {
+    fn rejected(&self, _: Rejection) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 
-    fn unheard(&self, _: &Caller, transport: &'static str, unheard: MissedPings) {
+    fn missed_pings(&self, _: &Caller, transport: &'static str, unheard: MissedPings) {
         assert_eq!(transport, "stdio");
         self.0.lock().unwrap().push(unheard);
     }
@@ -49,11 +51,11 @@ struct Played {
 async fn played(ping: Option<Duration>) -> Played {
     let (told, scripted) = (Arc::<Told>::default(), Scripted::new());
     let limits = ServerLimits {
-        ping,
+        ping_interval: ping,
         ..ServerLimits::default()
     };
     let front = ProtocolServer::new(scripted.clone(), "s", "1", limits).unwrap();
-    let front = Arc::new(front.with_witness(told.clone()));
+    let front = Arc::new(front.with_rejection_log(told.clone()));
     let (near, far) = tapped(&[Side::Server]);
     let (read, write) = split(far);
     #[allow(clippy::disallowed_methods, reason = "the test plays the other side")]
@@ -154,6 +156,6 @@ async fn one_that_never_answered_a_ping_is_kept_and_left_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn without_the_setting_no_client_is_pinged() {
-    let mut client = played(ServerLimits::default().ping).await;
+    let mut client = played(ServerLimits::default().ping_interval).await;
     assert!(client.is_left_alone(100 * EVERY).await);
 }

@@ -89,7 +89,7 @@ fn protected(server: Server, issuer: &str) -> Http {
     let needs = ScopeRule {
         tools: vec![GlobPattern::new("*.put")],
         except: Vec::new(),
-        needs: vec!["write".to_owned()],
+        scopes: vec!["write".to_owned()],
     };
     let url = Url::parse(issuer).unwrap();
     let keys = Url::parse(&format!("{issuer}/keys")).unwrap();
@@ -258,7 +258,7 @@ impl Rule for Over {
             let token = in_hand();
             assert_eq!(token, "something else", "Bearer {token}");
         }
-        MaybeReady::Now(RuleDecision::Allow)
+        MaybeReady::Ready(RuleDecision::Allow)
     }
 }
 
@@ -275,7 +275,7 @@ async fn panicking_over_tokens() {
     let issuer = issuer(&pair);
     let server = Server::new("t", "1.0.0").tool(who).tool(uses).tool(put);
     let http = protected(
-        server.guard(Over).audit_in(format!("{folder}/record")),
+        server.rule(Over).audit_in(format!("{folder}/record")),
         &issuer,
     );
     let token = token(&pair, &issuer, "write");
@@ -296,7 +296,7 @@ async fn panicking_over_tokens() {
     reason = "it starts itself again, as a program of its own"
 )]
 fn t31_a_panic_with_a_token_in_hand_tells_nobody_the_token() {
-    let folder = std::env::temp_dir().join(toolgate::ids::short("toolgate-tokens"));
+    let folder = std::env::temp_dir().join(toolgate::ids::short_id("toolgate-tokens"));
     std::fs::create_dir(&folder).unwrap();
     let mut start = Command::new(std::env::current_exe().unwrap());
     start.args([

@@ -51,7 +51,7 @@ impl Service for Stepped {
                 match step {
                     Step::Progress(message) => {
                         progress += 1.0;
-                        call.reporter.tell(ReporterEvent::Progress(Progress {
+                        call.reporter.send(ReporterEvent::Progress(Progress {
                             progress,
                             total: None,
                             message: Some(message),
@@ -269,7 +269,7 @@ async fn two_streams_of_a_session_are_kept_apart() {
 #[tokio::test]
 async fn the_connection_that_comes_back_takes_the_turn() {
     let limits = HttpLimits {
-        keep_alive: Duration::from_millis(20),
+        keep_alive_interval: Duration::from_millis(20),
         ..HttpLimits::default()
     };
     let slow = slow(limits, "2025-11-25").await;
@@ -334,7 +334,7 @@ async fn a_session_keeps_so_many_bytes_and_all_of_them_so_many() {
     let limits = |session_bytes, bytes| HttpLimits {
         resume: ResumeLimits {
             session_bytes,
-            bytes,
+            total_bytes: bytes,
             ..ResumeLimits::default()
         },
         ..HttpLimits::default()
@@ -380,7 +380,7 @@ async fn nothing_is_kept_for_longer_than_said() {
     for keep in [Duration::ZERO, Duration::from_millis(1)] {
         let limits = HttpLimits {
             resume: ResumeLimits {
-                keep,
+                keep_for: keep,
                 ..ResumeLimits::default()
             },
             ..HttpLimits::default()
@@ -405,7 +405,7 @@ async fn a_connection_may_end_before_its_stream_where_the_revision_has_that() {
         ("2025-03-26", false),
     ] {
         let limits = HttpLimits {
-            stream_lasts: Some(Duration::from_millis(50)),
+            reconnect_after: Some(Duration::from_millis(50)),
             ..HttpLimits::default()
         };
         let slow = slow(limits, revision).await;

@@ -237,7 +237,7 @@ async fn a_call_before_initialize_is_refused_on_record() {
     let seen = Arc::new(Seen::default());
     let server =
         ProtocolServer::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
-    let server = Arc::new(server.with_witness(seen.clone()));
+    let server = Arc::new(server.with_rejection_log(seen.clone()));
     let endpoint = HttpEndpoint::new(server, HttpLimits::default());
     let mut old = Old::open(&endpoint).await;
     assert_eq!(old.post(ECHO).await, 400);
@@ -248,11 +248,11 @@ async fn a_call_before_initialize_is_refused_on_record() {
 #[tokio::test]
 async fn streams_have_limits() {
     let per_caller = HttpLimits {
-        listen_streams_per_caller: 1,
+        max_listen_streams_per_caller: 1,
         ..HttpLimits::default()
     };
     let in_all = HttpLimits {
-        sessions: 1,
+        max_sessions: 1,
         ..HttpLimits::default()
     };
     for limits in [per_caller, in_all] {
@@ -269,7 +269,7 @@ async fn streams_have_limits() {
 async fn an_old_stream_ends() {
     let endpoint = endpoint(Scripted::new(), HttpLimits::default());
     let mut old = Old::initialized(&endpoint).await;
-    tokio::time::advance(HttpLimits::default().session_age + Duration::from_secs(1)).await;
+    tokio::time::advance(HttpLimits::default().max_session_age + Duration::from_secs(1)).await;
     while let Some(event) = old.event().await {
         assert_eq!(event, ": alive\n\n");
     }

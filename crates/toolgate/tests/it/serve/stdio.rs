@@ -32,11 +32,11 @@ impl Client {
     fn start(in_flight: usize) -> Client {
         let (scripted, seen) = (Scripted::new(), Arc::new(Seen::default()));
         let limits = ServerLimits {
-            in_flight,
+            max_in_flight: in_flight,
             ..ServerLimits::default()
         };
         let server = ProtocolServer::new(scripted.clone(), "test", "1", limits).unwrap();
-        let server = Arc::new(server.with_witness(seen.clone()));
+        let server = Arc::new(server.with_rejection_log(seen.clone()));
         let (near, far) = tokio::io::duplex(1 << 16);
         let (read, write) = tokio::io::split(far);
         let caller = Caller::new("test");
@@ -203,7 +203,7 @@ async fn an_idle_peer_is_left_at_once_when_the_server_stops() {
 async fn a_line_without_room_is_told_so_and_the_next_one_is_read() {
     let server =
         ProtocolServer::new(Scripted::new(), "test", "1", ServerLimits::default()).unwrap();
-    let server = Arc::new(server.with_room(MemoryBudget::new(1 << 20)));
+    let server = Arc::new(server.with_memory_budget(MemoryBudget::new(1 << 20)));
     let (near, far) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(far);
     let serving = stdio::serve(server, Caller::new("test"), read, write);

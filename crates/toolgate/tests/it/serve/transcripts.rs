@@ -54,7 +54,7 @@ fn shelf() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
         prompt.complete("who", complete)
     };
     let limits = ServerLimits {
-        page: 2,
+        page_items: 2,
         ..ServerLimits::default()
     };
     Server::new("shelf", "1")

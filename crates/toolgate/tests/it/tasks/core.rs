@@ -16,7 +16,7 @@ async fn open() -> (Peer, std::sync::Arc<super::Hand>) {
 /// The next message that is not the new state of a task.
 async fn hear(peer: &mut Peer) -> Value {
     loop {
-        let message = peer.hear().await;
+        let message = peer.receive().await;
         if message["method"] != "notifications/tasks/status" {
             return message;
         }
@@ -55,7 +55,7 @@ fn has_timestamps(task: &Value) {
 #[tokio::test]
 async fn a_call_is_a_task_where_the_client_wants_it() {
     let (mut peer, hand) = open().await;
-    let declared = &peer.opened()["capabilities"]["tasks"];
+    let declared = &peer.initialize_result()["capabilities"]["tasks"];
     assert_eq!(
         *declared,
         json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
@@ -67,7 +67,9 @@ async fn a_call_is_a_task_where_the_client_wants_it() {
         (&json!(1000), &json!(60_000))
     );
     has_timestamps(&task);
-    let waiting = peer.send("tasks/result", json!({"taskId": id})).await;
+    let waiting = peer
+        .send_request("tasks/result", json!({"taskId": id}))
+        .await;
     hand.runs(1).await;
     until(&mut peer, &id, "working").await;
     hand.go.notify_one();
@@ -165,7 +167,9 @@ async fn its_questions_are_put_to_who_waits_for_the_result() {
     let (mut peer, _) = open().await;
     let id = begin(&mut peer, "asks").await;
     until(&mut peer, &id, "input_required").await;
-    let waiting = peer.send("tasks/result", json!({"taskId": id})).await;
+    let waiting = peer
+        .send_request("tasks/result", json!({"taskId": id}))
+        .await;
     let mut asked = 0;
     let result = loop {
         let message = hear(&mut peer).await;
@@ -178,7 +182,7 @@ async fn its_questions_are_put_to_who_waits_for_the_result() {
         asked += 1;
         let value = if asked < 3 { json!("x") } else { json!(true) };
         let answer = json!({"action": "accept", "content": {"value": value}});
-        peer.say(json!({"jsonrpc": "2.0", "id": message["id"], "result": answer}))
+        peer.send_message(json!({"jsonrpc": "2.0", "id": message["id"], "result": answer}))
             .await;
     };
     assert_eq!(result["result"]["content"][0]["text"], "x x true");
@@ -235,12 +239,12 @@ async fn what_is_over_cannot_be_cancelled() {
 async fn a_cancelled_request_does_not_end_its_task() {
     let (mut peer, hand) = open().await;
     let params = json!({"name": "slow", "task": {"ttl": 60_000}});
-    let call = peer.send("tools/call", params).await;
+    let call = peer.send_request("tools/call", params).await;
     let created = hear(&mut peer).await;
     assert_eq!(created["id"], call, "{created}");
     let id = created["result"]["task"]["taskId"].clone();
     hand.runs(1).await;
-    peer.say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call}}))
+    peer.send_message(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call}}))
         .await;
     // Its reply shows that the notification was read.
     peer.result("ping", json!({})).await;
@@ -258,7 +262,7 @@ async fn a_server_without_slow_tools_ignores_the_wish_for_a_task() {
     });
     let server = Server::new("s", "1").tool(plain).build().unwrap();
     let mut peer = Peer::open(&server, REVISION, json!({})).await;
-    let declared = &peer.opened()["capabilities"];
+    let declared = &peer.initialize_result()["capabilities"];
     assert!(declared.get("tasks").is_none(), "{declared}");
     let params = json!({"name": "plain", "task": {}});
     let done = peer.result("tools/call", params).await;
@@ -272,7 +276,11 @@ async fn older_revisions_know_no_tasks() {
     let (server, hand) = served(limits());
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
         let mut peer = Peer::open(&server, revision, json!({})).await;
-        assert!(peer.opened()["capabilities"].get("tasks").is_none());
+        assert!(
+            peer.initialize_result()["capabilities"]
+                .get("tasks")
+                .is_none()
+        );
         hand.go.notify_one();
         let done = peer
             .result("tools/call", json!({"name": "slow", "task": {}}))
@@ -306,7 +314,7 @@ async fn progress_goes_on_until_it_is_over() {
         hand.go.notify_one();
     }
     let id = json!({"taskId": created["task"]["taskId"]});
-    let sent = peer.send("tasks/result", id).await;
+    let sent = peer.send_request("tasks/result", id).await;
     let reply = hear(&mut peer).await;
     assert_eq!(
         (&reply["id"], &reply["result"]["content"][0]["text"]),
@@ -314,7 +322,7 @@ async fn progress_goes_on_until_it_is_over() {
     );
     hand.go.notify_one();
     hand.reported_late.notified().await;
-    let sent = peer.send("ping", json!({})).await;
+    let sent = peer.send_request("ping", json!({})).await;
     assert_eq!(hear(&mut peer).await["id"], sent, "nothing came before it");
 }
 
@@ -356,16 +364,18 @@ async fn its_session_is_told_of_each_new_state() {
     // What it says of its progress is no new state.
     told(&cancel(&mut peer, &other).await, &other, "cancelled");
     hand.go.notify_one();
-    told(&peer.hear().await, &id, "completed");
+    told(&peer.receive().await, &id, "completed");
     let id = begin(&mut peer, "asks").await;
-    told(&peer.hear().await, &id, "input_required");
+    told(&peer.receive().await, &id, "input_required");
     told(&cancel(&mut peer, &id).await, &id, "cancelled");
 }
 
 /// Cancels a task; what the session is told of it, before the reply or after it.
 async fn cancel(peer: &mut Peer, id: &Value) -> Value {
-    let sent = peer.send("tasks/cancel", json!({"taskId": id})).await;
-    let (first, second) = (peer.hear().await, peer.hear().await);
+    let sent = peer
+        .send_request("tasks/cancel", json!({"taskId": id}))
+        .await;
+    let (first, second) = (peer.receive().await, peer.receive().await);
     let (reply, told) = match first.get("method") {
         Some(_) => (second, first),
         None => (first, second),

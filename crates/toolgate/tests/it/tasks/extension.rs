@@ -179,11 +179,13 @@ async fn what_is_asked_before_leaves_as_the_answer() {
 #[tokio::test]
 async fn only_its_own_method_ends_a_task() {
     let (mut peer, hand) = open(knows()).await;
-    let call = peer.send("tools/call", json!({"name": "slow"})).await;
-    let created = peer.hear().await;
+    let call = peer
+        .send_request("tools/call", json!({"name": "slow"}))
+        .await;
+    let created = peer.receive().await;
     let id = created["result"]["taskId"].clone();
     hand.runs(1).await;
-    peer.say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call}}))
+    peer.send_message(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": call}}))
         .await;
     until(&mut peer, &id, "working").await;
     let told = peer.result("tasks/cancel", json!({"taskId": id})).await;
@@ -224,21 +226,21 @@ async fn a_subscription_tells_of_tasks() {
         -32021
     );
     other.declare(knows());
-    other.send("subscriptions/listen", listen).await;
-    let told = other.hear().await;
+    other.send_request("subscriptions/listen", listen).await;
+    let told = other.receive().await;
     assert_eq!(
         told["params"]["notifications"],
         json!({"taskIds": [id]}),
         "{told}"
     );
-    let told = other.hear().await;
+    let told = other.receive().await;
     assert_eq!(told["method"], "notifications/tasks");
     assert_eq!(
         (&told["params"]["taskId"], &told["params"]["status"]),
         (&id, &json!("working"))
     );
     hand.go.notify_one();
-    let told = other.hear().await;
+    let told = other.receive().await;
     assert_eq!(
         told["params"]["status"], "completed",
         "no progress and no logs: {told}"
@@ -258,12 +260,12 @@ async fn the_stream_of_a_task_has_no_progress_and_no_logs() {
     let created = peer.result("tools/call", params).await;
     let id = created["taskId"].clone();
     let listen = json!({"notifications": {"taskIds": [id]}});
-    peer.send("subscriptions/listen", listen).await;
-    let opened = peer.hear().await;
+    peer.send_request("subscriptions/listen", listen).await;
+    let opened = peer.receive().await;
     assert_eq!(opened["method"], "notifications/subscriptions/acknowledged");
     let mut messages = Vec::new();
     loop {
-        let told = peer.hear().await;
+        let told = peer.receive().await;
         assert_eq!(told["method"], "notifications/tasks", "{told}");
         if told["params"]["status"] == "completed" {
             break;
@@ -278,6 +280,6 @@ async fn the_stream_of_a_task_has_no_progress_and_no_logs() {
     assert_eq!(messages, ["begun", "half"]);
     hand.go.notify_one();
     hand.reported_late.notified().await;
-    let sent = peer.send("server/discover", json!({})).await;
-    assert_eq!(peer.hear().await["id"], sent, "nothing came before it");
+    let sent = peer.send_request("server/discover", json!({})).await;
+    assert_eq!(peer.receive().await["id"], sent, "nothing came before it");
 }

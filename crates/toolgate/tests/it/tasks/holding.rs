@@ -59,7 +59,7 @@ async fn t06_a_task_is_good_for_its_caller_only() {
             &endpoint,
             "b",
             method,
-            with(&json!(toolgate::ids::secret())),
+            with(&json!(toolgate::ids::secret_id())),
         )
         .await;
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
@@ -145,7 +145,10 @@ async fn one_task_too_many_is_refused() {
         per_caller: 2,
         ..limits()
     };
-    let all = TaskLimits { all: 2, ..limits() };
+    let all = TaskLimits {
+        total: 2,
+        ..limits()
+    };
     for few in [own, all] {
         one_over(few).await;
     }
@@ -195,7 +198,7 @@ async fn where_there_is_no_room_the_caller_waits() {
 #[tokio::test]
 async fn a_task_ends_with_its_time() {
     let short = TaskLimits {
-        life: Duration::from_millis(200),
+        lifetime: Duration::from_millis(200),
         ..limits()
     };
     let (server, hand) = served(short);
@@ -204,7 +207,7 @@ async fn a_task_ends_with_its_time() {
     assert_eq!(created["ttlMs"], 200);
     let gone = async {
         while peer
-            .ask("tasks/get", json!({"taskId": created["taskId"]}))
+            .request("tasks/get", json!({"taskId": created["taskId"]}))
             .await
             .get("error")
             .is_none()
@@ -219,7 +222,7 @@ async fn a_task_ends_with_its_time() {
 #[tokio::test]
 async fn results_give_way_where_they_are_too_long_together() {
     let small = TaskLimits {
-        bytes: 300,
+        max_result_bytes: 300,
         ..limits()
     };
     let (server, _) = served(small);
@@ -251,7 +254,7 @@ async fn the_end_of_a_stream_ends_its_tasks() {
     peer.result("tools/call", json!({"name": "slow"})).await;
     hand.runs(1).await;
     let call = server.tasks()[0].call.clone();
-    assert!(server.stop_task(&call) && !server.stop_task(&call));
+    assert!(server.cancel_task(&call) && !server.cancel_task(&call));
     hand.runs(0).await;
     assert_eq!(server.tasks()[0].status, "cancelled");
 }
@@ -262,7 +265,7 @@ async fn the_end_of_a_stream_ends_its_tasks() {
 #[tokio::test]
 async fn who_looks_too_often_is_told_when_to_look() {
     let few = TaskLimits {
-        looks: 60,
+        polls_per_minute: 60,
         ..limits()
     };
     let (server, hand) = served(few);

@@ -91,7 +91,7 @@ async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
     let why = task["statusMessage"].as_str().unwrap();
     assert!(why.contains("not known whether"), "{why}");
     // It is still good for its caller only.
-    let unknown = look(&second, "b", &json!(toolgate::ids::secret())).await;
+    let unknown = look(&second, "b", &json!(toolgate::ids::secret_id())).await;
     for id in [&ended, &lost] {
         assert_eq!(look(&second, "b", id).await, unknown);
     }
@@ -112,7 +112,7 @@ async fn what_one_began_is_not_for_the_next_who_has_the_name() {
     let (second, _) = process(&store, "second", "first", limits());
     for process in [&first, &second] {
         assert!(look(process, "a#1", &task).await["result"].is_object());
-        let unknown = look(process, "a#2", &json!(toolgate::ids::secret())).await;
+        let unknown = look(process, "a#2", &json!(toolgate::ids::secret_id())).await;
         assert_eq!(look(process, "a#2", &task).await, unknown);
     }
 }
@@ -142,7 +142,7 @@ async fn what_is_kept_is_bounded_and_ends() {
     assert_eq!(store.versions("tasks").len(), 2);
     assert_eq!(store.versions("answers").len(), 2);
     let few = TaskLimits {
-        bytes: 1,
+        max_result_bytes: 1,
         ..limits()
     };
     process(&store, "third", "second", few);

@@ -47,9 +47,9 @@ impl Drop for Running {
 /// A call that may become one becomes a task at once.
 pub(crate) fn limits() -> TaskLimits {
     TaskLimits {
-        after: Duration::ZERO,
+        become_task_after: Duration::ZERO,
         // Tests look as often as they can.
-        looks: 1_000_000,
+        polls_per_minute: 1_000_000,
         ..TaskLimits::default()
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<ProtocolServer>, Arc<Hand>) {
         )))
     });
     let answers = Tool::dynamic("answers", object.clone(), |_, _| async {
-        let kind = toolgate::ErrorKind::Answered(-32050);
+        let kind = toolgate::ErrorKind::JsonRpc(-32050);
         Err::<String, _>(HandlerExit::error(toolgate::Error::new(
             kind,
             "no such page",
@@ -128,7 +128,7 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<ProtocolServer>, Arc<Hand>) {
     let server = Server::new("slow", "1")
         .limits(ServerLimits {
             tasks,
-            page: 2,
+            page_items: 2,
             ..ServerLimits::default()
         })
         .tool(waits("slow", TaskSupport::Optional))

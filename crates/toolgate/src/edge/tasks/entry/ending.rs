@@ -22,16 +22,16 @@ pub(super) struct TaskEnd {
 pub(super) enum TaskResponsePlace {
     /// None: the task was cancelled.
     None,
-    Here(TaskResponse),
+    InMemory(TaskResponse),
     /// In the store, with its size in bytes.
-    Kept(usize),
+    Stored(usize),
 }
 
 impl ServerTask {
     /// Ends the task with this response, unless it has ended. The end is visible only after it is stored.
     pub(in crate::edge::tasks) async fn finish(&self, answer: TaskResponse) {
-        let (status, message) = told(self.words, &answer);
-        let (at, size) = (now(), size(&answer));
+        let (status, message) = final_status(self.form, &answer);
+        let (at, size) = (now(), response_bytes(&answer));
         let (keeping, message) = {
             let state = self.state();
             if state.end.is_some() {
@@ -39,8 +39,8 @@ impl ServerTask {
             }
             let message = message.or_else(|| state.message.clone());
             // Queued under the lock, or it could overwrite another end.
-            let keeping = self.kept.as_ref().filter(|_| state.keeps).map(|kept| {
-                let row = self.row(at, status, message.clone(), Some(&answer));
+            let keeping = self.store.as_ref().filter(|_| state.is_stored).map(|kept| {
+                let row = self.to_stored(at, status, message.clone(), Some(&answer));
                 kept.write(&self.id, row, Some(&answer), WritePrecondition::Any)
             });
             (keeping, message)
@@ -50,22 +50,22 @@ impl ServerTask {
             None => false,
         };
         let held = match kept {
-            true => TaskResponsePlace::Kept(size),
+            true => TaskResponsePlace::Stored(size),
             // Not stored: the response is available until this process ends.
-            false => TaskResponsePlace::Here(answer),
+            false => TaskResponsePlace::InMemory(answer),
         };
-        self.over(at, status, message, held);
+        self.set_end(at, status, message, held);
     }
 
     /// Returns the decision log of its call.
-    pub(in crate::edge::tasks) fn trail(&self) -> &DecisionLog {
-        &self.trail
+    pub(in crate::edge::tasks) fn decision_log(&self) -> &DecisionLog {
+        &self.decision_log
     }
 
     /// Cancels the task, with the reason if it is known. Returns false if it has ended.
     pub(in crate::edge::tasks) fn cancel(&self, why: Option<CancelReason>) -> bool {
         let (at, message) = (now(), self.state().message.clone());
-        let ended = self.over(
+        let ended = self.set_end(
             at,
             TaskStatus::Cancelled,
             message.clone(),
@@ -73,10 +73,10 @@ impl ServerTask {
         );
         if ended {
             if let Some(why) = why {
-                self.trail.give_up(why);
+                self.decision_log.set_cancel_reason(why);
             }
-            self.stop();
-            drop(self.keep(at, TaskStatus::Cancelled, message, None));
+            self.abort_work();
+            drop(self.store_end(at, TaskStatus::Cancelled, message, None));
         }
         ended
     }
@@ -84,43 +84,43 @@ impl ServerTask {
     /// Ends the task because its process ends or has ended. A call that continues at an upstream server is handed over
     /// to the next process instead.
     pub(in crate::edge::tasks) fn interrupt(&self) {
-        if !self.leave() {
-            self.lose();
+        if !self.hand_over() {
+            self.fail_interrupted();
         }
     }
 
     /// Hands the task over to the next process, if that one can recover it.
-    fn leave(&self) -> bool {
+    fn hand_over(&self) -> bool {
         let goes_on = {
             let state = self.state();
-            state.end.is_none() && state.keeps && state.again.is_some()
+            state.end.is_none() && state.is_stored && state.recovery_state.is_some()
         };
         if goes_on {
-            self.background.leave();
-            self.stop();
+            self.task_control.hand_over();
+            self.abort_work();
             self.changed.send_modify(|n| *n += 1);
         }
         goes_on
     }
 
     /// Returns whether the task was handed over to the next process.
-    pub(in crate::edge::tasks) fn is_left(&self) -> bool {
-        self.background.is_left()
+    pub(in crate::edge::tasks) fn is_handed_over(&self) -> bool {
+        self.task_control.is_handed_over()
     }
 
     /// Ends the task as failed because its call was interrupted.
-    pub(in crate::edge::tasks) fn lose(&self) {
+    pub(in crate::edge::tasks) fn fail_interrupted(&self) {
         let error = RpcError::new(code::INTERNAL_ERROR, INTERRUPTED_TEXT);
         let (message, answer) = (Some(error.message.clone()), Err(error));
-        let (at, held) = (now(), TaskResponsePlace::Here(answer.clone()));
-        if self.over(at, TaskStatus::Failed, message.clone(), held) {
-            self.stop();
-            drop(self.keep(at, TaskStatus::Failed, message, Some(&answer)));
+        let (at, held) = (now(), TaskResponsePlace::InMemory(answer.clone()));
+        if self.set_end(at, TaskStatus::Failed, message.clone(), held) {
+            self.abort_work();
+            drop(self.store_end(at, TaskStatus::Failed, message, Some(&answer)));
         }
     }
 
     /// Ends the task at this time. Returns false if it has ended.
-    fn over(
+    fn set_end(
         &self,
         at: u64,
         status: TaskStatus,
@@ -133,38 +133,41 @@ impl ServerTask {
         }
         state.end = Some(TaskEnd { status, answer });
         state.message = message;
-        state.asks.clear();
+        state.input_requests.clear();
         state.updated = at;
         drop(state);
         self.changed.send_modify(|n| *n += 1);
         true
     }
 
-    fn stop(&self) {
+    fn abort_work(&self) {
         if let Some(work) = self.state().work.take() {
             work.abort();
         }
     }
 
     /// Stores the task from now on. Returns at once if tasks are not stored.
-    pub(in crate::edge::tasks) async fn keep_begin(&self) -> Result<(), Error> {
-        let Some(kept) = &self.kept else {
+    pub(in crate::edge::tasks) async fn store_start(&self) -> Result<(), Error> {
+        let Some(kept) = &self.store else {
             return Ok(());
         };
         let (status, message, answer, again, updated) = {
             let mut state = self.state();
-            state.keeps = true;
-            let again = state.again.as_ref().filter(|_| state.end.is_none());
+            state.is_stored = true;
+            let again = state
+                .recovery_state
+                .as_ref()
+                .filter(|_| state.end.is_none());
             // Queued under the lock, or it could be stored after the end.
-            let again = again.map(|sealed| kept.write_again(&self.id, sealed));
+            let again = again.map(|sealed| kept.write_recovery_state(&self.id, sealed));
             let answer = match state.end.as_ref().map(|over| &over.answer) {
-                Some(TaskResponsePlace::Here(answer)) => Some(answer.clone()),
+                Some(TaskResponsePlace::InMemory(answer)) => Some(answer.clone()),
                 _ => None,
             };
             let status = state.end.as_ref().map_or(TaskStatus::Working, |o| o.status);
             (status, state.message.clone(), answer, again, state.updated)
         };
-        let row = self.row(updated, status, message, answer.as_ref());
+        let row = self.to_stored(updated, status, message, answer.as_ref());
         // An end that is stored in the meantime takes precedence.
         let keeping = kept.write(&self.id, row, answer.as_ref(), WritePrecondition::Absent);
         if let Some(again) = again {
@@ -173,19 +176,19 @@ impl ServerTask {
         keeping.await
     }
 
-    fn keep(
+    fn store_end(
         &self,
         at: u64,
         status: TaskStatus,
         message: Option<String>,
         answer: Option<&TaskResponse>,
     ) -> Option<impl Future<Output = Result<(), Error>> + use<>> {
-        let kept = self.kept.as_ref().filter(|_| self.state().keeps)?;
-        let row = self.row(at, status, message, answer);
+        let kept = self.store.as_ref().filter(|_| self.state().is_stored)?;
+        let row = self.to_stored(at, status, message, answer);
         Some(kept.write(&self.id, row, answer, WritePrecondition::Any))
     }
 
-    fn row(
+    fn to_stored(
         &self,
         at: u64,
         status: TaskStatus,
@@ -194,38 +197,38 @@ impl ServerTask {
     ) -> StoredTask {
         StoredTask {
             caller: self.owner.name().to_owned(),
-            holder: self.owner.holder(),
-            words: self.words,
+            generation: self.owner.generation(),
+            form: self.form,
             call: self.call.to_string(),
             tool: self.tool.clone(),
             created: self.created,
             updated: at,
-            life: millis(self.life),
+            lifetime_ms: millis(self.lifetime),
             status,
             message,
-            size: answer.map_or(0, size),
+            response_bytes: answer.map_or(0, response_bytes),
         }
     }
 
     /// Removes the task from the store.
-    pub(in crate::edge::tasks) fn forget(&self) {
-        if let Some(kept) = self.kept.as_ref().filter(|_| self.state().keeps) {
-            kept.forget(&self.id);
+    pub(in crate::edge::tasks) fn remove_from_store(&self) {
+        if let Some(kept) = self.store.as_ref().filter(|_| self.state().is_stored) {
+            kept.remove(&self.id);
         }
     }
 
     /// Returns the response once the task has ended: `Some(None)` if it was cancelled.
-    pub(in crate::edge::tasks) fn end(&self) -> Option<Option<TaskResponse>> {
+    pub(in crate::edge::tasks) fn response(&self) -> Option<Option<TaskResponse>> {
         let over = self.state().end.clone()?;
-        Some(self.read(over.answer))
+        Some(self.load_response(over.answer))
     }
 
-    pub(super) fn read(&self, held: TaskResponsePlace) -> Option<TaskResponse> {
+    pub(super) fn load_response(&self, held: TaskResponsePlace) -> Option<TaskResponse> {
         match held {
             TaskResponsePlace::None => None,
-            TaskResponsePlace::Here(answer) => Some(answer),
-            TaskResponsePlace::Kept(_) => {
-                let answer = self.kept.as_ref().and_then(|kept| kept.answer(&self.id));
+            TaskResponsePlace::InMemory(answer) => Some(answer),
+            TaskResponsePlace::Stored(_) => {
+                let answer = self.store.as_ref().and_then(|kept| kept.response(&self.id));
                 let lost = || RpcError::new(code::INTERNAL_ERROR, LOST_RESULT_TEXT);
                 Some(answer.unwrap_or_else(|| Err(lost())))
             }
@@ -240,7 +243,7 @@ const INTERRUPTED_TEXT: &str = "the gateway stopped before the call ended, and i
 const LOST_RESULT_TEXT: &str = "the stored result cannot be read any more; call the tool again";
 
 /// Returns the final status for a response, and a status message if it failed.
-fn told(words: TaskForm, answer: &TaskResponse) -> (TaskStatus, Option<String>) {
+fn final_status(words: TaskForm, answer: &TaskResponse) -> (TaskStatus, Option<String>) {
     match answer {
         Err(error) => (TaskStatus::Failed, Some(error.message.clone())),
         // Page basic/utilities/tasks (2025-11-25): a tool that fails is a task that failed.
@@ -256,7 +259,7 @@ fn is_error(result: &Json) -> bool {
     result.get("isError").and_then(|is| is.bool()) == Some(true)
 }
 
-pub(super) fn size(answer: &TaskResponse) -> usize {
+pub(super) fn response_bytes(answer: &TaskResponse) -> usize {
     match answer {
         Ok(result) => result.as_str().len(),
         Err(error) => error.message.len(),

@@ -9,42 +9,56 @@ use toolgate_wire::{json::Json, method::elicitation::RawInputRequest};
 
 /// An input request that has no response yet.
 pub(super) struct OpenTaskRequest {
-    pub(super) ask: RawInputRequest,
-    answer: oneshot::Sender<Json>,
+    pub(super) request: RawInputRequest,
+    response: oneshot::Sender<Json>,
     /// True while it is being sent to the client (2025-11-25).
-    taken: bool,
+    is_sending: bool,
 }
 
 impl ServerTask {
     /// Answers open input requests; unknown and answered keys are ignored.
-    pub(in crate::edge::tasks) fn answer(&self, answers: impl Iterator<Item = (String, Json)>) {
+    pub(in crate::edge::tasks) fn answer_requests(
+        &self,
+        answers: impl Iterator<Item = (String, Json)>,
+    ) {
         let mut found = Vec::new();
-        self.change(|state| {
+        self.update(|state| {
             for (key, answer) in answers {
-                let at = state.asks.iter().position(|open| open.ask.key == key);
-                found.extend(at.map(|at| (state.asks.remove(at), answer)));
+                let at = state
+                    .input_requests
+                    .iter()
+                    .position(|open| open.request.key == key);
+                found.extend(at.map(|at| (state.input_requests.remove(at), answer)));
             }
         });
         for (open, answer) in found {
-            let _ = open.answer.send(answer);
+            let _ = open.response.send(answer);
         }
     }
 
     /// Returns an open input request that is not being sent to the client.
-    pub(in crate::edge::tasks) fn take(self: &Arc<Self>) -> Option<SendingTaskRequest> {
+    pub(in crate::edge::tasks) fn take_request(self: &Arc<Self>) -> Option<SendingTaskRequest> {
         let mut state = self.state();
-        let open = state.asks.iter_mut().find(|open| !open.taken)?;
-        open.taken = true;
+        let open = state
+            .input_requests
+            .iter_mut()
+            .find(|open| !open.is_sending)?;
+        open.is_sending = true;
         Some(SendingTaskRequest {
             task: self.clone(),
-            ask: open.ask.clone(),
+            request: open.request.clone(),
         })
     }
 
     /// Waits until an input request is no longer open.
-    pub(in crate::edge::tasks) async fn settled(&self, key: &str) {
-        let mut changes = self.changes();
-        while self.state().asks.iter().any(|open| open.ask.key == key) {
+    pub(in crate::edge::tasks) async fn wait_until_settled(&self, key: &str) {
+        let mut changes = self.subscribe();
+        while self
+            .state()
+            .input_requests
+            .iter()
+            .any(|open| open.request.key == key)
+        {
             if changes.changed().await.is_err() {
                 return;
             }
@@ -52,19 +66,19 @@ impl ServerTask {
     }
 
     /// Adds an input request under a new key.
-    fn open(&self, method: &str, params: Option<Json>) -> (String, oneshot::Receiver<Json>) {
+    fn add_request(&self, method: &str, params: Option<Json>) -> (String, oneshot::Receiver<Json>) {
         let (answer, answered) = oneshot::channel();
-        let key = self.change(|state| {
-            let key = format!("{}q{}", state.head, state.keys.len() + 1);
-            state.keys.insert(key.clone());
-            state.asks.push(OpenTaskRequest {
-                ask: RawInputRequest {
+        let key = self.update(|state| {
+            let key = format!("{}q{}", state.key_prefix, state.used_keys.len() + 1);
+            state.used_keys.insert(key.clone());
+            state.input_requests.push(OpenTaskRequest {
+                request: RawInputRequest {
                     key: key.clone(),
                     method: method.to_owned(),
                     params,
                 },
-                answer,
-                taken: false,
+                response: answer,
+                is_sending: false,
             });
             key
         });
@@ -72,10 +86,14 @@ impl ServerTask {
     }
 
     /// Withdraws an input request.
-    fn close(&self, key: &str) {
-        let there = self.state().asks.iter().any(|open| open.ask.key == key);
+    fn withdraw_request(&self, key: &str) {
+        let there = self
+            .state()
+            .input_requests
+            .iter()
+            .any(|open| open.request.key == key);
         if there {
-            self.change(|state| state.asks.retain(|open| open.ask.key != key));
+            self.update(|state| state.input_requests.retain(|open| open.request.key != key));
         }
     }
 }
@@ -83,15 +101,15 @@ impl ServerTask {
 /// An input request that is being sent to the client. Dropping this makes it available again.
 pub(in crate::edge::tasks) struct SendingTaskRequest {
     task: Arc<ServerTask>,
-    pub(in crate::edge::tasks) ask: RawInputRequest,
+    pub(in crate::edge::tasks) request: RawInputRequest,
 }
 
 impl Drop for SendingTaskRequest {
     fn drop(&mut self) {
         let mut state = self.task.state();
-        for open in &mut state.asks {
-            if open.ask.key == self.ask.key {
-                open.taken = false;
+        for open in &mut state.input_requests {
+            if open.request.key == self.request.key {
+                open.is_sending = false;
             }
         }
     }
@@ -102,18 +120,18 @@ struct WithdrawOnDrop<'a>(&'a ServerTask, String);
 
 impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.close(&self.1);
+        self.0.withdraw_request(&self.1);
     }
 }
 
 impl InputRequester for ServerTask {
-    fn ask<'a>(
+    fn send_request<'a>(
         &'a self,
         method: &'a str,
         params: Option<Json>,
     ) -> BoxFuture<'a, Result<Json, Error>> {
         Box::pin(async move {
-            let (key, answered) = self.open(method, params);
+            let (key, answered) = self.add_request(method, params);
             let _asked = WithdrawOnDrop(self, key);
             let gone = |_| {
                 Error::new(
@@ -125,16 +143,16 @@ impl InputRequester for ServerTask {
         })
     }
 
-    fn leaves(&self) -> bool {
+    fn returns_requests(&self) -> bool {
         let mut state = self.state();
-        let leaves = self.rounds && self.is_waited_for(&mut state);
+        let leaves = self.returns_requests && self.has_waiting_caller(&mut state);
         if leaves {
             state.phase = TaskPhase::Answered;
         }
         leaves
     }
 
-    fn together(&self) -> bool {
+    fn sends_together(&self) -> bool {
         true
     }
 }

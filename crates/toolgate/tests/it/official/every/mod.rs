@@ -78,7 +78,7 @@ async fn what_is_used_in_every_revision() {
         ] {
             let meta = json!({"progressToken": tool, "io.modelcontextprotocol/logLevel": "debug"});
             let params = json!({"name": tool, "arguments": {}, "_meta": meta});
-            let reply = peer.ask("tools/call", params).await;
+            let reply = peer.request("tools/call", params).await;
             // Before 2025-06-18 a tool promises nothing about its result.
             if tool == "broken" && revision >= "2025-06-18" {
                 let failed = reply.get("error").is_some() || reply["result"]["isError"] == true;
@@ -132,7 +132,7 @@ async fn what_goes_wrong_in_every_revision() {
         }
         for tool in ["typed", "text", "page", "model"] {
             let params = json!({"name": tool, "arguments": {"city": 1}});
-            peer.ask("tools/call", params).await;
+            peer.request("tools/call", params).await;
         }
         if revision == NEWEST_REVISION {
             let version = "io.modelcontextprotocol/protocolVersion";
@@ -140,8 +140,8 @@ async fn what_goes_wrong_in_every_revision() {
             let params = json!({"_meta": {version: "2099-01-01", "io.modelcontextprotocol/clientCapabilities": {}}});
             let asked =
                 json!({"jsonrpc": "2.0", "id": 900, "method": "tools/list", "params": params});
-            peer.say(asked).await;
-            assert_eq!(peer.hear().await["error"]["code"], -32022);
+            peer.send_message(asked).await;
+            assert_eq!(peer.receive().await["error"]["code"], -32022);
             peer.error("subscriptions/listen", json!({})).await;
         } else {
             let level = json!({"level": "loud"});
@@ -183,7 +183,7 @@ fn change(registry: &ItemRegistry, name: &str) {
 async fn told(peer: &mut Peer, count: usize) -> Vec<String> {
     let mut told = Vec::new();
     while told.len() < count {
-        let message = peer.hear().await;
+        let message = peer.receive().await;
         told.push(message["method"].as_str().unwrap().to_owned());
     }
     told.sort_unstable();
@@ -208,8 +208,8 @@ async fn changes_in_every_revision() {
             let all = json!({"toolsListChanged": true, "promptsListChanged": true,
                 "resourcesListChanged": true, "resourceSubscriptions": ["test://text"]});
             let params = json!({"notifications": all.clone()});
-            peer.send("subscriptions/listen", params).await;
-            let opened = peer.hear().await;
+            peer.send_request("subscriptions/listen", params).await;
+            let opened = peer.receive().await;
             assert_eq!(opened["method"], "notifications/subscriptions/acknowledged");
             assert_eq!(opened["params"]["notifications"], all);
         } else {
@@ -219,8 +219,8 @@ async fn changes_in_every_revision() {
         assert_eq!(told(&mut peer, 4).await, CHANGES, "{revision}");
         if revision == NEWEST_REVISION {
             server.close();
-            assert_eq!(peer.hear().await["method"], "notifications/cancelled");
-            assert_eq!(peer.hear().await["result"]["resultType"], "complete");
+            assert_eq!(peer.receive().await["method"], "notifications/cancelled");
+            assert_eq!(peer.receive().await["result"]["resultType"], "complete");
         } else {
             peer.result("resources/unsubscribe", uri).await;
         }

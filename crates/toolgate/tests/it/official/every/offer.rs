@@ -259,7 +259,7 @@ pub(super) fn offer() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
         .instructions("Be kind.")
         .cache(60_000, true)
         .limits(ServerLimits {
-            page: PAGE,
+            page_items: PAGE,
             ..ServerLimits::default()
         })
         .resource(resource("test://text"))
