@@ -17,7 +17,7 @@ use std::{
 };
 use toolgate_wire::{
     json::{Json, JsonView},
-    method::{definition::ItemKind, trace::TraceContext, usage::Op},
+    method::{definition::ItemKind, operation::Op, trace::TraceContext},
 };
 
 /// One call of an item, boxed so that it moves as one pointer. Its fields are those of [`CallParts`].

@@ -3,7 +3,7 @@
 use crate::{
     ApprovalStep, BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, DecisionLog, Error,
     Item, ItemKind, Layer, ListRequest, Next, Op, Outcome, Rule, Sanitizer, Service,
-    cuts::VisibilityCache, gate::RuleLayer, scrub::SanitizerLayer,
+    rule_layer::RuleLayer, sanitizer::SanitizerLayer, visibility_cache::VisibilityCache,
 };
 use std::sync::Arc;
 

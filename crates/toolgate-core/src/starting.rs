@@ -2,7 +2,7 @@
 
 use crate::{
     Catalog, DefinitionPin, Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin,
-    gate::RuleLayer,
+    rule_layer::RuleLayer,
 };
 use serde_json::json;
 use std::sync::Arc;

@@ -5,10 +5,12 @@
 use clap::{Args, CommandFactory, Parser, Subcommand, error::ErrorKind};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
-mod decide;
+mod decisions;
 mod keys;
 
-pub(crate) use decide::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand};
+pub(crate) use decisions::{
+    ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand,
+};
 pub(crate) use keys::KeysCommand;
 
 /// MCP gateway with policy, approvals and an audit log for every call

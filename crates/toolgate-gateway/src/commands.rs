@@ -2,19 +2,19 @@
 
 mod audit;
 mod check;
-mod decide;
+mod data_dir;
+mod decisions;
 mod explain;
-mod here;
+mod items;
 mod keys;
 mod login;
 mod logins;
-mod missing;
-mod offered;
+mod offline;
 mod pins;
-mod place;
 mod reload;
 mod status;
 mod tasks;
+mod unavailable;
 
 use crate::{
     cli::{Cli, CliCommand, ListenOptions},
@@ -24,7 +24,7 @@ use crate::{
     demo,
     serve::{self, GatewayTransport, StartOptions},
 };
-use place::DataLocation;
+use data_dir::DataLocation;
 use serde_json::{Value, json};
 use std::{
     io::{self, Write},
@@ -104,9 +104,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Check(wanted)) => check::run(&place, wanted),
         Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
         Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),
-        Some(CliCommand::Tools) => offered::run(&GatewaySockets::find(&data()?)?, "tools"),
-        Some(CliCommand::Resources) => offered::run(&GatewaySockets::find(&data()?)?, "resources"),
-        Some(CliCommand::Prompts) => offered::run(&GatewaySockets::find(&data()?)?, "prompts"),
+        Some(CliCommand::Tools) => items::run(&GatewaySockets::find(&data()?)?, "tools"),
+        Some(CliCommand::Resources) => items::run(&GatewaySockets::find(&data()?)?, "resources"),
+        Some(CliCommand::Prompts) => items::run(&GatewaySockets::find(&data()?)?, "prompts"),
         Some(CliCommand::Calls) => calls(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Inbox) => inbox(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Reload) => reload::run(&GatewaySockets::find(&data()?)?),
@@ -118,11 +118,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Logins { json }) => logins::list(&place, *json),
         Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&data()?),
         Some(CliCommand::Console { name, .. }) => console(&GatewaySockets::find(&data()?)?, name),
-        Some(CliCommand::Approve(approve)) => decide::approve(&data()?, approve),
-        Some(CliCommand::Grants(grants)) => decide::grants(&data()?, grants),
-        Some(CliCommand::Freeze(freeze)) => decide::freeze(&data()?, freeze),
-        Some(CliCommand::Thaw(thaw)) => decide::thaw(&data()?, thaw),
-        Some(CliCommand::Deny { id, message }) => decide::deny(&data()?, id, message),
+        Some(CliCommand::Approve(approve)) => decisions::approve(&data()?, approve),
+        Some(CliCommand::Grants(grants)) => decisions::grants(&data()?, grants),
+        Some(CliCommand::Freeze(freeze)) => decisions::freeze(&data()?, freeze),
+        Some(CliCommand::Thaw(thaw)) => decisions::thaw(&data()?, thaw),
+        Some(CliCommand::Deny { id, message }) => decisions::deny(&data()?, id, message),
         Some(CliCommand::Stop { id }) => send_by_id(&data()?, "stop", &json!({"id": id})),
         Some(CliCommand::Explain(wanted)) => explain::run(&place, wanted),
         Some(CliCommand::Call { tool, arguments }) => {
@@ -167,7 +167,7 @@ fn start(
         words.push("--".to_owned());
         words.extend(command.iter().cloned());
     }
-    let data = place::absolute_or_default(data.or(config.data.as_deref()))?;
+    let data = data_dir::absolute_or_default(data.or(config.data.as_deref()))?;
     let reach = if options.stdio {
         GatewayTransport::Stdio
     } else {
@@ -211,7 +211,7 @@ fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
     let gateways = GatewaySockets::find(data)?;
     let result = gateways.request_any("call", &with);
     if result.is_err() {
-        missing::print_unavailable(&missing::statuses(&gateways), |id| {
+        unavailable::print_unavailable(&unavailable::statuses(&gateways), |id| {
             let rest = tool.strip_prefix(id);
             rest.is_some_and(|rest| rest.starts_with(['.', '_']))
         });
@@ -237,7 +237,7 @@ fn console(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
 /// Ends all console sessions, through the gateways or, if none runs, directly in the stored state.
 fn revoke_console(data: &Path) -> Result<ExitCode> {
     let Ok(gateways) = GatewaySockets::find(data) else {
-        let state = here::state(data)?;
+        let state = offline::state(data)?;
         let revoked = explain::runtime()?.block_on(revoke_all_sessions(&state));
         return print(&revoked_text(revoked.map_err(CommandError::Failure)? as u64));
     };
@@ -293,7 +293,7 @@ fn calls(gateways: &GatewaySockets) -> Result<ExitCode> {
 }
 
 fn inbox(gateways: &GatewaySockets) -> Result<ExitCode> {
-    let pending = decide::deduplicate(collect_lists(gateways, "inbox")?, "id");
+    let pending = decisions::deduplicate(collect_lists(gateways, "inbox")?, "id");
     if pending.is_empty() {
         eprintln!("no calls are waiting for approval");
     }

@@ -12,7 +12,7 @@ mod recorded;
 mod replay;
 mod tally;
 
-use crate::stored::OfflineView;
+use crate::offline::OfflineView;
 use recorded::RecordedCall;
 use std::{collections::HashSet, io, path::Path, time::SystemTime};
 pub(crate) use tally::HistoryTally;
@@ -38,7 +38,7 @@ pub(crate) async fn evaluate_history(
     wanted: &HistoryFilter<'_>,
     by: &OfflineView,
 ) -> io::Result<HistoryTally> {
-    let now = crate::board::millis(SystemTime::now()).saturating_mul(1000);
+    let now = crate::call_feed::millis(SystemTime::now()).saturating_mul(1000);
     let (mut tally, mut seen) = (HistoryTally::default(), HashSet::new());
     let mut follower = AuditFollower::from_start(dir);
     loop {

@@ -1,9 +1,9 @@
 //! HTTP listener: one bounded accept loop, with timeouts for headers and for draining.
 
-mod addresses;
+mod connection_counts;
 
 use crate::routes::HttpRoutes;
-use addresses::ConnectionCounts;
+use connection_counts::ConnectionCounts;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{convert::Infallible, future::Future, net::IpAddr, sync::Arc, time::Duration};

@@ -4,8 +4,8 @@
 //! checks as a list from the server.
 
 use crate::{
+    offline,
     servers::{LastLists, ServerSpec},
-    stored,
 };
 use serde_json::{Value, json};
 use std::{collections::HashMap, sync::Arc};
@@ -63,7 +63,7 @@ impl LastLists for PinnedLists {
         // Use the latest definition, accepted or not: it is the one that the server would list now.
         let item = |one: &StoredPin| {
             let counts = one.pending.as_ref().or(one.accepted.as_ref())?;
-            stored::parse_item(kind, counts, origin.clone())
+            offline::parse_item(kind, counts, origin.clone())
         };
         let of_kind = kept.iter().filter(|one| one.kind == kind);
         let (items, has_instructions): (Vec<_>, bool) = match &row {

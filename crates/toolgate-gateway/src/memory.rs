@@ -4,7 +4,7 @@
 //! their owners. The bound is far above the usual consumption and is never exceeded.
 
 use crate::config::Config;
-use toolgate_wire::room::MAX_UNCOUNTED_BYTES;
+use toolgate_wire::memory_budget::MAX_UNCOUNTED_BYTES;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -1,22 +1,22 @@
 //! Operator's views and actions, shared by the console and the terminal.
 
-mod desk;
+mod decisions;
 mod explain;
 mod keys;
 mod notes;
 mod pins;
-mod record;
+mod status;
 
 pub(crate) use keys::{KEY_EXPIRY_WARNING, key_error_message, key_json};
 pub(crate) use notes::{DefinitionNotes, lines as note_lines};
-pub(crate) use record::sign_in_record;
+pub(crate) use status::sign_in_record;
 
 use crate::{
-    board::{CallFeed, ConsoleEvent, millis},
+    active::ActiveSnapshot,
+    call_feed::{CallFeed, ConsoleEvent, millis},
     console::ConsoleSessions,
-    explained::nearest_name,
-    live::ActiveSnapshot,
-    offered::{self, ITEM_LISTS},
+    dry_run::nearest_name,
+    item_view::{self, ITEM_LISTS},
     reload::{ConfigReloader, ReloadTrigger},
     servers::ServerSupervisor,
 };
@@ -238,8 +238,10 @@ impl OperatorApi {
             .find(|(call, _)| **call == *id);
         if let Some((_, approval)) = waits {
             let why = Some("the operator stopped this call".to_owned());
-            let denied =
-                desk::decision_result(self.approvals.deny(&approval, who.clone(), why).await, id);
+            let denied = decisions::decision_result(
+                self.approvals.deny(&approval, who.clone(), why).await,
+                id,
+            );
             return if stopped {
                 Ok(json!({"ok": true}))
             } else {
@@ -359,7 +361,9 @@ impl OperatorApi {
         for kind in kinds {
             let catalog = self.known_items(*kind).await;
             let items = catalog.items().iter();
-            all.extend(items.map(|item| offered::item_json(item, &plan.policies.access, &caller)));
+            all.extend(
+                items.map(|item| item_view::item_json(item, &plan.policies.access, &caller)),
+            );
         }
         Value::Array(all)
     }

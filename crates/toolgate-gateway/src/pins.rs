@@ -1,9 +1,9 @@
 //! Pins of the gateway: settings, server identities, and notifications.
 
 use crate::{
-    board::CallFeed,
+    call_feed::CallFeed,
+    compose::per_server,
     config::{Config, RemoteAddress},
-    stack::per_server,
 };
 use std::sync::Arc;
 use toolgate::visible_line;

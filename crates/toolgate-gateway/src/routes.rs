@@ -5,14 +5,14 @@ mod sign_in;
 pub(crate) use sign_in::UserSignInRoutes;
 
 use crate::{
-    console::WebConsole,
-    door::{
+    active::ActiveSnapshot,
+    authentication::{
         AuthRejection, AuthRejectionClass, AuthenticatedCaller, Authenticator, RejectionEffect,
         RejectionLimiter,
     },
-    live::ActiveSnapshot,
-    signing_in::SIGN_IN_PATH,
-    witness::EdgeAudit,
+    console::WebConsole,
+    edge_audit::EdgeAudit,
+    oauth::SIGN_IN_PATH,
 };
 use futures_util::FutureExt;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};

@@ -29,8 +29,8 @@ fn t62_what_holds_a_secret_cannot_be_printed() {
         toolgate_auth::Secret,
         toolgate_policy::keys::NewApiKey,
         crate::console::ConsoleSessions,
-        crate::signing_in::IdentityIssuers,
-        crate::signing_in::PendingIdentifications,
+        crate::oauth::IdentityIssuers,
+        crate::oauth::PendingIdentifications,
         toolgate_auth::client::UserIdentification,
     );
     is_not!(toolgate_policy::keys::NewApiKey: Clone);

@@ -27,16 +27,16 @@ mod environment;
 mod error;
 mod frame;
 mod guardian;
-mod keeper;
 mod link;
 mod message;
 mod start;
+mod supervisor;
 
 pub use child::{ChildExit, ChildProcess, ShutdownSteps};
 pub use environment::{DEFAULT_ALLOWLIST, environment};
 pub use error::Error;
 pub use guardian::{Guardian, SpawnCommand};
-pub use keeper::run_if_asked;
+pub use supervisor::run_if_asked;
 
 /// Hidden first argument that makes a process the guardian.
 pub(crate) const GUARDIAN_ARGUMENT: &str = "__guardian";

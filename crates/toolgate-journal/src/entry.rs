@@ -1,6 +1,6 @@
 //! Entries that callers append to the journal.
 
-use crate::canon;
+use crate::canonical_json;
 use crate::error::Error;
 use serde_json::{Map, Value};
 
@@ -153,9 +153,9 @@ impl ValidatedEntry {
                     "the field name `{name}` is reserved; choose another"
                 )));
             }
-            fields.push((name.clone(), canon::text(value)?));
+            fields.push((name.clone(), canonical_json::text(value)?));
         }
-        fields.sort_by(|a, b| canon::key_order(&a.0, &b.0));
+        fields.sort_by(|a, b| canonical_json::key_order(&a.0, &b.0));
         let mut ready = Self {
             event: entry.event,
             fields,

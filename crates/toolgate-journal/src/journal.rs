@@ -1,17 +1,17 @@
 //! Public interface of the journal.
 
+use crate::abandoned::AbandonedChain;
 use crate::chain::{self, LockedChain};
-use crate::contents::{OpenCalls, SegmentContents};
+use crate::checkpoints::CheckpointSchedule;
 use crate::entry::{AuditEntry, AuditEvent, ValidatedEntry};
 use crate::error::Error;
 use crate::key::MacKey;
-use crate::left::AbandonedChain;
-use crate::marks::CheckpointSchedule;
+use crate::mirror::{self, CheckpointMirror};
 use crate::notice::{self, ChainDamage, DamageNotice, MAC_KEY};
 use crate::options::{JournalOptions, MAX_RECORD_BYTES};
-use crate::place::{self, CheckpointMirror};
 use crate::record::{ChainTip, utc_us};
 use crate::recover::{self, ChainTakeover, TakeoverAttempt};
+use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::sign::CheckpointSigner;
 use crate::terms::with_terms;
 use crate::verify;
@@ -362,7 +362,7 @@ fn removed_chains(options: &JournalOptions, ids: &[String], key: &str) -> Vec<Ch
         return Vec::new();
     };
     // An unreadable mirror is reported when it is opened for writing.
-    let lines = place::lines_of_others(mirror, ids).unwrap_or_default();
+    let lines = mirror::lines_of_others(mirror, ids).unwrap_or_default();
     let marks = verify::last_checkpoints(&lines, key);
     let gone = marks
         .into_iter()

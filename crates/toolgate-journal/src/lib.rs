@@ -101,26 +101,26 @@
 //!
 //! The audit log is tamper-evident, not tamper-proof.
 
-mod canon;
+mod abandoned;
+mod canonical_json;
 mod chain;
-mod contents;
+mod checkpoints;
 mod disk;
+mod displaced;
 mod entry;
 mod error;
-mod in_place;
 mod journal;
 mod key;
-mod left;
-mod marks;
+mod mirror;
 mod notice;
 mod options;
-mod place;
 pub mod read;
 mod record;
 mod recover;
 mod repair;
-mod retire;
-mod rotate;
+mod retention;
+mod rotation;
+mod segment_contents;
 mod sign;
 pub mod state;
 mod terms;

@@ -1,6 +1,6 @@
 //! Records: an entry, its position in the chain, and the hash over both.
 
-use crate::canon;
+use crate::canonical_json;
 use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
 use crate::options::MAX_RECORD_BYTES;
@@ -70,16 +70,16 @@ impl ChainTip {
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str())),
         );
-        members.sort_by(|a, b| canon::key_order(a.0, b.0));
+        members.sort_by(|a, b| canonical_json::key_order(a.0, b.0));
         let (mut out, mut at) = (String::from("{"), None);
         for (index, (name, value)) in members.into_iter().enumerate() {
             if index > 0 {
                 out.push(',');
             }
-            if at.is_none() && canon::key_order(name, "h").is_gt() {
+            if at.is_none() && canonical_json::key_order(name, "h").is_gt() {
                 at = Some(out.len());
             }
-            canon::put_string(&mut out, name);
+            canonical_json::put_string(&mut out, name);
             out.push(':');
             out.push_str(value);
         }

@@ -1,13 +1,13 @@
 //! Recovery: continues a chain of an earlier process.
 
 use crate::chain::LockedChain;
-use crate::contents::{OpenCalls, SegmentContents};
 use crate::disk::{OpenSegment, SegmentDisk, open_private};
 use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
+use crate::mirror::last_lines;
 use crate::notice::ChainDamage;
-use crate::place::last_lines;
 use crate::record::{ChainTip, utc_us};
+use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::verify::{self, ChainFindings, ChainReport, FaultPosition, RecordFault};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};

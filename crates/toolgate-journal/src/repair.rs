@@ -4,17 +4,17 @@
 //! seals it and starts the next one. After a failed sync the contents of the disk are unknown, so the chain ends. A new
 //! chain names the last record of the old one and closes its calls.
 
+use crate::abandoned::AbandonedChain;
 use crate::chain::{self, LockedChain};
-use crate::contents::{OpenCalls, SegmentContents};
 use crate::disk::open_private;
 use crate::entry::{AuditEntry, AuditEvent, ValidatedEntry};
 use crate::error::Error;
 use crate::journal::introduce;
-use crate::left::AbandonedChain;
+use crate::mirror::CheckpointMirror;
 use crate::notice;
-use crate::place::CheckpointMirror;
 use crate::record::{ChainTip, utc_us};
 use crate::recover::{self, TakeoverAttempt};
+use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::writer::JournalWriter;
 use std::fs;
 use std::io::{self, Write};

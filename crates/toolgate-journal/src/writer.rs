@@ -1,16 +1,16 @@
 //! Writer thread with group commit: gathers queued entries, writes and syncs them once, and answers all waiters.
 
+use crate::abandoned::AbandonedChain;
 use crate::chain::{self, LockedChain};
-use crate::contents::{OpenCalls, SegmentContents};
+use crate::checkpoints::CheckpointSchedule;
 use crate::disk::OpenSegment;
 use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
 use crate::journal::AuditReceipt;
-use crate::left::AbandonedChain;
-use crate::marks::CheckpointSchedule;
 use crate::options::{JournalOptions, MAX_WRITE_BYTES};
 use crate::record::ChainTip;
 use crate::repair::FailureCause;
+use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::terms::with_terms;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};

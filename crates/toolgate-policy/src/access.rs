@@ -1,13 +1,13 @@
 //! Access rules of the operator: allow, ask or deny calls.
 
-mod hear;
-mod reads;
+mod argument_reads;
+mod evaluate;
 
-pub use reads::ArgumentReads;
+pub use argument_reads::ArgumentReads;
 
 use crate::{CelCondition, GlobPattern, names::ItemNames};
-use hear::RuleEvaluation;
-use reads::RuleArgumentReads;
+use argument_reads::RuleArgumentReads;
+use evaluate::RuleEvaluation;
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{
     Call, Caller, Error, ErrorKind, Item, MaybeReady, Op, RefusalReason, Rule, RuleDecision,

@@ -1,6 +1,6 @@
 //! Circuit breaker of each server: stops calls to a server that keeps failing, and tries again after a pause.
 
-use crate::words;
+use crate::humanize;
 use ahash::AHashMap;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -132,7 +132,7 @@ impl CircuitState {
             self.consecutive_failures,
             match left.is_zero() {
                 true => "once the trial call has ended".to_owned(),
-                false => format!("in {}", words::duration(left)),
+                false => format!("in {}", humanize::duration(left)),
             },
         );
         let text = format!(

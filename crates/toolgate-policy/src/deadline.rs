@@ -1,6 +1,6 @@
 //! Call timeouts: an idle timeout that progress resets, and a hard cap.
 
-use crate::{PerServer, words};
+use crate::{PerServer, humanize};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -114,12 +114,12 @@ impl CallTimeout {
         let text = if Instant::now() >= end {
             format!(
                 "timed out after {}, the maximum duration of a call",
-                words::duration(self.max)
+                humanize::duration(self.max)
             )
         } else {
             format!(
                 "timed out after {} without a response or progress",
-                words::duration(silence)
+                humanize::duration(silence)
             )
         };
         Error::new(ErrorKind::TimedOut, text)

@@ -1,12 +1,12 @@
 //! API keys of callers: each key identifies one client of the gateway. Only their digests are stored.
 
-mod book;
-mod change;
+mod api_keys;
+mod lifecycle;
 mod row;
 #[cfg(test)]
 mod tests;
 
-pub use book::ApiKeys;
+pub use api_keys::ApiKeys;
 
 use ring::{
     digest,

@@ -5,22 +5,23 @@
 //! ([`Call::trail`](toolgate_core::Call)) says.
 
 mod access;
+mod approvals;
 mod arguments;
-mod asking;
-mod at_once;
+mod audit_begin;
+mod audit_contents;
+mod audit_end;
+mod canceller;
+mod catch_panic;
+mod cel;
 mod circuit_breaker;
-mod cleaning;
-mod confirm;
-mod contain;
-mod contents;
+mod concurrency;
 mod deadline;
 mod digest;
 mod edit;
-mod entry;
-mod errors;
-mod foreign;
+mod error_text;
 mod freeze;
-mod intent;
+mod humanize;
+mod input_requests;
 pub mod keys;
 mod links;
 mod media;
@@ -30,41 +31,42 @@ mod output_schema;
 mod pattern;
 mod per_server;
 pub mod pins;
+mod pipeline;
 mod placeholders;
 mod rate;
-mod record;
+mod recorder;
+mod sanitize_config;
 mod schema;
 mod scopes;
 mod secrets;
 mod size;
 mod skills;
-mod standard;
-mod stop;
 mod store;
 mod text;
+mod untrusted;
 mod whatwg;
-mod when;
-mod words;
 
 pub use access::{AccessRule, AccessRules, ArgumentReads, RuleAction};
-pub use arguments::{ArgumentValidation, UriSpelling, is_closed};
-pub use asking::{ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_response};
-pub use at_once::{ConcurrencyLimit, ConcurrencyLimits};
-pub use circuit_breaker::CircuitBreaker;
-pub use cleaning::SanitizeConfig;
-pub use confirm::{
+pub use approvals::{
     APPROVAL_KEY, ApprovalBinding, ApprovalChannel, ApprovalConfirm, ApprovalError, ApprovalLimits,
     ApprovalService, ApprovalStatus, ApprovalTerms, ApprovalView, Approver, ClientApprovals,
     GrantTerms, GrantView, InProcessConfirm, QuorumRule, QuorumRules,
 };
-pub use contain::{CatchPanic, withhold_panic_messages};
-pub use contents::{AuditContentForm, AuditContents};
+pub use arguments::{ArgumentValidation, UriSpelling, is_closed};
+pub use audit_begin::{AuditBegin, AuditDurability};
+pub use audit_contents::{AuditContentForm, AuditContents};
+pub use audit_end::AuditEnd;
+pub use canceller::CallCanceller;
+pub use catch_panic::{CatchPanic, withhold_panic_messages};
+pub use cel::{ArgumentNames, CelCondition, CelLimits, ConditionFacts};
+pub use circuit_breaker::CircuitBreaker;
+pub use concurrency::{ConcurrencyLimit, ConcurrencyLimits};
 pub use deadline::CallTimeout;
-pub use entry::AuditEnd;
-pub use errors::{ErrorSanitizer, ErrorTextMode};
-pub use foreign::UntrustedMarker;
+pub use error_text::{ErrorSanitizer, ErrorTextMode};
 pub use freeze::{FreezeLayer, FreezeRegistry, FreezeScope, FreezeView};
-pub use intent::{AuditBegin, AuditDurability};
+pub use input_requests::{
+    ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_response,
+};
 pub use links::LinkSanitizer;
 pub use media::MediaSanitizer;
 pub use observer::{CallEnd, CallObserver, CallStage, CallView, NoObserver};
@@ -75,9 +77,13 @@ pub use pins::{
     ChangedDefinitionAction, ConfusableNameAction, NewDefinitionAction, PinError, PinEvent,
     PinEventKind, PinRule, PinView, PinnedText, Pins,
 };
+pub use pipeline::{
+    GatewayPolicy, ProgramPolicy, gateway_pipeline, inspection_pipeline, pinning_pipeline,
+};
 pub use placeholders::{OnPlaceholder, Placeholders};
 pub use rate::{RateLimiter, RateQuota, RateRule};
-pub use record::{AuditRecorder, sanitize_entry};
+pub use recorder::{AuditRecorder, sanitize_entry};
+pub use sanitize_config::SanitizeConfig;
 pub use schema::{
     RequiredDefaults, SchemaBounds, SchemaSanitizer, check_schemas, fits_schema,
     unchecked_keywords, validate_value,
@@ -88,12 +94,8 @@ pub use secrets::{
 };
 pub use size::{SizeLimits, TextTruncation};
 pub use skills::{SkillIntegrity, check_skill_file};
-pub use standard::{
-    GatewayPolicy, ProgramPolicy, gateway_pipeline, inspection_pipeline, pinning_pipeline,
-};
-pub use stop::CallCanceller;
 pub use store::{
     MemoryStateStore, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
 };
 pub use text::{TextSanitizer, sanitize_text};
-pub use when::{ArgumentNames, CelCondition, CelLimits, ConditionFacts};
+pub use untrusted::UntrustedMarker;

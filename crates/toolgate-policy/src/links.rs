@@ -1,6 +1,6 @@
 //! Sanitizer for links: removes URIs by which a host would run a script or start a program.
 
-use crate::{PerServer, words};
+use crate::{PerServer, humanize};
 use std::{collections::HashMap, sync::Arc};
 use toolgate_core::{
     Content, ContentKind, Definition, Error, ErrorKind, Item, ItemKind, Json, Origin, Output,
@@ -200,7 +200,7 @@ fn block(block: &mut Content, bad: UriCheck<'_>) -> Option<String> {
         _ => return None,
     };
     if let Some(scheme) = uri.and_then(|uri| bad(&uri.string()?, used)) {
-        let scheme = words::printable(&scheme);
+        let scheme = humanize::printable(&scheme);
         let why = format!("a link of the scheme {scheme}:");
         *block = Content::text(&placeholder::withheld(&why));
         return Some(scheme);
@@ -215,7 +215,7 @@ fn block(block: &mut Content, bad: UriCheck<'_>) -> Option<String> {
 fn definition(item: &mut Arc<Item>, bad: UriCheck<'_>) -> Result<(), Error> {
     let linked = !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt);
     if let Some(scheme) = bad(item.def.name(), UriUse::Name).filter(|_| linked) {
-        let text = format!("its URI has the scheme {}:", words::printable(&scheme));
+        let text = format!("its URI has the scheme {}:", humanize::printable(&scheme));
         return Err(Error::new(ErrorKind::Upstream, text));
     }
     let Some(clean) = without_bad_icons(item.def.json()) else {

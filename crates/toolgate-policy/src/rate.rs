@@ -1,9 +1,8 @@
 //! Rate limits by caller and tool, and by server: token buckets.
 
 use crate::{
-    GlobPattern,
+    GlobPattern, humanize,
     names::{self, ItemNames},
-    words,
 };
 use ahash::AHashMap;
 use std::{
@@ -48,7 +47,7 @@ impl RateQuota {
             1 => format!("{} per second", self.count.max(1)),
             60 => format!("{} per minute", self.count.max(1)),
             3600 => format!("{} per hour", self.count.max(1)),
-            _ => format!("{} in {}", self.count.max(1), words::duration(self.per)),
+            _ => format!("{} in {}", self.count.max(1), humanize::duration(self.per)),
         }
     }
 }
@@ -283,7 +282,7 @@ impl RateLimiter {
             }
         };
         taken.map_err(|wait| {
-            let (quota, wait_words) = (quota.describe(), words::duration(wait));
+            let (quota, wait_words) = (quota.describe(), humanize::duration(wait));
             let text = format!("rate limit of {of}: {quota}; retry in {wait_words}");
             Error::new(ErrorKind::Busy(Some(wait)), text)
         })

@@ -1,6 +1,6 @@
 //! Size limits for content from servers.
 
-use crate::words;
+use crate::humanize;
 use std::sync::Arc;
 use toolgate_core::{
     Error, ErrorKind, InputRequestKind, InputRequests, Item, ItemKind, Json, Origin, Output,
@@ -175,8 +175,8 @@ impl SizeLimits {
         match output.size() {
             size if size > self.result => held(format!(
                 "it is {} large, the limit is {}",
-                words::size(size),
-                words::size(self.result)
+                humanize::size(size),
+                humanize::size(self.result)
             )),
             _ => Ok(()),
         }
@@ -208,8 +208,8 @@ fn limit(size: usize, most: usize, what: &str) -> Result<(), Error> {
     }
     let text = format!(
         "{what} is {} large, the limit is {}",
-        words::size(size),
-        words::size(most)
+        humanize::size(size),
+        humanize::size(most)
     );
     Err(Error::new(ErrorKind::Upstream, text))
 }

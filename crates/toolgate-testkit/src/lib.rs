@@ -34,18 +34,18 @@
 )]
 
 pub mod canary;
-mod dice;
+mod client;
 pub mod hostile;
-mod peer;
+mod line_stream;
+mod random;
 mod scripted;
 mod transcript;
-mod wire;
 
-pub use dice::SeededRng;
-pub use peer::TestClient;
+pub use client::TestClient;
+pub use line_stream::{LineObserver, StreamSide};
+pub use random::SeededRng;
 pub use scripted::ScriptedServer;
 pub use transcript::{Transcript, play};
-pub use wire::{LineObserver, StreamSide};
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Scripted MCP server.
 
-use crate::wire::{LineObserver, LineStream};
+use crate::line_stream::{LineObserver, LineStream};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::DuplexStream;

@@ -1,6 +1,6 @@
 //! Transcripts: text files with the messages of a stream.
 
-use crate::wire::{LineObserver, LineStream};
+use crate::line_stream::{LineObserver, LineStream};
 use std::{
     fs,
     path::{Path, PathBuf},

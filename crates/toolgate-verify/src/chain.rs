@@ -1,8 +1,8 @@
 //! Verification of one chain from its first record to its last.
 
 use crate::bounds::UnsignedTail as Tail;
+use crate::checkpoints::{self, ChainHeads};
 use crate::json::{self, RecordValue};
-use crate::kept::{self, ChainHeads};
 use crate::segment::{self, MAX_RECORD_BYTES, SegmentLines};
 use crate::{BadPosition, ChainResult, VerifyOptions, hex};
 use ring::digest::{self, SHA256};
@@ -212,7 +212,7 @@ impl ChainVerifier<'_> {
     }
 
     fn checkpoint(&mut self, record: &RecordValue) -> Result<(), String> {
-        let mark = kept::verify_checkpoint(record, &self.against.keys)?;
+        let mark = checkpoints::verify_checkpoint(record, &self.against.keys)?;
         if mark.last != self.chain.records || mark.head != self.prev {
             return Err("the checkpoint belongs to another position".to_owned());
         }
@@ -253,7 +253,7 @@ impl ChainVerifier<'_> {
     }
 
     fn at_the_end(&self) -> Result<(), String> {
-        let (records, covered) = (self.chain.records, kept::last(self.heads));
+        let (records, covered) = (self.chain.records, checkpoints::last(self.heads));
         if matches!(&self.before, Some((_, _, _, false))) {
             return Err("earlier segments are missing, and no record retires them".into());
         }

@@ -6,13 +6,13 @@
 
 mod bounds;
 mod chain;
-mod folder;
+mod checkpoints;
 mod json;
-mod kept;
+mod log_directory;
 mod segment;
 
 use bounds::StatedTerms;
-use kept::MirrorHeads;
+use checkpoints::MirrorHeads;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -114,17 +114,17 @@ pub struct VerifyOptions {
 pub fn verify(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
     let mut against = against.clone();
     if against.keys.is_empty() {
-        against.keys.extend(folder::public_key(dir));
+        against.keys.extend(log_directory::public_key(dir));
     }
     let given = !against.mirrors.is_empty();
     if given {
         against.mirrors = against
             .mirrors
             .iter()
-            .map(|p| folder::resolved(p))
+            .map(|p| log_directory::resolved(p))
             .collect();
     } else {
-        against.mirrors = folder::mirrors(dir, &chain_directories(dir, &[])?);
+        against.mirrors = log_directory::mirrors(dir, &chain_directories(dir, &[])?);
     }
     loop {
         let found = compare(dir, &against)?;
@@ -134,7 +134,7 @@ pub fn verify(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
             .iter()
             .filter_map(|chain| chain.stated.mirror.as_ref())
         {
-            more |= !given && folder::add(&mut against.mirrors, mirror);
+            more |= !given && log_directory::add(&mut against.mirrors, mirror);
         }
         if !more {
             return Ok(found);
@@ -157,7 +157,7 @@ fn compare(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
         }
         found.chains.push(chain);
     }
-    if let Some(digest) = folder::mac_key(dir) {
+    if let Some(digest) = log_directory::mac_key(dir) {
         let stated = found
             .chains
             .iter()
@@ -188,7 +188,8 @@ fn chain_directories(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>
     let mut homes = BTreeSet::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() && !mirrors.contains(&folder::resolved(&entry.path())) {
+        if entry.file_type()?.is_dir() && !mirrors.contains(&log_directory::resolved(&entry.path()))
+        {
             homes.insert(entry.path());
         }
     }

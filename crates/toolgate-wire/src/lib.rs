@@ -5,17 +5,17 @@
 //! - [`method`]: method names, parameters and results, one file a method.
 //! - [`dialect`]: differences between protocol revisions, one file a revision.
 //! - [`normalize`]: repair of definitions and results that servers send.
-//! - [`session`]: tables of the requests in flight with one peer, in both directions.
+//! - [`request_table`]: tables of the requests in flight with one peer, in both directions.
 //! - [`placeholder`]: texts that replace content which cannot be delivered.
-//! - [`room`]: memory budget for all messages that are held.
-//! - [`unread`]: classification of text that cannot be parsed as a message.
+//! - [`memory_budget`]: memory budget for all messages that are held.
+//! - [`unreadable`]: classification of text that cannot be parsed as a message.
 
 pub mod dialect;
 pub mod json;
+pub mod memory_budget;
 pub mod message;
 pub mod method;
 pub mod normalize;
 pub mod placeholder;
-pub mod room;
-pub mod session;
-pub mod unread;
+pub mod request_table;
+pub mod unreadable;

@@ -229,7 +229,7 @@ impl JsonRpcMessage {
                 wrong("a reply has either \"result\" or \"error\", not both")
             }
             (None, None, None) => wrong("\"method\" is missing"),
-            (Some(method), None, None) => parts.into_request(method, id),
+            (Some(method), None, None) => parts.read_request(method, id),
             (None, Some(result), None) => match id {
                 Some(id) => Ok(JsonRpcMessage::Reply {
                     id: Some(id),
@@ -350,7 +350,7 @@ impl EnvelopeParts {
         self
     }
 
-    fn into_request(
+    fn read_request(
         &self,
         method: &Json,
         id: Option<Id>,

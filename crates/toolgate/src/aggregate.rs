@@ -8,17 +8,17 @@
 mod apps;
 mod changes;
 mod links;
+mod member_catalog;
 mod names;
 mod overrides;
-mod part;
 
 use changes::JoinedChanges;
 use futures_util::future::join_all;
 pub use links::LinkLimits;
 use links::{GivenResourceLink, ResourceLinkMemory};
+use member_catalog::{ItemRoute, MemberCatalog, MemberNaming};
 pub use names::{NameRules, PrefixError};
 pub use overrides::{DefinitionOverride, DefinitionOverrides};
-use part::{ItemRoute, MemberCatalog, MemberNaming};
 use std::{
     borrow::Cow,
     collections::BTreeMap,
@@ -420,11 +420,11 @@ impl Aggregate {
         let mut state = self.state();
         let known = &mut state[kind as usize];
         if let Some((of, joined)) = &known.joined
-            && part::same_parts(of, &parts)
+            && member_catalog::same_parts(of, &parts)
         {
             return joined.clone();
         }
-        let joined = part::join_parts(&self.members, &parts);
+        let joined = member_catalog::join_parts(&self.members, &parts);
         known.joined = Some((parts, joined.clone()));
         joined
     }

@@ -2,7 +2,8 @@
 
 use super::{
     AuthError, AuthErrorKind, DiscoveredResource, RegisteredClient, ScopeSet, SignIn,
-    code::AuthorizationRequest, discovery, endpoint::TokenEndpoint, error::sanitize_for_display,
+    authorization_code::AuthorizationRequest, discovery, error::sanitize_for_display,
+    token_endpoint::TokenEndpoint,
 };
 use crate::{
     Secret, Url,

@@ -3,31 +3,31 @@
 //! - [`OAuthClient`]: tokens of one server; implements [`CredentialProvider`], the interface for transports.
 //! - `challenge`: `WWW-Authenticate` parser. `discovery`: protected resource and authorization server metadata.
 //! - `registration`: client identities and dynamic client registration.
-//! - `code`: authorization code flow; `pkce`: its code verifier. `grants`: flows without a user.
+//! - `authorization_code`: authorization code flow; `pkce`: its code verifier. `grants`: flows without a user.
 //! - `identification`: a sign-in that only identifies a user.
-//! - `loopback`: redirect listener on this machine. `endpoint`: token endpoint requests. `dpop`: sender-constrained
+//! - `loopback`: redirect listener on this machine. `token_endpoint`: token endpoint requests. `dpop`: sender-constrained
 //!   tokens.
 //! - `scopes`: scope selection. `tokens`, `store`: stored credentials and registrations.
 
+mod authorization_code;
 mod challenge;
-mod code;
 mod credentials;
 mod discovery;
 mod dpop;
-mod endpoint;
 mod error;
 mod grants;
 mod identification;
-mod login;
 mod loopback;
+mod oauth_client;
 mod pkce;
 mod registration;
 mod scopes;
 mod store;
+mod token_endpoint;
 mod tokens;
 
+pub use authorization_code::{PendingSignIn, SignIn};
 pub use challenge::{AuthChallenge, parse_challenges};
-pub use code::{PendingSignIn, SignIn};
 pub use credentials::{CredentialProvider, CredentialRequest, RejectedResponse, RetryDecision};
 use discovery::{AuthorizationServerMetadata, DiscoveredResource};
 pub use error::{AuthError, AuthErrorKind};
@@ -36,8 +36,8 @@ pub use grants::{
     WorkloadIdentity,
 };
 pub use identification::UserIdentification;
-pub use login::{OAuthClient, OAuthClientBuilder, SignedOut};
 pub use loopback::LoopbackBrowser;
+pub use oauth_client::{OAuthClient, OAuthClientBuilder, SignedOut};
 pub use registration::{ClientAuthentication, RegisteredClient, client_document};
 pub use scopes::ScopeSet;
 pub use store::{

@@ -6,14 +6,14 @@
 //! URLs must be `https`, or `http` on loopback if the peer is on loopback too. Size and time of a response are limited.
 //! Redirects are followed only within the origin, and never for a request with a body or credentials.
 
+mod address_policy;
 mod connect;
 mod error;
-mod reach;
 #[cfg(test)]
 mod tests;
 
+pub use address_policy::AddressPolicy;
 pub use error::{FetchError, FetchErrorKind};
-pub use reach::AddressPolicy;
 
 use crate::Url;
 use bytes::Bytes;

@@ -3,11 +3,11 @@
 use super::{
     IssuerStatus, ResourceLimits, TokenClaims,
     challenge::RejectionReason,
-    introspect::{IntrospectionCache, IntrospectionClient, IntrospectionError},
+    introspection::{IntrospectionCache, IntrospectionClient, IntrospectionError},
     issuer_caller,
     jwt::{self, ExpectedClaims, ParsedJwt},
     keys::{SignatureCheck, SignedText},
-    source::{AvailableKeys, IssuerEndpoints},
+    metadata_cache::{AvailableKeys, IssuerEndpoints},
 };
 use crate::{
     Secret, Url,

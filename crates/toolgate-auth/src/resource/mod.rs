@@ -1,32 +1,32 @@
 //! OAuth resource server: authenticates callers by their access tokens.
 //!
-//! - `shown`: credentials of a request. - `jwt`: signed access tokens. - `key_lifetime`: JWK set of an issuer.
-//! - `introspect`: introspection of opaque tokens. - `proof`: DPoP proofs. - `challenge`: rejections and challenges.
-//! - `issuer`: trusted issuer. - `source`: cache of its metadata and keys. - `look`: single-flight cache.
-//! - `trouble`: health of an issuer. - `withdrawn`: revocation during open streams.
+//! - `credentials`: credentials of a request. - `jwt`: signed access tokens. - `key_lifetime`: JWK set of an issuer.
+//! - `introspection`: introspection of opaque tokens. - `dpop`: DPoP proofs. - `challenge`: rejections and challenges.
+//! - `issuer`: trusted issuer. - `metadata_cache`: cache of its metadata and keys. - `single_flight`: single-flight cache.
+//! - `issuer_health`: health of an issuer. - `revocation`: revocation during open streams.
 //!
 //! Source: the pages on authorization of all revisions; RFC 6750, 7519, 7662, 8693, 8725, 9068, 9449, 9728.
 
 mod challenge;
-mod introspect;
+mod credentials;
+mod dpop;
+mod introspection;
 mod issuer;
+mod issuer_health;
 mod jwt;
 mod keys;
-mod look;
-mod proof;
-mod shown;
-mod source;
+mod metadata_cache;
+mod revocation;
+mod single_flight;
 #[cfg(test)]
 mod tests;
-mod trouble;
 mod verify;
-mod withdrawn;
 
 pub use challenge::TokenRejection;
+pub use credentials::{RequestCredentials, TokenScheme};
+pub use dpop::{DpopVerifier, NonceKeyError};
 pub use issuer::TrustedIssuer;
-pub use proof::{DpopVerifier, NonceKeyError};
-pub use shown::{RequestCredentials, TokenScheme};
-pub use trouble::IssuerStatus;
+pub use issuer_health::IssuerStatus;
 
 use crate::{
     Url,
@@ -257,7 +257,7 @@ impl ResourceServer {
         }
         let (claims, issuer) = self.verify_token(token, (now, may_ask)).await?;
         self.proofs.verify(
-            &proof::ProofRequest {
+            &dpop::ProofRequest {
                 method,
                 url: address,
                 headers,

@@ -1,6 +1,6 @@
 //! `toolgate keys`: API keys of callers.
 
-use super::decide::{date, span};
+use super::decisions::{date, span};
 use clap::{Args, Subcommand};
 use std::time::{Duration, SystemTime};
 

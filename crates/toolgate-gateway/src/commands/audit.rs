@@ -1,12 +1,12 @@
 //! `toolgate audit`: access to the audit log without a running gateway.
 
 mod export;
-mod forms;
+mod formats;
 mod index;
-mod lines;
+mod readable;
 mod search;
 
-use super::{CommandError, DataLocation, Result, here, print};
+use super::{CommandError, DataLocation, Result, offline, print};
 use crate::cli::AuditCommand;
 use std::{
     io,
@@ -101,7 +101,7 @@ fn acknowledge(place: &DataLocation<'_>, data: &Path, dir: &Path) -> Result<Exit
         let entry = AuditEntry::new(AuditEvent::from("audit.acknowledged"));
         let entry = entry.with("about", notice.subject.as_str());
         let entry = entry.with("why", notice.description.as_str());
-        here::record(place, data, entry.with("by", "terminal"))?;
+        offline::record(place, data, entry.with("by", "terminal"))?;
         acknowledge_notice(dir, &notice)
             .map_err(|e| format!("cannot acknowledge the damage of {}: {e}", notice.subject))?;
         let about = visible(&notice.subject);
@@ -115,7 +115,7 @@ fn acknowledge(place: &DataLocation<'_>, data: &Path, dir: &Path) -> Result<Exit
 
 fn tail(dir: &Path, count: usize, follow: bool, json: bool) -> Result<ExitCode> {
     let lines = |lines: &[SegmentLine]| {
-        let lines = lines.iter().map(|line| lines::text(line, json));
+        let lines = lines.iter().map(|line| readable::text(line, json));
         lines.collect::<String>()
     };
     if !follow {

@@ -7,16 +7,16 @@ use super::{
 };
 use crate::{
     cli::CheckOptions,
+    compose,
     config::Config,
     memory,
+    oauth::{self, SignInInstructions},
+    offline::{DefinitionChoice, OfflineView},
     operator::note_lines,
-    overridden,
+    override_lint,
     servers::{ServerSpec, ServerSupervisor},
-    signing_in::{self, SignInInstructions},
-    stack,
-    stored::{DefinitionChoice, OfflineView},
-    unmatched::{self, OfferedNames},
-    unreachable,
+    unmatched_lint::{self, OfferedNames},
+    unreachable_lint,
 };
 use futures_util::future::join_all;
 use std::{path::Path, process::ExitCode, sync::Arc};
@@ -24,7 +24,7 @@ use toolgate::{
     Caller, DefinitionNote, Item, ItemKind, ListRequest, NoteAction, Service, visible, visible_line,
 };
 use toolgate_guardian::Guardian;
-use toolgate_wire::room::MemoryBudget;
+use toolgate_wire::memory_budget::MemoryBudget;
 
 /// Maximum number of names in one line.
 const MAX_LISTED_NAMES: usize = 8;
@@ -37,7 +37,7 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
     config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;
     let mut found = CheckFindings {
-        notes: unreachable::notes(&config.rules),
+        notes: unreachable_lint::notes(&config.rules),
         unchecked: config.notes.clone(),
         ..CheckFindings::default()
     };
@@ -49,9 +49,11 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
         }
         false => stored_items(&config, &stored, &mut found),
     };
-    found.notes.extend(overridden::notes(&config, &offered));
-    let shown = overridden::apply_overrides(&config, &offered);
-    found.notes.extend(unmatched::notes(&config.rules, &shown));
+    found.notes.extend(override_lint::notes(&config, &offered));
+    let shown = override_lint::apply_overrides(&config, &offered);
+    found
+        .notes
+        .extend(unmatched_lint::notes(&config.rules, &shown));
     if let Ok(stored) = &stored {
         found
             .notes
@@ -119,7 +121,7 @@ fn stored_items(
         offered.by_server = config.servers.iter().filter_map(|s| known(&s.id)).collect();
     }
     let servers = config.servers.iter().map(|server| server.id.as_str());
-    let unknown = unmatched::unknown_servers(&config.rules, servers, &offered);
+    let unknown = unmatched_lint::unknown_servers(&config.rules, servers, &offered);
     if !unknown.is_empty() {
         let why = match stored {
             Ok(_) => "no gateway has listed their items yet".to_owned(),
@@ -141,13 +143,13 @@ fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Resu
     let offered = runtime.block_on(async {
         let supervisor = ServerSupervisor::new(Arc::new(guardian));
         let room = MemoryBudget::new(config.limits.memory_bytes);
-        let specs = stack::server_specs(config, &room, &signing_in::credentials_dir(data), (&SignInInstructions::default(), None));
+        let specs = compose::server_specs(config, &room, &oauth::credentials_dir(data), (&SignInInstructions::default(), None));
         // Each server may use its full start timeout.
         let specs = specs.into_iter().map(|spec| ServerSpec { list_start_wait: spec.start_timeout, ..spec });
         let leases = supervisor.lease(specs.collect());
-        let servers = stack::aggregate(config, &leases)?;
-        let servers = servers.list_timeout(stack::longest_start(config));
-        let servers = stack::definition_pipeline(config, Arc::new(servers));
+        let servers = compose::aggregate(config, &leases)?;
+        let servers = servers.list_timeout(compose::longest_start(config));
+        let servers = compose::definition_pipeline(config, Arc::new(servers));
         supervisor.replace_servers(leases);
         // Each list has its own timeout, and so has the shutdown.
         let list = |kind| servers.list(ListRequest::all(Caller::new("toolgate"), kind));

@@ -2,13 +2,13 @@
 
 use super::{CommandError, DataLocation, Result, print};
 use crate::{
+    authentication::http_caller_name,
     cli::ExplainOptions,
     config::{Config, ConfigSource},
     control::GatewaySockets,
-    door::http_caller_name,
-    explained::{self, ExplainRequest},
+    dry_run::{self, ExplainRequest},
     history,
-    stored::{DefinitionChoice, OfflineView},
+    offline::{DefinitionChoice, OfflineView},
 };
 use serde_json::json;
 use std::{path::Path, process::ExitCode, time::Duration};
@@ -85,7 +85,7 @@ fn explain_live(gateways: &GatewaySockets, wanted: &ExplainOptions) -> Result<Ex
     if let Some(why) = way["no_caller"].as_str() {
         return Err(CommandError::Usage(why.to_owned()));
     }
-    print(&explained::render(&way, "according to a running gateway"))
+    print(&dry_run::render(&way, "according to a running gateway"))
 }
 
 fn explain_stored(
@@ -116,7 +116,7 @@ fn explain_stored(
         stored.explain(asked).await
     });
     let way = way.map_err(|why| CommandError::Failure(format!("{why} ({from})")))?;
-    print(&explained::render(&way, &from))
+    print(&dry_run::render(&way, &from))
 }
 
 /// Creates the runtime that evaluates the policy.

@@ -1,16 +1,18 @@
 //! `toolgate keys`: API keys of callers. Without a running gateway, this process changes the data directory itself.
 
-use super::{CommandError, DataLocation, Result, here, print};
+use super::{CommandError, DataLocation, Result, offline, print};
 use crate::{
-    board::millis,
+    call_feed::millis,
     cli::KeysCommand as Wanted,
     control::{GatewaySockets, person},
-    operator::{KEY_EXPIRY_WARNING, key_error_message, key_json, sign_in_record},
-    signing_in::{
-        callers::{self, DeletedCredentials, delete_key_credentials, revoke_credentials},
+    oauth::{
+        caller_credentials::{
+            self, DeletedCredentials, delete_key_credentials, revoke_credentials,
+        },
         credentials_dir,
     },
-    stamp::format_timestamp,
+    operator::{KEY_EXPIRY_WARNING, key_error_message, key_json, sign_in_record},
+    timestamp::format_timestamp,
 };
 use serde_json::{Value, json};
 use std::{
@@ -71,7 +73,7 @@ impl KeyCommandContext<'_> {
             Some(gateways) => Ok(gateways.request_any(action, with)?),
             None => {
                 let who = person::owner(ApprovalChannel::Terminal);
-                here::keys(self.place, self.data, async |keys, journal| {
+                offline::keys(self.place, self.data, async |keys, journal| {
                     alone(keys, journal, &who).await
                 })
             }
@@ -89,7 +91,7 @@ impl KeyCommandContext<'_> {
             // An expired key of that name may have left credentials, which the new key must not use.
             match self.forget(name, journal, who).await {
                 Ok(_) => Ok(json!({"key": made.reveal()})),
-                Err(why) => Err(callers::revoke_unused_key(keys, name, who, &why).await),
+                Err(why) => Err(caller_credentials::revoke_unused_key(keys, name, who, &why).await),
             }
         })?;
         eprintln!(
@@ -156,7 +158,7 @@ impl KeyCommandContext<'_> {
             if let Ok(config) = self.place.config() {
                 revoke_credentials(&config, &credentials_dir(self.data), &forgotten, None).await;
             }
-            Ok(json!({"servers": callers::servers_of(&forgotten)}))
+            Ok(json!({"servers": caller_credentials::servers_of(&forgotten)}))
         })?;
         print(&revoked(name, &done))
     }
@@ -170,7 +172,7 @@ impl KeyCommandContext<'_> {
     ) -> std::result::Result<DeletedCredentials, String> {
         let forgotten = delete_key_credentials(&credentials_dir(self.data), name).await?;
         let caller = format!("key:{name}");
-        for server in callers::servers_of(&forgotten) {
+        for server in caller_credentials::servers_of(&forgotten) {
             let entry = sign_in_record(server, Some(&caller), "signed_out", who);
             // The deletion has happened, and a failing audit log was reported before.
             let _ = journal.append(sanitize_entry(entry)).await;
@@ -211,7 +213,7 @@ pub(super) fn valid_key_generation(
     data: &Path,
     name: &str,
 ) -> std::result::Result<Option<u64>, String> {
-    match here::state(data) {
+    match offline::state(data) {
         Ok(state) => {
             Ok(ApiKeys::new(Arc::new(AuditRecorder::log()), Arc::new(state)).generation(name))
         }
@@ -220,7 +222,10 @@ pub(super) fn valid_key_generation(
 }
 
 fn list(data: &Path, json: bool) -> Result<ExitCode> {
-    let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), Arc::new(here::state(data)?));
+    let keys = ApiKeys::new(
+        Arc::new(AuditRecorder::log()),
+        Arc::new(offline::state(data)?),
+    );
     let now = keys.now();
     let keys = keys.list();
     if json {

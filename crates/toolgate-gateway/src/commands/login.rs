@@ -1,15 +1,16 @@
 //! `toolgate login`: sign-in of a person to a server with OAuth.
 
 use super::{
-    CommandError, DataLocation, Result, explain::runtime, here, keys::valid_key_generation, print,
+    CommandError, DataLocation, Result, explain::runtime, keys::valid_key_generation, offline,
+    print,
 };
 use crate::{
     cli::LoginOptions as Wanted,
     config::{Config, ConfigValue},
     control::{ControlResponse, GatewaySockets, person},
     keyring,
+    oauth::{self, KeyGenerationCheck, SignInTarget},
     operator::sign_in_record,
-    signing_in::{self, KeyGenerationCheck, SignInTarget},
 };
 use serde_json::json;
 use std::{
@@ -31,14 +32,14 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
     let for_whom = wanted.caller.as_deref();
     let config = place.config()?;
     let data = place.data_with(&config)?;
-    let grants = signing_in::credentials_dir(&data);
+    let grants = oauth::credentials_dir(&data);
     let at = SignInTarget::find(&config, &grants, &wanted.server, for_whom)
         .map_err(CommandError::Usage)?;
     let keys = data.clone();
     let key = KeyGenerationCheck::current(for_whom, move |name| valid_key_generation(&keys, name))?;
     let secret = client_credential(&config, at)?;
     let runtime = runtime()?;
-    let room = signing_in::callers::check_quota(&config, at);
+    let room = oauth::caller_credentials::check_quota(&config, at);
     runtime.block_on(room).map_err(CommandError::Failure)?;
     if let Some(caller) = for_whom {
         eprintln!(
@@ -121,7 +122,7 @@ pub(super) fn notify_gateways(
     }
     let entry = sign_in_record(id, caller, state, &person::owner(ApprovalChannel::Terminal));
     if let Err(CommandError::Usage(why) | CommandError::Failure(why)) =
-        here::record(place, data, entry)
+        offline::record(place, data, entry)
     {
         eprintln!("toolgate: this is not in the audit log: {}", visible(&why));
     }

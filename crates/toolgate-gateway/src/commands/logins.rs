@@ -10,8 +10,8 @@ use super::{
 use crate::{
     cli::LogoutOptions,
     config::Config,
-    signing_in::{self, SignInTarget, callers},
-    stamp::format_timestamp,
+    oauth::{self, SignInTarget, caller_credentials},
+    timestamp::format_timestamp,
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
@@ -23,7 +23,7 @@ use toolgate_auth::{
 
 /// Lists the stored credentials.
 pub(super) fn list(place: &DataLocation<'_>, json: bool) -> Result<ExitCode> {
-    let grants = signing_in::credentials_dir(&place.data()?);
+    let grants = oauth::credentials_dir(&place.data()?);
     let config = place.config();
     if let Err(CommandError::Usage(why) | CommandError::Failure(why)) = &config {
         eprintln!(
@@ -57,7 +57,7 @@ pub(super) fn list(place: &DataLocation<'_>, json: bool) -> Result<ExitCode> {
 
 /// Returns the stored credentials as JSON, without the tokens.
 fn credential_json(key: &str, grant: &OAuthCredential, config: Option<&Config>) -> Value {
-    let (server, url, caller) = callers::split_key(key);
+    let (server, url, caller) = caller_credentials::split_key(key);
     json!({
         "server": server, "address": url.split(['?', '#']).next(), "caller": caller, "issuer": grant.issuer,
         "scopes": grant.scopes.to_string(), "until": grant.expires_at.map(|until| until.saturating_mul(1000)),
@@ -71,7 +71,7 @@ fn server_of_key<'a>(
     grants: &'a Path,
     key: &'a str,
 ) -> Option<SignInTarget<'a>> {
-    let (id, url, caller) = callers::split_key(key);
+    let (id, url, caller) = caller_credentials::split_key(key);
     let at = SignInTarget::find(config, grants, id, caller).ok()?;
     (at.address.url == url).then_some(at)
 }
@@ -119,12 +119,12 @@ pub(super) fn sign_out(place: &DataLocation<'_>, wanted: &LogoutOptions) -> Resu
     }
     let config = place.config()?;
     let data = place.data_with(&config)?;
-    let grants = signing_in::credentials_dir(&data);
+    let grants = oauth::credentials_dir(&data);
     let (id, caller) = (wanted.server.as_deref(), wanted.caller.as_deref());
     let runtime = runtime()?;
     let keys = runtime.block_on(keys(&grants))?;
     let fits = |key: &&String| {
-        let (server, _, of) = callers::split_key(key);
+        let (server, _, of) = caller_credentials::split_key(key);
         id.is_none_or(|id| id == server) && (wanted.all || caller == of)
     };
     let keys: Vec<&String> = keys.iter().filter(fits).collect();
@@ -132,7 +132,7 @@ pub(super) fn sign_out(place: &DataLocation<'_>, wanted: &LogoutOptions) -> Resu
         return Err(nothing_stored(&config, id, caller, wanted.all));
     }
     for key in keys {
-        let (server, _, caller) = callers::split_key(key);
+        let (server, _, caller) = caller_credentials::split_key(key);
         let login = oauth_client(&config, &grants, key)?;
         let out = runtime.block_on(login.sign_out());
         let words =
@@ -177,7 +177,7 @@ fn oauth_client(config: &Config, grants: &Path, key: &str) -> Result<OAuthClient
     {
         return Ok(login.build());
     }
-    let (id, url, _) = callers::split_key(key);
+    let (id, url, _) = caller_credentials::split_key(key);
     let url = Url::parse(url).map_err(|bad| format!("the URL of {id}: {bad}"))?;
     let login = OAuthClient::builder(url).key(key).name("Toolgate");
     Ok(login.store(FileCredentialStore::new(grants)).build())

@@ -2,10 +2,10 @@
 
 use super::{CommandError, Result, keys::expires_soon, print};
 use crate::{
-    board::millis,
+    call_feed::millis,
     control::{ControlResponse, GatewaySockets},
-    signing_in::SignInInstructions,
-    stored::format_age,
+    oauth::SignInInstructions,
+    offline::format_age,
 };
 use serde_json::{Value, json};
 use std::{

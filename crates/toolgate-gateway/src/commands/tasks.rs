@@ -1,7 +1,7 @@
 //! `toolgate tasks`: list and cancellation of tasks.
 
 use super::{Result, collect_lists, print, send_by_id};
-use crate::{board::millis, cli::TasksCommand, control::GatewaySockets};
+use crate::{call_feed::millis, cli::TasksCommand, control::GatewaySockets};
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate::visible;

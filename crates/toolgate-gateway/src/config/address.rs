@@ -1,12 +1,12 @@
 //! Remote servers: `url` and the HTTP headers of its requests.
 
 use super::{
-    clear,
-    client::{self, ClientRegistration, SignInParty},
+    client_registration::{self, ClientRegistration, SignInParty},
+    config_value::{self, ConfigValue},
     error::ConfigError,
-    exchange::ExchangeSettings,
-    given::{self, ConfigValue},
+    plaintext,
     section::{ConfigField, ConfigSection},
+    token_exchange::ExchangeSettings,
 };
 use http::{Uri, uri::Scheme};
 use std::{fmt, path::Path};
@@ -66,7 +66,9 @@ impl RemoteAddress {
         base: &Path,
     ) -> Result<Option<RemoteAddress>, ConfigError> {
         let Some(field) = section.get("url") else {
-            let mut keys = REMOTE_SERVER_KEYS.iter().chain(client::OAUTH_CLIENT_KEYS);
+            let mut keys = REMOTE_SERVER_KEYS
+                .iter()
+                .chain(client_registration::OAUTH_CLIENT_KEYS);
             return match keys.find_map(|key| section.get(key)) {
                 Some(field) => Err(field.key_error(format!(
                     "is only valid for a server with a url; write url = {EXAMPLE_URL}"
@@ -200,16 +202,16 @@ impl RemoteAddress {
 
 /// Reads `url` and rejects plaintext secrets that are not marked with `danger_clear`.
 fn read_server_url<'a>(field: &ConfigField<'a>) -> Result<&'a str, ConfigError> {
-    if let Some(clear) = given::marked_plaintext(field) {
+    if let Some(clear) = config_value::marked_plaintext(field) {
         return clear;
     }
     let url = field.text()?;
-    match clear::secret_in_url(url) {
+    match plaintext::secret_in_url(url) {
         None => Ok(url),
         Some(why) => Err(field.key_error(format!(
             "{why}, and would be in plaintext in this file; if the server accepts it in a header, write the header with {}; otherwise write {{ {} = \"…\" }}",
-            given::SECRET_ALTERNATIVES,
-            given::PLAINTEXT_KEY
+            config_value::SECRET_ALTERNATIVES,
+            config_value::PLAINTEXT_KEY
         ))),
     }
 }

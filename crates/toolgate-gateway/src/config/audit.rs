@@ -1,6 +1,6 @@
 //! `[audit]`: audit log settings.
 
-use super::{error::ConfigError, file, recorded::AuditContentSettings, section::ConfigField};
+use super::{audit_content::AuditContentSettings, error::ConfigError, file, section::ConfigField};
 use std::{
     path::{Path, PathBuf},
     time::Duration,

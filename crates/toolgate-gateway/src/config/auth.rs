@@ -1,8 +1,8 @@
 //! `[auth]`: authentication of HTTP callers, and the scopes that their tokens need.
 
 use super::{
+    config_value::SECRET_ALTERNATIVES,
     error::ConfigError,
-    given::SECRET_ALTERNATIVES,
     glob::NameGlob,
     issuer_sign_in::IssuerSignInSettings,
     rule,

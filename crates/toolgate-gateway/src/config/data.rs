@@ -5,7 +5,7 @@ use super::{
     error::{ConfigError, ConfigText},
     file::{self, FilePrivacy},
     section::ConfigSection,
-    top::toml_syntax_error,
+    top_level::toml_syntax_error,
 };
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;

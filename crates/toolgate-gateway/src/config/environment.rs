@@ -1,6 +1,6 @@
 //! Environment of a server process: set variables, and names passed on from the gateway's environment.
 
-use super::{error::ConfigError, given::ConfigValue, section::ConfigField};
+use super::{config_value::ConfigValue, error::ConfigError, section::ConfigField};
 use std::path::Path;
 
 /// Reads `env`.

@@ -5,7 +5,7 @@ use super::{
     rate::RateSetting,
     section::{ConfigField, ConfigSection},
 };
-use toolgate_wire::room::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
+use toolgate_wire::memory_budget::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
 
 /// Integer type of a limit, converted from and to the number of the config.
 trait LimitValue: Copy {

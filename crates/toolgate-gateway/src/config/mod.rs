@@ -3,51 +3,52 @@
 //! Every invalid config is one error with file, line and column. Unknown keys are rejected, never ignored.
 
 mod address;
-mod asking;
 mod audit;
+mod audit_content;
 mod auth;
-mod caller;
-mod cleaning;
-mod clear;
-mod client;
+mod caller_names;
+mod client_registration;
+mod config_value;
 mod data;
 mod environment;
 mod error;
-mod exchange;
 mod file;
-mod given;
 mod glob;
-mod hosts;
+mod host_json;
+mod input_requests;
 mod issuer_sign_in;
 mod json;
 mod limits;
-mod names;
-mod net;
+mod network;
 mod overrides;
 mod own_entries;
 mod pins;
+mod plaintext;
 mod rate;
-mod recorded;
 mod revision;
 mod rule;
+mod sanitizer;
 mod search;
 mod secret_rules;
 mod section;
 mod server;
+mod server_names;
 #[cfg(test)]
 mod tests;
 mod token;
-mod top;
+mod token_exchange;
+mod top_level;
 
 #[cfg(test)]
 pub(crate) use address::CredentialOwner;
 pub(crate) use address::RemoteAddress;
 pub(crate) use audit::AuditSettings;
 pub(crate) use auth::{AuthSettings, IssuerSettings};
-pub(crate) use client::{ClientCredential, ClientRegistration, PreregisteredClient, SignInParty};
+pub(crate) use client_registration::{
+    ClientCredential, ClientRegistration, PreregisteredClient, SignInParty,
+};
+pub(crate) use config_value::{ConfigValue, MAX_SECRET_FILE_BYTES};
 pub(crate) use error::ConfigError;
-pub(crate) use exchange::ExchangeSettings;
-pub(crate) use given::{ConfigValue, MAX_SECRET_FILE_BYTES};
 pub(crate) use glob::NameGlob;
 pub(crate) use limits::GatewayLimits;
 #[cfg(test)]
@@ -61,6 +62,7 @@ pub(crate) use search::SearchSettings;
 pub(crate) use secret_rules::SecretRuleFiles;
 pub(crate) use server::{OutputCheck, ServerSettings, UnknownArguments};
 pub(crate) use token::TokenSource;
+pub(crate) use token_exchange::ExchangeSettings;
 
 use error::ConfigText;
 use file::FilePrivacy;
@@ -183,8 +185,8 @@ impl Config {
             ConfigSource::File(path.to_owned()),
         );
         match doc.text.trim_start().starts_with('{') {
-            true => hosts::read(doc, &base, source),
-            false => top::read(doc, &base, source),
+            true => host_json::read(doc, &base, source),
+            false => top_level::read(doc, &base, source),
         }
     }
 
@@ -227,7 +229,7 @@ impl Config {
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or(program);
-        let id: String = names::normalize_id(name).chars().take(32).collect();
+        let id: String = server_names::normalize_id(name).chars().take(32).collect();
         let id = if id.is_empty() {
             "server".to_owned()
         } else {
@@ -263,7 +265,7 @@ impl Config {
     /// # Errors
     /// The address is not loopback and anonymous access is allowed.
     pub(crate) fn check_listen(&self) -> Result<(), ConfigError> {
-        net::check_listen(self.listen, self.requires_authentication())
+        network::check_listen(self.listen, self.requires_authentication())
             .map_err(|text| ConfigError::new("listen", text))
     }
 
@@ -299,7 +301,7 @@ impl Config {
         limits: GatewayLimits,
     ) -> Config {
         Config {
-            listen: net::DEFAULT_LISTEN_ADDRESS,
+            listen: network::DEFAULT_LISTEN_ADDRESS,
             token: None,
             auth: AuthSettings::default(),
             allowed_hosts: Vec::new(),

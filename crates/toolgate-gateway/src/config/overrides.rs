@@ -1,11 +1,11 @@
 //! `[server.NAME.tools.TOOL]`: overrides of a tool definition.
 
 use super::{
-    clear,
+    config_value,
     environment::check_env_name,
     error::ConfigError,
-    given,
     limits::GatewayLimits,
+    plaintext,
     section::{ConfigField, ConfigSection},
 };
 use serde_json::{Map, Value};
@@ -185,15 +185,15 @@ fn arguments(field: &ConfigField<'_>) -> Result<Vec<(String, FixedValue)>, Confi
 }
 
 fn read_fixed_value(name: &str, field: &ConfigField<'_>) -> Result<FixedValue, ConfigError> {
-    if let Some(clear) = given::marked_plaintext(field) {
+    if let Some(clear) = config_value::marked_plaintext(field) {
         return clear.map(|text| FixedValue::Value(text.into()));
     }
     if let DeValue::String(text) = field.value()
-        && let Some(why) = clear::secret_reason(name, text)
+        && let Some(why) = plaintext::secret_reason(name, text)
     {
         return Err(field.key_error(format!(
             "{why}, and would be in plaintext in this file; write {{ env = \"NAME\" }}; if it is not a secret, write {{ {} = \"…\" }}",
-            given::PLAINTEXT_KEY
+            config_value::PLAINTEXT_KEY
         )));
     }
     if let Ok(table) = field.any_section("", "")

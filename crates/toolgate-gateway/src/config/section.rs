@@ -56,7 +56,7 @@ impl<'a> ConfigSection<'a> {
     }
 
     fn unknown_key(&self, at: usize, key: &str, known: &[&str]) -> ConfigError {
-        let hint = match super::top::TOP_LEVEL_KEYS.contains(&key) && !self.name.is_empty() {
+        let hint = match super::top_level::TOP_LEVEL_KEYS.contains(&key) && !self.name.is_empty() {
             true => "; it belongs at the top of the file, before the first [section]".to_owned(),
             false => suggestion(key, known.iter().copied()),
         };

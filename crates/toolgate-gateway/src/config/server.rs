@@ -2,20 +2,20 @@
 
 use super::{
     address::{self, RemoteAddress},
-    asking::InputRequestSettings,
-    cleaning::SanitizerSettings,
-    clear, client,
+    audit_content::AuditContentOverride,
+    client_registration,
+    config_value::{self, ConfigValue},
     environment::{read_env, read_env_pass},
     error::ConfigError,
-    given::{self, ConfigValue},
+    input_requests::InputRequestSettings,
     limits::GatewayLimits,
-    names::{check_id, check_prefix, read_prefix},
     overrides::ToolOverride,
-    pins,
+    pins, plaintext,
     rate::RateSetting,
-    recorded::AuditContentOverride,
     revision::RevisionChoice,
+    sanitizer::SanitizerSettings,
     section::{ConfigField, ConfigSection},
+    server_names::{check_id, check_prefix, read_prefix},
 };
 use std::{
     fmt,
@@ -147,7 +147,12 @@ const KEYS: &[&str] = &[
 
 /// Returns every key of a server.
 pub(super) fn server_keys() -> Vec<&'static str> {
-    [KEYS, address::REMOTE_SERVER_KEYS, client::OAUTH_CLIENT_KEYS].concat()
+    [
+        KEYS,
+        address::REMOTE_SERVER_KEYS,
+        client_registration::OAUTH_CLIENT_KEYS,
+    ]
+    .concat()
 }
 
 /// Keys that are valid only for a server with a command.
@@ -332,7 +337,7 @@ impl ServerSettings {
 
 fn read_command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     let words = field.list(&format!("an array such as {EXAMPLE_COMMAND}"))?;
-    let said: Vec<Option<_>> = words.iter().map(given::marked_plaintext).collect();
+    let said: Vec<Option<_>> = words.iter().map(config_value::marked_plaintext).collect();
     let (fields, clear) = (words, |at: usize| said.get(at).is_some_and(Option::is_some));
     let word = |(word, said): (&ConfigField<'_>, &Option<Result<&str, ConfigError>>)| match said {
         Some(clear) => clear.clone().map(str::to_owned),
@@ -340,12 +345,12 @@ fn read_command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
     };
     let words = fields.iter().zip(&said).map(word);
     let words: Vec<String> = words.collect::<Result<_, _>>()?;
-    let found = clear::secrets_in_command(&words).find(|(at, _)| !clear(*at));
+    let found = plaintext::secrets_in_command(&words).find(|(at, _)| !clear(*at));
     if let Some((word, why)) = found.and_then(|(at, why)| Some((fields.get(at)?, why))) {
         return Err(word.key_error(format!(
             "has an argument that {why}, and would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {} }}; otherwise write {{ {} = \"…\" }}",
             "{ env = \"NAME\" }",
-            given::PLAINTEXT_KEY
+            config_value::PLAINTEXT_KEY
         )));
     }
     match words.first().map(String::as_str) {

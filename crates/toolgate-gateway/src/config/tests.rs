@@ -1,9 +1,9 @@
-//! Whole valid configs, and the check of the reference against the code. Invalid configs are in `wrong`.
+//! Whole valid configs, and the check of the reference against the code. Invalid configs are in `invalid`.
 
 mod files;
+mod invalid;
 mod json;
-mod shown;
-mod wrong;
+mod limit_coverage;
 
 use super::*;
 use toolgate_policy::{
@@ -155,7 +155,7 @@ fn the_defaults_are_the_safe_ones() {
     let config = parse("[server.b]\ncommand = [\"x\"]\n[server.a]\ncommand = [\"x\"]").unwrap();
     assert_eq!(
         (config.listen, config.token.is_none(), config.rules.len()),
-        (net::DEFAULT_LISTEN_ADDRESS, true, 0)
+        (network::DEFAULT_LISTEN_ADDRESS, true, 0)
     );
     assert!(config.listen.ip().is_loopback());
     assert_eq!(config.limits, GatewayLimits::default());
@@ -227,7 +227,13 @@ fn the_reference_has_every_limit_with_its_default_and_range() {
 
 #[test]
 fn the_reference_has_every_key() {
-    for key in [top::TOP_LEVEL_KEYS, &server::server_keys(), rule::KEYS].concat() {
+    for key in [
+        top_level::TOP_LEVEL_KEYS,
+        &server::server_keys(),
+        rule::KEYS,
+    ]
+    .concat()
+    {
         assert!(
             REFERENCE.contains(&format!("`{key}`")),
             "docs/config.md lacks {key}"

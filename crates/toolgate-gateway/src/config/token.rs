@@ -1,6 +1,6 @@
 //! Bearer token of the clients and the gateway's OAuth client secrets: sources and length check.
 
-use super::{error::ConfigError, given::ConfigValue, section::ConfigSection};
+use super::{config_value::ConfigValue, error::ConfigError, section::ConfigSection};
 use std::path::Path;
 use toolgate_auth::Secret;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 use toolgate::edge::http::Body;
-use toolgate_wire::room::MAX_UNCOUNTED_BYTES;
+use toolgate_wire::memory_budget::MAX_UNCOUNTED_BYTES;
 
 /// Maximum body size of an unauthenticated request, in bytes: the memory that the bound has for each connection.
 pub(crate) const MAX_UNAUTHENTICATED_BODY_BYTES: usize = MAX_UNCOUNTED_BYTES as usize;

@@ -1,15 +1,15 @@
 //! Web console: the page on which a person sees tools and calls, and decides about approvals.
 
 mod body;
-mod login;
-mod pages;
+mod sessions;
 mod sign_in;
+mod static_files;
 
 use crate::{
-    board::ConsoleEvent,
+    call_feed::ConsoleEvent,
+    oauth::{BrowserSignIns, CONSOLE_REDIRECT_PATH},
     operator::OperatorApi,
     routes::text_response,
-    signing_in::{BrowserSignIns, CONSOLE_REDIRECT_PATH},
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -19,8 +19,8 @@ use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
 
 pub(crate) use body::{MAX_UNAUTHENTICATED_BODY_BYTES, read_body};
-use login::ConsoleSession;
-pub(crate) use login::{ConsoleSessions, revoke_all_sessions};
+use sessions::ConsoleSession;
+pub(crate) use sessions::{ConsoleSessions, revoke_all_sessions};
 
 /// Handler of the console's routes.
 pub(crate) struct WebConsole {
@@ -39,7 +39,7 @@ const SSE_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 impl WebConsole {
     /// Returns a file of the console.
     pub(crate) fn page(&self, name: &str) -> Response<Body> {
-        pages::find_file(name)
+        static_files::find_file(name)
             .unwrap_or_else(|| text_response(StatusCode::NOT_FOUND, "there is no such page"))
     }
 

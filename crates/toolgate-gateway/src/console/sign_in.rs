@@ -2,10 +2,11 @@
 
 use super::{MAX_UNAUTHENTICATED_BODY_BYTES, WebConsole, answer, body::read_body, console_header};
 use crate::{
-    routes::text_response,
-    signing_in::{
-        CONSOLE_REDIRECT_PATH, CompletedSignIn, KeyGenerationCheck, SignInTarget, callers,
+    oauth::{
+        CONSOLE_REDIRECT_PATH, CompletedSignIn, KeyGenerationCheck, SignInTarget,
+        caller_credentials,
     },
+    routes::text_response,
 };
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -56,7 +57,7 @@ impl WebConsole {
     ) -> Result<Value, String> {
         let plan = self.operator.active.snapshot();
         let at = SignInTarget::find(&plan.config, self.sign_ins.credentials_dir(), id, caller)?;
-        callers::check_quota(&plan.config, at).await?;
+        caller_credentials::check_quota(&plan.config, at).await?;
         let keys = self.operator.approvals.freezes().keys().clone();
         let key = KeyGenerationCheck::current(caller, move |name| Ok(keys.generation(name)))?;
         let secret = self

@@ -3,7 +3,7 @@
 use super::recorded::{
     REDACTED_PREFIX, REDACTED_UNREAD, RecordedArguments, RecordedCall, RecordedDecision,
 };
-use crate::{explained, stored::OfflineView};
+use crate::{dry_run, offline::OfflineView};
 use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -55,7 +55,7 @@ fn find_item(call: &RecordedCall, by: &OfflineView) -> Option<Arc<Item>> {
         Some((server, tool)) => find_by_given_name(by, server, tool, call.op)
             .map(|item| (item, call.op))
             .or_else(|| {
-                let found = explained::resolve_name(by.catalogs(), tool)?;
+                let found = dry_run::resolve_name(by.catalogs(), tool)?;
                 Some((found.item, found.op))
             }),
         None => None,

@@ -4,7 +4,7 @@ use super::{
     recorded::{RecordedCall, RecordedDecision},
     replay::{ReplayResult, ReplayedCall},
 };
-use crate::stored::format_age;
+use crate::offline::format_age;
 use std::{cmp::Reverse, collections::BTreeMap};
 use toolgate::{PredictedOutcome, visible};
 

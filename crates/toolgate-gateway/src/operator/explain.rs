@@ -1,7 +1,7 @@
 //! Dry run of a call, step by step. Nothing is called, recorded, asked or counted.
 
 use super::{ActionError, ActionResult, OperatorApi};
-use crate::explained::{self, ExplainRequest, ResolvedItem};
+use crate::dry_run::{self, ExplainRequest, ResolvedItem};
 use serde_json::{Value, json};
 use toolgate::{Caller, Item, ItemKind, ListRequest, PinState};
 use toolgate_policy as policy;
@@ -31,8 +31,8 @@ impl OperatorApi {
         let item = found.item;
         let pipeline = policy::gateway_pipeline(&plan.policies, plan.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
-        let needs = explained::add_authentication(&mut way, &plan.config, &call, &item);
-        Ok(explained::to_json(&way, &needs))
+        let needs = dry_run::add_authentication(&mut way, &plan.config, &call, &item);
+        Ok(dry_run::to_json(&way, &needs))
     }
 
     /// Resolves a full name or a client's name to an item, whether or not a caller may see it.
@@ -46,7 +46,7 @@ impl OperatorApi {
             for kind in ItemKind::ALL {
                 catalogs.push((kind, self.known_items(kind).await));
             }
-            if let Some(found) = explained::resolve_name(&catalogs, name) {
+            if let Some(found) = dry_run::resolve_name(&catalogs, name) {
                 return Ok(found);
             }
         }

@@ -1,7 +1,7 @@
 //! API keys of callers: create, rotate, extend, revoke and list.
 
 use super::{ActionError, ActionResult, OperatorApi};
-use crate::{board::millis, signing_in::callers, stamp::format_timestamp};
+use crate::{call_feed::millis, oauth::caller_credentials, timestamp::format_timestamp};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_policy::{
@@ -48,10 +48,11 @@ impl OperatorApi {
     /// Deletes the credentials of a key, which a later key of that name must not use. Returns the servers that had
     /// some.
     async fn delete_credentials(&self, name: &str, who: &Approver) -> Result<Vec<String>, String> {
-        let forgotten = callers::delete_key_credentials(&self.credentials_dir, name).await?;
+        let forgotten =
+            caller_credentials::delete_key_credentials(&self.credentials_dir, name).await?;
         let caller = format!("key:{name}");
         self.supervisor.drop_caller_credentials(&caller);
-        let servers: Vec<String> = callers::servers_of(&forgotten)
+        let servers: Vec<String> = caller_credentials::servers_of(&forgotten)
             .into_iter()
             .map(str::to_owned)
             .collect();
@@ -66,8 +67,13 @@ impl OperatorApi {
                 reason = "the credentials are deleted already; an authorization server that does not respond must not delay the response"
             )]
             tokio::spawn(async move {
-                callers::revoke_credentials(&plan.config, &grants, &forgotten, Some(&servers))
-                    .await;
+                caller_credentials::revoke_credentials(
+                    &plan.config,
+                    &grants,
+                    &forgotten,
+                    Some(&servers),
+                )
+                .await;
             });
         }
         Ok(servers)
@@ -103,7 +109,8 @@ impl OperatorApi {
                     Ok(key) => match self.delete_credentials(name, who).await {
                         Ok(_) => Ok(shown(key)),
                         Err(why) => {
-                            let why = callers::revoke_unused_key(keys, name, who, &why).await;
+                            let why =
+                                caller_credentials::revoke_unused_key(keys, name, who, &why).await;
                             return Some(Err(ActionError::Refused(why)));
                         }
                     },

@@ -1,17 +1,17 @@
 //! Reload of the config while the gateway runs: applied as a whole, or not at all.
 //!
 //! - [`ConfigReloader`]: reads the config, audits the result, and swaps the snapshot.
-//! - `fixed`: settings that stay as they were at the start.
+//! - `start_only`: settings that stay as they were at the start.
 //! - `watch`: triggers of a reload.
 
-mod fixed;
+mod start_only;
 mod watch;
 
 use crate::{
-    board::millis,
+    active::ActiveSnapshot,
+    call_feed::millis,
     config::{Config, ConfigSource},
-    live::ActiveSnapshot,
-    plan::{ConfigSnapshot, GatewayResources},
+    snapshot::{ConfigSnapshot, GatewayResources},
 };
 use serde_json::{Value, json};
 use std::{
@@ -144,7 +144,7 @@ impl ConfigReloader {
         before: &ConfigSnapshot,
     ) -> Result<(ConfigSnapshot, Vec<String>), String> {
         let mut notes = config.notes.clone();
-        notes.extend(fixed::notes(
+        notes.extend(start_only::notes(
             self.config_listen,
             &self.start_config,
             &config,

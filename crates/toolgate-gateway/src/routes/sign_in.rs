@@ -5,11 +5,12 @@
 
 use super::{HttpRoutes, text_response};
 use crate::{
+    authentication::Authenticator,
     console::{MAX_UNAUTHENTICATED_BODY_BYTES, answer, read_body},
-    door::Authenticator,
-    signing_in::{
+    oauth::{
         BrowserSignIns, CompletedSignIn, IDENTITY_SEGMENT, IdentityProof, KeyGenerationCheck,
-        PendingIdentifications, REDIRECT_SEGMENT, SIGN_IN_PATH, SignInLinks, SignInTarget, callers,
+        PendingIdentifications, REDIRECT_SEGMENT, SIGN_IN_PATH, SignInLinks, SignInTarget,
+        caller_credentials,
     },
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -196,7 +197,7 @@ impl HttpRoutes {
             Some(caller),
         )?;
         let pages = plan.sign_in_pages.as_ref().ok_or(LINK_NOT_VALID_MESSAGE)?;
-        callers::check_quota(&plan.config, at).await?;
+        caller_credentials::check_quota(&plan.config, at).await?;
         let keys = self.keys.clone();
         let same = KeyGenerationCheck::current(at.caller, move |name| Ok(keys.generation(name)))?;
         let servers = &self.console.operator.supervisor;

@@ -4,14 +4,14 @@
 //! No
 //! other path evaluates it.
 
-mod offer;
-mod rank;
+mod bm25;
+mod search_tools;
 
-pub(crate) use offer::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
+pub(crate) use search_tools::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
 
 use crate::config;
-use offer::{CALL_TOOL, FIND_TOOLS, SearchTools};
-use rank::SearchIndex;
+use bm25::SearchIndex;
+use search_tools::{CALL_TOOL, FIND_TOOLS, SearchTools};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -173,7 +173,7 @@ impl ToolSearch {
             return self.tools.service.call(call).await;
         }
         let Some((name, arguments)) = (call.name() == CALL_TOOL)
-            .then(|| offer::inner_call(&call))
+            .then(|| search_tools::inner_call(&call))
             .flatten()
         else {
             return self.own.call(call).await;
@@ -187,7 +187,7 @@ impl ToolSearch {
         {
             let list = self.tools.all(caller).await?;
             if list.find(&name).is_none() {
-                let told = offer::unknown_tool(self, &list, &name);
+                let told = search_tools::unknown_tool(self, &list, &name);
                 return Ok(Outcome::Done(Output::Tool(told)));
             }
         }

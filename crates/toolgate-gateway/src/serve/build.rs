@@ -2,29 +2,29 @@
 
 use super::StartOptions;
 use crate::{
-    board::CallFeed,
+    active::ActiveSnapshot,
+    authentication::{CallerTokens, RejectionLimiter},
+    banner::{StartupBanner, option_words},
+    call_feed::CallFeed,
+    compose,
     console::{ConsoleSessions, WebConsole},
-    door::{CallerTokens, RejectionLimiter},
-    kept_tasks::PersistentTasks,
+    edge_audit::EdgeAudit,
     last_lists::PinnedLists,
-    live::ActiveSnapshot,
     memory,
+    oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     operator::{DefinitionNotes, OperatorApi},
-    plan::{GatewayResources, PolicyBackends, connectable, console_url},
+    persistent_tasks::PersistentTasks,
     reload::ConfigReloader,
     routes::{HttpRoutes, UserSignInRoutes},
     servers::ServerSupervisor,
-    signing_in::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
-    stack,
-    startup::{StartupBanner, option_words},
-    witness::EdgeAudit,
+    snapshot::{GatewayResources, PolicyBackends, connectable, console_url},
 };
 use std::{net::SocketAddr, sync::Arc};
 use toolgate::edge::{ProtocolServer, ServerCapabilities, TaskOffer, http::HttpEndpoint};
 use toolgate_guardian::Guardian;
 use toolgate_journal::AuditJournal;
 use toolgate_policy::{ApprovalService, AuditRecorder, SecretRedactor, StateStore};
-use toolgate_wire::room::MemoryBudget;
+use toolgate_wire::memory_budget::MemoryBudget;
 
 /// Parts of the running gateway.
 pub(super) struct GatewayParts {
@@ -54,7 +54,7 @@ impl GatewayParts {
             approvals: ApprovalService::new(
                 recorder.clone(),
                 store.clone(),
-                stack::approval_limits(config),
+                compose::approval_limits(config),
             ),
             recorder,
             store,
@@ -70,7 +70,7 @@ impl GatewayParts {
             ),
             budget: MemoryBudget::new(config.limits.memory_bytes),
             address,
-            credentials_dir: signing_in::credentials_dir(&start.data),
+            credentials_dir: oauth::credentials_dir(&start.data),
             instructions: SignInInstructions::new(address.map(console_url), &start.stdio),
             sign_in_links: links.clone(),
             caller_tokens: bearers,
@@ -90,7 +90,7 @@ impl GatewayParts {
             live.clone(),
             "toolgate",
             env!("CARGO_PKG_VERSION"),
-            stack::server_limits(config),
+            compose::server_limits(config),
         );
         let server = server.map_err(|e| e.public_message().to_owned())?;
         let server = server
@@ -100,7 +100,7 @@ impl GatewayParts {
         // Any server may be slow, and so may the approver, so every tool can run as a task.
         let server = server.with_capabilities(ServerCapabilities {
             tasks: TaskOffer::Every,
-            extensions: Some(stack::server_extensions()),
+            extensions: Some(compose::server_extensions()),
             ..ServerCapabilities::default()
         });
         let server = match tasks {
@@ -124,22 +124,22 @@ impl GatewayParts {
             endpoint: address.map(|a| format!("http://{}/mcp", connectable(a))),
             data: start.data.display().to_string(),
             flags: option_words(&start.stdio, &["--config", "--data"]),
-            credentials_dir: signing_in::credentials_dir(&start.data),
+            credentials_dir: oauth::credentials_dir(&start.data),
             journal: journal.clone(),
             notes: DefinitionNotes::default(),
         });
         let routes = logins.map(|logins| {
             Arc::new(HttpRoutes {
                 active: live.clone(),
-                endpoint: HttpEndpoint::new(server.clone(), stack::http_limits(config)),
+                endpoint: HttpEndpoint::new(server.clone(), compose::http_limits(config)),
                 console: WebConsole {
                     sessions: logins,
                     operator: operator.clone(),
-                    sign_ins: BrowserSignIns::new(signing_in::credentials_dir(&start.data)),
+                    sign_ins: BrowserSignIns::new(oauth::credentials_dir(&start.data)),
                 },
                 user_sign_in: UserSignInRoutes {
                     links,
-                    sign_ins: BrowserSignIns::new(signing_in::credentials_dir(&start.data)),
+                    sign_ins: BrowserSignIns::new(oauth::credentials_dir(&start.data)),
                     identifications: PendingIdentifications::new(),
                 },
                 edge_audit: witness,

@@ -1,16 +1,16 @@
 //! The running gateway: all its parts, from start to shutdown.
 //!
 //! - `build`: construction of the parts.
-//! - `reached`: transports to callers.
-//! - `feed`: events for the console.
+//! - `transports`: transports to callers.
+//! - `console_events`: events for the console.
 //! - `signals`: signals for shutdown and reload.
 
 mod build;
-mod feed;
-mod reached;
+mod console_events;
 mod signals;
+mod transports;
 
-use crate::{config::Config, control::ControlSocket, kept_tasks::PersistentTasks, seal_keys};
+use crate::{config::Config, control::ControlSocket, persistent_tasks::PersistentTasks, seal_keys};
 use build::GatewayParts;
 use std::{
     io,

@@ -1,7 +1,7 @@
 //! Lease on a server.
 
 use super::{LastLists, ServerSpec, ServerStatus, SupervisedServer};
-use crate::door::CallerTokens;
+use crate::authentication::CallerTokens;
 use std::sync::Arc;
 use tokio::sync::watch;
 use toolgate::{

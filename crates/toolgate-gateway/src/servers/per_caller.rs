@@ -4,25 +4,25 @@
 //! ever shared. The items are assumed to be the same for all callers: a list on behalf of one caller is valid for all
 //! for one minute.
 
-mod asking;
-mod face;
-mod places;
-mod tokens;
-mod waiting;
+mod catalog_cache;
+mod credentials;
+mod pool;
+mod sign_in_request;
+mod task_recovery;
 
 use self::{
-    asking::SignInCandidate,
-    places::CallerConnection,
-    tokens::{ConnectionParameters, connection_parameters},
+    credentials::{ConnectionParameters, connection_parameters},
+    pool::CallerConnection,
+    sign_in_request::SignInCandidate,
 };
 use super::{
     SupervisedServer,
+    caller_sign_ins::CallerSignIns,
     launch::ProcessLauncher,
-    life::{ServerEnd, stopping},
-    own_sign_ins::CallerSignIns,
+    lifecycle::{ServerEnd, stopping},
     status::CallerSignIn,
 };
-use crate::{config::RemoteAddress, door::CallerTokens, signing_in::SignInRequired};
+use crate::{authentication::CallerTokens, config::RemoteAddress, oauth::SignInRequired};
 use std::{
     error::Error as _,
     sync::{

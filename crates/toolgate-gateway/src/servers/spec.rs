@@ -2,12 +2,12 @@
 
 use crate::{
     config::{ConfigValue, RemoteAddress, RevisionChoice},
-    signing_in::{SignInInstructions, SignInPages},
+    oauth::{SignInInstructions, SignInPages},
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use toolgate::ClientCapabilities;
 use toolgate_policy::SecretRedactor;
-use toolgate_wire::{json::JsonLimits, room::BudgetScope};
+use toolgate_wire::{json::JsonLimits, memory_budget::BudgetScope};
 
 /// Specification of a server. Two equal specifications are the same server.
 #[derive(Clone, PartialEq)]

@@ -2,14 +2,14 @@
 
 use super::{
     LastLists, ServerSpec, ServerState, ServerStatus,
+    connection_state::{ConnectionState, wait_for_call, wait_for_list, wait_for_start_request},
     down_reason::DownReason,
-    hearing::{ActiveSubscription, ResourceSubscription},
     lists::ServerLists,
     per_caller::CallerConnections,
-    seat::{ConnectionState, wait_for_call, wait_for_list, wait_for_start_request},
-    tail::StderrTail,
+    stderr_tail::StderrTail,
+    subscriptions::{ActiveSubscription, ResourceSubscription},
 };
-use crate::{door::CallerTokens, signing_in::SignInNeed};
+use crate::{authentication::CallerTokens, oauth::SignInNeed};
 use std::sync::Arc;
 use tokio::{
     sync::{Notify, watch},

@@ -3,10 +3,10 @@
 use super::{
     LastLists, ServerLease, ServerSpec, ServerStatus,
     launch::{ProcessLauncher, client_secret},
-    life::supervise,
+    lifecycle::supervise,
 };
+use crate::authentication::CallerTokens;
 use crate::config::{Config, ConfigValue, RemoteAddress};
-use crate::door::CallerTokens;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,

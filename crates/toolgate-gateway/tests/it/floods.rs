@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
-use toolgate_wire::room::COPIES_PER_MESSAGE;
+use toolgate_wire::memory_budget::COPIES_PER_MESSAGE;
 
 const MIB: u64 = 1 << 20;
 /// The limit of a body in these tests.

@@ -1,6 +1,6 @@
 //! Default locations of checkpoint mirrors.
 
-use super::scan::CanonicalLine;
+use super::canonical_parser::CanonicalLine;
 use super::segment_files;
 use super::terms::ChainTerms;
 use crate::chain;

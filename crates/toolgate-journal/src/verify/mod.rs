@@ -4,29 +4,29 @@
 //! has its own parser, which accepts only canonical JSON, cuts the text of `h` out of the line and hashes the rest
 //! unchanged.
 
+mod canonical_parser;
+mod chain_scan;
+mod checkpoints;
 mod mirrors;
 mod report;
 mod resume;
 mod rules;
-mod scan;
-mod signed;
 mod terms;
-mod walk;
 
 pub use report::{
     AuditReport, AuditVerdict, ChainReport, FaultPosition, MissingEvidence, OpenCall, RecordFault,
 };
 
+pub(crate) use chain_scan::ChainFindings;
+use chain_scan::ChainScan;
+use checkpoints::MirrorCheckpoints;
 use mirrors::{MirrorPaths, canonical_path};
 pub(crate) use resume::resume;
 use rustix::fs::{FlockOperation, flock};
-use signed::MirrorCheckpoints;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-pub(crate) use walk::ChainFindings;
-use walk::ChainScan;
 
 /// Verifies every chain of an audit log directory, with the key in the directory and the mirrors that are found.
 ///

@@ -1,9 +1,9 @@
 //! Verification of the end of a chain, for recovery: a seal covers older segments, which are not read again.
 
+use super::canonical_parser::CanonicalLine;
+use super::chain_scan::{ChainFindings, ChainScan, SegmentIoError};
 use super::rules::check_hash;
-use super::scan::CanonicalLine;
-use super::walk::{ChainFindings, ChainScan, SegmentIoError};
-use super::{segment_files, signed::MirrorCheckpoints};
+use super::{checkpoints::MirrorCheckpoints, segment_files};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
 //! Rules for each record, and the state of the chain that follows from it.
 
+use super::canonical_parser::CanonicalLine;
+use super::chain_scan::ChainScan;
+use super::checkpoints;
 use super::hex;
 use super::report::RecordFault;
-use super::scan::CanonicalLine;
-use super::signed;
-use super::walk::ChainScan;
 use ring::digest;
 
 const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
@@ -40,7 +40,7 @@ impl ChainScan {
     }
 
     fn checkpoint(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
-        let mark = signed::verify_checkpoint(record, &self.keys)?;
+        let mark = checkpoints::verify_checkpoint(record, &self.keys)?;
         if mark.last != self.report.records || mark.head != self.prev {
             return Err(RecordFault::Signature("it belongs to another position"));
         }

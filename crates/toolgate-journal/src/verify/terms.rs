@@ -1,7 +1,7 @@
 //! Terms of a chain, and whether its unsigned end complies with them.
 
+use super::canonical_parser::CanonicalLine;
 use super::report::RecordFault;
-use super::scan::CanonicalLine;
 use std::path::PathBuf;
 
 /// Additional records that crashes may leave: seals, and starts that ended before their checkpoint.

@@ -1,8 +1,8 @@
 //! Storage format of an API key.
 
 use super::{
-    ApiKeyDigest, ApiKeyView, book::generation_of, equal_in_constant_time, from_unix_millis, hex,
-    to_unix_millis, unhex,
+    ApiKeyDigest, ApiKeyView, api_keys::generation_of, equal_in_constant_time, from_unix_millis,
+    hex, to_unix_millis, unhex,
 };
 use crate::StateRow;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ mod sniff;
 #[cfg(test)]
 mod tests;
 
-use crate::{PerServer, words};
+use crate::{PerServer, humanize};
 use std::sync::Arc;
 use toolgate_core::{
     Content, ContentKind, Error, Item, Json, Origin, Output, SanitizeContext, Sanitizer,
@@ -143,7 +143,10 @@ impl MediaSanitizer {
             return Err("it has no data".to_owned());
         };
         if data.len() > self.max_base64_bytes {
-            let (size, most) = (words::size(data.len()), words::size(self.max_base64_bytes));
+            let (size, most) = (
+                humanize::size(data.len()),
+                humanize::size(self.max_base64_bytes),
+            );
             return Err(format!("its Base64 is {size} large, the limit is {most}"));
         }
         let start = base64::decode_start(&data).ok_or("its data is not Base64")?;
@@ -162,7 +165,7 @@ impl MediaSanitizer {
             .to_ascii_lowercase();
         match must {
             Some(family) if !said.starts_with(family) => {
-                Err(format!("its MIME type is {}", words::printable(&said)))
+                Err(format!("its MIME type is {}", humanize::printable(&said)))
             }
             None if !said.starts_with("image/") && !said.starts_with("audio/") => Ok(()),
             _ => sniff::check(&said, &start),

@@ -59,7 +59,7 @@ pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
         .iter()
         .find(|(names, _)| names.contains(&said))
     else {
-        let said = crate::words::printable(said);
+        let said = crate::humanize::printable(said);
         return Err(format!("its MIME type {said} cannot be checked"));
     };
     if is(start) {

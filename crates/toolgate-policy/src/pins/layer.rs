@@ -1,10 +1,9 @@
 //! Layer that observes definitions, and rule that hides definitions that are not accepted.
 
 use super::{
-    Pins, alike,
-    alike::ToolNameIndex,
-    form,
-    sight::{ObserveOutcome, ObservedDefinition},
+    Pins, canonical, confusables,
+    confusables::ToolNameIndex,
+    observe::{ObserveOutcome, ObservedDefinition},
 };
 use futures_util::{StreamExt, stream};
 use std::{
@@ -133,7 +132,7 @@ impl PinObserver {
         if is_unlisted(item) {
             return DefinitionPin::unlisted();
         }
-        let digest = form::digest(item);
+        let digest = canonical::digest(item);
         let thing = self.pins.observed_item(item);
         let (state, hidden) = match failed.get(&*thing.key) {
             Some(error) => (PinState::New, Some(error.public_message().to_owned())),
@@ -150,7 +149,7 @@ impl PinObserver {
     /// Flags confusable names, and texts that mention tools of other servers.
     fn flag(&self, items: &[Arc<Item>], pins: &mut [DefinitionPin]) {
         let hide = self.pins.on_confusable == super::ConfusableNameAction::Hide;
-        for alike::ConfusablePair(a, b) in alike::confusable_pairs(items) {
+        for confusables::ConfusablePair(a, b) in confusables::confusable_pairs(items) {
             for (one, other) in [(a, b), (b, a)] {
                 let text = format!("its name looks like {}", items[other].full_name());
                 if hide && pins[one].hidden_reason.is_none() {

@@ -8,28 +8,28 @@
 //! A pin belongs to a configured id *and* to the server's identity: its command or address. Another program under the
 //! same id is another server, whose definitions are new.
 
-mod alike;
-mod book;
+mod canonical;
+mod confusables;
 mod diff;
 mod event;
-mod form;
 mod layer;
+mod observe;
+mod review;
 mod row;
-mod settle;
-mod sight;
 mod skeleton;
+mod table;
 #[cfg(test)]
 mod tests;
 
 use crate::{AuditRecorder, PerServer, StateStore};
-pub(crate) use alike::comparison_forms as shapes;
-use book::PinTable;
+pub(crate) use confusables::comparison_forms as shapes;
 pub use diff::{DefinitionDifference, diff};
 pub use event::{PinEvent, PinEventKind};
 pub(crate) use layer::PinObserver;
 pub use layer::{PinRule, hidden_reason};
-pub use settle::{PinError, PinView, PinnedText, StoredPin};
+pub use review::{PinError, PinView, PinnedText, StoredPin};
 use std::{collections::HashMap, fmt, sync::Arc};
+use table::PinTable;
 use toolgate_core::{Error, Item, ServerInstructions};
 
 /// Action for a definition that is seen for the first time.
@@ -119,7 +119,9 @@ impl Pins {
     /// Sets the identity of each server by configured id: its command or address. Only a digest is stored, and another
     /// identity is another server.
     pub fn identities(mut self, all: impl IntoIterator<Item = (String, String)>) -> Pins {
-        let all = all.into_iter().map(|(id, is)| (id, form::digest_of(&is)));
+        let all = all
+            .into_iter()
+            .map(|(id, is)| (id, canonical::digest_of(&is)));
         self.identities = Arc::new(all.collect());
         self
     }
@@ -193,7 +195,7 @@ impl fmt::Debug for Pins {
 
 /// Returns the key prefix of the pins of a server with this identity (command or address).
 pub fn key_prefix(server: &str, is: &str) -> String {
-    book::key_prefix(server, &form::digest_of(is))
+    table::key_prefix(server, &canonical::digest_of(is))
 }
 
 /// Returns the pin state of an item for rules: `new`, `accepted` or `changed`. Items without a state are `new`.

@@ -2,7 +2,7 @@
 
 use super::{
     Pins,
-    alike::{are_confusable, comparison_forms},
+    confusables::{are_confusable, comparison_forms},
 };
 use crate::{AuditRecorder, MemoryStateStore};
 use proptest::prelude::*;

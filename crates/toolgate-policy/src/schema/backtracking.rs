@@ -4,7 +4,7 @@
 //! unknown. The whole value is then rejected, even if the pattern is below `not` or `if`.
 
 use super::ecma;
-use crate::contain::with_panics_withheld;
+use crate::catch_panic::with_panics_withheld;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::Value;
 use std::{

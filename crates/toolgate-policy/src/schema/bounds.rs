@@ -1,7 +1,7 @@
 //! Subschemas of a schema as a flat list, within the configured bounds.
 
 use super::backtracking;
-use crate::words;
+use crate::humanize;
 use serde_json::{Map, Value};
 use std::{collections::HashMap, time::Duration};
 use toolgate_core::Json;
@@ -41,8 +41,8 @@ pub(super) fn check_size(schema: &Json, most: usize) -> Result<(), String> {
     match schema.as_str().len() {
         bytes if bytes > most => Err(format!(
             "it is {} long, the limit is {}",
-            words::size(bytes),
-            words::size(most)
+            humanize::size(bytes),
+            humanize::size(most)
         )),
         _ => Ok(()),
     }

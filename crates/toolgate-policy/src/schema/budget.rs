@@ -3,8 +3,8 @@
 //! Schemas and most values are untrusted. The maximum time is estimated before the check starts, in nanoseconds of
 //! processor time of a release build, because a running check cannot be stopped.
 
-use super::{CompiledSchema, SchemaValidator, problems, work::MAX_VALUE_DEPTH};
-use crate::contain::with_panics_withheld;
+use super::{CompiledSchema, SchemaValidator, cost::MAX_VALUE_DEPTH, problems};
+use crate::catch_panic::with_panics_withheld;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;

@@ -5,32 +5,32 @@ mod author;
 mod backtracking;
 mod bounds;
 mod budget;
+mod cache;
+mod cost;
 mod defaults;
 mod dialect;
 mod ecma;
 mod explain;
-mod kept;
-mod pattern;
 mod plain;
 mod position;
 mod reference;
+mod regex_cost;
 mod repair;
 mod rewrite;
+mod sanitizer;
 #[cfg(test)]
 mod tests;
-mod withhold;
-mod work;
 
 pub use author::{check_schemas, fits_schema, unchecked_keywords, validate_value};
 pub use bounds::SchemaBounds;
 pub use budget::RequiredDefaults;
 pub(crate) use budget::{CheckResult, check, fits as fits_short};
+pub(crate) use cache::{CompiledSchema, compiled};
 pub(crate) use explain::{
     MAX_SCHEMA_PROBLEMS, SchemaProblems, describe_value, pointer_step, problems, truncate,
     unknown_member,
 };
-pub(crate) use kept::{CompiledSchema, compiled};
-pub use withhold::SchemaSanitizer;
+pub use sanitizer::SchemaSanitizer;
 
 use crate::arguments::is_closed;
 use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
@@ -58,7 +58,7 @@ pub(crate) struct SchemaValidator {
     /// Maximum nesting of a value; checking a deeper one could take too long.
     pub(crate) depth: usize,
     /// Estimated cost of checking a value.
-    pub(crate) cost: work::CheckCost,
+    pub(crate) cost: cost::CheckCost,
     /// Maximum processor time for one value.
     pub(crate) time: Duration,
     /// Keywords that are not checked, each with the reason.
@@ -100,7 +100,7 @@ impl SchemaValidator {
     fn of(tree: Value, draft: Draft, bounds: &SchemaBounds) -> Result<SchemaValidator, String> {
         let graph = bounds::SchemaGraph::of(&tree, bounds)?;
         let edges = reference::resolve(&graph)?;
-        let work = work::of(&graph, &edges)?;
+        let work = cost::of(&graph, &edges)?;
         Ok(SchemaValidator {
             plain: plain::PlainSchema::of(&tree, draft),
             compiled: OnceLock::new(),

@@ -1,6 +1,6 @@
 //! Dialects: one table for each protocol revision, and the writer that applies them.
 
-mod questions;
+mod input_requests;
 mod tasks;
 mod v2024_11_05;
 mod v2025_03_26;

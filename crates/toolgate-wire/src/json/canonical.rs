@@ -2,7 +2,7 @@
 
 use super::{
     JsonKind,
-    lex::{JsonLexer, JsonToken},
+    lexer::{JsonLexer, JsonToken},
     text::{unescape, write_string},
 };
 use std::borrow::Cow;

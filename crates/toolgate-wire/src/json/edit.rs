@@ -2,7 +2,7 @@
 
 use super::{
     Json,
-    lex::{JsonLexer, JsonToken, RawMember, key_equals, members},
+    lexer::{JsonLexer, JsonToken, RawMember, key_equals, members},
     text::{unescape, write_short},
 };
 use std::fmt;

@@ -3,11 +3,11 @@
 mod canonical;
 mod edit;
 mod keys;
-mod lex;
+mod lexer;
 mod limits;
-mod members;
+mod member_index;
+mod member_positions;
 mod number;
-mod places;
 mod reader;
 mod scan;
 mod text;
@@ -17,13 +17,13 @@ mod write;
 
 pub use edit::StringAt;
 pub use limits::{JsonLimits, ReadError, ReadErrorKind};
-pub use members::MemberIndex;
+pub use member_index::MemberIndex;
 pub use text::write_string;
 pub use view::JsonView;
 pub use write::{ArrayWriter, ObjectWriter};
 
-use crate::room::MemoryPermit;
-use places::{MemberIter, MemberPositions};
+use crate::memory_budget::MemoryPermit;
+use member_positions::{MemberIter, MemberPositions};
 use reader::ReaderLeniency;
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
@@ -278,7 +278,7 @@ impl Json {
 
     /// Returns the items of an array; none for other values.
     pub fn items(&self) -> impl Iterator<Item = Json> {
-        lex::items(self.as_str()).map(|item| self.slice(item))
+        lexer::items(self.as_str()).map(|item| self.slice(item))
     }
 
     /// Returns an index of an object's members, for many lookups.
@@ -290,8 +290,8 @@ impl Json {
     pub fn get(&self, key: &str) -> Option<Json> {
         let known = self.text.positions.find(&self.text.text, &self.range, key);
         let value = known.unwrap_or_else(|()| {
-            let mut members = lex::members(self.as_str());
-            Some(members.find(|m| lex::key_equals(m.key, key))?.value)
+            let mut members = lexer::members(self.as_str());
+            Some(members.find(|m| lexer::key_equals(m.key, key))?.value)
         });
         value.map(|value| self.slice(value))
     }

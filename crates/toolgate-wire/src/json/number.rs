@@ -1,6 +1,6 @@
 //! Number tokens in their original spelling.
 
-use super::lex::{JsonLexer, JsonToken};
+use super::lexer::{JsonLexer, JsonToken};
 use std::borrow::Cow;
 
 /// Maximum number of digits before the decimal point; more exceed a `u64`.

@@ -3,13 +3,13 @@
 use super::{
     JsonLimits, ReadError, ReadErrorKind,
     keys::ObjectKeys,
-    places::MemberPositions,
+    member_positions::MemberPositions,
     scan::{
         MIN_BYTES_BETWEEN_BLOCKS, SpecialBytes, is_space, skip_plain_blocks, special_byte_mask,
     },
     text::{unescape, without_lone_surrogates},
 };
-use crate::room::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
+use crate::memory_budget::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
 use std::{borrow::Cow, ops::Range};
 
 /// Maximum length of a number, in characters.

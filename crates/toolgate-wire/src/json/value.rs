@@ -3,7 +3,7 @@
 
 use super::{
     JsonKind, JsonLimits,
-    lex::{JsonLexer, JsonToken},
+    lexer::{JsonLexer, JsonToken},
     number,
     text::unescape,
 };

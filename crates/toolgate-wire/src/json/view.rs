@@ -1,6 +1,6 @@
 //! Borrowed view of a JSON value, for reading only.
 
-use super::{Json, JsonKind, JsonText, lex, places::MemberIter, text, value};
+use super::{Json, JsonKind, JsonText, lexer, member_positions::MemberIter, text, value};
 use serde_json::Value;
 use std::{borrow::Cow, ops::Range};
 
@@ -44,7 +44,7 @@ impl<'a> JsonView<'a> {
     /// Returns the items of an array; none for other values.
     pub fn items(&self) -> impl Iterator<Item = JsonView<'a>> + use<'a> {
         let of = self.clone();
-        lex::items(self.as_str()).map(move |item| of.part(item))
+        lexer::items(self.as_str()).map(move |item| of.part(item))
     }
 
     /// Returns the text of a string, borrowed if it has no escapes.

@@ -8,6 +8,7 @@ pub mod elicitation;
 pub mod initialize;
 pub mod list;
 pub mod notifications;
+pub mod operation;
 pub mod output;
 pub mod prompts_get;
 pub mod resources_read;
@@ -16,7 +17,6 @@ pub mod tasks;
 pub mod tools_call;
 pub mod trace;
 pub mod uri_template;
-pub mod usage;
 
 /// Pings the peer (revisions up to 2025-11-25).
 pub const PING: &str = "ping";

@@ -1,8 +1,8 @@
 //! Outputs: results of calls.
 
 use super::{
-    complete::CompleteResult, prompts_get::PromptResult, resources_read::ReadResult,
-    tools_call::ToolResult, usage::Op,
+    complete::CompleteResult, operation::Op, prompts_get::PromptResult, resources_read::ReadResult,
+    tools_call::ToolResult,
 };
 use crate::json::Json;
 

@@ -173,7 +173,7 @@ fn string(text: &str) -> Json {
 mod tests {
     use crate::{
         json::{Json, JsonLimits},
-        method::usage::Op,
+        method::operation::Op,
         normalize::result,
         placeholder,
     };

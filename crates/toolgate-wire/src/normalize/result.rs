@@ -3,7 +3,7 @@
 use super::{RepairLog, content};
 use crate::{
     json::{ArrayWriter, Json, JsonKind},
-    method::usage::Op,
+    method::operation::Op,
 };
 
 /// Returns a result with valid content, and the list of repairs. `uri` is the URI of a read resource. Missing members

@@ -2,7 +2,7 @@
 
 use toolgate_wire::{
     json::{Json, JsonLimits, ReadErrorKind, ServerText},
-    room::MemoryPermit,
+    memory_budget::MemoryPermit,
 };
 
 fn read(text: &str) -> Result<ServerText, (ReadErrorKind, Vec<u8>)> {

@@ -1,6 +1,6 @@
 //! Parameters of a call, and reading of its result.
 
-use super::{open::NegotiatedServer, options::RemoteOptions, status::sanitize_line};
+use super::{negotiate::NegotiatedServer, options::RemoteOptions, status::sanitize_line};
 use toolgate_core::{
     Call, ClientCapabilities, Error, ErrorKind, InputRequest, InputRequestKind, InputRequests,
     Outcome, RequiredCapability, RoundSlots,
@@ -12,9 +12,9 @@ use toolgate_wire::{
     method::{
         elicitation::{self, InputRequiredResult, RawInputRequest},
         meta,
+        operation::{self, Op},
         output::Output,
         tasks,
-        usage::{self, Op},
     },
     normalize,
 };
@@ -86,7 +86,7 @@ pub(super) fn params(
             }
         });
     }
-    usage::write(&mut o, call.op, call.name(), call.arguments().raw());
+    operation::write(&mut o, call.op, call.name(), call.arguments().raw());
     if as_task {
         o.object("task", |_| {});
     }

@@ -2,14 +2,15 @@
 //! stream.
 
 use super::{
-    link::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
+    connection::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
     status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, truncate},
-    unusable::UnusableAnswer,
+    unusable_answer::UnusableAnswer,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 use toolgate_core::ReporterEvent;
 use toolgate_wire::{
     json::{Json, JsonKind, ObjectWriter, ReadError},
+    memory_budget::MemoryPermit,
     message::{self, Id, JsonRpcMessage, MalformedMessage, RpcError, code},
     method::{
         PING,
@@ -20,8 +21,7 @@ use toolgate_wire::{
             Progress, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED,
         },
     },
-    room::MemoryPermit,
-    unread::UnreadableText,
+    unreadable::UnreadableText,
 };
 
 /// Source of a message. It identifies the request that an answer without an id belongs to.

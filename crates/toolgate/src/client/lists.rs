@@ -1,9 +1,9 @@
 //! Lists of a server: pages joined within limits, and cached until they are stale.
 
 use super::{
+    connection::{RequestFailure, RequestPurpose},
     http::ParamHeaders,
-    link::{RequestFailure, RequestPurpose},
-    open::write_client_meta,
+    negotiate::write_client_meta,
     remote::RemoteServer,
     status::sanitize_line,
 };

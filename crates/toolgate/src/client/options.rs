@@ -9,8 +9,8 @@ use toolgate_core::{ClientCapabilities, Origin};
 use toolgate_wire::{
     dialect::{self, Dialect},
     json::JsonLimits,
+    memory_budget::BudgetScope,
     method::initialize::Implementation,
-    room::BudgetScope,
 };
 
 /// Options for opening a server, and limits on its messages.

@@ -5,10 +5,10 @@
 //! the exchange. The server sees one call.
 
 use super::{
-    answerer::read_input_request,
     call::{self, REQUEST_STATE_SLOT},
+    client_handler::read_input_request,
+    connection::{RequestFailure, RequestPurpose, ServerConnection},
     era::EraMismatch,
-    link::{RequestFailure, RequestPurpose, ServerConnection},
     remote::RemoteServer,
     transport::MirroredHeaders,
 };

@@ -2,15 +2,15 @@
 
 use super::{
     call,
+    connection::{ConnectionTasks, RequestFailure, ServerConnection},
     era::{self, EraMismatch},
-    hearing::{SubscriptionCounts, SubscriptionRenewal},
     http::{self, HttpOptions},
-    link::{ConnectionTasks, RequestFailure, ServerConnection},
+    keepalive::KeepaliveTask,
     lists::ListCaches,
-    open::{self, NegotiatedServer, OpenError},
+    negotiate::{self, NegotiatedServer, OpenError},
     options::RemoteOptions,
     parked::Parked,
-    pinging::KeepaliveTask,
+    resource_subscriptions::{SubscriptionCounts, SubscriptionRenewal},
     status::{ConnectionStatus, sanitize_line},
     stream,
     subscription::ChangeSubscription,
@@ -82,7 +82,7 @@ impl RemoteServer {
         tasks: ConnectionTasks,
         options: RemoteOptions,
     ) -> Result<RemoteServer, OpenError> {
-        let peer = open::open(&link, &options).await?;
+        let peer = negotiate::open(&link, &options).await?;
         let mut told = vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
         told.retain(|kind| peer.reports_list_changes(*kind));
         let listens = peer.dialect.stateless && !told.is_empty();

@@ -2,8 +2,8 @@
 
 use super::{
     call,
+    connection::{RequestFailure, RequestPurpose},
     http::ParamHeaders,
-    link::{RequestFailure, RequestPurpose},
     remote::RemoteServer,
     transport::{MirroredHeaders, ParamHeaderList},
 };

@@ -1,7 +1,7 @@
 //! Requests outside of calls: ping, log level, roots.
 
 use super::{
-    link::{RequestFailure, RequestPurpose},
+    connection::{RequestFailure, RequestPurpose},
     remote::RemoteServer,
 };
 use tokio::time::timeout;

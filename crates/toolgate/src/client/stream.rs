@@ -1,12 +1,12 @@
 //! Byte stream transport (stdio): one task reads the server's lines, one writes ours.
 
 use super::{
+    connection::{ConnectionTasks, RequestFailure, ServerConnection},
     incoming::MessageSource,
-    lines::{LineDropReason, LineReader, StreamLine},
-    link::{ConnectionTasks, RequestFailure, ServerConnection},
+    line_codec::{LineDropReason, LineReader, StreamLine},
     options::RemoteOptions,
     transport::{ClientTransport, OutgoingRequest},
-    unusable::UnusableAnswer,
+    unusable_answer::UnusableAnswer,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -14,7 +14,7 @@ use tokio::{
     sync::mpsc,
 };
 use toolgate_core::BoxFuture;
-use toolgate_wire::{message::Id, room::MemoryPermit};
+use toolgate_wire::{memory_budget::MemoryPermit, message::Id};
 
 /// Capacity of the request queue, in messages. A caller waits while it is full.
 const REQUEST_QUEUE_LEN: usize = 32;

@@ -1,8 +1,8 @@
 //! Notification streams of a stateless server (`subscriptions/listen`).
 
 use super::{
-    link::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
-    open::write_client_meta,
+    connection::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
+    negotiate::write_client_meta,
     options::RemoteOptions,
 };
 use std::{collections::HashSet, pin::pin, sync::Arc, time::Duration};

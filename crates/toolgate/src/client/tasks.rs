@@ -7,8 +7,8 @@
 
 use super::{
     call,
-    link::{RequestFailure, RequestPurpose, ServerConnection},
-    open::write_client_meta,
+    connection::{RequestFailure, RequestPurpose, ServerConnection},
+    negotiate::write_client_meta,
     remote::RemoteServer,
     status::sanitize_line,
     transport::MirroredHeaders,
@@ -22,8 +22,8 @@ use toolgate_wire::{
     message::code,
     method::{
         definition::ItemKind,
+        operation::Op,
         tasks::{self, EXTENSION, Task, TaskDetail, TaskForm, TaskStatus, TaskSupport},
-        usage::Op,
     },
 };
 

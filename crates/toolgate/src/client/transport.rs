@@ -1,6 +1,6 @@
 //! Transport trait: byte stream or HTTP, transparent to the rest of the client.
 
-use super::link::{RequestFailure, ServerConnection};
+use super::connection::{RequestFailure, ServerConnection};
 use http::{HeaderName, HeaderValue};
 use toolgate_core::BoxFuture;
 use toolgate_wire::{

@@ -1,9 +1,9 @@
 //! JSON-RPC batches: several messages in one JSON array, allowed in revision 2025-03-26.
 
 use super::{
-    answer,
-    legacy::InitializedClient,
-    outlet::{OutgoingFrame, OutgoingFrames, Responder},
+    handshake::InitializedClient,
+    responder::{OutgoingFrame, OutgoingFrames, Responder},
+    response,
 };
 use std::sync::Arc;
 use toolgate_core::Caller;
@@ -54,7 +54,7 @@ impl MessageBatch {
                 Err(bad) if !bad.is_answered() => {}
                 Err(bad) => {
                     let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);
-                    own.send(answer::reply_frame(bad.id.as_ref(), &Err(wrong)))
+                    own.send(response::reply_frame(bad.id.as_ref(), &Err(wrong)))
                         .await;
                 }
             }

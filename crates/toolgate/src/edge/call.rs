@@ -2,9 +2,9 @@
 
 use super::{
     ProtocolServer, Rejection, TaskOffer,
-    answer::{self, RequestResult},
-    ask::{self, InputRequester, RoundsOutcome},
-    outlet::{CallReport, Responder},
+    input_rounds::{self, InputRequester, RoundsOutcome},
+    responder::{CallReport, Responder},
+    response::{self, RequestResult},
     tasks,
 };
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use toolgate_wire::{
     dialect::Dialect,
     json::Json,
     message::{Id, RpcError},
-    method::{elicitation::InputRequiredResult, trace::TraceContext, usage},
+    method::{elicitation::InputRequiredResult, operation, trace::TraceContext},
 };
 
 /// The context of a request: its caller, its client, and their connection.
@@ -49,12 +49,12 @@ pub(crate) async fn handle_operation(
     outlet: &Responder,
     asker: Option<&dyn InputRequester>,
 ) -> Result<RequestResult, RpcError> {
-    let mut read = match usage::OperationParams::read(method, params) {
+    let mut read = match operation::OperationParams::read(method, params) {
         Ok(read) => read,
         Err(reason) => {
             let refused = context.rejection(method, None, reason);
             Box::pin(server.log_rejection(refused)).await;
-            return Err(answer::invalid_params(reason));
+            return Err(response::invalid_params(reason));
         }
     };
     if let Err(error) = server.check_name_length(&read.name) {
@@ -83,7 +83,7 @@ pub(crate) async fn handle_operation(
     if let Err(error) = restore_round(server, context, &mut call, read) {
         let refused = context.rejection(method, Some(call.name()), error.public_message());
         Box::pin(server.log_rejection(refused)).await;
-        return Err(answer::invalid_params(error.public_message()));
+        return Err(response::invalid_params(error.public_message()));
     }
     if server.offered.tasks != TaskOffer::None
         && let Some(wish) = Box::pin(tasks::task_trigger(server, context, &call, params)).await?
@@ -102,7 +102,7 @@ pub(crate) async fn handle_operation(
         round_number: call.round.number,
     };
     let again = || first.rebuild_call();
-    let error = match ask::run_rounds(server, context, call, &again, outlet, asker).await {
+    let error = match input_rounds::run_rounds(server, context, call, &again, outlet, asker).await {
         Ok(RoundsOutcome::Completed(output)) => return Ok(RequestResult::Output(output)),
         Ok(RoundsOutcome::InputRequired(call, questions)) => {
             match input_required_result(server, context, &call, questions) {
@@ -113,9 +113,10 @@ pub(crate) async fn handle_operation(
         Err(error) => error,
     };
     // The parameters are valid, see above. The error response needs the name again.
-    let named = usage::OperationParams::read(method, params).map_err(answer::invalid_params)?;
+    let named =
+        operation::OperationParams::read(method, params).map_err(response::invalid_params)?;
     let named = (named.op, named.name.as_str());
-    answer::failed_call_response(&error, named, context.dialect, &server.info)
+    response::failed_call_response(&error, named, context.dialect, &server.info)
         .map(RequestResult::Json)
 }
 
@@ -137,7 +138,7 @@ impl FirstRound<'_> {
     /// Never fails: the parameters were read before.
     fn rebuild_call(&self) -> Result<Call, Error> {
         let (method, params, id) = self.request;
-        let mut read = usage::OperationParams::read(method, params)
+        let mut read = operation::OperationParams::read(method, params)
             .map_err(|why| Error::new(ErrorKind::InvalidArguments(Vec::new()), why))?;
         let mut call = self.context.build_call(&mut read, self.id.clone(), id);
         call.held_permits = self.held_permits.clone();
@@ -160,7 +161,7 @@ pub(crate) async fn run_to_result(
 ) -> Result<Json, Error> {
     let first = call.clone();
     let again = || Ok(first.clone());
-    match ask::run_rounds(server, context, call, &again, outlet, asker).await? {
+    match input_rounds::run_rounds(server, context, call, &again, outlet, asker).await? {
         RoundsOutcome::Completed(output) => Ok(context.dialect.output(&output, &server.info)),
         RoundsOutcome::InputRequired(call, questions) => {
             input_required_result(server, context, &call, questions)
@@ -175,7 +176,7 @@ fn restore_round(
     server: &ProtocolServer,
     context: &RequestContext,
     call: &mut Call,
-    params: usage::OperationParams,
+    params: operation::OperationParams,
 ) -> Result<(), Error> {
     if !context.dialect.stateless {
         return Ok(());
@@ -214,7 +215,7 @@ fn input_required_result(
     let requests = questions
         .requests
         .iter()
-        .map(|a| ask::raw_input_request(a, call, context))
+        .map(|a| input_rounds::raw_input_request(a, call, context))
         .collect();
     questions.guard.defuse();
     Ok(InputRequiredResult {
@@ -227,7 +228,7 @@ fn input_required_result(
 
 impl RequestContext {
     /// Returns the call with these parameters, under the id `own`. Moves the name out of them.
-    fn build_call(&self, params: &mut usage::OperationParams, own: Arc<str>, id: &Id) -> Call {
+    fn build_call(&self, params: &mut operation::OperationParams, own: Arc<str>, id: &Id) -> Call {
         let mut call = Call::with_decision_log(
             self.decision_log.clone(),
             own,

@@ -1,6 +1,6 @@
 //! Change notifications: list changed and resource updated.
 
-use super::{ProtocolServer, answer, call::RequestContext};
+use super::{ProtocolServer, call::RequestContext, response};
 use futures_util::FutureExt;
 use std::time::Duration;
 use toolgate_core::{Call, ChangeSet, ChangeStream, ItemKind, ListRequest, Op};
@@ -73,7 +73,7 @@ pub(crate) async fn check_visible(
     for kind in Op::Resource.kinds() {
         let ask = ListRequest::one(context.caller.clone(), *kind, uri);
         let catalog = server.service.list(ask).await;
-        let catalog = catalog.map_err(|e| answer::list_error(&e))?;
+        let catalog = catalog.map_err(|e| response::list_error(&e))?;
         if catalog
             .find(uri)
             .is_some_and(|item| item.withheld.is_none())
@@ -82,7 +82,7 @@ pub(crate) async fn check_visible(
         }
     }
     let named = (Op::Resource, uri);
-    match answer::failed_call_response(
+    match response::failed_call_response(
         &call.unknown_item_error(),
         named,
         context.dialect,

@@ -1,6 +1,6 @@
 //! List requests: pages of the items that the caller may see.
 
-use super::{ProtocolServer, answer, given::ReceivedLists};
+use super::{ProtocolServer, received_lists::ReceivedLists, response};
 use toolgate_core::{Caller, Catalog, ItemKind, ListRequest};
 use toolgate_wire::{
     dialect::Dialect,
@@ -24,7 +24,7 @@ pub(crate) async fn list_page(
         .service
         .list(ListRequest::all(caller.clone(), kind))
         .await
-        .map_err(|e| answer::list_error(&e))?;
+        .map_err(|e| response::list_error(&e))?;
     let start = page_start(&catalog, params.and_then(|p| p.get("cursor")))?;
     if let Some(listing) = listing.filter(|_| start == 0) {
         listing.record(&catalog);
@@ -84,6 +84,6 @@ fn page_start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError
             .position(|item| item.def.name() == name)
     });
     place.map(|at| at + 1).ok_or_else(|| {
-        answer::invalid_params("the cursor is not one of this list; list again from the start")
+        response::invalid_params("the cursor is not one of this list; list again from the start")
     })
 }

@@ -1,33 +1,33 @@
 //! Protocol servers: stdio and HTTP. They turn bytes into calls and outcomes into bytes. JSON-RPC ids, headers, cursors
 //! and protocol revisions exist only here.
 
-mod answer;
-mod ask;
 mod batch;
 mod call;
 mod changes;
-mod front;
-mod given;
+mod handshake;
 pub mod http;
-mod legacy;
+mod in_flight;
+mod in_process;
+mod input_rounds;
+mod keepalive;
 mod lists;
-mod local;
-mod modern;
-mod outlet;
-mod pages;
-mod pinging;
+mod notifications;
+mod page_cache;
+mod protocol_server;
 mod queue;
+mod received_lists;
+mod responder;
+mod response;
 mod skills;
 pub mod standard;
+mod stateless;
 pub mod stdio;
 mod tasks;
-mod telling;
-mod working;
 
-pub use front::{
+pub use in_process::call_in_process;
+pub use protocol_server::{
     InstructionsProvider, MissedPings, ProtocolServer, Rejection, RejectionLog, ServerCapabilities,
     ServerLimits,
 };
-pub use local::call_in_process;
-pub use outlet::QueueLimits;
+pub use responder::QueueLimits;
 pub use tasks::{TaskLimits, TaskOffer, TaskView};

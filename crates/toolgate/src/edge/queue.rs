@@ -1,7 +1,7 @@
 //! Bounded queue of outgoing frames for one request or connection, limited by frames and bytes. Every request has one,
 //! so an empty queue is one small allocation.
 
-use super::outlet::{OutgoingFrame, QueueLimits};
+use super::responder::{OutgoingFrame, QueueLimits};
 use std::{
     collections::VecDeque,
     future::Future,

@@ -1,6 +1,6 @@
 //! `skills/get` and `resources/directory/read`, answered from the skills that the caller may see.
 
-use super::{ProtocolServer, answer, call::RequestContext, lists::CURSOR_PREFIX};
+use super::{ProtocolServer, call::RequestContext, lists::CURSOR_PREFIX, response};
 use std::collections::HashMap;
 use toolgate_core::{Catalog, ItemKind, ListRequest};
 use toolgate_wire::{
@@ -22,7 +22,7 @@ pub(crate) async fn handle_method(
     params: Option<&Json>,
 ) -> Result<Json, RpcError> {
     let uri = params.and_then(|p| p.get("uri")?.string());
-    let uri = uri.ok_or_else(|| answer::invalid_params("\"params.uri\" must be a string"))?;
+    let uri = uri.ok_or_else(|| response::invalid_params("\"params.uri\" must be a string"))?;
     server.check_name_length(&uri)?;
     let result = match method {
         GET => get_skill(server, context, &uri).await?,
@@ -43,7 +43,7 @@ async fn get_skill(
     // skill changed.
     let ask = ListRequest::all(context.caller.clone(), ItemKind::Skill);
     let catalog = server.service.list(ask).await;
-    let catalog = catalog.map_err(|e| answer::list_error(&e))?;
+    let catalog = catalog.map_err(|e| response::list_error(&e))?;
     match catalog.find(uri).filter(|item| item.def.name() == uri) {
         Some(item) => {
             let entry = context.dialect.definition(&item.def);
@@ -71,7 +71,7 @@ async fn read_directory(
                 .service
                 .list(ask)
                 .await
-                .map_err(|e| answer::list_error(&e))
+                .map_err(|e| response::list_error(&e))
         }
     };
     let entries = list(ItemKind::Skill).await?;
@@ -128,7 +128,7 @@ fn page_start(children: &[(String, bool)], cursor: Option<Json>) -> Result<usize
     let last = last.as_deref().and_then(|c| c.strip_prefix(CURSOR_PREFIX));
     let place = last.and_then(|last| children.iter().position(|(uri, _)| uri == last));
     place.map(|at| at + 1).ok_or_else(|| {
-        answer::invalid_params(
+        response::invalid_params(
             "the cursor is not one of this directory; read it again from the start",
         )
     })

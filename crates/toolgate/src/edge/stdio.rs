@@ -1,13 +1,13 @@
 //! The stdio transport: a server on a pair of byte streams, one message a line, for all revisions.
 
 use super::{
-    ProtocolServer, answer,
+    ProtocolServer,
     batch::MessageBatch,
     call::RequestContext,
-    legacy::{self, InitializedClient},
-    modern,
-    outlet::{OutgoingFrames, Responder},
-    working::{self, RequestWork, StatelessRequestTable},
+    handshake::{self, InitializedClient},
+    in_flight::{self, RequestWork, StatelessRequestTable},
+    responder::{OutgoingFrames, Responder},
+    response, stateless,
 };
 use futures_util::{
     StreamExt,
@@ -32,9 +32,9 @@ use tokio::{
 use toolgate_core::{BoxFuture, Caller};
 use toolgate_wire::{
     json::{Json, ReadError},
+    memory_budget::{BudgetExceeded, MemoryPermit},
     message::{Id, JsonRpcMessage, RpcError, code},
     method::{discover, initialize, meta::RequestMeta, notifications},
-    room::{BudgetExceeded, MemoryPermit},
 };
 
 /// Name of this transport in the audit log.
@@ -269,12 +269,12 @@ impl StdioConnection {
                 let meta = RequestMeta::of(params.as_ref());
                 let begun = match meta.is_modern() || method == discover::NAME {
                     true => self.accept_stateless(&id, &meta),
-                    false => Err(legacy::not_initialized_error()),
+                    false => Err(handshake::not_initialized_error()),
                 };
                 match begun {
                     Ok((context, registration)) => {
                         let work = self.run_stateless(context, id, method, params);
-                        working::start_work(Box::pin(Abortable::new(work, registration))).await;
+                        in_flight::start_work(Box::pin(Abortable::new(work, registration))).await;
                     }
                     Err(why) => {
                         Box::pin(self.reject(&id, &method, params.as_ref(), why)).await;
@@ -286,7 +286,7 @@ impl StdioConnection {
             {
                 if let Some(id) = notifications::cancelled_id(params.as_ref()) {
                     self.stateless
-                        .cancel(&id, working::cancel_reason(params.as_ref()));
+                        .cancel(&id, in_flight::cancel_reason(params.as_ref()));
                 }
             }
             // Notifications get no reply, and the server sent no request yet.
@@ -321,13 +321,13 @@ impl StdioConnection {
         meta: &RequestMeta,
     ) -> Result<(RequestContext, AbortRegistration), RpcError> {
         let mut context =
-            modern::request_context(&self.server, self.caller.clone(), TRANSPORT_NAME, meta)?;
+            stateless::request_context(&self.server, self.caller.clone(), TRANSPORT_NAME, meta)?;
         context.connection = Some(self.connection);
         let (handle, registration) = AbortHandle::new_pair();
         let work = RequestWork::new(handle, context.decision_log.clone());
         self.stateless
             .accept(id, work)
-            .map_err(legacy::not_accepted_error)?;
+            .map_err(handshake::not_accepted_error)?;
         Ok((context, registration))
     }
 
@@ -343,10 +343,12 @@ impl StdioConnection {
         async move {
             let params = params.as_ref();
             let answer =
-                modern::handle_request(&server, &context, &id, &method, params, &outlet).await;
+                stateless::handle_request(&server, &context, &id, &method, params, &outlet).await;
             if working.finish(&id) {
                 let words = (context.dialect, &server.info_json);
-                outlet.send(answer::result_frame(&id, answer, words)).await;
+                outlet
+                    .send(response::result_frame(&id, answer, words))
+                    .await;
             }
         }
     }
@@ -360,7 +362,7 @@ impl StdioConnection {
     }
 
     async fn reply(&self, id: Option<&Id>, answer: Result<Json, RpcError>) {
-        self.outlet.send(answer::reply_frame(id, &answer)).await;
+        self.outlet.send(response::reply_frame(id, &answer)).await;
     }
 
     fn close(&self) {

@@ -2,9 +2,9 @@
 
 use super::{
     HandlerExit, ItemRegistry,
-    answered::ReceivedResponses,
     ask::{Question, QuestionTuple, Reply},
-    stop::ExitReason,
+    handler_exit::ExitReason,
+    received_responses::ReceivedResponses,
 };
 use serde::Serialize;
 use std::{

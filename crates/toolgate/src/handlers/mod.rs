@@ -23,30 +23,31 @@
 //! # }
 //! ```
 
-mod answered;
 pub mod ask;
 mod build;
 mod complete;
 mod contents;
 mod cx;
 mod definition;
+mod handler_exit;
 mod messages;
 mod mount;
 mod output;
 mod prompt;
+mod received_responses;
 mod registry;
 mod resource;
 pub mod schema;
 mod server;
 mod service;
 mod skill;
-mod stop;
 mod tool;
 mod typed;
 
 pub use build::BuildError;
 pub use contents::{IntoContents, ResourceContents};
 pub use cx::{Cx, LogLevel};
+pub use handler_exit::HandlerExit;
 pub use messages::{IntoMessages, Message};
 pub use output::{IntoOutput, Structured};
 pub use prompt::{IntoPrompt, Prompt};
@@ -54,6 +55,5 @@ pub use registry::ItemRegistry;
 pub use resource::{Resource, ResourceTemplate, TemplateVariables};
 pub use server::Server;
 pub use skill::Skill;
-pub use stop::HandlerExit;
 pub use tool::{IntoTool, Tool, ToolSet};
 pub use toolgate_wire::method::tasks::TaskSupport;

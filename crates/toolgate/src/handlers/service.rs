@@ -1,6 +1,6 @@
 //! Service that calls the handlers.
 
-use super::{Cx, HandlerExit, ItemRegistry, registry::OfferedItems, stop::ExitReason};
+use super::{Cx, HandlerExit, ItemRegistry, handler_exit::ExitReason, registry::OfferedItems};
 use std::sync::Arc;
 use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, ListRequest, Op,

@@ -1,24 +1,24 @@
 //! Grant types without a user.
 //!
-//! - `enterprise`: identity assertion grant, by a user's sign-in at an enterprise identity provider.
-//! - `exchange`: token exchange on behalf of a caller, with the caller's access token.
-//! - `workload`: workload identity, by an assertion of the platform. `assertion`: sources of assertions.
+//! - `identity_assertion`: identity assertion grant, by a user's sign-in at an enterprise identity provider.
+//! - `token_exchange`: token exchange on behalf of a caller, with the caller's access token.
+//! - `workload_identity`: workload identity, by an assertion of the platform. `assertion`: sources of assertions.
 //!
 //! Source: the extensions `oauth-client-credentials`, `enterprise-managed-authorization` and `wif` of MCP.
 
 mod assertion;
-mod enterprise;
-mod exchange;
-mod workload;
+mod identity_assertion;
+mod token_exchange;
+mod workload_identity;
 
 pub use assertion::AssertionSource;
-pub use enterprise::EnterpriseAuthorization;
-pub use exchange::{ExchangedCredentials, SubjectToken, TokenExchange};
-pub use workload::WorkloadIdentity;
+pub use identity_assertion::EnterpriseAuthorization;
+pub use token_exchange::{ExchangedCredentials, SubjectToken, TokenExchange};
+pub use workload_identity::WorkloadIdentity;
 
 use super::{
     AuthError, AuthErrorKind, DiscoveredResource, ScopeSet,
-    endpoint::{TokenEndpoint, TokenEndpointError},
+    token_endpoint::{TokenEndpoint, TokenEndpointError},
     tokens::TokenResponse,
 };
 

@@ -5,8 +5,10 @@
 
 use super::{
     super::{OAuthCredential, RegisteredClient},
-    CredentialStore, RefreshGuard, StoreError, form,
-    sealed::{create_directory, decrypt, encrypt, encryption_key, open_private, read, replace},
+    CredentialStore, RefreshGuard, StoreError, codec,
+    encrypted_file::{
+        create_directory, decrypt, encrypt, encryption_key, open_private, read, replace,
+    },
 };
 use futures_util::future::BoxFuture;
 use ring::digest::{SHA256, digest};
@@ -94,7 +96,7 @@ impl CredentialStore for FileCredentialStore {
     ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>> {
         let key = key.to_owned();
         self.with_contents(move |kept| {
-            Ok((form::credential_from_json(&kept["grants"][&key])?, false))
+            Ok((codec::credential_from_json(&kept["grants"][&key])?, false))
         })
     }
 
@@ -146,7 +148,7 @@ impl CredentialStore for FileCredentialStore {
     ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>> {
         let issuer = issuer.to_owned();
         self.with_contents(move |kept| {
-            Ok((form::client_from_json(&kept["clients"][&issuer])?, false))
+            Ok((codec::client_from_json(&kept["clients"][&issuer])?, false))
         })
     }
 
@@ -157,8 +159,8 @@ impl CredentialStore for FileCredentialStore {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let issuer = issuer.to_owned();
         self.with_contents(move |kept| {
-            let client = client.as_ref().and_then(form::client_to_json);
-            client.as_ref().map(form::client_text).transpose()?;
+            let client = client.as_ref().and_then(codec::client_to_json);
+            client.as_ref().map(codec::client_text).transpose()?;
             let more = client.is_some();
             put(kept, "clients", &issuer, client);
             if more {
@@ -174,8 +176,8 @@ fn put_grant(
     key: &str,
     grant: Option<&OAuthCredential>,
 ) -> Result<(), StoreError> {
-    let grant = grant.map(form::credential_to_json);
-    let size = grant.as_ref().map(form::credential_text).transpose()?;
+    let grant = grant.map(codec::credential_to_json);
+    let size = grant.as_ref().map(codec::credential_text).transpose()?;
     let known = kept["grants"].get(key).is_some();
     put(kept, "grants", key, grant);
     match size {
@@ -271,7 +273,7 @@ mod tests {
         let error = put_grant(&mut kept, "evil", Some(&grant(33_000))).unwrap_err();
         assert!(error.to_string().contains(most), "{error}");
         // Wide credentials are small and reserve their share; big ones fill the rest.
-        let value = |access: usize| Some(form::credential_to_json(&grant(access)));
+        let value = |access: usize| Some(codec::credential_to_json(&grant(access)));
         for n in 0..400 {
             put(&mut kept, "grants", &format!("wide {n}"), value(10));
         }

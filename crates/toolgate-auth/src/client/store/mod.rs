@@ -1,8 +1,8 @@
 //! Stores of credentials and client registrations.
 
+mod codec;
+mod encrypted_file;
 mod file;
-mod form;
-mod sealed;
 
 pub use file::FileCredentialStore;
 

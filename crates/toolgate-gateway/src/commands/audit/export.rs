@@ -1,6 +1,6 @@
 //! `toolgate audit export`: the audit log in the formats of other systems, from the position of the last export.
 
-use super::{CommandError, Result, forms, period_start, print, unreadable};
+use super::{CommandError, Result, formats, period_start, print, unreadable};
 use crate::cli::ExportFormat;
 use std::{
     collections::BTreeMap,
@@ -48,9 +48,9 @@ pub(super) fn run(
 fn format_record(form: ExportFormat, line: &SegmentLine) -> String {
     let text = match form {
         ExportFormat::Jsonl => Some(line.raw.clone()),
-        ExportFormat::Otlp => Some(forms::otlp(line)),
-        ExportFormat::Ocsf => forms::ocsf(line),
-        ExportFormat::Cef => forms::cef(line),
+        ExportFormat::Otlp => Some(formats::otlp(line)),
+        ExportFormat::Ocsf => formats::ocsf(line),
+        ExportFormat::Cef => formats::cef(line),
     };
     text.map(|text| format!("{text}\n")).unwrap_or_default()
 }

@@ -4,7 +4,7 @@
 //! is
 //! read from its segment and checked.
 
-use super::{Result, index::AuditIndex, lines, period_start, print, unreadable};
+use super::{Result, index::AuditIndex, period_start, print, readable, unreadable};
 use crate::cli::AuditSearchOptions;
 use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
@@ -102,7 +102,7 @@ fn print_matches(
             other => other?,
         };
         if let Some(line) = line.filter(|line| matches_filters(line, wanted, from)) {
-            text.push_str(&lines::text(&line, wanted.json));
+            text.push_str(&readable::text(&line, wanted.json));
         }
         if text.len() > OUTPUT_CHUNK_BYTES
             && let Err(failed) = print(&std::mem::take(&mut text))

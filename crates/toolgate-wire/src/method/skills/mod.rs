@@ -2,9 +2,9 @@
 //!
 //! Source: the extension `io.modelcontextprotocol/skills`, SEP-2640; revision 2026-07-28 and later.
 
-mod head;
+mod frontmatter;
 
-pub use head::{equal_values, read_frontmatter};
+pub use frontmatter::{equal_values, read_frontmatter};
 
 use super::definition::{Definition, ItemKind};
 use crate::json::{ArrayWriter, Json, JsonKind, ObjectWriter};

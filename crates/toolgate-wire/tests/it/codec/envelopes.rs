@@ -10,7 +10,7 @@ use toolgate_wire::{
         definition::ItemKind,
         elicitation::{ElicitAnswer, InputRequiredResult, RawInputRequest},
         notifications::{self, Progress},
-        usage::{self, Op, OperationParams},
+        operation::{self, Op, OperationParams},
     },
 };
 
@@ -79,7 +79,7 @@ proptest! {
         let arguments = if op == Op::Resource { serde_json::json!({"uri": name}) } else { arguments };
         let arguments = json(&arguments);
         let mut o = ObjectWriter::new();
-        usage::write(&mut o, op, &name, &arguments);
+        operation::write(&mut o, op, &name, &arguments);
         if !answers.is_empty() {
             o.object("inputResponses", |r| answers.iter().for_each(|(k, v)| r.raw(k, &json(v))));
         }

@@ -12,11 +12,11 @@ use toolgate_wire::{
         definition::ItemKind,
         initialize::Implementation,
         list::CacheHint,
+        operation::Op,
         output::Output,
         prompts_get::{PromptMessage, PromptResult},
         resources_read::ReadResult,
         tools_call::ToolResult,
-        usage::Op,
     },
 };
 

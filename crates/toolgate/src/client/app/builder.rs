@@ -2,8 +2,8 @@
 
 use super::{
     CallConfirmation, CallEvent, EventCallback, FormElicitation, SamplingRequest, SamplingResponse,
-    UrlElicitation, answers::ClientCallbacks, child::ProcessSettings, errors::unusable_setting,
-    roots,
+    UrlElicitation, errors::unusable_setting, input_responder::ClientCallbacks, roots,
+    server_process::ProcessSettings,
 };
 use crate::{
     client::{EraPreference, HttpOptions},

@@ -2,7 +2,8 @@
 
 use super::{
     CallEvent, CallResult, ClientBuilder, EventCallback, IntoServer, ListedItem, ToolCallBuilder,
-    answers::InputResponder, calling::object, opening::ConnectionOwner, roots, rounds::CallOptions,
+    call_builder::object, input_responder::InputResponder, opening::ConnectionOwner, roots,
+    rounds::CallOptions,
 };
 use crate::{
     client::{ConnectionStatus, RemoteServer},

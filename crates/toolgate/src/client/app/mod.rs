@@ -1,43 +1,43 @@
 //! [`Client`]: the MCP client for applications, in every revision, with all client policies on.
 //!
 //! - `builder`: settings and functions of the application. `opening`: the transports.
-//! - `client`, `calling`, `result`: calls and lists.
+//! - `client`, `call_builder`, `result`: calls and lists.
 //! - `skills`: skills and their files.
-//! - `rounds`: retries of a call until it has an outcome. `answers`: answers to the server's input requests.
-//! - `form`, `page`, `sampling`: the kinds of input requests.
-//! - `child`: the process of a spawned server.
+//! - `rounds`: retries of a call until it has an outcome. `input_responder`: answers to the server's input requests.
+//! - `form_elicitation`, `url_elicitation`, `sampling`: the kinds of input requests.
+//! - `server_process`: the process of a spawned server.
 
-mod answers;
 mod builder;
-mod calling;
-mod child;
+mod call_builder;
+mod call_observation;
 mod client;
-mod confirming;
+mod confirmation;
 mod errors;
-mod form;
+mod form_elicitation;
 mod in_process;
-mod listed;
-mod observing;
+mod input_responder;
+mod listed_item;
 mod opening;
-mod page;
 mod result;
 mod roots;
 mod rounds;
 mod sampling;
+mod server_process;
 mod skills;
-mod unlisted;
+mod unlisted_resources;
+mod url_elicitation;
 
 pub use builder::ClientBuilder;
-pub use calling::ToolCallBuilder;
+pub use call_builder::ToolCallBuilder;
+pub use call_observation::{CallEvent, CallState};
 pub use client::Client;
-pub use confirming::CallConfirmation;
-pub use form::FormElicitation;
+pub use confirmation::CallConfirmation;
+pub use form_elicitation::FormElicitation;
 pub use in_process::IntoServer;
-pub use listed::ListedItem;
-pub use observing::{CallEvent, CallState};
-pub use page::UrlElicitation;
+pub use listed_item::ListedItem;
 pub use result::CallResult;
 pub use sampling::{SamplingRequest, SamplingResponse};
+pub use url_elicitation::UrlElicitation;
 
 use std::sync::Arc;
 use toolgate_core::BoxFuture;

@@ -2,13 +2,13 @@
 
 use super::{
     Client, ClientBuilder, IntoServer,
-    answers::InputResponder,
-    child::{self, SpawnedProcess},
     client::ClientState,
-    confirming::EveryTool,
+    confirmation::EveryTool,
     errors::open_failure,
     in_process,
-    unlisted::UnlistedResources,
+    input_responder::InputResponder,
+    server_process::{self, SpawnedProcess},
+    unlisted_resources::UnlistedResources,
 };
 use crate::client::{EraPreference, OpenError, RemoteOptions, RemoteServer};
 use std::{
@@ -72,9 +72,9 @@ impl ClientBuilder {
         command: impl IntoIterator<Item = S>,
     ) -> Result<Client, Error> {
         let command: Vec<OsString> = command.into_iter().map(Into::into).collect();
-        let id = self.id_or(|| child::program_name(&command));
+        let id = self.id_or(|| server_process::program_name(&command));
         let plan = self.prepare(&id)?;
-        let start = || child::start(&command, &self.process, &id);
+        let start = || server_process::start(&command, &self.process, &id);
         let (mut process, reader, writer) = start()?;
         let first = RemoteServer::open(reader, writer, plan.options.clone()).await;
         let remote = match first {

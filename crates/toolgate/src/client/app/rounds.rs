@@ -1,6 +1,6 @@
 //! Rounds of a call: the server's input requests are answered, and the call is retried until it has an outcome.
 
-use super::{Client, observing::CallObservation};
+use super::{Client, call_observation::CallObservation};
 use std::{
     sync::{Arc, PoisonError},
     time::Duration,

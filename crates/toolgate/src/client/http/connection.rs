@@ -1,7 +1,8 @@
 //! HTTP connections: pooled, with a connect time-out, TLS by rustls, and redirects within one origin.
 
 use super::{
-    super::link::RequestFailure, super::status::sanitize_line, address, options::HttpOptions,
+    super::connection::RequestFailure, super::status::sanitize_line, options::HttpOptions,
+    server_url,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
@@ -179,7 +180,7 @@ impl HttpConnectionPool {
 
 fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, RequestFailure> {
     let reference = to.and_then(|to| to.to_str().ok());
-    let target = reference.and_then(|reference| address::resolve(from, reference));
+    let target = reference.and_then(|reference| server_url::resolve(from, reference));
     target.ok_or_else(|| {
         redirect_failure("redirected to another origin; such redirects are not followed".to_owned())
     })

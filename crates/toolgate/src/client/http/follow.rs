@@ -2,17 +2,17 @@
 
 use super::{
     super::{
+        connection::{RequestFailure, ServerConnection},
         incoming::MessageSource,
-        link::{RequestFailure, ServerConnection},
         status::ProtocolErrorKind,
-        unusable::UnusableAnswer,
+        unusable_answer::UnusableAnswer,
     },
     HttpTransport,
-    answer::{RequestEra, has_content_type},
     connection::OutgoingHttpRequest,
     events::{SseEventStream, SseStreamEnd, SseStreamPosition},
     headers::{self, LAST_EVENT},
-    work::HttpJob,
+    jobs::HttpJob,
+    response::{RequestEra, has_content_type},
 };
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};

@@ -1,11 +1,11 @@
 //! GET stream on which a legacy server sends unsolicited messages.
 
 use super::{
-    super::{incoming::MessageSource, link::ServerConnection},
+    super::{connection::ServerConnection, incoming::MessageSource},
     HttpTransport,
-    answer::{RequestEra, SessionEnd, session_end},
     events::{SseEventStream, SseStreamPosition},
     follow::{RESUME_BACKOFF, backoff, is_final, is_stream, read_events, resume_wait},
+    response::{RequestEra, SessionEnd, session_end},
 };
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep};

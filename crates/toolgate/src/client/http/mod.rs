@@ -1,39 +1,40 @@
 //! HTTP transport: every message is a POST, answered with JSON or an SSE stream.
 //!
-//! - `post`: sending. `answer`: reading of responses. `follow`: SSE responses.
+//! - `post`: sending. `response`: reading of responses. `follow`: SSE responses.
 //! - `session`: the session of a legacy server. `listen`: the stream for its unsolicited messages.
-//! - `old`: HTTP+SSE, the transport of 2024-11-05.
-//! - `headers`, `mirror`: headers that repeat parts of a body.
-//! - `connection`, `address`, `events`, `sse`: the HTTP layer.
+//! - `http_sse`: HTTP+SSE, the transport of 2024-11-05.
+//! - `headers`, `param_headers`: headers that repeat parts of a body.
+//! - `connection`, `server_url`, `events`, `sse`: the HTTP layer.
 //!
 //! Source: the pages on transports of all revisions.
 
-mod address;
-mod answer;
 mod connection;
 mod events;
 mod follow;
 mod headers;
+mod http_sse;
+mod jobs;
 mod listen;
-mod mirror;
-mod old;
 mod options;
+mod param_headers;
 mod post;
+mod response;
+mod server_url;
 mod session;
 mod sse;
-mod work;
 
-pub(crate) use mirror::{ParamHeaders, SAFE_RANGE, is_safe};
 pub use options::{HeaderError, HttpOptions};
+pub(crate) use param_headers::{ParamHeaders, SAFE_RANGE, is_safe};
 
 use super::{
-    link::{ConnectionTasks, RequestFailure, ServerConnection},
-    open::OpenError,
+    connection::{ConnectionTasks, RequestFailure, ServerConnection},
+    negotiate::OpenError,
     options::RemoteOptions,
     transport::{ClientTransport, OutgoingRequest},
 };
 use connection::HttpConnectionPool;
 use http::Uri;
+use jobs::HttpJob;
 use session::ClientHttpSessions;
 use std::{
     sync::{Arc, OnceLock},
@@ -41,7 +42,6 @@ use std::{
 };
 use tokio::sync::{mpsc, watch};
 use toolgate_core::BoxFuture;
-use work::HttpJob;
 
 /// Capacity of the queue for notifications and answers, in messages.
 const JOB_QUEUE_LEN: usize = 1024;
@@ -69,7 +69,7 @@ pub(super) struct HttpTransport {
 /// # Errors
 /// A description of the fault, without the URL, which may hold a secret.
 pub fn check_url(url: &str) -> Result<(), &'static str> {
-    address::parse_url(url).map(drop)
+    server_url::parse_url(url).map(drop)
 }
 
 /// Starts the HTTP connection to a server. Nothing is sent yet.
@@ -81,7 +81,8 @@ pub(super) fn start(
     options: &RemoteOptions,
     http: HttpOptions,
 ) -> Result<(Arc<ServerConnection>, ConnectionTasks), OpenError> {
-    let uri = address::parse_url(url).map_err(|reason| OpenError::Unusable(reason.to_owned()))?;
+    let uri =
+        server_url::parse_url(url).map_err(|reason| OpenError::Unusable(reason.to_owned()))?;
     let (jobs, todo) = mpsc::channel(JOB_QUEUE_LEN);
     let way = Arc::new(HttpTransport {
         connections: HttpConnectionPool::new(&uri, &http).map_err(OpenError::Unusable)?,
@@ -100,7 +101,7 @@ pub(super) fn start(
         clippy::disallowed_methods,
         reason = "one background task per server; ends when the connection is lost"
     )]
-    tokio::spawn(work::run_jobs(way, link.clone(), todo, working));
+    tokio::spawn(jobs::run_jobs(way, link.clone(), todo, working));
     Ok((link.clone(), ConnectionTasks::SelfEnding(link, over)))
 }
 

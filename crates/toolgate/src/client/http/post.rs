@@ -2,15 +2,15 @@
 
 use super::{
     super::{
-        link::{RequestFailure, ServerConnection},
-        open,
+        connection::{RequestFailure, ServerConnection},
+        negotiate,
         status::{ProtocolErrorKind, sanitize_line},
         transport::OutgoingRequest,
     },
     HttpTransport,
-    answer::{self, RequestEra, SessionEnd},
     connection::OutgoingHttpRequest,
     headers::{self, SESSION, VERSION},
+    response::{self, RequestEra, SessionEnd},
     session::ClientHttpSession,
 };
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use std::time::Duration;
 use tokio::time::timeout;
-use toolgate_wire::method::{discover, initialize, usage};
+use toolgate_wire::method::{discover, initialize, operation};
 
 /// Time-out of a notification.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,12 +71,12 @@ impl HttpTransport {
         let Some(dialect) = link.dialect.get() else {
             return false;
         };
-        if answer::refuses_revision(refused) {
+        if response::refuses_revision(refused) {
             return true;
         }
         // The probe is no reason for another probe.
-        let unclear = request.method != discover::NAME && answer::may_be_legacy(status, refused);
-        unclear && Box::pin(open::wants_handshake(link, dialect, &self.options)).await
+        let unclear = request.method != discover::NAME && response::may_be_legacy(status, refused);
+        unclear && Box::pin(negotiate::wants_handshake(link, dialect, &self.options)).await
     }
 
     /// A handshake: without a session, and with the transport of 2024-11-05 where the server knows no other.
@@ -108,7 +108,7 @@ impl HttpTransport {
         let refused = self.read_error(response).await;
         let first = link.dialect.get().is_none();
         if first
-            && answer::may_need_http_sse(status, &refused)
+            && response::may_need_http_sse(status, &refused)
             && self.probe_http_sse().await.is_ok()
         {
             return self
@@ -145,12 +145,12 @@ impl HttpTransport {
             }
             let status = response.status();
             let refused = self.read_error(response).await;
-            let ended = answer::session_end(status, &refused);
+            let ended = response::session_end(status, &refused);
             if again || session.id.is_none() || ended == SessionEnd::No {
                 return Err(refused);
             }
             self.sessions.mark_ended(session.number);
-            if ended == SessionEnd::Perhaps && usage::is_operation(request.method) {
+            if ended == SessionEnd::Perhaps && operation::is_operation(request.method) {
                 return Err(session_failure(status, refused));
             }
             again = true;

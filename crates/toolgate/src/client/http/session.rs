@@ -1,8 +1,8 @@
 //! HTTP session of a legacy server. The session id is a secret and never printed.
 
 use super::super::{
-    link::{RequestFailure, ServerConnection},
-    open,
+    connection::{RequestFailure, ServerConnection},
+    negotiate,
     options::RemoteOptions,
 };
 use http::HeaderValue;
@@ -93,7 +93,7 @@ impl ClientHttpSessions {
             if self.current().ready {
                 continue;
             }
-            open::repeat_handshake(link, options)
+            negotiate::repeat_handshake(link, options)
                 .await
                 .map_err(|error| RequestFailure::Http {
                     words: format!("ended its session, and a new one cannot be opened: {error}"),

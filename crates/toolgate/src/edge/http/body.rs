@@ -1,7 +1,7 @@
 //! Response bodies: one text, or a stream of server-sent events.
 
 use super::resume::ResumableReader;
-use crate::edge::outlet::{OutgoingFrame, OutgoingFrames};
+use crate::edge::responder::{OutgoingFrame, OutgoingFrames};
 use bytes::Bytes;
 use futures_util::{FutureExt, future::select};
 use http::{HeaderValue, Response, header};
@@ -148,7 +148,7 @@ impl Body {
         let over = reader.has_ended();
         let mut body =
             Body::open_stream(EventSource::Resumable(reader), StreamWork::None, keep_alive)
-                .as_notifications();
+                .into_notifications();
         if let BodyContent::Stream(stream) = &mut body.0 {
             stream.first.extend(missed);
             stream.has_ended = over;
@@ -177,7 +177,7 @@ impl Body {
     }
 
     /// Marks the stream as a notification stream, which belongs to no request.
-    pub(crate) fn as_notifications(mut self) -> Body {
+    pub(crate) fn into_notifications(mut self) -> Body {
         if let BodyContent::Stream(stream) = &mut self.0 {
             stream.expiry = StreamExpiry::AtOnce;
         }

@@ -3,18 +3,18 @@
 mod accept;
 mod body;
 mod cors;
-mod guard;
 mod headers;
+mod host_guard;
+mod http_sse;
 mod post;
 pub mod protected;
-mod reading;
+mod request_body;
 mod resume;
 mod sessions;
-mod sse_2024;
 
 pub use body::Body;
 pub use cors::AllowedOrigin;
-pub use guard::{HostGuard, HostGuardError};
+pub use host_guard::{HostGuard, HostGuardError};
 pub use post::MissingScopes;
 pub use resume::ResumeLimits;
 
@@ -94,7 +94,7 @@ struct HttpEndpointState {
     limits: HttpLimits,
     sessions: HttpSessions,
     streams: sessions::StreamLimiter,
-    sse_sessions: sse_2024::SseSessions,
+    sse_sessions: http_sse::SseSessions,
 }
 
 impl HttpEndpoint {
@@ -110,7 +110,7 @@ impl HttpEndpoint {
             limits,
             sessions,
             streams,
-            sse_sessions: sse_2024::SseSessions::default(),
+            sse_sessions: http_sse::SseSessions::default(),
         }))
     }
 
@@ -173,7 +173,7 @@ impl HttpEndpoint {
                     session.has_priming_event(),
                     keep_alive,
                 )
-                .as_notifications()
+                .into_notifications()
             }
             Ok(Some(last)) => match session.streams.resume(last) {
                 Some((reader, missed)) => Body::resumed(reader, missed, keep_alive),

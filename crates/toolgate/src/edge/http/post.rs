@@ -5,16 +5,16 @@ use super::{
     body::StreamWork,
     empty_response, error_response,
     headers::{self, ProtocolHeaders},
-    json_response, no_session, reading, rejected_response,
+    json_response, no_session, rejected_response, request_body,
     sessions::{HttpSession, StreamPermit},
 };
 use crate::edge::{
-    ProtocolServer, Rejection, answer,
+    ProtocolServer, Rejection,
     batch::MessageBatch,
     call::RequestContext,
-    legacy::{self, InitializedClient},
-    modern,
-    outlet::{OutgoingFrame, OutgoingFrames, Responder},
+    handshake::{self, InitializedClient},
+    responder::{OutgoingFrame, OutgoingFrames, Responder},
+    response, stateless,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, request::Parts};
@@ -24,7 +24,7 @@ use toolgate_wire::{
     dialect,
     json::{Json, JsonKind},
     message::{Id, JsonRpcMessage, RpcError, code},
-    method::{self, initialize, meta::RequestMeta, tools_call, usage},
+    method::{self, initialize, meta::RequestMeta, operation, tools_call},
 };
 
 type PostResponse = Response<Body>;
@@ -86,7 +86,7 @@ where
             "Accept must list both application/json and text/event-stream",
         )));
     }
-    reading::read_json(endpoint, caller, parts, body).await
+    request_body::read_json(endpoint, caller, parts, body).await
 }
 
 pub(crate) fn parse_message(json: &Json) -> Result<JsonRpcMessage, Box<PostResponse>> {
@@ -141,7 +141,7 @@ async fn handle_stateless(
     // Checked before the version is looked up: if two versions differ, neither can be trusted.
     headers::check_same_version(version, meta).map_err(bad)?;
     if let (Some(version), None) = (version, version.and_then(dialect::find)) {
-        return Err(bad(modern::unsupported_version(version)));
+        return Err(bad(stateless::unsupported_version(version)));
     }
     let (method, params) = match &message {
         JsonRpcMessage::Request { method, params, .. } => (method.as_str(), params.as_ref()),
@@ -155,7 +155,7 @@ async fn handle_stateless(
         }
     };
     let context =
-        modern::request_context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
+        stateless::request_context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
     let name = headers::name_in_body(method, params);
     let name = name.as_ref().and_then(Json::str_cow);
     headers::check_required(said, method, name.as_deref(), meta).map_err(bad)?;
@@ -229,7 +229,7 @@ impl StatelessPost {
             let (method, params) = (self.method.as_str(), self.params.as_ref());
             let (server, context) = (&self.server, &self.context);
             let answer =
-                modern::handle_request(server, context, &self.id, method, params, &self.outlet);
+                stateless::handle_request(server, context, &self.id, method, params, &self.outlet);
             let answer = pin!(answer);
             // Created after the call, so that it is dropped before it.
             let gone = CancelOnDrop(Some(&context.decision_log));
@@ -244,15 +244,16 @@ impl StatelessPost {
         Box::pin(async move {
             let params = self.params.as_ref();
             let told =
-                modern::listen(&self.server, &self.context, &self.id, params, &self.outlet).await;
-            self.reply_frame(told.map(answer::RequestResult::Json))
+                stateless::listen(&self.server, &self.context, &self.id, params, &self.outlet)
+                    .await;
+            self.reply_frame(told.map(response::RequestResult::Json))
         })
     }
 
-    fn reply_frame(&self, answer: Result<answer::RequestResult, RpcError>) -> OutgoingFrame {
+    fn reply_frame(&self, answer: Result<response::RequestResult, RpcError>) -> OutgoingFrame {
         let words = (self.context.dialect, &self.server.info_json);
         self.outlet
-            .with_permit(answer::result_frame(&self.id, answer, words))
+            .with_permit(response::result_frame(&self.id, answer, words))
     }
 }
 
@@ -301,7 +302,7 @@ async fn handle_in_session(
             .map_err(|(status, error)| RequestError::new(&message, status, error));
     }
     let Some(id) = said.session_id() else {
-        return Err(bad(legacy::not_initialized_error()));
+        return Err(bad(handshake::not_initialized_error()));
     };
     let Some(open) = endpoint.sessions.find(id, caller) else {
         let text = "the session does not exist or has ended; send initialize without a session id";
@@ -458,7 +459,7 @@ async fn respond(
             };
             let body = Body::stream(frames, work, keep_alive);
             let body = if place.is_some() {
-                body.as_notifications()
+                body.into_notifications()
             } else {
                 body
             };
@@ -544,7 +545,7 @@ impl RequestError {
             JsonRpcMessage::Request { id, method, params } => {
                 let named = |key| params.as_ref()?.get(key)?.string();
                 let name = || named("name").or_else(|| named("uri"));
-                let used = usage::is_operation(method).then(|| (method.clone(), name()));
+                let used = operation::is_operation(method).then(|| (method.clone(), name()));
                 (Some(id.clone()), used)
             }
             _ => (None, None),

@@ -4,7 +4,7 @@
 //! for a lost reader. The last of them are buffered. An event id consists of the number of the stream and the position
 //! of the event.
 
-use crate::edge::outlet::{OutgoingFrame, OutgoingFrames};
+use crate::edge::responder::{OutgoingFrame, OutgoingFrames};
 use bytes::Bytes;
 use std::{
     collections::{BTreeMap, VecDeque},

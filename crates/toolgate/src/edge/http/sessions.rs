@@ -1,7 +1,7 @@
 //! Streamable HTTP sessions of the 2025 revisions, limited by count, idle time and age.
 
 use super::{HttpLimits, resume::ResumableStreams};
-use crate::{edge::legacy::InitializedClient, ids};
+use crate::{edge::handshake::InitializedClient, ids};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},

@@ -1,7 +1,7 @@
 //! The methods `tasks/*`: get, list, result, update and cancel.
 
-use super::{TaskOffer, TaskTable, entry::ServerTask};
-use crate::edge::{ProtocolServer, answer, ask::InputRequester, call::RequestContext};
+use super::{TaskOffer, TaskTable, task::ServerTask};
+use crate::edge::{ProtocolServer, call::RequestContext, input_rounds::InputRequester, response};
 use std::sync::Arc;
 use toolgate_core::{CancelReason, Error, ErrorKind, RequiredCapability};
 use toolgate_wire::{
@@ -44,12 +44,12 @@ pub(crate) async fn handle_method(
         return list_page(server, context, params);
     }
     let id = tasks::task_id(params)
-        .ok_or_else(|| answer::invalid_params("\"params.taskId\" must be a string"))?;
+        .ok_or_else(|| response::invalid_params("\"params.taskId\" must be a string"))?;
     let found = server
         .tasks
         .find(&context.caller, dialect.tasks, &id, limits);
     let task = found.ok_or_else(|| {
-        answer::invalid_params("the task does not exist or has expired; call the tool again")
+        response::invalid_params("the task does not exist or has expired; call the tool again")
     })?;
     if [tasks::GET, tasks::RESULT].contains(&method) {
         task.poll_limiter.take_token(task.poll_interval)?;
@@ -61,7 +61,7 @@ pub(crate) async fn handle_method(
             let answers = params.and_then(|p| p.get("inputResponses"));
             let answers = answers.filter(|a| a.kind() == json::JsonKind::Object);
             let answers = answers.ok_or_else(|| {
-                answer::invalid_params("\"params.inputResponses\" must be an object")
+                response::invalid_params("\"params.inputResponses\" must be an object")
             })?;
             task.answer_requests(
                 answers
@@ -71,7 +71,7 @@ pub(crate) async fn handle_method(
             Ok(dialect.empty(&server.info))
         }
         tasks::CANCEL => match task.cancel(Some(CancelReason::Caller(None))) {
-            false if core => Err(answer::invalid_params("the task has already ended")),
+            false if core => Err(response::invalid_params("the task has already ended")),
             _ if core => Ok(dialect.task(&task.to_protocol(), &server.info)),
             _ => Ok(dialect.empty(&server.info)),
         },
@@ -90,7 +90,7 @@ pub(super) fn check_extension_declared(context: &RequestContext) -> Result<(), R
         ErrorKind::MissingCapability(RequiredCapability::Tasks),
         text,
     );
-    Err(answer::missing_capability(
+    Err(response::missing_capability(
         RequiredCapability::Tasks,
         &error,
     ))
@@ -162,8 +162,9 @@ fn list_page(
         .iter()
         .filter(|task| task.connection == context.connection)
         .collect();
-    let wrong =
-        || answer::invalid_params("the cursor is not one of this list; list again from the start");
+    let wrong = || {
+        response::invalid_params("the cursor is not one of this list; list again from the start")
+    };
     let start = match params.and_then(|p| p.get("cursor")) {
         None => 0,
         Some(cursor) => {

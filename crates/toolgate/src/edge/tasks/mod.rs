@@ -4,22 +4,22 @@
 //! rules, sanitizers and concurrency limits. The caller polls it instead of waiting. So the layers below know nothing
 //! of tasks.
 
-mod again;
-mod entry;
-mod kept;
-mod looks;
 mod methods;
+mod poll_limit;
+mod recovery;
 mod run;
-mod session;
+mod session_status;
+mod store;
+mod subscriptions;
 mod table;
-mod told;
+mod task;
 
-pub(crate) use again::recover_tasks;
 pub(crate) use methods::{handle_method, is_method};
+pub(crate) use recovery::recover_tasks;
 pub(crate) use run::{run_call, task_trigger};
-pub(crate) use session::SessionTasks;
+pub(crate) use session_status::SessionTasks;
+pub(crate) use subscriptions::TaskSubscription;
 pub(crate) use table::TaskTable;
-pub(crate) use told::TaskSubscription;
 
 use std::time::Duration;
 

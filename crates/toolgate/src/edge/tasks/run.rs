@@ -2,14 +2,15 @@
 
 use super::{
     TaskOffer,
-    again::RecoveryState,
-    entry::{CancelTaskOnDrop, NewTask, ServerTask, TaskReporter, TaskResponse},
+    recovery::RecoveryState,
     table::TaskAddError,
+    task::{CancelTaskOnDrop, NewTask, ServerTask, TaskReporter, TaskResponse},
 };
 use crate::edge::{
-    ProtocolServer, answer,
+    ProtocolServer,
     call::{self, RequestContext},
-    outlet::CallReport,
+    responder::CallReport,
+    response,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -53,12 +54,12 @@ pub(crate) async fn task_trigger(
             Ok(declared.then_some(TaskTrigger::WhenSlow))
         }
         TaskForm::Core => {
-            let Some(wanted) = TaskMetadata::read(params).map_err(answer::invalid_params)? else {
+            let Some(wanted) = TaskMetadata::read(params).map_err(response::invalid_params)? else {
                 return Ok(None);
             };
             let ask = ListRequest::one(context.caller.clone(), ItemKind::Tool, call.name());
             let listed = server.service.list(ask).await;
-            let listed = listed.map_err(|e| answer::list_error(&e))?;
+            let listed = listed.map_err(|e| response::list_error(&e))?;
             let found = listed.find(call.name());
             match found.filter(|item| item.withheld.is_none()) {
                 // The call itself returns the error for an unknown tool.
@@ -142,7 +143,7 @@ pub(crate) async fn run_call(
         if work.task.answer_caller() {
             let (dialect, about) = (work.context.dialect, &work.server.info);
             let failed =
-                |error| answer::failed_call_response(&error, (Op::Tool, &name), dialect, about);
+                |error| response::failed_call_response(&error, (Op::Tool, &name), dialect, about);
             let _ = done.send(answer.or_else(failed));
         } else {
             work.finish(answer, &name).await;
@@ -212,7 +213,8 @@ impl TaskWork {
     /// Ends the task with the response to its call.
     pub(super) async fn finish(&self, answer: Result<Json, Error>, name: &str) {
         let (dialect, about) = (self.context.dialect, &self.server.info);
-        let failed = |error| answer::failed_call_response(&error, (Op::Tool, name), dialect, about);
+        let failed =
+            |error| response::failed_call_response(&error, (Op::Tool, name), dialect, about);
         self.task.finish(answer.or_else(failed)).await;
     }
 }

@@ -1,6 +1,6 @@
 //! Task table of a server, with limits on count, bytes and lifetime.
 
-use super::{TaskLimits, TaskView, entry::ServerTask, kept::TaskStore};
+use super::{TaskLimits, TaskView, store::TaskStore, task::ServerTask};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},

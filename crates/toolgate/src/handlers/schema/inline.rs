@@ -1,6 +1,6 @@
 //! Inlining of definitions.
 
-use super::{merge, walk};
+use super::{merge, traverse};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 
@@ -63,8 +63,8 @@ fn remove_unused(root: &mut Value) {
 
 /// Returns the names of all definitions that a schema refers to, once per reference.
 fn targets(schema: &Value) -> Vec<String> {
-    let mut names: Vec<String> = walk::reference_target(schema).into_iter().collect();
-    for inner in walk::subschemas(schema) {
+    let mut names: Vec<String> = traverse::reference_target(schema).into_iter().collect();
+    for inner in traverse::subschemas(schema) {
         names.extend(targets(inner));
     }
     names
@@ -113,10 +113,10 @@ fn inner_first(root: &Value, names: &[String]) -> Vec<String> {
 
 /// Replaces every reference to a definition with its body.
 fn replace_references(schema: &mut Value, name: &str, body: &Value) {
-    for inner in walk::subschemas_mut(schema) {
+    for inner in traverse::subschemas_mut(schema) {
         replace_references(inner, name, body);
     }
-    if walk::reference_target(schema).is_some_and(|target| target == name) {
+    if traverse::reference_target(schema).is_some_and(|target| target == name) {
         let outer: &mut Map<String, Value> = match schema {
             Value::Object(outer) => outer,
             _ => return,

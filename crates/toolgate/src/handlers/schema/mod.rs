@@ -9,16 +9,16 @@
 
 mod inline;
 mod merge;
-mod plain;
 mod range;
 mod root;
+mod simplify;
 #[cfg(test)]
 mod tests;
-mod walk;
+mod traverse;
 
-use plain::SchemaDirection;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
+use simplify::SchemaDirection;
 use toolgate_policy::SchemaBounds;
 
 /// Returns the schema of the JSON that a type is deserialized from. Its root is an object, because tool arguments are.
@@ -73,7 +73,7 @@ fn bounded(schema: Value) -> Result<Value, String> {
             bounds.bytes
         ));
     }
-    let depth = walk::depth(&schema);
+    let depth = traverse::depth(&schema);
     if depth > bounds.depth {
         return Err(format!(
             "its schema is {depth} levels deep, the limit is {}; use a flatter type",

@@ -1,13 +1,13 @@
 //! Root of a schema.
 
-use super::walk;
+use super::traverse;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// Replaces a reference at the root with the definition.
 pub(super) fn inline_root(mut schema: Value) -> Value {
     for _ in 0..MAX_REFERENCE_DEPTH {
-        let Some(name) = walk::reference_target(&schema) else {
+        let Some(name) = traverse::reference_target(&schema) else {
             break;
         };
         let Some(body) = schema["$defs"].get(&name).cloned() else {
@@ -35,7 +35,7 @@ fn is_object(schema: &Value, kept: &Value, deep: usize) -> bool {
     let Some(deep) = deep.checked_sub(1) else {
         return false;
     };
-    if let Some(body) = walk::reference_target(schema).and_then(|name| kept.get(&name)) {
+    if let Some(body) = traverse::reference_target(schema).and_then(|name| kept.get(&name)) {
         return is_object(body, kept, deep);
     }
     let forms = list(schema, "anyOf");
@@ -86,7 +86,7 @@ struct ObjectShape {
 impl ObjectShape {
     /// Returns the shape of a schema; `None` if it is not an object.
     fn of(schema: &Value, kept: &Value, deep: usize) -> Option<ObjectShape> {
-        if let Some(name) = walk::reference_target(schema) {
+        if let Some(name) = traverse::reference_target(schema) {
             return ObjectShape::of(kept.get(&name)?, kept, deep.checked_sub(1)?);
         }
         if schema.get("type").is_some_and(|t| t != "object") || schema.get("enum").is_some() {
@@ -216,7 +216,7 @@ impl ObjectShape {
 
 fn either(a: Value, b: Value) -> Value {
     let mut both = json!({"anyOf": [a, b]});
-    super::plain::SchemaDirection::Output.simplify(&mut both);
+    super::simplify::SchemaDirection::Output.simplify(&mut both);
     both
 }
 

@@ -6,8 +6,8 @@ use toolgate_wire::{
     dialect,
     json::{Json, JsonLimits},
     method::{
-        definition::ItemKind, initialize::Implementation, list::CacheHint, output::Output,
-        usage::Op,
+        definition::ItemKind, initialize::Implementation, list::CacheHint, operation::Op,
+        output::Output,
     },
     normalize,
 };

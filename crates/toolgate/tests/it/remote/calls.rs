@@ -19,7 +19,7 @@ use toolgate::{
 };
 use toolgate_wire::{
     json::JsonLimits,
-    room::{BudgetScope, MemoryBudget},
+    memory_budget::{BudgetScope, MemoryBudget},
 };
 
 /// Calls while the server answers.

@@ -1,0 +1,111 @@
+//! Checkpoint signatures, and the checkpoints of mirrors.
+
+use super::canonical_parser::CanonicalLine;
+use super::report::RecordFault;
+use ring::signature::{ED25519, UnparsedPublicKey};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const DOMAIN: &str = "toolgate-journal-checkpoint-v1";
+
+/// Statement of a checkpoint: the chain had this head after this number of records.
+#[derive(Clone, Debug)]
+pub(super) struct SignedHead {
+    pub(super) chain: String,
+    pub(super) last: u64,
+    pub(super) head: String,
+}
+
+/// Parses a checkpoint and verifies its signature. Without `keys`, any key is accepted.
+pub(super) fn verify_checkpoint(
+    record: &CanonicalLine<'_>,
+    keys: &[String],
+) -> Result<SignedHead, RecordFault> {
+    const INCOMPLETE: RecordFault = RecordFault::Signature("it lacks a field");
+    let text = |name| record.text(name).ok_or(INCOMPLETE);
+    let number = |name| record.number(name).ok_or(INCOMPLETE);
+    let (chain, head, key, sig) = (text("chain")?, text("head")?, text("key")?, text("sig")?);
+    let (last, count, at) = (number("last")?, number("count")?, number("at")?);
+    if !keys.is_empty() && !keys.contains(&key) {
+        return Err(RecordFault::Signature("it is signed with another key"));
+    }
+    let signed = format!("{DOMAIN}\n{chain}\n{last}\n{head}\n{count}\n{at}\n");
+    let (key, sig) = (bytes(&key), bytes(&sig));
+    let (Some(key), Some(sig)) = (key, sig) else {
+        return Err(RecordFault::Signature("it is not hexadecimal"));
+    };
+    UnparsedPublicKey::new(&ED25519, key)
+        .verify(signed.as_bytes(), &sig)
+        .map_err(|_| RecordFault::Signature("its signature does not match"))?;
+    Ok(SignedHead { chain, last, head })
+}
+
+/// Checkpoints of mirrors, by chain and sequence number of the last record.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MirrorCheckpoints {
+    pub(super) chains: BTreeMap<String, BTreeMap<u64, String>>,
+    /// Number of unreadable lines, as a crash leaves them.
+    pub(super) unreadable_lines: u64,
+    /// Number of complete lines that are not signed by the key.
+    pub(super) foreign_lines: u64,
+}
+
+impl MirrorCheckpoints {
+    /// Reads mirror files, and the files `*.jsonl` of mirror directories.
+    pub(super) fn read(places: &[PathBuf], keys: &[String]) -> io::Result<Self> {
+        let mut kept = Self::default();
+        for place in places {
+            if place.is_dir() {
+                for entry in fs::read_dir(place)? {
+                    let path = entry?.path();
+                    if path.extension().is_some_and(|ending| ending == "jsonl") {
+                        kept.file(&path, keys)?;
+                    }
+                }
+            } else {
+                kept.file(place, keys)?;
+            }
+        }
+        Ok(kept)
+    }
+
+    fn file(&mut self, path: &Path, keys: &[String]) -> io::Result<()> {
+        for line in fs::read(path)?.split(|b| *b == b'\n') {
+            self.line(line, keys);
+        }
+        Ok(())
+    }
+
+    pub(super) fn line(&mut self, line: &[u8], keys: &[String]) {
+        if line.is_empty() {
+            return;
+        }
+        match CanonicalLine::parse(line).map(|record| verify_checkpoint(&record, keys)) {
+            Ok(Ok(mark)) => {
+                let chain = self.chains.entry(mark.chain).or_default();
+                chain.insert(mark.last, mark.head);
+            }
+            Ok(Err(_)) => self.foreign_lines += 1,
+            Err(_) => self.unreadable_lines += 1,
+        }
+    }
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let digit = |b: u8| char::from(b).to_digit(16);
+    let plain = hex
+        .bytes()
+        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if !plain || !hex.len().is_multiple_of(2) {
+        return None;
+    }
+    let pairs = hex.as_bytes().chunks(2);
+    pairs
+        .map(|pair| match pair {
+            [a, b] => u8::try_from(digit(*a)? * 16 + digit(*b)?).ok(),
+            _ => None,
+        })
+        .collect()
+}

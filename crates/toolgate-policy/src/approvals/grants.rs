@@ -1,0 +1,177 @@
+//! Grants: remembered approvals of a tool for a caller, with an expiry.
+
+use super::{
+    ApprovalBinding, Approver,
+    codec::{caller_with_generation, from_unix_millis, to_unix_millis},
+    condition::GrantCondition,
+};
+use crate::{ApprovalLimits, StateRow};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::SystemTime};
+use toolgate_core::Caller;
+
+/// Table of the store.
+pub(super) const GRANTS_TABLE: &str = "grants";
+
+/// Scope of a grant: expiry, number of uses, condition and callers.
+#[derive(Clone, Debug, Default)]
+pub struct GrantTerms {
+    /// Expiry. Default: [`ApprovalLimits::default_grant_lifetime`] from now. Maximum: [`ApprovalLimits::max_grant_lifetime`] from now.
+    pub expires_at: Option<SystemTime>,
+    /// Maximum number of uses, counted in rounds of calls. Default: unlimited.
+    pub max_uses: Option<u64>,
+    /// CEL condition that a call must satisfy.
+    pub condition: Option<String>,
+    /// Extends the grant from this caller to all callers.
+    pub all_callers: bool,
+}
+
+/// A grant (remembered approval). It satisfies an ask rule and never overrides a deny rule.
+#[derive(Clone, Debug)]
+pub struct GrantView {
+    /// Id, `g-…`.
+    pub id: Arc<str>,
+    /// The caller that it applies to; `None` for all callers.
+    pub caller: Option<Caller>,
+    /// Configured id of the server.
+    pub server: Arc<str>,
+    /// The server's own name of the tool.
+    pub tool: String,
+    /// SHA-256 of the approved definition. A changed definition needs a new approval.
+    pub definition: String,
+    /// The approver.
+    pub approver: Approver,
+    /// Creation time.
+    pub created_at: SystemTime,
+    /// Expiry.
+    pub expires_at: SystemTime,
+    /// Maximum number of uses.
+    pub max_uses: Option<u64>,
+    /// CEL condition that a call must satisfy.
+    pub condition: Option<String>,
+    /// Number of uses so far, counted in rounds of calls.
+    pub used: u64,
+    /// Time of the last use.
+    pub last_used: Option<SystemTime>,
+}
+
+impl GrantView {
+    pub(super) fn new(
+        id: Arc<str>,
+        binding: &ApprovalBinding,
+        by: Approver,
+        remember: &GrantTerms,
+        (limits, now): (&ApprovalLimits, SystemTime),
+    ) -> GrantView {
+        let usual = now + limits.default_grant_lifetime;
+        let most = now + limits.max_grant_lifetime;
+        GrantView {
+            id,
+            caller: (!remember.all_callers).then(|| binding.caller.clone()),
+            server: binding.server.clone(),
+            tool: binding.tool.clone(),
+            definition: binding.definition.clone(),
+            approver: by,
+            created_at: now,
+            expires_at: remember.expires_at.unwrap_or(usual).min(most),
+            max_uses: remember.max_uses,
+            condition: remember.condition.clone(),
+            used: 0,
+            last_used: None,
+        }
+    }
+
+    /// Returns the reason why the grant no longer holds at a time of the store's clock: `expired` or `used up`.
+    pub fn end_reason(&self, now: SystemTime) -> Option<&'static str> {
+        if now >= self.expires_at {
+            return Some("expired");
+        }
+        self.max_uses
+            .is_some_and(|uses| self.used >= uses)
+            .then_some("used up")
+    }
+
+    pub(super) fn matches(&self, binding: &ApprovalBinding) -> bool {
+        self.caller
+            .as_ref()
+            .is_none_or(|c| *c == binding.caller && c.generation() == binding.generation)
+            && self.server == binding.server
+            && self.tool == binding.tool
+            && self.definition == binding.definition
+    }
+
+    /// Returns a copy with one more use.
+    pub(super) fn with_one_more_use(&self, now: SystemTime) -> GrantView {
+        GrantView {
+            used: self.used.saturating_add(1),
+            last_used: Some(now),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "caller": self.caller.as_ref().map(Caller::name), "holder": self.caller.as_ref().and_then(Caller::generation), "server": &*self.server, "tool": self.tool,
+            "definition": self.definition, "by": self.approver.json(), "since": to_unix_millis(self.created_at), "until": to_unix_millis(self.expires_at),
+            "uses": self.max_uses, "when": self.condition, "used": self.used, "last": self.last_used.map(to_unix_millis),
+        })
+    }
+
+    fn read(id: &str, value: &Value) -> Option<GrantView> {
+        let text = |key: &str| value.get(key)?.as_str();
+        let maybe = |key: &str| match value.get(key)? {
+            Value::Null => Some(None),
+            found => Some(Some(found)),
+        };
+        Some(GrantView {
+            id: id.into(),
+            caller: match maybe("caller")? {
+                None => None,
+                Some(name) => Some(caller_with_generation(name.as_str()?, value.get("holder"))),
+            },
+            server: text("server")?.into(),
+            tool: text("tool")?.to_owned(),
+            definition: text("definition")?.to_owned(),
+            approver: Approver::read(value.get("by")?)?,
+            created_at: from_unix_millis(value.get("since")?)?,
+            expires_at: from_unix_millis(value.get("until")?)?,
+            max_uses: match maybe("uses")? {
+                None => None,
+                Some(uses) => Some(uses.as_u64()?),
+            },
+            condition: match maybe("when")? {
+                None => None,
+                Some(when) => Some(when.as_str()?.to_owned()),
+            },
+            used: value.get("used")?.as_u64()?,
+            last_used: match maybe("last")? {
+                None => None,
+                Some(last) => Some(from_unix_millis(last)?),
+            },
+        })
+    }
+}
+
+/// A grant as read from the store.
+#[derive(Clone, Debug)]
+pub(super) struct StoredApprovalGrant {
+    pub(super) view: GrantView,
+    pub(super) version: u64,
+    pub(super) when: Option<GrantCondition>,
+}
+
+impl StoredApprovalGrant {
+    /// Reads a grant from the store. Returns `None` for an unreadable row or an invalid condition.
+    pub(super) fn read(row: &StateRow) -> Option<StoredApprovalGrant> {
+        let view = GrantView::read(&row.key, &row.value)?;
+        let when = match &view.condition {
+            None => None,
+            Some(text) => Some(GrantCondition::compile(text).ok()?),
+        };
+        Some(StoredApprovalGrant {
+            view,
+            version: row.version,
+            when,
+        })
+    }
+}

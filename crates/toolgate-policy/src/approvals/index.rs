@@ -1,0 +1,206 @@
+//! In-memory index of approvals and grants, and the lookups a call needs. Does no I/O.
+
+use super::{
+    ApprovalBinding, ApprovalLimits, ApprovalStatus, StoredApprovalGrant, codec::StoredApproval,
+    expiry::EndingApproval, pending::PendingApproval,
+};
+use crate::{StateClock, StateRow, StateStore, humanize};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use tokio::time::Instant;
+use toolgate_core::{Call, Error, ErrorKind, RefusalReason};
+
+/// In-memory index of all approvals and grants.
+#[derive(Default)]
+pub(super) struct ApprovalIndex {
+    pub(super) approvals: Vec<PendingApproval>,
+    pub(super) grants: Vec<StoredApprovalGrant>,
+    /// Change counter of the store at the last synchronization.
+    pub(super) store_changes: Option<u64>,
+}
+
+impl ApprovalIndex {
+    pub(super) fn find_by_id(&mut self, id: &str) -> Option<&mut PendingApproval> {
+        self.approvals.iter_mut().find(|slip| &*slip.id == id)
+    }
+
+    pub(super) fn find_by_binding(
+        &mut self,
+        binding: &ApprovalBinding,
+        fits: impl Fn(&PendingApproval) -> bool,
+    ) -> Option<&mut PendingApproval> {
+        let bound = |slip: &&mut PendingApproval| slip.stored.binding == *binding && fits(slip);
+        self.approvals.iter_mut().find(bound)
+    }
+
+    /// Merges the rows of the store into the index, including those of other processes, and drops approvals that the
+    /// store no longer has.
+    pub(super) fn merge_rows(
+        &mut self,
+        approvals: Vec<StateRow>,
+        grants: Vec<StateRow>,
+        times: (SystemTime, Duration),
+    ) {
+        let there = |slip: &PendingApproval| approvals.iter().any(|row| *row.key == *slip.id);
+        // Version 0 means that the first write is still in flight, so the store does not list the approval yet.
+        self.approvals
+            .retain(|slip| slip.version == 0 || there(slip));
+        for row in &approvals {
+            let known = self.find_by_id(&row.key);
+            if known
+                .as_ref()
+                .is_some_and(|slip| slip.version >= row.version)
+            {
+                continue;
+            }
+            let Some(kept) = StoredApproval::read(&row.value) else {
+                self.approvals.retain(|slip| *slip.id != *row.key);
+                continue;
+            };
+            match known {
+                Some(slip) => slip.replace_stored(kept, row.version),
+                None => {
+                    let id: Arc<str> = row.key.as_str().into();
+                    self.approvals
+                        .push(PendingApproval::new(id, row.version, kept, times));
+                }
+            }
+        }
+        self.grants = grants
+            .iter()
+            .filter_map(StoredApprovalGrant::read)
+            .collect();
+    }
+
+    /// Returns the denial of this call, if an approver denied it. An identical call with another id consumes the denial
+    /// if no other call has received it.
+    pub(super) fn take_denial(&mut self, call: &Call, binding: &ApprovalBinding) -> Option<Error> {
+        let hears = |slip: &PendingApproval| {
+            matches!(slip.status(), ApprovalStatus::Denied(..))
+                && (slip.denied_calls.is_empty() || slip.calls.contains(&call.id))
+        };
+        let slip = self.find_by_binding(binding, hears)?;
+        slip.denied_calls.insert(call.id.clone());
+        slip.calls.insert(call.id.clone());
+        let ApprovalStatus::Denied(_, reason) = slip.status() else {
+            return None;
+        };
+        let text = match reason {
+            Some(reason) => format!("denied by a person: {reason}"),
+            None => "denied by a person".to_owned(),
+        };
+        Some(Error::new(
+            ErrorKind::Refused(RefusalReason::Approver),
+            text,
+        ))
+    }
+
+    /// Finds the approval that a call can spend, or that it spent in an earlier round, and the status after spending.
+    pub(super) fn find_redeemable(
+        &mut self,
+        call: &Call,
+        binding: &ApprovalBinding,
+        slot: Option<&str>,
+    ) -> Option<(&mut PendingApproval, ApprovalStatus)> {
+        let after = |slip: &PendingApproval| {
+            let named = Some(&*slip.id) == slot;
+            slip.status().after_use(&call.id, call.round.number, named)
+        };
+        let mine = |slip: &PendingApproval| matches!(slip.status(), ApprovalStatus::Spent { .. });
+        let fits = |slip: &PendingApproval, own: bool| {
+            slip.stored.binding == *binding && after(slip).is_some() && mine(slip) == own
+        };
+        let at = |own| self.approvals.iter().position(|slip| fits(slip, own));
+        let at = at(true).or_else(|| at(false))?;
+        let after = after(&self.approvals[at])?;
+        Some((&mut self.approvals[at], after))
+    }
+
+    /// Returns an error if the approval that a retried call refers to has expired.
+    pub(super) fn expiry_error(
+        &self,
+        binding: &ApprovalBinding,
+        slot: Option<&str>,
+        limits: &ApprovalLimits,
+    ) -> Option<Error> {
+        let over = |slip: &&PendingApproval| {
+            Some(&*slip.id) == slot
+                && slip.stored.binding == *binding
+                && slip.status() == ApprovalStatus::Expired
+        };
+        self.approvals.iter().find(over)?;
+        let text = format!(
+            "denied: the call was not approved within {}",
+            humanize::duration(limits.approval_lifetime)
+        );
+        Some(Error::new(ErrorKind::Refused(RefusalReason::Expired), text))
+    }
+
+    /// Checks the limits on pending approvals, per caller and in total.
+    pub(super) fn check_limits(
+        &self,
+        binding: &ApprovalBinding,
+        limits: &ApprovalLimits,
+    ) -> Result<(), Error> {
+        let open = || {
+            let slips = self.approvals.iter();
+            slips.filter(|slip| slip.status() == ApprovalStatus::Pending)
+        };
+        let own = open()
+            .filter(|slip| slip.stored.binding.caller == binding.caller)
+            .count();
+        let text = if own >= limits.max_pending_per_caller {
+            format!("this caller already has {own} pending approvals; wait until some are decided")
+        } else if open().count() >= limits.max_pending {
+            "too many approvals are pending; try again later".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::Busy(None), text))
+    }
+
+    /// Ends the live approvals that match the predicate.
+    pub(super) fn end_matching(
+        &mut self,
+        store: &dyn StateStore,
+        end: &ApprovalStatus,
+        over: impl Fn(&PendingApproval) -> bool,
+    ) -> Vec<EndingApproval> {
+        let slips = self.approvals.iter_mut();
+        let ended = slips
+            .filter(|slip| slip.is_live() && over(slip))
+            .map(|slip| {
+                slip.ended = Some(end.clone());
+                slip.wake();
+                EndingApproval::of(slip, end, store)
+            });
+        ended.collect()
+    }
+
+    /// Returns the earliest expiry of a live approval.
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        let alive = self.approvals.iter().filter(|slip| slip.is_live());
+        alive.map(|slip| slip.expiry.monotonic).min()
+    }
+
+    /// Evicts approvals that ended longer than `life` ago. While more than `most` remain, evicts the oldest ended ones.
+    pub(super) fn evict_ended(
+        &mut self,
+        life: Duration,
+        most: usize,
+        clock: &StateClock,
+    ) -> Vec<PendingApproval> {
+        let mut gone = Vec::new();
+        let long = |slip: &mut PendingApproval| !slip.is_live() && slip.expiry.past_by(life, clock);
+        gone.extend(self.approvals.extract_if(.., long));
+        while self.approvals.len() > most {
+            let Some(at) = self.approvals.iter().position(|slip| !slip.is_live()) else {
+                break;
+            };
+            gone.push(self.approvals.remove(at));
+        }
+        gone
+    }
+}

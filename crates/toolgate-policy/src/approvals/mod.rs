@@ -1,0 +1,241 @@
+//! Approvals: a person decides calls for which a rule asks.
+
+mod approver;
+mod binding;
+mod codec;
+mod condition;
+mod decisions;
+mod expiry;
+mod grants;
+mod id;
+mod in_process;
+mod index;
+mod pending;
+mod quorum;
+mod redeem;
+mod service;
+mod status;
+mod view;
+mod wait;
+
+pub use approver::{ApprovalChannel, Approver};
+pub use binding::ApprovalBinding;
+pub use decisions::ApprovalTerms;
+pub use grants::{GrantTerms, GrantView};
+pub use in_process::InProcessConfirm;
+pub use quorum::{QuorumRule, QuorumRules};
+pub use service::ApprovalService;
+pub use status::ApprovalStatus;
+pub use view::{ApprovalError, ApprovalLimits, ApprovalView};
+
+use grants::StoredApprovalGrant;
+use redeem::{OpenedApproval, RedeemOutcome};
+use std::sync::Arc;
+use toolgate_core::{
+    ApprovalOutcome, ApprovalRequest, ApprovalStep as Confirms, BoxFuture, Call, Error,
+    InputRequest, InputRequestKind, InputRequests, Item, Json, RoundSlots,
+};
+use toolgate_wire::method::elicitation::ElicitAnswer;
+
+/// Key of the input request for an approval, and of its response.
+pub const APPROVAL_KEY: &str = "approval";
+/// Slot that holds the id of the approval when the call is retried.
+const APPROVAL_SLOT: &str = "confirm";
+
+/// Condition under which the caller's own client may ask its user for the approval.
+///
+/// An agent may answer instead of the user there.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ClientApprovals {
+    /// Never.
+    Never,
+    /// If a trusted server annotates the tool as read-only or not destructive.
+    #[default]
+    Harmless,
+    /// Always.
+    Always,
+}
+
+impl ClientApprovals {
+    fn allows(self, item: &Item) -> bool {
+        match self {
+            ClientApprovals::Never => false,
+            ClientApprovals::Harmless => is_harmless(item),
+            ClientApprovals::Always => true,
+        }
+    }
+}
+
+/// Reports whether a trusted server annotates the tool as read-only or not destructive.
+fn is_harmless(item: &Item) -> bool {
+    let hints = item.annotations();
+    hints.read_only || !hints.destructive
+}
+
+/// Confirms calls with the approval service. It never waits for a decision.
+pub struct ApprovalConfirm {
+    service: Arc<ApprovalService>,
+    policy: Arc<str>,
+    via_client: ClientApprovals,
+    quorum: QuorumRules,
+}
+
+impl ApprovalConfirm {
+    /// Creates a confirm for an approval service. Approvals given under another policy do not count.
+    pub fn new(
+        desk: Arc<ApprovalService>,
+        policy: Arc<str>,
+        via_client: ClientApprovals,
+    ) -> ApprovalConfirm {
+        ApprovalConfirm {
+            service: desk,
+            policy,
+            via_client,
+            quorum: QuorumRules::default(),
+        }
+    }
+
+    /// Sets the rules for calls that need several approvers.
+    pub fn with_quorum(mut self, persons: QuorumRules) -> ApprovalConfirm {
+        self.quorum = persons;
+        self
+    }
+
+    async fn confirm_call(
+        &self,
+        call: &Call,
+        item: &Arc<Item>,
+        reasons: Vec<String>,
+    ) -> Result<ApprovalOutcome, Error> {
+        let binding = ApprovalBinding::of(call, item, &self.policy);
+        let slot = call.round.slots.get(APPROVAL_SLOT).map(String::as_str);
+        let needs = self
+            .quorum
+            .required_approvers(&call.caller, item, call.name());
+        // The caller's own client does not count as a second approver.
+        let via_client =
+            needs <= 1 && call.capabilities.elicitation && self.via_client.allows(item);
+        if let (true, Some(id)) = (via_client, slot) {
+            self.apply_client_decision(call, id, &binding).await?;
+        }
+        match self.service.redeem(call, item, &binding, slot).await? {
+            RedeemOutcome::Spent { id, why, edit } => {
+                call.decision_log.add("confirm", "approved", why);
+                let slot = Some(id.to_string());
+                Ok(match edit {
+                    Some(arguments) => ApprovalOutcome::ApprovedWithEdits { slot, arguments },
+                    None => ApprovalOutcome::Approved { slot },
+                })
+            }
+            RedeemOutcome::Granted { why } => {
+                call.decision_log.add("confirm", "granted", why);
+                Ok(ApprovalOutcome::Approved { slot: None })
+            }
+            RedeemOutcome::NotApproved => {
+                let opened = self
+                    .service
+                    .open_approval(call, item, binding, &reasons, needs)
+                    .await?;
+                Ok(ApprovalOutcome::InputRequired(approval_request(
+                    call, item, reasons, opened, via_client,
+                )))
+            }
+        }
+    }
+
+    /// Applies the elicitation result of the caller's own client as the decision of its user.
+    async fn apply_client_decision(
+        &self,
+        call: &Call,
+        id: &str,
+        binding: &ApprovalBinding,
+    ) -> Result<(), Error> {
+        let Some(answer) = call.round.answer(APPROVAL_KEY).and_then(ElicitAnswer::read) else {
+            return Ok(());
+        };
+        if !self.service.is_open(id, binding) {
+            return Ok(());
+        }
+        let (yes, reason) = match &answer {
+            ElicitAnswer::Accept(Some(form)) => (is_approved(form), denial_reason(form)),
+            _ => (false, None),
+        };
+        let who = Approver::named(ApprovalChannel::Client, call.caller.name());
+        let heard = match yes {
+            true => self
+                .service
+                .approve(id, who, ApprovalTerms::default())
+                .await
+                .map(|_| ()),
+            false => self.service.deny(id, who, reason).await,
+        };
+        match heard {
+            Err(ApprovalError::NotStored(error) | ApprovalError::NotAudited(error)) => Err(error),
+            // Another approver decided first, or the client must not decide: the approval service has the final status.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+fn is_approved(form: &Json) -> bool {
+    form.get("approve").and_then(|yes| yes.bool()) == Some(true)
+}
+
+fn denial_reason(form: &Json) -> Option<String> {
+    form.get("reason")
+        .and_then(|why| why.string())
+        .filter(|why| !why.trim().is_empty())
+}
+
+fn approval_request(
+    call: &Call,
+    item: &Arc<Item>,
+    reasons: Vec<String>,
+    opened: OpenedApproval,
+    via_client: bool,
+) -> InputRequests {
+    let approval = ApprovalRequest {
+        id: opened.id.clone(),
+        item: item.clone(),
+        arguments: call.arguments().raw().clone(),
+        reasons,
+        expires: opened.expires,
+        via_client,
+        waiter: opened.waiting,
+    };
+    let asks = vec![InputRequest {
+        key: APPROVAL_KEY.to_owned(),
+        kind: InputRequestKind::Approve(approval),
+    }];
+    InputRequests {
+        requests: asks,
+        slots: RoundSlots::from([(APPROVAL_SLOT.to_owned(), opened.id.to_string())]),
+        ..InputRequests::default()
+    }
+}
+
+impl Confirms for ApprovalConfirm {
+    fn request_approval<'a>(
+        &'a self,
+        call: &'a Call,
+        item: &'a Arc<Item>,
+        reasons: Vec<String>,
+    ) -> BoxFuture<'a, Result<ApprovalOutcome, Error>> {
+        Box::pin(async move {
+            let settled = self.confirm_call(call, item, reasons).await;
+            settled.inspect_err(|error| {
+                call.decision_log
+                    .add("confirm", "refuse", error.public_message())
+            })
+        })
+    }
+
+    fn explain(&self, call: &Call, item: &Item) -> String {
+        let who = match self.quorum.required_approvers(&call.caller, item, call.name()) {
+            0 | 1 => "an approver at the console or the terminal decides, or the user of the caller's own client"
+                .to_owned(),
+            more => format!("{more} approvers at the console or the terminal decide"),
+        };
+        format!("{who}, unless a grant matches")
+    }
+}

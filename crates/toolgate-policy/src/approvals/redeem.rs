@@ -1,0 +1,293 @@
+//! Redeeming approvals and grants for a call, and opening new approvals.
+
+use super::{
+    ApprovalBinding, ApprovalService, ApprovalStatus, codec::StoredApproval, grants, id,
+    pending::PendingApproval, wait::DecisionWait,
+};
+use crate::{WriteOutcome, WritePrecondition};
+use std::{sync::Arc, time::SystemTime};
+use toolgate_core::{BoxFuture, Call, DecisionWaiter, Error, ErrorKind, Item, Json};
+use toolgate_journal::AuditEntry;
+
+/// Result of looking up an approval or a grant for a call.
+#[derive(Debug)]
+pub(super) enum RedeemOutcome {
+    /// An approval, spent by this lookup.
+    Spent {
+        id: Arc<str>,
+        why: String,
+        /// Arguments as edited by the approver.
+        edit: Option<Json>,
+    },
+    /// A grant (remembered approval).
+    Granted { why: String },
+    /// No approval yet.
+    NotApproved,
+}
+
+/// A pending approval.
+pub(super) struct OpenedApproval {
+    pub(super) id: Arc<str>,
+    pub(super) expires: SystemTime,
+    pub(super) waiting: Arc<dyn DecisionWaiter>,
+}
+
+/// An approval whose spending is being written to the store.
+struct PendingRedemption {
+    claim: RedeemOutcome,
+    record: AuditEntry,
+    writing: BoxFuture<'static, Result<WriteOutcome, Error>>,
+}
+
+impl ApprovalService {
+    /// Redeems an approval or a grant for a call.
+    ///
+    /// A denial is an error. An approval is spent, and a use of a grant is counted.
+    pub(super) async fn redeem(
+        &self,
+        call: &Call,
+        item: &Item,
+        binding: &ApprovalBinding,
+        slot: Option<&str>,
+    ) -> Result<RedeemOutcome, Error> {
+        for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
+            self.sweep();
+            let Some(spending) = self.begin_redemption(call, binding, slot)? else {
+                if let Some(why) = self.redeem_grant(call, item, binding).await? {
+                    return Ok(RedeemOutcome::Granted { why });
+                }
+                let expired = self.lock_index().expiry_error(binding, slot, &self.limits);
+                return expired.map_or(Ok(RedeemOutcome::NotApproved), Err);
+            };
+            // The approval is spent in the store first, so that two concurrent calls cannot both use it, in any
+            // process. If the audit record then fails or the caller disconnects, the approval is lost and nothing runs.
+            let written = spending.writing.await?;
+            self.sync();
+            if let WriteOutcome::Done(_) = written {
+                self.notify_change();
+                self.recorder.append(spending.record)?.await?;
+                return Ok(spending.claim);
+            }
+        }
+        Err(conflict_error())
+    }
+
+    fn begin_redemption(
+        &self,
+        call: &Call,
+        binding: &ApprovalBinding,
+        slot: Option<&str>,
+    ) -> Result<Option<PendingRedemption>, Error> {
+        let mut book = self.lock_index();
+        if let Some(error) = book.take_denial(call, binding) {
+            return Err(error);
+        }
+        let Some((slip, after)) = book.find_redeemable(call, binding, slot) else {
+            return Ok(None);
+        };
+        let (id, edit) = (slip.id.clone(), slip.stored.edited_arguments.clone());
+        let verb = if edit.is_some() { "edited " } else { "" };
+        let yeses = slip.stored.approvers.iter().map(ToString::to_string);
+        let why = format!("{id} {verb}by {}", yeses.collect::<Vec<_>>().join(" and "));
+        let record = slip
+            .record(after.as_str())
+            .with("call", &*call.id)
+            .with("round", call.round.number);
+        let writing = slip.write(self.store.as_ref(), |kept| kept.status = after);
+        Ok(Some(PendingRedemption {
+            claim: RedeemOutcome::Spent { id, why, edit },
+            record,
+            writing,
+        }))
+    }
+
+    /// Counts one use of a matching grant. A condition that fails to evaluate does not hold.
+    async fn redeem_grant(
+        &self,
+        call: &Call,
+        item: &Item,
+        binding: &ApprovalBinding,
+    ) -> Result<Option<String>, Error> {
+        let speaks = |grant: &&grants::StoredApprovalGrant| grant.view.matches(binding);
+        if !self.lock_index().grants.iter().any(|grant| speaks(&grant)) {
+            return Ok(None);
+        }
+        let _turn = self.turns.lock().await;
+        for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
+            let now = self.now();
+            let found = {
+                let book = self.lock_index();
+                let mut grants = book.grants.iter().filter(speaks);
+                grants
+                    .find(|grant| grant_holds(grant, call, item, now))
+                    .cloned()
+            };
+            let Some(grant) = found else {
+                return Ok(None);
+            };
+            let (id, used) = (&grant.view.id, grant.view.with_one_more_use(now).json());
+            let expect = WritePrecondition::Version(grant.version);
+            let written = self
+                .store
+                .write(grants::GRANTS_TABLE, id, Some(used), expect);
+            let written = written.await?;
+            self.sync();
+            if let WriteOutcome::Done(_) = written {
+                return Ok(Some(format!("{id} remembered by {}", grant.view.approver)));
+            }
+        }
+        Err(conflict_error())
+    }
+
+    /// Creates an approval, or returns the pending one with the same binding.
+    pub(super) async fn open_approval(
+        self: &Arc<ApprovalService>,
+        call: &Call,
+        item: &Arc<Item>,
+        binding: ApprovalBinding,
+        reasons: &[String],
+        needs: u32,
+    ) -> Result<OpenedApproval, Error> {
+        let (opened, record) = self.insert_approval(call, item, binding, reasons, needs)?;
+        let Some(record) = record else {
+            return Ok(opened);
+        };
+        let placed = UnstoredApproval(self, &opened.id);
+        self.recorder.append(record)?.await?;
+        let writing = {
+            let mut book = self.lock_index();
+            let slip = book.find_by_id(&opened.id).ok_or_else(conflict_error)?;
+            slip.write(self.store.as_ref(), |_| {})
+        };
+        let written = writing.await?;
+        self.sync();
+        drop(placed);
+        self.notify_change();
+        match written {
+            WriteOutcome::Done(_) => Ok(opened),
+            WriteOutcome::Conflict => Err(conflict_error()),
+        }
+    }
+
+    fn insert_approval(
+        self: &Arc<ApprovalService>,
+        call: &Call,
+        item: &Arc<Item>,
+        binding: ApprovalBinding,
+        reasons: &[String],
+        needs: u32,
+    ) -> Result<(OpenedApproval, Option<AuditEntry>), Error> {
+        let mut book = self.lock_index();
+        let waits =
+            |slip: &PendingApproval| slip.is_live() && slip.stored.required_approvers >= needs;
+        if let Some(slip) = book.find_by_binding(&binding, waits) {
+            slip.calls.insert(call.id.clone());
+            return Ok((self.opened_approval(slip), None));
+        }
+        book.check_limits(&binding, &self.limits)?;
+        let id = loop {
+            let id = id::random_id('a')?;
+            if book.find_by_id(&id).is_none() {
+                break id;
+            }
+        };
+        let now = self.now();
+        let kept = StoredApproval {
+            binding,
+            item: item.clone(),
+            arguments: call.arguments().raw().clone(),
+            reasons: reasons.to_vec(),
+            request_info: call.request_info.clone(),
+            call: call.id.clone(),
+            requested_at: now,
+            expires_at: now + self.limits.approval_lifetime,
+            required_approvers: needs,
+            approvers: Vec::new(),
+            edited_arguments: None,
+            status: ApprovalStatus::Pending,
+        };
+        let slip = PendingApproval::new(id, 0, kept, (now, self.limits.approval_lifetime));
+        let arguments = slip.stored.arguments.as_str();
+        let record = slip
+            .record(ApprovalStatus::Pending.as_str())
+            .with("call", &*call.id)
+            .with("reasons", reasons)
+            .with("needs", needs)
+            .with("args_len", arguments.len())
+            .with(
+                "args_mac",
+                self.recorder.mac(arguments.as_bytes()).unwrap_or_default(),
+            );
+        let opened = self.opened_approval(&slip);
+        book.approvals.push(slip);
+        Ok((opened, Some(record)))
+    }
+
+    fn opened_approval(self: &Arc<ApprovalService>, slip: &PendingApproval) -> OpenedApproval {
+        let wait = DecisionWait {
+            desk: self.clone(),
+            id: slip.id.clone(),
+            decided: slip.decided.subscribe(),
+            expiry: slip.expiry,
+            caller: slip.stored.binding.caller.clone(),
+            server: slip.stored.binding.server.clone(),
+        };
+        OpenedApproval {
+            id: slip.id.clone(),
+            expires: slip.expiry.wall,
+            waiting: Arc::new(wait),
+        }
+    }
+
+    /// Counts the callers that wait for an approval.
+    pub(super) fn count_waiters(&self, id: &str, more: bool) {
+        if let Some(slip) = self.lock_index().find_by_id(id) {
+            slip.waiters = if more {
+                slip.waiters + 1
+            } else {
+                slip.waiters.saturating_sub(1)
+            };
+        }
+        self.notify_change();
+    }
+}
+
+fn grant_holds(
+    grant: &grants::StoredApprovalGrant,
+    call: &Call,
+    item: &Item,
+    now: SystemTime,
+) -> bool {
+    if grant.view.end_reason(now).is_some() {
+        return false;
+    }
+    let Some(when) = &grant.when else {
+        return true;
+    };
+    when.evaluate(call, item).unwrap_or_else(|why| {
+        let text = format!(
+            "the condition of {} cannot be evaluated: {why}",
+            grant.view.id
+        );
+        call.decision_log.add("confirm", "stricter", text);
+        false
+    })
+}
+
+/// The error of a change that other processes keep overtaking.
+pub(super) fn conflict_error() -> Error {
+    Error::new(
+        ErrorKind::Busy(None),
+        "other processes keep changing the approval; try again",
+    )
+}
+
+/// Guard of an approval that is not in the store yet: removes it from the index if the write never succeeds.
+struct UnstoredApproval<'a>(&'a ApprovalService, &'a Arc<str>);
+
+impl Drop for UnstoredApproval<'_> {
+    fn drop(&mut self) {
+        let unkept = |slip: &PendingApproval| slip.id == *self.1 && slip.version == 0;
+        self.0.lock_index().approvals.retain(|slip| !unkept(slip));
+    }
+}

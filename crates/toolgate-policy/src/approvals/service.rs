@@ -1,0 +1,206 @@
+//! Approval service: pending and decided approvals, and grants. The store persists them, the audit log records
+//! decisions.
+
+use super::{
+    ApprovalBinding, ApprovalError, ApprovalLimits, ApprovalStatus, ApprovalView, GrantView, codec,
+    expiry::EndingApprovals, grants, index::ApprovalIndex, pending::PendingApproval,
+};
+use crate::{AuditRecorder, FreezeRegistry, StateClock, StateStore, WritePrecondition};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+use tokio::sync::watch;
+use toolgate_journal::{AuditEntry, AuditEvent};
+
+/// Approval service: creates, decides, redeems and expires approvals and grants.
+pub struct ApprovalService {
+    pub(super) recorder: Arc<AuditRecorder>,
+    pub(super) store: Arc<dyn StateStore>,
+    pub(super) limits: ApprovalLimits,
+    pub(super) freezes: Arc<FreezeRegistry>,
+    index: Mutex<ApprovalIndex>,
+    changed: watch::Sender<u64>,
+    /// Ended approvals whose end is being written to the store.
+    pub(super) endings: EndingApprovals,
+    /// Serializes uses of grants, so that they do not conflict at the store.
+    pub(super) turns: tokio::sync::Mutex<()>,
+}
+
+impl ApprovalService {
+    /// Maximum number of approvals in memory; the oldest ended ones are evicted first.
+    const MAX_APPROVALS_IN_MEMORY: usize = 4096;
+    /// Maximum number of attempts after write conflicts with other processes.
+    pub(super) const MAX_WRITE_ATTEMPTS: u32 = 16;
+
+    /// Creates a service and loads the approvals and grants of the store.
+    pub fn new(
+        recorder: Arc<AuditRecorder>,
+        store: Arc<dyn StateStore>,
+        limits: ApprovalLimits,
+    ) -> Arc<ApprovalService> {
+        let desk = Arc::new(ApprovalService {
+            freezes: FreezeRegistry::new(recorder.clone(), store.clone()),
+            recorder,
+            store,
+            limits,
+            index: Mutex::default(),
+            changed: watch::Sender::new(0),
+            endings: EndingApprovals::default(),
+            turns: tokio::sync::Mutex::default(),
+        });
+        desk.sync();
+        desk
+    }
+
+    /// Returns the freezes of callers and servers.
+    pub fn freezes(&self) -> &Arc<FreezeRegistry> {
+        &self.freezes
+    }
+
+    /// Returns a counter of changes. Changes by other processes are counted when they are read, see [`ApprovalService::follow`].
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Returns the approvals that can still be decided or spent, oldest first, including those of other processes.
+    pub fn list(&self) -> Vec<ApprovalView> {
+        self.sweep();
+        let book = self.lock_index();
+        let shown = |slip: &&PendingApproval| slip.is_live() && slip.version > 0;
+        let mut list: Vec<ApprovalView> = book
+            .approvals
+            .iter()
+            .filter(shown)
+            .map(ApprovalView::of)
+            .collect();
+        list.sort_by_key(|view| view.requested_at);
+        list
+    }
+
+    /// Returns an approval of any status, until it is evicted.
+    pub fn find(&self, id: &str) -> Option<ApprovalView> {
+        self.sweep();
+        self.lock_index()
+            .find_by_id(id)
+            .map(|slip| ApprovalView::of(slip))
+    }
+
+    /// Returns all grants, oldest first, including those that no longer hold.
+    pub fn grants(&self) -> Vec<GrantView> {
+        self.sync();
+        let book = self.lock_index();
+        let mut grants: Vec<GrantView> = book.grants.iter().map(|g| g.view.clone()).collect();
+        grants.sort_by_key(|grant| grant.created_at);
+        grants
+    }
+
+    /// Revokes a grant, in all processes.
+    ///
+    /// # Errors
+    /// There is no grant with this id, or the revocation could not be stored or recorded.
+    pub async fn revoke(&self, id: &str) -> Result<(), ApprovalError> {
+        let grants = self.grants();
+        let grant = grants.into_iter().find(|grant| *grant.id == *id);
+        let grant = grant.ok_or(ApprovalError::Unknown)?;
+        let gone = self
+            .store
+            .write(grants::GRANTS_TABLE, id, None, WritePrecondition::Any);
+        gone.await.map_err(ApprovalError::NotStored)?;
+        self.sync();
+        self.notify_change();
+        let record = AuditEntry::new(AuditEvent::APPROVAL)
+            .with("state", "revoked")
+            .with("grant", id)
+            .with("srv", &*grant.server)
+            .with("tool", grant.tool);
+        self.append_record(match &grant.caller {
+            Some(caller) => record.with("caller", caller.name()),
+            None => record,
+        })
+        .await
+    }
+
+    /// Expires all approvals that this process requested under another policy. The rules judge their calls again.
+    pub fn policy_changed(&self, policy: &str) {
+        let other =
+            |slip: &PendingApproval| slip.is_local && *slip.stored.binding.policy != *policy;
+        self.expire(&ApprovalStatus::Expired, other);
+    }
+
+    /// Returns the clock by which approvals, grants and keys expire.
+    pub fn clock(&self) -> &Arc<StateClock> {
+        self.store.clock()
+    }
+
+    /// Returns the time of that clock.
+    pub fn now(&self) -> SystemTime {
+        self.clock().now()
+    }
+
+    /// Reports whether this approval is live and has exactly this binding.
+    pub(super) fn is_open(&self, id: &str, binding: &ApprovalBinding) -> bool {
+        let mut book = self.lock_index();
+        book.find_by_id(id)
+            .is_some_and(|slip| slip.is_live() && slip.stored.binding == *binding)
+    }
+
+    /// Synchronizes the index with the store, if the store changed.
+    pub(super) fn sync(&self) {
+        let now = *self.store.changed().borrow();
+        let mut book = self.lock_index();
+        if book.store_changes == Some(now) {
+            return;
+        }
+        // Read under the lock, so that older rows cannot overwrite newer ones.
+        let approvals = self.store.entries(codec::APPROVALS_TABLE);
+        let grants = self.store.entries(grants::GRANTS_TABLE);
+        let times = (self.now(), self.limits.approval_lifetime);
+        book.merge_rows(approvals, grants, times);
+        book.store_changes = Some(now);
+        drop(book);
+        self.notify_change();
+    }
+
+    /// Synchronizes with the store, ends expired and revoked approvals, and evicts those that ended one lifetime ago.
+    pub(super) fn sweep(&self) {
+        self.sync();
+        let keys = self.freezes.keys();
+        self.expire(&ApprovalStatus::Expired, |slip| {
+            slip.expiry.past(self.store.clock())
+        });
+        self.expire(&ApprovalStatus::Revoked, |slip| {
+            keys.rejection_reason(&slip.stored.binding.caller).is_some()
+        });
+        let clock = self.store.clock();
+        let gone = self.lock_index().evict_ended(
+            self.limits.approval_lifetime,
+            ApprovalService::MAX_APPROVALS_IN_MEMORY,
+            clock,
+        );
+        for slip in gone.iter().filter(|slip| slip.version > 0) {
+            let expect = WritePrecondition::Version(slip.version);
+            // The write runs without being awaited. If it fails, the stored row has expired anyway.
+            drop(
+                self.store
+                    .write(codec::APPROVALS_TABLE, &slip.id, None, expect),
+            );
+        }
+    }
+
+    pub(super) async fn append_record(&self, record: AuditEntry) -> Result<(), ApprovalError> {
+        let written = self
+            .recorder
+            .append(record)
+            .map_err(ApprovalError::NotAudited)?;
+        written.await.map_err(ApprovalError::NotAudited)
+    }
+
+    pub(super) fn notify_change(&self) {
+        self.changed.send_modify(|n| *n += 1);
+    }
+
+    pub(super) fn lock_index(&self) -> MutexGuard<'_, ApprovalIndex> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,160 @@
+//! Arguments and results in audit records.
+
+mod marked_arguments;
+mod output;
+#[cfg(test)]
+mod tests;
+
+use crate::{ArgumentNames, ArgumentReads, AuditRecorder, PerServer, SecretRedactor};
+use marked_arguments::MarkedArguments;
+use toolgate_core::{Item, Json, Output};
+use toolgate_journal::AuditEntry;
+use toolgate_wire::json::{JsonKind, ObjectWriter};
+
+/// Replacement for an argument that no rule reads.
+const UNREAD_PLACEHOLDER: &str = "[redacted:unread]";
+
+/// Form in which an audit record holds a value.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum AuditContentForm {
+    /// Length and keyed digest (MAC).
+    #[default]
+    Digest,
+    /// Also the value itself, with secrets redacted.
+    Redacted,
+    /// Also those arguments that a rule's condition reads, with secrets redacted, and only the names of the other
+    /// arguments. Results are held as [`AuditContentForm::Digest`].
+    RuleInputs,
+}
+
+/// Settings for arguments (`args_len`, `args_mac`, `args`) and results (`res_len`, `res_mac`, `res`) in audit records.
+///
+/// `args` and `res` are JSON text, whole or `[omitted: N bytes]`. Secrets are redacted before a record is queued. So
+/// are arguments that the tool's schema marks `writeOnly` or `format: password`; if the schema does not identify them,
+/// `args` is left out. The digest covers the original value, including secrets.
+#[derive(Clone, Debug)]
+pub struct AuditContents {
+    /// Form of arguments, by server.
+    pub arguments: PerServer<AuditContentForm>,
+    /// Form of results, by server.
+    pub results: PerServer<AuditContentForm>,
+    /// Maximum length of `args` and `res`, in bytes; longer text is omitted. Default: 16 KiB.
+    pub max_bytes: usize,
+    /// Arguments that rules read, for [`AuditContentForm::RuleInputs`].
+    pub argument_reads: ArgumentReads,
+}
+
+impl Default for AuditContents {
+    /// Returns digests only, and a limit of 16 KiB for values.
+    fn default() -> AuditContents {
+        AuditContents {
+            arguments: PerServer::default(),
+            results: PerServer::default(),
+            max_bytes: 16 * 1024,
+            argument_reads: ArgumentReads::default(),
+        }
+    }
+}
+
+impl AuditContents {
+    /// Adds arguments to an audit record. Without a known item only the digest is added, as its schema is unknown.
+    pub(crate) fn arguments(
+        &self,
+        recorder: &AuditRecorder,
+        entry: AuditEntry,
+        item: Option<&Item>,
+        json: &Json,
+    ) -> AuditEntry {
+        let bytes = json.as_str().as_bytes();
+        let entry = entry.with("args_len", bytes.len());
+        let entry = match recorder.mac(bytes) {
+            Some(mac) => entry.with("args_mac", mac),
+            None => entry,
+        };
+        let held = item.filter(|_| recorder.journal().is_some());
+        match held.and_then(|item| self.recorded_arguments(item, json)) {
+            Some(text) => entry.with("args", text),
+            None => entry,
+        }
+    }
+
+    fn recorded_arguments(&self, item: &Item, json: &Json) -> Option<String> {
+        let names = match self.arguments.of(&item.origin.server) {
+            AuditContentForm::Digest => return None,
+            AuditContentForm::Redacted => ArgumentNames::All,
+            AuditContentForm::RuleInputs => self.argument_reads.of(item),
+        };
+        if names.is_empty() {
+            return None;
+        }
+        self.redacted(&only_named(json, &names), &MarkedArguments::of(item))
+    }
+
+    /// Adds a result to an audit record, as the caller receives it.
+    pub(crate) fn result(
+        &self,
+        recorder: &AuditRecorder,
+        entry: AuditEntry,
+        item: Option<&Item>,
+        output: &Output,
+    ) -> AuditEntry {
+        let Some(journal) = recorder.journal() else {
+            return entry.with("res_len", output.size());
+        };
+        let mut length = 0;
+        let mac = journal.keyed_digest_of_parts(|put| {
+            output::pieces(output, &mut |piece| {
+                length += piece.len();
+                put(piece.as_bytes());
+            });
+        });
+        let entry = entry.with("res_len", length).with("res_mac", mac);
+        if item
+            .is_none_or(|item| self.results.of(&item.origin.server) != AuditContentForm::Redacted)
+        {
+            return entry;
+        }
+        let held = match length > self.max_bytes {
+            true => Some(omitted(length)),
+            false => output::json(output)
+                .and_then(|json| self.redacted(&json, &MarkedArguments::default())),
+        };
+        match held {
+            Some(text) => entry.with("res", text),
+            None => entry,
+        }
+    }
+
+    /// Returns the text with secrets redacted; `None` if the schema does not identify them.
+    fn redacted(&self, json: &Json, hidden: &MarkedArguments) -> Option<String> {
+        let long = |json: &Json| json.as_str().len() > self.max_bytes;
+        if long(json) {
+            return Some(omitted(json.as_str().len()));
+        }
+        let clean = SecretRedactor::redact_json(&hidden.redact(json)?);
+        Some(match long(&clean) {
+            true => omitted(json.as_str().len()),
+            false => clean.as_str().to_owned(),
+        })
+    }
+}
+
+/// Returns the arguments, with the values of unnamed ones replaced.
+fn only_named(json: &Json, names: &ArgumentNames) -> Json {
+    if *names == ArgumentNames::All || json.kind() != JsonKind::Object {
+        return json.clone();
+    }
+    let mut object = ObjectWriter::new();
+    for (name, value) in json.members() {
+        match names.contains(&name) {
+            true => object.raw(&name, &value),
+            false => object.str(&name, UNREAD_PLACEHOLDER),
+        }
+    }
+    object.finish()
+}
+
+/// Returns the journal's placeholder for omitted text.
+fn omitted(length: usize) -> String {
+    toolgate_wire::placeholder::omitted(length)
+}

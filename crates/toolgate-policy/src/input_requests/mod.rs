@@ -1,0 +1,339 @@
+//! Policy for input requests of servers: elicitation, sampling and roots.
+
+mod elicitation_url;
+mod form_response;
+mod form_secrets;
+mod layer;
+mod sampling_approval;
+mod secret_words;
+mod warnings;
+
+pub use form_response::check_form_response;
+
+use crate::{PerServer, RateLimiter, RateQuota};
+use std::sync::Arc;
+use toolgate_core::{
+    ApprovalStep, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, InputRequestKind,
+    Json, RefusalReason, RequiredCapability,
+};
+
+/// Policy for elicitation forms.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ElicitationPolicy {
+    /// Allow forms, except those that ask for a secret.
+    #[default]
+    Check,
+    /// Allow all forms; the audit log names those that ask for a secret.
+    Warn,
+    /// Reject all forms.
+    Off,
+}
+
+/// Policy for sampling requests.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SamplingPolicy {
+    /// Reject all requests.
+    #[default]
+    Off,
+    /// Require an approval for each request.
+    Ask,
+    /// Allow requests up to a rate limit for each caller.
+    RateLimited(RateQuota),
+    /// Allow all requests, including tools and context; for servers of the program itself.
+    Unlimited,
+}
+
+/// Policy for input requests. Disabled capabilities are not offered to the server either.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct InputRequestPolicy {
+    /// Elicitation forms, by server.
+    pub elicitation_forms: PerServer<ElicitationPolicy>,
+    /// Rejection of invalid form responses: they fail the call. If false, the application must validate responses.
+    pub validate_responses: bool,
+    /// Permission for elicitation URLs, by server; `https` only.
+    pub elicitation_urls: PerServer<bool>,
+    /// Permission for elicitation URLs with `http` on a loopback address, for programs on the user's own machine.
+    pub allow_loopback_urls: bool,
+    /// Sampling requests, by server.
+    pub sampling: PerServer<SamplingPolicy>,
+    /// Upper bound of `maxTokens` in sampling requests, by server.
+    pub max_tokens: PerServer<u64>,
+    /// Permission to request the roots of the client, by server.
+    pub roots: PerServer<bool>,
+    /// Prefix of forms and URLs with the name of the server and the host. Not needed if the application displays them.
+    pub show_server: bool,
+    /// Rate limiter of sampling requests.
+    pub rate: RateLimiter,
+    approval: Option<Arc<dyn ApprovalStep>>,
+}
+
+impl Default for InputRequestPolicy {
+    /// Returns the defaults for a program with one server whose application answers requests: forms without secrets,
+    /// URLs including loopback, and unlimited sampling.
+    fn default() -> InputRequestPolicy {
+        InputRequestPolicy {
+            elicitation_forms: PerServer::default(),
+            validate_responses: true,
+            elicitation_urls: PerServer::all(true),
+            allow_loopback_urls: true,
+            sampling: PerServer::all(SamplingPolicy::Unlimited),
+            max_tokens: PerServer::all(u64::MAX),
+            roots: PerServer::all(true),
+            show_server: false,
+            rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(60)),
+            approval: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for InputRequestPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InputRequestPolicy")
+            .field("forms", &self.elicitation_forms)
+            .field("pages", &self.elicitation_urls)
+            .field("sampling", &self.sampling)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Name of the layer and of its steps in the decision log.
+const NAME: &str = "asking";
+
+impl InputRequestPolicy {
+    /// Sets the confirm that approves sampling requests.
+    pub fn with_approval(mut self, person: Arc<dyn ApprovalStep>) -> InputRequestPolicy {
+        self.approval = Some(person);
+        self
+    }
+
+    /// Returns the client capabilities that are offered to a server.
+    pub fn offered_capabilities(
+        &self,
+        server: &str,
+        has: &ClientCapabilities,
+    ) -> ClientCapabilities {
+        let sampling = self.sampling.of(server);
+        let free = sampling == SamplingPolicy::Unlimited;
+        ClientCapabilities {
+            elicitation: has.elicitation
+                && self.elicitation_forms.of(server) != ElicitationPolicy::Off,
+            elicitation_url: has.elicitation_url && self.elicitation_urls.of(server),
+            sampling: has.sampling && sampling != SamplingPolicy::Off,
+            sampling_tools: has.sampling_tools && free,
+            sampling_context: has.sampling_context && free,
+            roots: has.roots && self.roots.of(server),
+            extensions: has.extensions.clone(),
+        }
+    }
+
+    /// Judges one input request, and edits its parameters where the policy requires it. A sampling request consumes its
+    /// rate limit.
+    ///
+    /// # Errors
+    /// The request is not allowed. The decision log holds the reason.
+    pub fn judge(
+        &self,
+        server: &str,
+        caller: &Caller,
+        kind: &mut InputRequestKind,
+        trail: &DecisionLog,
+    ) -> Result<(), Error> {
+        let judged = match kind {
+            // Created by the gateway; no server can send it.
+            InputRequestKind::Approve(_) | InputRequestKind::SignIn(_) => Ok(()),
+            InputRequestKind::Elicit(params) if is_url_mode(params) => {
+                self.judge_url(server, params, trail)
+            }
+            InputRequestKind::Elicit(params) => self.judge_form(server, params, trail),
+            InputRequestKind::Sample(params) => self.judge_sampling(server, caller, params),
+            InputRequestKind::Roots if self.roots.of(server) => Ok(()),
+            InputRequestKind::Roots => Err(disabled_error(
+                server,
+                "for the roots of its caller",
+                "roots = false",
+            )),
+        };
+        judged.inspect_err(|error| trail.add(NAME, "refuse", error.public_message()))
+    }
+
+    fn judge_form(
+        &self,
+        server: &str,
+        params: &mut Json,
+        trail: &DecisionLog,
+    ) -> Result<(), Error> {
+        let forms = self.elicitation_forms.of(server);
+        if forms == ElicitationPolicy::Off {
+            return Err(disabled_error(
+                server,
+                "a user by a form",
+                "forms = \"off\"",
+            ));
+        }
+        if let Some((place, what)) = form_secrets::find_secret_request(params) {
+            let what =
+                format!("a form of the server {server} asks for a secret: {place} has {what:?}");
+            if forms == ElicitationPolicy::Check {
+                return Err(Error::new(
+                    ErrorKind::Refused(RefusalReason::BlockedResult),
+                    format!(
+                        "refused: {what}; the server must use URL mode elicitation for secrets"
+                    ),
+                ));
+            }
+            trail.add(NAME, "warn", what);
+        }
+        self.prefix_message(params, format!("[{server}]"));
+        Ok(())
+    }
+
+    fn judge_url(&self, server: &str, params: &mut Json, trail: &DecisionLog) -> Result<(), Error> {
+        if !self.elicitation_urls.of(server) {
+            return Err(disabled_error(
+                server,
+                "a user to open a page",
+                "pages = \"off\"",
+            ));
+        }
+        let url = params
+            .get("url")
+            .and_then(|url| url.string())
+            .unwrap_or_default();
+        let page = elicitation_url::ElicitationUrl::read(&url, self.allow_loopback_urls).map_err(
+            |why| {
+                let text = format!("refused: the server {server} sent an unsafe URL: {why}");
+                Error::new(ErrorKind::Refused(RefusalReason::BlockedResult), text)
+            },
+        )?;
+        let mut head = format!("[{server}] [page at {}]", page.host);
+        if page.is_confusable {
+            trail.add(
+                NAME,
+                "warn",
+                format!("the host {} can be confused with another one", page.host),
+            );
+            head.push_str(
+                " [careful: this host has letters that can look like those of another one]",
+            );
+        }
+        self.prefix_message(params, head);
+        Ok(())
+    }
+
+    /// Prefixes the message with our text, so that the server cannot forge it.
+    fn prefix_message(&self, params: &mut Json, head: String) {
+        if !self.show_server {
+            return;
+        }
+        let message = params
+            .get("message")
+            .and_then(|m| m.string())
+            .unwrap_or_default();
+        let message = Json::from_value(&format!("{head} {message}").into());
+        *params = params.with("message", &message);
+    }
+
+    fn judge_sampling(
+        &self,
+        server: &str,
+        caller: &Caller,
+        params: &mut Json,
+    ) -> Result<(), Error> {
+        match self.sampling.of(server) {
+            SamplingPolicy::Off => {
+                return Err(disabled_error(
+                    server,
+                    "the model of its caller",
+                    "sampling = \"off\"",
+                ));
+            }
+            SamplingPolicy::Unlimited => return Ok(()),
+            SamplingPolicy::RateLimited(quota) => {
+                bound_sampling(server, params, self.max_tokens.of(server))?;
+                self.rate
+                    .take_for(caller, &format!("{server} for sampling requests"), quota)?;
+            }
+            SamplingPolicy::Ask => bound_sampling(server, params, self.max_tokens.of(server))?,
+        }
+        Ok(())
+    }
+
+    /// Replaces a missing-capability error if the policy withheld the capability from the server.
+    fn explain_unsupported(
+        &self,
+        server: &str,
+        (has, left): (&ClientCapabilities, &ClientCapabilities),
+        error: Error,
+        trail: &DecisionLog,
+    ) -> Error {
+        let ErrorKind::MissingCapability(need) = error.kind() else {
+            return error;
+        };
+        let (cut, what, how) = match need {
+            RequiredCapability::Elicitation => (
+                has.elicitation && !left.elicitation,
+                "a user by a form",
+                "forms = \"off\"",
+            ),
+            RequiredCapability::ElicitationUrl => (
+                has.elicitation_url && !left.elicitation_url,
+                "a user to open a page",
+                "pages = \"off\"",
+            ),
+            RequiredCapability::Sampling => (
+                has.sampling && !left.sampling,
+                "the model of its caller",
+                "sampling = \"off\"",
+            ),
+            RequiredCapability::SamplingTools => (
+                has.sampling_tools && !left.sampling_tools,
+                "the model of its caller with tools",
+                "it never may",
+            ),
+            RequiredCapability::Roots => (
+                has.roots && !left.roots,
+                "for the roots of its caller",
+                "roots = false",
+            ),
+            // Not an input request.
+            RequiredCapability::Tasks => return error,
+        };
+        if !cut {
+            return error;
+        }
+        let error = disabled_error(server, what, how);
+        trail.add(NAME, "refuse", error.public_message());
+        error
+    }
+}
+
+/// Returns the error for a disabled kind of input request.
+fn disabled_error(server: &str, what: &str, how: &str) -> Error {
+    let text = format!("refused: the server {server} may not ask {what} ({how})");
+    Error::new(ErrorKind::Refused(RefusalReason::Rule), text)
+}
+
+/// Bounds a sampling request: no tools, no context, and at most this many tokens.
+fn bound_sampling(server: &str, params: &mut Json, most: u64) -> Result<(), Error> {
+    if params.get("tools").is_some() || params.get("toolChoice").is_some() {
+        return Err(disabled_error(
+            server,
+            "the model of its caller with tools",
+            "it never may",
+        ));
+    }
+    let tokens = params
+        .get("maxTokens")
+        .and_then(|n| n.u64())
+        .unwrap_or(u64::MAX);
+    if tokens > most {
+        *params = params.with("maxTokens", &Json::from_value(&most.into()));
+    }
+    *params = params.without("includeContext");
+    Ok(())
+}
+
+fn is_url_mode(params: &Json) -> bool {
+    params.get("mode").and_then(|mode| mode.string()).as_deref() == Some("url")
+}

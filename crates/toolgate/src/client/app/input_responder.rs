@@ -1,0 +1,334 @@
+//! Answers to a server's input requests, by the application's functions.
+
+use super::{
+    AsyncCallback, CallConfirmation, EventCallback, FormElicitation, SamplingRequest,
+    SamplingResponse, UrlElicitation, confirmation, form_elicitation, roots, sampling,
+};
+use crate::{
+    client::ClientHandler,
+    handlers::ask::{Reply, Root},
+};
+use serde_json::Value;
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+use tokio::sync::watch;
+use toolgate_core::{
+    BoxFuture, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, InputRequest,
+    InputRequestKind, InputRequests, LogMessage, RefusalReason, ReporterEvent, RequiredCapability,
+    Sanitizer, UntrustedContent,
+};
+use toolgate_policy::{
+    AuditRecorder, InputRequestPolicy, ProgramPolicy, SecretRedactor, SizeLimits, TextSanitizer,
+};
+use toolgate_wire::{
+    json::Json,
+    message::{RpcError, code},
+};
+
+/// Maximum number of URL elicitations whose completion is awaited.
+const MAX_AWAITED_PAGES: usize = 64;
+/// Error code for an input request that the user refused.
+const USER_REFUSED: i64 = -1;
+
+/// Functions of the application. A capability without a function is not declared.
+#[derive(Clone, Default)]
+pub(super) struct ClientCallbacks {
+    pub(super) form: Option<AsyncCallback<FormElicitation, Reply<Value>>>,
+    pub(super) page: Option<AsyncCallback<UrlElicitation, Reply<()>>>,
+    pub(super) elicitation_complete: Option<EventCallback<String>>,
+    pub(super) sample: Option<AsyncCallback<SamplingRequest, Result<SamplingResponse, String>>>,
+    pub(super) samples_with_tools: bool,
+    pub(super) roots: Option<Vec<Root>>,
+    pub(super) confirm: Option<AsyncCallback<CallConfirmation, Result<(), String>>>,
+    pub(super) log: Option<EventCallback<LogMessage>>,
+}
+
+/// Answers the input requests of one server.
+#[derive(Clone)]
+pub(super) struct InputResponder(Arc<InputResponderState>);
+
+struct InputResponderState {
+    server: String,
+    functions: ClientCallbacks,
+    roots: Mutex<Vec<Root>>,
+    pages: Mutex<VecDeque<String>>,
+    size: SizeLimits,
+    input_policy: InputRequestPolicy,
+    secrets: SecretRedactor,
+    /// Audit recorder for input requests outside of calls, once it is known.
+    recorder: OnceLock<Arc<AuditRecorder>>,
+    /// Number of open input requests: while it is above 0, the time-outs of calls are paused.
+    open_requests: watch::Sender<usize>,
+}
+
+impl InputResponder {
+    pub(super) fn new(
+        server: &str,
+        functions: ClientCallbacks,
+        duties: &ProgramPolicy,
+    ) -> InputResponder {
+        InputResponder(Arc::new(InputResponderState {
+            server: server.to_owned(),
+            roots: Mutex::new(functions.roots.clone().unwrap_or_default()),
+            functions,
+            pages: Mutex::default(),
+            size: duties.size,
+            input_policy: duties.input_requests.clone(),
+            secrets: duties.sanitizers.secrets.clone(),
+            recorder: OnceLock::new(),
+            open_requests: watch::Sender::new(0),
+        }))
+    }
+
+    /// Sets the recorder for input requests outside of calls.
+    pub(super) fn set_recorder(&self, recorder: Arc<AuditRecorder>) {
+        let _ = self.0.recorder.set(recorder);
+    }
+
+    /// Returns the client capabilities to declare.
+    pub(super) fn capabilities(&self, extensions: Option<Json>) -> ClientCapabilities {
+        let has = &self.0.functions;
+        ClientCapabilities {
+            elicitation: has.form.is_some(),
+            elicitation_url: has.page.is_some(),
+            sampling: has.sample.is_some(),
+            sampling_tools: has.sample.is_some() && has.samples_with_tools,
+            roots: has.roots.is_some(),
+            extensions,
+            ..ClientCapabilities::default()
+        }
+    }
+
+    /// Returns a receiver of the number of open input requests.
+    pub(super) fn open_requests(&self) -> watch::Receiver<usize> {
+        self.0.open_requests.subscribe()
+    }
+
+    pub(super) fn set_roots(&self, roots: Vec<Root>) {
+        *self.roots() = roots;
+    }
+
+    fn roots(&self) -> MutexGuard<'_, Vec<Root>> {
+        self.0.roots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pages(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.0.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers an input request with the result that the protocol defines.
+    ///
+    /// # Errors
+    /// The application has no function for it, the request is invalid, or the application's answer does not match the
+    /// form.
+    pub(super) async fn answer_request(&self, ask: &InputRequestKind) -> Result<Json, Error> {
+        let _open = OpenInputRequest::new(&self.0.open_requests);
+        match ask {
+            InputRequestKind::Approve(approval) => {
+                let Some(confirm) = &self.0.functions.confirm else {
+                    return Err(undeclared_capability(
+                        RequiredCapability::Elicitation,
+                        "a confirmation",
+                    ));
+                };
+                Ok(confirmation::answer(
+                    &confirm(CallConfirmation::of(approval)).await,
+                ))
+            }
+            InputRequestKind::Elicit(params) if is_url(params) => self.page(params).await,
+            InputRequestKind::Elicit(params) => self.form(params).await,
+            InputRequestKind::SignIn(page) => self.page(&page.params()).await,
+            InputRequestKind::Sample(params) => self.sample(params).await,
+            InputRequestKind::Roots if self.0.functions.roots.is_some() => {
+                Ok(roots::result(&self.roots()))
+            }
+            InputRequestKind::Roots => {
+                Err(undeclared_capability(RequiredCapability::Roots, "roots"))
+            }
+        }
+    }
+
+    async fn form(&self, params: &Json) -> Result<Json, Error> {
+        let Some(fill) = &self.0.functions.form else {
+            return Err(undeclared_capability(
+                RequiredCapability::Elicitation,
+                "a form",
+            ));
+        };
+        let asked = FormElicitation::read(&self.0.server, params)
+            .ok_or_else(|| invalid_request("the form has no message or no schema"))?;
+        Ok(match fill(asked.clone()).await {
+            Reply::Declined => form_elicitation::result("decline", None),
+            Reply::Cancelled => form_elicitation::result("cancel", None),
+            Reply::Accepted(answer) => {
+                let whole = asked.complete(answer).map_err(|why| {
+                    let text = format!("the application's answer does not match the server's form, so it was not sent: {why}");
+                    Error::new(ErrorKind::Bug, text)
+                })?;
+                form_elicitation::result("accept", Some(&whole))
+            }
+        })
+    }
+
+    async fn page(&self, params: &Json) -> Result<Json, Error> {
+        let Some(open) = &self.0.functions.page else {
+            return Err(undeclared_capability(
+                RequiredCapability::ElicitationUrl,
+                "a page",
+            ));
+        };
+        let page = UrlElicitation::read(&self.0.server, params).ok_or_else(|| {
+            invalid_request("the URL elicitation has no message or no http or https URL")
+        })?;
+        if let Some(id) = &page.id {
+            let mut pages = self.pages();
+            pages.truncate(MAX_AWAITED_PAGES - 1);
+            pages.push_front(id.clone());
+        }
+        Ok(match open(page).await {
+            Reply::Accepted(()) => form_elicitation::result("accept", None),
+            Reply::Declined => form_elicitation::result("decline", None),
+            Reply::Cancelled => form_elicitation::result("cancel", None),
+        })
+    }
+
+    async fn sample(&self, params: &Json) -> Result<Json, Error> {
+        let has = &self.0.functions;
+        let Some(sample) = &has.sample else {
+            return Err(undeclared_capability(
+                RequiredCapability::Sampling,
+                "its model",
+            ));
+        };
+        let asked = sampling::SamplingRequest::read(&self.0.server, params, has.samples_with_tools)
+            .map_err(invalid_request)?;
+        let max_tokens = asked.max_tokens;
+        let sampled = sample(asked).await.map_err(|reason| {
+            Error::new(
+                ErrorKind::Refused(RefusalReason::Approver),
+                format!("the sampling request was rejected: {reason}"),
+            )
+        })?;
+        sampled
+            .cut_to(max_tokens)
+            .map_err(|reason| Error::new(ErrorKind::Bug, reason))
+    }
+
+    /// Sanitizes and checks an input request that came outside of a pipeline, by the same rules.
+    fn sanitize(&self, ask: InputRequestKind) -> Result<InputRequestKind, Error> {
+        let mut questions = InputRequests {
+            requests: vec![InputRequest {
+                key: "question".to_owned(),
+                kind: ask,
+            }],
+            ..InputRequests::default()
+        };
+        let scrubs: [&dyn Sanitizer; 3] = [&self.0.size, &TextSanitizer, &self.0.secrets];
+        for scrub in scrubs {
+            scrub.sanitize(None, None, UntrustedContent::InputRequests(&mut questions))?;
+        }
+        let cleaned = questions.requests.pop().map(|ask| ask.kind);
+        let mut cleaned =
+            cleaned.ok_or_else(|| invalid_request("sanitizing removed the whole request"))?;
+        let (server, caller) = (&self.0.server, Caller::new("application"));
+        let trail = DecisionLog::default();
+        let judged = (self.0.input_policy).judge(server, &caller, &mut cleaned, &trail);
+        if let Some(recorder) = self.0.recorder.get() {
+            recorder.note_input_request(server, &cleaned, judged.as_ref().err());
+        }
+        judged?;
+        Ok(cleaned)
+    }
+}
+
+impl ClientHandler for InputResponder {
+    fn answer(&self, ask: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>> {
+        let answers = self.clone();
+        Box::pin(async move {
+            let answered = async { answers.answer_request(&answers.sanitize(ask)?).await };
+            answered.await.map_err(|error| rpc_error(&error))
+        })
+    }
+
+    fn log(&self, message: LogMessage) {
+        let Some(log) = &self.0.functions.log else {
+            return;
+        };
+        let mut event = ReporterEvent::Log(message);
+        let scrubs: [&dyn Sanitizer; 3] = [&self.0.size, &TextSanitizer, &self.0.secrets];
+        let clean = |scrub: &&dyn Sanitizer| {
+            let cleaned = scrub.sanitize(None, None, UntrustedContent::Event(&mut event));
+            cleaned.is_ok()
+        };
+        if scrubs.iter().all(clean)
+            && let ReporterEvent::Log(message) = event
+        {
+            log(message);
+        }
+    }
+
+    fn elicitation_complete(&self, elicitation: &str) {
+        let known = {
+            let mut pages = self.pages();
+            let at = pages.iter().position(|id| id == elicitation);
+            at.and_then(|at| pages.remove(at))
+        };
+        if let (Some(id), Some(done)) = (known, &self.0.functions.elicitation_complete) {
+            done(id);
+        }
+    }
+}
+
+impl fmt::Debug for InputResponder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InputResponder(to {})", self.0.server)
+    }
+}
+
+/// Open input request; counted until it is dropped.
+struct OpenInputRequest<'a>(&'a watch::Sender<usize>);
+
+impl OpenInputRequest<'_> {
+    fn new(count: &watch::Sender<usize>) -> OpenInputRequest<'_> {
+        count.send_modify(|open| *open += 1);
+        OpenInputRequest(count)
+    }
+}
+
+impl Drop for OpenInputRequest<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
+    }
+}
+
+fn is_url(params: &Json) -> bool {
+    params.get("mode").and_then(|m| m.string()).as_deref() == Some("url")
+}
+
+fn undeclared_capability(need: RequiredCapability, what: &str) -> Error {
+    Error::new(
+        ErrorKind::MissingCapability(need),
+        format!("the server requests {what}, which this application does not support"),
+    )
+}
+
+fn invalid_request(reason: &'static str) -> Error {
+    Error::new(
+        ErrorKind::Upstream,
+        format!("the server sent an invalid input request: {reason}"),
+    )
+}
+
+/// Returns the JSON-RPC error for the server.
+fn rpc_error(error: &Error) -> RpcError {
+    let code = match error.kind() {
+        ErrorKind::MissingCapability(_) => code::METHOD_NOT_FOUND,
+        ErrorKind::Refused(RefusalReason::Approver) => USER_REFUSED,
+        ErrorKind::Upstream | ErrorKind::Refused(_) => code::INVALID_PARAMS,
+        _ => code::INTERNAL_ERROR,
+    };
+    RpcError::new(code, error.public_message())
+}

@@ -1,0 +1,63 @@
+//! In-process tool calls by the operator, from the console or the command line.
+
+use super::{
+    ProtocolServer,
+    call::RequestContext,
+    input_rounds::{self, RoundsOutcome},
+};
+use std::sync::Arc;
+use toolgate_core::{
+    Call, CallReporter, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, RequestInfo,
+    TaskControl, ToolResult,
+};
+use toolgate_wire::{dialect, json::Json, method::trace::TraceContext};
+
+/// Calls a tool as `caller`, through the same pipeline as every other call. Waits if the call needs approval.
+///
+/// # Errors
+/// The errors of the pipeline, and [`ErrorKind::MissingCapability`] if the tool itself requests input.
+pub async fn call_in_process(
+    server: &ProtocolServer,
+    caller: Caller,
+    transport: &'static str,
+    tool: &str,
+    arguments: Json,
+    reporter: CallReporter,
+) -> Result<ToolResult, Error> {
+    let abilities = ClientCapabilities::default();
+    let dialect = dialect::MODERN;
+    let context = RequestContext {
+        caller: caller.clone(),
+        transport,
+        dialect,
+        capabilities: abilities,
+        client: None,
+        log_level: None,
+        progress_token: None,
+        trace: TraceContext::default(),
+        connection: None,
+        session_tasks: None,
+        decision_log: DecisionLog::default(),
+    };
+    // Dropping the frames would close the outlet, and a closed outlet means that the caller disconnected.
+    let (outlet, _frames) = server.responder(&caller);
+    let mut call = Call::tool(crate::ids::call_id(), caller, tool, arguments);
+    call.reporter = reporter;
+    // Supports tasks: a tool that must run as a task can run, and this caller waits for it.
+    call.task_control = TaskControl::new().0;
+    call.request_info = Arc::new(RequestInfo {
+        revision: dialect.revision.into(),
+        transport,
+        client: None,
+        request: None,
+    });
+    let first = call.clone();
+    let again = || Ok(first.clone());
+    match input_rounds::run_rounds(server, &context, call, &again, &outlet, None).await? {
+        RoundsOutcome::Completed(output) => Ok(output.into_tool().unwrap_or_default()),
+        RoundsOutcome::InputRequired(..) => Err(Error::new(
+            ErrorKind::MissingCapability(toolgate_core::RequiredCapability::Elicitation),
+            "this tool requests input, which is not available here",
+        )),
+    }
+}

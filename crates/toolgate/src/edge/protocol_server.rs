@@ -1,0 +1,543 @@
+//! State that all protocol servers share: the service, its limits, and the log of rejections.
+
+use super::{
+    QueueLimits, TaskLimits, TaskOffer, TaskView,
+    page_cache::ListPageCache,
+    received_lists::ReceivedListsByConnection,
+    responder::{OutgoingFrames, Responder},
+    stateless::ClientMetadataCache,
+    tasks::TaskTable,
+};
+use crate::seal::Seal;
+use std::{sync::Arc, time::Duration};
+use tokio::sync::watch;
+use toolgate_core::{BoxFuture, Caller, CancelReason, Error, Service};
+use toolgate_policy::{StateClock, StateStore};
+use toolgate_wire::{
+    dialect::Dialect,
+    json::{Json, JsonLimits, ObjectWriter},
+    memory_budget::{BudgetScope, MemoryBudget, MemoryPermit},
+    message::{RpcError, code},
+    method::{
+        definition::{Definition, ItemKind},
+        initialize::Implementation,
+        operation, skills,
+        tasks::{EXTENSION, TaskForm, TaskSupport},
+    },
+};
+
+/// Protocol server of one service: the state that all its transports share.
+pub struct ProtocolServer {
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) info: Implementation,
+    /// `info` as JSON, as written into each reply.
+    pub(crate) info_json: Json,
+    pub(crate) limits: ServerLimits,
+    pub(crate) seal: Seal,
+    pub(crate) rejection_log: Option<Arc<dyn RejectionLog>>,
+    instructions: Option<Arc<dyn InstructionsProvider>>,
+    pub(crate) offered: ServerCapabilities,
+    pub(crate) tasks: TaskTable,
+    memory_budget: Option<Arc<MemoryBudget>>,
+    closing: watch::Sender<bool>,
+    pub(crate) pages: ListPageCache,
+    /// The lists that clients without a session received.
+    pub(crate) received_lists: ReceivedListsByConnection,
+    pub(crate) client_metadata: ClientMetadataCache,
+    has_param_headers: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// The clock that decides whether sealed state has expired.
+    pub(crate) clock: Arc<StateClock>,
+}
+
+/// Limits of a protocol server.
+#[derive(Clone, Debug)]
+pub struct ServerLimits {
+    /// Limits for the JSON of one message.
+    pub json: JsonLimits,
+    /// Longest name or URI in a request, in bytes; 8 KiB.
+    pub max_name_bytes: usize,
+    /// Requests in flight of one connection or session; 64.
+    pub max_in_flight: usize,
+    /// Items on one page of a list; 1,000.
+    pub page_items: usize,
+    /// Lifetime of sealed request state; 5 minutes.
+    pub seal_lifetime: Duration,
+    /// Time limit for the client's response to an input request; 10 minutes.
+    pub input_timeout: Duration,
+    /// Interval of keepalive pings to a client with a handshake and an open stream; none by default. A client that
+    /// answered pings before and then misses two in a row, 30 s each, is disconnected: its connection or session ends,
+    /// and its calls are cancelled. No ping is sent while the client has a request of the server to answer.
+    pub ping_interval: Option<Duration>,
+    /// Rounds of input of one call; 10.
+    pub max_rounds: u32,
+    /// Limits of the queue to a slow reader.
+    pub queue: QueueLimits,
+    /// Resource subscriptions of one session or stream; 1,024.
+    pub max_subscriptions: usize,
+    /// Limits of tasks.
+    pub tasks: TaskLimits,
+}
+
+impl Default for ServerLimits {
+    fn default() -> ServerLimits {
+        ServerLimits {
+            json: JsonLimits::default(),
+            max_name_bytes: 8 * 1024,
+            max_in_flight: 64,
+            page_items: 1000,
+            seal_lifetime: Duration::from_secs(300),
+            input_timeout: Duration::from_secs(600),
+            ping_interval: None,
+            max_rounds: 10,
+            queue: QueueLimits::default(),
+            max_subscriptions: 1024,
+            tasks: TaskLimits::default(),
+        }
+    }
+}
+
+impl ProtocolServer {
+    /// Serves `service` under this name and version.
+    ///
+    /// # Errors
+    /// The system provides no random bytes for the seal.
+    pub fn new(
+        service: Arc<dyn Service>,
+        name: &str,
+        version: &str,
+        limits: ServerLimits,
+    ) -> Result<ProtocolServer, Error> {
+        let info = Implementation::new(name, version);
+        let seal = Seal::random(name, limits.seal_lifetime)?;
+        Ok(ProtocolServer {
+            service,
+            info_json: info.json(),
+            info,
+            limits,
+            seal,
+            rejection_log: None,
+            instructions: None,
+            offered: ServerCapabilities::default(),
+            tasks: TaskTable::default(),
+            memory_budget: None,
+            closing: watch::Sender::new(false),
+            pages: ListPageCache::default(),
+            received_lists: ReceivedListsByConnection::default(),
+            client_metadata: ClientMetadataCache::default(),
+            has_param_headers: None,
+            clock: Arc::default(),
+        })
+    }
+
+    /// Sets the clock for the expiry of sealed state: the clock of the store, which never goes back.
+    pub fn with_clock(mut self, clock: Arc<StateClock>) -> ProtocolServer {
+        self.clock = clock;
+        self
+    }
+
+    /// Reports every call that is rejected before it reaches a layer to `witness`.
+    pub fn with_rejection_log(mut self, witness: Arc<dyn RejectionLog>) -> ProtocolServer {
+        self.rejection_log = Some(witness);
+        self
+    }
+
+    /// Seals request state with the first of these keys, and opens state that was sealed with any of them. Needed for
+    /// replicas, and for input requests that outlive the process.
+    ///
+    /// # Errors
+    /// Fails if `keys` is empty.
+    pub fn with_seal_keys(self, keys: &[[u8; 32]]) -> Result<ProtocolServer, Error> {
+        self.seal.set_keys(keys)?;
+        Ok(self)
+    }
+
+    /// Replaces the seal keys. Keep the previous key in the list for [`ServerLimits::seal_lifetime`], so that its state
+    /// stays valid.
+    ///
+    /// # Errors
+    /// Fails if `keys` is empty; then nothing changes.
+    pub fn set_seal_keys(&self, keys: &[[u8; 32]]) -> Result<(), Error> {
+        self.seal.set_keys(keys)
+    }
+
+    /// Counts the memory of messages against a budget. A message that does not fit is rejected.
+    pub fn with_memory_budget(mut self, room: Arc<MemoryBudget>) -> ProtocolServer {
+        self.memory_budget = Some(room);
+        self
+    }
+
+    /// Returns an outgoing queue of a caller.
+    pub(crate) fn responder(&self, caller: &Caller) -> (Responder, OutgoingFrames) {
+        Responder::new(self.limits.queue, self.budget_scope(caller))
+    }
+
+    /// Returns the memory account of a caller.
+    pub(crate) fn budget_scope(&self, caller: &Caller) -> BudgetScope {
+        match &self.memory_budget {
+            Some(room) => BudgetScope::of(room, caller.shared_name()),
+            None => BudgetScope::default(),
+        }
+    }
+
+    /// Sets the full description of this program, instead of name and version only.
+    pub fn with_info(mut self, info: Implementation) -> ProtocolServer {
+        self.info_json = info.json();
+        self.info = info;
+        self
+    }
+
+    /// Sets the capabilities to declare; by default all are declared, except tasks.
+    pub fn with_capabilities(mut self, offers: ServerCapabilities) -> ProtocolServer {
+        self.offered = offers;
+        self
+    }
+
+    /// Sets a check for tools with `x-mcp-header` arguments. While it returns false, no tool is looked up for them.
+    pub(crate) fn with_param_headers_check(
+        mut self,
+        any: Option<impl Fn() -> bool + Send + Sync + 'static>,
+    ) -> ProtocolServer {
+        self.has_param_headers = any.map(|any| Box::new(any) as Box<_>);
+        self
+    }
+
+    /// Returns whether any tool may have `x-mcp-header` arguments.
+    pub(crate) fn may_have_param_headers(&self) -> bool {
+        self.has_param_headers.as_ref().is_none_or(|any| any())
+    }
+
+    /// Sets the instructions of the server, the same for all callers.
+    pub fn with_instructions(self, instructions: Option<String>) -> ProtocolServer {
+        match instructions {
+            Some(text) => self.with_instructions_provider(Arc::new(FixedInstructions(text))),
+            None => self,
+        }
+    }
+
+    /// Sets the provider of the server's instructions, which may differ by caller.
+    pub fn with_instructions_provider(
+        mut self,
+        instructions: Arc<dyn InstructionsProvider>,
+    ) -> ProtocolServer {
+        self.instructions = Some(instructions);
+        self
+    }
+
+    /// Returns the server's instructions for a caller.
+    pub(crate) fn instructions(&self, caller: &Caller) -> Option<String> {
+        self.instructions.as_ref()?.instructions(caller)
+    }
+
+    /// Begins the shutdown: ends notification streams, calls that wait for an approval, and tasks. Other calls in
+    /// flight may complete.
+    pub fn close(&self) {
+        // Before the flag: a task whose call waits for an approval would otherwise answer that the gateway stops.
+        self.tasks.interrupt_all();
+        self.closing.send_replace(true);
+    }
+
+    /// Waits until [`ProtocolServer::close`] was called.
+    pub async fn closed(&self) {
+        let mut closing = self.closing.subscribe();
+        let _ = closing.wait_for(|closing| *closing).await;
+    }
+
+    /// Returns whether [`ProtocolServer::close`] was called.
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Returns the cancel reason for the calls of a connection or session that ends.
+    pub(crate) fn cancel_reason(&self) -> CancelReason {
+        match self.is_closing() {
+            true => CancelReason::Shutdown,
+            false => CancelReason::Disconnected,
+        }
+    }
+
+    /// Parses one message as strict JSON.
+    pub(crate) fn read_message(
+        &self,
+        bytes: Vec<u8>,
+        claim: MemoryPermit,
+    ) -> Result<Json, toolgate_wire::json::ReadError> {
+        Json::read_with_permit(bytes, &self.limits.json, claim)
+    }
+
+    /// Parses one message from a borrowed buffer.
+    pub(crate) fn read_borrowed_message(
+        &self,
+        bytes: &[u8],
+        claim: MemoryPermit,
+    ) -> Result<Json, toolgate_wire::json::ReadError> {
+        Json::read_slice_with_permit(bytes, &self.limits.json, claim)
+    }
+
+    /// Checks the length of a name or URI before a lookup, which compares all of it with the resource templates.
+    pub(crate) fn check_name_length(&self, name: &str) -> Result<(), RpcError> {
+        let limit = self.limits.max_name_bytes;
+        if name.len() <= limit {
+            return Ok(());
+        }
+        let text = format!("the name or URI is longer than {limit} bytes, which is the limit here");
+        Err(RpcError::new(code::INVALID_PARAMS, text))
+    }
+
+    pub(crate) async fn log_rejection(&self, refused: Rejection) {
+        if let Some(witness) = &self.rejection_log {
+            witness.rejected(refused).await;
+        }
+    }
+
+    /// Reports a request that is rejected before it reaches a layer, if it is a call.
+    pub(crate) async fn log_rejected_request(
+        &self,
+        caller: &Caller,
+        transport: &'static str,
+        (method, params): (&str, Option<&Json>),
+        why: &RpcError,
+    ) {
+        if !operation::is_operation(method) {
+            return;
+        }
+        let named = |key| params?.get(key)?.string();
+        let tool = named("name").or_else(|| named("uri"));
+        self.log_rejection(Rejection {
+            caller: caller.clone(),
+            transport,
+            method: Some(method.to_owned()),
+            tool,
+            reason: why.message.clone(),
+        })
+        .await;
+    }
+
+    /// Returns the capabilities to declare in this revision. `lists` tells whether the client may list its tasks.
+    pub(crate) fn capabilities(&self, dialect: &Dialect, lists: bool) -> Json {
+        self.offered.to_json(dialect, lists)
+    }
+
+    /// Returns whether this server lists items of a kind.
+    pub(crate) fn lists_kind(&self, kind: ItemKind) -> bool {
+        kind != ItemKind::Skill || self.offered.skills
+    }
+
+    /// Returns whether a tool can be called as a task.
+    pub(crate) fn task_support(&self, tool: &Definition) -> TaskSupport {
+        match self.offered.tasks {
+            TaskOffer::None => TaskSupport::Forbidden,
+            TaskOffer::Marked => TaskSupport::of(tool),
+            TaskOffer::Every if TaskSupport::is_forbidden_by(tool) => TaskSupport::Forbidden,
+            // An upstream server may require a task for each call of the tool. That concerns only the connection to it.
+            TaskOffer::Every => TaskSupport::Optional,
+        }
+    }
+
+    /// Returns a definition for a protocol revision, with its task support.
+    ///
+    /// # Errors
+    /// The part of the definition that the revision does not allow.
+    pub(crate) fn write_definition(
+        &self,
+        dialect: &Dialect,
+        definition: &Definition,
+    ) -> Result<Json, &'static str> {
+        let json = dialect.definition(definition)?;
+        if dialect.tasks != TaskForm::Core || definition.kind() != ItemKind::Tool {
+            return Ok(json);
+        }
+        Ok(match self.task_support(definition) {
+            TaskSupport::Forbidden if json.get("execution").is_none() => json,
+            TaskSupport::Forbidden if TaskSupport::is_forbidden_by(definition) => json,
+            TaskSupport::Forbidden => json.without("execution"),
+            support => {
+                let mut execution = ObjectWriter::new();
+                execution.str("taskSupport", support.as_str());
+                json.with("execution", &execution.finish())
+            }
+        })
+    }
+
+    /// Stores the status and results of tasks, so that clients find them after a restart. `process` identifies this
+    /// process among those that share the store. Tasks of processes that ended are recovered now: completed ones keep
+    /// their result, running ones have `failed`.
+    ///
+    /// Tasks of a connection that ends with its process, for example stdio, are not stored.
+    pub fn with_task_store(
+        self,
+        store: Arc<dyn StateStore>,
+        process: &str,
+        is_gone: impl Fn(&str) -> bool,
+    ) -> ProtocolServer {
+        let limits = &self.limits.tasks;
+        self.tasks.use_store(store, process, limits, is_gone);
+        self
+    }
+
+    /// Recovers the tasks of ended processes that still run as a task at an upstream server, and follows them to their
+    /// end. Call it once, when the service can be called, on the runtime that will run them. Tasks that cannot be
+    /// recovered have `failed`.
+    pub async fn recover_tasks(self: &Arc<ProtocolServer>) {
+        crate::edge::tasks::recover_tasks(self).await;
+    }
+
+    /// Returns all tasks, running and ended, the oldest first.
+    pub fn tasks(&self) -> Vec<TaskView> {
+        self.tasks.views()
+    }
+
+    /// Cancels the task of a call. Returns false if there is no running one.
+    pub fn cancel_task(&self, call: &str) -> bool {
+        self.tasks.cancel(call)
+    }
+}
+
+/// The capabilities that a server declares.
+#[derive(Clone, Debug)]
+pub struct ServerCapabilities {
+    /// Capability `tools`.
+    pub tools: bool,
+    /// `resources`.
+    pub resources: bool,
+    /// Capability `resources.subscribe`: clients may subscribe to a resource.
+    pub subscribe: bool,
+    /// Capability `prompts`.
+    pub prompts: bool,
+    /// Capability `completions`.
+    pub completions: bool,
+    /// Capability `listChanged` of each list.
+    pub list_changed: bool,
+    /// The calls that may become tasks.
+    pub tasks: TaskOffer,
+    /// Skills (2026-07-28).
+    pub skills: bool,
+    /// Other extensions: an object with their settings by identifier (2026-07-28).
+    pub extensions: Option<Json>,
+}
+
+impl Default for ServerCapabilities {
+    /// All except tasks and extensions other than skills: the items of a gateway may change at any time.
+    fn default() -> ServerCapabilities {
+        ServerCapabilities {
+            tools: true,
+            resources: true,
+            subscribe: true,
+            prompts: true,
+            completions: true,
+            list_changed: true,
+            tasks: TaskOffer::default(),
+            skills: true,
+            extensions: None,
+        }
+    }
+}
+
+impl ServerCapabilities {
+    fn to_json(&self, dialect: &Dialect, lists: bool) -> Json {
+        let mut o = ObjectWriter::new();
+        let changes = |o: &mut ObjectWriter| {
+            if self.list_changed {
+                o.bool("listChanged", true);
+            }
+        };
+        if self.completions && dialect.completions {
+            o.object("completions", |_| {});
+        }
+        let tasks = Some(dialect.tasks).filter(|_| self.tasks != TaskOffer::None);
+        let extends =
+            self.extensions.is_some() || self.skills || tasks == Some(TaskForm::Extension);
+        if dialect.stateless && extends {
+            o.object("extensions", |e| {
+                let own = self.extensions.iter().flat_map(Json::members);
+                own.for_each(|(id, settings)| e.raw(&id, &settings));
+                if self.skills {
+                    e.object(skills::EXTENSION, |s| {
+                        s.bool(skills::READS_DIRECTORIES, true)
+                    });
+                }
+                if tasks == Some(TaskForm::Extension) {
+                    e.object(EXTENSION, |_| {});
+                }
+            });
+        }
+        o.object("logging", |_| {});
+        if self.prompts {
+            o.object("prompts", changes);
+        }
+        if self.resources {
+            o.object("resources", |r| {
+                changes(r);
+                if self.subscribe {
+                    r.bool("subscribe", true);
+                }
+            });
+        }
+        if tasks == Some(TaskForm::Core) {
+            o.object("tasks", |t| {
+                t.object("cancel", |_| {});
+                if lists {
+                    t.object("list", |_| {});
+                }
+                t.object("requests", |r| {
+                    r.object("tools", |t| t.object("call", |_| {}))
+                });
+            });
+        }
+        if self.tools {
+            o.object("tools", changes);
+        }
+        o.finish()
+    }
+}
+
+/// Provider of the server's instructions.
+pub trait InstructionsProvider: Send + Sync + 'static {
+    /// Returns the instructions for a caller. Must not block.
+    fn instructions(&self, caller: &Caller) -> Option<String>;
+}
+
+/// The same instructions for all callers.
+struct FixedInstructions(String);
+
+impl InstructionsProvider for FixedInstructions {
+    fn instructions(&self, _: &Caller) -> Option<String> {
+        Some(self.0.clone())
+    }
+}
+
+/// A call, or an invalid attempt at one, that was rejected before it reached a layer.
+#[derive(Clone, Debug)]
+pub struct Rejection {
+    /// The caller, or the listener if the caller is unknown.
+    pub caller: Caller,
+    /// `http` or `stdio`.
+    pub transport: &'static str,
+    /// The method, if the request could be read.
+    pub method: Option<String>,
+    /// The tool, prompt or URI, if the request could be read.
+    pub tool: Option<String>,
+    /// The reason, without any text from the caller.
+    pub reason: String,
+}
+
+/// Receives rejected calls and missed pings, for the audit log.
+pub trait RejectionLog: Send + Sync + 'static {
+    /// Records a rejected call. The future completes when it is recorded.
+    fn rejected(&self, refused: Rejection) -> BoxFuture<'_, ()>;
+
+    /// Records missed pings of a client. Must not block.
+    fn missed_pings(&self, caller: &Caller, transport: &'static str, unheard: MissedPings) {
+        let _ = (caller, transport, unheard);
+    }
+}
+
+/// Keepalive pings that a client did not answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct MissedPings {
+    /// Consecutive missed pings.
+    pub consecutive: u32,
+    /// True if the connection or session ends. A client that never answered a ping gets no more pings and stays
+    /// connected.
+    pub disconnects: bool,
+}
