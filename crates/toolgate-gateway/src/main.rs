@@ -4,45 +4,18 @@
 #[macro_use]
 mod unprinted;
 
-mod active;
 mod authentication;
 mod banner;
-mod call_feed;
 mod cli;
-mod commands;
-mod compose;
 mod config;
 mod console;
-mod control;
-mod demo;
-mod dry_run;
-mod edge_audit;
-mod history;
-mod http_server;
-mod instructions;
-mod item_view;
-mod keyring;
-mod last_lists;
-mod memory;
-mod nesting;
 mod oauth;
-mod offline;
 mod operator;
-mod override_lint;
-mod paths;
-mod persistent_tasks;
-mod pins;
 mod pretty_json;
-mod reload;
-mod routes;
-mod seal_keys;
-mod search;
+mod runtime;
 mod serve;
 mod servers;
-mod snapshot;
 mod timestamp;
-mod unmatched_lint;
-mod unreachable_lint;
 
 use std::process::ExitCode;
 
@@ -53,5 +26,5 @@ fn main() -> ExitCode {
     }
     // A panic message could contain calls, secrets or results, so it is withheld.
     toolgate_policy::withhold_panic_messages();
-    commands::run(cli::parse())
+    cli::commands::run(cli::args::parse())
 }

@@ -5,73 +5,46 @@
 //! ([`Call::trail`](toolgate_core::Call)) says.
 
 mod access;
-mod approvals;
-mod arguments;
-mod audit_begin;
-mod audit_contents;
-mod audit_end;
+mod approval;
+mod audit;
 mod canceller;
 mod catch_panic;
-mod cel;
-mod circuit_breaker;
-mod concurrency;
-mod deadline;
 mod digest;
-mod edit;
-mod error_text;
-mod freeze;
 mod humanize;
-mod input_requests;
-pub mod keys;
-mod links;
-mod media;
-mod names;
-mod observer;
-mod output_schema;
-mod pattern;
+mod limits;
 mod per_server;
 pub mod pins;
 mod pipeline;
-mod placeholders;
-mod rate;
-mod recorder;
-mod sanitize_config;
-mod schema;
-mod scopes;
-mod secrets;
-mod size;
-mod skills;
+mod sanitize;
 mod store;
-mod text;
-mod untrusted;
-mod whatwg;
+mod validation;
 
-pub use access::{AccessRule, AccessRules, ArgumentReads, RuleAction};
-pub use approvals::{
+pub use access::cel::{ArgumentNames, CelCondition, CelLimits, ConditionFacts};
+pub use access::freeze::{FreezeLayer, FreezeRegistry, FreezeScope, FreezeView};
+pub use access::keys;
+pub use access::pattern::GlobPattern;
+pub use access::rules::{AccessRule, AccessRules, ArgumentReads, RuleAction};
+pub use access::scopes::{RequiredScopes, ScopeRule};
+pub use approval::approvals::{
     APPROVAL_KEY, ApprovalBinding, ApprovalChannel, ApprovalConfirm, ApprovalError, ApprovalLimits,
     ApprovalService, ApprovalStatus, ApprovalTerms, ApprovalView, Approver, ClientApprovals,
     GrantTerms, GrantView, InProcessConfirm, QuorumRule, QuorumRules,
 };
-pub use arguments::{ArgumentValidation, UriSpelling, is_closed};
-pub use audit_begin::{AuditBegin, AuditDurability};
-pub use audit_contents::{AuditContentForm, AuditContents};
-pub use audit_end::AuditEnd;
-pub use canceller::CallCanceller;
-pub use catch_panic::{CatchPanic, withhold_panic_messages};
-pub use cel::{ArgumentNames, CelCondition, CelLimits, ConditionFacts};
-pub use circuit_breaker::CircuitBreaker;
-pub use concurrency::{ConcurrencyLimit, ConcurrencyLimits};
-pub use deadline::CallTimeout;
-pub use error_text::{ErrorSanitizer, ErrorTextMode};
-pub use freeze::{FreezeLayer, FreezeRegistry, FreezeScope, FreezeView};
-pub use input_requests::{
+pub use approval::input_requests::{
     ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_response,
 };
-pub use links::LinkSanitizer;
-pub use media::MediaSanitizer;
-pub use observer::{CallEnd, CallObserver, CallStage, CallView, NoObserver};
-pub use output_schema::{OnInvalidOutput, OutputValidation};
-pub use pattern::GlobPattern;
+pub use audit::begin::{AuditBegin, AuditDurability};
+pub use audit::contents::{AuditContentForm, AuditContents};
+pub use audit::end::AuditEnd;
+pub use audit::observer::{CallEnd, CallObserver, CallStage, CallView, NoObserver};
+pub use audit::recorder::{AuditRecorder, sanitize_entry};
+pub use canceller::CallCanceller;
+pub use catch_panic::{CatchPanic, withhold_panic_messages};
+pub use limits::circuit_breaker::CircuitBreaker;
+pub use limits::concurrency::{ConcurrencyLimit, ConcurrencyLimits};
+pub use limits::deadline::CallTimeout;
+pub use limits::rate::{RateLimiter, RateQuota, RateRule};
+pub use limits::size::{SizeLimits, TextTruncation};
 pub use per_server::PerServer;
 pub use pins::{
     ChangedDefinitionAction, ConfusableNameAction, NewDefinitionAction, PinError, PinEvent,
@@ -80,22 +53,22 @@ pub use pins::{
 pub use pipeline::{
     GatewayPolicy, ProgramPolicy, gateway_pipeline, inspection_pipeline, pinning_pipeline,
 };
-pub use placeholders::{OnPlaceholder, Placeholders};
-pub use rate::{RateLimiter, RateQuota, RateRule};
-pub use recorder::{AuditRecorder, sanitize_entry};
-pub use sanitize_config::SanitizeConfig;
-pub use schema::{
-    RequiredDefaults, SchemaBounds, SchemaSanitizer, check_schemas, fits_schema,
-    unchecked_keywords, validate_value,
-};
-pub use scopes::{RequiredScopes, ScopeRule};
-pub use secrets::{
-    OnOutboundSecret, OnSecret, OutboundSecrets, SecretRedactor, SecretRules, SecretRulesError,
-};
-pub use size::{SizeLimits, TextTruncation};
-pub use skills::{SkillIntegrity, check_skill_file};
+pub use sanitize::config::SanitizeConfig;
+pub use sanitize::error_text::{ErrorSanitizer, ErrorTextMode};
+pub use sanitize::links::LinkSanitizer;
+pub use sanitize::media::MediaSanitizer;
+pub use sanitize::secrets::{OnSecret, SecretRedactor, SecretRules, SecretRulesError};
+pub use sanitize::skills::{SkillIntegrity, check_skill_file};
+pub use sanitize::text::{TextSanitizer, sanitize_text};
+pub use sanitize::untrusted::UntrustedMarker;
 pub use store::{
     MemoryStateStore, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
 };
-pub use text::{TextSanitizer, sanitize_text};
-pub use untrusted::UntrustedMarker;
+pub use validation::arguments::{ArgumentValidation, UriSpelling, is_closed};
+pub use validation::outbound_secrets::{OnOutboundSecret, OutboundSecrets};
+pub use validation::output_schema::{OnInvalidOutput, OutputValidation};
+pub use validation::placeholders::{OnPlaceholder, Placeholders};
+pub use validation::schema::{
+    RequiredDefaults, SchemaBounds, SchemaSanitizer, check_schemas, fits_schema,
+    unchecked_keywords, validate_value,
+};

@@ -1,9 +1,9 @@
 //! Verification of access tokens from the configured issuers.
 
 use crate::{
-    compose,
     config::{Config, IssuerSettings},
-    snapshot::GatewayResources,
+    runtime::compose,
+    runtime::snapshot::GatewayResources,
 };
 use std::{sync::Arc, time::Duration};
 use toolgate::auth::{

@@ -97,7 +97,7 @@ impl ConfigValue {
         }
     }
 
-    /// Returns the value, except from the keyring, which [`crate::keyring`] reads.
+    /// Returns the value, except from the keyring, which [`crate::config::keyring`] reads.
     ///
     /// # Errors
     /// The value is unavailable; the message does not contain it.

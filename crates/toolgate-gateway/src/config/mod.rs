@@ -18,10 +18,12 @@ mod host_json;
 mod input_requests;
 mod issuer_sign_in;
 mod json;
+pub(crate) mod keyring;
 mod limits;
 mod network;
 mod overrides;
 mod own_entries;
+pub(crate) mod paths;
 mod pins;
 mod plaintext;
 mod rate;
@@ -134,7 +136,7 @@ impl Config {
     pub(crate) fn load(given: Option<&Path>) -> Result<Config, ConfigError> {
         match given
             .map(Path::to_owned)
-            .or_else(crate::paths::default_config)
+            .or_else(crate::config::paths::default_config)
         {
             Some(path) => Config::load_file(&path),
             None => Config::demo(),
@@ -148,7 +150,7 @@ impl Config {
     pub(crate) fn data_directory(given: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
         let file = given
             .map(Path::to_owned)
-            .or_else(crate::paths::default_config);
+            .or_else(crate::config::paths::default_config);
         file.map_or(Ok(None), |file| data::data_directory(&file))
     }
 

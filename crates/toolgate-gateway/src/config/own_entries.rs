@@ -2,7 +2,7 @@
 //! starts all of them would start itself endlessly.
 
 use super::{Config, ConfigError, ConfigSource, ServerSettings};
-use crate::cli::{Cli, CliCommand};
+use crate::cli::args::{Cli, CliCommand};
 use clap::Parser;
 use std::{
     ffi::OsStr,
@@ -68,7 +68,7 @@ fn starts_gateway_of(server: &ServerSettings, config: &Path) -> bool {
     }
     let theirs = match cli.config {
         Some(path) => Some(server.cwd.as_deref().unwrap_or(Path::new("")).join(path)),
-        None => crate::paths::default_config(),
+        None => crate::config::paths::default_config(),
     };
     theirs.is_some_and(|theirs| same_file(&theirs, config))
 }

@@ -8,7 +8,7 @@ use super::{
     section::{ConfigField, ConfigSection},
     server::ServerSettings,
 };
-use crate::search::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
+use crate::runtime::search::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
 
 /// Tool search settings.
 #[derive(Clone, Debug)]

@@ -6,10 +6,10 @@ mod sign_in;
 mod static_files;
 
 use crate::{
-    call_feed::ConsoleEvent,
     oauth::{BrowserSignIns, CONSOLE_REDIRECT_PATH},
-    operator::OperatorApi,
-    routes::text_response,
+    operator::api::OperatorApi,
+    runtime::call_feed::ConsoleEvent,
+    serve::routes::text_response,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;

@@ -1,7 +1,7 @@
 //! Users of issuers, who prove their identity on a page of the gateway.
 
 use super::browser_flows::{BrowserFlowPurpose, BrowserFlows};
-use crate::{authentication, config::Config, snapshot::GatewayResources};
+use crate::{authentication, config::Config, runtime::snapshot::GatewayResources};
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate_auth::{
     Secret, Url,

@@ -2,22 +2,22 @@
 
 use super::StartOptions;
 use crate::{
-    active::ActiveSnapshot,
     authentication::{CallerTokens, RejectionLimiter},
     banner::{StartupBanner, option_words},
-    call_feed::CallFeed,
-    compose,
     console::{ConsoleSessions, WebConsole},
-    edge_audit::EdgeAudit,
-    last_lists::PinnedLists,
-    memory,
     oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
-    operator::{DefinitionNotes, OperatorApi},
-    persistent_tasks::PersistentTasks,
-    reload::ConfigReloader,
-    routes::{HttpRoutes, UserSignInRoutes},
+    operator::api::{DefinitionNotes, OperatorApi},
+    runtime::active::ActiveSnapshot,
+    runtime::call_feed::CallFeed,
+    runtime::compose,
+    runtime::last_lists::PinnedLists,
+    runtime::memory,
+    runtime::persistent_tasks::PersistentTasks,
+    runtime::reload::ConfigReloader,
+    runtime::snapshot::{GatewayResources, PolicyBackends, connectable, console_url},
+    serve::edge_audit::EdgeAudit,
+    serve::routes::{HttpRoutes, UserSignInRoutes},
     servers::ServerSupervisor,
-    snapshot::{GatewayResources, PolicyBackends, connectable, console_url},
 };
 use std::{net::SocketAddr, sync::Arc};
 use toolgate::edge::{ProtocolServer, ServerCapabilities, TaskOffer, http::HttpEndpoint};
@@ -49,7 +49,7 @@ impl GatewayParts {
         let recorder = Arc::new(AuditRecorder::new(journal.clone()));
         let board = Arc::new(CallFeed::new());
         let kept = PolicyBackends {
-            pins: crate::pins::create_pins(store.clone(), recorder.clone(), board.clone()),
+            pins: crate::runtime::pins::create_pins(store.clone(), recorder.clone(), board.clone()),
             feed: board,
             approvals: ApprovalService::new(
                 recorder.clone(),

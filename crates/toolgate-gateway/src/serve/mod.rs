@@ -7,10 +7,16 @@
 
 mod build;
 mod console_events;
+pub(crate) mod edge_audit;
+pub(crate) mod http_server;
+pub(crate) mod routes;
 mod signals;
 mod transports;
 
-use crate::{config::Config, control::ControlSocket, persistent_tasks::PersistentTasks, seal_keys};
+use crate::{
+    config::Config, operator::control::ControlSocket, runtime::persistent_tasks::PersistentTasks,
+    runtime::seal_keys,
+};
 use build::GatewayParts;
 use std::{
     io,

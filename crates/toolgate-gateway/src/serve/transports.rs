@@ -1,7 +1,7 @@
 //! Transports to callers, until the gateway stops.
 
 use super::{GatewayParts, StartOptions};
-use crate::http_server::{self, ListenLimits};
+use crate::serve::http_server::{self, ListenLimits};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use toolgate::{

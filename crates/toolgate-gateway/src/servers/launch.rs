@@ -2,8 +2,8 @@
 
 use super::ServerSpec;
 use crate::{
+    config::keyring,
     config::{ConfigValue, RemoteAddress},
-    keyring,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};

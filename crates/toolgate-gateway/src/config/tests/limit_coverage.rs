@@ -6,18 +6,18 @@ use std::path::Path;
 const FLOODS: &str = "crates/toolgate-gateway/tests/it/floods.rs";
 const MEMORY: &str = "crates/toolgate-gateway/tests/it/memory.rs";
 const EXCHANGE: &str = "crates/toolgate-gateway/tests/it/exchange.rs";
-const WHEN: &str = "crates/toolgate-policy/src/cel/tests.rs";
+const WHEN: &str = "crates/toolgate-policy/src/access/rules/cel/tests.rs";
 const FAILING_SERVER: &str = "crates/toolgate-gateway/tests/it/failing_server.rs";
 const ONE_OVER: &str = "crates/toolgate-gateway/tests/it/one_over.rs";
 const TURNS: &str = "crates/toolgate-gateway/tests/it/turns.rs";
 const SLOW_SERVERS: &str = "crates/toolgate-gateway/tests/it/slow_servers.rs";
-const AT_ONCE: &str = "crates/toolgate-policy/src/concurrency/tests.rs";
+const AT_ONCE: &str = "crates/toolgate-policy/src/limits/concurrency/tests.rs";
 const APPROVALS: &str = "crates/toolgate-policy/tests/it/approvals.rs";
 const MISDEEDS: &str = "crates/toolgate-gateway/tests/it/misdeeds.rs";
 const OUTLET: &str = "crates/toolgate/src/edge/responder.rs";
-const SCHEMA: &str = "crates/toolgate-policy/src/schema/tests.rs";
+const SCHEMA: &str = "crates/toolgate-policy/src/validation/schema/tests.rs";
 const LINKS: &str = "crates/toolgate/src/aggregate/links/tests.rs";
-const MEDIA: &str = "crates/toolgate-policy/src/media/tests.rs";
+const MEDIA: &str = "crates/toolgate-policy/src/sanitize/media/tests.rs";
 const HTTP: &str = "crates/toolgate/tests/it/serve/http.rs";
 const PARKED: &str = "crates/toolgate/tests/it/remote_http/parked.rs";
 const RESUME: &str = "crates/toolgate/tests/it/serve/resume.rs";
@@ -257,7 +257,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     (
         "caller_keys",
-        "crates/toolgate-policy/src/keys/tests.rs",
+        "crates/toolgate-policy/src/access/rules/keys/tests.rs",
         "one_key_too_many_is_not_made",
     ),
     (
@@ -342,7 +342,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     (
         "instructions_bytes",
-        "crates/toolgate-gateway/src/instructions/tests.rs",
+        "crates/toolgate-gateway/src/runtime/instructions/tests.rs",
         "truncates_a_long_text",
     ),
     ("schema_depth", SCHEMA, "bounds"),

@@ -1,0 +1,335 @@
+//! Commands: some run in this process, others are sent to the running gateways.
+
+mod audit;
+mod check;
+mod data_dir;
+mod decisions;
+mod explain;
+mod items;
+mod keys;
+mod login;
+mod logins;
+mod offline;
+mod pins;
+mod reload;
+mod status;
+mod tasks;
+mod unavailable;
+
+use crate::{
+    cli::args::{Cli, CliCommand, ListenOptions},
+    cli::demo,
+    config::{Config, ConfigError},
+    console::revoke_all_sessions,
+    operator::control::{ControlResponse, GatewaySockets},
+    serve::{self, GatewayTransport, StartOptions},
+};
+use data_dir::DataLocation;
+use serde_json::{Value, json};
+use std::{
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
+    time::{Duration, SystemTime},
+};
+use toolgate::{visible, visible_line};
+
+/// Failure of a command.
+pub(crate) enum CommandError {
+    /// Wrong usage or invalid config: exit code 2.
+    Usage(String),
+    /// The command failed: exit code 1.
+    Failure(String),
+}
+
+impl From<String> for CommandError {
+    fn from(text: String) -> CommandError {
+        CommandError::Failure(text)
+    }
+}
+
+type Result<T> = std::result::Result<T, CommandError>;
+
+/// Runs a command.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    match dispatch(cli) {
+        Ok(code) => code,
+        Err(CommandError::Usage(text)) => {
+            eprintln!("toolgate: {}", escape_for_stderr(&text));
+            ExitCode::from(2)
+        }
+        Err(CommandError::Failure(text)) => {
+            eprintln!("toolgate: {}", escape_for_stderr(&text));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Escapes a message that may contain untrusted text for stderr. Indented continuation lines cannot pass for our own.
+fn escape_for_stderr(text: &str) -> String {
+    visible(text).replace('\n', "\n  ")
+}
+
+fn dispatch(cli: Cli) -> Result<ExitCode> {
+    let place = DataLocation {
+        data: cli.data.as_deref(),
+        config: cli.config.as_deref(),
+    };
+    let data = || place.data();
+    match &cli.command {
+        None | Some(CliCommand::Serve(_)) => {
+            let serve = cli.serve_options();
+            let named = place
+                .config
+                .map(|c| vec!["--config".to_owned(), absolute(c)]);
+            start(
+                place.config()?,
+                &serve.options,
+                place.data,
+                named.unwrap_or_default(),
+                &[],
+            )
+        }
+        Some(CliCommand::Run(run)) => {
+            let config = Config::for_command(run.command.clone()).map_err(usage)?;
+            start(
+                config,
+                &run.options,
+                place.data,
+                vec!["run".to_owned()],
+                &run.command,
+            )
+        }
+        Some(CliCommand::DemoServer) => demo_server(),
+        Some(CliCommand::Check(wanted)) => check::run(&place, wanted),
+        Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
+        Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Tools) => items::run(&GatewaySockets::find(&data()?)?, "tools"),
+        Some(CliCommand::Resources) => items::run(&GatewaySockets::find(&data()?)?, "resources"),
+        Some(CliCommand::Prompts) => items::run(&GatewaySockets::find(&data()?)?, "prompts"),
+        Some(CliCommand::Calls) => calls(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Inbox) => inbox(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Reload) => reload::run(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Keys(wanted)) => keys::run(&place, wanted),
+        Some(CliCommand::Pins(command)) => pins::run(&data()?, command),
+        Some(CliCommand::Tasks(command)) => tasks::run(&data()?, command),
+        Some(CliCommand::Login(wanted)) => login::run(&place, wanted),
+        Some(CliCommand::Logout(wanted)) => logins::sign_out(&place, wanted),
+        Some(CliCommand::Logins { json }) => logins::list(&place, *json),
+        Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&data()?),
+        Some(CliCommand::Console { name, .. }) => console(&GatewaySockets::find(&data()?)?, name),
+        Some(CliCommand::Approve(approve)) => decisions::approve(&data()?, approve),
+        Some(CliCommand::Grants(grants)) => decisions::grants(&data()?, grants),
+        Some(CliCommand::Freeze(freeze)) => decisions::freeze(&data()?, freeze),
+        Some(CliCommand::Thaw(thaw)) => decisions::thaw(&data()?, thaw),
+        Some(CliCommand::Deny { id, message }) => decisions::deny(&data()?, id, message),
+        Some(CliCommand::Stop { id }) => send_by_id(&data()?, "stop", &json!({"id": id})),
+        Some(CliCommand::Explain(wanted)) => explain::run(&place, wanted),
+        Some(CliCommand::Call { tool, arguments }) => {
+            call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))
+        }
+    }
+}
+
+fn usage(error: ConfigError) -> CommandError {
+    CommandError::Usage(error.to_string())
+}
+
+/// Starts the gateway. `words` and `command` are the command line for a host that starts the same gateway over stdio.
+fn start(
+    mut config: Config,
+    options: &ListenOptions,
+    data: Option<&Path>,
+    mut words: Vec<String>,
+    command: &[String],
+) -> Result<ExitCode> {
+    let said = config.listen;
+    if let Some(listen) = options.listen {
+        config.listen = listen;
+        // The listen address of the command line may also be one of the servers.
+        config.remove_own_entries().map_err(usage)?;
+    }
+    if !options.stdio {
+        config.check_listen().map_err(usage)?;
+    }
+    crate::runtime::nesting::check(&config.source).map_err(CommandError::Usage)?;
+    // As in `check`: a missing environment variable makes the config invalid.
+    config.check_tokens().map_err(usage)?;
+    config.overrides().map_err(usage)?;
+    for note in &config.notes {
+        eprintln!("toolgate: {note}");
+    }
+    words.push("--stdio".to_owned());
+    if let Some(data) = data {
+        words.extend(["--data".to_owned(), absolute(data)]);
+    }
+    if !command.is_empty() {
+        words.push("--".to_owned());
+        words.extend(command.iter().cloned());
+    }
+    let data = data_dir::absolute_or_default(data.or(config.data.as_deref()))?;
+    let reach = if options.stdio {
+        GatewayTransport::Stdio
+    } else {
+        GatewayTransport::Http(config.listen)
+    };
+    serve::run(StartOptions {
+        config,
+        config_listen: said,
+        data,
+        transport: reach,
+        stdio: words,
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path)
+        .unwrap_or_else(|_| path.to_owned())
+        .display()
+        .to_string()
+}
+
+fn demo_server() -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| e.to_string())?;
+    let code = runtime.block_on(demo::run());
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    Ok(code)
+}
+
+/// Sends an action on one id to the gateway that knows it.
+fn send_by_id(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
+    GatewaySockets::find(data)?.request_any(action, with)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
+    let with = json!({"tool": tool, "text": arguments});
+    let gateways = GatewaySockets::find(data)?;
+    let result = gateways.request_any("call", &with);
+    if result.is_err() {
+        unavailable::print_unavailable(&unavailable::statuses(&gateways), |id| {
+            let rest = tool.strip_prefix(id);
+            rest.is_some_and(|rest| rest.starts_with(['.', '_']))
+        });
+    }
+    let result = result?;
+    let failed = result
+        .get("isError")
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
+    print(&format!("{result}\n"))?;
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn console(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
+    let link = gateways.request_any("console", &json!({"as": name}))?;
+    print(&format!("{}\n", link["link"].as_str().unwrap_or_default()))
+}
+
+/// Ends all console sessions, through the gateways or, if none runs, directly in the stored state.
+fn revoke_console(data: &Path) -> Result<ExitCode> {
+    let Ok(gateways) = GatewaySockets::find(data) else {
+        let state = offline::state(data)?;
+        let revoked = explain::runtime()?.block_on(revoke_all_sessions(&state));
+        return print(&revoked_text(revoked.map_err(CommandError::Failure)? as u64));
+    };
+    let mut revoked = 0;
+    for answer in gateways.request_all("console/revoke", &json!({}))? {
+        match answer {
+            ControlResponse::Ok(answer) => {
+                revoked += answer["revoked"].as_u64().unwrap_or_default()
+            }
+            ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
+                return Err(CommandError::Failure(why));
+            }
+        }
+    }
+    print(&revoked_text(revoked))
+}
+
+fn revoked_text(sessions: u64) -> String {
+    format!("ended {sessions} console sessions; `toolgate console` prints a new link\n")
+}
+
+/// Joins the lists of all gateways.
+fn collect_lists(gateways: &GatewaySockets, action: &str) -> Result<Vec<Value>> {
+    let answers = gateways.request_all(action, &json!({}))?;
+    let lists = answers.into_iter().map(|answer| match answer {
+        ControlResponse::Ok(Value::Array(list)) => Ok(list),
+        ControlResponse::Ok(_) => Ok(Vec::new()),
+        ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
+            Err(CommandError::Failure(why))
+        }
+    });
+    Ok(lists.collect::<Result<Vec<_>>>()?.concat())
+}
+
+fn calls(gateways: &GatewaySockets) -> Result<ExitCode> {
+    let mut text = String::new();
+    for call in collect_lists(gateways, "calls")? {
+        let word = |key: &str| visible_line(call[key].as_str().unwrap_or_default());
+        let state = match call["outcome"].as_str() {
+            Some(outcome) => visible_line(outcome),
+            None => word("state"),
+        };
+        text.push_str(&format!(
+            "{} {state:<12} {}.{} for {} {}\n",
+            word("id"),
+            word("server"),
+            word("tool"),
+            word("caller"),
+            word("detail"),
+        ));
+    }
+    print(&text)
+}
+
+fn inbox(gateways: &GatewaySockets) -> Result<ExitCode> {
+    let pending = decisions::deduplicate(collect_lists(gateways, "inbox")?, "id");
+    if pending.is_empty() {
+        eprintln!("no calls are waiting for approval");
+    }
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| d.as_millis() as u64);
+    let mut text = String::new();
+    for one in pending {
+        let word = |key: &str| visible_line(one[key].as_str().unwrap_or_default());
+        let left = one["expires"].as_u64().unwrap_or(0).saturating_sub(now) / 1000;
+        text.push_str(&format!(
+            "{} {}.{} for {} ({left} s left) {}\n",
+            word("id"),
+            word("server"),
+            word("tool"),
+            word("caller"),
+            visible(
+                &one["arguments_raw"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .replace('\n', " ")
+            ),
+        ));
+    }
+    print(&text)
+}
+
+/// Writes output to stdout. A closed pipe is not an error.
+fn print(text: &str) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::Failure(
+            format!("cannot write to stdout: {error}"),
+        )),
+        Err(_) => std::process::exit(0),
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}

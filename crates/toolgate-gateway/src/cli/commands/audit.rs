@@ -1,0 +1,130 @@
+//! `toolgate audit`: access to the audit log without a running gateway.
+
+mod export;
+mod formats;
+mod index;
+mod readable;
+mod search;
+
+use super::{CommandError, DataLocation, Result, offline, print};
+use crate::cli::args::AuditCommand;
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, SystemTime},
+};
+use toolgate::visible;
+use toolgate_journal::{
+    AuditEntry, AuditEvent, FileDisk, acknowledge as acknowledge_notice, notices, public_key,
+    read::{self, AuditFollower, SegmentLine},
+    verify::{AuditCheck, AuditVerdict},
+};
+
+/// Exit code of a verification that found no damage but lacks evidence.
+const EXIT_CANNOT_TELL: u8 = 3;
+
+/// Runs an audit command on a data directory.
+pub(super) fn run(place: &DataLocation<'_>, data: &Path, audit: &AuditCommand) -> Result<ExitCode> {
+    let dir = data.join("audit");
+    match audit {
+        AuditCommand::Tail {
+            count,
+            follow,
+            json,
+        } => tail(&dir, *count, *follow, *json),
+        AuditCommand::Search(wanted) => search::run(data, &dir, wanted),
+        AuditCommand::Export {
+            format,
+            since,
+            cursor,
+        } => export::run(&dir, *format, *since, cursor.as_deref()),
+        AuditCommand::Verify { key, checkpoints } => verify(&dir, key, checkpoints),
+        AuditCommand::Acknowledge => acknowledge(place, data, &dir),
+        AuditCommand::Key => {
+            let key = public_key(&dir, &FileDisk).map_err(|e| e.to_string())?;
+            print(&format!("{key}\n"))
+        }
+    }
+}
+
+/// Returns the time of a period's start in microseconds since 1970.
+pub(super) fn period_start(back: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let then = now.unwrap_or_default().saturating_sub(back);
+    u64::try_from(then.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn unreadable(dir: &Path) -> impl Fn(io::Error) -> CommandError + use<'_> {
+    |e| {
+        CommandError::Failure(format!(
+            "cannot read the audit log in {}: {e}",
+            dir.display()
+        ))
+    }
+}
+
+fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
+    let mut check = AuditCheck::new(dir);
+    check.keys = keys.to_vec();
+    check.mirrors = places.to_vec();
+    let report = match check.run() {
+        Ok(report) => report,
+        Err(error) => {
+            let dir = dir.display();
+            let why = visible(&error.to_string());
+            eprintln!("toolgate: cannot read the audit log in {dir} or a checkpoint mirror: {why}");
+            return Ok(ExitCode::from(EXIT_CANNOT_TELL));
+        }
+    };
+    print(&format!("{}\n", visible_lines(&report.to_string())))?;
+    Ok(match report.verdict() {
+        AuditVerdict::Intact => ExitCode::SUCCESS,
+        AuditVerdict::Broken => ExitCode::FAILURE,
+        AuditVerdict::CannotTell => ExitCode::from(EXIT_CANNOT_TELL),
+    })
+}
+
+/// Escapes control characters in text of several lines.
+fn visible_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(visible).collect();
+    lines.join("\n")
+}
+
+/// Acknowledges the reported damage: prints it and writes an audit record for each notice.
+fn acknowledge(place: &DataLocation<'_>, data: &Path, dir: &Path) -> Result<ExitCode> {
+    let open = notices(dir).map_err(unreadable(dir))?;
+    if open.is_empty() {
+        return print("no damage to the audit log needs to be acknowledged\n");
+    }
+    for notice in open {
+        let entry = AuditEntry::new(AuditEvent::from("audit.acknowledged"));
+        let entry = entry.with("about", notice.subject.as_str());
+        let entry = entry.with("why", notice.description.as_str());
+        offline::record(place, data, entry.with("by", "terminal"))?;
+        acknowledge_notice(dir, &notice)
+            .map_err(|e| format!("cannot acknowledge the damage of {}: {e}", notice.subject))?;
+        let about = visible(&notice.subject);
+        print(&format!(
+            "acknowledged {about}: {}\n",
+            visible(&notice.description)
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tail(dir: &Path, count: usize, follow: bool, json: bool) -> Result<ExitCode> {
+    let lines = |lines: &[SegmentLine]| {
+        let lines = lines.iter().map(|line| readable::text(line, json));
+        lines.collect::<String>()
+    };
+    if !follow {
+        return print(&lines(&read::tail(dir, count).map_err(unreadable(dir))?));
+    }
+    let (first, mut follower) = AuditFollower::with_tail(dir, count).map_err(unreadable(dir))?;
+    print(&lines(&first))?;
+    loop {
+        std::thread::sleep(Duration::from_millis(200));
+        print(&lines(&follower.poll().map_err(unreadable(dir))?))?;
+    }
+}

@@ -1,0 +1,129 @@
+//! `toolgate audit search`: matching records, oldest first.
+//!
+//! Sealed segments are looked up in an index, open segments are scanned. The index only supplies positions: every line
+//! is
+//! read from its segment and checked.
+
+use super::{Result, index::AuditIndex, period_start, print, readable, unreadable};
+use crate::cli::args::AuditSearchOptions;
+use serde_json::Value;
+use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
+use toolgate_journal::read::{self, SegmentFile, SegmentLine};
+
+/// Output buffer size in bytes.
+const OUTPUT_CHUNK_BYTES: usize = 1024 * 1024;
+
+/// Position of a record.
+pub(super) struct RecordPosition {
+    /// Time in microseconds; never less than that of an earlier record in the chain.
+    pub(super) ts: u64,
+    /// Index of its segment in the list of files.
+    pub(super) file: usize,
+    /// Byte offset of its line.
+    pub(super) offset: u64,
+}
+
+/// Prints the records that match all filters.
+pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Result<ExitCode> {
+    let from = wanted.since.map_or(0, period_start);
+    let files = read::segment_files(dir).map_err(unreadable(dir))?;
+    let mut hits = Vec::new();
+    // The index covers only these filters; for others every line is read.
+    let by_index = wanted.tool.is_some() || wanted.caller.is_some() || wanted.server.is_some();
+    let mut index = match by_index && !wanted.no_index {
+        true => AuditIndex::open(data),
+        false => None,
+    };
+    for (at, file) in files.iter().enumerate() {
+        let found = index
+            .as_mut()
+            .filter(|_| file.sealed)
+            .and_then(|index| index.find(at, file, wanted));
+        match found {
+            Some(found) => hits.extend(found),
+            None => hits.extend(scan(at, file, wanted, from).map_err(unreadable(dir))?),
+        }
+    }
+    if let Some(index) = index {
+        index.retain_segments(&files);
+    }
+    print_matches(&files, sort_by_time(&files, hits), wanted, from).map_err(unreadable(dir))?
+}
+
+/// Scans a whole segment.
+fn scan(
+    number: usize,
+    file: &SegmentFile,
+    wanted: &AuditSearchOptions,
+    from: u64,
+) -> io::Result<Vec<RecordPosition>> {
+    let mut hits = Vec::new();
+    let read = file.lines(|at, line| {
+        if matches_filters(&line, wanted, from) {
+            let (ts, file) = (line.ts, number);
+            hits.push(RecordPosition {
+                ts,
+                file,
+                offset: at,
+            });
+        }
+        Ok(())
+    });
+    match read {
+        // The segment was deleted meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(hits),
+        other => other.map(|()| hits),
+    }
+}
+
+/// Sorts by time, but keeps the order of each chain: a clock may have been set back.
+fn sort_by_time(files: &[SegmentFile], mut hits: Vec<RecordPosition>) -> Vec<RecordPosition> {
+    let mut latest: BTreeMap<&str, u64> = BTreeMap::new();
+    for hit in &mut hits {
+        let top = latest.entry(&files[hit.file].chain).or_default();
+        *top = hit.ts.max(*top);
+        hit.ts = *top;
+    }
+    hits.sort_by_key(|hit| hit.ts);
+    hits
+}
+
+/// Reads the line at each position, and prints the matching ones.
+fn print_matches(
+    files: &[SegmentFile],
+    hits: Vec<RecordPosition>,
+    wanted: &AuditSearchOptions,
+    from: u64,
+) -> io::Result<Result<ExitCode>> {
+    let mut text = String::new();
+    for hit in hits {
+        let line = match files[hit.file].line_at(hit.offset) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            other => other?,
+        };
+        if let Some(line) = line.filter(|line| matches_filters(line, wanted, from)) {
+            text.push_str(&readable::text(&line, wanted.json));
+        }
+        if text.len() > OUTPUT_CHUNK_BYTES
+            && let Err(failed) = print(&std::mem::take(&mut text))
+        {
+            return Ok(Err(failed));
+        }
+    }
+    Ok(print(&text))
+}
+
+pub(super) fn matches_filters(line: &SegmentLine, wanted: &AuditSearchOptions, from: u64) -> bool {
+    let is = |names: &[&str], value: &Option<String>| {
+        let Some(value) = value else { return true };
+        let texts = names.iter().filter_map(|name| line.fields.get(*name));
+        texts.filter_map(Value::as_str).any(|text| text == value)
+    };
+    let text = wanted.text.as_ref();
+    line.ts >= from
+        && is(&["tool", "name"], &wanted.tool)
+        && is(&["caller"], &wanted.caller)
+        && is(&["srv"], &wanted.server)
+        && is(&["dec"], &wanted.decision)
+        && text.is_none_or(|text| line.raw.contains(text.as_str()))
+}

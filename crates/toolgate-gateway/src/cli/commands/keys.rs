@@ -1,0 +1,313 @@
+//! `toolgate keys`: API keys of callers. Without a running gateway, this process changes the data directory itself.
+
+use super::{CommandError, DataLocation, Result, offline, print};
+use crate::{
+    cli::args::KeysCommand as Wanted,
+    oauth::{
+        caller_credentials::{
+            self, DeletedCredentials, delete_key_credentials, revoke_credentials,
+        },
+        credentials_dir,
+    },
+    operator::api::{KEY_EXPIRY_WARNING, key_error_message, key_json, sign_in_record},
+    operator::control::{GatewaySockets, person},
+    runtime::call_feed::millis,
+    timestamp::format_timestamp,
+};
+use serde_json::{Value, json};
+use std::{
+    path::Path,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use toolgate::visible_line;
+use toolgate_journal::AuditJournal;
+use toolgate_policy::{
+    ApprovalChannel, Approver, AuditRecorder,
+    keys::{ApiKeyView, ApiKeys, NewApiKey},
+    sanitize_entry,
+};
+
+/// Runs a key command on a data directory.
+pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode> {
+    let data = &place.data()?;
+    let work = KeyCommandContext { place, data };
+    match wanted {
+        Wanted::Create { name, end } => work.create(name, end.expiry()),
+        Wanted::Rotate {
+            name,
+            keep_old,
+            end,
+        } => work.rotate(without_prefix(name), *keep_old, end.expiry()),
+        Wanted::Extend { name, end } => work.extend(without_prefix(name), end.expiry()),
+        Wanted::List { json } => list(data, *json),
+        Wanted::Revoke { name } => work.revoke(without_prefix(name)),
+    }
+}
+
+/// Removes the `key:` prefix that the list shows.
+fn without_prefix(name: &str) -> &str {
+    name.strip_prefix("key:").unwrap_or(name)
+}
+
+/// Context of a key command.
+struct KeyCommandContext<'a> {
+    place: &'a DataLocation<'a>,
+    data: &'a Path,
+}
+
+impl KeyCommandContext<'_> {
+    /// Sends an action to a running gateway, or runs it in this process if there is none.
+    fn send_or_run(
+        &self,
+        action: &str,
+        with: &Value,
+        alone: impl AsyncFnOnce(
+            &ApiKeys,
+            &AuditJournal,
+            &Approver,
+        ) -> std::result::Result<Value, String>,
+    ) -> Result<Value> {
+        match GatewaySockets::find_optional(self.data)? {
+            Some(gateways) => Ok(gateways.request_any(action, with)?),
+            None => {
+                let who = person::owner(ApprovalChannel::Terminal);
+                offline::keys(self.place, self.data, async |keys, journal| {
+                    alone(keys, journal, &who).await
+                })
+            }
+        }
+    }
+
+    fn create(&self, name: &str, expires: Option<SystemTime>) -> Result<ExitCode> {
+        let with = json!({"name": name, "expires": expires.map(millis)});
+        let made = self.send_or_run("keys/create", &with, async |keys, journal, who| {
+            // An unreadable config is reported by the commands that need it.
+            let limits = self.place.config().map(|config| config.limits);
+            let most = limits.unwrap_or_default().caller_keys;
+            let made = keys.create(name, expires, who, most).await;
+            let made = made.map_err(|error| key_error_message(&error))?;
+            // An expired key of that name may have left credentials, which the new key must not use.
+            match self.forget(name, journal, who).await {
+                Ok(_) => Ok(json!({"key": made.reveal()})),
+                Err(why) => Err(caller_credentials::revoke_unused_key(keys, name, who, &why).await),
+            }
+        })?;
+        eprintln!(
+            "This key is shown only once. Its caller is key:{name} and sends: Authorization: Bearer KEY"
+        );
+        print_key(&made)
+    }
+
+    fn rotate(
+        &self,
+        name: &str,
+        keep: Option<Duration>,
+        expires: Option<SystemTime>,
+    ) -> Result<ExitCode> {
+        let keep = keep.unwrap_or_default();
+        let left = expires.map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
+        // Allow a minute: some time has passed since the expiry was computed.
+        if left.is_some_and(|left| keep > left + Duration::from_secs(59)) {
+            let why = "the new key would expire before the end of --keep-old, and the old key expires with it; pass a shorter --keep-old or a later expiry";
+            return Err(CommandError::Usage(why.to_owned()));
+        }
+        let seconds = keep.as_secs();
+        let with = json!({"name": name, "expires": expires.map(millis), "keep_seconds": seconds});
+        let made = self.send_or_run("keys/rotate", &with, async |keys, _, who| {
+            let made = keys.rotate(name, expires, keep, who).await;
+            let made: NewApiKey = made.map_err(|error| key_error_message(&error))?;
+            Ok(json!({"key": made.reveal(), "old_until": made.old_valid_until().map(millis)}))
+        })?;
+        let until = &made["old_until"];
+        let old = match until.is_null() {
+            true => "is no longer accepted; its running calls complete, unless you run `toolgate keys revoke`"
+                .to_owned(),
+            false => format!("is accepted until {}; calls that run then complete", format_timestamp(until)),
+        };
+        eprintln!("The new key of key:{name} is shown only once. The old key {old}.");
+        print_key(&made)
+    }
+
+    fn extend(&self, name: &str, end: Option<SystemTime>) -> Result<ExitCode> {
+        let Some(end) = end else {
+            let why = "the expiry is too far in the future; pass an earlier one";
+            return Err(CommandError::Usage(why.to_owned()));
+        };
+        let with = json!({"name": name, "expires": millis(end)});
+        self.send_or_run("keys/extend", &with, async |keys, _, who| {
+            let done = keys.extend(name, end, who).await;
+            done.map_err(|error| key_error_message(&error))?;
+            Ok(json!({}))
+        })?;
+        print(&format!(
+            "key:{name} is valid until {}\n",
+            format_timestamp(&json!(millis(end)))
+        ))
+    }
+
+    fn revoke(&self, name: &str) -> Result<ExitCode> {
+        let with = json!({"name": name});
+        let done = self.send_or_run("keys/revoke", &with, async |keys, journal, who| {
+            let revoked = keys.revoke(name, who).await;
+            revoked.map_err(|error| key_error_message(&error))?;
+            let forgotten = self.forget(name, journal, who).await;
+            let forgotten = forgotten.map_err(|why| format!("the key is revoked, but {why}"))?;
+            // Revoke the credentials at their issuers if the config can be read.
+            if let Ok(config) = self.place.config() {
+                revoke_credentials(&config, &credentials_dir(self.data), &forgotten, None).await;
+            }
+            Ok(json!({"servers": caller_credentials::servers_of(&forgotten)}))
+        })?;
+        print(&revoked(name, &done))
+    }
+
+    /// Deletes the credentials of a key and records each deletion.
+    async fn forget(
+        &self,
+        name: &str,
+        journal: &AuditJournal,
+        who: &Approver,
+    ) -> std::result::Result<DeletedCredentials, String> {
+        let forgotten = delete_key_credentials(&credentials_dir(self.data), name).await?;
+        let caller = format!("key:{name}");
+        for server in caller_credentials::servers_of(&forgotten) {
+            let entry = sign_in_record(server, Some(&caller), "signed_out", who);
+            // The deletion has happened, and a failing audit log was reported before.
+            let _ = journal.append(sanitize_entry(entry)).await;
+        }
+        Ok(forgotten)
+    }
+}
+
+fn print_key(made: &Value) -> Result<ExitCode> {
+    print(&format!("{}\n", made["key"].as_str().unwrap_or_default()))
+}
+
+/// Describes what ended with a revoked key, as far as the answering gateway knows.
+fn revoked(name: &str, done: &Value) -> String {
+    let count = |key: &str| match done[key].as_u64() {
+        None | Some(0) => None,
+        Some(1) => Some("1 call".to_owned()),
+        Some(n) => Some(format!("{n} calls")),
+    };
+    let mut text = format!("key:{name} is revoked; its streams and sessions are closed\n");
+    if let Some(calls) = count("running") {
+        text.push_str(&format!("cancelled: {calls}\n"));
+    }
+    if let Some(calls) = count("waiting") {
+        text.push_str(&format!("denied: {calls} that waited for approval\n"));
+    }
+    for server in done["servers"].as_array().into_iter().flatten() {
+        let server = visible_line(server.as_str().unwrap_or_default());
+        text.push_str(&format!(
+            "signed out: {server}; its credentials are deleted, and revoked if their issuer supports that\n"
+        ));
+    }
+    text
+}
+
+/// Returns the generation of a name's valid key.
+pub(super) fn valid_key_generation(
+    data: &Path,
+    name: &str,
+) -> std::result::Result<Option<u64>, String> {
+    match offline::state(data) {
+        Ok(state) => {
+            Ok(ApiKeys::new(Arc::new(AuditRecorder::log()), Arc::new(state)).generation(name))
+        }
+        Err(CommandError::Usage(why) | CommandError::Failure(why)) => Err(why),
+    }
+}
+
+fn list(data: &Path, json: bool) -> Result<ExitCode> {
+    let keys = ApiKeys::new(
+        Arc::new(AuditRecorder::log()),
+        Arc::new(offline::state(data)?),
+    );
+    let now = keys.now();
+    let keys = keys.list();
+    if json {
+        let lines = keys.iter().map(|key| format!("{}\n", key_json(key, now)));
+        return print(&lines.collect::<String>());
+    }
+    if keys.is_empty() {
+        eprintln!("there are no keys; `toolgate keys create NAME` creates one");
+    }
+    print(&keys.iter().map(|key| line(key, now)).collect::<String>())
+}
+
+/// Describes the time to a key's expiry, if it is soon.
+pub(super) fn expires_soon(left: Duration) -> Option<String> {
+    let hours = left.as_secs() / 3600;
+    let words = match hours {
+        _ if left > KEY_EXPIRY_WARNING => return None,
+        0 => "expires within the hour".to_owned(),
+        1..48 => format!("expires in {hours} h"),
+        _ => format!("expires in {} days", hours / 24),
+    };
+    Some(words)
+}
+
+fn line(key: &ApiKeyView, now: SystemTime) -> String {
+    let stamp = |at: SystemTime| format_timestamp(&json!(millis(at)));
+    let holds = match (key.revoked_at, key.end_reason(now), key.expires_at) {
+        (Some(at), ..) => format!("revoked {}", stamp(at)),
+        (None, Some(_), Some(at)) => format!("expired {}", stamp(at)),
+        (None, _, Some(at)) => {
+            let left = at.duration_since(now).unwrap_or_default();
+            let soon = expires_soon(left).map_or(String::new(), |words| format!(" ({words})"));
+            format!("valid until {}{soon}", stamp(at))
+        }
+        (None, _, None) => "valid".to_owned(),
+    };
+    let old = match key
+        .old_valid_until
+        .filter(|at| key.end_reason(now).is_none() && *at > now)
+    {
+        Some(at) => format!("; the old key until {}", stamp(at)),
+        None => String::new(),
+    };
+    let made = stamp(key.created_at);
+    let by = visible_line(&key.created_by);
+    let used = match key.last_used {
+        Some(at) => format!("last used {}", stamp(at)),
+        None => "never used".to_owned(),
+    };
+    format!(
+        "key:{:<24} {holds}{old}; {used}; created {made} by {by}\n",
+        key.name
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn describes_an_expiry_that_is_soon() {
+        let hours = |n: u64| expires_soon(Duration::from_secs(n * 3600));
+        assert_eq!(hours(15 * 24), None);
+        assert_eq!(hours(6 * 24 + 3).as_deref(), Some("expires in 6 days"));
+        assert_eq!(hours(30).as_deref(), Some("expires in 30 h"));
+        assert_eq!(hours(0).as_deref(), Some("expires within the hour"));
+    }
+
+    #[test]
+    fn lists_what_ended_with_a_key() {
+        let said = revoked(
+            "ci",
+            &json!({"running": 2, "waiting": 1, "servers": ["far"]}),
+        );
+        for words in [
+            "key:ci is revoked",
+            "2 calls\n",
+            "1 call that waited",
+            "signed out: far",
+        ] {
+            assert!(said.contains(words), "{said}");
+        }
+        assert_eq!(revoked("ci", &json!({"servers": []})).lines().count(), 1);
+    }
+}

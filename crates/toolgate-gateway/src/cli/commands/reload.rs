@@ -1,0 +1,31 @@
+//! `toolgate reload`: config reload of the running gateways.
+
+use super::{CommandError, Result, print};
+use crate::operator::control::{ControlResponse, GatewaySockets};
+use serde_json::json;
+use std::process::ExitCode;
+use toolgate::visible;
+
+/// Reloads all gateways of a data directory. Fails if one of them rejects its config.
+pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
+    let mut refused = Vec::new();
+    for answer in gateways.request_all("reload", &json!({}))? {
+        match answer {
+            ControlResponse::Ok(status) => {
+                for note in status["notes"].as_array().into_iter().flatten() {
+                    eprintln!("toolgate: {}", visible(note.as_str().unwrap_or_default()));
+                }
+                let hash = status["hash"].as_str().unwrap_or_default();
+                print(&format!("in force: {}\n", visible(hash)))?;
+            }
+            ControlResponse::Unknown(why) | ControlResponse::Refused(why) => refused.push(why),
+        }
+    }
+    match refused.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(CommandError::Failure(format!(
+            "{}; the previous config stays active",
+            refused.join("; ")
+        ))),
+    }
+}

@@ -1,0 +1,66 @@
+//! Evaluation of recorded calls under another config: `toolgate explain --history`.
+//!
+//! - `recorded`: a call from the audit log, and its decision at the time.
+//! - `replay`: the decision under a config, as far as it can be determined.
+//! - `tally`: counts and their output.
+//!
+//! Transient state is ignored on both sides: rates, freezes, pending pins, running calls. Nothing is called, and
+//! nothing is
+//! written.
+
+mod recorded;
+mod replay;
+mod tally;
+
+use crate::runtime::offline::OfflineView;
+use recorded::RecordedCall;
+use std::{collections::HashSet, io, path::Path, time::SystemTime};
+pub(crate) use tally::HistoryTally;
+use toolgate_journal::read::AuditFollower;
+
+/// Filter for recorded calls.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HistoryFilter<'a> {
+    /// Earliest time in microseconds since 1970.
+    pub(crate) since: u64,
+    /// Full name of the item.
+    pub(crate) tool: Option<&'a str>,
+    /// Name of the caller.
+    pub(crate) caller: Option<&'a str>,
+}
+
+/// Evaluates the recorded calls of a directory of chains.
+///
+/// # Errors
+/// The audit log cannot be read.
+pub(crate) async fn evaluate_history(
+    dir: &Path,
+    wanted: &HistoryFilter<'_>,
+    by: &OfflineView,
+) -> io::Result<HistoryTally> {
+    let now = crate::runtime::call_feed::millis(SystemTime::now()).saturating_mul(1000);
+    let (mut tally, mut seen) = (HistoryTally::default(), HashSet::new());
+    let mut follower = AuditFollower::from_start(dir);
+    loop {
+        let lines = follower.poll()?;
+        if lines.is_empty() {
+            return Ok(tally);
+        }
+        // Records written meanwhile are ignored, so that this ends.
+        let meant = |ts: u64| (wanted.since..=now).contains(&ts);
+        for line in lines.iter().filter(|line| meant(line.ts)) {
+            let Some(call) = RecordedCall::read(&line.event, line.ts, &line.fields) else {
+                continue;
+            };
+            let is_caller = wanted.caller.is_none_or(|name| call.caller.name() == name);
+            // All rounds of a call count as one.
+            if !is_caller || !seen.insert((line.chain.clone(), call.id.clone())) {
+                continue;
+            }
+            let judged = replay::evaluate_call(&call, by).await;
+            if wanted.tool.is_none_or(|tool| judged.tool == tool) {
+                tally.add(&call, judged);
+            }
+        }
+    }
+}

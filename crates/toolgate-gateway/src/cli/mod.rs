@@ -1,0 +1,9 @@
+//! Command line: arguments, commands and what they print.
+
+pub(crate) mod args;
+pub(crate) mod commands;
+pub(crate) mod demo;
+pub(crate) mod history;
+pub(crate) mod override_lint;
+pub(crate) mod unmatched_lint;
+pub(crate) mod unreachable_lint;

@@ -1,0 +1,208 @@
+//! Decisions of a person: approvals, remembered approvals, freezes.
+
+use super::{ActionError, ActionResult, OperatorApi};
+use crate::{operator::item_view, pretty_json, runtime::call_feed::millis};
+use serde_json::{Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use toolgate::{Item, ItemKind, Json};
+use toolgate_policy::{
+    ApprovalError, ApprovalStatus, ApprovalTerms, ApprovalView, Approver, FreezeScope, FreezeView,
+    GrantTerms, GrantView,
+};
+
+impl OperatorApi {
+    /// Executes an action on approvals, grants or freezes.
+    pub(super) async fn decision_action(
+        &self,
+        action: &str,
+        with: &Value,
+        who: &Approver,
+    ) -> ActionResult {
+        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let id = word("id");
+        match action {
+            "inbox" => Ok(self.pending_approvals()),
+            "grants" => Ok(self.grants()),
+            "freezes" => Ok(self.freezes()),
+            "approve" => self.approve(id, with, who).await,
+            "deny" => {
+                let reason = Some(word("reason").to_owned());
+                decision_result(self.approvals.deny(id, who.clone(), reason).await, id)
+            }
+            "grants/revoke" if with.get("all").and_then(Value::as_bool) == Some(true) => {
+                for grant in self.approvals.grants() {
+                    revocation_result(self.approvals.revoke(&grant.id).await, &grant.id)?;
+                }
+                Ok(json!({"ok": true}))
+            }
+            "grants/revoke" => revocation_result(self.approvals.revoke(id).await, id),
+            "freeze" => self.freeze(word("what"), word("reason"), who).await,
+            "thaw" => self.thaw(word("what"), who).await,
+            _ => Err(ActionError::Unknown(format!(
+                "there is no action {action:?}"
+            ))),
+        }
+    }
+
+    async fn approve(&self, id: &str, with: &Value, who: &Approver) -> ActionResult {
+        let yes = ApprovalTerms {
+            edited_arguments: self.edited_arguments(id, with)?,
+            grant: grant_terms(with)?,
+        };
+        match self.approvals.approve(id, who.clone(), yes).await {
+            Ok(ApprovalStatus::Pending) => Ok(json!({"ok": true, "more": true})),
+            decided => decision_result(decided.map(|_| ()), id),
+        }
+    }
+
+    /// Reads the arguments that the approver edited, and validates them against the tool.
+    fn edited_arguments(&self, id: &str, with: &Value) -> Result<Option<Json>, ActionError> {
+        let Some(text) = with.get("edit").and_then(Value::as_str) else {
+            return Ok(None);
+        };
+        let edit = Json::read(text.as_bytes().to_vec(), &Default::default())
+            .map_err(|e| format!("the edited arguments: {e}"))?;
+        if let Some(view) = self.approvals.find(id) {
+            let route = self.active.snapshot().policies.clone();
+            let fits = route.arguments.validate(&view.item, &edit);
+            fits.map_err(|e| format!("the edited arguments: {}", e.public_message()))?;
+        }
+        Ok(Some(edit))
+    }
+
+    async fn freeze(&self, what: &str, reason: &str, who: &Approver) -> ActionResult {
+        let what = freeze_scope(what)?;
+        let reason = Some(reason.to_owned());
+        let froze = self
+            .approvals
+            .freezes()
+            .freeze(what, reason, who.clone())
+            .await;
+        froze.map_err(|e| e.public_message().to_owned())?;
+        Ok(json!({"ok": true}))
+    }
+
+    async fn thaw(&self, what: &str, who: &Approver) -> ActionResult {
+        let thawed = self
+            .approvals
+            .freezes()
+            .thaw(freeze_scope(what)?, who.clone())
+            .await
+            .map_err(|e| e.public_message().to_owned())?;
+        match thawed {
+            true => Ok(json!({"ok": true})),
+            false => Err(ActionError::Unknown(format!(
+                "{what} is not frozen; `toolgate freeze list` shows all freezes"
+            ))),
+        }
+    }
+
+    /// Returns the open approval requests: those with a waiting caller first, then by expiry.
+    pub(crate) fn pending_approvals(&self) -> Value {
+        let mut open = self.approvals.list();
+        open.retain(|view| view.status == ApprovalStatus::Pending);
+        open.sort_by_key(|view| (!view.is_awaited, view.expires_at));
+        open.iter().map(pending).collect()
+    }
+
+    pub(crate) fn grants(&self) -> Value {
+        let now = self.approvals.now();
+        let grants = self.approvals.grants();
+        grants.iter().map(|view| grant_json(view, now)).collect()
+    }
+
+    pub(crate) fn freezes(&self) -> Value {
+        self.approvals.freezes().list().iter().map(freeze).collect()
+    }
+}
+
+fn freeze_scope(what: &str) -> Result<FreezeScope, String> {
+    FreezeScope::read(what)
+        .ok_or_else(|| format!("cannot freeze {what:?}; use `all`, `caller NAME` or `server ID`"))
+}
+
+/// Reads `{"remember": true | {"until": ms, "uses": n, "when": "...", "all_callers": true}}`.
+fn grant_terms(with: &Value) -> Result<Option<GrantTerms>, String> {
+    let how = match with.get("remember") {
+        None | Some(Value::Bool(false) | Value::Null) => return Ok(None),
+        Some(how) => how,
+    };
+    let number = |key: &str| match how.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(n) => n
+            .as_u64()
+            .map(Some)
+            .ok_or(format!("{key} must be a whole number")),
+    };
+    let until = number("until")?.map(Duration::from_millis);
+    let when = how.get("when").and_then(Value::as_str).map(str::trim);
+    Ok(Some(GrantTerms {
+        expires_at: until.and_then(|until| UNIX_EPOCH.checked_add(until)),
+        max_uses: number("uses")?,
+        condition: when.filter(|when| !when.is_empty()).map(str::to_owned),
+        all_callers: how.get("all_callers").and_then(Value::as_bool) == Some(true),
+    }))
+}
+
+pub(super) fn decision_result(result: Result<(), ApprovalError>, id: &str) -> ActionResult {
+    match result {
+        Ok(()) => Ok(json!({"ok": true})),
+        Err(ApprovalError::Unknown) => Err(ActionError::Unknown(format!(
+            "there is no pending approval {id}; `toolgate inbox` lists them"
+        ))),
+        Err(ApprovalError::Decided(standing)) if standing != ApprovalStatus::Revoked => {
+            let text = format!("{id} is already decided: {}", standing.as_str());
+            Err(ActionError::Refused(text))
+        }
+        Err(ApprovalError::NotStored(error) | ApprovalError::NotAudited(error)) => {
+            Err(ActionError::Refused(error.public_message().to_owned()))
+        }
+        Err(error) => Err(ActionError::Refused(format!("{id}: {error}"))),
+    }
+}
+
+fn revocation_result(result: Result<(), ApprovalError>, id: &str) -> ActionResult {
+    match result {
+        Err(ApprovalError::Unknown) => Err(ActionError::Unknown(format!(
+            "there is no grant {id}; `toolgate grants list` lists the remembered approvals"
+        ))),
+        result => decision_result(result, id),
+    }
+}
+
+fn pending(view: &ApprovalView) -> Value {
+    let item = &view.item;
+    json!({
+        "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.requested_at), "expires": millis(view.expires_at), "caller": view.binding.caller.name(),
+        "client": view.request_info.client.as_deref(), "server": item.origin.server, "tool": used_name(view), "kind": item.kind().as_str(), "title": item.def.title(),
+        "description": item.def.description(), "hints": item_view::hints_json(item.def.annotations()), "trusted": item.origin.trusted,
+        "reasons": view.reasons, "arguments_pretty": pretty_json::pretty(&view.arguments), "arguments_raw": view.arguments.as_str(),
+        "digest": view.binding.arguments, "schema": item_view::schema(item), "connected": view.is_awaited,
+        "own": view.is_local, "may_remember": view.allows_grant, "may_edit": item.kind() == ItemKind::Tool && view.required_approvers <= 1,
+        "needs": view.required_approvers, "yeses": view.approvers.iter().map(ToString::to_string).collect::<Vec<_>>(), "state": "open",
+    })
+}
+
+/// Returns the name of the item on its server. For a template or skill it is the URI of the read.
+fn used_name(view: &ApprovalView) -> String {
+    let uri = view.arguments.get("uri").and_then(|uri| uri.string());
+    let part = matches!(view.item.kind(), ItemKind::Template | ItemKind::Skill);
+    match uri.filter(|_| part) {
+        Some(uri) => format!("{}{uri}", Item::RESOURCE_PREFIX),
+        None => view.item.local_key(),
+    }
+}
+
+fn grant_json(grant: &GrantView, now: SystemTime) -> Value {
+    json!({
+        "id": grant.id, "caller": grant.caller.as_ref().map(|caller| caller.name()), "server": grant.server, "tool": grant.tool,
+        "by": grant.approver.to_string(), "made": millis(grant.created_at), "until": millis(grant.expires_at), "uses": grant.max_uses,
+        "when": grant.condition, "used": grant.used, "last": grant.last_used.map(millis), "over": grant.end_reason(now),
+    })
+}
+
+fn freeze(freeze: &FreezeView) -> Value {
+    json!({
+        "what": freeze.scope.to_string(), "reason": freeze.reason, "by": freeze.by, "since": millis(freeze.frozen_at),
+    })
+}

@@ -1,0 +1,122 @@
+//! Server of the control socket, in the gateway.
+
+use super::{MAX_CONTROL_LINE_BYTES, person, socket_directory};
+use crate::operator::api::{ActionError, OperatorApi};
+use serde_json::{Value, json};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{UnixListener, UnixStream},
+    sync::mpsc,
+    task::JoinSet,
+};
+use toolgate_policy::ApprovalChannel;
+
+/// Open control socket. Dropping it removes the socket.
+pub(crate) struct ControlSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+/// Timeout for receiving a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of concurrent connections.
+const MAX_CONTROL_CONNECTIONS: usize = 64;
+
+impl ControlSocket {
+    /// Opens the socket of this process.
+    ///
+    /// # Errors
+    /// The directory or the socket cannot be created.
+    pub(crate) fn open(data: &Path) -> io::Result<ControlSocket> {
+        let path = socket_directory(data)?.join(format!("{}.sock", std::process::id()));
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // Only the owner can enter the directory, so every peer is the owner or root.
+        Ok(ControlSocket {
+            listener: UnixListener::bind(&path)?,
+            path,
+        })
+    }
+
+    /// Answers requests until the future is dropped.
+    pub(crate) async fn serve(&self, operator: Arc<OperatorApi>) {
+        let mut open = JoinSet::new();
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    open.spawn(answer(stream, operator.clone()));
+                }
+                // Usually the process is out of file descriptors. Retry after other connections had time to close.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+            while open.len() >= MAX_CONTROL_CONNECTIONS && open.join_next().await.is_some() {}
+            while open.try_join_next().is_some() {}
+        }
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+async fn answer(stream: UnixStream, operator: Arc<OperatorApi>) {
+    let who = stream.peer_cred();
+    let (read, mut write) = stream.into_split();
+    let mut reader = BufReader::new(read.take(MAX_CONTROL_LINE_BYTES));
+    let mut line = String::new();
+    let read = tokio::time::timeout(REQUEST_TIMEOUT, reader.read_line(&mut line)).await;
+    if !matches!(read, Ok(Ok(_))) {
+        return;
+    }
+    let request: Value = serde_json::from_str(&line).unwrap_or_default();
+    let action = request
+        .get("do")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let with = request.get("with").cloned().unwrap_or_default();
+    // If this process was suspended, the client may have given up meanwhile; then nothing is executed.
+    if send(&mut write, &json!({"heard": true})).await.is_err() {
+        return;
+    }
+    let (notes, mut told) = mpsc::channel::<String>(16);
+    let who = who.map_or_else(
+        |_| ApprovalChannel::Terminal.into(),
+        |peer| person::user(ApprovalChannel::Terminal, peer.uid()),
+    );
+    let work = operator.execute_with_progress(action, &with, &who, notes);
+    let tell = async {
+        while let Some(note) = told.recv().await {
+            let _ = send(&mut write, &json!({"note": note})).await;
+        }
+        write
+    };
+    // A client that hangs up cancels its call.
+    let mut rest = Vec::new();
+    let gone = async {
+        let _ = reader.read_to_end(&mut rest).await;
+    };
+    let (result, mut write) = tokio::select! {
+        done = async { tokio::join!(work, tell) } => done,
+        () = gone => return,
+    };
+    let last = match result {
+        Ok(value) => json!({"ok": value}),
+        Err(ActionError::Unknown(why)) => json!({"error": why, "unknown": true}),
+        Err(ActionError::Refused(why)) => json!({"error": why}),
+    };
+    let _ = send(&mut write, &last).await;
+}
+
+async fn send(write: &mut (impl AsyncWriteExt + Unpin), value: &Value) -> io::Result<()> {
+    write.write_all(format!("{value}\n").as_bytes()).await
+}

@@ -1,0 +1,17 @@
+//! Runtime of the gateway: from a config to the pipeline that serves calls.
+
+pub(crate) mod active;
+pub(crate) mod call_feed;
+pub(crate) mod compose;
+pub(crate) mod dry_run;
+pub(crate) mod instructions;
+pub(crate) mod last_lists;
+pub(crate) mod memory;
+pub(crate) mod nesting;
+pub(crate) mod offline;
+pub(crate) mod persistent_tasks;
+pub(crate) mod pins;
+pub(crate) mod reload;
+pub(crate) mod seal_keys;
+pub(crate) mod search;
+pub(crate) mod snapshot;

@@ -1,0 +1,221 @@
+//! Reload of the config while the gateway runs: applied as a whole, or not at all.
+//!
+//! - [`ConfigReloader`]: reads the config, audits the result, and swaps the snapshot.
+//! - `start_only`: settings that stay as they were at the start.
+//! - `watch`: triggers of a reload.
+
+mod start_only;
+mod watch;
+
+use crate::{
+    config::{Config, ConfigSource},
+    runtime::active::ActiveSnapshot,
+    runtime::call_feed::millis,
+    runtime::snapshot::{ConfigSnapshot, GatewayResources},
+};
+use serde_json::{Value, json};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+use toolgate_journal::{AuditEntry, AuditEvent};
+use toolgate_policy::{SecretRedactor, sanitize_entry};
+
+/// Reloads the config.
+pub(crate) struct ConfigReloader {
+    resources: GatewayResources,
+    active: Arc<ActiveSnapshot>,
+    /// Listen address of the config, which the command line may override.
+    config_listen: SocketAddr,
+    /// Config at the start, for the settings that stay as they were.
+    start_config: Config,
+    reload_lock: tokio::sync::Mutex<()>,
+    last: Mutex<LastReload>,
+}
+
+/// Result of the last reload.
+struct LastReload {
+    at: SystemTime,
+    by: &'static str,
+    /// Reason for which the config was rejected.
+    rejection: Option<String>,
+    notes: Vec<String>,
+}
+
+/// Trigger of a reload.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ReloadTrigger {
+    /// The file has changed.
+    File,
+    /// A reload was requested: by SIGHUP, in a terminal, or in the console.
+    Requested(&'static str),
+}
+
+impl ReloadTrigger {
+    fn name(self) -> &'static str {
+        match self {
+            ReloadTrigger::File => "file",
+            ReloadTrigger::Requested(by) => by,
+        }
+    }
+}
+
+impl ConfigReloader {
+    /// Creates the reloader of the config from which `active` was made. `config_listen` is the listen address of the config.
+    pub(crate) fn new(
+        shared: GatewayResources,
+        live: Arc<ActiveSnapshot>,
+        listen: SocketAddr,
+    ) -> ConfigReloader {
+        ConfigReloader {
+            resources: shared,
+            start_config: live.snapshot().config.clone(),
+            active: live,
+            config_listen: listen,
+            reload_lock: tokio::sync::Mutex::default(),
+            last: Mutex::new(LastReload {
+                at: SystemTime::now(),
+                by: "start",
+                rejection: None,
+                notes: Vec::new(),
+            }),
+        }
+    }
+
+    /// Reads the config again and activates it. Running calls keep the policies with which they began.
+    ///
+    /// # Errors
+    /// The config was rejected; the message says why. Nothing has changed in that case.
+    pub(crate) async fn reload(&self, because: ReloadTrigger) -> Result<Value, String> {
+        let _one = self.reload_lock.lock().await;
+        let before = self.active.snapshot();
+        let read = self.read_config();
+        let new = read.as_ref().ok().and_then(|config| config.hash.clone());
+        if because == ReloadTrigger::File && new.as_deref() == Some(before.config_hash()) {
+            return Ok(self.status());
+        }
+        let made = match read {
+            Ok(config) => self.build_snapshot(config, &before).await,
+            Err(why) => Err(why),
+        };
+        let taken = self.apply(made, new, &before, because).await;
+        // The last reference may be this one; dropping it ends servers that are no longer used.
+        drop(before);
+        self.resources.backends.feed.send("policy", &self.status());
+        taken.map(|()| self.status())
+    }
+
+    /// Returns the active policy, and the result of the last reload.
+    pub(crate) fn status(&self) -> Value {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        json!({
+            "hash": self.active.snapshot().config_hash(), "at": millis(last.at), "by": last.by,
+            "refused": last.rejection, "notes": last.notes,
+        })
+    }
+
+    /// Returns the file of the config.
+    fn file(&self) -> Result<&Path, String> {
+        match &self.start_config.source {
+            ConfigSource::File(path) => Ok(path),
+            ConfigSource::BuiltIn => Err("there is no config file to reload: this is the demo; start toolgate with --config".to_owned()),
+            ConfigSource::CommandLine => Err("there is no config file to reload: the server is given on the command line of `toolgate run`".to_owned()),
+        }
+    }
+
+    fn read_config(&self) -> Result<Config, String> {
+        let config = Config::load_file(self.file()?).map_err(|error| error.to_string())?;
+        // Check the address on which the gateway actually listens.
+        if let Some(address) = self.resources.address {
+            let here = Config {
+                listen: address,
+                ..config.clone()
+            };
+            here.check_listen().map_err(|error| error.to_string())?;
+        }
+        Ok(config)
+    }
+
+    async fn build_snapshot(
+        &self,
+        config: Config,
+        before: &ConfigSnapshot,
+    ) -> Result<(ConfigSnapshot, Vec<String>), String> {
+        let mut notes = config.notes.clone();
+        notes.extend(start_only::notes(
+            self.config_listen,
+            &self.start_config,
+            &config,
+        ));
+        let plan = self.resources.build_snapshot(config, Some(before)).await?;
+        Ok((plan, notes))
+    }
+
+    /// Activates a snapshot after the reload is audited.
+    async fn apply(
+        &self,
+        made: Result<(ConfigSnapshot, Vec<String>), String>,
+        new: Option<String>,
+        before: &ConfigSnapshot,
+        because: ReloadTrigger,
+    ) -> Result<(), String> {
+        let entry = AuditEntry::new(AuditEvent::POLICY_RELOAD)
+            .with("by", because.name())
+            .with("old", before.config_hash())
+            .with("new", new.unwrap_or_default());
+        let entry = match &made {
+            Ok((_, notes)) => entry
+                .with("verdict", "taken")
+                .with("notes", notes.join("; ")),
+            Err(why) => entry.with("verdict", "refused").with("why", why.as_str()),
+        };
+        let recorded = match self.resources.backends.recorder.journal() {
+            Some(journal) => journal.append(sanitize_entry(entry)).await.map(|_| ()),
+            None => Ok(()),
+        };
+        let unrecorded =
+            |error| format!("the change of the policy cannot be written to the audit log: {error}");
+        let taken = match (made, recorded.map_err(unrecorded)) {
+            (Ok((plan, notes)), Ok(())) => {
+                self.activate(plan);
+                Ok(notes)
+            }
+            (Err(why), _) | (Ok(_), Err(why)) => Err(why),
+        };
+        print_result(&taken, &self.active.snapshot());
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = LastReload {
+            at: SystemTime::now(),
+            by: because.name(),
+            rejection: taken.as_ref().err().cloned(),
+            notes: taken.as_ref().cloned().unwrap_or_default(),
+        };
+        taken.map(|_| ())
+    }
+
+    fn activate(&self, plan: ConfigSnapshot) {
+        let leases = plan.leases();
+        let policy = plan.config_hash().to_owned();
+        SecretRedactor::install(&plan.config.secret_rules.files);
+        self.active.activate(plan);
+        // Pending calls are decided by the new policies.
+        self.resources.backends.approvals.policy_changed(&policy);
+        self.resources.supervisor.replace_servers(leases);
+    }
+}
+
+/// Prints the result of a reload to stderr.
+fn print_result(taken: &Result<Vec<String>, String>, plan: &ConfigSnapshot) {
+    match taken {
+        Ok(notes) => {
+            let (servers, rules) = (plan.config.servers.len(), plan.config.rules.len());
+            eprintln!("toolgate: the config was reloaded: {servers} servers, {rules} rules");
+            notes.iter().for_each(|note| eprintln!("toolgate: {note}"));
+        }
+        Err(why) => eprintln!(
+            "toolgate: {why}\ntoolgate: the config was rejected; the previous config stays active"
+        ),
+    }
+}

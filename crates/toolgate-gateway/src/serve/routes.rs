@@ -1,0 +1,283 @@
+//! HTTP routes. Host, Origin and credentials are checked here, for every route, before anything else.
+
+mod sign_in;
+
+pub(crate) use sign_in::UserSignInRoutes;
+
+use crate::{
+    authentication::{
+        AuthRejection, AuthRejectionClass, AuthenticatedCaller, Authenticator, RejectionEffect,
+        RejectionLimiter,
+    },
+    console::WebConsole,
+    oauth::SIGN_IN_PATH,
+    runtime::active::ActiveSnapshot,
+    serve::edge_audit::EdgeAudit,
+};
+use futures_util::FutureExt;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use std::{net::IpAddr, sync::Arc};
+use toolgate::{
+    Caller,
+    edge::{
+        Rejection, RejectionLog,
+        http::{Body, HttpEndpoint, protected},
+    },
+};
+use toolgate_policy::keys::ApiKeys;
+
+/// All HTTP routes. None of them starts a process.
+pub(crate) struct HttpRoutes {
+    /// Active snapshot, which has the authenticator.
+    pub(crate) active: Arc<ActiveSnapshot>,
+    pub(crate) endpoint: HttpEndpoint,
+    pub(crate) console: WebConsole,
+    /// Sign-in pages for the users behind callers.
+    pub(crate) user_sign_in: UserSignInRoutes,
+    pub(crate) edge_audit: Arc<EdgeAudit>,
+    pub(crate) keys: Arc<ApiKeys>,
+    pub(crate) rejections: RejectionLimiter,
+}
+
+/// Path of the Streamable HTTP endpoint.
+const MCP_PATH: &str = "/mcp";
+/// Path of the event stream of the HTTP+SSE transport (2024-11-05).
+const SSE_PATH: &str = "/sse";
+/// Path to which clients of that stream post.
+const MESSAGES_PATH: &str = "/messages";
+/// Message for a caller whose key is revoked during a request.
+const KEY_REVOKED_MESSAGE: &str = "this key was revoked; ask the operator for a new one";
+/// Audit reason of an address whose further rejections are not audited.
+const RATE_LIMITED_REASON: &str = "too many rejected credentials from this address; further rejections in the next minute are not logged";
+
+/// Isolates this program's pages from windows and scripts of other origins.
+fn isolate(response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    for name in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+        headers.insert(
+            header::HeaderName::from_static(name),
+            HeaderValue::from_static("same-origin"),
+        );
+    }
+}
+
+impl HttpRoutes {
+    /// Answers a request from that client address.
+    pub(crate) async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
+        // Do not hold the whole snapshot: a request may be a stream that lives for long.
+        let door = self.active.snapshot().authenticator.clone();
+        let ours = !matches!(request.uri().path(), MCP_PATH | SSE_PATH | MESSAGES_PATH)
+            && !door
+                .resource
+                .as_ref()
+                .is_some_and(|r| r.is_metadata_path(request.uri().path()));
+        let mut response = match door.guard.check(&request) {
+            Ok(()) => self.answer_with_cors(&door, from, request).await,
+            Err(denied) => {
+                self.audit_rejection(&request, denied.reason()).await;
+                text_response(StatusCode::FORBIDDEN, denied.reason())
+            }
+        };
+        response.headers_mut().insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        if ours {
+            isolate(&mut response);
+        }
+        response
+    }
+
+    /// Answers a request, with CORS headers for pages of other origins. These may use the endpoint and its metadata,
+    /// never the console.
+    async fn answer_with_cors(
+        &self,
+        door: &Authenticator,
+        from: IpAddr,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let page = door.guard.allowed_origin(&request);
+        let public = |path| {
+            door.resource
+                .as_ref()
+                .is_some_and(|r| r.is_metadata_path(path))
+        };
+        let page = page.filter(|_| match request.uri().path() {
+            MCP_PATH | SSE_PATH | MESSAGES_PATH => true,
+            path => public(path),
+        });
+        let Some(page) = page else {
+            return self.route(door, from, request).await;
+        };
+        let mut response = match page.preflight(&request) {
+            Some(response) => response,
+            None => self.route(door, from, request).await,
+        };
+        page.add_headers(&mut response);
+        response
+    }
+
+    async fn route(
+        &self,
+        door: &Authenticator,
+        from: IpAddr,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        match (request.method(), request.uri().path()) {
+            (_, MCP_PATH | SSE_PATH | MESSAGES_PATH) => {
+                self.authenticate_mcp(door, from, request).await
+            }
+            (method, path)
+                if door
+                    .resource
+                    .as_ref()
+                    .is_some_and(|r| r.is_metadata_path(path)) =>
+            {
+                match &door.resource {
+                    Some(resource) => protected::metadata_response(resource, method),
+                    None => text_response(StatusCode::NOT_FOUND, "not found"),
+                }
+            }
+            (&Method::GET, "/") => self.console.page("index.html"),
+            (_, path) if path.starts_with(SIGN_IN_PATH) => self.sign_in(door, from, request).await,
+            (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
+            _ => text_response(
+                StatusCode::NOT_FOUND,
+                "not found; the MCP endpoint is /mcp, the console is /",
+            ),
+        }
+    }
+
+    async fn authenticate_mcp(
+        &self,
+        door: &Authenticator,
+        from: IpAddr,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let over = self.rejections.is_limited(from, door.max_rejections);
+        let at = (request.method(), request.uri().path());
+        let entered = door.authenticate(at, request.headers(), &self.keys, over);
+        let AuthenticatedCaller {
+            caller,
+            revoked: withdrawn,
+            expired: over,
+        } = match entered.await {
+            Ok(entered) => entered,
+            Err(out) => return self.reject(door, from, &request, out).await,
+        };
+        let response = match withdrawn {
+            None => self.serve_mcp(door, caller, request).await,
+            Some(withdrawn) => {
+                // Revoking a key ends everything that it began: a stream, and a call that has no stream yet.
+                let withdrawn = withdrawn.shared();
+                let response = tokio::select! {
+                    response = self.serve_mcp(door, caller, request) => response,
+                    () = withdrawn.clone() => return rejection_response(&door.invalid_credentials(KEY_REVOKED_MESSAGE.to_owned(), KEY_REVOKED_MESSAGE)),
+                };
+                response.map(|body| body.end_when(withdrawn.boxed()))
+            }
+        };
+        // Expiry ends notification streams; a call in flight completes.
+        match over {
+            Some(over) => response.map(|body| body.expire_when(over)),
+            None => response,
+        }
+    }
+
+    async fn serve_mcp(
+        &self,
+        door: &Authenticator,
+        caller: Caller,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let response = match request.uri().path() {
+            SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_PATH),
+            MESSAGES_PATH => self.endpoint.messages(&caller, request).await,
+            _ => self.endpoint.handle(caller, request).await,
+        };
+        match &door.resource {
+            Some(resource) => protected::with_metadata_challenge(resource, response),
+            None => response,
+        }
+    }
+
+    async fn reject(
+        &self,
+        door: &Authenticator,
+        from: IpAddr,
+        request: &Request<Incoming>,
+        out: AuthRejection,
+    ) -> Response<Body> {
+        match out.class {
+            AuthRejectionClass::Missing => {
+                self.audit_rejection(request, &out.reason).await;
+                return rejection_response(&out);
+            }
+            // The address has too many rejections already, and that was audited.
+            AuthRejectionClass::RateLimited => return rejection_response(&out),
+            AuthRejectionClass::Invalid | AuthRejectionClass::Malformed => {}
+        }
+        let attempt = self.rejections.count_rejection(from, door.max_rejections);
+        match attempt {
+            RejectionEffect::WithinLimit => self.audit_rejection(request, &out.reason).await,
+            RejectionEffect::FirstAbove => self.audit_rejection(request, RATE_LIMITED_REASON).await,
+            RejectionEffect::Above => {}
+        }
+        if attempt == RejectionEffect::WithinLimit {
+            return rejection_response(&out);
+        }
+        let mut response = text_response(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many invalid credentials from this address; correct them, and try again in a minute",
+        );
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+        response
+    }
+
+    async fn audit_rejection(&self, request: &Request<Incoming>, reason: &str) {
+        // Page loads and probes are not audited. Only a POST to the endpoint may have been a call, and a POST that
+        // begins a sign-in carries credentials as well.
+        let path = request.uri().path();
+        let aims = matches!(path, MCP_PATH | MESSAGES_PATH) || path.starts_with(SIGN_IN_PATH);
+        if aims && request.method() == Method::POST {
+            let (caller, reason) = (Caller::new("unknown@http"), reason.to_owned());
+            self.edge_audit
+                .rejected(Rejection {
+                    caller,
+                    transport: "http",
+                    method: None,
+                    tool: None,
+                    reason,
+                })
+                .await;
+        }
+    }
+}
+
+/// Builds the response to rejected credentials, with a challenge that names the expected ones.
+fn rejection_response(out: &AuthRejection) -> Response<Body> {
+    if let Some(refused) = &out.oauth_rejection {
+        return protected::unauthorized_response(refused);
+    }
+    let (status, challenge) = out.challenge();
+    let mut response = text_response(status, out.message);
+    let headers = response.headers_mut();
+    headers.insert(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static(challenge),
+    );
+    response
+}
+
+/// Builds a response of one line of plain text.
+pub(crate) fn text_response(status: StatusCode, text: &str) -> Response<Body> {
+    let mut response = Response::new(Body::full(format!("{text}\n")));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response
+}

@@ -1,0 +1,181 @@
+//! Evaluation of all access rules for one call or list entry.
+
+use super::{AccessRule, AccessRules, RuleAction};
+use crate::{CelCondition, ConditionFacts, access::names};
+use serde_json::{Value, json};
+use toolgate_core::{Call, Caller, Item, Op};
+
+/// Result of evaluating all rules.
+pub(super) struct RuleEvaluation {
+    /// The strictest action.
+    pub(super) action: RuleAction,
+    /// Rule or default that decides, and the reason.
+    pub(super) why: String,
+    /// Rules that were evaluated and did not decide: the outcome for the decision log, and the reason.
+    pub(super) other_rules: Vec<(&'static str, String)>,
+    /// True if a call could get a milder action, so that the item is not hidden.
+    pub(super) may_be_milder: bool,
+}
+
+/// Outcome of a rule that matched, when a stricter or earlier one decided.
+const ALSO_MATCHED: &str = "also";
+/// Outcome of a rule whose condition did not hold.
+const NOT_MATCHED: &str = "passed";
+
+/// Result of one rule.
+enum RuleOutcome {
+    Applies(String),
+    Passes(String),
+}
+
+impl AccessRules {
+    /// Evaluates all rules; `call` is absent for lists.
+    pub(super) fn evaluate(
+        &self,
+        caller: &Caller,
+        item: &Item,
+        uri: Option<&str>,
+        call: Option<&Call>,
+    ) -> RuleEvaluation {
+        if self.rules.is_empty() {
+            let (then, why) = self.default_for(item);
+            return RuleEvaluation {
+                action: then,
+                why,
+                other_rules: Vec::new(),
+                may_be_milder: false,
+            };
+        }
+        let names = names::of(item, uri);
+        let speaks = |rule: &&AccessRule| rule.matches(caller, &names);
+        let mut strictest: Option<(RuleAction, String)> = None;
+        let (mut others, mut late) = (Vec::new(), false);
+        for rule in self.rules.iter().filter(speaks) {
+            if rule.needs_call() && call.is_none() {
+                late |= rule.action != RuleAction::Deny;
+                continue;
+            }
+            match self.evaluate_rule(rule, caller, item, call) {
+                RuleOutcome::Passes(why) => others.push((NOT_MATCHED, why)),
+                RuleOutcome::Applies(why) => match &mut strictest {
+                    Some((then, _)) if *then >= rule.action => {
+                        others.push((ALSO_MATCHED, with_action(rule, &why)))
+                    }
+                    Some((then, decided)) => {
+                        others.push((ALSO_MATCHED, format!("{}: {decided}", action_name(*then))));
+                        (*then, *decided) = (rule.action, why);
+                    }
+                    none => *none = Some((rule.action, why)),
+                },
+            }
+        }
+        let decided = strictest.is_some();
+        let (then, why) = strictest.unwrap_or_else(|| self.default_for(item));
+        RuleEvaluation {
+            action: then,
+            why,
+            other_rules: others,
+            may_be_milder: !decided && late,
+        }
+    }
+
+    /// Returns the default action without a matching rule.
+    fn default_for(&self, item: &Item) -> (RuleAction, String) {
+        match self.default_action {
+            Some(then) => (then, "no rule".to_owned()),
+            None if item.annotations().read_only => {
+                let kind = item.kind().as_str();
+                let why = format!("no rule: read-only {kind} of a trusted server");
+                (RuleAction::Allow, why)
+            }
+            None => (
+                RuleAction::Ask,
+                "no rule: not known to be read-only".to_owned(),
+            ),
+        }
+    }
+
+    fn evaluate_rule(
+        &self,
+        rule: &AccessRule,
+        caller: &Caller,
+        item: &Item,
+        call: Option<&Call>,
+    ) -> RuleOutcome {
+        let label = &rule.label;
+        let Some(when) = &rule.when else {
+            return RuleOutcome::Applies(label.clone());
+        };
+        // A condition that fails to evaluate disables an allow rule, and enables an ask or deny rule.
+        match self.condition_holds(rule.action, when, caller, item, call) {
+            Ok(true) => RuleOutcome::Applies(format!("{label}: when {}", condition_line(when))),
+            Ok(false) => RuleOutcome::Passes(format!("{label}: its condition does not hold")),
+            Err(why) => {
+                let why = format!("{label}: its condition cannot be evaluated: {why}");
+                match rule.action {
+                    RuleAction::Allow => RuleOutcome::Passes(why),
+                    RuleAction::Ask | RuleAction::Deny => RuleOutcome::Applies(why),
+                }
+            }
+        }
+    }
+
+    fn condition_holds(
+        &self,
+        then: RuleAction,
+        when: &CelCondition,
+        caller: &Caller,
+        item: &Item,
+        call: Option<&Call>,
+    ) -> Result<bool, String> {
+        let mut facts = ConditionFacts::new(caller, item);
+        // A completion has no arguments yet: the typed text is not what a call will send.
+        facts.arguments = call
+            .filter(|call| !matches!(call.op, Op::Complete(_)))
+            .map(Call::arguments);
+        facts.time = self.at.unwrap_or(facts.time);
+        let as_it_came = when.evaluate(&facts)?;
+        let resource = call.filter(|call| call.op == Op::Resource && when.reads_args());
+        let Some(call) = resource else {
+            return Ok(as_it_came);
+        };
+        // A URI has several spellings. An alternative spelling must not bypass a rule or widen an allow.
+        let mut holds = as_it_came;
+        for uri in names::uri_spellings(call.name()) {
+            let instead: Value = json!({ "uri": uri });
+            let facts = ConditionFacts {
+                substitute: Some(&instead),
+                ..facts.clone()
+            };
+            let other = when.evaluate(&facts)?;
+            holds = match then {
+                RuleAction::Allow => holds && other,
+                RuleAction::Ask | RuleAction::Deny => holds || other,
+            };
+        }
+        Ok(holds)
+    }
+}
+
+fn action_name(then: RuleAction) -> &'static str {
+    match then {
+        RuleAction::Allow => "allow",
+        RuleAction::Ask => "ask",
+        RuleAction::Deny => "deny",
+    }
+}
+
+fn with_action(rule: &AccessRule, why: &str) -> String {
+    format!("{}: {why}", action_name(rule.action))
+}
+
+/// Returns the condition in one line of at most 200 characters.
+fn condition_line(when: &CelCondition) -> String {
+    const MAX_CONDITION_CHARS: usize = 200;
+    let words: Vec<&str> = when.as_str().split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MAX_CONDITION_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}

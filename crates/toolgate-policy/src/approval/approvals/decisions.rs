@@ -1,0 +1,319 @@
+//! Decisions of approvers: approve, edit, remember, deny.
+
+use super::{
+    ApprovalChannel, ApprovalError, ApprovalService, ApprovalStatus, Approver, GrantTerms,
+    GrantView, condition::GrantCondition, grants, id, is_harmless, pending::PendingApproval,
+    redeem::conflict_error,
+};
+use crate::{WriteOutcome, WritePrecondition, sanitize::text};
+use toolgate_core::{Item, ItemKind, Json};
+use toolgate_journal::AuditEntry;
+use toolgate_wire::json::JsonKind;
+
+/// Terms of an approval decision: edited arguments, or a grant for later calls.
+#[derive(Clone, Debug, Default)]
+pub struct ApprovalTerms {
+    /// Replacement for the arguments. Every rule judges it like the original arguments before anything is sent.
+    pub edited_arguments: Option<Json>,
+    /// Grant to create for later calls.
+    pub grant: Option<GrantTerms>,
+}
+
+impl ApprovalTerms {
+    /// Returns terms that also create a grant.
+    pub fn with_grant(remember: GrantTerms) -> ApprovalTerms {
+        ApprovalTerms {
+            edited_arguments: None,
+            grant: Some(remember),
+        }
+    }
+
+    /// Returns terms that replace the arguments.
+    pub fn with_arguments(arguments: Json) -> ApprovalTerms {
+        ApprovalTerms {
+            edited_arguments: Some(arguments),
+            grant: None,
+        }
+    }
+}
+
+impl ApprovalService {
+    /// Approves one use of exactly this call.
+    ///
+    /// The approval stays [`ApprovalStatus::Pending`] until the required number of approvers approved it.
+    ///
+    /// # Errors
+    /// It is decided already, unknown, not this person's to decide, or the yes could not be kept or recorded; then
+    /// nothing changed. With [`ApprovalError::GrantUnkept`] the yes counts for this call and only its grant is missing.
+    pub async fn approve(
+        &self,
+        id: &str,
+        who: impl Into<Approver>,
+        yes: ApprovalTerms,
+    ) -> Result<ApprovalStatus, ApprovalError> {
+        let who = who.into();
+        self.sweep();
+        let (record, grant) = self.check_approval(id, &who, &yes)?;
+        self.append_record(record).await?;
+        // Recorded before it counts: a yes without a record must not let a call through.
+        let put = self.store_approval(id, &who, &yes).await;
+        let standing = put.inspect_err(|why| self.undone("failed", id, &who, &grant, why))?;
+        let granted = match &grant {
+            Some(grant) => self.grant(grant).await,
+            None => Ok(()),
+        };
+        self.notify_change();
+        granted.inspect_err(|why| self.undone("grant_failed", id, &who, &grant, why))?;
+        Ok(standing)
+    }
+
+    /// Stores a grant.
+    async fn grant(&self, grant: &GrantView) -> Result<(), ApprovalError> {
+        let row = Some(grant.json());
+        let writing = self.store.write(
+            grants::GRANTS_TABLE,
+            &grant.id,
+            row,
+            WritePrecondition::Absent,
+        );
+        let written = writing.await.map_err(ApprovalError::GrantUnkept)?;
+        self.sync();
+        match written {
+            WriteOutcome::Done(_) => Ok(()),
+            WriteOutcome::Conflict => Err(ApprovalError::GrantUnkept(conflict_error())),
+        }
+    }
+
+    /// Records that an approval, or only its grant, did not take effect after it was recorded.
+    fn undone(
+        &self,
+        state: &str,
+        id: &str,
+        who: &Approver,
+        grant: &Option<GrantView>,
+        why: &ApprovalError,
+    ) {
+        let Some(record) = self
+            .lock_index()
+            .find_by_id(id)
+            .map(|slip| slip.record_with_approver(state, who))
+        else {
+            return;
+        };
+        let record = record.with("why", why.to_string());
+        self.recorder.note(match grant {
+            Some(grant) => record.with("grant", &*grant.id),
+            None => record,
+        });
+    }
+
+    /// Whether this person may say this yes to it, what is recorded then, and what is remembered.
+    fn check_approval(
+        &self,
+        id: &str,
+        who: &Approver,
+        yes: &ApprovalTerms,
+    ) -> Result<(AuditEntry, Option<GrantView>), ApprovalError> {
+        let mut book = self.lock_index();
+        let spare = self.make_grant_capacity(&book.grants);
+        let slip = stored_approval(book.find_by_id(id))?;
+        let kept = &slip.stored;
+        let next = slip
+            .status()
+            .after_approval(&kept.approvers, kept.required_approvers, who)?;
+        if who.channel != ApprovalChannel::Client
+            && who.made_call(&kept.binding.caller, kept.required_approvers)
+        {
+            return Err(ApprovalError::OwnCall);
+        }
+        let state = match next {
+            ApprovalStatus::Pending => "seconded",
+            _ => "approved",
+        };
+        let mut record = slip.record_with_approver(state, who);
+        if let Some(edit) = &yes.edited_arguments {
+            check_editable(slip, edit)?;
+            let mac = self.recorder.mac(edit.as_str().as_bytes());
+            record = record
+                .with("edited", true)
+                .with("args_len", edit.as_str().len())
+                .with("args_mac", mac.unwrap_or_default());
+        }
+        let Some(remember) = &yes.grant else {
+            return Ok((record, None));
+        };
+        check_grant_terms(slip, remember)?;
+        if !spare || yes.edited_arguments.is_some() {
+            return Err(ApprovalError::GrantNotAllowed);
+        }
+        let grant = id::random_id('g').map_err(ApprovalError::NotAudited)?;
+        let grant = GrantView::new(
+            grant,
+            &kept.binding,
+            who.clone(),
+            remember,
+            (&self.limits, self.now()),
+        );
+        Ok((record.with("grant", &*grant.id), Some(grant)))
+    }
+
+    /// Checks the limit on grants. At the limit, the oldest grant that no longer holds is deleted.
+    fn make_grant_capacity(&self, grants: &[grants::StoredApprovalGrant]) -> bool {
+        if grants.len() < self.limits.max_grants {
+            return true;
+        }
+        let now = self.now();
+        let over = grants
+            .iter()
+            .filter(|grant| grant.view.end_reason(now).is_some());
+        let Some(oldest) = over.min_by_key(|grant| grant.view.created_at) else {
+            return false;
+        };
+        let expect = WritePrecondition::Version(oldest.version);
+        drop(
+            self.store
+                .write(grants::GRANTS_TABLE, &oldest.view.id, None, expect),
+        );
+        true
+    }
+
+    /// Writes an approval to the store. A concurrent denial wins.
+    async fn store_approval(
+        &self,
+        id: &str,
+        who: &Approver,
+        yes: &ApprovalTerms,
+    ) -> Result<ApprovalStatus, ApprovalError> {
+        for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
+            let (next, writing) = {
+                let mut book = self.lock_index();
+                let slip = stored_approval(book.find_by_id(id))?;
+                if slip.expiry.past(self.store.clock()) {
+                    return Err(ApprovalError::Decided(ApprovalStatus::Expired));
+                }
+                let kept = &slip.stored;
+                let next =
+                    slip.status()
+                        .after_approval(&kept.approvers, kept.required_approvers, who)?;
+                let writing = slip.write(self.store.as_ref(), |kept| {
+                    kept.status = next.clone();
+                    kept.approvers.push(who.clone());
+                    kept.edited_arguments = yes.edited_arguments.clone();
+                });
+                (next, writing)
+            };
+            let written = writing.await.map_err(ApprovalError::NotStored)?;
+            self.sync();
+            if let WriteOutcome::Done(_) = written {
+                return Ok(next);
+            }
+        }
+        Err(ApprovalError::NotStored(conflict_error()))
+    }
+
+    /// Denies a call, with a reason that the model reads. A denial overrides an approval that is not spent yet.
+    ///
+    /// # Errors
+    /// The approval is unknown, spent, denied or expired, or the denial could not be stored or recorded. In this
+    /// process it holds even if it could not be stored or recorded.
+    pub async fn deny(
+        &self,
+        id: &str,
+        who: impl Into<Approver>,
+        reason: Option<String>,
+    ) -> Result<(), ApprovalError> {
+        let who = who.into();
+        self.sweep();
+        let reason = reason
+            .map(|r| sanitize_reason(&r))
+            .filter(|r| !r.is_empty());
+        {
+            let mut book = self.lock_index();
+            let slip = stored_approval(book.find_by_id(id))?;
+            if !slip.is_live() {
+                return Err(ApprovalError::Decided(slip.status()));
+            }
+            // Set before the write: an approval must not be spent while the denial is being stored.
+            slip.denial = Some((who.clone(), reason.clone()));
+            slip.wake();
+        }
+        self.notify_change();
+        let record = self.store_denial(id, &who, reason).await?;
+        self.append_record(record).await
+    }
+
+    async fn store_denial(
+        &self,
+        id: &str,
+        who: &Approver,
+        reason: Option<String>,
+    ) -> Result<AuditEntry, ApprovalError> {
+        let no = ApprovalStatus::Denied(who.clone(), reason.clone());
+        for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
+            let (record, writing) = {
+                let mut book = self.lock_index();
+                let slip = stored_approval(book.find_by_id(id))?;
+                if !slip.stored.status.is_live() {
+                    return Err(ApprovalError::Decided(slip.stored.status.clone()));
+                }
+                let record = slip.record_with_approver("denied", who);
+                let writing = slip.write(self.store.as_ref(), |kept| kept.status = no.clone());
+                (record, writing)
+            };
+            let written = writing.await.map_err(ApprovalError::NotStored)?;
+            self.sync();
+            if let WriteOutcome::Done(_) = written {
+                return Ok(record.with("reason", reason.unwrap_or_default()));
+            }
+        }
+        Err(ApprovalError::NotStored(conflict_error()))
+    }
+}
+
+/// Returns the approval if it is already in the store.
+fn stored_approval(
+    slip: Option<&mut PendingApproval>,
+) -> Result<&mut PendingApproval, ApprovalError> {
+    slip.filter(|slip| slip.version > 0)
+        .ok_or(ApprovalError::Unknown)
+}
+
+fn check_editable(slip: &PendingApproval, edit: &Json) -> Result<(), ApprovalError> {
+    let why = if slip.stored.item.kind() != ItemKind::Tool {
+        "only arguments of tools can be edited"
+    } else if slip.stored.required_approvers > 1 {
+        "a call that needs several approvers cannot be edited; deny it with a reason"
+    } else if edit.kind() != JsonKind::Object {
+        "the arguments must be a JSON object"
+    } else {
+        return Ok(());
+    };
+    Err(ApprovalError::NotEditable(why.to_owned()))
+}
+
+fn check_grant_terms(slip: &PendingApproval, remember: &GrantTerms) -> Result<(), ApprovalError> {
+    if let Some(when) = &remember.condition {
+        let condition = GrantCondition::compile(when).map_err(ApprovalError::InvalidCondition)?;
+        let narrows = condition.check_narrows(&slip.stored.item);
+        narrows.map_err(ApprovalError::InvalidCondition)?;
+    }
+    if remember.max_uses == Some(0)
+        || !allows_grant(&slip.stored.item, slip.stored.required_approvers, remember)
+    {
+        return Err(ApprovalError::GrantNotAllowed);
+    }
+    Ok(())
+}
+
+fn allows_grant(item: &Item, needs: u32, remember: &GrantTerms) -> bool {
+    needs <= 1 && (is_harmless(item) || remember.condition.is_some())
+}
+
+/// Returns the reason as the model reads it: sanitized, at most 1,000 characters.
+fn sanitize_reason(reason: &str) -> String {
+    const MAX_REASON_CHARS: usize = 1000;
+    text::sanitize_text(reason.trim())
+        .chars()
+        .take(MAX_REASON_CHARS)
+        .collect()
+}

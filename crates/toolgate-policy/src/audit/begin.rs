@@ -1,0 +1,170 @@
+//! Write-ahead audit records: `call.begin` is written before a call is sent.
+
+use crate::{
+    AuditContents, AuditRecorder, CallObserver, CallStage, PerServer, audit::recorder,
+    audit::recorder::RecordWritten, digest,
+};
+use futures_util::future::{Either, select};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use toolgate_core::{BoxFuture, Call, DecisionStep, Error, Item, Layer, Next, Outcome};
+use toolgate_journal::{AuditEntry, AuditEvent};
+
+const LAYER_NAME: &str = "intent";
+const BEGIN_STEP: &str = "begin";
+
+/// Durability of audit records before a call is sent. No response is released before both of its records are on disk,
+/// in every mode.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum AuditDurability {
+    /// [`AuditDurability::End`] if a trusted server annotates the tool as read-only, else [`AuditDurability::Strict`].
+    #[default]
+    Auto,
+    /// `call.begin` is on disk before the call is sent, so every call that may have had an effect is recorded.
+    Strict,
+    /// `call.begin` is queued before the call is sent, and on disk before the response is released. A crash in between
+    /// may leave no record of the call.
+    End,
+}
+
+impl AuditDurability {
+    /// Reports whether the call is sent only after `call.begin` is on disk.
+    fn waits_before_send(self, item: &Item) -> bool {
+        match self {
+            AuditDurability::Auto => !item.annotations().read_only,
+            AuditDurability::Strict => true,
+            AuditDurability::End => false,
+        }
+    }
+}
+
+/// Layer that writes `call.begin`. It waits for the disk before the call is sent or before its outcome is released, as
+/// [`AuditDurability`] says.
+pub struct AuditBegin {
+    recorder: Arc<AuditRecorder>,
+    observer: Arc<dyn CallObserver>,
+    policy: Arc<str>,
+    contents: AuditContents,
+    waits: PerServer<AuditDurability>,
+}
+
+impl AuditBegin {
+    /// Creates the layer for a recorder and an observer; `policy` is the hash of the policy in force.
+    pub fn new(
+        recorder: Arc<AuditRecorder>,
+        observer: Arc<dyn CallObserver>,
+        policy: Arc<str>,
+    ) -> AuditBegin {
+        AuditBegin {
+            recorder,
+            observer,
+            policy,
+            contents: AuditContents::default(),
+            waits: PerServer::default(),
+        }
+    }
+
+    /// Sets how arguments are recorded. Default: digests.
+    pub fn with_contents(mut self, contents: AuditContents) -> AuditBegin {
+        self.contents = contents;
+        self
+    }
+
+    /// Sets the durability by server. Default: [`AuditDurability::Auto`].
+    pub fn with_durability(mut self, waits: PerServer<AuditDurability>) -> AuditBegin {
+        self.waits = waits;
+        self
+    }
+
+    fn record(&self, call: &Call, item: &Item) -> AuditEntry {
+        let steps = call.decision_log.steps();
+        let record = recorder::with_item(recorder::call_entry(AuditEvent::CALL_BEGIN, call), item)
+            .with("tool_hash", digest::definition(item).as_str())
+            .with("dec", "allow")
+            .with("policy_hash", self.policy.as_ref())
+            .with("trail", decision_log(&steps));
+        let arguments = call.arguments().raw();
+        let record = self
+            .contents
+            .arguments(&self.recorder, record, Some(item), arguments);
+        match approval_id(&steps) {
+            Some(id) => record.with("approval", id),
+            None => record,
+        }
+    }
+}
+
+impl Layer for AuditBegin {
+    fn name(&self) -> &'static str {
+        LAYER_NAME
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let Some(item) = call.item().cloned() else {
+                return Err(call.unknown_item_error());
+            };
+            // Queued before the step is logged, so that an end record is written exactly for calls with a begin record.
+            let written = match self.recorder.is_consumed() {
+                true => Some(self.recorder.append(self.record(&call, &item))?),
+                false => None,
+            };
+            call.decision_log.add(LAYER_NAME, BEGIN_STEP, "");
+            let written = match written {
+                Some(written) if self.waits.of(&item.origin.server).waits_before_send(&item) => {
+                    written.await?;
+                    None
+                }
+                written => written,
+            };
+            self.observer.on_stage(&call.id, &CallStage::Running(item));
+            let running = next.call(call);
+            match written {
+                Some(written) => run_while_writing(written, running).await,
+                None => running.await,
+            }
+        })
+    }
+}
+
+/// Runs the call while its begin record is written. If the write fails, the call is dropped.
+async fn run_while_writing(
+    written: RecordWritten,
+    running: BoxFuture<'_, Result<Outcome, Error>>,
+) -> Result<Outcome, Error> {
+    match select(written, running).await {
+        Either::Left((written, running)) => {
+            written?;
+            running.await
+        }
+        Either::Right((outcome, written)) => written.await.and(outcome),
+    }
+}
+
+/// Reports whether the step marks that `call.begin` was queued.
+pub(crate) fn is_begin(step: &DecisionStep) -> bool {
+    step.policy == LAYER_NAME && step.decision == BEGIN_STEP
+}
+
+/// Returns the steps after `call.begin`.
+pub(crate) fn steps_after_begin(steps: &[DecisionStep]) -> &[DecisionStep] {
+    let at = steps.iter().position(is_begin);
+    at.map_or(&[], |at| &steps[at + 1..])
+}
+
+/// Returns the decision log as it appears in audit records.
+pub(crate) fn decision_log(steps: &[DecisionStep]) -> Value {
+    let steps = steps.iter().filter(|step| step.policy != LAYER_NAME);
+    steps
+        .map(|step| json!({"by": step.policy, "verdict": step.decision, "why": step.reason}))
+        .collect()
+}
+
+/// Returns the id of the approval or grant: `confirm` writes it first in its step.
+fn approval_id(steps: &[DecisionStep]) -> Option<String> {
+    let given = |step: &&DecisionStep| {
+        step.policy == "confirm" && matches!(step.decision, "approved" | "granted")
+    };
+    let step = steps.iter().rev().find(given)?;
+    step.reason.split(' ').next().map(str::to_owned)
+}

@@ -1,0 +1,320 @@
+//! Audit records for the end of every call, including rejected, late and canceled ones.
+
+use crate::{
+    AuditContents, AuditRecorder, CallEnd, CallObserver, CallView, audit::begin, audit::recorder,
+    sanitize::secrets, sanitize::text, sanitize_text,
+};
+use std::{sync::Arc, time::Instant};
+use toolgate_core::{
+    BoxFuture, Call, CallReporter, DecisionLog, Error, ErrorKind, EventSink, InputRequestKind,
+    Item, Json, Layer, Next, Outcome, ReporterEvent,
+};
+use toolgate_journal::{AuditEntry as Record, AuditEvent as Happened};
+
+/// Outermost layer: notifies the observer and records how each call ended, before the response is released.
+///
+/// A call that `AuditBegin` recorded ends with `call.end`, all others with `deny`. A call that waits for an approval has
+/// neither: `Confirm` recorded the request. If the audit log cannot be written, the response is an error.
+pub struct AuditEnd {
+    recorder: Arc<AuditRecorder>,
+    observer: Arc<dyn CallObserver>,
+    policy: Option<Arc<str>>,
+    contents: AuditContents,
+}
+
+impl AuditEnd {
+    /// Creates the layer for a recorder and an observer.
+    pub fn new(recorder: Arc<AuditRecorder>, observer: Arc<dyn CallObserver>) -> AuditEnd {
+        AuditEnd {
+            recorder,
+            observer,
+            policy: None,
+            contents: AuditContents::default(),
+        }
+    }
+
+    /// Sets the hash of the policy in force for `deny` records. For other calls, `AuditBegin` records it.
+    pub fn with_policy(mut self, policy: Arc<str>) -> AuditEnd {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// Sets how arguments and results are recorded. Default: digests.
+    pub fn with_contents(mut self, contents: AuditContents) -> AuditEnd {
+        self.contents = contents;
+        self
+    }
+
+    async fn run_audited<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
+        call.decision_log.clear();
+        let watched = self.observer.is_active();
+        if watched {
+            self.observer.on_begin(&CallView::of(&call));
+        }
+        let heard = self.recorder.is_consumed();
+        let mut open = OpenAuditCall {
+            to: self,
+            about: heard.then(|| recorder::call_entry(Happened::CALL_END, &call)),
+            arguments: call.arguments().raw().clone(),
+            id: call.id.clone(),
+            trail: call.decision_log.clone(),
+            start: Instant::now(),
+            closed: false,
+        };
+        if watched {
+            let to = call.reporter.clone();
+            let (id, observer) = (call.id.clone(), self.observer.clone());
+            let logs = to.min_log_level();
+            call.reporter = CallReporter::new(Arc::new(ObservedReporter { id, observer, to }))
+                .with_min_log_level(logs);
+        }
+        let outcome = next.call(call).await;
+        open.close(outcome).await
+    }
+}
+
+impl Layer for AuditEnd {
+    fn name(&self) -> &'static str {
+        "entry"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(self.run_audited(call, next))
+    }
+}
+
+/// A call in progress. Dropping it records a cancellation.
+struct OpenAuditCall<'a> {
+    to: &'a AuditEnd,
+    /// `None` if nothing consumes audit records.
+    about: Option<Record>,
+    arguments: Json,
+    id: Arc<str>,
+    trail: DecisionLog,
+    start: Instant,
+    closed: bool,
+}
+
+impl OpenAuditCall<'_> {
+    async fn close(&mut self, outcome: Result<Outcome, Error>) -> Result<Outcome, Error> {
+        let begun = self.trail.any_step(begin::is_begin);
+        let end = self.end(&outcome, begun);
+        self.closed = true;
+        let written = if end.outcome == "waiting" {
+            None
+        } else {
+            let record = self.record(&end, begun, Some(&outcome));
+            // Queued synchronously: from here on, dropping the call loses nothing.
+            record.map(|record| self.to.recorder.append_or_buffer(record))
+        };
+        self.to.observer.on_end(&self.id, &end);
+        match written {
+            Some(written) => written?.await.and(outcome),
+            None => outcome,
+        }
+    }
+
+    fn end(&self, outcome: &Result<Outcome, Error>, begun: bool) -> CallEnd {
+        let (mut approvals, mut size) = (Vec::new(), 0);
+        let out = match outcome {
+            Ok(Outcome::Done(output)) => {
+                size = output.size();
+                if output.is_error() {
+                    "tool_error"
+                } else {
+                    "ok"
+                }
+            }
+            Ok(Outcome::InputRequired(questions)) => {
+                approvals.extend(questions.requests.iter().filter_map(|ask| match &ask.kind {
+                    InputRequestKind::Approve(approval) => Some(approval.id.clone()),
+                    _ => None,
+                }));
+                if begun { "input_required" } else { "waiting" }
+            }
+            Err(error) => outcome_name(error.kind(), begun),
+        };
+        let public = outcome
+            .as_ref()
+            .err()
+            .map(|error| error.public_message().to_owned());
+        let detail = outcome.as_ref().err().and_then(Error::detail).cloned();
+        CallEnd {
+            outcome: out,
+            code: outcome
+                .as_ref()
+                .err()
+                .map(|error| error_class(error.kind())),
+            public,
+            detail,
+            approvals,
+            duration: self.start.elapsed(),
+            size,
+        }
+    }
+
+    fn record(
+        &mut self,
+        end: &CallEnd,
+        begun: bool,
+        outcome: Option<&Result<Outcome, Error>>,
+    ) -> Option<Record> {
+        let mut record = self.about.take()?;
+        let steps = &self.trail.steps();
+        let item = self.trail.item();
+        let redactions = secrets::counts(&self.trail);
+        if !redactions.is_empty() {
+            record = record.with("redactions", redactions);
+        }
+        match text::removed(&self.trail) {
+            0 => {}
+            removed => record = record.with("removed_chars", removed),
+        }
+        if !begun {
+            record.event = Happened::DENY;
+            record = record
+                .with("dec", "deny")
+                .with("trail", begin::decision_log(steps));
+            if let Some(policy) = &self.to.policy {
+                record = record.with("policy_hash", policy.as_ref());
+            }
+            record = self.add_request(record, item.as_deref());
+        }
+        if let (true, Some(item)) = (begun, item.as_deref()) {
+            record = recorder::with_item_name(record, item);
+        }
+        let after = begin::steps_after_begin(steps);
+        if begun && !after.is_empty() {
+            record = record.with("trail", begin::decision_log(after));
+        }
+        record = record.with("out", end.outcome).with("dur_us", micros(end));
+        if end.outcome.starts_with("cancelled") {
+            record = add_cancellation(record, &self.trail);
+        }
+        Some(match outcome {
+            Some(Ok(Outcome::Done(output))) => {
+                let (recorder, contents) = (&self.to.recorder, &self.to.contents);
+                contents.result(recorder, record, item.as_deref(), output)
+            }
+            Some(Err(error)) => record.with("code", error_class(error.kind())),
+            _ => record,
+        })
+    }
+
+    /// Adds the item and arguments of a rejected call. Other calls have them in `call.begin`.
+    fn add_request(&self, mut record: Record, item: Option<&Item>) -> Record {
+        if let Some(item) = item {
+            record = recorder::with_item(record, item);
+        }
+        let (recorder, contents) = (&self.to.recorder, &self.to.contents);
+        contents.arguments(recorder, record, item, &self.arguments)
+    }
+}
+
+impl Drop for OpenAuditCall<'_> {
+    /// Records the cancellation. If the call was already sent, its outcome is unknown.
+    fn drop(&mut self) {
+        if self.closed {
+            return;
+        }
+        let begun = self.trail.any_step(begin::is_begin);
+        let out = if begun {
+            "cancelled_unknown"
+        } else {
+            "cancelled"
+        };
+        let end = CallEnd {
+            outcome: out,
+            code: None,
+            public: None,
+            detail: None,
+            approvals: Vec::new(),
+            duration: self.start.elapsed(),
+            size: 0,
+        };
+        if let Some(record) = self.record(&end, begun, None) {
+            self.to.recorder.note(record);
+        }
+        self.to.observer.on_end(&self.id, &end);
+    }
+}
+
+/// Adds the canceling party and the caller's reason, with secrets redacted as elsewhere in audit records.
+fn add_cancellation(record: Record, trail: &DecisionLog) -> Record {
+    let Some(why) = trail.cancel_reason() else {
+        return record;
+    };
+    let record = record.with("cancel", why.audit_name());
+    match why.reason() {
+        Some(reason) => record.with("cancel_reason", sanitize_text(reason).into_owned()),
+        None => record,
+    }
+}
+
+/// Returns the outcome of an error in audit records.
+fn outcome_name(kind: &ErrorKind, begun: bool) -> &'static str {
+    match kind {
+        ErrorKind::TimedOut => "timeout",
+        ErrorKind::Cancelled if begun => "cancelled_unknown",
+        ErrorKind::Cancelled => "cancelled",
+        ErrorKind::JsonRpc(_) => "rpc_error",
+        ErrorKind::BadResponse => "bad_answer",
+        ErrorKind::Upstream => "upstream_lost",
+        ErrorKind::Bug => "bug",
+        ErrorKind::NotFound
+        | ErrorKind::InvalidArguments(_)
+        | ErrorKind::MissingCapability(_)
+        | ErrorKind::Busy(_)
+            if begun =>
+        {
+            "rpc_error"
+        }
+        _ => "refused",
+    }
+}
+
+/// Returns the class of an error in audit records.
+fn error_class(kind: &ErrorKind) -> &'static str {
+    use toolgate_core::RefusalReason;
+    match kind {
+        ErrorKind::BadResponse => "bad_answer",
+        ErrorKind::Bug => "bug",
+        ErrorKind::Busy(_) => "busy",
+        ErrorKind::Cancelled => "cancelled",
+        ErrorKind::InvalidArguments(_) => "invalid",
+        ErrorKind::TimedOut => "late",
+        ErrorKind::NotFound => "not_found",
+        ErrorKind::Refused(RefusalReason::Rule) => "refused_rule",
+        ErrorKind::Refused(RefusalReason::Approver) => "refused_person",
+        ErrorKind::Refused(RefusalReason::Expired) => "refused_expired",
+        ErrorKind::Refused(RefusalReason::AuditUnavailable) => "refused_record",
+        ErrorKind::Refused(RefusalReason::BlockedResult) => "refused_result",
+        ErrorKind::Refused(RefusalReason::Withheld) => "refused_withheld",
+        ErrorKind::InsufficientScope(_) => "scope",
+        ErrorKind::MissingCapability(_) => "unsupported",
+        ErrorKind::JsonRpc(_) => "answered",
+        ErrorKind::Upstream => "upstream",
+    }
+}
+
+fn micros(end: &CallEnd) -> u64 {
+    u64::try_from(end.duration.as_micros())
+        .unwrap_or(u64::MAX)
+        .min(1 << 52)
+}
+
+/// Reporter that also passes progress to the observer.
+struct ObservedReporter {
+    id: Arc<str>,
+    observer: Arc<dyn CallObserver>,
+    to: CallReporter,
+}
+
+impl EventSink for ObservedReporter {
+    fn report(&self, event: ReporterEvent) {
+        if let ReporterEvent::Progress(progress) = &event {
+            self.observer.on_progress(&self.id, progress);
+        }
+        self.to.send(event);
+    }
+}

@@ -1,0 +1,427 @@
+//! Rate limits by caller and tool, and by server: token buckets.
+
+use crate::{
+    GlobPattern,
+    access::names::{self, ItemNames},
+    humanize,
+};
+use ahash::AHashMap;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolgate_core::{
+    Call, Caller, Error, ErrorKind, Item, LimitSubject, MaybeReady, Rule, RuleDecision,
+};
+
+/// A rate limit with its burst: `count` calls in each period, also all at once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RateQuota {
+    /// Maximum number of calls; 0 means 1.
+    pub count: u32,
+    /// The period.
+    pub per: Duration,
+}
+
+impl RateQuota {
+    /// Creates a quota per minute.
+    pub fn per_minute(count: u32) -> RateQuota {
+        RateQuota {
+            count,
+            per: Duration::from_secs(60),
+        }
+    }
+
+    fn count(&self) -> f64 {
+        f64::from(self.count.max(1))
+    }
+
+    /// Returns the refill rate, in tokens per second.
+    fn tokens_per_second(&self) -> f64 {
+        self.count() / self.per.as_secs_f64().max(0.001)
+    }
+
+    fn describe(&self) -> String {
+        match self.per.as_secs() {
+            1 => format!("{} per second", self.count.max(1)),
+            60 => format!("{} per minute", self.count.max(1)),
+            3600 => format!("{} per hour", self.count.max(1)),
+            _ => format!("{} in {}", self.count.max(1), humanize::duration(self.per)),
+        }
+    }
+}
+
+/// A quota for some tools and callers.
+#[derive(Clone, Debug)]
+pub struct RateRule {
+    /// Patterns of full item names.
+    pub tools: Vec<GlobPattern>,
+    /// Patterns of caller names; empty for all.
+    pub callers: Vec<GlobPattern>,
+    /// Exceptions from `tools`.
+    pub except: Vec<GlobPattern>,
+    /// The quota of each caller and tool.
+    pub quota: RateQuota,
+}
+
+/// Rate limiter with a token bucket for each caller and tool. Clones share the buckets.
+#[derive(Clone)]
+pub struct RateLimiter {
+    rules: Arc<[RateRule]>,
+    default: RateQuota,
+    /// Quotas by server id, for all callers of the server together.
+    servers: Arc<HashMap<String, RateQuota>>,
+    table: Arc<Mutex<BucketTable>>,
+    max_buckets: usize,
+    /// True if the bucket levels are known.
+    levels_known: bool,
+}
+
+/// Limit subject, tool, and whether it is a later round of a call.
+type BucketKey = (LimitSubject, Arc<str>, bool);
+
+/// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
+type BucketTable = AHashMap<BucketKey, TokenBucket>;
+
+struct TokenBucket {
+    tokens: f64,
+    at: Instant,
+    quota: RateQuota,
+}
+
+impl TokenBucket {
+    fn refill(&mut self, now: Instant) {
+        let gained =
+            now.saturating_duration_since(self.at).as_secs_f64() * self.quota.tokens_per_second();
+        self.tokens = (self.tokens + gained).min(self.quota.count());
+        self.at = now;
+    }
+
+    /// Takes a token, or returns the time until one is available.
+    fn take(&mut self, now: Instant) -> Result<(), Duration> {
+        self.refill(now);
+        if self.tokens >= 1.0 {
+            self.tokens -= 1.0;
+            return Ok(());
+        }
+        Err(Duration::from_secs_f64(
+            (1.0 - self.tokens) / self.quota.tokens_per_second(),
+        ))
+    }
+
+    fn is_full(&self, now: Instant) -> bool {
+        let gained =
+            now.saturating_duration_since(self.at).as_secs_f64() * self.quota.tokens_per_second();
+        self.tokens + gained >= self.quota.count()
+    }
+}
+
+impl RateLimiter {
+    /// Maximum number of buckets.
+    const MAX_BUCKETS: usize = 10_000;
+    /// Factor of the quota for later rounds: they answer input requests of a first round that was already counted.
+    const LATER_ROUND_FACTOR: u32 = 10;
+
+    /// Creates a limiter. The first rule that matches caller and tool applies, else the default.
+    pub fn new(rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
+        RateLimiter {
+            rules: rules.into(),
+            default,
+            servers: Arc::default(),
+            table: Arc::default(),
+            max_buckets: RateLimiter::MAX_BUCKETS,
+            levels_known: true,
+        }
+    }
+
+    /// Returns a limiter with other rules over the same buckets: used tokens stay used.
+    pub fn reloaded(&self, rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
+        RateLimiter {
+            rules: rules.into(),
+            default,
+            servers: Arc::default(),
+            table: self.table.clone(),
+            max_buckets: self.max_buckets,
+            levels_known: true,
+        }
+    }
+
+    /// Sets quotas for servers, by configured id, for all callers together.
+    pub fn per_server(
+        mut self,
+        servers: impl IntoIterator<Item = (String, RateQuota)>,
+    ) -> RateLimiter {
+        self.servers = Arc::new(servers.into_iter().collect());
+        self
+    }
+
+    fn quota(&self, caller: &Caller, names: &ItemNames) -> RateQuota {
+        let speaks = |rule: &&RateRule| {
+            names.allowed_by(&rule.tools, &rule.except)
+                && (rule.callers.is_empty()
+                    || rule.callers.iter().any(|p| p.matches(caller.name())))
+        };
+        self.rules
+            .iter()
+            .find(speaks)
+            .map_or(self.default, |rule| rule.quota)
+    }
+
+    fn quota_of(&self, call: &Call, item: &Item) -> RateQuota {
+        match self.rules.is_empty() {
+            true => self.default,
+            false => self.quota(&call.caller, &names::of(item, Some(call.name()))),
+        }
+    }
+
+    /// Returns a limiter without bucket levels, for processes that have the settings but not the buckets.
+    pub fn without_levels(mut self) -> RateLimiter {
+        self.levels_known = false;
+        self
+    }
+
+    /// Returns the quota of this call and the tokens left, without taking one; also those of its server if it has a
+    /// quota.
+    fn describe(&self, call: &Call, item: &Item) -> Vec<String> {
+        let quota = self.quota_of(call, item);
+        let tool = item.shared_name();
+        let left = |key: &BucketKey, quota: RateQuota| {
+            if !self.levels_known {
+                return format!("{}; the number left is unknown", quota.describe());
+            }
+            let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+            let tokens = table.get(key).map_or(quota.count(), |bucket| {
+                let since = Instant::now().saturating_duration_since(bucket.at);
+                (bucket.tokens + since.as_secs_f64() * quota.tokens_per_second()).min(quota.count())
+            });
+            format!("{}; {} left now", quota.describe(), tokens.max(0.0).floor())
+        };
+        let mut told = vec![left(&(call.caller.limit_subject(), tool, false), quota)];
+        let server: &str = &item.origin.server;
+        if let Some(all) = self.servers.get(server) {
+            let key = (Caller::new("").limit_subject(), server.into(), false);
+            told.push(format!("{server}, for all callers: {}", left(&key, *all)));
+        }
+        told
+    }
+
+    /// Takes a token from the bucket of the tool, and one from the bucket of the server if it has a quota. All
+    /// resources of a template share a bucket.
+    fn take(
+        &self,
+        call: &Call,
+        server: &str,
+        tool: Arc<str>,
+        quota: RateQuota,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let later = call.round.number > 0;
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = (call.caller.limit_subject(), tool, later);
+        self.take_one(&mut table, &own, quota, &own.1, now)?;
+        let Some(all) = self.servers.get(server) else {
+            return Ok(());
+        };
+        // Full names contain a dot, so no bucket of a tool has this key.
+        let whole = (Caller::new("").limit_subject(), server.into(), later);
+        let of = format!("the server {server}, for all callers");
+        self.take_one(&mut table, &whole, *all, &of, now)
+            .inspect_err(|_| {
+                // Gives the token back: the call does not take place.
+                if let Some(bucket) = table.get_mut(&own) {
+                    bucket.tokens += 1.0;
+                }
+            })
+    }
+
+    /// Takes a token for an action that is not a tool call. Its name has a space, which no full name has.
+    pub(crate) fn take_for(
+        &self,
+        caller: &Caller,
+        what: &str,
+        quota: RateQuota,
+    ) -> Result<(), Error> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (caller.limit_subject(), what.into(), false);
+        self.take_one(&mut table, &key, quota, what, Instant::now())
+    }
+
+    fn take_one(
+        &self,
+        table: &mut BucketTable,
+        key: &BucketKey,
+        quota: RateQuota,
+        of: &str,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let factor = if key.2 {
+            RateLimiter::LATER_ROUND_FACTOR
+        } else {
+            1
+        };
+        let own = RateQuota {
+            count: quota.count.max(1).saturating_mul(factor),
+            per: quota.per,
+        };
+        let taken = match table.get_mut(key) {
+            Some(bucket) => {
+                bucket.quota = own;
+                bucket.take(now)
+            }
+            None => {
+                let mut bucket = TokenBucket {
+                    tokens: own.count(),
+                    at: now,
+                    quota: own,
+                };
+                let taken = bucket.take(now);
+                self.evict_full_buckets(table, now)?;
+                table.insert(key.clone(), bucket);
+                taken
+            }
+        };
+        taken.map_err(|wait| {
+            let (quota, wait_words) = (quota.describe(), humanize::duration(wait));
+            let text = format!("rate limit of {of}: {quota}; retry in {wait_words}");
+            Error::new(ErrorKind::Busy(Some(wait)), text)
+        })
+    }
+
+    /// Makes room for one more bucket: full buckets carry no state and are evicted.
+    fn evict_full_buckets(&self, table: &mut BucketTable, now: Instant) -> Result<(), Error> {
+        if table.len() >= self.max_buckets {
+            table.retain(|_, bucket| !bucket.is_full(now));
+        }
+        if table.len() >= self.max_buckets {
+            let text = "too many callers at once; try again later";
+            return Err(Error::new(ErrorKind::Busy(None), text));
+        }
+        Ok(())
+    }
+}
+
+impl Rule for RateLimiter {
+    fn name(&self) -> &'static str {
+        "rate"
+    }
+
+    fn may_hide_items(&self) -> bool {
+        false
+    }
+
+    fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
+        MaybeReady::Ready(
+            match self.take(
+                call,
+                &item.origin.server,
+                item.shared_name(),
+                self.quota_of(call, item),
+                Instant::now(),
+            ) {
+                Ok(()) => RuleDecision::Allow,
+                Err(error) => RuleDecision::Deny(error),
+            },
+        )
+    }
+
+    /// Reports the quota and the tokens left, without taking a token.
+    fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
+        for told in self.describe(call, item) {
+            call.decision_log.add("rate", "told", told);
+        }
+        MaybeReady::Ready(RuleDecision::Allow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_core::Json;
+
+    fn call(caller: &str, round: u32) -> Call {
+        let arguments = Json::from_value(&serde_json::json!({}));
+        let mut call = Call::tool("c", Caller::new(caller), "t", arguments);
+        call.round.number = round;
+        call
+    }
+
+    #[test]
+    fn later_rounds_have_their_own_quota() {
+        let rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(1));
+        let now = Instant::now();
+        let take = |round| {
+            rate.take(&call("a", round), "s", "s.t".into(), rate.default, now)
+                .is_ok()
+        };
+        assert!(take(0) && !take(0));
+        assert!((0..10).all(|_| take(1)) && !take(2));
+    }
+
+    #[test]
+    fn a_server_has_a_quota_for_all_callers_together() {
+        let rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(2));
+        let rate = rate.per_server([("s".to_owned(), RateQuota::per_minute(3))]);
+        let now = Instant::now();
+        let take = |caller, server: &str| {
+            let tool = format!("{server}.t").into();
+            rate.take(&call(caller, 0), server, tool, rate.default, now)
+        };
+        assert!(take("a", "s").is_ok() && take("b", "s").is_ok() && take("b", "s").is_ok());
+        let refused = take("a", "s").unwrap_err();
+        assert_eq!(
+            refused.public_message(),
+            "rate limit of the server s, for all callers: 3 per minute; retry in 20 s"
+        );
+        assert!(take("a", "other").is_ok(), "each server by itself");
+        // The rejected call took no token: after the wait, both buckets have one.
+        let later = now + Duration::from_secs(20);
+        let again = rate.take(&call("a", 0), "s", "s.t".into(), rate.default, later);
+        assert!(again.is_ok());
+    }
+
+    #[test]
+    fn applies_the_first_matching_rule() {
+        let rule = |tools: &str, callers: &[&str], count| RateRule {
+            tools: vec![GlobPattern::new(tools)],
+            callers: callers.iter().map(|c| GlobPattern::new(*c)).collect(),
+            except: Vec::new(),
+            quota: RateQuota::per_minute(count),
+        };
+        let rules = vec![rule("s.*", &["a"], 2), rule("s.t", &[], 3)];
+        let rate = RateLimiter::new(rules, RateQuota::per_minute(4));
+        let count = |caller, tool: &str| {
+            rate.quota(&Caller::new(caller), &ItemNames::tool(tool))
+                .count
+        };
+        assert_eq!(
+            (count("a", "s.t"), count("b", "s.t"), count("b", "s.u")),
+            (2, 3, 4)
+        );
+    }
+
+    #[test]
+    fn a_full_table_evicts_full_buckets_and_rejects_new_callers() {
+        let mut rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(60));
+        rate.max_buckets = 2;
+        let now = Instant::now();
+        let take = |caller, now| {
+            rate.take(&call(caller, 0), "s", "s.t".into(), rate.default, now)
+                .is_ok()
+        };
+        assert!(take("a", now) && take("b", now));
+        assert!(!take("c", now), "one over");
+        assert!(take("a", now), "known callers go on");
+        // A second later the bucket of b is full again, and that of a is not.
+        let later = now + Duration::from_secs(1);
+        assert!(take("c", later));
+        let table = rate.table.lock().unwrap();
+        assert!(
+            table
+                .keys()
+                .any(|key| key.0 == Caller::new("a").limit_subject()),
+            "what was used stays used"
+        );
+    }
+}

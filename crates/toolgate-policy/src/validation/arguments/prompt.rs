@@ -1,0 +1,74 @@
+//! Validation of prompt arguments and completion parameters.
+
+use crate::{
+    sanitize::text::sanitize_text,
+    validation::schema::{MAX_SCHEMA_PROBLEMS, truncate},
+};
+use toolgate_core::{Definition, ItemKind, Json, SchemaViolation};
+
+/// Returns the problems of prompt arguments: missing required ones and unknown ones.
+pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
+    let known = prompt.prompt_arguments();
+    let missing = known
+        .iter()
+        .filter(|a| a.required && arguments.get(&a.name).is_none())
+        .map(|a| {
+            problem(
+                &a.name,
+                "a string; the prompt needs it".to_owned(),
+                "nothing",
+            )
+        });
+    let strange = arguments
+        .members()
+        .filter(|(name, _)| !known.iter().any(|a| a.name == *name))
+        .map(|(name, _)| {
+            problem(
+                &name,
+                expected_arguments(prompt),
+                "an argument that it does not take",
+            )
+        });
+    missing.chain(strange).take(MAX_SCHEMA_PROBLEMS).collect()
+}
+
+/// Returns the problems of completion parameters.
+pub(super) fn completion_problems(of: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
+    let name = arguments.get("argument").and_then(|a| a.get("name"));
+    let name = name.and_then(|n| n.string()).unwrap_or_default();
+    let known = match of.kind() {
+        ItemKind::Prompt => of.prompt_arguments().iter().any(|a| a.name == name),
+        // Only the server knows the variables of a template.
+        _ => !name.is_empty(),
+    };
+    if known {
+        return Vec::new();
+    }
+    vec![problem(
+        &name,
+        expected_arguments(of),
+        "an argument that it does not take",
+    )]
+}
+
+fn expected_arguments(prompt: &Definition) -> String {
+    let names: Vec<String> = prompt
+        .prompt_arguments()
+        .into_iter()
+        .map(|a| a.name)
+        .collect();
+    match names.is_empty() {
+        true => "no arguments".to_owned(),
+        false => truncate(&sanitize_text(&format!("one of {}", names.join(", ")))),
+    }
+}
+
+fn problem(name: &str, expected: String, got: &str) -> SchemaViolation {
+    SchemaViolation {
+        path: truncate(&sanitize_text(&crate::validation::schema::pointer_step(
+            "", name,
+        ))),
+        expected,
+        received: got.to_owned(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Validation of structured results against the tool's `outputSchema`.
+
+use crate::{
+    PerServer,
+    sanitize::secrets,
+    validation::schema::{
+        self, CheckResult, CompiledSchema, RequiredDefaults, SchemaBounds, SchemaProblems,
+    },
+};
+use std::sync::Arc;
+use toolgate_core::{
+    BoxFuture, Call, Error, ErrorKind, Item, Layer, Next, Outcome, Output, RefusalReason,
+};
+
+/// Policy for a result that violates its `outputSchema`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OnInvalidOutput {
+    /// Returns an error to the caller instead.
+    #[default]
+    Block,
+    /// Lets it pass, and logs it in the audit log.
+    Warn,
+    /// Does not validate.
+    Pass,
+}
+
+/// Layer that validates structured results. Errors of the tool (`isError`) have no structured content and pass.
+#[derive(Clone, Debug, Default)]
+pub struct OutputValidation {
+    /// The policy for invalid results, by server.
+    pub on_invalid: PerServer<OnInvalidOutput>,
+}
+
+/// The compiled `outputSchema` of an item, if it has one.
+pub(crate) struct DeclaredOutputSchema(pub(crate) Option<Arc<CompiledSchema>>);
+
+impl DeclaredOutputSchema {
+    pub(crate) fn of(item: &Item, bounds: &SchemaBounds) -> DeclaredOutputSchema {
+        let schema = item.def.output_schema();
+        DeclaredOutputSchema(schema.map(|schema| schema::compiled(&schema, bounds)))
+    }
+}
+
+/// Returns the compiled schema of an item from its memo.
+fn declared_schema(item: &Item) -> Arc<DeclaredOutputSchema> {
+    item.cached(|item| DeclaredOutputSchema::of(item, &SchemaBounds::default()))
+}
+
+impl OutputValidation {
+    /// Returns whether results of the item are validated: it has an `outputSchema`, and the policy is not
+    /// [`OnInvalidOutput::Pass`].
+    fn validates(&self, item: &Item) -> bool {
+        self.on_invalid.of(&item.origin.server) != OnInvalidOutput::Pass
+            && declared_schema(item).0.is_some()
+    }
+
+    async fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
+        let Some(output) = output.tool().filter(|output| !output.is_error) else {
+            return Ok(());
+        };
+        let promised = declared_schema(item);
+        let Some(compiled) = &promised.0 else {
+            return Ok(());
+        };
+        compiled.as_ref().as_ref().map_err(Clone::clone)?;
+        let Some(structured) = &output.structured else {
+            return Err("it has no structuredContent".to_owned());
+        };
+        let found =
+            match schema::check(compiled, &structured.to_value(), RequiredDefaults::Required) {
+                CheckResult::Ready(found) => found,
+                CheckResult::Pending(found) => found.await?,
+            };
+        if found.is_empty() {
+            return Ok(());
+        }
+        let sentence = SchemaProblems { problems: found }.sentence();
+        Err(match secrets::is_marked(structured.as_str()) {
+            true => format!(
+                "{sentence}; a secret in it was redacted by this gateway, which may be why: the operator can set `secrets = \"off\"` for this server"
+            ),
+            false => sentence,
+        })
+    }
+}
+
+impl Layer for OutputValidation {
+    fn name(&self) -> &'static str {
+        "output"
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        let Some(item) = call.item().filter(|item| self.validates(item)).cloned() else {
+            return next.call(call);
+        };
+        Box::pin(async move {
+            let trail = call.decision_log.clone();
+            let outcome = next.call(call).await?;
+            let Outcome::Done(output) = &outcome else {
+                return Ok(outcome);
+            };
+            let Err(why) = self.judge(&item, output).await else {
+                return Ok(outcome);
+            };
+            if self.on_invalid.of(&item.origin.server) == OnInvalidOutput::Warn {
+                trail.add("output", "warn", why);
+                return Ok(outcome);
+            }
+            trail.add("output", "refuse", why.as_str());
+            let text = format!(
+                "the tool ran, but its result was held back: it violates the outputSchema of {}: {why}",
+                item.full_name()
+            );
+            Err(Error::new(
+                ErrorKind::Refused(RefusalReason::BlockedResult),
+                text,
+            ))
+        })
+    }
+}

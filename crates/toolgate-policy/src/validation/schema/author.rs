@@ -1,0 +1,55 @@
+//! Schema checks for authors of tool definitions, to be run before anyone calls the tool.
+
+use super::{CompiledSchema, SchemaBounds, SchemaValidator, problems};
+use crate::{
+    validation::arguments::CompiledInputSchema, validation::output_schema::DeclaredOutputSchema,
+};
+use serde_json::Value;
+use toolgate_core::{Definition, Item, Json, Origin};
+
+/// Returns `Ok` if the schemas of a tool compile within the bounds and every keyword in them is checked.
+///
+/// # Errors
+/// Names the schema (`inputSchema` or `outputSchema`) that fails, or its first keyword that is not checked, and the
+/// reason.
+pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), String> {
+    let origin = Origin {
+        server: "".into(),
+        trusted: true,
+    };
+    let item = Item::new(origin, tool.clone());
+    let whole = |which: &str, compiled: &CompiledSchema| match compiled {
+        Err(why) => Err(format!("its {which} cannot be used: {why}")),
+        Ok(schema) => match schema.skipped.first() {
+            Some(keyword) => Err(format!("its {which} cannot be used: {keyword}")),
+            None => Ok(()),
+        },
+    };
+    whole("inputSchema", &CompiledInputSchema::of(&item, bounds).0)?;
+    match DeclaredOutputSchema::of(&item, bounds).0 {
+        Some(promised) => whole("outputSchema", &promised),
+        None => Ok(()),
+    }
+}
+
+/// Returns the keywords of a schema that are not checked, each as `/properties/a/type (why)`.
+///
+/// # Errors
+/// Returns the reason if the schema cannot be compiled.
+pub fn unchecked_keywords(schema: &Json, bounds: &SchemaBounds) -> Result<Vec<String>, String> {
+    Ok(SchemaValidator::compile(schema, bounds)?.skipped)
+}
+
+/// Returns whether a value is valid against a schema. Nothing is valid against a schema that does not compile.
+pub fn fits_schema(schema: &Json, value: &Value) -> bool {
+    validate_value(schema, value, &SchemaBounds::default()).unwrap_or(false)
+}
+
+/// Validates a value against a schema without a time limit: for tests and tools, not for untrusted values.
+///
+/// # Errors
+/// Returns the reason if the schema cannot be compiled.
+pub fn validate_value(schema: &Json, value: &Value, bounds: &SchemaBounds) -> Result<bool, String> {
+    let schema = SchemaValidator::compile(schema, bounds)?;
+    Ok(problems(&schema, value).is_empty())
+}

@@ -1,0 +1,302 @@
+//! Explanations of invalid values that a model can act on and that do not contain the value itself.
+
+use super::{SchemaValidator, backtracking};
+use crate::sanitize::text::sanitize_text;
+use jsonschema::{
+    ValidationError, Validator,
+    error::{TypeKind, ValidationErrorKind as Wrong},
+};
+use serde_json::{Map, Value};
+use toolgate_core::SchemaViolation;
+
+/// Maximum number of reported problems.
+pub(crate) const MAX_SCHEMA_PROBLEMS: usize = 8;
+/// Maximum size of one part of an explanation, in bytes.
+const MAX_EXPLANATION_PART_BYTES: usize = 200;
+
+/// The problems of a value, and one sentence that lists them.
+pub(crate) struct SchemaProblems {
+    pub(crate) problems: Vec<SchemaViolation>,
+}
+
+impl SchemaProblems {
+    /// Formats the problems as `at /a expected an integer, received a string of 3 characters; at …`.
+    pub(crate) fn sentence(&self) -> String {
+        let say = |p: &SchemaViolation| match p.path.as_str() {
+            "" => format!("expected {}, got {}", p.expected, p.received),
+            path => format!("at {path} expected {}, got {}", p.expected, p.received),
+        };
+        self.problems.iter().map(say).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Returns the first problems of a value; none if it is valid.
+pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaViolation> {
+    if too_deep(value, schema.depth) {
+        let expected = format!(
+            "at most {} levels of nesting, the limit for this schema",
+            schema.depth
+        );
+        return vec![SchemaViolation {
+            path: String::new(),
+            expected,
+            received: "more".to_owned(),
+        }];
+    }
+    if schema
+        .plain
+        .as_ref()
+        .is_some_and(|plain| plain.accepts(value))
+    {
+        return Vec::new();
+    }
+    let validator = match schema.validator() {
+        Ok(validator) => validator,
+        Err(why) => {
+            return vec![SchemaViolation {
+                path: String::new(),
+                expected: "a usable schema".to_owned(),
+                received: format!("a schema that cannot be used: {why}"),
+            }];
+        }
+    };
+    let time = schema.time * backtracking::MAX_MATCH_TIME_FACTOR;
+    let found = backtracking::bounded(time, || found(schema, validator, value));
+    found.unwrap_or_else(|pattern| {
+        vec![SchemaViolation {
+            path: String::new(),
+            expected: truncate(&sanitize_text(&format!(
+                "text that the pattern {pattern} can be matched against in bounded time (it has look-around or back-references)"
+            ))),
+            received: "text for which it takes too long".to_owned(),
+        }]
+    })
+}
+
+fn found(schema: &SchemaValidator, validator: &Validator, value: &Value) -> Vec<SchemaViolation> {
+    if validator.is_valid(value) {
+        return Vec::new();
+    }
+    if !schema.cost.may_list_errors(value) {
+        return vec![SchemaViolation {
+            path: String::new(),
+            expected: "a value that fits the schema; there are too many errors to list".to_owned(),
+            received: describe_value(value, true),
+        }];
+    }
+    validator
+        .iter_errors(value)
+        .take(MAX_SCHEMA_PROBLEMS)
+        .map(|error| problem(schema, &error))
+        .collect()
+}
+
+/// Returns whether a value has more than `levels` levels of nesting. The JSON parser bounds the recursion.
+fn too_deep(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => {
+            levels == 0 && !items.is_empty() || items.iter().any(|v| too_deep(v, levels - 1))
+        }
+        Value::Object(map) => {
+            levels == 0 && !map.is_empty() || map.values().any(|v| too_deep(v, levels - 1))
+        }
+        _ => false,
+    }
+}
+
+fn problem(schema: &SchemaValidator, error: &ValidationError<'_>) -> SchemaViolation {
+    let mut path = error.instance_path().to_string();
+    let place = subschema_at(&schema.tree, &path);
+    let mut got = describe_value(error.instance(), place.is_some_and(is_secret_schema));
+    let mut expected = expected(error.kind());
+    match error.kind() {
+        Wrong::Required { property } => {
+            path = pointer_step(&path, property.as_str().unwrap_or_default());
+            got = "nothing".to_owned();
+        }
+        Wrong::AdditionalProperties { unexpected }
+        | Wrong::UnevaluatedProperties { unexpected } => {
+            let known = place.and_then(|s| s.get("properties")?.as_object());
+            if let [name] = unexpected.as_slice() {
+                path = pointer_step(&path, name);
+                expected = unknown_member("member", name, known);
+                got = error
+                    .instance()
+                    .get(name)
+                    .map_or(got, |v| describe_value(v, true));
+            } else {
+                expected = format!("no members {}{}", names(unexpected), there_are(known));
+            }
+        }
+        Wrong::FalseSchema
+            if error
+                .schema_path()
+                .to_string()
+                .ends_with("/additionalProperties") =>
+        {
+            expected = "no members".to_owned();
+        }
+        _ => {}
+    }
+    SchemaViolation {
+        path: truncate(&sanitize_text(&path)),
+        expected: truncate(&sanitize_text(&expected)),
+        received: got,
+    }
+}
+
+/// Appends a member name to a JSON pointer.
+pub(crate) fn pointer_step(path: &str, name: &str) -> String {
+    format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Returns the explanation of an unknown member, with a suggestion or the known names.
+pub(crate) fn unknown_member(what: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
+    let near = known.and_then(|known| nearest(name, known.keys()));
+    match near {
+        Some(near) => format!("no {what} of this name; did you mean {near:?}?"),
+        None => format!("no {what} of this name{}", there_are(known)),
+    }
+}
+
+fn there_are(known: Option<&Map<String, Value>>) -> String {
+    let known: Vec<String> = known
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.clone())
+        .collect();
+    match known.is_empty() {
+        true => "; there are none".to_owned(),
+        false => format!("; there are {}", names(&known)),
+    }
+}
+
+/// Returns the known name that was probably meant, by edit distance.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    const MAX_SUGGESTION_NAME_BYTES: usize = 64;
+    if name.len() > MAX_SUGGESTION_NAME_BYTES {
+        return None;
+    }
+    let far =
+        |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
+    let known = known.filter(|other| other.len() <= MAX_SUGGESTION_NAME_BYTES);
+    let (distance, near) = known.map(|other| (far(other), other)).min()?;
+    (distance <= 1 + name.chars().count() / 4).then_some(near)
+}
+
+/// Describes a value by its kind and size. Never quotes strings, since a secret may be in the wrong place.
+pub(crate) fn describe_value(value: &Value, secret: bool) -> String {
+    let many = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) if secret => "a boolean".to_owned(),
+        Value::Bool(yes) => yes.to_string(),
+        Value::Number(_) if secret => "a number".to_owned(),
+        Value::Number(n) => format!("the number {n}"),
+        Value::String(text) if text.is_empty() => "an empty string".to_owned(),
+        Value::String(text) => format!(
+            "a string of {}",
+            many(text.chars().count(), "character", "characters")
+        ),
+        Value::Array(items) => format!("an array of {}", many(items.len(), "item", "items")),
+        Value::Object(map) => format!("an object of {}", many(map.len(), "member", "members")),
+    }
+}
+
+fn expected(wrong: &Wrong) -> String {
+    match wrong {
+        Wrong::Type {
+            kind: TypeKind::Single(one),
+        } => article(&one.to_string()),
+        Wrong::Type {
+            kind: TypeKind::Multiple(set),
+        } => set
+            .into_iter()
+            .map(|one| article(&one.to_string()))
+            .collect::<Vec<_>>()
+            .join(" or "),
+        Wrong::Required { .. } => "a value, it is required".to_owned(),
+        Wrong::Enum { options } => format!("one of {options}"),
+        Wrong::Constant { expected_value } => format!("exactly {expected_value}"),
+        Wrong::Maximum { limit } => format!("at most {limit}"),
+        Wrong::Minimum { limit } => format!("at least {limit}"),
+        Wrong::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Wrong::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Wrong::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Wrong::MaxLength { limit } => format!("at most {limit} characters"),
+        Wrong::MinLength { limit } => format!("at least {limit} characters"),
+        Wrong::MaxItems { limit } => format!("at most {limit} items"),
+        Wrong::MinItems { limit } => format!("at least {limit} items"),
+        Wrong::MaxProperties { limit } => format!("at most {limit} members"),
+        Wrong::MinProperties { limit } => format!("at least {limit} members"),
+        Wrong::AdditionalItems { limit } => format!("at most {limit} items"),
+        Wrong::UniqueItems => "unique items".to_owned(),
+        Wrong::Contains => "an item that fits \"contains\" of the schema".to_owned(),
+        Wrong::Pattern { pattern } => format!("text that fits the pattern {pattern}"),
+        Wrong::Format { format } => format!("text in the format {format}"),
+        Wrong::UnevaluatedItems { .. } => "no further items".to_owned(),
+        Wrong::PropertyNames { .. } => "members with names that the schema allows".to_owned(),
+        Wrong::AnyOf { .. } | Wrong::OneOfNotValid { .. } => {
+            "one of the forms in the schema".to_owned()
+        }
+        Wrong::OneOfMultipleValid { .. } => {
+            "exactly one of the forms in the schema; it fits several".to_owned()
+        }
+        Wrong::Not { .. } => "another value; the schema excludes this one".to_owned(),
+        Wrong::FalseSchema => "nothing here".to_owned(),
+        Wrong::Custom { message, .. } => message.clone(),
+        Wrong::BacktrackLimitExceeded { .. } => {
+            "names of members that the patterns of the schema can be matched against in bounded time".to_owned()
+        }
+        other => format!("a value that fits \"{}\" of the schema", other.keyword()),
+    }
+}
+
+fn names(names: &[String]) -> String {
+    names
+        .iter()
+        .take(MAX_SCHEMA_PROBLEMS)
+        .map(|name| format!("{name:?}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn article(name: &str) -> String {
+    match name {
+        "null" => "null".to_owned(),
+        "array" | "integer" | "object" => format!("an {name}"),
+        _ => format!("a {name}"),
+    }
+}
+
+/// Truncates a long text; schemas are untrusted too.
+pub(crate) fn truncate(text: &str) -> String {
+    let end = text
+        .char_indices()
+        .map(|(at, c)| at + c.len_utf8())
+        .take_while(|end| *end <= MAX_EXPLANATION_PART_BYTES)
+        .last()
+        .unwrap_or(0);
+    if end == text.len() {
+        text.to_owned()
+    } else {
+        format!("{}…", &text[..end])
+    }
+}
+
+/// Returns the subschema at a JSON pointer, without following references. It decides which values are hidden: only
+/// numbers and booleans are ever shown, and not if the schema marks them as secret.
+fn subschema_at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('/').skip(1).try_fold(schema, |at, step| {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        at.get("properties")
+            .and_then(|p| p.get(&step))
+            .or_else(|| at.get("items"))
+    })
+}
+
+/// Returns whether a schema marks its values as secret (`writeOnly`, or the format `password`).
+fn is_secret_schema(schema: &Value) -> bool {
+    schema.get("writeOnly") == Some(&Value::Bool(true))
+        || schema.get("format").and_then(Value::as_str) == Some("password")
+}
